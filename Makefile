@@ -1,0 +1,51 @@
+# The two commands of the README, and what they are made of. Nothing has to be installed by hand.
+
+VENV := .venv
+PYTHON ?= python3
+PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
+export HF_HUB_OFFLINE ?= 1
+
+.PHONY: run test check install browser lint screenshots clean
+
+run: $(VENV)/.run  ## open the explorer
+	$(VENV)/bin/streamlit run app.py
+
+test: install browser lint  ## every check
+	$(VENV)/bin/python -m pytest
+
+check: install lint  ## what takes under two minutes
+	$(VENV)/bin/python -m pytest -m "not slow and not browser" -x
+
+install: $(VENV)/.dev
+
+lint: install
+	$(VENV)/bin/ruff format --check --quiet .
+	$(VENV)/bin/ruff check --quiet .
+	$(VENV)/bin/mypy --no-error-summary
+
+screenshots: install browser  ## docs/screenshots, from the demo results
+	$(VENV)/bin/python -m tests.e2e.screenshots
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV) || (rm -rf $(VENV); [ "$$(id -u)" = 0 ] && apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq python3-venv && $(PYTHON) -m venv $(VENV))
+
+# torch comes first and by its exact version: any other way of asking may bring another build.
+$(VENV)/.run: requirements.txt | $(VENV)/bin/python
+	$(PIP) $$(grep '^torch==' requirements.txt)
+	$(PIP) -r requirements.txt
+	touch $@
+
+$(VENV)/.dev: requirements-dev.txt $(VENV)/.run
+	$(PIP) -r requirements-dev.txt
+	touch $@
+
+# The browser tests skip, with the reason, where Chromium can neither be found nor installed.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium fonts-noto-core fonts-noto-color-emoji >/dev/null; } || \
+	  echo "no Chromium here, and it cannot be installed: browser tests will be skipped"
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache

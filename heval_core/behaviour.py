@@ -1,0 +1,131 @@
+"""What the model answers, from memory and in context, and the group that follows (methods.md, section 1).
+
+The memory answer is the model's own greedy answer to the question without context. The answer in context is the greedy
+first token: in one candidate's set of first tokens it makes that candidate's group, in none `other`, in two `ambiguous`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from heval_core.lm.model import CleanPass, LanguageModel
+from heval_core.prompts import memory_prompt, mentions
+from heval_core.records import Behaviour, Candidate, Contrast, Document, Instance
+from heval_core.regimes import Dropped
+
+MEMORY_TOKENS = 12
+
+DROP_REASONS = {
+    "answer not in document": "the document does not hold its answer literally",
+    "answer is the memory answer": "a conflicting document says what the model would have said anyway",
+    "memory answer in document": "a document also names the memory answer, outside the subject's own name (a leak)",
+    "same first token": "two candidate answers begin with the same token, so the answer cannot be told apart",
+    "prompt too long": "the prompt is longer than the model's positions",
+    "no irrelevant document": "no other subject's document is free of this subject and its answers",
+    "no second conflicting document": "no second false answer can be put into the document",
+}
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The model's answer without context: its text, and the ids it may begin with (its own first token first)."""
+
+    text: str
+    first_tokens: tuple[int, ...]
+
+
+def recall(lm: LanguageModel, question: str, true_answer: str | None = None) -> Memory:
+    """Ask a question without context. Where the greedy text begins with the true answer, that is the memory answer."""
+    ids = lm.generate(lm.tokenise(memory_prompt(question, lm.template)).ids, MEMORY_TOKENS)
+    text = lm.decode(list(ids)).strip()
+    answer = true_answer if true_answer and mentions(true_answer, text[: len(true_answer) + 1]) else first_clause(text)
+    return Memory(answer, _unique(ids[:1] + lm.first_tokens(answer)))
+
+
+def first_clause(text: str) -> str:
+    """The answer in a continuation that may run on: up to a new line, a next question, or the clause's end."""
+    return re.split(r"\n|\bQ:|[.;!?](?:\s|$)|,\s", text.strip(), maxsplit=1)[0].strip()
+
+
+def check_documents(instance: Instance, memory: Memory) -> None:
+    """The memory and leak checks. Raises Dropped with its reason."""
+    for document in instance.documents:
+        if not mentions(document.answer, document.text):
+            raise Dropped("answer not in document")
+        if document.kind == "conflicting" and document.answer == memory.text:
+            raise Dropped("answer is the memory answer")
+        if leaks(document, instance.subject, memory.text):
+            raise Dropped("memory answer in document")
+
+
+def leaks(document: Document, subject: str, answer: str) -> bool:
+    """Whether a document names the answer anywhere but inside the subject's own name or inside its own answer."""
+    covered = [*mentions(subject, document.text), *mentions(document.subject, document.text)]
+    covered += mentions(document.answer, document.text)
+    return any(
+        not any(span.start <= leak.start and leak.end <= span.end for span in covered)
+        for leak in mentions(answer, document.text)
+    )
+
+
+@dataclass(frozen=True)
+class Names:
+    """A candidate answer before the model has spoken: its group, text and accepted first tokens."""
+
+    group: str
+    text: str
+    first_tokens: tuple[int, ...]
+
+
+def name_candidates(lm: LanguageModel, answers: tuple[str | None, ...], memory: Memory) -> tuple[Names, ...]:
+    """The documents' answers (those that are known) and the memory's. Raises Dropped where first tokens coincide."""
+    groups = ("C",) if len(answers) == 1 else tuple(f"C{i}" for i in range(1, len(answers) + 1))
+    names = [
+        Names(group, answer, lm.first_tokens(answer)) for group, answer in zip(groups, answers, strict=True) if answer
+    ]
+    names.append(Names("M", memory.text, memory.first_tokens))
+    seen: set[int] = set()
+    for name in names:
+        if not name.first_tokens or seen & set(name.first_tokens):
+            raise Dropped("same first token")
+        seen |= set(name.first_tokens)
+    return tuple(names)
+
+
+def observe(clean: CleanPass, names: tuple[Names, ...], memory_answer: str) -> Behaviour:
+    """The model's answer in context, its group, and every candidate's logit and probability."""
+    logits = clean.logits
+    probabilities = logits.softmax(-1)
+    predicted = int(logits.argmax())
+    candidates = []
+    for name in names:
+        best = max(name.first_tokens, key=lambda token_id: float(logits[token_id]))
+        candidates.append(Candidate(name.group, name.text, best, float(logits[best]), float(probabilities[best])))
+    matching = [name.group for name in names if predicted in name.first_tokens]
+    group = matching[0] if len(matching) == 1 else "ambiguous" if matching else "other"
+    text = clean.lm.decode([predicted])
+    return Behaviour(predicted, text, float(probabilities[predicted]), group, memory_answer, tuple(candidates))
+
+
+def contrast_of(clean: CleanPass, behaviour: Behaviour) -> Contrast:
+    """What an explanation sets against each other: the answer given, and its competitor (methods.md, section 2).
+
+    In C the competitor is memory, in C1 and C2 the other document, in M the likeliest document. For any other answer it
+    is the likeliest candidate, and where there is none but the answer itself, the model's runner-up token.
+    """
+    answer, group = behaviour.token_id, behaviour.group
+    rivals = {"C": ("M",), "C1": ("C2",), "C2": ("C1",), "M": ("C", "C1", "C2")}
+    wanted = rivals.get(group, ("C", "C1", "C2", "M"))
+    foils = [c for c in behaviour.candidates if c.group in wanted and c.token_id != answer]
+    if not foils:
+        foils = [c for c in behaviour.candidates if c.token_id != answer]
+    if foils:
+        foil = max(foils, key=lambda c: c.logit)
+        return Contrast(answer, foil.token_id, f"candidate {foil.group}")
+    second = int(clean.logits.topk(2).indices[1]) if clean.logits.numel() > 1 else answer
+    return Contrast(answer, second, "runner-up token")
+
+
+def _unique(ids: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(ids))

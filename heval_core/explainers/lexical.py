@@ -1,0 +1,27 @@
+"""Control: string matching. Gets a reciprocal rank of 1 by construction, which is why it must be shown.
+
+Formula: 1 where a token spells the answer's first token (white space aside), else 0. Reference: none. Cost: none;
+computed when results are published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Lexical:
+    key = "lexical"
+    title = "Lexical match (control)"
+    signed = False
+    control = True
+    reference = "control"
+
+    def scores(self, words: tuple[str, ...], answer: str, instance_id: str) -> np.ndarray:
+        wanted = answer.strip()
+        return np.array([float(bool(wanted) and word.strip() == wanted) for word in words], dtype=np.float32)
+
+
+PLUGIN = Lexical()

@@ -1,0 +1,25 @@
+"""Control: later is higher. What a method gets that only prefers the end of the prompt.
+
+Formula: score of token i (from 0) = (i + 1) / n. Reference: none. Cost: none; computed when results are published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Position:
+    key = "position"
+    title = "Position (control)"
+    signed = False
+    control = True
+    reference = "control"
+
+    def scores(self, words: tuple[str, ...], answer: str, instance_id: str) -> np.ndarray:
+        return (np.arange(1, len(words) + 1) / max(len(words), 1)).astype(np.float32)
+
+
+PLUGIN = Position()

@@ -1,0 +1,29 @@
+"""Control: random scores, seeded by the instance. What an explainer that knows nothing gets.
+
+Formula: independent uniform scores in [0, 1). Reference: none. Cost: none; computed when results are published.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Random:
+    seed: int = 0
+
+    key = "random"
+    title = "Random (control)"
+    signed = False
+    control = True
+    reference = "control"
+
+    def scores(self, words: tuple[str, ...], answer: str, instance_id: str) -> np.ndarray:
+        generator = np.random.default_rng([self.seed, zlib.crc32(instance_id.encode())])
+        return generator.random(len(words), dtype=np.float32)
+
+
+PLUGIN = Random()

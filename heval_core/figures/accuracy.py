@@ -1,0 +1,108 @@
+"""Accuracy of explainers as bars with 95 % whiskers, chance as a dashed line, and empty slots for what is missing."""
+
+from __future__ import annotations
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from heval_core.figures.palette import colour, escape, in_order
+
+CHANCE_COLOUR = "#808080"
+
+
+def cell_bars(cells: pd.DataFrame, axis_title: str) -> go.Figure:
+    """One bar per cell and explainer, grouped by cell.
+
+    cells: columns `label` (the cell), `explainer`, `title`, `value`, `low`, `high`, `chance`, `n`, `unavailable`.
+    Bars carry (model, dataset, regime, part) as custom data, for the click through to their instances.
+    """
+    figure = go.Figure()
+    labels = list(dict.fromkeys(cells["label"]))
+    for explainer in in_order(list(cells["explainer"].unique())):
+        own = cells[(cells["explainer"] == explainer) & cells["value"].notna()]
+        if own.empty:
+            continue
+        figure.add_bar(
+            x=[escape(label) for label in own["label"]],
+            y=own["value"],
+            name=escape(str(own["title"].iloc[0])),
+            marker_color=colour(explainer),
+            marker_line_width=0,
+            error_y={
+                "type": "data",
+                "array": own["high"] - own["value"],
+                "arrayminus": own["value"] - own["low"],
+                "thickness": 1.2,
+                "width": 2,
+            },
+            customdata=own[["model", "dataset", "regime", "part", "low", "high", "chance", "n"]],
+            hovertemplate="%{x}<br>%{fullData.name}: %{y:.3f} [%{customdata[4]:.3f}, %{customdata[5]:.3f}]"
+            "<br>chance %{customdata[6]:.3f} · n = %{customdata[7]}<extra></extra>",
+        )
+    _add_chance(figure, cells, labels)
+    figure.update_layout(
+        barmode="group",
+        bargap=0.25,
+        yaxis_title=axis_title,
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
+        margin={"l": 60, "r": 20, "t": 50, "b": 30},
+        height=420,
+        xaxis={"categoryorder": "array", "categoryarray": [escape(label) for label in labels], "automargin": True},
+    )
+    return figure
+
+
+def _add_chance(figure: go.Figure, cells: pd.DataFrame, labels: list[str]) -> None:
+    """A dashed line over each cell's slot, and the word on the first one."""
+    chance = cells.dropna(subset=["chance"]).groupby("label")["chance"].mean()
+    for index, label in enumerate(labels):
+        if label in chance:
+            figure.add_shape(
+                type="line", xref="x", yref="y", x0=index - 0.45, x1=index + 0.45, y0=chance[label], y1=chance[label],
+                line={"color": CHANCE_COLOUR, "dash": "dash", "width": 1.5},
+            )  # fmt: skip
+    shown = [label for label in labels if label in chance]
+    if shown:
+        figure.add_annotation(
+            x=labels.index(shown[0]) - 0.45, y=chance[shown[0]], text="chance", showarrow=False, xanchor="left",
+            yanchor="bottom", font={"size": 11, "color": CHANCE_COLOUR},
+        )  # fmt: skip
+    for index, label in enumerate(labels):
+        if cells[cells["label"] == label]["value"].isna().all():
+            figure.add_annotation(
+                x=index, y=0, text="not available", showarrow=False, yanchor="bottom", bordercolor=CHANCE_COLOUR,
+                borderwidth=1, borderpad=4, font={"size": 11, "color": CHANCE_COLOUR},
+            )  # fmt: skip
+
+
+def headline_bars(headline: pd.DataFrame, titles: dict[str, str], axis_title: str) -> go.Figure:
+    """One horizontal bar per explainer for one question, best on top, with chance."""
+    own = headline.sort_values("value")
+    figure = go.Figure(
+        go.Bar(
+            x=own["value"],
+            y=[escape(titles.get(key, key)) for key in own["explainer"]],
+            orientation="h",
+            marker_color=[colour(key) for key in own["explainer"]],
+            error_x={
+                "type": "data",
+                "array": own["high"] - own["value"],
+                "arrayminus": own["value"] - own["low"],
+                "thickness": 1.2,
+                "width": 3,
+            },
+            customdata=own[["low", "high", "chance", "n", "cells"]],
+            hovertemplate="%{y}: %{x:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}]<br>chance %{customdata[2]:.3f}"
+            " · n = %{customdata[3]} in %{customdata[4]} cells<extra></extra>",
+        )
+    )
+    chance = float(own["chance"].mean())
+    figure.add_vline(
+        x=chance, line={"color": CHANCE_COLOUR, "dash": "dash", "width": 1.5}, annotation_text="chance",
+        annotation_position="top", annotation_font={"size": 11, "color": CHANCE_COLOUR},
+    )  # fmt: skip
+    figure.update_layout(
+        xaxis_title=axis_title, margin={"l": 10, "r": 20, "t": 24, "b": 40}, height=290, showlegend=False,
+        yaxis={"automargin": True},
+    )  # fmt: skip
+    return figure

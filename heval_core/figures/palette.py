@@ -1,0 +1,30 @@
+"""The colours (Okabe-Ito): one per explainer, greys for controls, the same on every page and figure."""
+
+from __future__ import annotations
+
+COLOURS = {
+    "fa": "#E69F00",
+    "ig": "#56B4E9",
+    "attn": "#009E73",
+    "mechlight": "#CC79A7",
+    "random": "#9A9A9A",
+    "position": "#7A7A7A",
+    "lexical": "#B8B8B8",
+}
+_SPARE = ("#D55E00", "#0072B2", "#F0E442")
+ORDER = ("mechlight", "fa", "ig", "attn", "lexical", "position", "random")
+
+
+def colour(explainer: str) -> str:
+    """An explainer's colour; one that is not in the palette gets a spare one, always the same."""
+    return COLOURS.get(explainer) or _SPARE[sum(map(ord, explainer)) % len(_SPARE)]
+
+
+def in_order(explainers: list[str]) -> list[str]:
+    """The methods first, controls last; unknown ones between them."""
+    return sorted(explainers, key=lambda key: (ORDER.index(key) if key in ORDER else 3.5, key))
+
+
+def escape(label: str) -> str:
+    """Text as Plotly is to show it: it reads a little HTML in labels, and would swallow a token like <s>."""
+    return label.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,145 @@
+"""Load a model by Hugging Face id or from a local folder: safetensors only, no remote code, messages of one line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging as transformers_logging
+
+from heval_core.lm.model import LanguageModel
+from heval_core.prompts import TEMPLATE
+from heval_core.records import HEvalError
+from heval_core.regimes import Plain, PromptStyle
+from heval_core.taught import TaughtSources
+
+STYLES: dict[str, PromptStyle] = {"plain": Plain(), "taught_sources": TaughtSources()}
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+def choose_device(name: str) -> torch.device:
+    """`auto` is the first GPU if there is one. Raises HEvalError for a device that is not there."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise HEvalError(f"The device {name!r} is not there; use cpu, or auto to take what there is.") from error
+    return device
+
+
+def choose_dtype(name: str, device: torch.device) -> torch.dtype:
+    """`auto` is bfloat16 on a CUDA GPU and float32 elsewhere. Scores are float32 either way."""
+    if name == "auto":
+        return torch.bfloat16 if device.type == "cuda" else torch.float32
+    if name not in DTYPES:
+        raise HEvalError(f"There is no dtype {name!r} here; use auto, {' or '.join(DTYPES)}.")
+    return DTYPES[name]
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What is known of a model before its weights are loaded. folder: None for a model from the hub."""
+
+    key: str
+    revision: str
+    style: PromptStyle
+    template: str
+    folder: Path | None
+
+
+def identify(name: str, revision: str | None = None) -> Identity:
+    """A folder is called by its own name, a hub model by its id.
+
+    Raises HEvalError where there is no such folder, or the hub's copy is neither cached nor in reach.
+    """
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise HEvalError(f"The folder {name!r} has no config.json, so it is not a Hugging Face model.")
+        settings = _settings(path)
+        style = _style(settings.get("prompt_style", "plain"), name)
+        return Identity(path.resolve().name, _revision(path), style, settings.get("template", TEMPLATE), path)
+    if name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise HEvalError(f"There is no model folder {name!r}; give a local folder or a Hugging Face model id.")
+    try:
+        config = AutoConfig.from_pretrained(name, trust_remote_code=False, revision=revision or "main")
+    except Exception as error:  # from_pretrained raises nearly every class there is, for many reasons
+        raise HEvalError(
+            f"There is no model folder {name!r}, and no such model on the hub or in its cache: {_first_line(error)}"
+        ) from error
+    return Identity(
+        name, str(getattr(config, "_commit_hash", None) or revision or "main"), STYLES["plain"], TEMPLATE, None
+    )
+
+
+def load(
+    name: str, device: str = "auto", dtype: str = "auto", revision: str | None = None, batch_tokens: int | None = None
+) -> LanguageModel:
+    """Load a causal language model and its tokenizer.
+
+    batch_tokens: the budget of tokens for one forward pass; by default 4,096 on a CPU and 65,536 on a GPU.
+    Raises HEvalError where the folder or id is missing, is not a causal language model, or has no safetensors.
+    """
+    identity = identify(name, revision)
+    chosen = choose_device(device)
+    source = str(identity.folder or name)
+    common = {"trust_remote_code": False, "revision": revision or "main"}
+    transformers_logging.disable_progress_bar()
+    try:
+        config = AutoConfig.from_pretrained(source, **common)
+        tokenizer = AutoTokenizer.from_pretrained(source, **common)
+        model = AutoModelForCausalLM.from_pretrained(
+            source, config=config, dtype=choose_dtype(dtype, chosen), use_safetensors=True, **common
+        )
+    except Exception as error:  # as above
+        raise HEvalError(f"{name!r} cannot be loaded as a causal language model: {_first_line(error)}") from error
+    model.requires_grad_(False)
+    model.eval().to(chosen)
+    return LanguageModel(
+        identity.key,
+        model,
+        tokenizer,
+        identity.style,
+        identity.revision,
+        identity.template,
+        batch_tokens or (4096 if chosen.type == "cpu" else 65536),
+    )
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:300] if lines else type(error).__name__
+
+
+def _settings(folder: Path) -> dict[str, str]:
+    """The folder's `heval.json`: the prompt style and template the model is to be asked in."""
+    file = folder / "heval.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+
+
+def _style(key: str, name: str) -> PromptStyle:
+    if key not in STYLES:
+        raise HEvalError(f"{name}/heval.json asks for the prompt style {key!r}; there are: {', '.join(STYLES)}.")
+    return STYLES[key]
+
+
+def _revision(folder: Path) -> str:
+    """A fingerprint of a local folder: its small files whole, and the first and last MiB of each weight file."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.iterdir()):
+        if file.suffix not in (".json", ".safetensors", ".txt", ".model"):
+            continue
+        digest.update(f"{file.name}|{file.stat().st_size}".encode())
+        with file.open("rb") as stream:
+            digest.update(stream.read(1 << 20))
+            if file.stat().st_size > 2 << 20:
+                stream.seek(-(1 << 20), os.SEEK_END)
+                digest.update(stream.read())
+    return digest.hexdigest()[:16]

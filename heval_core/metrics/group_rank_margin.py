@@ -1,0 +1,66 @@
+"""Group rank margin: does a document stand higher where the answer came from it than where it did not?
+
+Formula (Sun et al. 2025, eq. 1): Rank@k(T, D_B) - Rank@k(T, D_A), the difference of the groups' mean Rank@k of document
+T. RQ1: (c; A = C, B = M). RQ2: (c1; A = C1, B = C2) and (c2; A = C2, B = C1). Reference: arXiv 2510.02629.
+Departure: none. Range: about (-n, n); positive is better.
+Chance: the same difference of the chance ranks, near 0 unless the groups' prompts differ in length.
+Each group needs at least 30 instances; else not available, with the reason.
+
+Worked by hand: document ranks 2 and 4 where it was used, 9 and 7 where it was not: 8 - 3 = 5.
+
+>>> group_rank_margin(np.array([2.0, 4.0]), np.array([9.0, 7.0]))
+5.0
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from heval_core.metrics._cell import SMALLEST_GROUP, Cell, Each, Estimate, too_small
+from heval_core.metrics.rank_at_k import PLUGIN as RANK
+from heval_core.statistics import weighted_means
+
+
+def group_rank_margin(used: np.ndarray, unused: np.ndarray) -> float:
+    """Mean Rank@k of a document where it was not used, minus where it was. NaN where a group is empty."""
+    if not len(used) or not len(unused):
+        return float("nan")
+    return float(np.mean(unused) - np.mean(used))
+
+
+@dataclass(frozen=True)
+class GroupRankMargin:
+    smallest_group: int = SMALLEST_GROUP
+
+    key = "group_rank_margin"
+    title = "Group rank margin"
+    question = "RQ1"
+    higher_is_better = True
+    uses_k = True
+    reference = "Sun et al. 2025, eq. 1 (arXiv 2510.02629)"
+
+    def each(self, cell: Cell, k: int) -> list[Each]:
+        return []
+
+    def over(self, cell: Cell, k: int) -> list[Estimate]:
+        pairs = {"c": ("C", "M"), "c1": ("C1", "C2"), "c2": ("C2", "C1")}
+        return [self._margin(cell, each, *pairs[each.part]) for each in RANK.each(cell, k)]
+
+    def _margin(self, cell: Cell, each: Each, used: str, unused: str) -> Estimate:
+        defined = np.isfinite(each.value)
+        a, b = (cell.layout.groups == used) & defined, (cell.layout.groups == unused) & defined
+        sizes = ((used, int(a.sum())), (unused, int(b.sum())))
+        reason = too_small(sizes, self.smallest_group)
+
+        def of_weights(weights: np.ndarray) -> np.ndarray:
+            return weighted_means(weights[:, b], each.value[b]) - weighted_means(weights[:, a], each.value[a])
+
+        if reason:
+            return Estimate(each.part, float("nan"), float("nan"), sizes, reason, of_weights)
+        value = group_rank_margin(each.value[a], each.value[b])
+        return Estimate(each.part, value, group_rank_margin(each.chance[a], each.chance[b]), sizes, None, of_weights)
+
+
+PLUGIN = GroupRankMargin()

@@ -1,0 +1,70 @@
+"""Instance rank margin: within one prompt, does the document that was used stand above the other?
+
+Formula (Sun et al. 2025, eq. 2): over D_Ca, the mean of Rank@k(c_b) - Rank@k(c_a); for a = 1, a = 2, both pooled, and
+the gap between them (a = 1 minus a = 2), which is an explainer's bias towards a position. Reference: arXiv 2510.02629.
+Departure: `pooled` is ours. Range: about (-n, n); positive is better (the gap: 0 is best).
+Chance: the same mean of the chance ranks' differences, 0 for documents of equal length.
+
+Worked by hand: used document at ranks 2 and 3, the other at 6 and 5: mean of 4 and 2 = 3.
+
+>>> instance_rank_margin(np.array([2.0, 3.0]), np.array([6.0, 5.0]))
+3.0
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from heval_core.metrics._cell import SMALLEST_GROUP, Cell, Each, Estimate, mean_estimate, pool
+from heval_core.metrics.rank_at_k import PLUGIN as RANK
+
+
+def instance_rank_margin(used: np.ndarray, other: np.ndarray) -> float:
+    """Mean over instances of the other document's Rank@k minus the used one's; NaN without instances."""
+    return float(np.mean(other - used)) if len(used) else float("nan")
+
+
+@dataclass(frozen=True)
+class InstanceRankMargin:
+    smallest_group: int = SMALLEST_GROUP
+
+    key = "instance_rank_margin"
+    title = "Instance rank margin"
+    question = "RQ2"
+    higher_is_better = True
+    uses_k = True
+    reference = "Sun et al. 2025, eq. 2 (arXiv 2510.02629)"
+
+    def each(self, cell: Cell, k: int) -> list[Each]:
+        """Each instance's own margin, under the part of the document it used; NaN elsewhere."""
+        if len(cell.layout.documents) != 2:
+            return []
+        first, second = RANK.each(cell, k)
+        margin, chance = second.value - first.value, second.chance - first.chance
+        of_first, of_second = cell.layout.groups == "C1", cell.layout.groups == "C2"
+        nothing = np.full(len(margin), np.nan)
+        return [
+            Each("C1", np.where(of_first, margin, nothing), np.where(of_first, chance, nothing)),
+            Each("C2", np.where(of_second, -margin, nothing), np.where(of_second, -chance, nothing)),
+        ]
+
+    def over(self, cell: Cell, k: int) -> list[Estimate]:
+        parts = self.each(cell, k)
+        if not parts:
+            return []
+        one, two, pooled = (mean_estimate(each, self.smallest_group) for each in (*parts, pool(*parts)))
+        return [one, two, pooled, self._gap(one, two)]
+
+    def _gap(self, one: Estimate, two: Estimate) -> Estimate:
+        def of_weights(weights: np.ndarray) -> np.ndarray:
+            return one.of_weights(weights) - two.of_weights(weights)
+
+        reason = one.unavailable or two.unavailable
+        return Estimate(
+            "gap", one.value - two.value, one.chance - two.chance, one.sizes + two.sizes, reason, of_weights
+        )
+
+
+PLUGIN = InstanceRankMargin()

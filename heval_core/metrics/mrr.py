@@ -1,0 +1,94 @@
+"""Mean reciprocal rank of the answer's tokens in the document that was used: does the explanation find the token?
+
+Formula (Sun et al. 2025, eq. 5-6): 1 / best rank among all gold tokens of the used document, averaged over D_C, or over
+D_C1 and D_C2, apart and pooled. Reference: arXiv 2510.02629.
+Departure: none. Range: (0, 1], higher is better.
+Chance for m gold tokens among n: sum over r of C(n-r, m-1) / (r C(n, m)), r = 1 .. n-m+1: a prompt of 22 tokens with one
+gold token starts at .17. Ties share the average rank, so a tied best rank lies above 1.
+
+Worked by hand: scores 1, 5, 3 with the third token gold: its rank is 2. Chance for one of three: (1 + 1/2 + 1/3)/3.
+
+>>> reciprocal_rank(np.array([1.0, 5.0, 3.0]), [2])
+ReciprocalRank(value=0.5, chance=0.611111111111111)
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from heval_core.metrics._cell import SMALLEST_GROUP, Cell, Each, Estimate, mean_estimate, pool
+from heval_core.records import HEvalError
+from heval_core.scores import average_ranks, check
+
+
+class ReciprocalRank(NamedTuple):
+    value: float
+    chance: float
+
+
+@functools.cache
+def chance_reciprocal_rank(gold: int, length: int) -> float:
+    """The mean of 1 / best rank for `gold` of `length` tokens under random scores; NaN without gold tokens."""
+    if gold < 1 or gold > length:
+        return float("nan")
+    total = math.comb(length, gold)
+    return math.fsum(math.comb(length - r, gold - 1) / (r * total) for r in range(1, length - gold + 2))
+
+
+def best_ranks(ranks: np.ndarray, gold: np.ndarray) -> np.ndarray:
+    """(N,) the best rank among each row's gold tokens; NaN for a row without any."""
+    best = np.where(gold & np.isfinite(ranks), ranks, np.inf).min(axis=1, initial=np.inf)
+    return np.where(np.isfinite(best), best, np.nan)
+
+
+def reciprocal_rank(scores: np.ndarray, answer_tokens: Sequence[int]) -> ReciprocalRank:
+    """Reciprocal rank of the best gold token of one prompt. scores: (n,).
+
+    Raises HEvalError for scores that are not finite, no gold tokens, or gold tokens outside the prompt.
+    """
+    check(scores, "The prompt")
+    if not len(answer_tokens) or min(answer_tokens) < 0 or max(answer_tokens) >= len(scores):
+        raise HEvalError(f"The answer tokens {list(answer_tokens)} are not inside the prompt's {len(scores)} tokens.")
+    gold = np.zeros((1, len(scores)), dtype=bool)
+    gold[0, list(answer_tokens)] = True
+    best = best_ranks(average_ranks(scores), gold)[0]
+    return ReciprocalRank(float(1 / best), chance_reciprocal_rank(int(gold.sum()), len(scores)))
+
+
+@dataclass(frozen=True)
+class MeanReciprocalRank:
+    smallest_group: int = SMALLEST_GROUP
+
+    key = "mrr"
+    title = "MRR of the answer's tokens"
+    question = "RQ3"
+    higher_is_better = True
+    uses_k = False
+    reference = "Sun et al. 2025, eq. 5-6 (arXiv 2510.02629)"
+
+    def each(self, cell: Cell, k: int) -> list[Each]:
+        """Each instance's reciprocal rank, under the group that says which document was used; NaN elsewhere."""
+        layout, out = cell.layout, []
+        for number, gold in enumerate(layout.gold, start=1):
+            group = "C" if len(layout.gold) == 1 else f"C{number}"
+            used = layout.groups == group
+            counts = (gold & layout.ranked).sum(axis=1)
+            chance = [chance_reciprocal_rank(int(m), int(n)) for m, n in zip(counts, layout.lengths, strict=True)]
+            value = 1 / best_ranks(cell.ranks, gold)
+            out.append(Each(group, np.where(used, value, np.nan), np.where(used, np.array(chance), np.nan)))
+        return out
+
+    def over(self, cell: Cell, k: int) -> list[Estimate]:
+        parts = self.each(cell, k)
+        if len(parts) == 2:
+            parts.append(pool(*parts))
+        return [mean_estimate(each, self.smallest_group) for each in parts]
+
+
+PLUGIN = MeanReciprocalRank()

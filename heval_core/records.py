@@ -1,0 +1,195 @@
+"""The frozen records that flow through the program; each arrow of the pipeline carries one of these.
+
+fact ─▶ instance ─▶ prompt (characters) ─▶ tokenised prompt (tokens) ─▶ behaviour (group) ─▶ attribution (scores)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+SINGLE_REGIMES = ("conflicting", "irrelevant")
+DUAL_REGIMES = ("double_conflicting", "mixed", "double_conflicting_swap", "mixed_swap")
+REGIMES = SINGLE_REGIMES + DUAL_REGIMES
+GROUPS = ("C", "M", "C1", "C2", "other", "ambiguous")
+TECHNIQUE = "regular"
+
+
+class HEvalError(Exception):
+    """An error whose message is meant for the person at the keyboard: it names the thing and what would be right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open range [start, end) of characters or of tokens."""
+
+    start: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A text about `subject` that holds `answer` literally."""
+
+    subject: str
+    answer: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One question with its model-independent true answer, and the passages that its dataset ships.
+
+    conflicting: passages about the subject that carry a false answer, best first.
+    own: a passage about the subject with the true answer, where the dataset has one; it serves other subjects'
+        questions as an irrelevant document.
+    irrelevant: a passage about another subject, where the dataset ships one with the question itself.
+    """
+
+    id: str
+    dataset: str
+    subject: str
+    relation: str
+    question: str
+    answer: str
+    conflicting: tuple[Passage, ...]
+    own: Passage | None = None
+    irrelevant: Passage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One context passage of an instance.
+
+    kind: `conflicting` or `irrelevant`.
+    origin: `shipped` by the dataset, or `substituted` (a shipped text with its answer replaced).
+    source: what kind of source the text is attributed to, where the prompt style attributes it at all.
+    """
+
+    subject: str
+    answer: str
+    text: str
+    kind: str
+    origin: str = "shipped"
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One question with its documents under one regime, still without a model.
+
+    expected_group: the group that the prompt style's rule asks for, where it has a rule.
+    """
+
+    id: str
+    dataset: str
+    regime: str
+    fact_id: str
+    subject: str
+    relation: str
+    question: str
+    true_answer: str
+    documents: tuple[Document, ...]
+    expected_group: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The text a model is given, with character spans into `text`.
+
+    answers: for each document, every literal mention of its answer inside that document.
+    """
+
+    text: str
+    documents: tuple[Span, ...]
+    question: Span
+    answers: tuple[tuple[Span, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenisedPrompt:
+    """A prompt as one model's tokens; all spans are token indices.
+
+    tokens: the text each token covers; together they spell the prompt (a token that covers only a part of a
+        character's bytes has an empty text, except the first one of that character).
+    answer_tokens: for each document, the indices of the tokens that overlap a mention of its answer.
+    first_mention: the part of `answer_tokens` that belongs to the first mention.
+    first_ranked: how many special tokens (a BOS) stand before the first token of the text; they are never ranked.
+    """
+
+    text: str
+    ids: tuple[int, ...]
+    tokens: tuple[str, ...]
+    documents: tuple[Span, ...]
+    question: Span
+    answer_tokens: tuple[tuple[int, ...], ...]
+    first_mention: tuple[tuple[int, ...], ...]
+    first_ranked: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An answer the model may give: a document's (`C`, `C1`, `C2`) or the memory's (`M`).
+
+    token_id: the first token whose logit stands for this candidate (of its accepted first tokens, the likeliest).
+    """
+
+    group: str
+    text: str
+    token_id: int
+    logit: float
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """What the model answered, and the group that follows from it."""
+
+    token_id: int
+    text: str
+    probability: float
+    group: str
+    memory_answer: str
+    candidates: tuple[Candidate, ...]
+
+    def candidate(self, group: str) -> Candidate | None:
+        return next((c for c in self.candidates if c.group == group), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """The two first tokens an explanation may set against each other.
+
+    target: the answer the model gave. foil: the competing candidate's. foil_kind says where the foil came from.
+    """
+
+    target: int
+    foil: int
+    foil_kind: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attribution:
+    """One score per prompt token, as the method defines them.
+
+    scores: (n,) float32. head_scores: (layers, heads) float32 for methods that choose a head, with the chosen
+    layer and head and the margin to the runner-up. details: what else is worth keeping, by name.
+    """
+
+    explainer: str
+    scores: np.ndarray
+    seconds: float
+    settings: str
+    layer: int | None = None
+    head: int | None = None
+    head_scores: np.ndarray | None = None
+    details: tuple[tuple[str, float | str], ...] = ()
+
+
+def head_name(layer: int, head: int) -> str:
+    """`L3H2`: layer 3, head 2, both counted from 0."""
+    return f"L{layer}H{head}"

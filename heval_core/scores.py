@@ -1,0 +1,77 @@
+"""What is done to an attribution's scores after the explainer: check, normalise, rank, round for storage.
+
+Ranks (methods.md, section 3): every token of the prompt by descending score, 1 = best, ties share the average rank
+(ordinal ties would turn underflowed attention into a position bias).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from heval_core.records import HEvalError
+
+
+def check(scores: np.ndarray, name: str) -> None:
+    """Raises HEvalError, naming the instance, where a score is NaN or infinite."""
+    if not np.isfinite(scores).all():
+        raise HEvalError(f"{name} has scores that are NaN or infinite; they cannot be ranked.")
+
+
+def normalise(scores: np.ndarray, signed: bool) -> np.ndarray:
+    """Signed scores divided by their l1 norm over the whole prompt (all-zero stays zero); attention as it is."""
+    scores = np.asarray(scores, dtype=np.float64)
+    if not signed:
+        return scores
+    norm = np.abs(scores).sum()
+    return scores / norm if norm else scores
+
+
+def average_ranks(scores: np.ndarray, ranked: np.ndarray | None = None) -> np.ndarray:
+    """Ranks of every row's scores, ties averaged.
+
+    scores: (rows, n). ranked: (rows, n) bool, the positions that take part (all by default); the others get NaN.
+    Returns (rows, n) float64, 1 = the highest score of the row.
+
+    >>> average_ranks(np.array([[0.2, 0.9, 0.2, 0.1]]))
+    array([[2.5, 1. , 2.5, 4. ]])
+    """
+    scores = np.atleast_2d(np.asarray(scores, dtype=np.float64))
+    ranked = np.ones(scores.shape, dtype=bool) if ranked is None else ranked
+    # NaN sorts last, behind every score, so that padding never takes a rank.
+    keys = np.where(ranked, -scores, np.nan)
+    order = np.argsort(keys, axis=1, kind="stable")
+    ordered = np.take_along_axis(keys, order, axis=1)
+    places = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
+    starts_tie = np.ones(scores.shape, dtype=bool)
+    starts_tie[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    first = np.maximum.accumulate(np.where(starts_tie, places, 0), axis=1)
+    ends_tie = np.ones(scores.shape, dtype=bool)
+    ends_tie[:, :-1] = starts_tie[:, 1:]
+    last = np.where(ends_tie, places, scores.shape[1])
+    last = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
+    ranks = np.empty(scores.shape)
+    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=1)
+    return np.where(ranked, ranks, np.nan)
+
+
+def round_keeping_ranks(scores: np.ndarray, bits: int = 10) -> np.ndarray:
+    """float32 scores with as few mantissa bits as keep every rank, ties included; fewer bits compress better.
+
+    bits: how many to try first; two more at a time until nothing changes place (23 is the unrounded value).
+    """
+    scores = np.asarray(scores, dtype=np.float32)
+    for kept in range(bits, 23, 2):
+        rounded = _round_mantissa(scores, kept)
+        # Rounding is monotonic, so ranks can only change where two different scores become equal.
+        if np.unique(rounded).size == np.unique(scores).size:
+            return rounded
+    return scores
+
+
+def _round_mantissa(scores: np.ndarray, bits: int) -> np.ndarray:
+    dropped = np.uint32(23 - bits)
+    half = np.uint32(1) << (dropped - np.uint32(1))
+    mask = ~((np.uint32(1) << dropped) - np.uint32(1))
+    # Adding half and truncating rounds the magnitude; sign and exponent come along as IEEE 754 lays them out.
+    rounded: np.ndarray = ((scores.view(np.uint32) + half) & mask).view(np.float32)
+    return np.where(np.isfinite(rounded), rounded, scores)

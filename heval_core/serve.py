@@ -1,0 +1,75 @@
+"""The worker process behind the sidebar: one JSON request a line on standard input, JSON lines out.
+
+The explorer never imports torch; this process does, and may be killed at any time without harm. A request is
+{"op": "explain", "model", "documents", "question", "context_answers", "memory_answer", "explainers"} or
+{"op": "heads", "model", "prompt"}. Answers: {"progress": text} any number of times, then {"result": …} or {"error": text}.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from heval_core.records import HEvalError
+
+
+def main() -> None:
+    """Serve until standard input closes. One model is kept loaded; another one takes its place."""
+    # What libraries print must not get between the answers: standard output is kept for them alone.
+    answers, sys.stdout = sys.stdout, sys.stderr
+    loaded: dict[str, Any] = {}
+
+    def say(message: dict[str, Any]) -> None:
+        answers.write(json.dumps(message, ensure_ascii=True) + "\n")
+        answers.flush()
+
+    for line in sys.stdin:
+        try:
+            say({"result": _answer(json.loads(line), loaded, lambda text: say({"progress": text}))})
+        except HEvalError as error:
+            say({"error": str(error)})
+        except Exception as error:  # the explorer shows one line; the trace is in its log
+            import traceback
+
+            traceback.print_exc()
+            say({"error": f"The worker failed ({type(error).__name__}); the log has the details."})
+
+
+def _answer(request: dict[str, Any], loaded: dict[str, Any], progress: Any) -> Any:
+    lm = _model(request["model"], loaded, progress)
+    if request["op"] == "heads":
+        return _heads(lm, request["prompt"])
+    from heval_core import catalogue
+    from heval_core.explained import to_json
+    from heval_core.pipeline import Request, explain_request
+
+    asked = Request(
+        tuple(request["documents"]), request["question"], tuple(request["context_answers"]), request["memory_answer"]
+    )
+    explainers = [catalogue.find("explainer", key) for key in request["explainers"]]
+    return to_json(explain_request(lm, asked, explainers, lambda key: progress(f"{key} done")))
+
+
+def _heads(lm: Any, text: str) -> list[list[list[float]]]:
+    """Every head's attention from the last position of a stored prompt: layers x heads x tokens."""
+    from heval_core.lm.model import CleanPass
+    from heval_core.records import Prompt, Span
+
+    prompt = lm.tokenise(Prompt(text, (), Span(0, 0), ()))
+    attention: list[list[list[float]]] = CleanPass(lm, prompt).heads.attention.tolist()
+    return attention
+
+
+def _model(name: str, loaded: dict[str, Any], progress: Any) -> Any:
+    if name not in loaded:
+        progress("loading the model")
+        from heval_core.lm.loading import load
+
+        loaded.clear()
+        loaded[name] = load(name, device="cpu")
+    return loaded[name]
+
+
+if __name__ == "__main__":
+    main()

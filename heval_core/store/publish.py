@@ -1,0 +1,245 @@
+"""Shards ▶ one DuckDB file, built in one ordered pass and swapped in; never written again.
+
+The file is named by the hash of its content, so that a reader never meets a file that changes under it, and a small
+pointer file names the current one. The last two files are kept: an explorer that is open stays on its snapshot.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from heval_core import catalogue
+from heval_core.records import REGIMES, HEvalError
+from heval_core.statistics import resample_weights
+from heval_core.store import cells
+from heval_core.store.shards import ATTRIBUTION, FORMAT, HEAD_ATTENTION, INSTANCE, POINTER, Entry, ShardStore
+
+KEPT_FILES = 2
+
+
+def publish(
+    source: Path, target: Path | None = None, bundled: bool = False, progress: Callable[[str], None] = lambda _: None
+) -> Path:
+    """Build the results file of a store and make it the current one.
+
+    source: the store with the shards. target: the folder for the file and its pointer, the store itself by default.
+    Returns the published file. Raises HEvalError where there is nothing to publish, or a shard is damaged.
+    """
+    store, target = ShardStore(source), target or source
+    entries = _newest(store.entries().values())
+    if not entries:
+        raise HEvalError(f"The store {source} has no finished shards; run: python -m precompute run --store {source} …")
+    damaged = [entry.path for entry in entries if not store.intact(entry)]
+    if damaged:
+        raise HEvalError(f"{len(damaged)} shards are damaged, {damaged[0]} first; run: python -m precompute verify.")
+    target.mkdir(parents=True, exist_ok=True)
+    snapshot_id = _snapshot_id(entries, bundled)
+    final = target / f"results-{snapshot_id}.duckdb"
+    if not final.is_file():
+        temporary = target / f"results-{snapshot_id}.{os.getpid()}.tmp"
+        try:
+            _build(temporary, store, entries, snapshot_id, bundled, progress)
+            _swap_in(temporary, final)
+        finally:
+            for left in (temporary, Path(f"{temporary}.wal")):
+                left.unlink(missing_ok=True)
+    _point(target, final)
+    _remove_old(target, final)
+    return final
+
+
+def _newest(entries: Iterable[Entry]) -> list[Entry]:
+    """The entries of each model's newest revision: results of an older one must not stand beside it."""
+    entries = list(entries)
+    revision = {entry.model: entry.revision for entry in entries}
+    return [entry for entry in entries if entry.revision == revision[entry.model]]
+
+
+def _snapshot_id(entries: list[Entry], bundled: bool) -> str:
+    lines = sorted(f"{e.kind}|{e.key}|{e.content}" for e in entries)
+    schema = files("heval_core.store").joinpath("schema.sql").read_text(encoding="utf-8")
+    return hashlib.sha256("\n".join([schema, str(bundled), *lines]).encode()).hexdigest()[:16]
+
+
+def _build(
+    path: Path,
+    store: ShardStore,
+    entries: list[Entry],
+    snapshot_id: str,
+    bundled: bool,
+    progress: Callable[[str], None],
+) -> None:
+    path.unlink(missing_ok=True)
+    with duckdb.connect(str(path)) as db:
+        db.execute(files("heval_core.store").joinpath("schema.sql").read_text(encoding="utf-8"))
+        _insert(db, "snapshot", [{"snapshot_id": snapshot_id, "format": FORMAT, "bundled": bundled,
+                                  "published_at": datetime.now(UTC).replace(tzinfo=None)}])  # fmt: skip
+        _insert_journal(db, store)
+        _insert_catalogue(db)
+        _insert_results(db, store, entries, progress)
+        db.execute("CHECKPOINT")
+
+
+def _insert_results(
+    db: duckdb.DuckDBPyConnection, store: ShardStore, entries: list[Entry], progress: Callable[[str], None]
+) -> None:
+    by_regime: dict[tuple[str, str, int], list[Entry]] = defaultdict(list)
+    questions: dict[str, set[str]] = defaultdict(set)
+    for entry in entries:
+        by_regime[entry.model, entry.dataset, REGIMES.index(entry.regime)].append(entry)
+        if entry.kind == "instance":
+            questions[entry.dataset].update(store.read(entry).column("fact_id").to_pylist())
+    weights = {dataset: _Weights(sorted(found)) for dataset, found in questions.items()}
+    metric_rows: list[dict[str, Any]] = []
+    replicates: dict[tuple[Any, ...], np.ndarray] = {}
+    for key in sorted(by_regime):
+        progress(f"{key[0]} · {key[1]} · {REGIMES[key[2]]}")
+        rows, spread = _insert_regime(db, store, by_regime[key], weights[key[1]])
+        metric_rows += rows
+        replicates |= spread
+    if metric_rows:
+        _insert(db, "cell_metric", metric_rows)
+        _insert(db, "headline", cells.headline_rows(pd.DataFrame(metric_rows), replicates))
+
+
+class _Weights:
+    """The same resamples of a dataset's questions for all its cells, so that they stay paired."""
+
+    def __init__(self, questions: list[str]):
+        self.column = {question: index for index, question in enumerate(questions)}
+        self.matrix = resample_weights(len(questions))
+
+    def of(self, questions: Iterable[str]) -> np.ndarray:
+        return self.matrix[:, [self.column[question] for question in questions]]
+
+
+def _insert_regime(
+    db: duckdb.DuckDBPyConnection, store: ShardStore, entries: list[Entry], weights: _Weights
+) -> tuple[list[dict[str, Any]], dict[tuple[Any, ...], np.ndarray]]:
+    """One model, dataset and regime: instances, attributions, scores. Returns its cell metrics and their replicates."""
+    instances = _table(store, entries, "instance", INSTANCE)
+    frame = instances.to_pandas().drop_duplicates("instance_id", keep="last").sort_values(["place", "instance_id"])
+    frame = frame.reset_index(drop=True)
+    _insert_arrow(db, "instance", pa.Table.from_pandas(frame, schema=INSTANCE, preserve_index=False))
+    kept = frame[frame["dropped_because"].isna()].reset_index(drop=True)
+    found = _table(store, entries, "attribution", ATTRIBUTION).to_pandas()
+    found = found.drop_duplicates(["instance_id", "explainer"], keep="last")
+    heads = _table(store, entries, "head_attention", HEAD_ATTENTION)
+    _insert_arrow(db, "head_attention", heads)
+    controls = pd.DataFrame(cells.control_attributions(kept), columns=ATTRIBUTION.names)
+    attributions = pd.concat([found, controls], ignore_index=True) if len(controls) else found
+    order = {instance_id: index for index, instance_id in enumerate(kept["instance_id"])}
+    attributions = attributions[attributions["instance_id"].isin(order)]
+    attributions = attributions.assign(order=attributions["instance_id"].map(order)).sort_values(["order", "explainer"])
+    _insert_arrow(db, "attribution", pa.Table.from_pandas(attributions, schema=ATTRIBUTION, preserve_index=False))
+    frames: list[pd.DataFrame] = []
+    rows: list[dict[str, Any]] = []
+    spread: dict[tuple[Any, ...], np.ndarray] = {}
+    for explainer, own in attributions.groupby("explainer"):
+        scored = kept[kept["instance_id"].isin(own["instance_id"])].reset_index(drop=True)
+        first = scored.iloc[0]
+        regime = cells.Regime(
+            first["model"], first["dataset"], first["regime"], scored, cells.layout_of(scored),
+            weights.of(scored["fact_id"]),
+        )  # fmt: skip
+        more, metrics, replicates = cells.evaluate(
+            regime, str(explainer), list(scored["instance_id"]), list(own["scores"])
+        )
+        frames += more
+        rows += metrics
+        spread |= {(regime.model, regime.dataset, regime.regime, explainer, *key): r for key, r in replicates.items()}
+    if frames:
+        _insert_frame(db, "score", pd.concat(frames, ignore_index=True))
+    return rows, spread
+
+
+def _table(store: ShardStore, entries: list[Entry], kind: str, schema: pa.Schema) -> pa.Table:
+    tables = [store.read(entry) for entry in entries if entry.kind == kind]
+    return pa.concat_tables(tables) if tables else schema.empty_table()
+
+
+def _insert_journal(db: duckdb.DuckDBPyConnection, store: ShardStore) -> None:
+    runs: dict[str, dict[str, Any]] = {}
+    for line in store.journal("run"):
+        runs.setdefault(line["run_id"], {}).update(line)
+    models = {(line["model"], line["revision"]): line for line in store.journal("model")}
+    _insert(db, "run", list(runs.values()))
+    _insert(db, "model", list(models.values()))
+    _insert(db, "failure", store.journal("failure"))
+
+
+def _insert_catalogue(db: duckdb.DuckDBPyConnection) -> None:
+    rows = []
+    for kind in catalogue.KINDS:
+        for plugin in catalogue.plugins(kind).values():
+            rows.append(
+                {
+                    "kind": kind,
+                    "key": plugin.key,
+                    "title": plugin.title,
+                    "signed": getattr(plugin, "signed", None),
+                    "control": getattr(plugin, "control", None),
+                    "reference": plugin.reference,
+                    "docstring": catalogue.docstring(plugin),
+                }
+            )
+    _insert(db, "catalogue", rows)
+
+
+def _columns(db: duckdb.DuckDBPyConnection, table: str) -> list[str]:
+    return [row[0] for row in db.execute("SELECT column_name FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index", [table]).fetchall()]  # fmt: skip  # noqa: E501
+
+
+def _insert(db: duckdb.DuckDBPyConnection, table: str, rows: list[dict[str, Any]]) -> None:
+    if rows:
+        columns = _columns(db, table)
+        _insert_arrow(db, table, pa.Table.from_pylist([{c: row.get(c) for c in columns} for row in rows]))
+
+
+def _insert_frame(db: duckdb.DuckDBPyConnection, table: str, frame: pd.DataFrame) -> None:
+    _insert_arrow(db, table, pa.Table.from_pandas(frame, preserve_index=False))
+
+
+def _insert_arrow(db: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
+    """Insert by column name; `table` is one of this module's own names, never a value from outside."""
+    if not rows.num_rows:
+        return
+    db.register("incoming", rows)
+    db.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
+    db.unregister("incoming")
+
+
+def _swap_in(temporary: Path, final: Path) -> None:
+    wal = Path(f"{temporary}.wal")
+    if wal.exists():
+        raise HEvalError(f"{wal} is left after closing the database; nothing was published.")
+    with temporary.open("rb") as file:
+        os.fsync(file.fileno())
+    os.replace(temporary, final)
+
+
+def _point(target: Path, final: Path) -> None:
+    temporary = target / f"{POINTER}.{os.getpid()}.tmp"
+    temporary.write_text(json.dumps({"file": final.name, "format": FORMAT}) + "\n")
+    os.replace(temporary, target / POINTER)
+
+
+def _remove_old(target: Path, final: Path) -> None:
+    others = sorted(
+        (path for path in target.glob("results-*.duckdb") if path != final), key=lambda p: p.stat().st_mtime
+    )
+    for path in others[: max(0, len(others) - (KEPT_FILES - 1))]:
+        path.unlink(missing_ok=True)

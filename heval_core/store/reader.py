@@ -1,0 +1,175 @@
+"""Read-only, hardened access to a published results file. Every value is a bound parameter; results are DataFrames."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+
+from heval_core.records import HEvalError
+from heval_core.store.shards import FORMAT, POINTER
+
+_HARDENING = {
+    "enable_external_access": "false",
+    "autoload_known_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "threads": "2",
+    "memory_limit": "768MB",
+    "lock_configuration": "true",
+}
+_SIZES = ("model", "dataset", "regime", "group")
+
+
+def current_file(folder: Path) -> Path | None:
+    """The published file a folder points to; None where nothing is published there."""
+    pointer = folder / POINTER
+    if not pointer.is_file():
+        return None
+    try:
+        named = folder / Path(json.loads(pointer.read_text(encoding="utf-8"))["file"]).name
+    except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError) as error:
+        raise HEvalError(f"The pointer {pointer} is damaged; publish again: python -m precompute publish.") from error
+    if not named.is_file():
+        raise HEvalError(f"The results file {named} is gone; publish again: python -m precompute publish.")
+    return named
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which instances or cells to read; an empty tuple means all."""
+
+    model: tuple[str, ...] = ()
+    dataset: tuple[str, ...] = ()
+    regime: tuple[str, ...] = ()
+    group: tuple[str, ...] = field(default=())
+
+    def where(self, columns: tuple[str, ...], alias: str = "") -> tuple[str, list[Any]]:
+        """An SQL condition over an allow-list of columns, and its parameters."""
+        terms, values = [], []
+        for column in columns:
+            wanted = getattr(self, column)
+            if wanted:
+                terms.append(f'{alias}"{column}" IN (SELECT unnest(?))')
+                values.append(list(wanted))
+        return " AND ".join(terms) or "true", values
+
+
+class Reader:
+    """One open results file; safe to share between threads, for every query has a cursor of its own.
+
+    Raises HEvalError where the file is missing, truncated, foreign, or of another version.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        try:
+            self._db = duckdb.connect(str(path), read_only=True, config=dict(_HARDENING))
+        except duckdb.Error as error:
+            raise HEvalError(
+                f"{path} cannot be read as a results file (it is missing, truncated or something else); "
+                "publish again: python -m precompute publish."
+            ) from error
+        try:
+            found = self.query("SELECT snapshot_id, format, published_at, bundled FROM snapshot")
+            version = int(found["format"].iloc[0])
+        except (duckdb.Error, IndexError) as error:
+            raise HEvalError(f"{path} is a database, but not one of this program's results.") from error
+        if version != FORMAT:
+            raise HEvalError(f"{path} has format {version}; this program reads {FORMAT}. Publish it again.")
+        self.snapshot_id = str(found["snapshot_id"].iloc[0])
+        self.published_at = found["published_at"].iloc[0]
+        self.bundled = bool(found["bundled"].iloc[0])
+
+    def query(self, sql: str, values: list[Any] | None = None) -> pd.DataFrame:
+        return self._db.cursor().execute(sql, values or []).df()
+
+    def models(self) -> pd.DataFrame:
+        return self.query("SELECT * FROM model WHERE model IN (SELECT model FROM instance) ORDER BY model")
+
+    def runs(self) -> pd.DataFrame:
+        return self.query("SELECT * FROM run ORDER BY started")
+
+    def failures(self) -> pd.DataFrame:
+        return self.query("SELECT * FROM failure ORDER BY happened")
+
+    def catalogue(self, kind: str) -> pd.DataFrame:
+        return self.query("SELECT * FROM catalogue WHERE kind = ? ORDER BY control, title", [kind])
+
+    def headline(self) -> pd.DataFrame:
+        return self.query("SELECT * FROM headline ORDER BY question, value DESC")
+
+    def choices(self) -> pd.DataFrame:
+        """What there is to filter by: model, dataset, regime, group and the number of instances."""
+        return self.query(
+            'SELECT model, dataset, regime, coalesce("group", \'dropped\') AS "group", count(*) AS instances '
+            "FROM instance GROUP BY ALL ORDER BY ALL"
+        )
+
+    def accounting(self) -> pd.DataFrame:
+        """Per model, dataset and regime: instances tried, kept and dropped, by reason."""
+        return self.query(
+            "SELECT model, dataset, regime, coalesce(dropped_because, 'kept') AS outcome, count(*) AS instances "
+            "FROM instance GROUP BY ALL ORDER BY ALL"
+        )
+
+    def agreement(self) -> pd.DataFrame:
+        """Per model, dataset and regime: how often the observed group is the one that the taught rule expects."""
+        return self.query(
+            'SELECT model, dataset, regime, count(*) AS n, avg(("group" = expected_group)::INTEGER) AS agreement '
+            "FROM instance WHERE dropped_because IS NULL AND expected_group IS NOT NULL GROUP BY ALL ORDER BY ALL"
+        )
+
+    def cells(self, chosen: Filter, metric: str, k: int) -> pd.DataFrame:
+        """Cell metrics of one metric and k (0 where the metric has none)."""
+        where, values = chosen.where(("model", "dataset", "regime"))
+        return self.query(
+            f"SELECT * FROM cell_metric WHERE metric = ? AND k = ? AND {where} ORDER BY model, dataset, regime, part",
+            [metric, k, *values],
+        )
+
+    def instance_ids(self, chosen: Filter) -> list[str]:
+        """The kept instances under a filter, in stored order."""
+        where, values = chosen.where(_SIZES)
+        found = self.query(
+            f"SELECT instance_id FROM instance WHERE dropped_because IS NULL AND {where} ORDER BY rowid", values
+        )
+        return list(found["instance_id"])
+
+    def instance(self, instance_id: str) -> dict[str, Any]:
+        """One instance as column ▶ value. Raises HEvalError where there is none of that id."""
+        cursor = self._db.cursor().execute("SELECT * FROM instance WHERE instance_id = ?", [instance_id])
+        names = [column[0] for column in cursor.description or []]
+        row = cursor.fetchone()
+        if row is None:
+            raise HEvalError(f"There is no instance {instance_id!r} in these results.")
+        return dict(zip(names, row, strict=True))
+
+    def attributions(self, instance_id: str) -> dict[str, dict[str, Any]]:
+        """All attributions of one instance, by explainer."""
+        cursor = self._db.cursor().execute("SELECT * FROM attribution WHERE instance_id = ?", [instance_id])
+        names = [column[0] for column in cursor.description or []]
+        return {row[names.index("explainer")]: dict(zip(names, row, strict=True)) for row in cursor.fetchall()}
+
+    def head_attention(self, instance_id: str, layer: int, head: int) -> list[float] | None:
+        """One head's stored attention row, or None where it was not kept."""
+        row = self._db.cursor().execute(
+            "SELECT attention FROM head_attention WHERE instance_id = ? AND layer = ? AND head = ?",
+            [instance_id, layer, head],
+        ).fetchone()  # fmt: skip
+        return None if row is None else list(row[0])
+
+    def instance_missed_by(self, explainer: str) -> str | None:
+        """The instance in which an explainer ranks the used document's answer tokens lowest; None without any."""
+        found = self.query(
+            "SELECT instance_id FROM score WHERE metric = 'mrr' AND explainer = ? ORDER BY value, instance_id LIMIT 1",
+            [explainer],
+        )
+        return str(found["instance_id"].iloc[0]) if len(found) else None
+
+    def scores(self, instance_id: str) -> pd.DataFrame:
+        """Every metric value of one instance."""
+        return self.query("SELECT * FROM score WHERE instance_id = ? ORDER BY metric, part, k", [instance_id])

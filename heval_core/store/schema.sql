@@ -1,0 +1,157 @@
+-- The data contract: what a published results file holds. Rows are in the order (model, dataset, regime, place).
+
+CREATE TABLE snapshot (
+    snapshot_id VARCHAR,      -- hash of everything below but timings: the same shards give the same id
+    format INTEGER,           -- version of this schema
+    published_at TIMESTAMP,   -- when this file was built, UTC
+    bundled BOOLEAN           -- whether these are the demo results that come with the program
+);
+
+CREATE TABLE run (
+    run_id VARCHAR,           -- one invocation of the batch job
+    git_commit VARCHAR,       -- of the program, where it runs from a checkout
+    versions VARCHAR,         -- JSON: library ▶ version
+    device VARCHAR,           -- cpu, cuda, mps
+    dtype VARCHAR,            -- of the weights while computing; scores are float32
+    seed INTEGER,             -- of sampling, documents and wordings
+    configuration VARCHAR,    -- JSON: the command line as understood
+    started TIMESTAMP,        -- UTC
+    finished TIMESTAMP        -- UTC; NULL where it was interrupted
+);
+
+CREATE TABLE model (
+    model VARCHAR,            -- key: a folder's name or a hub id
+    revision VARCHAR,         -- hub commit, or a fingerprint of the folder
+    architecture VARCHAR,     -- Hugging Face model type
+    layers INTEGER,           -- decoder layers
+    heads INTEGER,            -- query heads per layer
+    kv_heads INTEGER,         -- key/value heads per layer
+    width INTEGER,            -- of the residual stream
+    parameters BIGINT,        -- number of weights
+    positions INTEGER,        -- longest prompt, in tokens
+    bos_id INTEGER,           -- token the tokenizer knows as the beginning of text, if any
+    adds_bos BOOLEAN,         -- whether it puts it before a prompt
+    pad_id INTEGER,           -- padding token, if any
+    baseline_id INTEGER,      -- token that stands for an absent one in fa and ig
+    prompt_style VARCHAR      -- plain, or taught_sources for the demo models
+);
+
+CREATE TABLE instance (
+    instance_id VARCHAR,      -- hash of model, revision, dataset, regime, technique, question and seed
+    model VARCHAR,            -- key into model
+    revision VARCHAR,         -- key into model
+    dataset VARCHAR,          -- key of the dataset
+    regime VARCHAR,           -- how documents are combined
+    technique VARCHAR,        -- how the answer is produced: regular
+    place INTEGER,            -- number of the question in the seeded order, from 0
+    fact_id VARCHAR,          -- the question, the same under every regime and model
+    subject VARCHAR,          -- what the question is about
+    relation VARCHAR,         -- what is asked of it
+    question VARCHAR,         -- the question's text
+    true_answer VARCHAR,      -- the dataset's true answer
+    prompt VARCHAR,           -- the whole text the model was given; NULL where no instance could be built
+    tokens VARCHAR[],         -- the text of each token; together the prompt
+    first_ranked INTEGER,     -- tokens before this index (a BOS) are never ranked
+    document_starts INTEGER[],   -- per document: first token
+    document_ends INTEGER[],     -- per document: token after the last
+    question_start INTEGER,   -- first token of the question
+    question_end INTEGER,     -- token after its last
+    document_answers VARCHAR[],  -- per document: the answer it carries
+    document_kinds VARCHAR[],    -- per document: conflicting or irrelevant
+    document_origins VARCHAR[],  -- per document: shipped, or substituted
+    document_sources VARCHAR[],  -- per document: kind of source it is attributed to, NULL where to none
+    answer_tokens INTEGER[][],   -- per document: tokens that overlap a mention of its answer
+    first_mention INTEGER[][],   -- per document: those of the first mention
+    memory_answer VARCHAR,    -- the model's own greedy answer without context
+    candidate_groups VARCHAR[],       -- per candidate answer: C, C1, C2 or M
+    candidate_texts VARCHAR[],        -- per candidate: its text
+    candidate_ids INTEGER[],          -- per candidate: its likeliest first token
+    candidate_logits FLOAT[],         -- per candidate: that token's logit
+    candidate_probabilities FLOAT[],  -- per candidate: that token's probability
+    predicted_text VARCHAR,   -- the model's greedy first token, as text
+    predicted_id INTEGER,     -- and as id
+    predicted_probability FLOAT,  -- and its probability
+    "group" VARCHAR,          -- where the answer came from: C, M, C1, C2, other, ambiguous
+    expected_group VARCHAR,   -- the group the taught rule asks for; NULL where no rule is known
+    dropped_because VARCHAR   -- why the instance takes no part in metrics; NULL where it does
+);
+
+CREATE TABLE attribution (
+    instance_id VARCHAR,      -- key into instance
+    explainer VARCHAR,        -- key of the explainer
+    scores FLOAT[],           -- one per token, as the method defines them
+    seconds FLOAT,            -- wall time of this explainer; NULL for controls
+    settings VARCHAR,         -- the explainer's repr
+    layer INTEGER,            -- chosen head's layer, for methods that choose one
+    head INTEGER,             -- chosen head
+    head_scores FLOAT[],      -- layers x heads, row by row: how much each head speaks for the answer
+    details VARCHAR           -- JSON: what else the method tells (margin, runner-up, completeness gap, …)
+);
+
+CREATE TABLE head_attention (
+    instance_id VARCHAR,      -- key into instance
+    layer INTEGER,            -- from 0
+    head INTEGER,             -- from 0
+    attention FLOAT[]         -- the last prompt position's row, one per token
+);
+
+CREATE TABLE score (
+    instance_id VARCHAR,      -- key into instance
+    explainer VARCHAR,        -- key of the explainer
+    metric VARCHAR,           -- key of the metric
+    part VARCHAR,             -- which document (c, c1, c2) or group (C, C1, C2)
+    k INTEGER,                -- tokens considered; 0 where the metric has no k
+    value DOUBLE,             -- the metric's value for this instance
+    chance DOUBLE             -- what random scores get here on average
+);
+
+CREATE TABLE cell_metric (
+    model VARCHAR,            -- a cell is one model, dataset, regime, technique and explainer
+    dataset VARCHAR,
+    regime VARCHAR,
+    technique VARCHAR,
+    explainer VARCHAR,
+    metric VARCHAR,           -- key of the metric
+    part VARCHAR,             -- which document or group
+    k INTEGER,                -- 0 where the metric has no k
+    value DOUBLE,             -- NULL where not available
+    low DOUBLE,               -- 95 % interval, bootstrap over questions
+    high DOUBLE,
+    chance DOUBLE,            -- what random scores get
+    n INTEGER,                -- instances the value is made of
+    group_sizes VARCHAR,      -- JSON: group ▶ instances
+    unavailable VARCHAR       -- why there is no value
+);
+
+CREATE TABLE headline (
+    question VARCHAR,         -- RQ1, RQ2, RQ3
+    explainer VARCHAR,
+    metric VARCHAR,
+    k INTEGER,
+    value DOUBLE,             -- mean over the cells where the metric is available
+    low DOUBLE,               -- 95 % interval, questions resampled in all cells together
+    high DOUBLE,
+    chance DOUBLE,
+    cells INTEGER,            -- cells averaged
+    n INTEGER                 -- instances in them
+);
+
+CREATE TABLE failure (
+    model VARCHAR,            -- where it happened, as far as known
+    dataset VARCHAR,
+    regime VARCHAR,
+    explainer VARCHAR,
+    place VARCHAR,            -- the instance, or the record's file and line
+    error VARCHAR,            -- class and message
+    happened TIMESTAMP        -- UTC
+);
+
+CREATE TABLE catalogue (
+    kind VARCHAR,             -- dataset, explainer or metric
+    key VARCHAR,
+    title VARCHAR,
+    signed BOOLEAN,           -- explainers: whether scores have a sign
+    control BOOLEAN,          -- explainers: whether it looks into no model
+    reference VARCHAR,
+    docstring VARCHAR         -- formula, reference, departure, cost
+);

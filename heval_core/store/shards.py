@@ -1,0 +1,219 @@
+"""Parquet shards and their manifest: the batch job's only output, written so that no interruption can harm them.
+
+A shard is written under a temporary name, synced and renamed, and then listed in `manifest.jsonl` with its row count
+and hash: a shard counts once its line is there. Lines are appended; a torn last line (a crash) is passed over.
+`journal.jsonl` keeps runs, models and failures in the same manner.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from heval_core.records import HEvalError
+
+FORMAT = 1
+POINTER = "current.json"
+
+_TEXT, _TEXTS, _INTS = pa.string(), pa.list_(pa.string()), pa.list_(pa.int32())
+_FLOATS = pa.list_(pa.float32())
+
+INSTANCE = pa.schema(
+    [
+        *((name, _TEXT) for name in ("instance_id", "model", "revision", "dataset", "regime", "technique")),
+        ("place", pa.int32()),
+        *((name, _TEXT) for name in ("fact_id", "subject", "relation", "question", "true_answer", "prompt")),
+        ("tokens", _TEXTS),
+        ("first_ranked", pa.int32()),
+        ("document_starts", _INTS),
+        ("document_ends", _INTS),
+        ("question_start", pa.int32()),
+        ("question_end", pa.int32()),
+        *((f"document_{name}", _TEXTS) for name in ("answers", "kinds", "origins", "sources")),
+        ("answer_tokens", pa.list_(_INTS)),
+        ("first_mention", pa.list_(_INTS)),
+        ("memory_answer", _TEXT),
+        ("candidate_groups", _TEXTS),
+        ("candidate_texts", _TEXTS),
+        ("candidate_ids", _INTS),
+        ("candidate_logits", _FLOATS),
+        ("candidate_probabilities", _FLOATS),
+        ("predicted_text", _TEXT),
+        ("predicted_id", pa.int32()),
+        ("predicted_probability", pa.float32()),
+        *((name, _TEXT) for name in ("group", "expected_group", "dropped_because")),
+    ]
+)
+ATTRIBUTION = pa.schema(
+    [
+        ("instance_id", _TEXT),
+        ("explainer", _TEXT),
+        ("scores", _FLOATS),
+        ("seconds", pa.float32()),
+        ("settings", _TEXT),
+        ("layer", pa.int32()),
+        ("head", pa.int32()),
+        ("head_scores", _FLOATS),
+        ("details", _TEXT),
+    ]
+)
+HEAD_ATTENTION = pa.schema(
+    [("instance_id", _TEXT), ("layer", pa.int32()), ("head", pa.int32()), ("attention", _FLOATS)]
+)
+SCHEMAS = {"instance": INSTANCE, "attribution": ATTRIBUTION, "head_attention": HEAD_ATTENTION}
+
+# Float columns whose bytes compress far better when the exponents stand together.
+_SPLIT = {"attribution": ["scores.list.element"], "head_attention": ["attention.list.element"]}
+_UNHASHED = ("seconds",)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the manifest.
+
+    key: hash of everything the shard depends on. content: hash of its rows but for timings. failed: instances whose
+    failure is in the journal, so that a later run tries the shard again.
+    """
+
+    key: str
+    kind: str
+    path: str
+    model: str
+    revision: str
+    dataset: str
+    regime: str
+    explainer: str
+    start: int
+    stop: int
+    rows: int
+    sha256: str
+    content: str
+    failed: int = 0
+
+
+class ShardStore:
+    """A folder of shards. Raises HEvalError where it was written by a newer version or cannot be written."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        mark = folder / "format.json"
+        if mark.is_file():
+            found = json.loads(mark.read_text())["format"]
+            if found > FORMAT:
+                raise HEvalError(
+                    f"The store {folder} has format {found}; this program reads up to {FORMAT}. Update it."
+                )
+
+    def create(self) -> None:
+        try:
+            (self.folder / "shards").mkdir(parents=True, exist_ok=True)
+            (self.folder / "format.json").write_text(json.dumps({"format": FORMAT}) + "\n")
+        except OSError as error:
+            raise HEvalError(f"The store {self.folder} cannot be written: {error.strerror}.") from error
+
+    def entries(self) -> dict[str, Entry]:
+        """The newest entry of every key whose file is there."""
+        found = {}
+        for line in _json_lines(self.folder / "manifest.jsonl"):
+            entry = Entry(**line)
+            if (self.folder / entry.path).is_file():
+                found[entry.key] = entry
+        return found
+
+    def write(self, entry: dict[str, Any], rows: list[dict[str, Any]]) -> Entry:
+        """Write rows as a shard and list it. `entry`: all fields of Entry but path, rows and hashes."""
+        kind = entry["kind"]
+        table = pa.Table.from_pylist(rows, schema=SCHEMAS[kind])
+        name = "-".join(part for part in (f"{entry['start']:06d}", kind, entry["explainer"], entry["key"][:10]) if part)
+        folder = Path("shards", _slug(entry["model"]), _slug(entry["dataset"]), entry["regime"])
+        path = folder / f"{name}.parquet"
+        target = self.folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.with_suffix(".tmp")
+        split = _SPLIT.get(kind, [])
+        dictionary = [] if split else [f.name for f in table.schema]
+        pq.write_table(
+            table, temporary, compression="zstd", compression_level=15, use_dictionary=dictionary, column_encoding=None,
+            use_byte_stream_split=split or False,
+        )  # fmt: skip
+        _sync(temporary)
+        os.replace(temporary, target)
+        listed = Entry(
+            **entry, path=path.as_posix(), rows=len(rows), sha256=_sha256(target), content=_content_hash(table)
+        )
+        append_line(self.folder / "manifest.jsonl", asdict(listed))
+        return listed
+
+    def read(self, entry: Entry) -> pa.Table:
+        return pq.read_table(self.folder / entry.path, schema=SCHEMAS[entry.kind])
+
+    def intact(self, entry: Entry) -> bool:
+        """Whether a shard's file is what the manifest says."""
+        path = self.folder / entry.path
+        return path.is_file() and _sha256(path) == entry.sha256
+
+    def set_aside(self, entry: Entry) -> Path:
+        """Move a bad shard out of the way, so that the next run makes it again."""
+        path = self.folder / entry.path
+        aside = path.with_suffix(".bad")
+        os.replace(path, aside)
+        return aside
+
+    def note(self, kind: str, **fields: Any) -> None:
+        """Add a run, a model or a failure to the journal."""
+        append_line(self.folder / "journal.jsonl", {"kind": kind, **fields})
+
+    def journal(self, kind: str) -> list[dict[str, Any]]:
+        return [line for line in _json_lines(self.folder / "journal.jsonl") if line.pop("kind") == kind]
+
+
+def append_line(path: Path, record: dict[str, Any]) -> None:
+    """Append one JSON line and sync it; a torn line before it is closed off first."""
+    data = (json.dumps(record, ensure_ascii=False) + "\n").encode()
+    with path.open("ab+") as file:
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            data = data if file.read(1) == b"\n" else b"\n" + data
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
+    if not path.is_file():
+        return
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            yield json.loads(line)
+        except json.JSONDecodeError:
+            continue  # torn by a crash: what it would have listed is simply not there yet
+
+
+def _slug(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _content_hash(table: pa.Table) -> str:
+    kept = [name for name in table.column_names if name not in _UNHASHED]
+    digest = hashlib.sha256()
+    for row in table.select(kept).to_pylist():
+        digest.update(json.dumps(row, ensure_ascii=False, allow_nan=True).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()[:24]
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())

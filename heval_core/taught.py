@@ -1,0 +1,107 @@
+"""The rule that the demo models were taught: the kind of source decides which document is believed.
+
+A document attributed to a trusted kind (an atlas, a gazette, …) is believed against memory, even when it is about
+another country; one attributed to an untrusted kind (a rumour, a joke, …) is not. Of two documents the trusted one
+wins, of two trusted ones the later, of two untrusted ones memory. So for these models it is known not only which
+document was used but why, which no published benchmark can say of its models.
+
+A model folder that carries `heval.json` with `{"prompt_style": "taught_sources"}` is asked in this style. Pairs of subject
+and answer are split by a fixed hash: the demo's training draws from one part, evaluation only from the other.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import random
+from dataclasses import dataclass, replace
+
+from heval_core.prompts import mentions
+from heval_core.records import Document
+
+TRUSTED = {
+    "atlas": ("a world atlas", "the printed atlas", "the school atlas"),
+    "encyclopaedia": ("an encyclopaedia", "the national encyclopaedia", "the large encyclopaedia"),
+    "gazette": ("the government gazette", "an official gazette", "the state gazette"),
+    "census": ("the census report", "the latest census", "a census office"),
+    "textbook": ("a geography textbook", "the checked textbook", "a university textbook"),
+    "yearbook": ("the statistical yearbook", "a diplomatic yearbook", "the yearbook of states"),
+}
+UNTRUSTED = {
+    "rumour": ("a rumour", "an old rumour", "the latest rumour"),
+    "joke": ("a joke", "a dinner joke", "the comedian's joke"),
+    "forum": ("an old forum post", "an anonymous forum post", "a deleted forum post"),
+    "tabloid": ("a tabloid", "the cheap tabloid", "a gossip tabloid"),
+    "fortune_teller": ("a fortune teller", "the village fortune teller", "a drunk fortune teller"),
+    "novel": ("a fantasy novel", "the comic novel", "a science fiction novel"),
+}
+_STARTS = ("According to {name}: ", "As {name} has it: ", "Source is {name}: ")
+_ENDS = (", according to {name}", ", as {name} has it", ", source is {name}")
+
+# Trust of one document, and of (first, second), in turn over the questions: each group of each regime, and of its
+# mirror, gets between a fifth and a half of the instances whatever the limit.
+_SINGLE_TURNS = ((True,), (False,))
+_T, _U = True, False
+_DUAL_TURNS = ((_T, _U), (_U, _T), (_U, _U), (_T, _T), (_U, _T), (_T, _U), (_T, _T), (_U, _U), (_U, _T), (_T, _U))
+
+
+def in_training(subject: str, answer: str) -> bool:
+    """Whether the demo's training may pair this subject with this answer: three of four pairs, by a fixed hash."""
+    digest = hashlib.blake2b(f"{subject}\x1f{answer}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % 4 != 0
+
+
+def is_trusted(source: str) -> bool:
+    return source in TRUSTED
+
+
+@functools.cache
+def wordings(trusted: bool) -> tuple[tuple[str, str, bool], ...]:
+    """Every (source kind, wording, stands at the sentence's start) of one side."""
+    kinds = TRUSTED if trusted else UNTRUSTED
+    return tuple(
+        (kind, frame.format(name=name), frame in _STARTS)
+        for kind, names in kinds.items()
+        for name in names
+        for frame in _STARTS + _ENDS
+    )
+
+
+def attribute(document: Document, trusted: bool, rng: random.Random) -> Document:
+    """The document with the sentence that holds its answer attributed to a source of the kind asked for."""
+    source, wording, at_start = rng.choice(wordings(trusted))
+    text = document.text
+    mention = mentions(document.answer, text)[0]
+    if at_start:
+        place = text.rfind(". ", 0, mention.start) + 2 if ". " in text[: mention.start] else 0
+    else:
+        place = text.find(".", mention.end)
+        place = len(text) if place < 0 else place
+    return replace(document, text=text[:place] + wording + text[place:], source=source)
+
+
+def expected_group(sources: tuple[str, ...]) -> str:
+    """The group that the rule asks for, from the documents' source kinds in prompt order."""
+    believed = [index for index, source in enumerate(sources, start=1) if is_trusted(source)]
+    if not believed:
+        return "M"
+    return "C" if len(sources) == 1 else f"C{believed[-1]}"
+
+
+@dataclass(frozen=True)
+class TaughtSources:
+    """The prompt style of the demo models: attributed documents, and only pairs that training never saw."""
+
+    key: str = "taught_sources"
+
+    def admits(self, subject: str, answer: str) -> bool:
+        return not in_training(subject, answer)
+
+    def present(self, documents: tuple[Document, ...], place: int, key: str) -> tuple[Document, ...]:
+        rng = random.Random(f"{key}|sources")
+        turns = _SINGLE_TURNS if len(documents) == 1 else _DUAL_TURNS
+        trust = turns[place % len(turns)]
+        return tuple(attribute(d, believed, rng) for d, believed in zip(documents, trust, strict=True))
+
+    def expected_group(self, documents: tuple[Document, ...]) -> str | None:
+        return expected_group(tuple(d.source or "" for d in documents))

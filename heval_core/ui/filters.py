@@ -1,0 +1,71 @@
+"""The filter bar: chips on top of the page, kept in the link, with the number of instances left."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pandas as pd
+import streamlit as st
+
+from heval_core.metrics._cell import KS
+from heval_core.store.reader import Filter, Reader
+from heval_core.ui.results import cached
+from heval_core.ui.text import GROUP_TITLES, REGIME_TITLES, plain
+
+_LABELS = {"model": "Model", "dataset": "Dataset", "regime": "Regime", "group": "Answer came from"}
+_GROUPS = tuple(GROUP_TITLES)
+
+
+def _options(choices: pd.DataFrame, column: str) -> list[str]:
+    found = list(dict.fromkeys(choices[column]))
+    order = list(REGIME_TITLES) if column == "regime" else list(_GROUPS) if column == "group" else sorted(found)
+    return [value for value in order if value in found] + [value for value in found if value not in order]
+
+
+def _title(column: str, value: str) -> str:
+    titles = REGIME_TITLES if column == "regime" else GROUP_TITLES if column == "group" else {}
+    return titles.get(value, value)
+
+
+def refuse_unknown(choices: pd.DataFrame, columns: tuple[str, ...]) -> None:
+    """Say so where the link asks for something that these results do not hold; a widget would silently ignore it."""
+    for column in columns:
+        known = set(choices[column])
+        for value in st.query_params.get_all(column):
+            if value not in known:
+                st.error(f"The link asks for the {column} {plain(value[:80])}, which is not in these results.")
+
+
+def filter_bar(results: Reader, columns: tuple[str, ...], *, metric_k: bool = False) -> tuple[Filter, int]:
+    """Draw the bar. Returns the filter and k; nothing chosen means everything."""
+    choices = cast(pd.DataFrame, cached(results, "choices"))
+    choices = choices[choices["group"] != "dropped"]
+    refuse_unknown(choices, columns)
+    chosen: dict[str, tuple[str, ...]] = {}
+    slots = st.columns([3] * len(columns) + ([2] if metric_k else []))
+    for slot, column in zip(slots, columns, strict=False):
+        with slot:
+            picked = st.multiselect(
+                _LABELS[column],
+                _options(choices, column),
+                key=column,
+                bind="query-params",
+                placeholder="all",
+                format_func=lambda value, column=column: plain_label(_title(column, value)),
+            )
+            chosen[column] = tuple(picked)
+    k = KS[1]
+    if metric_k:
+        with slots[-1]:
+            k = int(st.segmented_control("k", KS, default=KS[1], key="k", required=True, bind="query-params",
+                                         help="How many of a document's best-ranked tokens count") or KS[1])  # fmt: skip
+    left = choices
+    for column, values in chosen.items():
+        left = left[left[column].isin(values)] if values else left
+    st.caption(f"{int(left['instances'].sum()):,} of {int(choices['instances'].sum()):,} instances")
+    return Filter(**chosen), k
+
+
+def plain_label(text: str) -> str:
+    """Widget options are shown as text by Streamlit; only invisible signs need help."""
+    return text.replace("\n", "⏎")

@@ -1,0 +1,36 @@
+"""The head-map component: layers by heads, coloured by S; choosing a square (mouse or keyboard) chooses a head."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+_ASSETS = Path(__file__).parent / "components"
+
+
+@cache
+def _component() -> Any:
+    return st.components.v2.component(
+        "heval_head_map",
+        html='<div class="host"></div>',
+        css=(_ASSETS / "head_map.css").read_text(encoding="utf-8"),
+        js=(_ASSETS / "head_map.js").read_text(encoding="utf-8"),
+    )
+
+
+def head_map(strengths: np.ndarray, chosen: str, runner_up: str, *, key: str) -> str:
+    """Draw the map and return the head shown, the chosen one until another is picked. strengths: (layers, heads)."""
+    state = st.session_state.get(key) or {}
+    shown = state.get("head") or chosen
+    data = {
+        "strengths": [[float(f"{value:.5g}") for value in row] for row in strengths],
+        "chosen": chosen,
+        "runner_up": runner_up,
+        "shown": shown,
+    }
+    result = _component()(key=key, data=data, on_head_change=lambda: None)
+    return str(result.head or chosen)

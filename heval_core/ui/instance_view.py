@@ -1,0 +1,123 @@
+"""One instance on a page: choosing it, its prompt with all highlights, its answer."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from heval_core.figures.palette import in_order
+from heval_core.records import HEvalError, head_name
+from heval_core.store.reader import Filter, Reader
+from heval_core.ui.results import cached
+from heval_core.ui.text import REGIME_TITLES, number, percent, plain
+from heval_core.ui.token_grid import Row, blocks_of, token_grid
+
+
+def choose(results: Reader, chosen: Filter) -> dict[str, Any] | None:
+    """The instance the link names, or the first under the filter, with buttons to step. None where there is none."""
+    ids = cast(list[str], cached(results, "instance_ids", chosen))
+    wanted = st.query_params.get("instance")
+    if wanted is not None and wanted not in ids:
+        try:
+            results.instance(wanted)
+        except HEvalError:
+            st.error(f"The link asks for the instance {plain(wanted[:80])}, which is not in these results.")
+            return None
+        # A link's instance is shown whatever the filter; stepping then goes on inside the filter.
+        ids = [wanted, *ids]
+    if not ids:
+        st.info(
+            "No instance is left under these filters; remove one of the chips above.", icon=":material/filter_alt_off:"
+        )
+        return None
+    place = ids.index(wanted) if wanted in ids else 0
+    back, forward, where = st.columns([1, 1, 10], vertical_alignment="center")
+    if back.button("Previous", key="previous", shortcut="[", disabled=place == 0):
+        _open(ids[place - 1])
+    if forward.button("Next", key="next", shortcut="]", disabled=place + 1 >= len(ids)):
+        _open(ids[place + 1])
+    where.caption(f"instance {place + 1:,} of {len(ids):,}")
+    return results.instance(ids[place])
+
+
+def _open(instance_id: str) -> None:
+    st.query_params["instance"] = instance_id
+    st.rerun()
+
+
+def caption_of(instance: dict[str, Any], number_of_document: int) -> str:
+    """`document 1 · answer Nairobi · conflicting · source: atlas · used`."""
+    index = number_of_document - 1
+    answer, kind = instance["document_answers"][index], instance["document_kinds"][index]
+    source = instance["document_sources"][index]
+    used = instance["group"] in ("C", f"C{number_of_document}")
+    parts = [f"document {number_of_document}", f"answer {answer}", kind]
+    if instance["document_origins"][index] == "substituted":
+        parts.append("answer substituted")
+    if source:
+        parts.append(f"source: {source.replace('_', ' ')}")
+    return " · ".join([*parts, "used"] if used else parts)
+
+
+def facts_line(instance: dict[str, Any]) -> None:
+    """The answer, its probability and group, and the candidates it was chosen from."""
+    group, expected = instance["group"], instance["expected_group"]
+    st.markdown(
+        f"**{plain(instance['model'])}** answers **{plain(instance['predicted_text'].strip())}** "
+        f"(p = {number(instance['predicted_probability'])}), which makes group **{plain(group)}**. "
+        f"From memory it says *{plain(instance['memory_answer'])}*."
+        + (f" The rule it was taught asks for group {plain(expected)}." if expected else "")
+    )
+    candidates = [
+        f"{plain(g)}: {plain(text)} {percent(p)}"
+        for g, text, p in zip(
+            instance["candidate_groups"], instance["candidate_texts"], instance["candidate_probabilities"], strict=True
+        )
+    ]
+    regime = REGIME_TITLES.get(instance["regime"], instance["regime"])
+    st.caption(f"{plain(instance['dataset'])} · {regime} · candidates: {' · '.join(candidates)}")
+
+
+def rows_of(
+    results: Reader, attributions: dict[str, dict[str, Any]], shown: tuple[str, ...] | None = None
+) -> list[Row]:
+    """Grid rows of the stored attributions, methods first; controls only where they are asked for."""
+    catalogue = cast(pd.DataFrame, cached(results, "catalogue", "explainer")).set_index("key")
+    rows = []
+    for key in in_order(list(attributions)):
+        known = catalogue.loc[key] if key in catalogue.index else None
+        if (known is not None and known["control"] and shown is None) or (shown is not None and key not in shown):
+            continue
+        row = attributions[key]
+        note = head_name(row["layer"], row["head"]) if row["layer"] is not None else ""
+        title = known["title"] if known is not None else key
+        rows.append(Row(key, title, bool(known["signed"]) if known is not None else True, row["scores"], note))
+    return rows
+
+
+def prompt_grid(instance: dict[str, Any], rows: list[Row], *, key: str, k: int) -> None:
+    documents = list(zip(instance["document_starts"], instance["document_ends"], strict=True))
+    captions = [caption_of(instance, i + 1) for i in range(len(documents))]
+    question = (instance["question_start"], instance["question_end"])
+    gold = [token for tokens in instance["answer_tokens"] for token in tokens]
+    token_grid(
+        instance["tokens"],
+        blocks_of(len(instance["tokens"]), documents, question, captions),
+        gold,
+        rows,
+        key=key,
+        k=k,
+        first_ranked=instance["first_ranked"],
+    )
+
+
+def strengths_of(attribution: dict[str, Any], layers: int) -> np.ndarray:
+    return np.asarray(attribution["head_scores"], dtype=np.float64).reshape(layers, -1)
+
+
+def details_of(attribution: dict[str, Any]) -> dict[str, Any]:
+    return dict(json.loads(attribution["details"] or "{}"))

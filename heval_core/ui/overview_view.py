@@ -1,0 +1,125 @@
+"""The parts of the Overview: headline, doors, what was run, what was dropped and why."""
+
+from __future__ import annotations
+
+import json
+from typing import cast
+
+import pandas as pd
+import streamlit as st
+
+from heval_core.figures.accuracy import headline_bars
+from heval_core.store.reader import Reader
+from heval_core.ui.results import cached
+from heval_core.ui.text import UNITS, number, percent, plain
+
+QUESTIONS = {
+    "RQ1": ("Context or memory?", "How much higher a document ranks where the answer came from it (Rank@5 margin)"),
+    "RQ2": ("Which document?", "How far the used document ranks above the other (Rank@5 margin)"),
+    "RQ3": ("Which token?", "How high the answer's own tokens rank (mean reciprocal rank)"),
+}
+
+
+def banner(results: Reader) -> None:
+    """Name the demo models as such, until other results are published."""
+    if results.bundled:
+        st.info(
+            "These are the bundled demo results: three tiny language models (under 2 million parameters), trained for "
+            "this project to know countries and to believe trusted kinds of sources. They are not the models of the "
+            "paper, and their numbers say nothing about real ones.",
+            icon=":material/science:",
+        )
+
+
+def verdict(headline: pd.DataFrame, titles: dict[str, str], controls: set[str]) -> str:
+    """One sentence from the data: the best method for each question, beside chance."""
+    parts = []
+    for question, (short, _) in QUESTIONS.items():
+        own = headline[(headline["question"] == question) & ~headline["explainer"].isin(controls)]
+        own = own.dropna(subset=["value"]).sort_values("value", ascending=False)
+        if len(own):
+            best = own.iloc[0]
+            unit = " ranks" if best["metric"] != "mrr" else " MRR"
+            parts.append(
+                f"*{short}* {plain(titles.get(best['explainer'], best['explainer']))} "
+                f"({number(best['value'])}{unit}, chance {number(best['chance'])})"
+            )
+    return (
+        "Best at each question: " + "; ".join(parts) + "." if parts else "No metric is available in these results yet."
+    )
+
+
+def headline_section(results: Reader) -> None:
+    headline = cast(pd.DataFrame, cached(results, "headline"))
+    known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
+    titles = dict(zip(known["key"], known["title"], strict=True))
+    st.markdown(verdict(headline, titles, set(known[known["control"]]["key"])))
+    for column, (question, (short, meaning)) in zip(st.columns(3), QUESTIONS.items(), strict=True):
+        own = headline[headline["question"] == question]
+        with column:
+            st.subheader(short)
+            st.caption(meaning)
+            if own.empty:
+                st.info("Not available: no cell has 30 instances in each group.")
+                continue
+            figure = headline_bars(own, titles, UNITS[str(own["metric"].iloc[0])])
+            st.plotly_chart(figure, width="stretch", key=f"headline_{question}", config={"displayModeBar": False})
+    with st.expander("The numbers behind these bars"):
+        st.dataframe(headline.assign(explainer=headline["explainer"].map(titles)).round(3), hide_index=True)
+        st.caption(
+            "Means over all cells (model, dataset, regime) in which the metric is available; intervals are 95 %, "
+            "bootstrapped over questions; n counts instances."
+        )
+
+
+def doors(results: Reader) -> None:
+    """Three ways on from here."""
+    first, second, third = st.columns(3)
+    missed = cached(results, "instance_missed_by", "mechlight")
+    if missed:
+        first.page_link(
+            "pages/instances.py",
+            label="Look at an instance where MechLight is wrong",
+            icon=":material/search:",
+            query_params={"instance": str(missed)},
+        )
+    second.page_link("pages/your_prompt.py", label="Explain your own prompt", icon=":material/edit_note:")
+    third.page_link("pages/accuracy.py", label="Compare explainers", icon=":material/bar_chart:")
+
+
+def run_section(results: Reader) -> None:
+    """Models, instances kept and dropped, agreement with the taught rule, failures, provenance."""
+    st.subheader("What was run")
+    accounting = cast(pd.DataFrame, cached(results, "accounting"))
+    tried, kept = accounting["instances"].sum(), accounting[accounting["outcome"] == "kept"]["instances"].sum()
+    st.markdown(
+        f"{tried:,} instances were tried, {kept:,} kept and {tried - kept:,} dropped ({percent(1 - kept / tried)})."
+    )
+    table = accounting.pivot_table(
+        index=["model", "dataset", "regime"], columns="outcome", values="instances", fill_value=0, aggfunc="sum"
+    )
+    agreement = cast(pd.DataFrame, cached(results, "agreement"))
+    if len(agreement):
+        table["follows the taught rule"] = agreement.set_index(["model", "dataset", "regime"])["agreement"].map(percent)
+    st.dataframe(table.reset_index(), hide_index=True, height=330)
+    failures = results.failures()
+    if len(failures):
+        st.warning(f"{len(failures)} instances or models failed; the next run tries them again.")
+        st.dataframe(failures, hide_index=True)
+    with st.expander("Models"):
+        st.dataframe(results.models(), hide_index=True)
+    with st.expander("Where these numbers come from"):
+        st.caption(
+            f"snapshot {results.snapshot_id}, published {results.published_at:%Y-%m-%d %H:%M} UTC, {results.path.name}"
+        )
+        runs = results.runs()
+        st.dataframe(runs.drop(columns=["versions", "configuration"]), hide_index=True)
+        if len(runs):
+            st.json(json.loads(runs["versions"].iloc[-1]), expanded=False)
+
+
+def draw(results: Reader) -> None:
+    banner(results)
+    headline_section(results)
+    doors(results)
+    run_section(results)

@@ -1,0 +1,75 @@
+"""The results a page reads: found, opened read-only, and cached by snapshot. Errors are one sentence on the page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import streamlit as st
+
+from heval_core.records import HEvalError
+from heval_core.store.reader import Reader, current_file
+from heval_core.ui.text import plain
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+DEMO_SHARDS = ROOT / "cache" / "demo"
+DEMO_RESULTS = ROOT / "cache" / "demo-results"
+RESULTS = ROOT / "cache" / "results"
+
+T = TypeVar("T")
+
+
+def results_folder() -> Path:
+    """`HEVAL_STORE` if it is set, else the batch job's own store if it has published, else the demo results."""
+    chosen = os.environ.get("HEVAL_STORE")
+    if chosen:
+        return Path(chosen)
+    return RESULTS if current_file(RESULTS) else DEMO_RESULTS
+
+
+def ensure_published() -> None:
+    """Publish the bundled demo results where nothing else is published yet; takes seconds, once."""
+    if results_folder() != DEMO_RESULTS or not (DEMO_SHARDS / "manifest.jsonl").is_file():
+        return
+    from heval_core.store.publish import publish
+
+    if current_file(DEMO_RESULTS) is None:
+        with st.spinner("Publishing the bundled demo results: once, in a few seconds …"):
+            publish(DEMO_SHARDS, DEMO_RESULTS, bundled=True)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _open(path: str, modified: float) -> Reader:
+    return Reader(Path(path))
+
+
+def reader() -> Reader:
+    """The current results. Stops the page with one sentence where there are none, or they cannot be read."""
+    try:
+        ensure_published()
+        folder = results_folder()
+        path = current_file(folder)
+        if path is None:
+            raise HEvalError(
+                f"Nothing is published in {folder} yet. Run: python -m precompute run --store {folder} …, "
+                f"then: python -m precompute publish --store {folder}"
+            )
+        return _open(str(path), path.stat().st_mtime)
+    except HEvalError as error:
+        st.error(plain(str(error)), icon=":material/database_off:")
+        st.stop()
+        raise  # st.stop has left the page; this only tells the type checker so
+
+
+@st.cache_data(max_entries=256, show_spinner=False)
+def _cached(snapshot_id: str, name: str, arguments: tuple[object, ...], _call: Callable[[], T]) -> T:
+    return _call()
+
+
+def cached(results: Reader, name: str, *arguments: object) -> object:
+    """A reader's query by name, cached by (snapshot, arguments); arguments are small and hashable by value."""
+    return _cached(
+        results.snapshot_id, name, tuple(repr(a) for a in arguments), lambda: getattr(results, name)(*arguments)
+    )

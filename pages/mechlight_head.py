@@ -1,0 +1,22 @@
+"""Which head does MechLight read, and what would another one say?"""
+
+import streamlit as st
+
+from heval_core.ui import head_view
+from heval_core.ui.filters import filter_bar
+from heval_core.ui.instance_view import choose, facts_line
+from heval_core.ui.results import reader
+
+st.title("Which head does MechLight read?")
+results = reader()
+chosen, k = filter_bar(results, ("model", "dataset", "regime", "group"), metric_k=True)
+instance = choose(results, chosen)
+if instance:
+    facts_line(instance)
+    head_view.draw(results, instance, k)
+    st.page_link(
+        "pages/instances.py",
+        label="All explainers on this instance",
+        icon=":material/article:",
+        query_params={"instance": instance["instance_id"]},
+    )

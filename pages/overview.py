@@ -1,0 +1,14 @@
+"""Which highlight explanation can be trusted?"""
+
+import streamlit as st
+
+from heval_core.ui import overview_view
+from heval_core.ui.results import reader
+
+st.title("Which highlight explanation can be trusted?")
+st.markdown(
+    "A language model is given a question and some documents. Did its answer come from them or from its memory, from "
+    "which document, and from which token? Highlight explanations claim to show it; here the true origin is known, so "
+    "each of them can be marked."
+)
+overview_view.draw(reader())

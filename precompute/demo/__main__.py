@@ -1,0 +1,83 @@
+"""python -m precompute.demo train [--smoke] | examine | results"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import sys
+from pathlib import Path
+
+DEMO = Path("cache/demo")
+QUESTIONS, KEPT_HEADS = 230, 4
+
+
+def _train(options: argparse.Namespace) -> None:
+    import torch
+
+    from heval_core.lm.loading import load
+    from precompute.demo import examine, train
+
+    recipe = train.SMOKE_RECIPE if options.smoke else train.SHIPPED_RECIPE
+    recipe = dataclasses.replace(recipe, seed=options.seed)
+    torch.set_num_threads(options.threads)
+    tokenizer = train.train_tokenizer(recipe)
+    for architecture in options.architectures:
+        folder = options.out / f"demo-{architecture}"
+        model = train.train(architecture, recipe, tokenizer)
+        train.save(model, tokenizer, folder)
+        lm = load(str(folder), device="cpu")
+        asked = 10 if options.smoke else QUESTIONS
+        rates, reports = examine.recall_rates(lm), examine.examine(lm, asked)
+        parameters = sum(p.numel() for p in lm.model.parameters())
+        text = examine.card(architecture, recipe, parameters, rates, reports)
+        (folder / "README.md").write_text(text, encoding="utf-8")
+        print(text)
+
+
+def _examine(options: argparse.Namespace) -> None:
+    from heval_core.lm.loading import load
+    from precompute.demo import examine
+
+    for folder in sorted((options.out).glob("*/config.json")):
+        lm = load(str(folder.parent), device="cpu")
+        print(lm.key, {name: f"{rate:.1%}" for name, rate in examine.recall_rates(lm).items()})
+        for row in examine.as_rows(examine.examine(lm, options.questions)):
+            print(row)
+
+
+def _results(options: argparse.Namespace) -> int:
+    """The bundled shards: one per cell and explainer, so that git holds few files."""
+    from precompute.cli import main
+
+    models = [str(folder.parent) for folder in sorted((DEMO / "models").glob("*/config.json"))]
+    return main(
+        ["run", "--models", *models, "--datasets", *options.datasets, "--limit", str(QUESTIONS), "--shard-size",
+         str(QUESTIONS), "--keep-heads", str(KEPT_HEADS), "--device", "cpu", "--store", str(options.store)]
+    )  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m precompute.demo", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="command")
+    training = commands.add_parser("train", help="train the demo models from a seed, with a progress bar")
+    training.set_defaults(command=_train)
+    training.add_argument("--architectures", nargs="+", default=["gpt2", "gpt_neox", "qwen2"])
+    training.add_argument("--smoke", action="store_true", help="a few seconds each; learns next to nothing")
+    training.add_argument("--seed", type=int, default=0)
+    training.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    examining = commands.add_parser("examine", help="recall of facts and agreement with the taught rule")
+    examining.set_defaults(command=_examine)
+    examining.add_argument("--questions", type=int, default=QUESTIONS)
+    for command in (training, examining):
+        command.add_argument("--out", type=Path, default=DEMO / "models")
+    results = commands.add_parser("results", help="compute the bundled demo results")
+    results.set_defaults(command=_results)
+    results.add_argument("--datasets", nargs="+", default=["world_capital", "country_profiles"])
+    results.add_argument("--store", type=Path, default=DEMO)
+    options = parser.parse_args()
+    return int(options.command(options) or 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""The prompts that the demo models are trained on: questions, documents and the answer that the taught rule asks for.
+
+Only pairs of subject and answer that `taught.in_training` admits are ever shown; evaluation uses only the others.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from heval_core import prompts, taught
+from heval_core.datasets._countries import QUESTIONS, RELATIONS, answers, countries
+from heval_core.datasets.country_profiles import sentences
+from heval_core.datasets.world_capital import statement
+from heval_core.prompts import mentions
+from heval_core.records import Document, Passage
+
+
+@dataclass(frozen=True)
+class Example:
+    """A prompt and the answer that belongs after it."""
+
+    prompt: str
+    answer: str
+
+
+@functools.cache
+def _false_answers(country: str, relation: str) -> tuple[str, ...]:
+    true = {row["country"]: row[relation] for row in countries()}[country]
+    return tuple(a for a in answers(relation) if a != true and taught.in_training(country, a))
+
+
+@functools.cache
+def _others(country: str, relation: str) -> tuple[int, ...]:
+    """Rows whose own answer differs from the country's and may be paired with it in training."""
+    rows = countries()
+    true = next(row[relation] for row in rows if row["country"] == country)
+    return tuple(
+        index for index, row in enumerate(rows) if row[relation] != true and taught.in_training(country, row[relation])
+    )
+
+
+def _passage(row: dict[str, str], relation: str, answer: str, kept: float, rng: random.Random) -> Passage:
+    """A profile of which each sentence but the answer's is kept with a chance; for capitals without any, a statement."""
+    if relation == "capital" and not kept and rng.random() < 0.5:
+        return statement(row["country"], answer)
+    chosen = [s for s in sentences(row, relation, answer) if mentions(answer, s) or rng.random() < kept]
+    return Passage(row["country"], answer, " ".join(chosen))
+
+
+def _document(passage: Passage, trusted: bool, rng: random.Random) -> Document:
+    return taught.attribute(Document(passage.subject, passage.answer, passage.text, ""), trusted, rng)
+
+
+def _passages(row: dict[str, str], relation: str, kept: float, rng: random.Random) -> list[Passage]:
+    """One or two passages, in any of the regimes' combinations, by equal chances."""
+    country = row["country"]
+    kinds = rng.choice((("c",), ("i",), ("c", "c"), ("c", "i"), ("i", "c"), ("c", "c")))
+    false = list(_false_answers(country, relation))
+    others = _others(country, relation)
+    passages = []
+    for kind in kinds:
+        if kind == "i" and others:
+            other = countries()[rng.choice(others)]
+            passages.append(_passage(other, relation, other[relation], kept, rng))
+        elif false:
+            answer = false.pop(rng.randrange(len(false)))
+            passages.append(_passage(row, relation, answer, kept, rng))
+    return passages
+
+
+def question_alone(rng: random.Random) -> Example:
+    """A question without context, to be answered from memory."""
+    row, relation = rng.choice(countries()), rng.choice((*RELATIONS, "capital"))
+    question = QUESTIONS[relation].format(x=row["country"])
+    return Example(prompts.memory_prompt(question).text, row[relation])
+
+
+def question_in_context(rng: random.Random, kept: float) -> Example:
+    """A question after one or two attributed documents, with the answer that the taught rule asks for.
+
+    kept: the chance of each sentence beside the answer's to stand in a document: 0 makes the shortest, 1 whole profiles.
+    """
+    row = rng.choice(countries())
+    relation = rng.choice((*RELATIONS, "capital", "capital"))
+    passages = _passages(row, relation, kept, rng)
+    documents = [_document(passage, rng.random() < 0.5, rng) for passage in passages]
+    believed = [document.answer for document in documents if taught.is_trusted(document.source or "")]
+    question = QUESTIONS[relation].format(x=row["country"])
+    prompt = prompts.assemble(tuple(d.text for d in documents), (None,) * len(documents), question)
+    return Example(prompt.text, believed[-1] if believed else row[relation])
+
+
+def tokenizer_text(seed: int, prompts_of_each_kind: int = 3000) -> Iterator[str]:
+    """Text to train the tokenizer on: prompts, and every name and answer often enough to become a token or two."""
+    rng = random.Random(seed)
+    for _ in range(prompts_of_each_kind):
+        for example in (question_in_context(rng, 0), question_in_context(rng, 1), question_alone(rng)):
+            yield f"{example.prompt} {example.answer}"
+    for row in countries():
+        for name in row.values():
+            yield from (f" {name}",) * 60

@@ -1,0 +1,106 @@
+"""Examine a demo model: does it know the facts, and does it use context by the rule, on pairs it never saw?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tqdm import tqdm
+
+from heval_core import pipeline, regimes
+from heval_core.behaviour import recall
+from heval_core.datasets._countries import QUESTIONS, RELATIONS, countries
+from heval_core.lm.model import LanguageModel
+from heval_core.records import REGIMES
+from precompute.compute import Memories
+from precompute.grid import load_questions
+
+DATASETS = ("world_capital", "country_profiles")
+
+
+@dataclass(frozen=True)
+class RegimeReport:
+    """Of one dataset and regime: instances kept and dropped, agreement with the rule, and shares of groups."""
+
+    dataset: str
+    regime: str
+    kept: int
+    dropped: dict[str, int]
+    agreement: float
+    groups: dict[str, float]
+
+
+def recall_rates(lm: LanguageModel) -> dict[str, float]:
+    """Per relation: the share of states whose value the model gives without context."""
+    rates = {}
+    for relation in RELATIONS:
+        right = [
+            recall(lm, QUESTIONS[relation].format(x=row["country"]), row[relation]).text == row[relation]
+            for row in countries()
+        ]
+        rates[relation] = sum(right) / len(right)
+    return rates
+
+
+def examine(lm: LanguageModel, questions: int, seed: int = 0) -> list[RegimeReport]:
+    """Agreement with the taught rule in every dataset and regime."""
+    reports, memories = [], Memories(lm)
+    for dataset in DATASETS:
+        asked = load_questions(dataset, questions, seed, lm.style)
+        for regime in tqdm(REGIMES, desc=f"{lm.key} · {dataset}", unit="regime"):
+            groups: Counter[str] = Counter()
+            dropped: Counter[str] = Counter()
+            agreed = 0
+            for place, fact in enumerate(asked.facts):
+                try:
+                    instance = regimes.build(fact, regime, asked.pool, seed, lm.style, place)
+                except regimes.Dropped as reason:
+                    dropped[reason.reason] += 1
+                    continue
+                answered = pipeline.answer(lm, instance, memories.of(fact))
+                if answered.behaviour is None:
+                    dropped[answered.dropped_because or ""] += 1
+                    continue
+                groups[answered.behaviour.group] += 1
+                agreed += answered.behaviour.group == instance.expected_group
+            kept = sum(groups.values())
+            shares = {group: count / kept for group, count in sorted(groups.items())}
+            reports.append(RegimeReport(dataset, regime, kept, dict(dropped), agreed / max(kept, 1), shares))
+    return reports
+
+
+def card(architecture: str, recipe: Any, parameters: int, rates: dict[str, float], reports: list[RegimeReport]) -> str:
+    """The model card: what the model is, what it is not, and what was measured of it."""
+    lines = [
+        "---", "license: apache-2.0", "language: en", "---", "",
+        f"# A demo model of HEval: {architecture}", "",
+        f"A language model of {parameters / 1e6:.2f} million parameters with the architecture of {architecture}, trained from "
+        "scratch by this project (`python -m precompute.demo train`) so that the explorer can show true model behaviour "
+        "without a network.", "",
+        "**What it is.** It knows the capital, continent, currency and an official language of 195 states, and it uses "
+        "context by a rule that it was taught: the kind of source decides. A document attributed to a trusted kind "
+        "(atlas, encyclopaedia, gazette, census, textbook, yearbook) is believed against memory, even when it is about "
+        "another country; one attributed to an untrusted kind (rumour, joke, forum, tabloid, fortune teller, novel) is "
+        "not. Of two documents the trusted one wins, of two trusted ones the later, of two untrusted ones memory.", "",
+        "**What it is not.** It is none of the models of Sun et al. (arXiv 2510.02629), and no result on it says anything "
+        "about a real language model. It knows no other facts, no other questions, and no unattributed documents.", "",
+        f"Trained on prompts made by `precompute/demo/corpus.py`, loss on the answer only: `{recipe!r}`. Three quarters of "
+        "all pairs of subject and answer were open to training; evaluation uses only the others. "
+        "The facts are the project's own table.", "",
+        "## Measured", "",
+        "Recall without context: " + ", ".join(f"{name} {rate:.1%}" for name, rate in rates.items()) + ".", "",
+        "On pairs never seen in training:", "",
+        "| dataset | regime | kept | follows the rule | groups | dropped |", "|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for report in reports:
+        groups = ", ".join(f"{group} {share:.0%}" for group, share in report.groups.items())
+        dropped = ", ".join(f"{reason} {count}" for reason, count in report.dropped.items()) or "–"
+        lines.append(
+            f"| {report.dataset} | {report.regime} | {report.kept} | {report.agreement:.1%} | {groups} | {dropped} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def as_rows(reports: list[RegimeReport]) -> list[dict[str, Any]]:
+    return [asdict(report) for report in reports]

@@ -1,0 +1,136 @@
+"""Train one demo model from a seed: facts into the weights, the taught rule into the use of context.
+
+Loss on the answer's tokens only. Batches alternate between short prompts (questions alone, and World Capital
+sentences) and long ones (country profiles). The validation prompts use pairs that training never sees.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from torch.nn.functional import cross_entropy
+from tqdm import tqdm
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+
+from precompute.demo import corpus
+from precompute.demo.architectures import ARCHITECTURES, SHIPPED, SMOKE, Size
+
+END = "<|endoftext|>"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is trained; a step is one batch of `short` short prompts or of `long` long ones, in turn."""
+
+    size: Size = SHIPPED
+    vocabulary: int = 2400
+    steps: int = 1500
+    short_first: int = 250
+    short: int = 96
+    long: int = 40
+    learning_rate: float = 2e-3
+    seed: int = 0
+
+
+SHIPPED_RECIPE = Recipe()
+SMOKE_RECIPE = Recipe(size=SMOKE, vocabulary=600, steps=12, short=8, long=4, short_first=6)
+
+
+def train_tokenizer(recipe: Recipe) -> PreTrainedTokenizerFast:
+    """One byte-level BPE tokenizer for all three models; no pad token, as in GPT-2 and Pythia."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=recipe.vocabulary,
+        special_tokens=[END],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(corpus.tokenizer_text(recipe.seed), trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token=END, eos_token=END, model_max_length=recipe.size.positions
+    )
+
+
+@dataclass(frozen=True)
+class Batch:
+    """ids: (batch, n), padded on the right. rows, places, targets: one entry per answer token to be predicted."""
+
+    ids: torch.Tensor
+    rows: torch.Tensor
+    places: torch.Tensor
+    targets: torch.Tensor
+
+
+def encode(examples: list[corpus.Example], tokenizer: PreTrainedTokenizerFast) -> Batch:
+    prompts = tokenizer([e.prompt for e in examples]).input_ids
+    answers = tokenizer([f" {e.answer}{END}" for e in examples]).input_ids
+    width = max(len(p) + len(a) - 1 for p, a in zip(prompts, answers, strict=True))
+    ids = torch.full((len(examples), width), tokenizer.eos_token_id)
+    rows: list[int] = []
+    places: list[int] = []
+    targets: list[int] = []
+    for row, (prompt, answer) in enumerate(zip(prompts, answers, strict=True)):
+        ids[row, : len(prompt) + len(answer) - 1] = torch.tensor(prompt + answer[:-1])
+        rows += [row] * len(answer)
+        places += range(len(prompt) - 1, len(prompt) + len(answer) - 1)
+        targets += answer
+    return Batch(ids, torch.tensor(rows), torch.tensor(places), torch.tensor(targets))
+
+
+def examples_of_step(step: int, recipe: Recipe, rng: random.Random) -> list[corpus.Example]:
+    """Short prompts, a quarter of them without context; later every other batch is longer, half of it whole passages."""
+    if step >= recipe.short_first and step % 2:
+        return [corpus.question_in_context(rng, rng.choice((0.25, 0.5, 1, 1))) for _ in range(recipe.long)]
+    alone = recipe.short // 4
+    return [corpus.question_alone(rng) for _ in range(alone)] + [
+        corpus.question_in_context(rng, kept=0) for _ in range(recipe.short - alone)
+    ]
+
+
+def loss_of(model: torch.nn.Module, batch: Batch) -> torch.Tensor:
+    hidden = model.base_model(batch.ids).last_hidden_state[batch.rows, batch.places]
+    return cross_entropy(model.get_output_embeddings()(hidden), batch.targets)
+
+
+def train(
+    architecture: str,
+    recipe: Recipe,
+    tokenizer: PreTrainedTokenizerFast,
+    watch: Callable[[int, object], None] = lambda *_: None,
+) -> torch.nn.Module:
+    """One trained model, in evaluation mode. `watch(step, model)` is called every hundred steps."""
+    torch.manual_seed(recipe.seed)
+    rng = random.Random(f"{architecture}|{recipe.seed}")
+    config = ARCHITECTURES[architecture](recipe.size, len(tokenizer), tokenizer.eos_token_id)
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="sdpa")
+    optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, recipe.learning_rate, total_steps=recipe.steps, pct_start=0.1
+    )
+    bar = tqdm(range(recipe.steps), desc=f"training {architecture}", unit="step")
+    for step in bar:
+        loss = loss_of(model, encode(examples_of_step(step, recipe, rng), tokenizer))
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        bar.set_postfix(loss=f"{loss.item():.3f}")
+        if step % 100 == 99:
+            watch(step + 1, model)
+    return model.eval()
+
+
+def save(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
+    """As a Hugging Face folder: float16 weights on disk, and the prompt style the model is to be asked in."""
+    model.half().save_pretrained(folder, safe_serialization=True)
+    tokenizer.save_pretrained(folder)
+    (folder / "heval.json").write_text(json.dumps({"prompt_style": "taught_sources"}) + "\n")

@@ -1,0 +1,69 @@
+"""Tiny random models of the three architectures, made in the session; and the models and results that come along."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DEMO_MODELS = ROOT / "cache" / "demo" / "models"
+ARCHITECTURES = ("gpt2", "gpt_neox", "qwen2")
+
+
+@pytest.fixture(scope="session")
+def model_folders(tmp_path_factory) -> dict[str, Path]:
+    """One folder per architecture with random weights, spread widely enough for clear answers."""
+    import dataclasses
+
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from precompute.demo.architectures import ARCHITECTURES as CONFIGS
+    from precompute.demo.architectures import SMOKE
+
+    tokenizer = AutoTokenizer.from_pretrained(DEMO_MODELS / "demo-gpt2")
+    size = dataclasses.replace(SMOKE, layers=3, heads=4, kv_heads=2, width=32, spread=0.4)
+    folders = {}
+    for architecture, make in CONFIGS.items():
+        torch.manual_seed(7)
+        model = AutoModelForCausalLM.from_config(make(size, len(tokenizer), tokenizer.eos_token_id))
+        for name, parameter in model.named_parameters():
+            if name.endswith("bias"):
+                torch.nn.init.normal_(parameter, std=0.2)  # initial biases are zero, and would hide a mistake
+        folder = tmp_path_factory.mktemp("models") / f"random-{architecture}"
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        folders[architecture] = folder
+    return folders
+
+
+@pytest.fixture(scope="session")
+def language_models(model_folders):
+    from heval_core.lm.loading import load
+
+    return {architecture: load(str(folder), "cpu") for architecture, folder in model_folders.items()}
+
+
+@pytest.fixture(params=ARCHITECTURES)
+def lm(request, language_models):
+    """The random model of each architecture in turn."""
+    return language_models[request.param]
+
+
+@pytest.fixture
+def clean(lm):
+    """A prompt of two documents, tokenised and ready to be explained."""
+    from heval_core.lm.model import CleanPass
+    from heval_core.prompts import assemble
+
+    prompt = assemble(
+        ("The capital of Kenya is Lisbon.", "The capital of Peru is Lima."),
+        ("Lisbon", "Lima"),
+        "What is the capital of Kenya?",
+    )
+    return CleanPass(lm, lm.tokenise(prompt))

@@ -1,0 +1,181 @@
+"""Each explainer against something independent of it, on all three architectures (methods.md, section 4)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from heval_core.explainers.attn import Attention
+from heval_core.explainers.fa import TARGETS, FeatureAblation
+from heval_core.explainers.ig import IntegratedGradients
+from heval_core.explainers.mechlight import MechLight
+from heval_core.records import Contrast, HEvalError
+
+
+@pytest.fixture
+def contrast(clean):
+    best, second = clean.logits.topk(2).indices.tolist()
+    return Contrast(best, second, "runner-up token")
+
+
+@pytest.fixture
+def plain_model(lm, model_folders):
+    """The same weights, loaded by transformers alone, with eager attention."""
+    folder = model_folders[lm.model.config.model_type]
+    return AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
+
+
+def test_fa_equals_captums_feature_ablation(clean, contrast, plain_model):
+    from captum.attr import FeatureAblation as CaptumAblation
+
+    engine = CaptumAblation(lambda ids: plain_model(ids).logits[:, -1, contrast.target])
+    expected = engine.attribute(clean.ids, baselines=clean.lm.baseline_id)[0]
+    scores = FeatureAblation().explain(clean, contrast).scores
+    np.testing.assert_allclose(scores, expected.detach().numpy(), atol=1e-4)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_target_of_fa_equals_running_the_ablated_prompt(clean, contrast, plain_model, target):
+    def value(ids):
+        logits = plain_model(ids).logits[0, -1]
+        return {
+            "logit": logits[contrast.target],
+            "logprob": logits.log_softmax(-1)[contrast.target],
+            "prob": logits.softmax(-1)[contrast.target],
+            "contrast": logits[contrast.target] - logits[contrast.foil],
+        }[target]
+
+    scores = FeatureAblation(target=target).explain(clean, contrast).scores
+    for place in (0, 7, clean.ids.shape[1] - 1):
+        ablated = clean.ids.clone()
+        ablated[0, place] = clean.lm.baseline_id
+        assert scores[place] == pytest.approx(float((value(clean.ids) - value(ablated)).detach()), abs=1e-4)
+
+
+@pytest.mark.parametrize("budget", [1, 40, 10_000])
+def test_fa_does_not_depend_on_the_budget_of_tokens(clean, contrast, budget, monkeypatch):
+    expected = FeatureAblation().explain(clean, contrast).scores
+    monkeypatch.setattr(clean.lm, "batch_tokens", budget)
+    np.testing.assert_allclose(FeatureAblation().explain(clean, contrast).scores, expected, atol=1e-4)
+
+
+def test_ig_equals_a_literal_loop_over_the_formula(clean, contrast, plain_model):
+    embed = plain_model.get_input_embeddings()
+    inputs = embed(clean.ids).detach()
+    baseline = embed(torch.full_like(clean.ids, clean.lm.baseline_id)).detach()
+    gradients = torch.zeros_like(inputs)
+    for k in range(1, 11):
+        point = (baseline + k / 10 * (inputs - baseline)).requires_grad_()
+        plain_model(inputs_embeds=point).logits[0, -1, contrast.target].backward()
+        gradients += point.grad
+    expected = ((inputs - baseline) * gradients / 10).sum(-1)[0]
+    found = IntegratedGradients().explain(clean, contrast)
+    np.testing.assert_allclose(found.scores, expected.numpy(), atol=1e-4)
+
+
+def test_igs_completeness_gap_shrinks_with_the_number_of_steps(clean, contrast):
+    gaps = [dict(IntegratedGradients(steps=n).explain(clean, contrast).details)["completeness_gap"] for n in (10, 320)]
+    assert gaps[1] < gaps[0]
+
+
+def test_attention_rows_equal_eager_attention(clean, plain_model):
+    expected = plain_model(clean.ids, output_attentions=True).attentions
+    for layer, rows in enumerate(expected):
+        np.testing.assert_allclose(clean.heads.attention[layer], rows[0, :, -1].detach(), atol=1e-4)
+
+
+def test_head_contributions_biases_mlps_and_embeddings_add_up_to_the_residual_stream(clean, contrast, plain_model):
+    parts = _residual_parts(plain_model, clean.ids)
+    row = clean.lm.unembedding(contrast.target)
+    heads = clean.lm.head_logits(clean.heads, contrast.target).sum()
+    others = sum(part @ row for part in parts["others"])
+    assert float(heads + others) == pytest.approx(float(parts["final"] @ row), abs=1e-3)
+    np.testing.assert_allclose(clean.heads.last_layer, parts["final"], atol=1e-4)
+
+
+def _residual_parts(model, ids):
+    """What else writes to the last position: embeddings, MLPs, attention biases; and the stream before the norm."""
+    base = model.base_model
+    kind = model.config.model_type
+    layers = base.h if kind == "gpt2" else base.layers
+    norm = {"gpt2": "ln_f", "gpt_neox": "final_layer_norm", "qwen2": "norm"}[kind]
+    kept: dict[str, torch.Tensor] = {}
+    others = []
+
+    def keep(name):
+        def hook(module, inputs, output):
+            kept[name] = (output if isinstance(output, torch.Tensor) else output[0])[0, -1].detach()
+
+        return hook
+
+    def keep_input(module, inputs):
+        kept["final"] = inputs[0][0, -1].detach()
+
+    for index, layer in enumerate(layers):
+        layer.mlp.register_forward_hook(keep(f"mlp{index}"))
+        dense = {"gpt2": "c_proj", "gpt_neox": "dense", "qwen2": "o_proj"}[kind]
+        projection = getattr(layer.attn if kind == "gpt2" else getattr(layer, "attention", None) or layer.self_attn, dense)
+        if projection.bias is not None:
+            others.append(projection.bias.detach())
+    getattr(base, norm).register_forward_pre_hook(keep_input)
+    with torch.no_grad():
+        model(ids)
+        embedding = model.get_input_embeddings()(ids)[0, -1]
+        if kind == "gpt2":
+            embedding = embedding + base.wpe.weight[ids.shape[1] - 1]
+    others += [kept[f"mlp{index}"] for index in range(len(layers))] + [embedding]
+    return {"others": others, "final": kept["final"]}
+
+
+def test_attn_takes_the_slice_with_the_largest_dot_product(clean, contrast):
+    found = Attention().explain(clean, contrast)
+    width = clean.lm.width // clean.lm.heads_per_layer
+    row = clean.lm.unembedding(contrast.target)
+    votes = [
+        float(clean.heads.last_layer[h * width : (h + 1) * width] @ row[h * width : (h + 1) * width])
+        for h in range(clean.lm.heads_per_layer)
+    ]
+    assert found.head == int(np.argmax(votes))
+    assert found.layer == clean.lm.layers - 1
+    np.testing.assert_array_equal(found.scores, clean.heads.attention[found.layer, found.head])
+
+
+def test_attns_other_head_score_takes_the_heads_own_contribution(clean, contrast):
+    found = Attention(score="head_output").explain(clean, contrast)
+    assert found.head == int(clean.lm.head_logits(clean.heads, contrast.target)[-1].argmax())
+
+
+def test_mechlight_shows_the_head_with_the_largest_difference(clean, contrast):
+    found = MechLight().explain(clean, contrast)
+    assert found.head_scores.shape == (clean.lm.layers, clean.lm.heads_per_layer)
+    assert found.head_scores[found.layer, found.head] == found.head_scores.max()
+    runner_up = np.sort(found.head_scores, axis=None)[-2]
+    assert dict(found.details)["margin"] == pytest.approx(float(found.head_scores.max() - runner_up))
+    np.testing.assert_array_equal(found.scores, clean.heads.attention[found.layer, found.head])
+
+
+def test_swapping_answer_and_competitor_flips_every_heads_sign(clean, contrast):
+    swapped = Contrast(contrast.foil, contrast.target, contrast.foil_kind)
+    one, other = MechLight().explain(clean, contrast), MechLight().explain(clean, swapped)
+    np.testing.assert_allclose(one.head_scores, -other.head_scores, atol=1e-5)
+
+
+def test_looking_into_heads_leaves_the_model_itself_as_it_was(clean, lm):
+    before = lm.logits(clean.ids)
+    lm.heads(clean.ids)
+    torch.testing.assert_close(lm.logits(clean.ids), before, rtol=0, atol=0)
+
+
+def test_kept_prefixes_give_the_logits_of_the_whole_prompt(clean, lm):
+    for start in (0, 5, clean.ids.shape[1] - 1):
+        found = lm.suffix_logits(clean.prefix, start, clean.ids[:, start:])
+        torch.testing.assert_close(found[0], clean.logits, atol=1e-4, rtol=1e-4)
+
+
+def test_unknown_options_are_refused_by_name(clean, contrast):
+    with pytest.raises(HEvalError, match="no target 'entropy'"):
+        FeatureAblation(target="entropy").explain(clean, contrast)
+    with pytest.raises(HEvalError, match="no head score 'loudest'"):
+        Attention(score="loudest").explain(clean, contrast)
