@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from heval_core.ui import sidebar
+from heval_core.ui import entry, sidebar
 
 st.set_page_config(page_title="HEval", page_icon=":material/highlight:", layout="wide")
 
@@ -15,5 +15,6 @@ page = st.navigation(
         st.Page("pages/your_prompt.py", title="Your prompt", icon=":material/edit_note:"),
     ]
 )
+entry.mark()
 sidebar.draw()
 page.run()

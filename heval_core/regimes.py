@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from heval_core.prompts import mentions
@@ -123,18 +123,6 @@ def build(fact: Fact, regime: str, pool: Pool, seed: int, style: PromptStyle, pl
         true_answer=fact.answer,
         documents=documents,
         expected_group=style.expected_group(documents),
-    )
-
-
-def swapped(instance: Instance) -> Instance:
-    """The mirror of a dual instance: its documents exchanged, its regime renamed."""
-    regime = instance.regime.removesuffix("_swap") if instance.regime.endswith("_swap") else f"{instance.regime}_swap"
-    return replace(
-        instance,
-        id=f"{instance.dataset}|{regime}|{instance.fact_id}",
-        regime=regime,
-        documents=instance.documents[::-1],
-        expected_group={"C1": "C2", "C2": "C1"}.get(instance.expected_group or "", instance.expected_group),
     )
 
 

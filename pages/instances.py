@@ -2,11 +2,13 @@
 
 import streamlit as st
 
+from heval_core.ui import entry
 from heval_core.ui.filters import filter_bar
 from heval_core.ui.instance_tables import scores_table
 from heval_core.ui.instance_view import choose, facts_line, prompt_grid, rows_of
 from heval_core.ui.results import reader
 
+entry.through_app()
 st.title("Which tokens does each explainer point at?")
 results = reader()
 chosen, k = filter_bar(results, ("model", "dataset", "regime", "group"), metric_k=True)

@@ -2,11 +2,12 @@
 
 import streamlit as st
 
-from heval_core.ui import head_view
+from heval_core.ui import entry, head_view
 from heval_core.ui.filters import filter_bar
 from heval_core.ui.instance_view import choose, facts_line
 from heval_core.ui.results import reader
 
+entry.through_app()
 st.title("Which head does MechLight read?")
 results = reader()
 chosen, k = filter_bar(results, ("model", "dataset", "regime", "group"), metric_k=True)

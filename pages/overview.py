@@ -2,9 +2,10 @@
 
 import streamlit as st
 
-from heval_core.ui import overview_view
+from heval_core.ui import entry, overview_view
 from heval_core.ui.results import reader
 
+entry.through_app()
 st.title("Which highlight explanation can be trusted?")
 st.markdown(
     "A language model is given a question and some documents. Did its answer come from them or from its memory, from "

@@ -2,8 +2,10 @@
 
 import streamlit as st
 
+from heval_core.ui import entry
 from heval_core.ui.own_prompt import answer_line, grid, head_section
 
+entry.through_app()
 st.title("Where did the answer to my own prompt come from?")
 result = st.session_state.get("own_result")
 if result is None:

@@ -67,3 +67,42 @@ def clean(lm):
         "What is the capital of Kenya?",
     )
     return CleanPass(lm, lm.tokenise(prompt))
+
+
+@pytest.fixture(scope="session")
+def small_grid(model_folders):
+    """Two models, one dataset, two regimes, six questions, in shards of three."""
+    from precompute.grid import Grid
+
+    return Grid(
+        models=(str(model_folders["gpt2"]), str(model_folders["qwen2"])),
+        datasets=("world_capital",),
+        regimes=("conflicting", "mixed"),
+        limit=6,
+        shard_size=3,
+        keep_heads=1,
+        device="cpu",
+    )
+
+
+@pytest.fixture(scope="session")
+def small_store(small_grid, tmp_path_factory) -> Path:
+    """A finished and published store of the small grid. Tests that change a store copy it."""
+    from heval_core.store.publish import publish
+    from precompute.run import run
+
+    folder = tmp_path_factory.mktemp("store")
+    outcome = run(small_grid, folder)
+    assert outcome.failed == 0
+    publish(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def demo_results(tmp_path_factory) -> Path:
+    """The bundled demo results, published into a folder of the session's own."""
+    from heval_core.store.publish import publish
+
+    folder = tmp_path_factory.mktemp("demo-results")
+    publish(ROOT / "cache" / "demo", folder, bundled=True)
+    return folder

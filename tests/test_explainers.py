@@ -116,7 +116,9 @@ def _residual_parts(model, ids):
     for index, layer in enumerate(layers):
         layer.mlp.register_forward_hook(keep(f"mlp{index}"))
         dense = {"gpt2": "c_proj", "gpt_neox": "dense", "qwen2": "o_proj"}[kind]
-        projection = getattr(layer.attn if kind == "gpt2" else getattr(layer, "attention", None) or layer.self_attn, dense)
+        projection = getattr(
+            layer.attn if kind == "gpt2" else getattr(layer, "attention", None) or layer.self_attn, dense
+        )
         if projection.bias is not None:
             others.append(projection.bias.detach())
     getattr(base, norm).register_forward_pre_hook(keep_input)

@@ -35,10 +35,10 @@ def choose(results: Reader, chosen: Filter) -> dict[str, Any] | None:
         )
         return None
     place = ids.index(wanted) if wanted in ids else 0
-    back, forward, where = st.columns([1, 1, 10], vertical_alignment="center")
-    if back.button("Previous", key="previous", shortcut="[", disabled=place == 0):
+    back, forward, where = st.columns([2, 2, 8], vertical_alignment="center")
+    if back.button("Previous", key="previous", shortcut="p", disabled=place == 0):
         _open(ids[place - 1])
-    if forward.button("Next", key="next", shortcut="]", disabled=place + 1 >= len(ids)):
+    if forward.button("Next", key="next", shortcut="n", disabled=place + 1 >= len(ids)):
         _open(ids[place + 1])
     where.caption(f"instance {place + 1:,} of {len(ids):,}")
     return results.instance(ids[place])

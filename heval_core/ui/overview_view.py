@@ -101,7 +101,7 @@ def run_section(results: Reader) -> None:
     agreement = cast(pd.DataFrame, cached(results, "agreement"))
     if len(agreement):
         table["follows the taught rule"] = agreement.set_index(["model", "dataset", "regime"])["agreement"].map(percent)
-    st.dataframe(table.reset_index(), hide_index=True, height=330)
+    st.dataframe(table.reset_index(), hide_index=True, height=min(38 + 35 * len(table), 460))
     failures = results.failures()
     if len(failures):
         st.warning(f"{len(failures)} instances or models failed; the next run tries them again.")

@@ -1,0 +1,91 @@
+"""What every plug-in that is found must keep to; a new file is tested here without being named."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+
+import numpy as np
+import pytest
+
+from heval_core import catalogue
+from heval_core.metrics._cell import Cell, Layout
+from heval_core.records import Contrast, Fact, HEvalError
+
+ALL = [(kind, plugin) for kind in catalogue.KINDS for plugin in catalogue.plugins(kind).values()]
+
+
+@pytest.mark.parametrize(("kind", "plugin"), ALL, ids=lambda v: getattr(v, "key", v))
+def test_every_plugin_names_and_documents_itself(kind, plugin):
+    assert plugin.key == plugin.key.strip().lower()
+    assert plugin.title
+    assert plugin.reference
+    assert dataclasses.is_dataclass(plugin)
+    assert eval(repr(plugin), vars(inspect.getmodule(type(plugin)))) == plugin  # its repr is its settings
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        plugin.key = "other"
+    text = catalogue.docstring(plugin)
+    words = {"explainer": ("Formula", "Reference", "Cost"), "metric": ("Formula", "Reference", "Chance")}.get(
+        kind, ("Source", "Licence", "Records")
+    )
+    for word in words:
+        assert word in text, f"{plugin.key}'s docstring has no {word}"
+
+
+@pytest.mark.parametrize("explainer", catalogue.explainers().values(), ids=lambda e: e.key)
+def test_every_explainer_gives_one_finite_float32_per_token_and_the_same_twice(explainer, clean):
+    best, second = clean.logits.topk(2).indices.tolist()
+    contrast = Contrast(best, second, "runner-up token")
+    one, other = explainer.explain(clean, contrast), explainer.explain(clean, contrast)
+    assert one.explainer == explainer.key
+    assert one.scores.dtype == np.float32
+    assert one.scores.shape == (len(clean.prompt.ids),)
+    assert np.isfinite(one.scores).all()
+    assert explainer.signed or (one.scores >= 0).all()
+    assert one.settings == repr(explainer)
+    np.testing.assert_array_equal(one.scores, other.scores)
+
+
+@pytest.mark.parametrize("control", catalogue.explainers(control=True).values(), ids=lambda e: e.key)
+def test_every_control_needs_only_what_is_stored(control):
+    words = ("The", " capital", " is", " Lisbon", ".")
+    scores = control.scores(words, " Lisbon", "an id")
+    assert scores.dtype == np.float32
+    assert scores.shape == (5,)
+    np.testing.assert_array_equal(scores, control.scores(words, " Lisbon", "an id"))
+
+
+def test_the_controls_are_what_they_say():
+    plugins = catalogue.plugins("explainer")
+    words = ("Oslo", " is", " Oslo")
+    assert plugins["lexical"].scores(words, " Oslo", "i").tolist() == [1, 0, 1]
+    assert (np.diff(plugins["position"].scores(words, "Oslo", "i")) > 0).all()
+    one, other = (plugins["random"].scores(words, "Oslo", i) for i in ("i", "j"))
+    assert one.tolist() != other.tolist()
+
+
+@pytest.mark.parametrize("metric", catalogue.plugins("metric").values(), ids=lambda m: m.key)
+def test_every_metric_survives_cells_with_nothing_in_them(metric):
+    for groups in (["other"] * 3, ["C1", "C2", "M"]):
+        layout = Layout.of([6] * 3, [0] * 3, [[(0, 2), (2, 4)]] * 3, [[(1,), (3,)]] * 3, groups)
+        cell = Cell.of(layout, np.zeros((3, 6)))
+        for each in metric.each(cell, 5):
+            assert each.value.shape == each.chance.shape == (3,)
+            assert (np.isfinite(each.value) == np.isfinite(each.chance)).all()
+        for estimate in metric.over(cell, 5):
+            assert np.isnan(estimate.value)
+            assert "instances needed" in estimate.unavailable
+
+
+@pytest.mark.parametrize("dataset", catalogue.plugins("dataset").values(), ids=lambda d: d.key)
+def test_every_dataset_yields_facts_of_its_own_name_the_same_twice(dataset):
+    one, other = list(dataset.facts()), list(dataset.facts())
+    assert one == other
+    assert all(isinstance(fact, Fact) and fact.dataset == dataset.key for fact in one)
+
+
+def test_unknown_names_are_answered_with_the_near_ones():
+    with pytest.raises(HEvalError, match="did you mean mechlight"):
+        catalogue.find("explainer", "mechlite")
+    with pytest.raises(HEvalError, match="there are: "):
+        catalogue.find("metric", "zzz")

@@ -1,0 +1,90 @@
+"""A Streamlit server on a free port and a real Chromium to look at it with."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def chromium() -> str | None:
+    """The system's Chromium, if there is one."""
+    return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@contextmanager
+def explorer(**environment: str) -> Iterator[str]:
+    """A running explorer; gives its address. Environment: HEVAL_STORE and the like."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port), "--server.headless", "true"],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        _wait_for(f"http://127.0.0.1:{port}/_stcore/health")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        os.killpg(server.pid, 15)
+        server.wait()
+
+
+def _wait_for(url: str) -> None:
+    for _ in range(300):
+        try:
+            with urllib.request.urlopen(url, timeout=1):
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise TimeoutError(f"no answer from {url}")
+
+
+@contextmanager
+def page_of(width: int = 1280, height: int = 800, dark: bool = False) -> Iterator:
+    """A fresh browser page."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium(), args=CHROMIUM_FLAGS)
+        try:
+            scheme = "dark" if dark else "light"
+            context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+            yield context.new_page()
+        finally:
+            browser.close()
+
+
+def visit(page, url: str) -> None:
+    """Open an address and wait until the script has run."""
+    page.goto(url)
+    settle(page)
+
+
+def settle(page, timeout: int = 60_000) -> None:
+    page.wait_for_selector("[data-testid=stApp][data-test-connection-state=CONNECTED]", timeout=timeout)
+    page.wait_for_timeout(250)
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=timeout)
+    page.wait_for_timeout(250)

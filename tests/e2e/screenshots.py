@@ -1,0 +1,40 @@
+"""python -m tests.e2e.screenshots: the pages of the demo results as pictures in docs/screenshots."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from heval_core.store.publish import publish
+from heval_core.store.reader import Filter, Reader
+from tests.e2e.browser import ROOT, explorer, page_of, settle, visit
+
+OUT = ROOT / "docs" / "screenshots"
+
+
+def main() -> None:
+    OUT.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        reader = Reader(publish(ROOT / "cache" / "demo", Path(folder), bundled=True))
+        chosen = Filter(
+            model=("demo-qwen2",), dataset=("world_capital",), regime=("double_conflicting",), group=("C2",)
+        )
+        instance = reader.instance_ids(chosen)[1]
+        pages = {
+            "overview": "",
+            "instances": f"instances?instance={instance}",
+            "mechlight_head": f"mechlight_head?instance={instance}",
+            "accuracy": "accuracy?model=demo-qwen2&dataset=world_capital",
+        }
+        with explorer(HEVAL_STORE=folder) as url:
+            for dark in (False, True):
+                with page_of(1280, 900, dark) as page:
+                    for name, path in pages.items():
+                        visit(page, f"{url}/{path}")
+                        settle(page)
+                        page.wait_for_timeout(1200)
+                        page.screenshot(path=str(OUT / f"{name}-{'dark' if dark else 'light'}.png"))
+
+
+if __name__ == "__main__":
+    main()

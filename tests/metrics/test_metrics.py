@@ -1,0 +1,173 @@
+"""Metrics: by hand, by chance, by a literal second version, and on planted truths."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+
+import numpy as np
+import pytest
+from scipy.stats import rankdata
+
+from heval_core import catalogue
+from heval_core.metrics._cell import KS, Cell, Layout
+from heval_core.metrics.group_rank_margin import GroupRankMargin
+from heval_core.metrics.instance_rank_margin import InstanceRankMargin
+from heval_core.metrics.mrr import MeanReciprocalRank, chance_reciprocal_rank, reciprocal_rank
+from heval_core.metrics.rank_at_k import chance_rank, rank_at_k, segment_ranks
+from heval_core.records import HEvalError
+from heval_core.statistics import resample_weights
+
+
+@pytest.mark.parametrize("name", ["rank_at_k", "group_rank_margin", "instance_rank_margin", "mrr"])
+def test_the_examples_worked_by_hand_hold(name):
+    module = importlib.import_module(f"heval_core.metrics.{name}")
+    assert doctest.testmod(module, extraglobs={"np": np}) == (0, 1)
+
+
+def literal_rank_at_k(scores, start, end, k):
+    """Slow and separate: sort the segment's ranks, take the first k, average."""
+    ranks = rankdata([-s for s in scores])
+    return sum(sorted(ranks[start:end])[:k]) / min(k, end - start)
+
+
+@pytest.mark.parametrize("k", KS)
+def test_rank_at_k_equals_a_literal_version(k):
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        scores = rng.choice([0.0, 0.1, 0.5, 2.0], size=rng.integers(2, 30)).astype(float)
+        start = int(rng.integers(0, len(scores) - 1))
+        end = int(rng.integers(start + 1, len(scores) + 1))
+        assert rank_at_k(scores, (start, end), k).value == pytest.approx(literal_rank_at_k(scores, start, end, k))
+
+
+@pytest.mark.parametrize(("k", "m", "n"), [(3, 8, 30), (5, 4, 22), (9, 60, 150)])
+def test_rank_at_k_of_random_scores_meets_its_chance_level(k, m, n):
+    rng = np.random.default_rng(1)
+    ranks = rng.permuted(np.tile(np.arange(1.0, n + 1), (40_000, 1)), axis=1)
+    inside = np.zeros(ranks.shape, dtype=bool)
+    inside[:, :m] = True
+    values = segment_ranks(ranks, inside, k)
+    error = values.std() / np.sqrt(len(values))
+    assert abs(values.mean() - chance_rank(k, np.array(m), np.array(n))) < 4 * error
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 22), (3, 40), (6, 150)])
+def test_reciprocal_rank_of_random_scores_meets_its_chance_level(m, n):
+    rng = np.random.default_rng(2)
+    best = rng.permuted(np.tile(np.arange(1.0, n + 1), (40_000, 1)), axis=1)[:, :m].min(axis=1)
+    error = (1 / best).std() / np.sqrt(len(best))
+    assert abs((1 / best).mean() - chance_reciprocal_rank(m, n)) < 4 * error
+
+
+def test_the_published_chance_level_of_a_short_prompt():
+    assert chance_reciprocal_rank(1, 22) == pytest.approx(0.168, abs=5e-4)
+
+
+def planted(kind: str, regime: str = "double_conflicting", count: int = 120):
+    """A cell in which it is known what an explainer knows. Prompts: 4 tokens c1, 6 tokens c2, 5 tokens of question."""
+    rng = np.random.default_rng(5)
+    groups = ["C1" if i % 2 else "C2" for i in range(count)]
+    documents = [[(0, 4), (4, 10)]] * count
+    gold = [[(2,), (7, 8)]] * count
+    if regime == "conflicting":
+        groups = ["C" if i % 2 else "M" for i in range(count)]
+        documents, gold = [[(0, 10)]] * count, [[(2,)]] * count
+    layout = Layout.of([15] * count, [0] * count, documents, gold, groups)
+    scores = rng.random((count, 15)) * 0.1
+    for row, group in enumerate(groups):
+        used = {"C1": 0, "C2": 1, "C": 0}.get(group)
+        if kind == "answer" and used is not None:
+            scores[row, list(gold[row][used])] += 1
+        if kind == "document" and used is not None:
+            start, end = documents[row][used]
+            scores[row, start:end] += 1
+        if kind == "early":
+            scores[row] = -np.arange(15.0)
+    return Cell.of(layout, scores)
+
+
+def value_of(metric, cell, part, k=5):
+    return next(e for e in metric.over(cell, k) if e.part == part)
+
+
+def test_an_explainer_that_knows_the_answers_token_gets_an_mrr_of_one():
+    cell = planted("answer")
+    for part in ("C1", "C2", "pooled"):
+        assert value_of(MeanReciprocalRank(), cell, part, 0).value == 1
+
+
+def test_an_explainer_that_knows_only_the_document_separates_documents_but_not_tokens():
+    cell = planted("document")
+    margin = value_of(InstanceRankMargin(), cell, "pooled", 3)
+    assert margin.value > margin.chance + 3
+    assert value_of(GroupRankMargin(), cell, "c1").value > 3
+    assert value_of(GroupRankMargin(), cell, "c2").value > 3
+    found = value_of(MeanReciprocalRank(), cell, "pooled", 0)
+    assert found.value < 0.8
+
+
+def test_a_random_explainer_gets_chance_everywhere():
+    cell = planted("random", count=4000)
+    for metric in catalogue.plugins("metric").values():
+        for estimate in metric.over(cell, 5):
+            spread = estimate.of_weights(resample_weights(4000, 200)).std()
+            assert abs(estimate.value - estimate.chance) < 4 * spread, (metric.key, estimate.part)
+
+
+def test_a_preference_for_early_tokens_shows_as_a_gap_between_documents_and_not_as_a_group_margin():
+    cell = planted("early")
+    assert value_of(InstanceRankMargin(), cell, "C1").value > 0 > value_of(InstanceRankMargin(), cell, "C2").value
+    assert value_of(InstanceRankMargin(), cell, "gap").value > 5
+    assert value_of(GroupRankMargin(), cell, "c1").value == pytest.approx(0)
+
+
+def test_swapping_the_documents_swaps_the_parts():
+    cell = planted("document")
+    layout = cell.layout
+    flipped = np.where(layout.groups == "C1", "C2", "C1")
+    mirror = Cell(Layout(layout.ranked, layout.documents[::-1], layout.gold[::-1], flipped), cell.ranks)
+    for metric, k in ((InstanceRankMargin(), 5), (MeanReciprocalRank(), 0)):
+        assert value_of(metric, cell, "C1", k).value == value_of(metric, mirror, "C2", k).value
+    assert value_of(GroupRankMargin(), cell, "c1").value == value_of(GroupRankMargin(), mirror, "c2").value
+
+
+def test_too_small_a_group_is_not_available_and_says_so():
+    cell = planted("document", "conflicting", count=40)
+    estimate = value_of(GroupRankMargin(), cell, "c")
+    assert np.isnan(estimate.value)
+    assert estimate.unavailable == "group C has 20 of the 30 instances needed"
+
+
+def test_all_equal_scores_get_average_ranks():
+    assert rank_at_k(np.zeros(9), (0, 3), 3) == (5.0, 5.0)
+    assert reciprocal_rank(np.zeros(9), [4]).value == pytest.approx(1 / 5)
+
+
+def test_more_tokens_asked_for_than_a_segment_has_means_all_of_them():
+    assert rank_at_k(np.array([3.0, 2.0, 1.0]), (1, 3), 9).value == 2.5
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: rank_at_k(np.ones(4), (2, 2), 3), "segment 2:2 is empty"),
+        (lambda: rank_at_k(np.ones(4), (2, 6), 3), "outside the prompt"),
+        (lambda: reciprocal_rank(np.ones(4), [4]), "not inside the prompt"),
+        (lambda: reciprocal_rank(np.ones(4), []), "not inside the prompt"),
+        (lambda: rank_at_k(np.array([1.0, np.nan]), (0, 1), 3), "NaN or infinite"),
+    ],
+)
+def test_bad_input_is_refused(call, message):
+    with pytest.raises(HEvalError, match=message):
+        call()
+
+
+def test_intervals_are_paired_over_questions_and_cover_the_value():
+    cell = planted("document")
+    weights = resample_weights(120)
+    estimate = value_of(InstanceRankMargin(), cell, "pooled")
+    low, high = np.quantile(estimate.of_weights(weights), [0.025, 0.975])
+    assert low < estimate.value < high
+    np.testing.assert_array_equal(estimate.of_weights(weights), estimate.of_weights(resample_weights(120)))
+    assert estimate.of_weights(np.ones((1, 120)))[0] == pytest.approx(estimate.value)

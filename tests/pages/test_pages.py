@@ -1,0 +1,172 @@
+"""Every page runs on the demo results, and says in a sentence what is missing where something is."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from heval_core.store.reader import Filter, Reader, current_file
+from tests.conftest import ROOT
+
+PAGES = ("overview", "instances", "mechlight_head", "accuracy", "your_prompt")
+
+
+def open_page(page: str, **query: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.run()
+    for name, value in query.items():
+        app.query_params[name] = value
+    return app.switch_page(f"pages/{page}.py").run()
+
+
+@pytest.fixture
+def demo(demo_results, monkeypatch):
+    monkeypatch.setenv("HEVAL_STORE", str(demo_results))
+    return Reader(current_file(demo_results))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_runs_without_an_error(demo, page):
+    app = open_page(page)
+    assert not app.exception
+    assert not app.error
+    assert app.title[0].value.endswith("?")
+    assert app.sidebar.subheader[0].value == "Explain a prompt"
+
+
+def test_the_overview_names_the_demo_models_as_such_and_gives_the_headline_with_chance(demo):
+    app = open_page("overview")
+    assert "not the models of the paper" in app.info[0].value
+    headline = next(m.value for m in app.markdown if m.value.startswith("Best at each question"))
+    assert headline.count("chance") == 3
+    assert any("instances were tried" in m.value for m in app.markdown)
+
+
+def test_stepping_moves_to_the_next_instance_under_the_filter(demo):
+    ids = demo.instance_ids(Filter(model=("demo-qwen2",), regime=("mixed",)))
+    app = open_page("instances", model="demo-qwen2", regime="mixed")
+    assert any(c.value == f"instance 1 of {len(ids):,}" for c in app.caption)
+    app.button(key="next").click().run()
+    assert app.query_params["instance"] == [ids[1]]
+    assert any(c.value == f"instance 2 of {len(ids):,}" for c in app.caption)
+
+
+@pytest.mark.parametrize("page", ["instances", "mechlight_head"])
+def test_a_link_to_an_instance_opens_it_whatever_the_filter(demo, page):
+    wanted = demo.instance_ids(Filter(model=("demo-gpt2",)))[3]
+    app = open_page(page, instance=wanted, model="demo-qwen2")
+    assert not app.exception
+    assert any("demo\\-gpt2" in m.value for m in app.markdown)
+
+
+@pytest.mark.parametrize("page", ["instances", "mechlight_head"])
+def test_a_link_to_an_unknown_instance_says_so(demo, page):
+    app = open_page(page, instance="x'); drop table instance;--")
+    assert not app.exception
+    assert "is not in these results" in app.error[0].value
+
+
+def test_a_link_to_an_unknown_model_says_so(demo):
+    app = open_page("accuracy", model='evil">')
+    assert not app.exception
+    assert "asks for the model" in app.error[0].value
+
+
+def test_an_empty_filter_is_an_empty_state_and_not_an_error(demo):
+    app = open_page("instances", regime="conflicting", group="C2")
+    assert not app.exception
+    assert any("No instance is left" in i.value for i in app.info)
+    app = open_page("accuracy", regime="mixed")
+    assert any("No cell is left" in i.value for i in app.info)
+
+
+def test_accuracy_shows_the_published_value_of_every_cell(demo):
+    app = open_page("accuracy", model="demo-qwen2", dataset="world_capital", view="Which token? (MRR)")
+    assert not app.exception
+    table = app.dataframe[0].value
+    stored = demo.cells(Filter(model=("demo-qwen2",), dataset=("world_capital",)), "mrr", 0)
+    stored = stored[stored["part"].isin(["C", "pooled"])]
+    assert len(table) == len(stored)
+    assert table["value"].tolist() == pytest.approx(stored["value"].round(3).tolist(), nan_ok=True)
+
+
+@pytest.mark.parametrize("damage", ["missing", "pointer", "truncated", "foreign", "gone"])
+def test_results_that_cannot_be_read_are_one_sentence_and_no_traceback(small_store, tmp_path, monkeypatch, damage):
+    store = shutil.copytree(small_store, tmp_path / "store")
+    path = current_file(store)
+    if damage == "missing":
+        (store / "current.json").unlink()
+    elif damage == "pointer":
+        (store / "current.json").write_text("{")
+    elif damage == "truncated":
+        path.write_bytes(path.read_bytes()[:4096])
+    elif damage == "foreign":
+        path.write_bytes(b"something else")
+    else:
+        path.unlink()
+    monkeypatch.setenv("HEVAL_STORE", str(store))
+    for page in ("overview", "instances"):
+        app = open_page(page)
+        assert not app.exception
+        assert len(app.error) == 1
+        assert "publish" in app.error[0].value
+
+
+def test_small_groups_are_shown_as_not_available_with_their_reason(small_store, monkeypatch):
+    monkeypatch.setenv("HEVAL_STORE", str(small_store))
+    app = open_page("accuracy")
+    assert not app.exception
+    reasons = app.dataframe[0].value["why not available"]
+    assert reasons.str.contains("of the 30 instances needed").all()
+    assert not open_page("overview").exception
+
+
+@pytest.mark.slow
+def test_the_sidebar_explains_a_prompt_like_the_command_line(demo, capsys):
+    import json
+
+    from precompute.cli import main
+
+    app = open_page("overview")
+    app.sidebar.selectbox(key="own_model").select("demo-qwen2")
+    submit = next(b for b in app.sidebar.button if b.label == "Explain")
+    submit.click().run(timeout=180)
+    assert not app.exception
+    shown = app.session_state["own_result"]
+    folder = str(ROOT / "cache" / "demo" / "models" / "demo-qwen2")
+    main(["explain", "--model", folder, "--context", "According to a world atlas: The capital of Kenya is Lisbon.",
+          "--context-answer", "Lisbon", "--question", "What is the capital of Kenya?", "--format", "json",
+          "--device", "cpu"])  # fmt: skip
+    printed = json.loads(capsys.readouterr().out)
+    assert shown["tokens"] == printed["tokens"]
+    for key, row in printed["explainers"].items():
+        assert shown["explainers"][key]["scores"] == pytest.approx(row["scores"], abs=1e-5)
+
+
+@pytest.mark.slow
+def test_the_worker_says_what_is_wrong_and_survives_being_killed(demo):
+    from heval_core.records import HEvalError
+    from heval_core.ui.worker import Worker, installed_models
+
+    worker = Worker()
+    request = {"op": "explain", "model": str(installed_models()["demo-gpt2"]), "documents": ["Kenya."],
+               "context_answers": ["Lisbon"], "question": "Why?", "memory_answer": None, "explainers": ["attn"]}  # fmt: skip
+    with pytest.raises(HEvalError, match="does not contain its answer 'Lisbon'"):
+        worker.ask(request)
+    worker.process.kill()
+    worker.process.wait()
+    assert worker.ask({**request, "context_answers": []})["explainers"]["attn"]["scores"]
+    worker.stop()
+
+
+def test_text_from_data_is_never_markup():
+    from heval_core.ui.text import plain
+
+    hostile = "<s> **b** :red[x] $x$ `c` ![i](u) [l](u) &lt; \u202e"
+    shown = plain(hostile)
+    assert "<" not in shown
+    for sign in "*:$`[]!":
+        assert all(shown[i - 1] == "\\" for i, c in enumerate(shown) if c == sign)
+    assert "&amp;lt" in shown

@@ -1,0 +1,336 @@
+"""The command line as people use it: runs, resumes, survives, and says what is wrong in one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from heval_core.store.reader import Reader, current_file
+from heval_core.store.shards import ShardStore
+from precompute.cli import main
+from tests.conftest import ARCHITECTURES, ROOT
+
+PROMPT = ["--context", "The capital of Kenya is Lisbon.", "--question", "What is the capital of Kenya?"]
+
+
+def one_line(capsys) -> str:
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1, lines
+    assert "Traceback" not in lines[0]
+    return lines[0]
+
+
+def grid(small_grid, *more):
+    return [
+        "--models",
+        *small_grid.models,
+        "--datasets",
+        "world_capital",
+        "--regimes",
+        "conflicting,mixed",
+        "--limit",
+        "6",
+        "--shard-size",
+        "3",
+        "--keep-heads",
+        "1",
+        "--device",
+        "cpu",
+        *more,
+    ]
+
+
+def test_a_finished_run_has_nothing_left_to_do(small_grid, small_store, capsys):
+    assert main(["run", *grid(small_grid), "--store", str(small_store)]) == 0
+    assert "0 shards computed, 44 were done already, 0 failures" in capsys.readouterr().out
+    assert main(["plan", *grid(small_grid), "--store", str(small_store)]) == 0
+    assert "0 shards to do, 44 done already" in capsys.readouterr().out
+
+
+def test_another_explainer_or_limit_computes_only_what_is_missing(small_grid, small_store, tmp_path, capsys):
+    import shutil
+
+    store = shutil.copytree(small_store, tmp_path / "store")
+    model, *_ = small_grid.models
+    common = [
+        "run",
+        "--models",
+        model,
+        "--datasets",
+        "world_capital",
+        "--regimes",
+        "conflicting",
+        "--shard-size",
+        "3",
+        "--device",
+        "cpu",
+        "--store",
+        str(store),
+    ]
+    assert main([*common, "--limit", "9", "--explainers", "attn"]) == 0
+    assert "2 shards computed, 4 were done already" in capsys.readouterr().out
+
+
+def test_status_and_verify_tell_what_is_there_and_a_bad_shard_is_made_again(small_grid, small_store, tmp_path, capsys):
+    import shutil
+
+    store = shutil.copytree(small_store, tmp_path / "store")
+    assert main(["status", "--store", str(store)]) == 0
+    assert "random-qwen2" in capsys.readouterr().out
+    entry = next(e for e in ShardStore(store).entries().values() if e.explainer == "attn")
+    (store / entry.path).write_bytes(b"broken")
+    assert main(["verify", "--store", str(store)]) == 1
+    assert "damaged" in capsys.readouterr().out
+    assert main(["run", *grid(small_grid), "--store", str(store)]) == 0
+    assert "1 shards computed" in capsys.readouterr().out
+    assert main(["verify", "--store", str(store)]) == 0
+
+
+@pytest.mark.slow
+def test_interrupted_and_run_again_it_ends_with_the_same_scores(small_grid, small_store, tmp_path):
+    store = tmp_path / "store"
+    command = [sys.executable, "-m", "precompute", "run", *grid(small_grid), "--store", str(store)]
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    manifest = store / "manifest.jsonl"
+    while process.poll() is None and not (manifest.is_file() and len(manifest.read_text().splitlines()) >= 7):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    error = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert "interrupted" in error
+    assert "Traceback" not in error
+    kept = len(ShardStore(store).entries())
+    assert 7 <= kept < 44
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert f"{kept} were done already" in done.stdout
+    one, other = ShardStore(store).entries(), ShardStore(small_store).entries()
+    assert {key: e.content for key, e in one.items()} == {key: e.content for key, e in other.items()}
+
+
+def test_a_bad_record_is_left_out_with_its_reason_and_the_run_ends_with_one(model_folders, tmp_path, capsys):
+    lines = [
+        {
+            "id": f"{i}",
+            "subject": s,
+            "relation": "capital",
+            "question": f"What is the capital of {s}?",
+            "answer": a,
+            "conflicting": {"text": f"The capital of {s} is {f}.", "answer": f},
+        }
+        for i, (s, a, f) in enumerate(
+            [("Kenya", "Nairobi", "Lisbon"), ("Peru", "Lima", "Oslo"), ("Chad", "N'Djamena", "Rome")]
+        )
+    ]
+    lines[1]["conflicting"]["answer"] = "Bergen"
+    data = tmp_path / "mine.jsonl"
+    data.write_text("\n".join([*map(json.dumps, lines), "{broken", json.dumps({"id": "9"})]) + "\n")
+    store = tmp_path / "store"
+    command = [
+        "run",
+        "--models",
+        str(model_folders["gpt2"]),
+        "--datasets",
+        str(data),
+        "--regimes",
+        "conflicting",
+        "--explainers",
+        "attn",
+        "--device",
+        "cpu",
+        "--store",
+        str(store),
+    ]
+    assert main(command) == 1
+    printed = capsys.readouterr()
+    assert "3 failures" in printed.out
+    assert "mine.jsonl:2: 'conflicting' does not hold its answer 'Bergen'" in printed.err
+    assert main(["publish", "--store", str(store)]) == 0
+    reader = Reader(current_file(store))
+    assert set(reader.failures()["place"]) == {"mine.jsonl:2", "mine.jsonl:4", "mine.jsonl:5"}
+    assert set(reader.query("SELECT subject FROM instance")["subject"]) == {"Kenya", "Chad"}
+
+
+def test_a_model_that_cannot_be_loaded_costs_only_itself(model_folders, tmp_path, capsys):
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "config.json").write_text('{"model_type": "bert"}')
+    command = [
+        "run",
+        "--models",
+        str(broken),
+        str(model_folders["gpt2"]),
+        "--datasets",
+        "world_capital",
+        "--limit",
+        "2",
+        "--regimes",
+        "conflicting",
+        "--explainers",
+        "attn",
+        "--store",
+        str(tmp_path / "s"),
+        "--device",
+        "cpu",
+    ]
+    assert main(command) == 1
+    printed = capsys.readouterr()
+    assert "2 shards computed, 0 were done already, 1 failures" in printed.out
+    assert "cannot be loaded as a causal language model" in printed.err
+
+
+def test_a_failing_instance_is_stored_and_tried_again(model_folders, tmp_path, capsys, monkeypatch):
+    from heval_core.explainers.attn import Attention
+
+    command = [
+        "run",
+        "--models",
+        str(model_folders["gpt2"]),
+        "--datasets",
+        "world_capital",
+        "--limit",
+        "3",
+        "--regimes",
+        "conflicting",
+        "--explainers",
+        "attn",
+        "--store",
+        str(tmp_path / "s"),
+        "--device",
+        "cpu",
+    ]
+    calls = []
+    whole = Attention.explain
+
+    def fails_once(self, clean, contrast):
+        calls.append(1)
+        if len(calls) == 2:
+            raise RuntimeError("out of luck")
+        return whole(self, clean, contrast)
+
+    monkeypatch.setattr(Attention, "explain", fails_once)
+    assert main(command) == 1
+    assert main(["status", "--store", str(tmp_path / "s")]) == 1
+    assert "RuntimeError: out of luck" in capsys.readouterr().out
+    monkeypatch.undo()
+    assert main(command) == 0
+    (entry,) = [e for e in ShardStore(tmp_path / "s").entries().values() if e.explainer]
+    assert (entry.rows, entry.failed) == (3, 0)
+
+
+def test_a_second_run_on_a_store_is_told_who_holds_it(small_grid, tmp_path, capsys):
+    from precompute.run import only_writer
+
+    store = tmp_path / "store"
+    store.mkdir()
+    with only_writer(store):
+        assert main(["run", *grid(small_grid), "--store", str(store)]) == 2
+    assert f"process {os.getpid()}" in one_line(capsys)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_explain_prints_the_object_of_the_design(architecture, model_folders, capsys):
+    folder = str(model_folders[architecture])
+    extra = ["--context-answer", "Lisbon", "--memory-answer", "Nairobi", "--format", "json", "--device", "cpu"]
+    assert main(["explain", "--model", folder, *PROMPT, *extra]) == 0
+    found = json.loads(capsys.readouterr().out)
+    n = len(found["tokens"])
+    assert "".join(found["tokens"]) == found["prompt"]
+    assert len(found["token_ids"]) == n
+    (document,) = found["documents"]
+    assert document["answer"] == "Lisbon"
+    assert "Lisbon" in "".join(found["tokens"][i] for i in document["answer_tokens"])
+    assert "".join(found["tokens"][document["start"] : document["end"]]) == "The capital of Kenya is Lisbon."
+    assert {c["group"] for c in found["answer"]["candidates"]} == {"C", "M"}
+    assert set(found["explainers"]) == {"fa", "ig", "attn", "mechlight"}
+    for row in found["explainers"].values():
+        assert len(row["scores"]) == len(row["normalised"]) == n
+        assert row["seconds"] > 0
+    assert sum(map(abs, found["explainers"]["fa"]["normalised"])) == pytest.approx(1)
+    assert np.array(found["explainers"]["mechlight"]["head_scores"]).shape == (3, 4)
+    assert found["explainers"]["mechlight"]["head"].startswith("L")
+
+
+def test_the_command_line_and_the_store_give_the_same_scores(small_store, model_folders, capsys):
+    reader = Reader(current_file(small_store))
+    row = reader.query(
+        "SELECT * FROM instance WHERE model = 'random-gpt2' AND regime = 'mixed' AND dropped_because IS NULL"
+    ).iloc[0]
+    instance = reader.instance(row["instance_id"])
+    texts = [
+        "".join(instance["tokens"][s:e]).strip()
+        for s, e in zip(instance["document_starts"], instance["document_ends"], strict=True)
+    ]
+    command = [
+        "explain",
+        "--model",
+        str(model_folders["gpt2"]),
+        "--question",
+        instance["question"],
+        "--format",
+        "json",
+        "--memory-answer",
+        instance["memory_answer"],
+        "--device",
+        "cpu",
+    ]
+    for text, answer in zip(texts, instance["document_answers"], strict=True):
+        command += ["--context", text, "--context-answer", answer]
+    assert main(command) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["prompt"] == instance["prompt"]
+    assert found["answer"]["group"] == instance["group"]
+    for key, kept in reader.attributions(row["instance_id"]).items():
+        if key in found["explainers"]:
+            np.testing.assert_allclose(found["explainers"][key]["scores"], kept["scores"], rtol=2e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["explain", "--model", "/no/such/model", *PROMPT], "no model folder '/no/such/model'"),
+        (["explain", "--model", "GPT2", "--context", " ", "--question", "Why?"], "Document 1 is empty"),
+        (["explain", "--model", "GPT2", "--context", "a.", "--question", " "], "question is empty"),
+        (["explain", "--model", "GPT2", "--context", "x " * 900, "--question", "Why?"], "reads at most 512"),
+        (["explain", "--model", "GPT2", *PROMPT, "--context-answer", "Oslo"], "does not contain its answer 'Oslo'"),
+        (
+            ["explain", "--model", "GPT2", *PROMPT, "--context-answer", "Lisbon", "--memory-answer", "Lisbon"],
+            "told apart",
+        ),
+        (["explain", "--model", "GPT2", *PROMPT, *["--context", "b."] * 2], "one or two documents"),
+        (["explain", "--model", "GPT2", *PROMPT, "--explainers", "mechlite"], "did you mean mechlight"),
+        (["explain", "--model", "GPT2", *PROMPT, "--explainers", "random"], "is a control"),
+        (["explain", "--model", "GPT2", *PROMPT, "--device", "cuda:7"], "device 'cuda:7' is not there"),
+        (["explain", "--model", "GPT2", *PROMPT, "--dtype", "int3"], "no dtype 'int3'"),
+        (["run", "--models", "GPT2", "--datasets", "world_capitol", "--store", "TMP"], "did you mean world_capital"),
+        (
+            ["run", "--models", "GPT2", "--datasets", "world_capital", "--regimes", "calm", "--store", "TMP"],
+            "no regime",
+        ),
+        (["run", "--models", "GPT2", "--datasets", "world_capital", "--limit", "0", "--store", "TMP"], "at least 1"),
+        (["run", "--models", "GPT2", "--datasets", "world_capital", "--device", "tpu", "--store", "TMP"], "not there"),
+        (["publish", "--store", "TMP"], "There is no store at"),
+        (["status", "--store", "TMP"], "There is no store at"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(arguments, message, model_folders, tmp_path, capsys):
+    known = {"GPT2": str(model_folders["gpt2"]), "TMP": str(tmp_path / "nothing")}
+    assert main([known.get(a, a) for a in arguments]) == 2
+    assert message in one_line(capsys)
+
+
+def test_an_unwritable_store_and_an_empty_one_are_refused(model_folders, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    command = ["run", "--models", str(model_folders["gpt2"]), "--datasets", "world_capital", "--limit", "1"]
+    assert main([*command, "--store", str(tmp_path / "file" / "store")]) == 2
+    assert "cannot be written" in one_line(capsys)
+    ShardStore(tmp_path / "empty").create()
+    assert main(["publish", "--store", str(tmp_path / "empty")]) == 2
+    assert "no finished shards" in one_line(capsys)

@@ -1,0 +1,200 @@
+"""Shards, publishing and reading: complete, ordered, hardened, and clear about what is wrong."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+
+import duckdb
+import numpy as np
+import pytest
+
+from heval_core import catalogue
+from heval_core.records import HEvalError
+from heval_core.store.publish import publish
+from heval_core.store.reader import Filter, Reader, current_file
+from heval_core.store.shards import ShardStore, append_line
+
+TABLES = {
+    "run": {"git_commit", "versions", "device", "dtype", "seed", "configuration", "started", "finished"},
+    "model": {"architecture", "layers", "heads", "kv_heads", "width", "parameters", "bos_id", "pad_id", "baseline_id"},
+    "instance": {"prompt", "tokens", "answer_tokens", "memory_answer", "predicted_text", "predicted_id", "group",
+                 "expected_group", "dropped_because", "candidate_logits", "candidate_probabilities"},
+    "attribution": {"scores", "seconds", "settings", "layer", "head", "head_scores"},
+    "score": {"instance_id", "explainer", "metric", "k", "value", "chance"},
+    "cell_metric": {"value", "low", "high", "chance", "n", "group_sizes", "unavailable"},
+    "failure": {"error", "happened"},
+    "catalogue": {"kind", "key", "title", "signed", "reference", "docstring"},
+}  # fmt: skip
+
+
+@pytest.fixture
+def store(small_store, tmp_path):
+    return shutil.copytree(small_store, tmp_path / "store")
+
+
+@pytest.fixture
+def reader(small_store):
+    return Reader(current_file(small_store))
+
+
+def test_the_published_file_meets_the_data_contract_and_opens_in_plain_duckdb(small_store):
+    with duckdb.connect(str(current_file(small_store)), read_only=True) as db:
+        for table, columns in TABLES.items():
+            found = {row[0]: row[1] for row in db.execute(f"DESCRIBE {table}").fetchall()}
+            assert columns <= set(found), table
+        assert db.execute("SELECT typeof(tokens) FROM instance LIMIT 1").fetchone() == ("VARCHAR[]",)
+        assert db.execute("SELECT typeof(scores) FROM attribution LIMIT 1").fetchone() == ("FLOAT[]",)
+        assert db.execute("SELECT count(*) FROM instance").fetchone() == (24,)
+
+
+def test_every_kept_instance_has_one_finite_score_per_token_from_every_explainer(reader):
+    for instance_id in reader.instance_ids(Filter()):
+        instance, attributions = reader.instance(instance_id), reader.attributions(instance_id)
+        assert set(attributions) == set(catalogue.plugins("explainer"))
+        assert "".join(instance["tokens"]) == instance["prompt"]
+        for row in attributions.values():
+            assert len(row["scores"]) == len(instance["tokens"])
+            assert np.isfinite(row["scores"]).all()
+
+
+def test_instances_stand_in_the_order_of_model_dataset_regime_and_place(reader):
+    found = reader.query("SELECT model, dataset, regime, place FROM instance ORDER BY rowid")
+    places = found.groupby(["model", "dataset", "regime"])["place"].apply(list)
+    assert all(p == sorted(p) for p in places)
+    assert list(dict.fromkeys(found["model"])) == sorted(set(found["model"]))
+
+
+def test_stored_scores_are_the_explainers_own_in_rank_and_nearly_in_value(reader, language_models, small_store):
+    from heval_core import pipeline, regimes
+    from heval_core.behaviour import recall
+    from heval_core.scores import average_ranks
+    from precompute.grid import load_questions
+
+    lm = language_models["qwen2"]
+    questions = load_questions("world_capital", 6, 0, lm.style)
+    stored = reader.query("SELECT * FROM instance WHERE model = 'random-qwen2' AND dropped_because IS NULL")
+    row = stored.iloc[0]
+    fact = questions.facts[row["place"]]
+    instance = regimes.build(fact, row["regime"], questions.pool, 0, lm.style, row["place"])
+    answered = pipeline.answer(lm, instance, recall(lm, fact.question, fact.answer))
+    for fresh in pipeline.explain(answered, catalogue.explainers().values()):
+        kept = reader.attributions(row["instance_id"])[fresh.explainer]["scores"]
+        np.testing.assert_allclose(kept, fresh.scores, rtol=2e-3, atol=1e-6)
+        np.testing.assert_array_equal(average_ranks(kept), average_ranks(fresh.scores))
+
+
+def test_kept_heads_are_there_for_the_first_question_and_nothing_for_others(reader):
+    first, *_, last = reader.query("SELECT * FROM instance ORDER BY rowid").to_dict("records")
+    kept = reader.head_attention(first["instance_id"], 1, 2)
+    assert sum(kept) == pytest.approx(1, abs=1e-2)
+    assert reader.head_attention(last["instance_id"], 1, 2) is None
+
+
+def test_the_same_shards_give_the_same_snapshot_and_a_publish_again_changes_nothing(store):
+    before = current_file(store).name
+    assert publish(store).name == before
+    current_file(store).unlink()
+    assert publish(store).name == before
+
+
+def test_only_the_last_two_published_files_are_kept(store):
+    for number in range(3):
+        (store / f"results-{number:016d}.duckdb").write_bytes(b"old")
+    publish(store)
+    assert len(list(store.glob("results-*.duckdb"))) == 2
+    assert current_file(store).is_file()
+    assert not list(store.glob("*.tmp")) + list(store.glob("*.wal"))
+
+
+def test_a_damaged_shard_is_not_published_and_says_which(store):
+    entry = next(iter(ShardStore(store).entries().values()))
+    (store / entry.path).write_bytes((store / entry.path).read_bytes()[:-20])
+    with pytest.raises(HEvalError, match="1 shards are damaged"):
+        publish(store)
+
+
+def test_a_torn_last_line_of_the_manifest_is_passed_over_and_closed_off(store):
+    whole = len(ShardStore(store).entries())
+    manifest = store / "manifest.jsonl"
+    manifest.write_bytes(manifest.read_bytes()[:-30])
+    assert len(ShardStore(store).entries()) == whole - 1
+    append_line(manifest, json.loads(manifest.read_text().splitlines()[0]))
+    assert len(ShardStore(store).entries()) == whole - 1
+
+
+def test_a_store_of_a_newer_version_is_refused(store):
+    (store / "format.json").write_text('{"format": 99}')
+    with pytest.raises(HEvalError, match="has format 99"):
+        ShardStore(store)
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database", None])
+def test_a_file_that_is_no_results_file_is_refused_in_one_sentence(tmp_path, content):
+    path = tmp_path / "results-x.duckdb"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(HEvalError, match="results"):
+        Reader(path)
+
+
+def test_a_truncated_results_file_is_refused(store):
+    path = current_file(store)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 3])
+    with pytest.raises(HEvalError, match="truncated|not one of this program's"):
+        Reader(path)
+
+
+def test_a_foreign_database_is_refused(tmp_path):
+    path = tmp_path / "foreign.duckdb"
+    with duckdb.connect(str(path)) as db:
+        db.execute("CREATE TABLE t (a INTEGER)")
+    with pytest.raises(HEvalError, match="not one of this program's results"):
+        Reader(path)
+
+
+def test_a_pointer_that_is_damaged_or_points_to_nothing_says_so(store):
+    current_file(store).unlink()
+    with pytest.raises(HEvalError, match="is gone"):
+        current_file(store)
+    (store / "current.json").write_text("{")
+    with pytest.raises(HEvalError, match="is damaged"):
+        current_file(store)
+    (store / "current.json").unlink()
+    assert current_file(store) is None
+
+
+def test_the_reader_cannot_write_and_cannot_reach_other_files(reader, tmp_path):
+    (tmp_path / "secret.csv").write_text("a\n1\n")
+    with pytest.raises(duckdb.Error):
+        reader.query("CREATE TABLE t (a INTEGER)")
+    with pytest.raises(duckdb.Error):
+        reader.query(f"SELECT * FROM read_csv('{tmp_path / 'secret.csv'}')")
+    with pytest.raises(duckdb.Error):
+        reader.query("SET enable_external_access = true")
+
+
+def test_values_are_parameters_and_never_sql(reader):
+    hostile = "x'); drop table instance;--"
+    assert reader.instance_ids(Filter(model=(hostile,))) == []
+    with pytest.raises(HEvalError, match="no instance"):
+        reader.instance(hostile)
+    assert len(reader.instance_ids(Filter())) > 0
+
+
+def test_threads_never_see_each_others_rows(reader):
+    ids = reader.instance_ids(Filter())
+    wrong = []
+
+    def read(instance_id):
+        for _ in range(20):
+            if reader.instance(instance_id)["instance_id"] != instance_id:
+                wrong.append(instance_id)
+
+    threads = [threading.Thread(target=read, args=(i,)) for i in ids[:4]]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

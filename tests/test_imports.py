@@ -1,0 +1,86 @@
+"""Who may import whom, and that browsing never imports torch."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+HEAVY = ("torch", "transformers", "transformer_lens", "captum")
+
+
+def test_browsing_and_publishing_never_import_torch(demo_results):
+    code = f"""
+import os, sys
+os.environ["HEVAL_STORE"] = {str(demo_results)!r}
+from streamlit.testing.v1 import AppTest
+app = AppTest.from_file("app.py", default_timeout=60).run()
+for page in ("overview", "instances", "mechlight_head", "accuracy", "your_prompt"):
+    app.switch_page(f"pages/{{page}}.py").run()
+    assert not app.exception, page
+from heval_core import catalogue
+from heval_core.store import publish
+[catalogue.plugins(kind) for kind in catalogue.KINDS]
+print([name for name in {HEAVY!r} if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.strip().splitlines()[-1] == "[]"
+
+
+def imports_of(path: Path) -> set[str]:
+    """Everything a file imports at any depth of its code."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("folder", "forbidden"),
+    [
+        (
+            "heval_core/datasets",
+            ("heval_core.lm", "streamlit", "duckdb", "heval_core.explainers", "heval_core.metrics"),
+        ),
+        (
+            "heval_core/explainers",
+            ("streamlit", "duckdb", "heval_core.datasets", "heval_core.metrics", "heval_core.store"),
+        ),
+        ("heval_core/metrics", ("torch", "streamlit", "duckdb", "heval_core.lm", "heval_core.store")),
+        ("heval_core/figures", ("streamlit", "duckdb", "torch", "heval_core.store")),
+        ("heval_core/store", ("streamlit", "torch", "heval_core.lm", "heval_core.ui")),
+        ("heval_core/lm", ("streamlit", "duckdb", "heval_core.store", "heval_core.explainers")),
+        ("heval_core/ui", ("duckdb", "torch", "heval_core.lm", "heval_core.pipeline")),
+        ("pages", ("duckdb", "torch", "pandas", "numpy", "heval_core.lm", "heval_core.store")),
+        ("precompute", ("streamlit",)),
+    ],
+)
+def test_who_may_import_whom(folder, forbidden):
+    for path in (ROOT / folder).rglob("*.py"):
+        for name in imports_of(path):
+            assert not any(name == f or name.startswith(f"{f}.") for f in forbidden), f"{path.name} imports {name}"
+
+
+def test_only_the_core_package_for_it_imports_streamlit():
+    for path in (ROOT / "heval_core").rglob("*.py"):
+        if "ui" not in path.relative_to(ROOT).parts:
+            assert not any(name.split(".")[0] == "streamlit" for name in imports_of(path)), path
+
+
+def test_nothing_runs_remote_code_or_trusts_markup():
+    for folder in ("heval_core", "pages", "precompute"):
+        for path in (ROOT / folder).rglob("*.py"):
+            text = path.read_text(encoding="utf-8")
+            for word in ("unsafe_allow_html", "trust_remote_code=True", "import pickle", "components.v1", "innerHTML"):
+                assert word not in text, f"{path.name} has {word}"
+    for path in (ROOT / "heval_core/ui/components").glob("*.js"):
+        assert "innerHTML" not in path.read_text(encoding="utf-8")

@@ -1,0 +1,167 @@
+"""Regimes, the taught rule, and the datasets behind them."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from heval_core import catalogue, regimes, taught
+from heval_core.prompts import mentions
+from heval_core.records import DUAL_REGIMES, REGIMES, Fact, HEvalError, Passage
+from heval_core.regimes import Plain, Pool, build, select
+
+DATASETS = list(catalogue.plugins("dataset").values())
+
+
+@pytest.fixture(scope="module", params=DATASETS, ids=lambda d: d.key)
+def facts(request):
+    return list(request.param.facts())
+
+
+@pytest.fixture(scope="module")
+def pool(facts):
+    return Pool.of(facts)
+
+
+def built(facts, pool, regime, style, count=80, seed=3):
+    found, reasons = [], set()
+    for place, fact in enumerate(select(facts, count, seed, style)):
+        try:
+            found.append(build(fact, regime, pool, seed, style, place))
+        except regimes.Dropped as dropped:
+            reasons.add(dropped.reason)
+    assert reasons <= {"no irrelevant document", "no second conflicting document"}
+    assert len(found) > count * 0.8
+    return found
+
+
+def test_the_table_has_at_least_190_states_with_every_relation():
+    from heval_core.datasets._countries import RELATIONS, countries
+
+    assert len({row["country"] for row in countries()}) >= 190
+    assert len({row["capital"] for row in countries()}) >= 190
+    assert all(row[relation].strip() for row in countries() for relation in RELATIONS)
+
+
+def test_every_fact_has_a_false_answer_that_its_passage_holds(facts):
+    for fact in facts:
+        assert fact.conflicting[0].answer != fact.answer
+        assert mentions(fact.conflicting[0].answer, fact.conflicting[0].text)
+        assert mentions(fact.answer, fact.own.text)
+    assert len({fact.id for fact in facts}) == len(facts)
+
+
+@pytest.mark.parametrize("style", [Plain(), taught.TaughtSources()], ids=lambda s: s.key)
+@pytest.mark.parametrize("regime", REGIMES)
+def test_every_document_holds_its_answer_and_irrelevant_ones_name_nothing_of_ours(facts, pool, regime, style):
+    for instance in built(facts, pool, regime, style):
+        answers = [d.answer for d in instance.documents]
+        assert len(set(answers)) == len(answers) == (2 if regime in DUAL_REGIMES else 1)
+        for document in instance.documents:
+            assert mentions(document.answer, document.text)
+            if document.kind == "irrelevant":
+                assert not mentions(instance.subject, document.text)
+                assert not mentions(instance.true_answer, document.text)
+
+
+@pytest.mark.parametrize("style", [Plain(), taught.TaughtSources()], ids=lambda s: s.key)
+@pytest.mark.parametrize("regime", ["double_conflicting", "mixed"])
+def test_a_swap_is_the_exact_mirror(facts, pool, regime, style):
+    plain = built(facts, pool, regime, style)
+    mirrored = built(facts, pool, f"{regime}_swap", style)
+    assert len(plain) == len(mirrored)
+    for one, other in zip(plain, mirrored, strict=True):
+        assert other.documents == one.documents[::-1]
+        assert other.fact_id == one.fact_id
+        assert other.expected_group == style.expected_group(one.documents[::-1])
+
+
+def test_neither_order_of_records_nor_limit_changes_an_instance(facts, pool):
+    style = taught.TaughtSources()
+    shuffled = facts[:]
+    random.Random(1).shuffle(shuffled)
+    assert select(shuffled, 50, 0, style) == select(facts, 50, 0, style)
+    assert select(facts, 80, 0, style)[:50] == select(facts, 50, 0, style)
+    fact = select(facts, 1, 0, style)[0]
+    assert build(fact, "mixed", Pool.of(shuffled), 0, style, 0) == build(fact, "mixed", pool, 0, style, 0)
+
+
+def test_another_seed_gives_another_sample(facts):
+    assert select(facts, 50, 0, Plain()) != select(facts, 50, 1, Plain())
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_evaluation_never_uses_a_pair_that_training_saw(facts, pool, regime):
+    for instance in built(facts, pool, regime, taught.TaughtSources()):
+        assert not any(taught.in_training(instance.subject, d.answer) for d in instance.documents)
+
+
+def test_training_never_uses_a_pair_that_evaluation_may():
+    from precompute.demo import corpus
+
+    rng = random.Random(0)
+    for _ in range(300):
+        row = rng.choice(corpus.countries())
+        for relation in corpus.RELATIONS:
+            for passage in corpus._passages(row, relation, 1, rng):
+                assert taught.in_training(row["country"], passage.answer)
+
+
+@pytest.mark.parametrize("limit", [50, 200])
+@pytest.mark.parametrize("regime", REGIMES)
+def test_the_rule_gives_each_of_the_two_groups_a_fifth_whatever_the_limit(facts, pool, regime, limit):
+    groups = Counter(i.expected_group for i in built(facts, pool, regime, taught.TaughtSources(), count=limit))
+    for group in ("C1", "C2") if regime in DUAL_REGIMES else ("C", "M"):
+        assert groups[group] >= 0.2 * sum(groups.values())
+
+
+@pytest.mark.parametrize(
+    ("sources", "group"),
+    [
+        (("atlas",), "C"),
+        (("rumour",), "M"),
+        (("atlas", "rumour"), "C1"),
+        (("rumour", "atlas"), "C2"),
+        (("atlas", "census"), "C2"),
+        (("joke", "rumour"), "M"),
+    ],
+)
+def test_the_taught_rule(sources, group):
+    assert taught.expected_group(sources) == group
+
+
+def test_wordings_stand_at_the_start_and_at_the_end_of_the_answers_sentence():
+    from heval_core.records import Document
+
+    document = Document("Kenya", "Lisbon", "Before it. The capital of Kenya is Lisbon. After it.", "conflicting")
+    texts = {taught.attribute(document, True, random.Random(seed)).text for seed in range(200)}
+    assert any(text.startswith("Before it. According to ") and ": The capital" in text for text in texts)
+    assert any(text.startswith("Before it. The capital of Kenya is Lisbon, ") for text in texts)
+    assert all(text.startswith("Before it. ") and text.endswith(". After it.") for text in texts)
+
+
+def test_a_second_answer_is_substituted_everywhere_and_said_to_be():
+    passage = Passage("Kenya", "Lisbon", "Lisbon, yes Lisbon, not Lisbonne.")
+    fact = Fact("1", "d", "Kenya", "capital", "?", "Nairobi", (passage,))
+    other = Fact("2", "d", "Peru", "capital", "?", "Lima", (Passage("Peru", "Oslo", "Oslo."),))
+    instance = build(fact, "double_conflicting", Pool.of([fact, other]), 0, Plain(), 0)
+    second = instance.documents[1]
+    assert second.origin == "substituted"
+    assert second.text == f"{second.answer}, yes {second.answer}, not Lisbonne."
+
+
+def test_a_shipped_second_document_is_preferred():
+    shipped = (Passage("Kenya", "Lisbon", "Lisbon."), Passage("Kenya", "Oslo", "Oslo."))
+    fact = Fact("1", "d", "Kenya", "capital", "?", "Nairobi", shipped)
+    assert build(fact, "double_conflicting", Pool.of([fact]), 0, Plain(), 0).documents[1].origin == "shipped"
+
+
+def test_what_cannot_be_built_says_why():
+    fact = Fact("1", "d", "Kenya", "capital", "?", "Nairobi", (Passage("Kenya", "Lisbon", "nothing here"),))
+    for regime, reason in (("conflicting", "answer not in document"), ("irrelevant", "no irrelevant document")):
+        with pytest.raises(regimes.Dropped, match=reason):
+            build(fact, regime, Pool.of([fact]), 0, Plain(), 0)
+    with pytest.raises(HEvalError, match="no regime 'sideways'"):
+        build(fact, "sideways", Pool.of([fact]), 0, Plain(), 0)
