@@ -1,10 +1,15 @@
 """The explorer: table of contents and shared sidebar. Nothing else."""
 
+from pathlib import Path
+
 import streamlit as st
 
 from heval_core.ui import entry, sidebar
 
-st.set_page_config(page_title="HEval", page_icon=":material/highlight:", layout="wide")
+# A file of our own: a Material symbol here would be fetched from outside.
+ICON = Path(__file__).parent / "heval_core" / "ui" / "components" / "icon.png"
+
+st.set_page_config(page_title="HEval", page_icon=str(ICON), layout="wide")
 
 page = st.navigation(
     [

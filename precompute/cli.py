@@ -157,7 +157,7 @@ def _status(options: argparse.Namespace) -> int:
     for cell in sorted(shards):
         rows = ", ".join(f"{name} {count}" for name, count in sorted(instances[cell].items()))
         print(f"{cell[0]:24} {cell[1]:20} {cell[2]:24} {shards[cell]:6}  {rows}")
-    failures = store.journal("failure")
+    failures = store.failures()
     for failure in failures:
         where = " · ".join(
             failure[name] for name in ("model", "dataset", "regime", "explainer", "place") if failure[name]
@@ -178,7 +178,7 @@ def _verify(options: argparse.Namespace) -> int:
 
 def _publish(options: argparse.Namespace) -> int:
     _existing(options)
-    print(publish(options.store))
+    print(publish(options.store, progress=lambda text: print(text, file=sys.stderr)))
     return 0
 
 

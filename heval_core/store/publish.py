@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -102,7 +103,7 @@ def _insert_results(
         by_regime[entry.model, entry.dataset, REGIMES.index(entry.regime)].append(entry)
         if entry.kind == "instance":
             questions[entry.dataset].update(store.read(entry).column("fact_id").to_pylist())
-    weights = {dataset: _Weights(sorted(found)) for dataset, found in questions.items()}
+    weights = {dataset: _Weights(dataset, sorted(found)) for dataset, found in questions.items()}
     metric_rows: list[dict[str, Any]] = []
     replicates: dict[tuple[Any, ...], np.ndarray] = {}
     for key in sorted(by_regime):
@@ -116,11 +117,14 @@ def _insert_results(
 
 
 class _Weights:
-    """The same resamples of a dataset's questions for all its cells, so that they stay paired."""
+    """The same resamples of a dataset's questions for all its cells, so that they stay paired.
 
-    def __init__(self, questions: list[str]):
+    Each dataset has a seed of its own: two datasets of equal size must not be resampled alike.
+    """
+
+    def __init__(self, dataset: str, questions: list[str]):
         self.column = {question: index for index, question in enumerate(questions)}
-        self.matrix = resample_weights(len(questions))
+        self.matrix = resample_weights(len(questions), seed=zlib.crc32(dataset.encode()))
 
     def of(self, questions: Iterable[str]) -> np.ndarray:
         return self.matrix[:, [self.column[question] for question in questions]]
@@ -178,7 +182,7 @@ def _insert_journal(db: duckdb.DuckDBPyConnection, store: ShardStore) -> None:
     models = {(line["model"], line["revision"]): line for line in store.journal("model")}
     _insert(db, "run", list(runs.values()))
     _insert(db, "model", list(models.values()))
-    _insert(db, "failure", store.journal("failure"))
+    _insert(db, "failure", store.failures())
 
 
 def _insert_catalogue(db: duckdb.DuckDBPyConnection) -> None:

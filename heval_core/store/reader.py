@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ class Filter:
     model: tuple[str, ...] = ()
     dataset: tuple[str, ...] = ()
     regime: tuple[str, ...] = ()
-    group: tuple[str, ...] = field(default=())
+    group: tuple[str, ...] = ()
 
     def where(self, columns: tuple[str, ...], alias: str = "") -> tuple[str, list[Any]]:
         """An SQL condition over an allow-list of columns, and its parameters."""

@@ -171,6 +171,18 @@ class ShardStore:
         """Add a run, a model or a failure to the journal."""
         append_line(self.folder / "journal.jsonl", {"kind": kind, **fields})
 
+    def failures(self) -> list[dict[str, Any]]:
+        """Failures that still stand: of instances, those in shards that were not made again without them since."""
+        unmended = {(e.model, e.dataset, e.regime, e.explainer) for e in self.entries().values() if e.failed}
+        cells = {cell[:3] for cell in unmended}
+        found = {}
+        for line in self.journal("failure"):
+            cell = (line["model"], line["dataset"], line["regime"])
+            stands = (*cell, line["explainer"]) in unmended or (not line["explainer"] and cell in cells)
+            if stands or not line["regime"]:
+                found[(*cell, line["explainer"], line["place"])] = line
+        return list(found.values())
+
     def journal(self, kind: str) -> list[dict[str, Any]]:
         return [line for line in _json_lines(self.folder / "journal.jsonl") if line.pop("kind") == kind]
 

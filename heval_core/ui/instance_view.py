@@ -21,6 +21,11 @@ def choose(results: Reader, chosen: Filter) -> dict[str, Any] | None:
     """The instance the link names, or the first under the filter, with buttons to step. None where there is none."""
     ids = cast(list[str], cached(results, "instance_ids", chosen))
     wanted = st.query_params.get("instance")
+    before, st.session_state["instance_and_filter"] = st.session_state.get("instance_and_filter"), (wanted, chosen)
+    if wanted is not None and wanted not in ids and before is not None and before[0] == wanted and before[1] != chosen:
+        # The filter was changed while this instance was open, and it is not among those left.
+        del st.query_params["instance"]
+        wanted = None
     if wanted is not None and wanted not in ids:
         try:
             results.instance(wanted)

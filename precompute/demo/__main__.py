@@ -18,11 +18,11 @@ def _train(options: argparse.Namespace) -> None:
     from heval_core.lm.loading import load
     from precompute.demo import examine, train
 
-    recipe = train.SMOKE_RECIPE if options.smoke else train.SHIPPED_RECIPE
-    recipe = dataclasses.replace(recipe, seed=options.seed)
     torch.set_num_threads(options.threads)
-    tokenizer = train.train_tokenizer(recipe)
     for architecture in options.architectures:
+        recipe = train.SMOKE_RECIPE if options.smoke else train.SHIPPED_RECIPES[architecture]
+        recipe = dataclasses.replace(recipe, seed=options.seed)
+        tokenizer = train.train_tokenizer(recipe)
         folder = options.out / f"demo-{architecture}"
         model = train.train(architecture, recipe, tokenizer)
         train.save(model, tokenizer, folder)
@@ -62,7 +62,9 @@ def main() -> int:
     commands = parser.add_subparsers(required=True, metavar="command")
     training = commands.add_parser("train", help="train the demo models from a seed, with a progress bar")
     training.set_defaults(command=_train)
-    training.add_argument("--architectures", nargs="+", default=["gpt2", "gpt_neox", "qwen2"])
+    training.add_argument(
+        "--architectures", nargs="+", default=["gpt2", "gpt_neox", "qwen2"], choices=["gpt2", "gpt_neox", "qwen2"]
+    )
     training.add_argument("--smoke", action="store_true", help="a few seconds each; learns next to nothing")
     training.add_argument("--seed", type=int, default=0)
     training.add_argument("--threads", type=int, default=os.cpu_count() or 1)

@@ -34,6 +34,7 @@ def gpt2(size: Size, vocabulary: int, eos: int) -> PretrainedConfig:
         n_layer=size.layers,
         n_head=size.heads,
         initializer_range=size.spread,
+        activation_function="gelu_pytorch_tanh",  # the same function as gelu_new, computed natively
         bos_token_id=eos,
         eos_token_id=eos,
         attn_pdrop=0.0,

@@ -38,7 +38,11 @@ class Recipe:
     seed: int = 0
 
 
-SHIPPED_RECIPE = Recipe()
+SHIPPED_RECIPES = {
+    "gpt2": Recipe(),
+    "gpt_neox": Recipe(steps=1100),
+    "qwen2": Recipe(),
+}
 SMOKE_RECIPE = Recipe(size=SMOKE, vocabulary=600, steps=12, short=8, long=4, short_first=6)
 
 

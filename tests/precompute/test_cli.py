@@ -223,6 +223,7 @@ def test_a_failing_instance_is_stored_and_tried_again(model_folders, tmp_path, c
     assert main(command) == 0
     (entry,) = [e for e in ShardStore(tmp_path / "s").entries().values() if e.explainer]
     assert (entry.rows, entry.failed) == (3, 0)
+    assert main(["status", "--store", str(tmp_path / "s")]) == 0
 
 
 def test_a_second_run_on_a_store_is_told_who_holds_it(small_grid, tmp_path, capsys):
