@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from heval_core.lm.model import CleanPass, LanguageModel
 from heval_core.prompts import memory_prompt, mentions
@@ -15,16 +16,6 @@ from heval_core.records import Behaviour, Candidate, Contrast, Document, Instanc
 from heval_core.regimes import Dropped
 
 MEMORY_TOKENS = 12
-
-DROP_REASONS = {
-    "answer not in document": "the document does not hold its answer literally",
-    "answer is the memory answer": "a conflicting document says what the model would have said anyway",
-    "memory answer in document": "a document also names the memory answer, outside the subject's own name (a leak)",
-    "same first token": "two candidate answers begin with the same token, so the answer cannot be told apart",
-    "prompt too long": "the prompt is longer than the model's positions",
-    "no irrelevant document": "no other subject's document is free of this subject and its answers",
-    "no second conflicting document": "no second false answer can be put into the document",
-}
 
 
 @dataclass(frozen=True)
@@ -79,17 +70,20 @@ class Names:
 
 
 def name_candidates(lm: LanguageModel, answers: tuple[str | None, ...], memory: Memory) -> tuple[Names, ...]:
-    """The documents' answers (those that are known) and the memory's. Raises Dropped where first tokens coincide."""
+    """The documents' answers (those that are known) and the memory's.
+
+    Raises Dropped where two of them begin with the same token as they would stand in the text (" Lisbon", " Lisse").
+    That their other accepted forms share a token (the "L" of a bare "Lisbon") only matters if the model answers with
+    it: then its answer is `ambiguous`.
+    """
     groups = ("C",) if len(answers) == 1 else tuple(f"C{i}" for i in range(1, len(answers) + 1))
     names = [
         Names(group, answer, lm.first_tokens(answer)) for group, answer in zip(groups, answers, strict=True) if answer
     ]
     names.append(Names("M", memory.text, memory.first_tokens))
-    seen: set[int] = set()
-    for name in names:
-        if not name.first_tokens or seen & set(name.first_tokens):
-            raise Dropped("same first token")
-        seen |= set(name.first_tokens)
+    leading = [name.first_tokens[:1] for name in names]
+    if () in leading or len(set(leading)) < len(leading):
+        raise Dropped("same first token")
     return tuple(names)
 
 
@@ -100,12 +94,19 @@ def observe(clean: CleanPass, names: tuple[Names, ...], memory_answer: str) -> B
     predicted = int(logits.argmax())
     candidates = []
     for name in names:
-        best = max(name.first_tokens, key=lambda token_id: float(logits[token_id]))
+        best = _representative(name, names, logits)
         candidates.append(Candidate(name.group, name.text, best, float(logits[best]), float(probabilities[best])))
     matching = [name.group for name in names if predicted in name.first_tokens]
     group = matching[0] if len(matching) == 1 else "ambiguous" if matching else "other"
     text = clean.lm.decode([predicted])
     return Behaviour(predicted, text, float(probabilities[predicted]), group, memory_answer, tuple(candidates))
+
+
+def _representative(name: Names, names: tuple[Names, ...], logits: Any) -> int:
+    """The likeliest of a candidate's first tokens, leaving out those it shares with another candidate."""
+    shared = {token_id for other in names if other is not name for token_id in other.first_tokens}
+    own = [token_id for token_id in name.first_tokens if token_id not in shared]
+    return max(own or name.first_tokens[:1], key=lambda token_id: float(logits[token_id]))
 
 
 def contrast_of(clean: CleanPass, behaviour: Behaviour) -> Contrast:

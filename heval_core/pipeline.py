@@ -7,7 +7,7 @@ the same scores.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from heval_core.behaviour import Memory, check_documents, contrast_of, name_candidates, observe, recall
@@ -134,8 +134,3 @@ def _context_names(lm: LanguageModel, answers: tuple[str | None, ...]) -> tuple[
 def _same_token_message(answers: tuple[str | None, ...], memory: str | None) -> str:
     known = ", ".join(repr(a) for a in (*answers, memory) if a)
     return f"The candidate answers {known} cannot be told apart by their first tokens; give answers that differ there."
-
-
-def without_pass(answered: Answered) -> Answered:
-    """The same, without the tensors its clean pass holds."""
-    return replace(answered, clean=None)

@@ -12,8 +12,18 @@ import numpy as np
 SINGLE_REGIMES = ("conflicting", "irrelevant")
 DUAL_REGIMES = ("double_conflicting", "mixed", "double_conflicting_swap", "mixed_swap")
 REGIMES = SINGLE_REGIMES + DUAL_REGIMES
-GROUPS = ("C", "M", "C1", "C2", "other", "ambiguous")
 TECHNIQUE = "regular"
+
+# Why an instance takes no part in metrics: the fixed words that are stored, and what they mean.
+DROP_REASONS = {
+    "answer not in document": "the document does not hold its answer literally",
+    "answer is the memory answer": "a conflicting document says what the model would have said anyway",
+    "memory answer in document": "a document also names the memory answer, outside the subject's own name (a leak)",
+    "same first token": "two candidate answers begin with the same token, so the answer cannot be told apart",
+    "prompt too long": "the prompt is longer than the model's positions",
+    "no irrelevant document": "no other subject's document is free of this subject and its answers",
+    "no second conflicting document": "no second false answer can be put into the document",
+}
 
 
 class HEvalError(Exception):
@@ -26,9 +36,6 @@ class Span:
 
     start: int
     end: int
-
-    def __len__(self) -> int:
-        return self.end - self.start
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +162,6 @@ class Behaviour:
     group: str
     memory_answer: str
     candidates: tuple[Candidate, ...]
-
-    def candidate(self, group: str) -> Candidate | None:
-        return next((c for c in self.candidates if c.group == group), None)
 
 
 @dataclass(frozen=True, slots=True)

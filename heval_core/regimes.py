@@ -20,13 +20,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from heval_core.prompts import mentions
-from heval_core.records import REGIMES, Document, Fact, HEvalError, Instance, Passage
+from heval_core.records import DROP_REASONS, REGIMES, Document, Fact, HEvalError, Instance, Passage
 
 
 class Dropped(Exception):
-    """Why a question has no instance under a regime, or an instance no place in the metrics. `reason` is a fixed word."""
+    """Why a question has no instance under a regime, or an instance no place in the metrics: one of DROP_REASONS."""
 
     def __init__(self, reason: str):
+        assert reason in DROP_REASONS, reason
         super().__init__(reason)
         self.reason = reason
 

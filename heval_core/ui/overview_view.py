@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.figures.accuracy import headline_bars
+from heval_core.records import DROP_REASONS
 from heval_core.store.reader import Reader
 from heval_core.ui.results import cached
 from heval_core.ui.text import UNITS, number, percent, plain
@@ -102,6 +103,9 @@ def run_section(results: Reader) -> None:
     if len(agreement):
         table["follows the taught rule"] = agreement.set_index(["model", "dataset", "regime"])["agreement"].map(percent)
     st.dataframe(table.reset_index(), hide_index=True, height=min(38 + 35 * len(table), 460))
+    reasons = [reason for reason in DROP_REASONS if reason in table.columns]
+    if reasons:
+        st.caption("Dropped: " + "; ".join(f"*{reason}*: {DROP_REASONS[reason]}" for reason in reasons) + ".")
     failures = results.failures()
     if len(failures):
         st.warning(f"{len(failures)} instances or models failed; the next run tries them again.")

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 DEMO = Path("cache/demo")
-QUESTIONS, KEPT_HEADS = 230, 4
+QUESTIONS, KEPT_HEADS = 212, 4
 
 
 def _train(options: argparse.Namespace) -> None:

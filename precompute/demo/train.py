@@ -26,7 +26,10 @@ END = "<|endoftext|>"
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model is trained; a step is one batch of `short` short prompts or of `long` long ones, in turn."""
+    """How a model is trained; a step is one batch of `short` short prompts or of `long` long ones, in turn.
+
+    short_first: steps of short prompts before the first long ones. finish: steps of a second cycle, of long prompts.
+    """
 
     size: Size = SHIPPED
     vocabulary: int = 2400
@@ -35,11 +38,12 @@ class Recipe:
     short: int = 96
     long: int = 40
     learning_rate: float = 2e-3
+    finish: int = 0
     seed: int = 0
 
 
 SHIPPED_RECIPES = {
-    "gpt2": Recipe(),
+    "gpt2": Recipe(finish=450),
     "gpt_neox": Recipe(steps=1100),
     "qwen2": Recipe(),
 }
@@ -99,6 +103,13 @@ def examples_of_step(step: int, recipe: Recipe, rng: random.Random) -> list[corp
     ]
 
 
+def examples_of_finish(step: int, recipe: Recipe, rng: random.Random) -> list[corpus.Example]:
+    """Whole passages only, but for every fourth batch, which keeps what the first cycle learned."""
+    if step % 4 == 0:
+        return examples_of_step(0, recipe, rng)
+    return [corpus.question_in_context(rng, kept=1) for _ in range(recipe.long)]
+
+
 def loss_of(model: torch.nn.Module, batch: Batch) -> torch.Tensor:
     hidden = model.base_model(batch.ids).last_hidden_state[batch.rows, batch.places]
     return cross_entropy(model.get_output_embeddings()(hidden), batch.targets)
@@ -108,20 +119,58 @@ def train(
     architecture: str,
     recipe: Recipe,
     tokenizer: PreTrainedTokenizerFast,
-    watch: Callable[[int, object], None] = lambda *_: None,
+    watch: Callable[[int, torch.nn.Module], None] = lambda step, model: None,
 ) -> torch.nn.Module:
     """One trained model, in evaluation mode. `watch(step, model)` is called every hundred steps."""
     torch.manual_seed(recipe.seed)
-    rng = random.Random(f"{architecture}|{recipe.seed}")
     config = ARCHITECTURES[architecture](recipe.size, len(tokenizer), tokenizer.eos_token_id)
     model = AutoModelForCausalLM.from_config(config, attn_implementation="sdpa")
-    optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
+    rng = random.Random(f"{architecture}|{recipe.seed}")
+    cycle = Cycle(f"training {architecture}", recipe.steps, recipe.learning_rate, examples_of_step)
+    run_cycle(model, cycle, recipe, tokenizer, rng, watch)
+    return finish(model, architecture, recipe, tokenizer, watch).eval()
+
+
+def finish(
+    model: torch.nn.Module,
+    architecture: str,
+    recipe: Recipe,
+    tokenizer: PreTrainedTokenizerFast,
+    watch: Callable[[int, torch.nn.Module], None] = lambda step, model: None,
+) -> torch.nn.Module:
+    """The second cycle, where the recipe has one: learned positions need more of the long prompts than rotary ones."""
+    if recipe.finish:
+        rng = random.Random(f"{architecture}|{recipe.seed}|finish")
+        cycle = Cycle(f"finishing {architecture}", recipe.finish, recipe.learning_rate / 2, examples_of_finish)
+        run_cycle(model, cycle, recipe, tokenizer, rng, watch)
+    return model
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """One rise and fall of the learning rate over batches of one kind."""
+
+    name: str
+    steps: int
+    learning_rate: float
+    examples: Callable[[int, Recipe, random.Random], list[corpus.Example]]
+
+
+def run_cycle(
+    model: torch.nn.Module,
+    cycle: Cycle,
+    recipe: Recipe,
+    tokenizer: PreTrainedTokenizerFast,
+    rng: random.Random,
+    watch: Callable[[int, torch.nn.Module], None],
+) -> None:
+    optimizer = torch.optim.AdamW(model.parameters(), lr=cycle.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, recipe.learning_rate, total_steps=recipe.steps, pct_start=0.1
+        optimizer, cycle.learning_rate, total_steps=cycle.steps, pct_start=0.1
     )
-    bar = tqdm(range(recipe.steps), desc=f"training {architecture}", unit="step")
+    bar = tqdm(range(cycle.steps), desc=cycle.name, unit="step")
     for step in bar:
-        loss = loss_of(model, encode(examples_of_step(step, recipe, rng), tokenizer))
+        loss = loss_of(model, encode(cycle.examples(step, recipe, rng), tokenizer))
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -130,7 +179,6 @@ def train(
         bar.set_postfix(loss=f"{loss.item():.3f}")
         if step % 100 == 99:
             watch(step + 1, model)
-    return model.eval()
 
 
 def save(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
