@@ -96,7 +96,7 @@ def mean_estimate(each: Each, smallest_group: int) -> Estimate:
     reason = too_small(sizes, smallest_group)
 
     def of_weights(weights: np.ndarray) -> np.ndarray:
-        return weighted_means(weights[:, used], each.value[used])
+        return weighted_means(weights, each.value, used)
 
     value, chance = (float("nan"),) * 2 if reason else (each.value[used].mean(), each.chance[used].mean())
     return Estimate(each.part, float(value), float(chance), sizes, reason, of_weights)

@@ -55,7 +55,7 @@ class GroupRankMargin:
         reason = too_small(sizes, self.smallest_group)
 
         def of_weights(weights: np.ndarray) -> np.ndarray:
-            return weighted_means(weights[:, b], each.value[b]) - weighted_means(weights[:, a], each.value[a])
+            return weighted_means(weights, each.value, b) - weighted_means(weights, each.value, a)
 
         if reason:
             return Estimate(each.part, float("nan"), float("nan"), sizes, reason, of_weights)

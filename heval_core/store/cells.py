@@ -17,7 +17,7 @@ from heval_core.statistics import percentile_interval
 
 @dataclass(frozen=True, eq=False)
 class Regime:
-    """All kept instances of one model, dataset and regime, with what their metrics need.
+    """The layout of N kept instances of one model, dataset and regime.
 
     weights: (resamples, N), how often each instance's question is drawn.
     """
@@ -25,7 +25,6 @@ class Regime:
     model: str
     dataset: str
     regime: str
-    instances: pd.DataFrame
     layout: Layout
     weights: np.ndarray
 
@@ -42,6 +41,12 @@ def layout_of(instances: pd.DataFrame) -> Layout:
         list(instances["answer_tokens"]),
         list(instances["group"]),
     )
+
+
+def regime_of(instances: pd.DataFrame, weights: np.ndarray) -> Regime:
+    """From rows of one model, dataset and regime, at least one."""
+    first = instances.iloc[0]
+    return Regime(first["model"], first["dataset"], first["regime"], layout_of(instances), weights)
 
 
 def padded(rows: list[np.ndarray], width: int) -> np.ndarray:

@@ -152,13 +152,14 @@ def _insert_regime(
     frames: list[pd.DataFrame] = []
     rows: list[dict[str, Any]] = []
     spread: dict[tuple[Any, ...], np.ndarray] = {}
+    whole = cells.regime_of(kept, weights.of(kept["fact_id"])) if len(kept) else None
     for explainer, own in attributions.groupby("explainer"):
-        scored = kept[kept["instance_id"].isin(own["instance_id"])].reset_index(drop=True)
-        first = scored.iloc[0]
-        regime = cells.Regime(
-            first["model"], first["dataset"], first["regime"], scored, cells.layout_of(scored),
-            weights.of(scored["fact_id"]),
-        )  # fmt: skip
+        scored, regime = kept, whole
+        if (
+            len(own) < len(kept) or regime is None
+        ):  # an explainer that failed on some instances is measured on the others
+            scored = kept[kept["instance_id"].isin(own["instance_id"])].reset_index(drop=True)
+            regime = cells.regime_of(scored, weights.of(scored["fact_id"]))
         more, metrics, replicates = cells.evaluate(
             regime, str(explainer), list(scored["instance_id"]), list(own["scores"])
         )
