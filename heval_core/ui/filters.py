@@ -13,6 +13,11 @@ from heval_core.ui.results import cached
 from heval_core.ui.text import GROUP_TITLES, REGIME_TITLES, plain
 
 _LABELS = {"model": "Model", "dataset": "Dataset", "regime": "Regime", "group": "Answer came from"}
+# The link carries options as they are shown, so they are shown as they are called.
+_HELP = {
+    "regime": "How documents are combined: " + "; ".join(f"{key}: {title}" for key, title in REGIME_TITLES.items()),
+    "group": "; ".join(GROUP_TITLES.values()),
+}
 _GROUPS = tuple(GROUP_TITLES)
 
 
@@ -20,11 +25,6 @@ def _options(choices: pd.DataFrame, column: str) -> list[str]:
     found = list(dict.fromkeys(choices[column]))
     order = list(REGIME_TITLES) if column == "regime" else list(_GROUPS) if column == "group" else sorted(found)
     return [value for value in order if value in found] + [value for value in found if value not in order]
-
-
-def _title(column: str, value: str) -> str:
-    titles = REGIME_TITLES if column == "regime" else GROUP_TITLES if column == "group" else {}
-    return titles.get(value, value)
 
 
 def refuse_unknown(choices: pd.DataFrame, columns: tuple[str, ...]) -> None:
@@ -51,7 +51,7 @@ def filter_bar(results: Reader, columns: tuple[str, ...], *, metric_k: bool = Fa
                 key=column,
                 bind="query-params",
                 placeholder="all",
-                format_func=lambda value, column=column: plain_label(_title(column, value)),
+                help=_HELP.get(column),
             )
             chosen[column] = tuple(picked)
     k = KS[1]
@@ -64,8 +64,3 @@ def filter_bar(results: Reader, columns: tuple[str, ...], *, metric_k: bool = Fa
         left = left[left[column].isin(values)] if values else left
     st.caption(f"{int(left['instances'].sum()):,} of {int(choices['instances'].sum()):,} instances")
     return Filter(**chosen), k
-
-
-def plain_label(text: str) -> str:
-    """Widget options are shown as text by Streamlit; only invisible signs need help."""
-    return text.replace("\n", "⏎")

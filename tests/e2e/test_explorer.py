@@ -130,6 +130,8 @@ def test_a_click_on_a_bar_opens_the_instances_behind_it(address, page):
     assert "dataset=world_capital" in page.url
     assert "regime=" in page.url
     assert page.locator(".token").count() > 10
+    regime = page.url.split("regime=")[1].split("&")[0]
+    assert page.locator(".st-key-regime").get_by_text(regime, exact=True).count() == 1
 
 
 HOSTILE = [
