@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from heval_core import catalogue
+from heval_core import __version__, catalogue
 from heval_core.records import REGIMES, HEvalError
 from heval_core.statistics import resample_weights
 from heval_core.store import cells
@@ -72,7 +72,7 @@ def _newest(entries: Iterable[Entry]) -> list[Entry]:
 def _snapshot_id(entries: list[Entry], bundled: bool) -> str:
     lines = sorted(f"{e.kind}|{e.key}|{e.content}" for e in entries)
     schema = files("heval_core.store").joinpath("schema.sql").read_text(encoding="utf-8")
-    return hashlib.sha256("\n".join([schema, str(bundled), *lines]).encode()).hexdigest()[:16]
+    return hashlib.sha256("\n".join([schema, __version__, str(bundled), *lines]).encode()).hexdigest()[:16]
 
 
 def _build(

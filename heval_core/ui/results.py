@@ -30,14 +30,18 @@ def results_folder() -> Path:
 
 
 def ensure_published() -> None:
-    """Publish the bundled demo results where nothing else is published yet; takes seconds, once."""
-    if results_folder() != DEMO_RESULTS or not (DEMO_SHARDS / "manifest.jsonl").is_file():
-        return
+    """Publish the bundled demo results where nothing else is; again when they have changed, as after an update."""
+    manifest = DEMO_SHARDS / "manifest.jsonl"
+    if results_folder() == DEMO_RESULTS and manifest.is_file():
+        _publish_demo(manifest.stat().st_mtime)
+
+
+@st.cache_resource(show_spinner="Publishing the bundled demo results: once, in a few seconds …")
+def _publish_demo(modified: float) -> None:
+    """Once per server, whoever comes first; a file that is published already is only pointed to."""
     from heval_core.store.publish import publish
 
-    if current_file(DEMO_RESULTS) is None:
-        with st.spinner("Publishing the bundled demo results: once, in a few seconds …"):
-            publish(DEMO_SHARDS, DEMO_RESULTS, bundled=True)
+    publish(DEMO_SHARDS, DEMO_RESULTS, bundled=True)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
