@@ -9,6 +9,7 @@ import streamlit as st
 
 from heval_core.figures.accuracy import cell_bars
 from heval_core.store.reader import Filter, Reader
+from heval_core.ui.filters import CELL
 from heval_core.ui.results import cached
 from heval_core.ui.text import REGIME_TITLES, UNITS, number, percent, plain
 
@@ -62,6 +63,7 @@ def verdict(cells: pd.DataFrame, view: str) -> str:
 
 
 def draw(results: Reader, chosen: Filter, k: int) -> None:
+    """Question, verdict, bars, and the table behind them."""
     view = st.segmented_control(
         "Question", list(VIEWS), default=next(iter(VIEWS)), key="view", required=True, bind="query-params",
         label_visibility="collapsed",
@@ -84,25 +86,25 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
             selection_mode="points",
             config={"displayModeBar": False},
         )
-        _follow(event)
+        _offer_instances(event)
     st.caption(
         "Whiskers: 95 % intervals, bootstrapped over questions. Dashed: what random scores get. "
-        "Click a bar for the instances behind it."
+        "Click a bar to get to the instances behind it."
     )
     _table(cells)
 
 
-def _follow(event: Any) -> None:
-    """Open the instances behind a bar that was clicked."""
+def _offer_instances(event: Any) -> None:
+    """A link to the instances behind a bar that was clicked."""
     points = event.selection.points if event and event.selection else []
     if points and points[0].get("customdata"):
-        model, dataset, regime = _values(points[0]["customdata"])[:3]
-        st.switch_page("pages/instances.py", query_params={"model": model, "dataset": dataset, "regime": regime})
-
-
-def _values(custom: Any) -> list[str]:
-    """Plotly hands custom data over as a list, or as an object with the places as keys."""
-    return list(custom.values()) if isinstance(custom, dict) else list(custom)
+        cell = [str(value) for value in points[0]["customdata"][:3]]
+        st.page_link(
+            "pages/instances.py",
+            label=plain(f"Open the instances of {', '.join(cell)}"),
+            icon=":material/article:",
+            query_params={CELL: "|".join(cell)},
+        )
 
 
 def _table(cells: pd.DataFrame) -> None:

@@ -27,6 +27,24 @@ def _options(choices: pd.DataFrame, column: str) -> list[str]:
     return [value for value in order if value in found] + [value for value in found if value not in order]
 
 
+CELL = "cell"
+
+
+def take_cell_from_link(choices: pd.DataFrame) -> None:
+    """Set the filters to the `model|dataset|regime` that a link names.
+
+    Such a link cannot set the filters' own parameters: one that another page has drawn stands above its parameter.
+    """
+    named = st.query_params.get(CELL)
+    if named is not None:
+        del st.query_params[CELL]
+        for column, value in zip(("model", "dataset", "regime"), named.split("|"), strict=False):
+            if value in set(choices[column]):
+                st.session_state[column] = [value]
+            else:
+                st.error(f"The link asks for the {column} {plain(value[:80])}, which is not in these results.")
+
+
 def refuse_unknown(choices: pd.DataFrame, columns: tuple[str, ...]) -> None:
     """Say so where the link asks for something that these results do not hold; a widget would silently ignore it."""
     for column in columns:
@@ -40,6 +58,7 @@ def filter_bar(results: Reader, columns: tuple[str, ...], *, metric_k: bool = Fa
     """Draw the bar. Returns the filter and k; nothing chosen means everything."""
     choices = cast(pd.DataFrame, cached(results, "choices"))
     choices = choices[choices["group"] != "dropped"]
+    take_cell_from_link(choices)
     refuse_unknown(choices, columns)
     chosen: dict[str, tuple[str, ...]] = {}
     slots = st.columns([3] * len(columns) + ([3.6] if metric_k else []))

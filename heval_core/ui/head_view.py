@@ -34,7 +34,7 @@ def draw(results: Reader, instance: dict[str, Any], k: int) -> None:
         f"**{chosen}** chosen: {_signed(strengths[found['layer'], found['head']])} for *{plain(answer)}* over "
         f"*{plain(foil)}*; runner-up {runner_up or '–'}, {number(details.get('margin'))} behind."
     )
-    left, right = st.columns([2, 5])
+    left, right = st.columns([3, 5])
     with left:
         shown = head_map(strengths, chosen, runner_up, key=f"heads_{instance['instance_id']}")
         st.caption("Pick a square by mouse, or with the arrow keys and Enter. Solid: chosen; dashed: runner-up.")

@@ -110,7 +110,7 @@ def test_picking_another_head_shows_its_attention_and_what_it_changes(address, p
         page.keyboard.press("Enter")
     settle(page)
     page.wait_for_selector(f".square[aria-pressed=true][data-name='L{other[0]}H{other[1]}']")
-    assert page.locator(".legend .item").count() == 2
+    page.locator(".legend .item").nth(1).wait_for()
     attention = reader.head_attention(instance_id, *other)
     best = {int(i) for i in average_ranks(attention)[0].argsort(kind="stable")[:5]}
     ringed = page.eval_on_selector_all(
@@ -120,12 +120,17 @@ def test_picking_another_head_shows_its_attention_and_what_it_changes(address, p
     assert set(ringed) == best
 
 
-def test_a_click_on_a_bar_opens_the_instances_behind_it(address, page):
+def test_a_click_on_a_bar_leads_to_the_instances_behind_it(address, page):
     visit(page, f"{address}/accuracy?model=demo-qwen2&dataset=world_capital")
     page.wait_for_selector(".barlayer .point path")
-    page.locator(".barlayer .point path").first.click(force=True)
-    page.wait_for_url("**/instances?**")
+    page.wait_for_timeout(1000)
+    bar = page.locator(".barlayer .point path").first.bounding_box()
+    page.mouse.move(bar["x"] + 3, bar["y"] + bar["height"] / 2)
+    page.mouse.click(bar["x"] + bar["width"] / 3, bar["y"] + bar["height"] / 2)
+    page.get_by_text("Open the instances of demo-qwen2, world_capital, conflicting").click()
+    page.wait_for_url("**/instances**")
     settle(page)
+    page.wait_for_url("**regime=**")
     assert "model=demo-qwen2" in page.url
     assert "dataset=world_capital" in page.url
     assert "regime=" in page.url
@@ -165,12 +170,10 @@ def test_hostile_text_in_a_prompt_of_ones_own_is_shown_as_it_is_and_never_runs(a
     assert page.locator(".square.chosen").count() == 1
 
 
-def test_the_first_page_is_there_soon_after_the_servers_start(demo_results):
-    import time
-
-    with page_of() as page:
-        started = time.perf_counter()
-        with explorer(HEVAL_STORE=str(demo_results)) as url:
-            visit(page, url)
-            page.wait_for_selector("h1")
-            print(f"first page after {time.perf_counter() - started:.1f} s")
+def test_a_link_opens_whole_on_a_server_that_has_just_started(demo_results, page):
+    fresh = page.context.new_page()
+    with explorer(HEVAL_STORE=str(demo_results)) as url:
+        visit(fresh, f"{url}/instances")
+        assert fresh.get_by_text("Explain a prompt").count() == 1
+        assert fresh.locator("[data-testid=stSidebarNavLink]").first.inner_text().endswith("Overview")
+    fresh.close()

@@ -75,9 +75,10 @@ def test_a_link_to_an_unknown_instance_says_so(demo, page):
 
 
 def test_a_link_to_an_unknown_model_says_so(demo):
-    app = open_page("accuracy", model='evil">')
-    assert not app.exception
-    assert "asks for the model" in app.error[0].value
+    for query in ({"model": 'evil">'}, {"cell": 'evil">|world_capital|mixed'}):
+        app = open_page("accuracy", **query)
+        assert not app.exception
+        assert "asks for the model" in app.error[0].value
 
 
 def test_an_empty_filter_is_an_empty_state_and_not_an_error(demo):

@@ -57,10 +57,12 @@ export default function (component) {
     const name = event.target.closest?.(".square")?.dataset.name;
     if (name) setStateValue("head", name);
   };
-  map.onmouseover = map.onfocusin = (event) => {
+  const tell = (event) => {
     const found = event.target.closest?.(".square");
     if (found) note.textContent = found.getAttribute("aria-label");
   };
+  map.addEventListener("mouseover", tell);
+  map.addEventListener("focusin", tell);
   map.onkeydown = (event) => {
     const name = event.target.closest?.(".square")?.dataset.name;
     const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];

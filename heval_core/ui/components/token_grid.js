@@ -95,6 +95,9 @@ function draw(host, data) {
   const measure = ruler(host);
   const available = Math.max(220, Math.min(host.clientWidth || 900, 1500) - NAMES - PADDING - 4);
   grid.append(legend(data.rows));
+  const detail = element("div", "detail", "Point at a token, or move with the arrow keys, for its scores and ranks; click to keep it.");
+  detail.setAttribute("aria-live", "polite");
+  grid.append(detail);
   for (const block of data.blocks) {
     const box = element("div", `block ${block.kind}`);
     if (block.caption) box.append(element("div", "caption", block.caption));
@@ -109,9 +112,6 @@ function draw(host, data) {
     }
     grid.append(box);
   }
-  const detail = element("div", "detail", "Point at a token, or move with the arrow keys, for its scores and ranks; click to keep it.");
-  detail.setAttribute("aria-live", "polite");
-  grid.append(detail);
   host.replaceChildren(grid);
   const first = grid.querySelector(".token");
   if (first) first.tabIndex = 0;
@@ -120,6 +120,7 @@ function draw(host, data) {
 
 function interact(view, data) {
   let pinned = null;
+  let byKeyboard = false; // a token that only slid under a resting pointer was not pointed at
   const at = (index) => view.grid.querySelector(`.token[data-index="${index}"]`);
   const show = (index) => {
     view.grid.querySelectorAll(".token.lit").forEach((t) => t.classList.remove("lit"));
@@ -130,8 +131,9 @@ function interact(view, data) {
     const found = event.target.closest?.(".token");
     return found ? Number(found.dataset.index) : null;
   };
-  view.grid.onmouseover = (event) => { const i = indexOf(event); if (i !== null && pinned === null) show(i); };
-  view.grid.onfocusin = (event) => { const i = indexOf(event); if (i !== null) show(i); };
+  view.grid.onmouseover = (event) => { const i = indexOf(event); if (i !== null && pinned === null && !byKeyboard) show(i); };
+  view.grid.onmousemove = (event) => { if (event.movementX || event.movementY) byKeyboard = false; };
+  view.grid.addEventListener("focusin", (event) => { const i = indexOf(event); if (i !== null) show(i); });
   view.grid.onclick = (event) => {
     const i = indexOf(event);
     if (i === null) return;
@@ -147,6 +149,7 @@ function interact(view, data) {
     if (event.key === "Enter" || event.key === " ") { event.preventDefault(); view.grid.onclick(event); return; }
     if (!step) return;
     event.preventDefault();
+    byKeyboard = true;
     const next = at(i + step);
     if (next) { at(i).tabIndex = -1; next.tabIndex = 0; next.focus(); }
   };
