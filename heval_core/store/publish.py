@@ -155,9 +155,8 @@ def _insert_regime(
     whole = cells.regime_of(kept, weights.of(kept["fact_id"])) if len(kept) else None
     for explainer, own in attributions.groupby("explainer"):
         scored, regime = kept, whole
-        if (
-            len(own) < len(kept) or regime is None
-        ):  # an explainer that failed on some instances is measured on the others
+        # An explainer that failed on some instances is measured on the others.
+        if regime is None or len(own) < len(kept):
             scored = kept[kept["instance_id"].isin(own["instance_id"])].reset_index(drop=True)
             regime = cells.regime_of(scored, weights.of(scored["fact_id"]))
         more, metrics, replicates = cells.evaluate(
