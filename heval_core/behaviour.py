@@ -7,13 +7,13 @@ first token: in one candidate's set of first tokens it makes that candidate's gr
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from heval_core.lm.model import CleanPass, LanguageModel
 from heval_core.prompts import memory_prompt, mentions
-from heval_core.records import Behaviour, Candidate, Contrast, Document, Instance
-from heval_core.regimes import Dropped
+from heval_core.records import Behaviour, Candidate, Contrast, Document, Dropped, Instance
 
 MEMORY_TOKENS = 12
 
@@ -26,12 +26,24 @@ class Memory:
     first_tokens: tuple[int, ...]
 
 
-def recall(lm: LanguageModel, question: str, true_answer: str | None = None) -> Memory:
-    """Ask a question without context. Where the greedy text begins with the true answer, that is the memory answer."""
-    ids = lm.generate(lm.tokenise(memory_prompt(question, lm.template)).ids, MEMORY_TOKENS)
+def ask(
+    lm: LanguageModel, questions: Sequence[str], progress: Callable[[int], None] = lambda _: None
+) -> list[tuple[int, ...]]:
+    """The model's greedy continuation of each question without context, asked in batches."""
+    prompts = [lm.tokenise(memory_prompt(question, lm.template), check_length=False).ids for question in questions]
+    return lm.generate(prompts, MEMORY_TOKENS, progress)
+
+
+def memory_of(lm: LanguageModel, ids: tuple[int, ...], true_answer: str | None = None) -> Memory:
+    """What a continuation answers. Where it begins with the true answer, that is the memory answer."""
     text = lm.decode(list(ids)).strip()
     answer = true_answer if true_answer and mentions(true_answer, text[: len(true_answer) + 1]) else first_clause(text)
     return Memory(answer, _unique(ids[:1] + lm.first_tokens(answer)))
+
+
+def recall(lm: LanguageModel, question: str, true_answer: str | None = None) -> Memory:
+    """Ask one question without context."""
+    return memory_of(lm, ask(lm, [question])[0], true_answer)
 
 
 def first_clause(text: str) -> str:

@@ -13,8 +13,7 @@ from typing import Any
 from heval_core.behaviour import Memory, check_documents, contrast_of, name_candidates, observe, recall
 from heval_core.lm.model import CleanPass, LanguageModel
 from heval_core.prompts import assemble, prompt_of
-from heval_core.records import Attribution, Behaviour, HEvalError, Instance, TokenisedPrompt
-from heval_core.regimes import Dropped
+from heval_core.records import Attribution, Behaviour, Dropped, HEvalError, Instance, TokenisedPrompt
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,40 @@ with the two fields `{documents}` and `{question}`.
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from heval_core.records import HEvalError, Instance, Prompt, Span
 
 TEMPLATE = "{documents} Q: {question} A:"
 
 
+# Scripts written without spaces between words: at such a letter no word boundary can be seen, nor asked for.
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+# Joiners, and the skin tones that follow an emoji: what they are attached to is a part of a longer sign.
+_ATTACHED = re.compile("[\u200c\u200d\U0001f3fb-\U0001f3ff]")
+
+
+def _in_word(char: str) -> bool:
+    """Whether a neighbour makes a mention part of a longer word: letters, digits, and marks that combine with them."""
+    return char.isalnum() or char == "_" or unicodedata.category(char)[0] == "M" or bool(_ATTACHED.match(char))
+
+
 def mentions(answer: str, text: str) -> tuple[Span, ...]:
-    """Every literal, case-sensitive, word-bounded mention of `answer` in `text`, as characters."""
-    if not answer:
-        return ()
-    pattern = rf"(?<!\w){re.escape(answer)}(?!\w)"
-    return tuple(Span(*match.span()) for match in re.finditer(pattern, text))
+    """Every literal, case-sensitive, word-bounded mention of `answer` in `text`, as characters.
+
+    Literal means code point by code point: "é" is not "e" with a combining accent. An answer that begins or ends with a
+    letter of a script without spaces (Chinese, Japanese, Thai, …) needs no boundary on that side.
+    """
+    found: list[Span] = []
+    start = text.find(answer) if answer else -1
+    while start >= 0:
+        end = start + len(answer)
+        free_before = start == 0 or not _in_word(text[start - 1]) or _UNSPACED.match(answer[0])
+        free_after = end == len(text) or not _in_word(text[end]) or _UNSPACED.match(answer[-1])
+        if free_before and free_after:
+            found.append(Span(start, end))
+        start = text.find(answer, end if free_before and free_after else start + 1)
+    return tuple(found)
 
 
 def assemble(

@@ -14,20 +14,35 @@ DUAL_REGIMES = ("double_conflicting", "mixed", "double_conflicting_swap", "mixed
 REGIMES = SINGLE_REGIMES + DUAL_REGIMES
 TECHNIQUE = "regular"
 
-# Why an instance takes no part in metrics: the fixed words that are stored, and what they mean.
+# Why a record or an instance takes no part in metrics: the fixed words that are stored, and what they mean.
 DROP_REASONS = {
     "answer not in document": "the document does not hold its answer literally",
     "answer is the memory answer": "a conflicting document says what the model would have said anyway",
+    "memory answer is not true": "the model's own answer is not the dataset's true one, and `--memory true` asks for both",
     "memory answer in document": "a document also names the memory answer, outside the subject's own name (a leak)",
     "same first token": "two candidate answers begin with the same token, so the answer cannot be told apart",
     "prompt too long": "the prompt is longer than the model's positions",
     "no irrelevant document": "no other subject's document is free of this subject and its answers",
     "no second conflicting document": "no second false answer can be put into the document",
+    "no conflicting document": "the relation has no other answer that could be the false one",
+    "duplicate": "the same question with the same false answer stands earlier in the data",
+    "answer in subject": "the subject's own name gives the true answer away (a leak), so memory cannot be told from reading",
+    "subject not known": "the record does not say what it is about, so no document can be checked for naming it",
+    "not sampled": "the cell has more instances than its cap, and the seeded, stratified sample left this one out",
 }
 
 
 class HEvalError(Exception):
     """An error whose message is meant for the person at the keyboard: it names the thing and what would be right."""
+
+
+class Dropped(Exception):
+    """Why a record, a question or an instance takes no part in metrics: one of DROP_REASONS."""
+
+    def __init__(self, reason: str):
+        assert reason in DROP_REASONS, reason
+        super().__init__(reason)
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +55,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A text about `subject` that holds `answer` literally."""
+    """A text about `subject` that should hold `answer` literally; where it does not, its instance is dropped."""
 
     subject: str
     answer: str

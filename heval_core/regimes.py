@@ -14,22 +14,14 @@ to the prompt style.
 from __future__ import annotations
 
 import hashlib
+import heapq
 import random
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from heval_core.prompts import mentions
-from heval_core.records import DROP_REASONS, REGIMES, Document, Fact, HEvalError, Instance, Passage
-
-
-class Dropped(Exception):
-    """Why a question has no instance under a regime, or an instance no place in the metrics: one of DROP_REASONS."""
-
-    def __init__(self, reason: str):
-        assert reason in DROP_REASONS, reason
-        super().__init__(reason)
-        self.reason = reason
+from heval_core.records import REGIMES, Document, Dropped, Fact, HEvalError, Instance, Passage
 
 
 class PromptStyle(Protocol):
@@ -65,40 +57,111 @@ class Plain:
         return None
 
 
+# What a relation offers other questions: more would cost memory and time, and make no document likelier to be found.
+POOLED = 400
+
+
 @dataclass(frozen=True)
 class Pool:
-    """What other facts of the same dataset offer: per relation, one passage for each subject, and all answers."""
+    """What other facts of the same dataset offer: per relation, one passage for each subject, and answers.
+
+    Of a relation with more than POOLED subjects (or answers), those with the smallest hashes: a sample that does not
+    depend on the order of the records.
+    """
 
     passages: dict[str, tuple[Passage, ...]]
     answers: dict[str, tuple[str, ...]]
 
     @classmethod
     def of(cls, facts: Iterable[Fact]) -> Pool:
-        passages: dict[str, dict[str, Passage]] = {}
-        answers: dict[str, set[str]] = {}
+        gathering = Gathering()
         for fact in facts:
-            shipped = (fact.own, *fact.conflicting) if fact.own else fact.conflicting
-            for passage in shipped[:1]:
-                passages.setdefault(fact.relation, {}).setdefault(fact.subject, passage)
-            known = answers.setdefault(fact.relation, set())
-            known.add(fact.answer)
-            known.update(passage.answer for passage in fact.conflicting)
-        return cls(
-            {relation: tuple(found[s] for s in sorted(found)) for relation, found in passages.items()},
-            {relation: tuple(sorted(found)) for relation, found in answers.items()},
+            gathering.add(fact)
+        return gathering.pool()
+
+
+class Gathering:
+    """A pool in the making: facts come as a stream, and only what the pool will hold is kept."""
+
+    def __init__(self) -> None:
+        self._passages: dict[str, dict[str, Passage]] = {}
+        self._answers: dict[str, set[str]] = {}
+
+    def add(self, fact: Fact) -> None:
+        passage = fact.own or next(iter(fact.conflicting), None)
+        if passage is not None:
+            found = self._passages.setdefault(fact.relation, {})
+            known = found.get(fact.subject)
+            if known is None or (passage != known and _digest(passage.text) < _digest(known.text)):
+                found[fact.subject] = passage
+            if len(found) > 2 * POOLED:
+                self._passages[fact.relation] = {subject: found[subject] for subject in _smallest(found)}
+        answers = self._answers.setdefault(fact.relation, set())
+        answers.update(passage.answer for passage in fact.conflicting)
+        if fact.answer:
+            answers.add(fact.answer)
+        if len(answers) > 2 * POOLED:
+            self._answers[fact.relation] = set(_smallest(answers))
+
+    def pool(self) -> Pool:
+        return Pool(
+            {relation: tuple(found[s] for s in sorted(_smallest(found))) for relation, found in self._passages.items()},
+            {relation: tuple(sorted(_smallest(found))) for relation, found in self._answers.items()},
         )
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+
+
+def _smallest(names: Collection[str]) -> list[str]:
+    """At most POOLED of the names, by hash."""
+    return list(names) if len(names) <= POOLED else heapq.nsmallest(POOLED, names, key=_digest)
 
 
 def fixed_order(seed: int, fact_id: str) -> bytes:
     """The sort key by which questions are sampled: independent of the records' order, a prefix for every limit."""
-    return hashlib.blake2b(f"{seed}|{fact_id}".encode(), digest_size=12).digest()
+    return _digest(f"{seed}|{fact_id}")
 
 
 def select(facts: Iterable[Fact], limit: int | None, seed: int, style: PromptStyle) -> tuple[Fact, ...]:
-    """The first `limit` of the facts that the style admits, in the fixed order of the seed."""
-    admitted = [f for f in facts if f.conflicting and style.admits(f.subject, f.conflicting[0].answer)]
-    admitted.sort(key=lambda fact: fixed_order(seed, fact.id))
-    return tuple(admitted[:limit])
+    """The first `limit` of the facts that the style admits, in the fixed order of the seed; holds no more than those."""
+    admitted = (f for f in facts if f.conflicting and style.admits(f.subject, f.conflicting[0].answer))
+
+    def order(fact: Fact) -> bytes:
+        return fixed_order(seed, fact.id)
+
+    return tuple(sorted(admitted, key=order) if limit is None else heapq.nsmallest(limit, admitted, key=order))
+
+
+# The paper's caps: instances of one model, dataset and regime that are explained, and how many of them the smaller
+# groups may claim (methods.md, section 1).
+CAPS = {"short": 2000, "long": 1000}
+MINORITY = 500
+
+
+def sample(groups: Sequence[str], cap: int, minority: int = MINORITY) -> tuple[int, ...]:
+    """Which instances of a cell are explained where there are more than its cap: their indices, ascending.
+
+    groups: of each instance in the fixed order of the seed, so that the sample is seeded and by question. Each group that
+    metrics compare first gets up to `minority` of its own (fewer where the groups' claims together exceed the cap);
+    the rest is filled in order, which keeps proportions; `other` and `ambiguous` come last, for no metric reads them.
+    """
+    if len(groups) <= cap:
+        return tuple(range(len(groups)))
+    by_group: dict[str, list[int]] = {}
+    for index, group in enumerate(groups):
+        if group not in ("other", "ambiguous"):
+            by_group.setdefault(group, []).append(index)
+    quota = min(minority, cap // max(1, len(by_group)))
+    chosen = {index for own in by_group.values() for index in own[:quota]}
+    eligible = sorted(index for own in by_group.values() for index in own)
+    rest = [index for index in range(len(groups)) if groups[index] in ("other", "ambiguous")]
+    for index in (*eligible, *rest):
+        if len(chosen) >= cap:
+            break
+        chosen.add(index)
+    return tuple(sorted(chosen))
 
 
 def build(fact: Fact, regime: str, pool: Pool, seed: int, style: PromptStyle, place: int) -> Instance:

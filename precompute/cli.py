@@ -67,16 +67,32 @@ def _parser() -> argparse.ArgumentParser:
         other = commands.add_parser(name, help=text)
         other.set_defaults(command=function)
         other.add_argument("--store", type=Path, default=STORE)
+    _add_datasets(commands.add_parser("datasets", help="what each dataset holds, and what the filters leave of it"))
     _add_explain(commands.add_parser("explain", help="explain one prompt"))
     return parser
 
 
+def _cap(text: str) -> int | str | None:
+    if text in ("auto", "none"):
+        return None if text == "none" else text
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither auto, none nor a positive number")
+    return int(text)
+
+
 def _add_grid(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--models", nargs="+", required=True, help="Hugging Face ids or local folders")
-    parser.add_argument("--datasets", nargs="+", required=True, help="names, or one's own .jsonl file")
+    parser.add_argument("--datasets", nargs="+", required=True, help="NAME, NAME=PATH, or one's own FILE.jsonl")
     parser.add_argument("--regimes", type=_words, default=REGIMES, help="comma-separated; all six by default")
     parser.add_argument("--explainers", type=_words, default=METHODS, help="comma-separated; all four by default")
     parser.add_argument("--limit", type=int, help="questions per dataset; all by default")
+    parser.add_argument(
+        "--cap", type=_cap, default="auto", help="instances explained per regime: 2,000 short, 1,000 long by default"
+    )
+    parser.add_argument(
+        "--memory", choices=["own", "true"], default="own", help="true: the model must remember the dataset's answer"
+    )
+    parser.add_argument("--template", help="prompt layout, with {documents} and {question}")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--store", type=Path, default=STORE)
     parser.add_argument("--executor", choices=["local"], default="local")
@@ -85,6 +101,18 @@ def _add_grid(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch-tokens", type=_budget, default="auto", help="tokens per forward pass, or auto")
     parser.add_argument("--shard-size", type=int, default=50, help="questions per shard")
     parser.add_argument("--keep-heads", type=int, default=0, help="questions whose every head's attention is kept")
+
+
+def _add_datasets(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(command=_datasets)
+    parser.add_argument("--datasets", nargs="+", default=[], help="as for run; all that come by name, by default")
+    parser.add_argument("--models", nargs="+", default=[], help="count tokens too, in these models' own")
+    parser.add_argument("--regimes", type=_words, default=REGIMES, help="comma-separated; all six by default")
+    parser.add_argument("--limit", type=int, help="questions per dataset; all by default")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--store", type=Path, help="add what was run: the groups, and what each model drops")
+    parser.add_argument("--left-out", action="store_true", help="name every record that was left out, with its reason")
+    parser.add_argument("--format", choices=["json", "text"], default="text")
 
 
 def _add_explain(parser: argparse.ArgumentParser) -> None:
@@ -109,6 +137,9 @@ def _grid_of(options: argparse.Namespace) -> Any:
         regimes=options.regimes,
         explainers=options.explainers,
         limit=options.limit,
+        cap=options.cap,
+        memory=options.memory,
+        template=options.template,
         seed=options.seed,
         device=options.device,
         dtype=options.dtype,
@@ -134,6 +165,38 @@ def _plan(options: argparse.Namespace) -> int:
     for line in lines(_grid_of(options), options.store):
         print(line)
     return 0
+
+
+def _datasets(options: argparse.Namespace) -> int:
+    from heval_core import catalogue
+    from heval_core.lm.loading import identify
+    from precompute import survey
+    from precompute.grid import check_numbers
+
+    check_numbers(options.regimes, options.limit)
+    store = _existing(options) if options.store else None
+    named = [word for text in options.datasets for word in _words(text)]
+    models = [identify(word) for text in options.models for word in _words(text)]
+    sections = []
+    for name in named or catalogue.plugins("dataset"):
+        told = _name_record if options.left_out else survey.untold
+        try:
+            section = survey.look(name, models, options.regimes, options.limit, options.seed, store, told)
+        except HEvalError as error:
+            if named:
+                raise
+            print(f"{name}: {error}\n", file=sys.stderr)  # asked for all there are: one that is not there is no mistake
+            continue
+        sections.append(section)
+        if options.format == "text":
+            print(*section.lines(), "", sep="\n", flush=True)
+    if options.format == "json":
+        print(json.dumps([section.as_dict() for section in sections], ensure_ascii=False))
+    return 1 if any(section.questions.malformed for section in sections) else 0
+
+
+def _name_record(record: Any) -> None:
+    print(f"{record.place}: {record.reason}", file=sys.stderr)
 
 
 def _existing(options: argparse.Namespace) -> ShardStore:

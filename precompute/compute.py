@@ -4,28 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from heval_core import catalogue, pipeline, regimes
-from heval_core.behaviour import Memory, recall
-from heval_core.lm.model import LanguageModel
-from heval_core.records import TECHNIQUE, Attribution, Fact, Instance
+from heval_core.records import TECHNIQUE, Attribution, Dropped, Fact, Instance
 from heval_core.scores import check, round_keeping_ranks
 from precompute.grid import Job, Questions, Shard, instance_id
-
-
-@dataclass
-class Memories:
-    """The model's answers without context, asked once per question and used under every regime."""
-
-    lm: LanguageModel
-    known: dict[str, Memory] = field(default_factory=dict)
-
-    def of(self, fact: Fact) -> Memory:
-        if fact.question not in self.known:
-            self.known[fact.question] = recall(self.lm, fact.question, fact.answer)
-        return self.known[fact.question]
+from precompute.memory import Memories
 
 
 @dataclass(frozen=True)
@@ -54,7 +40,7 @@ def compute(
 ) -> Result:
     """The rows of a job's wanted shards. `progress` is called after each instance."""
     result = Result({shard.key: [] for shard in wanted}, [])
-    for place in range(job.start, job.stop):
+    for place in job.places:
         _compute_instance(job, wanted, questions.facts[place], place, questions.pool, memories, result)
         progress()
     return result
@@ -74,7 +60,7 @@ def _compute_instance(
     try:
         instance = regimes.build(fact, job.regime, pool, job.seed, lm.style, place)
         answered = pipeline.answer(lm, instance, memories.of(fact))
-    except regimes.Dropped as dropped:
+    except Dropped as dropped:
         for shard in instance_shards:
             result.rows[shard.key].append({**row, "dropped_because": dropped.reason})
         return

@@ -6,30 +6,42 @@ dtype, and the explainer's repr. So nothing stale is reused, and nothing valid i
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from heval_core import catalogue, regimes
 from heval_core.datasets._jsonl import JsonLines
-from heval_core.datasets._records import BadRecord
+from heval_core.datasets._records import BadRecord, Unusable
 from heval_core.lm.loading import Identity
+from heval_core.prompts import assemble
 from heval_core.records import REGIMES, TECHNIQUE, Fact, HEvalError
 from heval_core.store.shards import FORMAT
 
 
 @dataclass(frozen=True)
 class Grid:
-    """What is asked for. models: hub ids or folders; datasets: names or files; keep_heads: see `Job`."""
+    """What is asked for.
+
+    models: hub ids or folders. datasets: as `open_dataset` reads them. limit: questions asked per dataset. cap: instances
+    explained per model, dataset and regime: a number, `auto` for the paper's caps, or None. memory: `own`, the model's
+    own answer without context, or `true`, where that must also be the dataset's true answer. template: in place of the
+    model's own. keep_heads: see `Job`.
+    """
 
     models: tuple[str, ...]
     datasets: tuple[str, ...]
     regimes: tuple[str, ...] = REGIMES
     explainers: tuple[str, ...] = ("fa", "ig", "attn", "mechlight")
     limit: int | None = None
+    cap: int | str | None = "auto"
+    memory: str = "own"
+    template: str | None = None
     seed: int = 0
     device: str = "auto"
     dtype: str = "auto"
@@ -49,97 +61,227 @@ class Shard:
 
 @dataclass(frozen=True)
 class Job:
-    """The questions [start, stop) of one model, dataset and regime, and the shards they make.
+    """Some questions of one model, dataset and regime, and the shards they make.
 
+    places: the questions' numbers in the fixed order, ascending. fingerprint: of the dataset.
     keep_heads: every head's attention is kept for the questions before this number.
     """
 
     model: str
     revision: str
     dataset: str
+    fingerprint: str
     regime: str
     seed: int
-    start: int
-    stop: int
+    places: tuple[int, ...]
     keep_heads: int
     shards: tuple[Shard, ...]
+
+    @property
+    def start(self) -> int:
+        return self.places[0]
+
+    @property
+    def stop(self) -> int:
+        return self.places[-1] + 1
 
     @property
     def name(self) -> str:
         return f"{self.model} · {self.dataset} · {self.regime} · {self.start}-{self.stop}"
 
 
+# Without a limit no more questions than these are taken of a dataset: every one of them is kept in memory.
+MOST_QUESTIONS = 200_000
+# Malformed records that are kept word for word; of more, only the number.
+KEPT_BAD = 100
+
+
 @dataclass(frozen=True)
 class Questions:
-    """One dataset as one prompt style may be asked it: the selected facts in order, the pool, and bad records."""
+    """One dataset as one prompt style may be asked it: the selected facts in order, the pool, and what was left out.
+
+    records: how many were read. malformed: how many of them could not be, the first KEPT_BAD of which are `bad`.
+    unusable: reason ▶ how many were left out for it. usable: facts before the limit. seen: how many of these the prompt
+    style does not admit, because a model's training saw them.
+    """
 
     dataset: str
     facts: tuple[Fact, ...]
     pool: regimes.Pool
     bad: tuple[BadRecord, ...]
     fingerprint: str
+    long: bool = False
+    records: int = 0
+    malformed: int = 0
+    unusable: tuple[tuple[str, int], ...] = ()
+    usable: int = 0
+    seen: int = 0
+    relations: tuple[tuple[str, int], ...] = ()
 
 
 def open_dataset(name: str) -> Any:
-    """A dataset by name, or one's own JSON-lines file by its path."""
-    if name.endswith((".jsonl", ".json")) or Path(name).is_file():
-        return JsonLines(Path(name))
-    return catalogue.find("dataset", name)
+    """A dataset as `--datasets` names it: `NAME`, `NAME/PART`, `NAME@REVISION`, `NAME=PATH`, or one's own `FILE.jsonl`.
+
+    Raises HEvalError for an unknown name, or a part, revision or path that the dataset does not take.
+    """
+    if name.endswith(".jsonl") or Path(name).is_file():
+        own = JsonLines(Path(name))
+        if own.key in catalogue.plugins("dataset"):
+            raise HEvalError(f"The file {name} is called like the dataset {own.key}; give it another name.")
+        return own
+    head, _, path = name.partition("=")
+    head, _, revision = head.partition("@")
+    key, _, part = head.partition("/")
+    dataset = catalogue.find("dataset", key)
+    asked = {field: value for field, value in (("path", path), ("revision", revision), ("part", part)) if value}
+    for field, value in asked.items():
+        if field not in {f.name for f in dataclasses.fields(dataset)}:
+            raise HEvalError(f"The dataset {key} takes no {field}; {value!r} cannot be used.")
+    if part and part not in dataset.parts:
+        raise HEvalError(f"The dataset {key} has no part {part!r}; there are: {', '.join(dataset.parts)}.")
+    return dataclasses.replace(dataset, **asked)
 
 
-def load_questions(name: str, limit: int | None, seed: int, style: regimes.PromptStyle) -> Questions:
-    """Raises HEvalError for an unknown dataset or an unreadable file."""
-    dataset = open_dataset(name)
-    facts, bad, digest = [], [], hashlib.sha256()
-    for record in dataset.facts():
-        if isinstance(record, BadRecord):
-            bad.append(record)
-        else:
-            facts.append(record)
-    for fact in sorted(facts, key=lambda f: f.id):
-        digest.update(repr(fact).encode("utf-8", "surrogatepass"))
-    selected = regimes.select(facts, limit, seed, style)
-    return Questions(dataset.key, selected, regimes.Pool.of(facts), tuple(bad), digest.hexdigest()[:16])
+class _Reading:
+    """Counts what a dataset yields while its facts stream by."""
+
+    def __init__(self, style: regimes.PromptStyle) -> None:
+        self.bad: list[BadRecord] = []
+        self.records = self.malformed = self.usable = self.seen = self._digest = 0
+        self._style = style
+        self.unusable: Counter[str] = Counter()
+        self.relations: Counter[str] = Counter()
+        self.gathering = regimes.Gathering()
+        self._seen: set[bytes] = set()
+
+    def facts(self, dataset: Any, told: Callable[[Any], None]) -> Iterator[Fact]:
+        for record in dataset.facts():
+            self.records += 1
+            if isinstance(record, BadRecord):
+                self.malformed += 1
+                self.bad += [record] if len(self.bad) < KEPT_BAD else []
+                told(record)
+            elif isinstance(record, Unusable):
+                self.unusable[record.reason] += 1
+                told(record)
+            elif (
+                identity := hashlib.blake2b(record.id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+            ) in self._seen:  # noqa: E501
+                self.unusable["duplicate"] += 1
+                told(Unusable(dataset.key, record.id, "duplicate"))
+            else:
+                self._seen.add(identity)
+                yield self._usable(record)
+
+    def _usable(self, fact: Fact) -> Fact:
+        self.usable += 1
+        self.seen += bool(fact.conflicting) and not self._style.admits(fact.subject, fact.conflicting[0].answer)
+        self.relations[fact.relation] += 1
+        self.gathering.add(fact)
+        content = hashlib.blake2b(repr(fact).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        self._digest = (self._digest + int.from_bytes(content, "big")) % (1 << 128)
+        return fact
+
+    @property
+    def fingerprint(self) -> str:
+        """Of all facts, in whatever order they came: the sum of their hashes."""
+        return f"{self._digest:032x}"[:16]
+
+
+def load_questions(
+    name: str, limit: int | None, seed: int, style: regimes.PromptStyle, told: Callable[[Any], None] = lambda _: None
+) -> Questions:
+    """Read a dataset as a stream; only the selected facts and the pool are held. `told`: called with what is left out.
+
+    Raises HEvalError for an unknown dataset or an unreadable file.
+    """
+    dataset, reading = open_dataset(name), _Reading(style)
+    selected = regimes.select(reading.facts(dataset, told), limit or MOST_QUESTIONS, seed, style)
+    return Questions(
+        dataset.key,
+        selected,
+        reading.gathering.pool(),
+        tuple(reading.bad),
+        reading.fingerprint,
+        dataset.long,
+        reading.records,
+        reading.malformed,
+        tuple(sorted(reading.unusable.items())),
+        reading.usable,
+        reading.seen,
+        tuple(sorted(reading.relations.items())),
+    )
+
+
+def check_numbers(chosen: tuple[str, ...], limit: int | None) -> None:
+    """Raises HEvalError for an unknown regime, or a limit below 1."""
+    for regime in chosen:
+        if regime not in REGIMES:
+            raise HEvalError(f"There is no regime {regime!r}; there are: {', '.join(REGIMES)}.")
+    if limit is not None and limit < 1:
+        raise HEvalError(f"--limit is {limit}; it must be at least 1.")
 
 
 def check(grid: Grid) -> None:
-    """Raises HEvalError for an unknown regime, explainer or number before anything is loaded."""
-    for regime in grid.regimes:
-        if regime not in REGIMES:
-            raise HEvalError(f"There is no regime {regime!r}; there are: {', '.join(REGIMES)}.")
+    """Raises HEvalError for an unknown regime, explainer, dataset or number before anything is loaded."""
+    check_numbers(grid.regimes, grid.limit)
     for key in grid.explainers:
         if catalogue.find("explainer", key).control:
             raise HEvalError(f"{key} is a control; controls are computed when results are published.")
     for name in grid.datasets:
-        open_dataset(name)
-    if grid.limit is not None and grid.limit < 1:
-        raise HEvalError(f"--limit is {grid.limit}; it must be at least 1.")
+        next(iter(open_dataset(name).facts()), None)  # a file that is missing or foreign says so now
+    if isinstance(grid.cap, int) and grid.cap < 1:
+        raise HEvalError(f"--cap is {grid.cap}; it must be at least 1, or auto, or none.")
+    if grid.memory not in ("own", "true"):
+        raise HEvalError(f"--memory is {grid.memory!r}; it must be own or true.")
+    if grid.template is not None:
+        assemble(("x",), (None,), "x", grid.template)
     if grid.shard_size < 1:
         raise HEvalError(f"--shard-size is {grid.shard_size}; it must be at least 1.")
 
 
-def jobs_of(grid: Grid, model: Identity, questions: Questions, dtype: str) -> Iterator[Job]:
-    """The jobs of one model and dataset, in order. dtype: the one `auto` stands for."""
-    for regime in grid.regimes:
-        for start in range(0, len(questions.facts), grid.shard_size):
-            stop = min(start + grid.shard_size, len(questions.facts))
-            common = {
-                "format": FORMAT, "model": model.key, "revision": model.revision, "dtype": dtype,
-                "style": model.style.key, "template": model.template, "dataset": questions.dataset,
-                "fingerprint": questions.fingerprint, "regime": regime, "technique": TECHNIQUE, "seed": grid.seed,
-                "facts": [fact.id for fact in questions.facts[start:stop]], "start": start,
-            }  # fmt: skip
-            shards = [Shard("instance", "", _key(common, "instance"))]
-            shards += [
-                Shard("attribution", key, _key(common, repr(catalogue.find("explainer", key))))
-                for key in grid.explainers
-            ]
-            if start < grid.keep_heads:
-                shards.append(Shard("head_attention", "", _key(common, f"heads {grid.keep_heads}")))
-            yield Job(
-                model.key, model.revision, questions.dataset, regime, grid.seed, start, stop, grid.keep_heads,
-                tuple(shards),
-            )  # fmt: skip
+INSTANCES = "instance"
+
+
+def jobs_of(
+    grid: Grid,
+    model: Identity,
+    questions: Questions,
+    dtype: str,
+    regime: str,
+    places: Sequence[int],
+    kinds: Collection[str],
+) -> Iterator[Job]:
+    """The jobs of one regime over some of the questions, in order.
+
+    dtype: the one `auto` stands for. kinds: `instance`, and keys of explainers; head attention comes with the latter.
+    """  # fmt: skip
+    for first in range(0, len(places), grid.shard_size):
+        own = tuple(places[first : first + grid.shard_size])
+        common = {
+            "format": FORMAT, "model": model.key, "revision": model.revision, "dtype": dtype, "style": model.style.key,
+            "template": model.template, "dataset": questions.dataset, "fingerprint": questions.fingerprint,
+            "regime": regime, "technique": TECHNIQUE, "memory": grid.memory, "seed": grid.seed,
+            "facts": [questions.facts[place].id for place in own], "places": own,
+        }  # fmt: skip
+        shards = [Shard("instance", "", _key(common, "instance"))] if INSTANCES in kinds else []
+        explainers = [key for key in grid.explainers if key in kinds]
+        shards += [
+            Shard("attribution", key, _key(common, repr(catalogue.find("explainer", key)))) for key in explainers
+        ]
+        if explainers and own[0] < grid.keep_heads:
+            shards.append(Shard("head_attention", "", _key(common, f"heads {grid.keep_heads}")))
+        yield Job(
+            model.key, model.revision, questions.dataset, questions.fingerprint, regime, grid.seed, own,
+            grid.keep_heads, tuple(shards),
+        )  # fmt: skip
+
+
+def cap_of(grid: Grid, questions: Questions) -> int | None:
+    """How many instances of a regime are explained at most; None without a cap."""
+    if grid.cap == "auto":
+        return regimes.CAPS["long" if questions.long else "short"]
+    return grid.cap if isinstance(grid.cap, int) else None
 
 
 def missing(job: Job, done: dict[str, Any]) -> tuple[Shard, ...]:

@@ -14,9 +14,10 @@ from heval_core.explainers import ig
 from heval_core.lm.loading import Identity, identify
 from heval_core.lm.spans import tokenise
 from heval_core.prompts import prompt_of
+from heval_core.records import Dropped
 from heval_core.store.shards import ShardStore
-from precompute.grid import Grid, Questions, check, load_questions
-from precompute.run import pending
+from precompute.grid import Grid, Questions, cap_of, check, load_questions
+from precompute.run import asked_as, dtype_of, known_jobs, pending
 
 SAMPLE = 20
 
@@ -27,20 +28,28 @@ def lines(grid: Grid, folder: Path) -> Iterator[str]:
     store = ShardStore(folder)
     yield f"{'model':20} {'dataset':18} {'regime':24} {'questions':>9} {'to do':>6} {'tokens':>7} {'passes':>9}"
     total_work = total_done = total_passes = 0
+    later = 0
     for name in grid.models:
-        model = identify(name)
+        model = asked_as(grid, identify(name))
         tokenizer = AutoTokenizer.from_pretrained(str(model.folder or name), trust_remote_code=False)
         for dataset in grid.datasets:
             questions = load_questions(dataset, grid.limit, grid.seed, model.style)
-            work, done = pending(grid, model, questions, store)
-            total_done += done
-            total_work += sum(len(wanted) for _, wanted in work)
+            jobs = list(known_jobs(grid, model, questions, dtype_of(grid), store))
+            work = list(pending(jobs, store))
+            to_do = sum(len(wanted) for _, wanted in work)
+            total_work, total_done = total_work + to_do, total_done + sum(len(j.shards) for j in jobs) - to_do
             for regime in grid.regimes:
                 tokens = _mean_tokens(questions, regime, grid.seed, model, tokenizer)
                 shards: Counter[str] = Counter()
                 for job, wanted in work:
                     if job.regime == regime:
-                        shards.update({s.explainer or s.kind: job.stop - job.start for s in wanted})
+                        shards.update({s.explainer or s.kind: len(job.places) for s in wanted})
+                if not any(shard.explainer for job in jobs if job.regime == regime for shard in job.shards):
+                    # Which instances are explained is known once all have answered; as many as the cap at most.
+                    later += 1
+                    shards.update(
+                        {key: min(cap_of(grid, questions) or 0, len(questions.facts)) for key in grid.explainers}
+                    )
                 passes = sum(round(count * _passes(key, tokens)) for key, count in shards.items())
                 total_passes += passes
                 yield (
@@ -51,6 +60,8 @@ def lines(grid: Grid, folder: Path) -> Iterator[str]:
         f"{total_work} shards to do, {total_done} done already; about {total_passes:,} forward passes "
         "(one of fa is half a pass on average, one of ig is a pass forward and one backward)"
     )
+    if later:
+        yield f"{later} regimes have more questions than their cap; what is explained is planned once all have answered"
 
 
 def _passes(what: str, tokens: float) -> float:
@@ -62,7 +73,7 @@ def _mean_tokens(questions: Questions, regime: str, seed: int, model: Identity, 
     for place, fact in enumerate(questions.facts[:SAMPLE]):
         try:
             instance = regimes.build(fact, regime, questions.pool, seed, model.style, place)
-        except regimes.Dropped:
+        except Dropped:
             continue
         counts.append(len(tokenise(prompt_of(instance, model.template), tokenizer).ids))
     return mean(counts) if counts else 0.0

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
+import hashlib
 import json
 import os
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -21,21 +23,39 @@ from tqdm import tqdm
 from heval_core.lm.loading import Identity, choose_device, choose_dtype, identify, load
 from heval_core.lm.model import LanguageModel
 from heval_core.records import HEvalError
-from heval_core.store.shards import ShardStore
-from precompute.compute import Memories
+from heval_core.regimes import sample
+from heval_core.store.shards import Entry, ShardStore
 from precompute.executors.local import run_jobs
-from precompute.grid import Grid, Job, Questions, Shard, check, jobs_of, load_questions, missing
+from precompute.grid import (
+    INSTANCES,
+    MOST_QUESTIONS,
+    Grid,
+    Job,
+    Questions,
+    Shard,
+    cap_of,
+    check,
+    jobs_of,
+    load_questions,
+    missing,
+)
+from precompute.memory import Memories, remember
 
 LIBRARIES = ("torch", "transformers", "transformer-lens", "captum", "duckdb", "pyarrow", "numpy", "pandas")
 
 
 @dataclass
 class Outcome:
-    """What a run came to. failed: shards with failures, models that did not load, and records that are malformed."""
+    """What a run came to.
+
+    failed: shards with failures, models that did not load, and records that are malformed. told: the datasets whose
+    left-out records were named and counted; every model reads the same.
+    """
 
     computed: int = 0
     already_done: int = 0
     failed: int = 0
+    told: set[str] = field(default_factory=set)
 
 
 def run(grid: Grid, folder: Path) -> Outcome:
@@ -63,41 +83,118 @@ def run(grid: Grid, folder: Path) -> Outcome:
 
 
 def _run_model(name: str, grid: Grid, store: ShardStore, outcome: Outcome) -> None:
-    model = identify(name)
-    loaded: LanguageModel | None = None
+    model = asked_as(grid, identify(name))
+    session: Session | None = None
     for dataset in grid.datasets:
-        questions = load_questions(dataset, grid.limit, grid.seed, model.style)
-        outcome.failed += _note_bad_records(store, questions)
-        work, done = pending(grid, model, questions, store)
-        outcome.already_done += done
+        questions, dtype = load_questions(dataset, grid.limit, grid.seed, model.style), dtype_of(grid)
+        if questions.seen:
+            left = questions.usable - questions.seen
+            _say(
+                f"{model.key} · {questions.dataset}: {left:,} of {questions.usable:,} questions were not in its training"
+            )
+        if questions.dataset not in outcome.told:
+            outcome.told.add(questions.dataset)
+            outcome.failed += _note_dataset(store, questions)
+        done = sum(len(job.shards) for job in known_jobs(grid, model, questions, dtype, store))
+        work = list(pending(known_jobs(grid, model, questions, dtype, store), store))
+        outcome.already_done += done - sum(len(wanted) for _, wanted in work)
         if not work:
             continue
-        if loaded is None:
-            loaded = load(name, grid.device, grid.dtype, batch_tokens=grid.batch_tokens)
-            _note_model(store, loaded)
-            memories = Memories(loaded)
-        outcome.computed += sum(len(wanted) for _, wanted in work)
-        outcome.failed += _run_dataset(work, questions, memories, store)
+        if session is None:
+            session = Session(name, grid, model, dtype, store)
+        memories = remember(grid, session.lm, questions, dtype, store)
+        while work:
+            outcome.computed += sum(len(wanted) for _, wanted in work)
+            outcome.failed += _run_jobs(work, questions, memories, store)
+            failed_now = {shard.key for _, wanted in work for shard in wanted}
+            work = [
+                (job, wanted)
+                for job, wanted in pending(known_jobs(grid, model, questions, dtype, store, choose=True), store)
+                if not failed_now & {shard.key for shard in wanted}
+            ]
 
 
-def pending(
-    grid: Grid, model: Identity, questions: Questions, store: ShardStore
-) -> tuple[list[tuple[Job, tuple[Shard, ...]]], int]:
-    """The jobs of one model and dataset with their missing shards, and how many shards are done."""
-    dtype = str(choose_dtype(grid.dtype, choose_device(grid.device))).removeprefix("torch.")
-    entries, work, done = store.entries(), [], 0
-    for job in jobs_of(grid, model, questions, dtype):
+class Session:
+    """A model, loaded when the first job needs it and noted in the journal."""
+
+    def __init__(self, name: str, grid: Grid, model: Identity, dtype: str, store: ShardStore):
+        self.lm: LanguageModel = load(name, grid.device, grid.dtype, batch_tokens=grid.batch_tokens)
+        self.lm.template = model.template
+        _note_model(store, self.lm)
+
+
+def asked_as(grid: Grid, model: Identity) -> Identity:
+    """The model under the grid's template, where it has one."""
+    return dataclasses.replace(model, template=grid.template) if grid.template else model
+
+
+def dtype_of(grid: Grid) -> str:
+    """The dtype that `auto` stands for."""
+    return str(choose_dtype(grid.dtype, choose_device(grid.device))).removeprefix("torch.")
+
+
+def known_jobs(
+    grid: Grid, model: Identity, questions: Questions, dtype: str, store: ShardStore, choose: bool = False
+) -> Iterator[Job]:
+    """The jobs that can be known now: all of them where no regime has more questions than its cap.
+
+    Where one has, which of its instances are explained depends on the groups of their answers: until all are there,
+    only the jobs that answer. choose: write down the sample, for publishing.
+    """
+    everything = (INSTANCES, *grid.explainers)
+    places, cap = range(len(questions.facts)), cap_of(grid, questions)
+    for regime in grid.regimes:
+        if cap is None or len(places) <= cap:
+            yield from jobs_of(grid, model, questions, dtype, regime, places, everything)
+            continue
+        answering = list(jobs_of(grid, model, questions, dtype, regime, places, (INSTANCES,)))
+        yield from answering
+        entries = store.entries()
+        if all(job.shards[0].key in entries for job in answering):
+            chosen = _sampled(cap, answering, entries, questions, store, choose)
+            yield from jobs_of(grid, model, questions, dtype, regime, chosen, grid.explainers)
+
+
+def _sampled(
+    cap: int, answering: list[Job], entries: dict[str, Entry], questions: Questions, store: ShardStore, choose: bool
+) -> list[int]:
+    """The places of the instances that are explained, from the groups of a regime's answers."""
+    groups: dict[int, str] = {}
+    for job in answering:
+        for row in store.read(entries[job.shards[0].key]).select(["place", "group", "dropped_because"]).to_pylist():
+            if row["dropped_because"] is None:
+                groups[row["place"]] = row["group"]
+    kept = sorted(groups)
+    chosen = [kept[index] for index in sample([groups[place] for place in kept], cap)]
+    key = hashlib.sha256("|".join([f"sample {cap}", *(job.shards[0].key for job in answering)]).encode()).hexdigest()[
+        :24
+    ]
+    if choose and len(chosen) < len(kept) and key not in entries:
+        first = answering[0]
+        store.write(
+            {
+                "key": key, "kind": "sample", "model": first.model, "revision": first.revision,
+                "dataset": first.dataset, "fingerprint": first.fingerprint, "regime": first.regime, "explainer": "",
+                "start": 0, "stop": answering[-1].stop, "failed": 0,
+            },
+            [{"fact_id": questions.facts[place].id} for place in chosen],
+        )  # fmt: skip
+    return chosen
+
+
+def pending(jobs: Iterable[Job], store: ShardStore) -> Iterator[tuple[Job, tuple[Shard, ...]]]:
+    """The jobs that have shards still to be made, with these."""
+    entries = store.entries()
+    for job in jobs:
         wanted = missing(job, entries)
-        done += len(job.shards) - len(wanted)
         if wanted:
-            work.append((job, wanted))
-    return work, done
+            yield job, wanted
 
 
-def _run_dataset(
+def _run_jobs(
     work: list[tuple[Job, tuple[Shard, ...]]], questions: Questions, memories: Memories, store: ShardStore
 ) -> int:
-    total = sum(job.stop - job.start for job, _ in work)
+    total = sum(len(job.places) for job, _ in work)
     with tqdm(total=total, unit="instance", disable=not sys.stderr.isatty()) as bar:
 
         def started(job: Job) -> None:
@@ -135,7 +232,7 @@ def _note_start(store: ShardStore, grid: Grid) -> str:
         git_commit=_git_commit(),
         versions=json.dumps({library: version(library) for library in LIBRARIES}),
         device=device.type,
-        dtype=str(choose_dtype(grid.dtype, device)).removeprefix("torch."),
+        dtype=dtype_of(grid),
         seed=grid.seed,
         configuration=json.dumps(asdict(grid)),
         started=_now(),
@@ -178,11 +275,36 @@ def _note_model(store: ShardStore, lm: LanguageModel) -> None:
     )
 
 
-def _note_bad_records(store: ShardStore, questions: Questions) -> int:
-    for bad in questions.bad:
+SAID_BAD = 20
+
+
+def _note_dataset(store: ShardStore, questions: Questions) -> int:
+    """Note what was read and left out. Returns how many records were malformed."""
+    for number, bad in enumerate(questions.bad):
         _note_failure(store, "", bad.dataset, bad.place, HEvalError(bad.reason))
-        _say(f"{bad.place}: {bad.reason}; the record was left out")
-    return len(questions.bad)
+        if number < SAID_BAD:
+            _say(f"{bad.place}: {bad.reason}; the record was left out")
+    if questions.malformed > SAID_BAD:
+        _say(
+            f"{questions.dataset}: {questions.malformed} malformed records were left out, of which {SAID_BAD} are named"
+        )
+    for reason, count in questions.unusable:
+        _say(f"{questions.dataset}: {count} records were left out: {reason}")
+    if questions.usable > MOST_QUESTIONS == len(questions.facts):
+        _say(
+            f"{questions.dataset}: {MOST_QUESTIONS:,} of {questions.usable:,} questions are asked; --limit asks for fewer"
+        )
+    if not questions.facts:
+        _say(f"{questions.dataset}: none of {questions.records} records can be asked")
+    line = {
+        "dataset": questions.dataset, "fingerprint": questions.fingerprint, "records": questions.records,
+        "malformed": questions.malformed, "unusable": dict(questions.unusable), "usable": questions.usable,
+        "asked": len(questions.facts), "relations": len(questions.relations),
+    }  # fmt: skip
+    # The last line of a dataset says which state of it is published.
+    if line != next((old for old in reversed(store.journal("dataset")) if old["dataset"] == line["dataset"]), None):
+        store.note("dataset", **line)
+    return questions.malformed
 
 
 def _note_failure(store: ShardStore, model: str, dataset: str, place: str, error: Exception) -> None:

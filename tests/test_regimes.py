@@ -12,7 +12,7 @@ from heval_core.prompts import mentions
 from heval_core.records import DUAL_REGIMES, REGIMES, Fact, HEvalError, Passage
 from heval_core.regimes import Plain, Pool, build, select
 
-DATASETS = list(catalogue.plugins("dataset").values())
+DATASETS = [catalogue.find("dataset", key) for key in ("world_capital", "country_profiles")]
 
 
 @pytest.fixture(scope="module", params=DATASETS, ids=lambda d: d.key)

@@ -1,23 +1,24 @@
 """One's own data: a JSON-lines file in place of a dataset's name.
 
-One object a line: {"id", "subject", "relation", "question", "answer"?, "memory_answer"?,
-"conflicting": {"text", "answer"}, "conflicting_2"?: {…}, "irrelevant"?: {"subject", "text", "answer"}}.
+One object a line: {"id", "subject", "relation", "question", "memory_answer"?, "conflicting": {"text", "answer"},
+"conflicting_2"?: {"text", "answer"}, "irrelevant"?: {"text", "answer", "subject"?}}. `memory_answer` (also `answer`) is
+what is true of the world, where one knows it. What is left out is made by the rules of methods.md: a second conflicting
+document by putting another answer of the relation into the first, an irrelevant one from another subject's record.
 Source and licence: one's own. A record that cannot be used becomes a BadRecord, and the others go on.
 """
 
 from __future__ import annotations
 
-import json
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heval_core.datasets._records import BadRecord
+from heval_core.datasets._files import json_lines
+from heval_core.datasets._records import BadRecord, Malformed, Record, read_each, text_of
 from heval_core.prompts import mentions
-from heval_core.records import Fact, HEvalError, Passage
-
-_REQUIRED = ("id", "subject", "relation", "question", "conflicting")
+from heval_core.records import Fact, Passage
 
 
 @dataclass(frozen=True)
@@ -32,53 +33,45 @@ class JsonLines:
     def key(self) -> str:
         return self.path.stem
 
-    def facts(self) -> Iterator[Fact | BadRecord]:
+    def facts(self) -> Iterator[Record]:
         """Raises HEvalError where the file is missing or empty."""
-        try:
-            lines = self.path.read_bytes().splitlines()
-        except OSError as error:
-            raise HEvalError(f"The data file {self.path} cannot be read: {error.strerror}.") from error
-        if not any(line.strip() for line in lines):
-            raise HEvalError(f"The data file {self.path} is empty; it needs one JSON object a line.")
-        seen: set[str] = set()
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                fact = self._fact(line)
-                if fact.id in seen:
-                    raise ValueError(f"the id {fact.id!r} is used twice")
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                yield BadRecord(self.key, f"{self.path.name}:{number}", str(error))
-                continue
-            seen.add(fact.id)
-            yield fact
+        places: dict[bytes, str] = {}
+        for place, raw in json_lines(self.path):
+            for record in read_each(self.key, [(place, raw)], self._fact):
+                if isinstance(record, Fact):
+                    # A hash in place of the id: there may be millions of them.
+                    identity = hashlib.blake2b(record.id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+                    first = places.setdefault(identity, place)
+                    if first != place:
+                        yield BadRecord(self.key, place, f"the id {record.id!r} is used already, at {first}")
+                        continue
+                yield record
 
-    def _fact(self, line: bytes) -> Fact:
-        record = json.loads(line.decode("utf-8"))
-        if not isinstance(record, dict):
-            raise ValueError("the line is not a JSON object")
-        missing = [name for name in _REQUIRED if not record.get(name)]
-        if missing:
-            raise ValueError(f"the record has no {', '.join(missing)}")
-        shipped = [_passage(record[n], record["subject"], n) for n in ("conflicting", "conflicting_2") if record.get(n)]
-        other = record.get("irrelevant")
+    def _fact(self, record: dict[str, Any]) -> Fact:
+        subject = text_of(record, "subject")
+        shipped = [_passage(record, subject, "conflicting")]
+        if record.get("conflicting_2") is not None:
+            shipped.append(_passage(record, subject, "conflicting_2"))
+        irrelevant = None
+        if record.get("irrelevant") is not None:
+            other = record["irrelevant"]
+            named = text_of(record, "irrelevant", "subject") if isinstance(other, dict) and other.get("subject") else ""
+            irrelevant = _passage(record, named, "irrelevant")
+        known = next((name for name in ("memory_answer", "answer") if record.get(name) is not None), None)
         return Fact(
-            id=str(record["id"]),
+            id=str(record["id"]) if isinstance(record.get("id"), int) else text_of(record, "id"),
             dataset=self.key,
-            subject=str(record["subject"]),
-            relation=str(record["relation"]),
-            question=str(record["question"]),
-            answer=str(record.get("answer") or record.get("memory_answer") or ""),
+            subject=subject,
+            relation=text_of(record, "relation"),
+            question=text_of(record, "question"),
+            answer=text_of(record, known) if known else "",
             conflicting=tuple(shipped),
-            irrelevant=_passage(other, str(other.get("subject", "")), "irrelevant") if other else None,
+            irrelevant=irrelevant,
         )
 
 
-def _passage(record: Any, subject: str, name: str) -> Passage:
-    if not isinstance(record, dict) or not record.get("text") or not record.get("answer"):
-        raise ValueError(f"{name!r} needs an object with a text and an answer")
-    text, answer = str(record["text"]), str(record["answer"])
+def _passage(record: dict[str, Any], subject: str, name: str) -> Passage:
+    text, answer = text_of(record, name, "text"), text_of(record, name, "answer")
     if not mentions(answer, text):
-        raise ValueError(f"{name!r} does not hold its answer {answer!r} as a word of its own")
+        raise Malformed(f"{name!r} does not hold its answer {answer!r} as a word of its own")
     return Passage(subject, answer, text)

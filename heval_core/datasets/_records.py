@@ -1,14 +1,97 @@
-"""What a dataset yields beside facts: records that it cannot use, with where they stand and why."""
+"""What a dataset yields beside facts, and how raw records become any of the three.
+
+A record that is not what its format promises becomes a `BadRecord`; one that is well-formed but cannot be asked becomes
+an `Unusable`, with a reason from the fixed list. Neither loses the others.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
+
+from heval_core.records import Dropped, Fact
 
 
 @dataclass(frozen=True)
 class BadRecord:
-    """place: file and line, or the record's id. reason: what is wrong, and what was expected."""
+    """place: file and line, or file and number. reason: what is wrong, and what was expected."""
 
     dataset: str
     place: str
     reason: str
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """place: as above. reason: one of `DROP_REASONS`."""
+
+    dataset: str
+    place: str
+    reason: str
+
+
+Record = Fact | BadRecord | Unusable
+
+
+class Malformed(ValueError):
+    """A record is not what its format promises; the message says what was expected."""
+
+
+def read_each(
+    dataset: str, records: Iterable[tuple[str, Any]], convert: Callable[[dict[str, Any]], Fact]
+) -> Iterator[Record]:
+    """Convert (place, raw record) pairs one by one. A raw record may itself be a Malformed that reading it raised."""
+    for place, raw in records:
+        try:
+            if isinstance(raw, Malformed):
+                raise raw
+            if not isinstance(raw, dict):
+                raise Malformed(f"expected a JSON object, found {_kind(raw)}")
+            yield convert(raw)
+        except Malformed as error:
+            yield BadRecord(dataset, place, str(error))
+        except Dropped as dropped:
+            yield Unusable(dataset, place, dropped.reason)
+
+
+def text_of(record: dict[str, Any], *path: str) -> str:
+    """The text at `path`, without white space around it. Raises Malformed where it is missing, empty or no text."""
+    value: Any = record
+    for depth, name in enumerate(path, start=1):
+        if not isinstance(value, dict):
+            raise Malformed(f"{_dotted(path[: depth - 1])} should be an object, and is {_kind(value)}")
+        if value.get(name) is None:
+            raise Malformed(f"the record has no {_dotted(path[:depth])}")
+        value = value[name]
+    if not isinstance(value, str):
+        raise Malformed(f"{_dotted(path)} should be a text, and is {_kind(value)}")
+    if not value.strip():
+        raise Malformed(f"{_dotted(path)} is empty")
+    return value.strip()
+
+
+def texts_of(record: dict[str, Any], name: str) -> tuple[str, ...]:
+    """The list of texts called `name`; a single text counts as a list of one."""
+    value = record.get(name)
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, list) or not value or not all(isinstance(v, str) and v.strip() for v in value):
+        raise Malformed(f"{name!r} should be a list of texts, and is {_kind(value)}")
+    return tuple(v.strip() for v in value)
+
+
+def _dotted(path: tuple[str, ...]) -> str:
+    return repr(".".join(path))
+
+
+def _kind(value: Any) -> str:
+    names = {
+        dict: "an object",
+        list: "a list",
+        str: "a text",
+        bool: "true or false",
+        int: "a number",
+        float: "a number",
+    }
+    return names.get(type(value), "nothing")

@@ -3,7 +3,7 @@
 Source: the package's own table (`countries.csv`) set into the sentences below. Licence: Apache-2.0, as the project.
 Fields used: country, capital, continent, currency, language. A conflicting passage is the state's profile with the
 asked value replaced, so that it holds one false statement among true ones. For each state and relation, at most
-`false_answers` false values are used, chosen by a fixed hash. Records: about 8,300 facts. Context: about 480 characters.
+`false_answers` false values are used, chosen by a fixed hash. Records: 7,995 facts. Context: about 344 characters.
 """
 
 from __future__ import annotations

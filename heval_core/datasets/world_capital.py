@@ -1,17 +1,28 @@
 """World Capital: every state with every capital that is not its own, one short sentence each.
 
-Source: the package's own table (`countries.csv`), written for this project. Licence: Apache-2.0, as the project.
-Reference: the data set of the same name and form in Sun et al., arXiv 2510.02629 (248 countries, 55,830 questions).
-Records: 195 states x 194 false capitals = 37,830 facts. Context: about 38 characters.
+Source: the package's own table of 195 states (`countries.csv`), written for this project; or, as
+`world_capital=world_capitals.csv`, the published table of github.com/jmerullo/lm_vector_arithmetic.
+Licence: Apache-2.0, as the project; the published table MIT.
+Reference: Sun et al., arXiv 2510.02629 (World Capital: 248 countries, 55,830 questions), after Jin et al. 2024.
+Fields: `country`, `capital`, and in the published table `type`, which is not used.
+Records: 195 states x 194 false capitals = 37,830 facts. Of the published table 248 rows: 247 countries (Bolivia stands
+there with two capitals, of which the first is asked for and neither is ever false) and 244 capitals give 60,020 facts.
+Departure: the paper counts 55,830 and does not say which pairs it leaves out. Context: about 38 characters.
 """
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
-from heval_core.datasets._countries import QUESTIONS, answers, countries
-from heval_core.records import Fact, Passage
+from heval_core.datasets._countries import QUESTIONS, countries
+from heval_core.datasets._files import Origin, locate
+from heval_core.datasets._records import BadRecord, Record
+from heval_core.records import Fact, HEvalError, Passage
+
+_ORIGIN = Origin("world_capitals.csv", "github.com/jmerullo/lm_vector_arithmetic")
 
 
 def statement(country: str, capital: str) -> Passage:
@@ -20,27 +31,61 @@ def statement(country: str, capital: str) -> Passage:
 
 @dataclass(frozen=True)
 class WorldCapital:
+    """path: a CSV with the columns country and capital, in place of the package's own table."""
+
+    path: str | None = None
+
     key = "world_capital"
     title = "World Capital"
     reference = "Sun et al. 2025, arXiv 2510.02629; the table of states is this project's own"
     long = False
 
-    def facts(self) -> Iterator[Fact]:
-        for row in countries():
-            country, capital = row["country"], row["capital"]
-            for false_capital in answers("capital"):
-                if false_capital == capital:
-                    continue
-                yield Fact(
-                    id=f"{country}|{false_capital}",
-                    dataset=self.key,
-                    subject=country,
-                    relation="capital",
-                    question=QUESTIONS["capital"].format(x=country),
-                    answer=capital,
-                    conflicting=(statement(country, false_capital),),
-                    own=statement(country, capital),
+    def facts(self) -> Iterator[Record]:
+        """Raises HEvalError for a file that is missing, or without the two columns."""
+        capitals: dict[str, list[str]] = {}
+        for row in countries() if self.path is None else ():
+            capitals[row["country"]] = [row["capital"]]
+        if self.path is not None:
+            for place, country, capital in _rows(locate(self.key, self.path, _ORIGIN)):
+                if country and capital:
+                    capitals.setdefault(country, []).append(capital)
+                else:
+                    yield BadRecord(self.key, place, "the row needs a country and a capital")
+        every = sorted({capital for own in capitals.values() for capital in own})
+        for country, own in capitals.items():
+            for false_capital in every:
+                if false_capital not in own:
+                    yield self._fact(country, own[0], false_capital)
+
+    def _fact(self, country: str, capital: str, false_capital: str) -> Fact:
+        return Fact(
+            id=f"{country}|{false_capital}",
+            dataset=self.key,
+            subject=country,
+            relation="capital",
+            question=QUESTIONS["capital"].format(x=country),
+            answer=capital,
+            conflicting=(statement(country, false_capital),),
+            own=statement(country, capital),
+        )
+
+
+def _rows(path: Path) -> Iterator[tuple[str, str, str]]:
+    """(file:line, country, capital) of every row; a field that is missing is empty."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file)
+            if not {"country", "capital"} <= set(rows.fieldnames or ()):
+                seen = ", ".join(rows.fieldnames or ()) or "nothing"
+                raise HEvalError(f"The data file {path} needs the columns country and capital; it has {seen}.")
+            for row in rows:
+                yield (
+                    f"{path.name}:{rows.line_num}",
+                    (row["country"] or "").strip(),
+                    (row["capital"] or "").strip(),
                 )
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise HEvalError(f"The data file {path} cannot be read as a CSV: {error}.") from error
 
 
 PLUGIN = WorldCapital()

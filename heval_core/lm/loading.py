@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 from transformers.utils import logging as transformers_logging
 
 from heval_core.lm.model import LanguageModel
@@ -102,6 +102,11 @@ def load(
         raise HEvalError(f"{name!r} cannot be loaded as a causal language model: {_first_line(error)}") from error
     model.requires_grad_(False)
     model.eval().to(chosen)
+    # Memory is asked for greedily, whatever sampling or penalties a model's own defaults would add.
+    ends = model.generation_config.eos_token_id if model.generation_config else None
+    model.generation_config = GenerationConfig(
+        do_sample=False, eos_token_id=tokenizer.eos_token_id if ends is None else ends
+    )
     return LanguageModel(
         identity.key,
         model,

@@ -6,6 +6,7 @@ Shapes: n prompt tokens, b sequences, V vocabulary, L layers, H query heads, d w
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -158,18 +159,41 @@ class LanguageModel:
         )
 
     @torch.no_grad()
-    def generate(self, ids: tuple[int, ...], tokens: int) -> tuple[int, ...]:
-        """Greedy continuation of at most `tokens` tokens, up to the end-of-text token."""
-        out: list[int] = []
-        cache, step = DynamicCache(), self.ids(ids)
-        while len(out) < min(tokens, self.positions - len(ids)):
-            logits = self.model(input_ids=step, past_key_values=cache, use_cache=True, logits_to_keep=1).logits
-            best = int(logits[0, -1].argmax())
-            out.append(best)
-            if best == self.tokenizer.eos_token_id:
-                break
-            step = self.ids((best,))
-        return tuple(out)
+    def generate(
+        self, prompts: Sequence[tuple[int, ...]], tokens: int, progress: Callable[[int], None] = lambda _: None
+    ) -> list[tuple[int, ...]]:
+        """Greedy continuations of at most `tokens` tokens, up to and with the end-of-text token, one per prompt.
+
+        Prompts of similar length are padded on the left and asked together, within the budget of tokens. `progress` is
+        called with how many are done. A prompt that leaves no position free gets ().
+        """
+        out: list[tuple[int, ...]] = [()] * len(prompts)
+        askable = (i for i, ids in enumerate(prompts) if 0 < len(ids) < self.positions)
+        waiting = sorted(askable, key=lambda i: len(prompts[i]), reverse=True)
+        while waiting:
+            width = len(prompts[waiting[0]])
+            room = min(tokens, self.positions - width)
+            # One that reaches the last position goes alone: the others would be cut short with it.
+            size = max(1, self.batch_tokens // (width + tokens)) if room == tokens else 1
+            batch, waiting = waiting[:size], waiting[size:]
+            for index, ids in zip(batch, self._continue([prompts[i] for i in batch], width, room), strict=True):
+                out[index] = ids
+            progress(len(batch))
+        return out
+
+    def _continue(self, prompts: list[tuple[int, ...]], width: int, tokens: int) -> list[tuple[int, ...]]:
+        pad = self.baseline_id
+        ids = [[pad] * (width - len(prompt)) + list(prompt) for prompt in prompts]
+        mask = [[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts]
+        found = self.model.generate(
+            torch.tensor(ids, device=self.device),
+            attention_mask=torch.tensor(mask, device=self.device),
+            max_new_tokens=tokens,
+            pad_token_id=pad,
+        )
+        ends = self.model.generation_config.eos_token_id
+        ends = set(ends if isinstance(ends, list) else [ends])
+        return [_up_to_end(row[width:], ends) for row in found.tolist()]
 
     @property
     def embedding_layer(self) -> torch.nn.Module:
@@ -233,6 +257,12 @@ class LanguageModel:
             weight = weight.view(self.heads_per_layer, -1, self.width)
             rows.append((outputs * (weight @ direction)).sum(-1))
         return torch.stack(rows)
+
+
+def _up_to_end(ids: list[int], ends: set[int | None]) -> tuple[int, ...]:
+    """Generation fills up with padding after a row's end."""
+    end = next((index for index, token_id in enumerate(ids) if token_id in ends), len(ids) - 1)
+    return tuple(ids[: end + 1])
 
 
 class CleanPass:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from heval_core.records import HEvalError, Prompt, Span, TokenisedPrompt
 
 
 def tokenise(prompt: Prompt, tokenizer: Any) -> TokenisedPrompt:
-    """Tokenise a prompt and carry its spans over to tokens.
+    """One prompt; see `tokenise_all`."""
+    return next(tokenise_all((prompt,), tokenizer))
+
+
+def tokenise_all(prompts: Iterable[Prompt], tokenizer: Any, batch: int = 512) -> Iterator[TokenisedPrompt]:
+    """Tokenise prompts and carry their spans over to tokens, a batch at a time, as a stream.
 
     Special tokens the tokenizer puts in front stay (they are never ranked); those it would append are left out, for
     the last prompt position must be the one that answers.
@@ -19,29 +26,44 @@ def tokenise(prompt: Prompt, tokenizer: Any) -> TokenisedPrompt:
         raise HEvalError(
             f"The tokenizer {type(tokenizer).__name__} gives no character offsets; a fast tokenizer is needed."
         )
-    encoded = tokenizer(prompt.text, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False)
-    ids, offsets, special = encoded["input_ids"], encoded["offset_mapping"], encoded["special_tokens_mask"]
+    waiting = iter(prompts)
+    while chunk := tuple(islice(waiting, batch)):
+        encoded = tokenizer(
+            [prompt.text for prompt in chunk],
+            return_offsets_mapping=True,
+            return_special_tokens_mask=True,
+            return_attention_mask=False,
+            verbose=False,
+        )
+        columns = (encoded["input_ids"], encoded["offset_mapping"], encoded["special_tokens_mask"])
+        for prompt, ids, offsets, special in zip(chunk, *columns, strict=True):
+            yield _tokenised(prompt, ids, offsets, special, tokenizer)
+
+
+def _tokenised(
+    prompt: Prompt, ids: list[int], offsets: list[tuple[int, int]], special: list[int], tokenizer: Any
+) -> TokenisedPrompt:
     while ids and special[-1]:
         ids, offsets, special = ids[:-1], offsets[:-1], special[:-1]
     leading = next((i for i, (start, end) in enumerate(offsets) if end > start), len(ids))
+    gold = [[overlapping(offsets, mention) for mention in mentions] for mentions in prompt.answers]
     return TokenisedPrompt(
         text=prompt.text,
         ids=tuple(ids),
         tokens=_texts(prompt.text, ids, offsets, leading, tokenizer),
         documents=tuple(_token_span(offsets, span) for span in prompt.documents),
         question=_token_span(offsets, prompt.question),
-        answer_tokens=tuple(
-            tuple(sorted({i for mention in mentions for i in overlapping(offsets, mention)}))
-            for mentions in prompt.answers
-        ),
-        first_mention=tuple(overlapping(offsets, mentions[0]) if mentions else () for mentions in prompt.answers),
+        answer_tokens=tuple(tuple(sorted({i for mention in found for i in mention})) for found in gold),
+        first_mention=tuple(found[0] if found else () for found in gold),
         first_ranked=leading,
     )
 
 
 def overlapping(offsets: Sequence[tuple[int, int]], span: Span) -> tuple[int, ...]:
-    """The tokens that share at least one character with the span."""
-    return tuple(i for i, (start, end) in enumerate(offsets) if max(start, span.start) < min(end, span.end))
+    """The tokens that share at least one character with the span. Offsets come in the order of the text."""
+    first = bisect_right(offsets, span.start, key=lambda offset: offset[1])
+    after = bisect_left(offsets, span.end, lo=first, key=lambda offset: offset[0])
+    return tuple(i for i in range(first, after) if offsets[i][0] < offsets[i][1])
 
 
 def _token_span(offsets: Sequence[tuple[int, int]], span: Span) -> Span:

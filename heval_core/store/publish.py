@@ -26,7 +26,16 @@ from heval_core import __version__, catalogue
 from heval_core.records import REGIMES, HEvalError
 from heval_core.statistics import resample_weights
 from heval_core.store import cells
-from heval_core.store.shards import ATTRIBUTION, FORMAT, HEAD_ATTENTION, INSTANCE, POINTER, Entry, ShardStore
+from heval_core.store.shards import (
+    ATTRIBUTION,
+    HEAD_ATTENTION,
+    INSTANCE,
+    POINTER,
+    PUBLISHED_FORMAT,
+    SAMPLE,
+    Entry,
+    ShardStore,
+)
 
 KEPT_FILES = 2
 
@@ -40,7 +49,7 @@ def publish(
     Returns the published file. Raises HEvalError where there is nothing to publish, or a shard is damaged.
     """
     store, target = ShardStore(source), target or source
-    entries = _newest(store.entries().values())
+    entries = _newest(store)
     if not entries:
         raise HEvalError(f"The store {source} has no finished shards; run: python -m precompute run --store {source} …")
     damaged = [entry.path for entry in entries if not store.intact(entry)]
@@ -62,11 +71,18 @@ def publish(
     return final
 
 
-def _newest(entries: Iterable[Entry]) -> list[Entry]:
-    """The entries of each model's newest revision: results of an older one must not stand beside it."""
-    entries = list(entries)
+def _newest(store: ShardStore) -> list[Entry]:
+    """The entries of each model's newest revision and of each dataset as it was last read.
+
+    Results of an older one must not stand beside it: its instances would be counted with the others.
+    """
+    entries = [entry for entry in store.entries().values() if entry.kind != "memory"]
     revision = {entry.model: entry.revision for entry in entries}
-    return [entry for entry in entries if entry.revision == revision[entry.model]]
+    state = {entry.dataset: entry.fingerprint for entry in entries}
+    read = {line["dataset"]: line["fingerprint"] for line in store.journal("dataset")}
+    there = {(entry.dataset, entry.fingerprint) for entry in entries}
+    state |= {dataset: mark for dataset, mark in read.items() if (dataset, mark) in there}
+    return [e for e in entries if e.revision == revision[e.model] and e.fingerprint == state[e.dataset]]
 
 
 def _snapshot_id(entries: list[Entry], bundled: bool) -> str:
@@ -86,7 +102,7 @@ def _build(
     path.unlink(missing_ok=True)
     with duckdb.connect(str(path)) as db:
         db.execute(files("heval_core.store").joinpath("schema.sql").read_text(encoding="utf-8"))
-        _insert(db, "snapshot", [{"snapshot_id": snapshot_id, "format": FORMAT, "bundled": bundled,
+        _insert(db, "snapshot", [{"snapshot_id": snapshot_id, "format": PUBLISHED_FORMAT, "bundled": bundled,
                                   "published_at": datetime.now(UTC).replace(tzinfo=None)}])  # fmt: skip
         _insert_journal(db, store)
         _insert_catalogue(db)
@@ -137,13 +153,16 @@ def _insert_regime(
     instances = _table(store, entries, "instance", INSTANCE)
     frame = instances.to_pandas().drop_duplicates("instance_id", keep="last").sort_values(["place", "instance_id"])
     frame = frame.reset_index(drop=True)
-    _insert_arrow(db, "instance", pa.Table.from_pandas(frame, schema=INSTANCE, preserve_index=False))
-    kept = frame[frame["dropped_because"].isna()].reset_index(drop=True)
     found = _table(store, entries, "attribution", ATTRIBUTION).to_pandas()
     found = found.drop_duplicates(["instance_id", "explainer"], keep="last")
+    frame = _without_unsampled(frame, set(found["instance_id"]), _table(store, entries, "sample", SAMPLE))
+    _insert_arrow(db, "instance", pa.Table.from_pandas(frame, schema=INSTANCE, preserve_index=False))
+    kept = frame[frame["dropped_because"].isna()].reset_index(drop=True)
     heads = _table(store, entries, "head_attention", HEAD_ATTENTION)
     _insert_arrow(db, "head_attention", heads)
-    controls = pd.DataFrame(cells.control_attributions(kept), columns=ATTRIBUTION.names)
+    # Controls stand beside methods: on instances that no method has explained they would be measured on others.
+    explained = kept[kept["instance_id"].isin(found["instance_id"])]
+    controls = pd.DataFrame(cells.control_attributions(explained), columns=ATTRIBUTION.names)
     attributions = pd.concat([found, controls], ignore_index=True) if len(controls) else found
     order = {instance_id: index for index, instance_id in enumerate(kept["instance_id"])}
     attributions = attributions[attributions["instance_id"].isin(order)]
@@ -170,6 +189,15 @@ def _insert_regime(
     return rows, spread
 
 
+def _without_unsampled(frame: pd.DataFrame, explained: set[str], sampled: pa.Table) -> pd.DataFrame:
+    """Where a cap has left instances unexplained, they take no part in metrics, and say why."""
+    if not len(sampled):
+        return frame
+    chosen = frame["instance_id"].isin(explained) | frame["fact_id"].isin(set(sampled.column("fact_id").to_pylist()))
+    left_out = frame["dropped_because"].isna() & ~chosen
+    return frame.assign(dropped_because=frame["dropped_because"].where(~left_out, "not sampled"))
+
+
 def _table(store: ShardStore, entries: list[Entry], kind: str, schema: pa.Schema) -> pa.Table:
     tables = [store.read(entry) for entry in entries if entry.kind == kind]
     return pa.concat_tables(tables) if tables else schema.empty_table()
@@ -183,6 +211,20 @@ def _insert_journal(db: duckdb.DuckDBPyConnection, store: ShardStore) -> None:
     _insert(db, "run", list(runs.values()))
     _insert(db, "model", list(models.values()))
     _insert(db, "failure", store.failures())
+    known = catalogue.plugins("dataset")
+    newest = {line["dataset"]: line for line in store.journal("dataset")}
+    _insert(
+        db,
+        "dataset",
+        [
+            {
+                **line,
+                "unusable": json.dumps(line["unusable"]),
+                "title": getattr(known.get(key.split("/")[0]), "title", key),
+            }
+            for key, line in sorted(newest.items())
+        ],
+    )
 
 
 def _insert_catalogue(db: duckdb.DuckDBPyConnection) -> None:
@@ -237,7 +279,7 @@ def _swap_in(temporary: Path, final: Path) -> None:
 
 def _point(target: Path, final: Path) -> None:
     temporary = target / f"{POINTER}.{os.getpid()}.tmp"
-    temporary.write_text(json.dumps({"file": final.name, "format": FORMAT}) + "\n")
+    temporary.write_text(json.dumps({"file": final.name, "format": PUBLISHED_FORMAT}) + "\n")
     os.replace(temporary, target / POINTER)
 
 

@@ -11,7 +11,7 @@ import duckdb
 import pandas as pd
 
 from heval_core.records import HEvalError
-from heval_core.store.shards import FORMAT, POINTER
+from heval_core.store.shards import POINTER, PUBLISHED_FORMAT
 
 _HARDENING = {
     "enable_external_access": "false",
@@ -78,8 +78,8 @@ class Reader:
             version = int(found["format"].iloc[0])
         except (duckdb.Error, IndexError) as error:
             raise HEvalError(f"{path} is a database, but not one of this program's results.") from error
-        if version != FORMAT:
-            raise HEvalError(f"{path} has format {version}; this program reads {FORMAT}. Publish it again.")
+        if version != PUBLISHED_FORMAT:
+            raise HEvalError(f"{path} has format {version}; this program reads {PUBLISHED_FORMAT}. Publish it again.")
         self.snapshot_id = str(found["snapshot_id"].iloc[0])
         self.published_at = found["published_at"].iloc[0]
         self.bundled = bool(found["bundled"].iloc[0])

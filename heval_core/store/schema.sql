@@ -36,6 +36,18 @@ CREATE TABLE model (
     prompt_style VARCHAR      -- plain, or taught_sources for the demo models
 );
 
+CREATE TABLE dataset (
+    dataset VARCHAR,          -- key into instance
+    title VARCHAR,
+    fingerprint VARCHAR,      -- of all its facts, in whatever order they stood
+    records INTEGER,          -- read from its file
+    malformed INTEGER,        -- of these, left out because they are not what the format promises (see failure)
+    unusable VARCHAR,         -- JSON: reason ▶ records left out for it before any question was sampled
+    usable INTEGER,           -- questions left
+    asked INTEGER,            -- of these, asked (--limit)
+    relations INTEGER         -- distinct relations among the usable
+);
+
 CREATE TABLE instance (
     instance_id VARCHAR,      -- hash of model, revision, dataset, regime, technique, question and seed
     model VARCHAR,            -- key into model

@@ -21,6 +21,8 @@ import pyarrow.parquet as pq
 from heval_core.records import HEvalError
 
 FORMAT = 1
+# Of the results file that shards are published to (schema.sql).
+PUBLISHED_FORMAT = 2
 POINTER = "current.json"
 
 _TEXT, _TEXTS, _INTS = pa.string(), pa.list_(pa.string()), pa.list_(pa.int32())
@@ -68,7 +70,15 @@ ATTRIBUTION = pa.schema(
 HEAD_ATTENTION = pa.schema(
     [("instance_id", _TEXT), ("layer", pa.int32()), ("head", pa.int32()), ("attention", _FLOATS)]
 )
-SCHEMAS = {"instance": INSTANCE, "attribution": ATTRIBUTION, "head_attention": HEAD_ATTENTION}
+MEMORY = pa.schema([("question", _TEXT), ("ids", _INTS), ("text", _TEXT)])
+SAMPLE = pa.schema([("fact_id", _TEXT)])
+SCHEMAS = {
+    "instance": INSTANCE,
+    "attribution": ATTRIBUTION,
+    "head_attention": HEAD_ATTENTION,
+    "memory": MEMORY,
+    "sample": SAMPLE,
+}
 
 # Float columns whose bytes compress far better when the exponents stand together.
 _SPLIT = {"attribution": ["scores.list.element"], "head_attention": ["attention.list.element"]}
@@ -79,8 +89,9 @@ _UNHASHED = ("seconds",)
 class Entry:
     """One line of the manifest.
 
-    key: hash of everything the shard depends on. content: hash of its rows but for timings. failed: instances whose
-    failure is in the journal, so that a later run tries the shard again.
+    kind: what its rows are, a key of SCHEMAS. key: hash of everything the shard depends on. content: hash of its rows but
+    for timings. failed: instances whose failure is in the journal, so that a later run tries the shard again.
+    fingerprint: of the dataset as it was read.
     """
 
     key: str
@@ -97,6 +108,7 @@ class Entry:
     sha256: str
     content: str
     failed: int = 0
+    fingerprint: str = ""
 
 
 class ShardStore:

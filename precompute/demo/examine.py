@@ -9,12 +9,12 @@ from typing import Any
 from tqdm import tqdm
 
 from heval_core import pipeline, regimes
-from heval_core.behaviour import recall
+from heval_core.behaviour import ask, memory_of
 from heval_core.datasets._countries import QUESTIONS, RELATIONS, countries
 from heval_core.lm.model import LanguageModel
-from heval_core.records import REGIMES
-from precompute.compute import Memories
+from heval_core.records import REGIMES, Dropped
 from precompute.grid import load_questions
+from precompute.memory import Memories
 
 DATASETS = ("world_capital", "country_profiles")
 
@@ -35,9 +35,9 @@ def recall_rates(lm: LanguageModel) -> dict[str, float]:
     """Per relation: the share of states whose value the model gives without context."""
     rates = {}
     for relation in RELATIONS:
+        asked = ask(lm, [QUESTIONS[relation].format(x=row["country"]) for row in countries()])
         right = [
-            recall(lm, QUESTIONS[relation].format(x=row["country"]), row[relation]).text == row[relation]
-            for row in countries()
+            memory_of(lm, ids, row[relation]).text == row[relation] for ids, row in zip(asked, countries(), strict=True)
         ]
         rates[relation] = sum(right) / len(right)
     return rates
@@ -45,9 +45,11 @@ def recall_rates(lm: LanguageModel) -> dict[str, float]:
 
 def examine(lm: LanguageModel, questions: int, seed: int = 0) -> list[RegimeReport]:
     """Agreement with the taught rule in every dataset and regime."""
-    reports, memories = [], Memories(lm)
+    reports = []
     for dataset in DATASETS:
         asked = load_questions(dataset, questions, seed, lm.style)
+        distinct = sorted({fact.question for fact in asked.facts})
+        memories = Memories(lm, dict(zip(distinct, ask(lm, distinct), strict=True)))
         for regime in tqdm(REGIMES, desc=f"{lm.key} · {dataset}", unit="regime"):
             groups: Counter[str] = Counter()
             dropped: Counter[str] = Counter()
@@ -55,7 +57,7 @@ def examine(lm: LanguageModel, questions: int, seed: int = 0) -> list[RegimeRepo
             for place, fact in enumerate(asked.facts):
                 try:
                     instance = regimes.build(fact, regime, asked.pool, seed, lm.style, place)
-                except regimes.Dropped as reason:
+                except Dropped as reason:
                     dropped[reason.reason] += 1
                     continue
                 answered = pipeline.answer(lm, instance, memories.of(fact))

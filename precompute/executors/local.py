@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from heval_core.store.shards import ShardStore
-from precompute.compute import Memories, Result, compute
+from precompute.compute import Result, compute
 from precompute.grid import Job, Questions, Shard
+from precompute.memory import Memories
 
 
 def run_jobs(
@@ -38,12 +39,10 @@ def _write(job: Job, wanted: tuple[Shard, ...], result: Result, store: ShardStor
         # An instance that failed before any explainer saw it is missing from every shard of the job.
         failed = sum(1 for failure in result.failures if failure.explainer in ("", shard.explainer))
         failed_shards += bool(failed)
-        store.write(
-            {
-                "key": shard.key, "kind": shard.kind, "model": job.model, "revision": job.revision,
-                "dataset": job.dataset, "regime": job.regime, "explainer": shard.explainer, "start": job.start,
-                "stop": job.stop, "failed": failed,
-            },
-            result.rows[shard.key],
-        )  # fmt: skip
+        entry = {
+            "key": shard.key, "kind": shard.kind, "model": job.model, "revision": job.revision, "dataset": job.dataset,
+            "fingerprint": job.fingerprint, "regime": job.regime, "explainer": shard.explainer, "start": job.start,
+            "stop": job.stop, "failed": failed,
+        }  # fmt: skip
+        store.write(entry, result.rows[shard.key])
     return failed_shards

@@ -10,7 +10,9 @@ import pytest
 
 from heval_core import catalogue
 from heval_core.metrics._cell import Cell, Layout
+from heval_core.prompts import mentions
 from heval_core.records import Contrast, Fact, HEvalError
+from tests.datasets import samples
 
 ALL = [(kind, plugin) for kind in catalogue.KINDS for plugin in catalogue.plugins(kind).values()]
 
@@ -78,10 +80,19 @@ def test_every_metric_survives_cells_with_nothing_in_them(metric):
 
 
 @pytest.mark.parametrize("dataset", catalogue.plugins("dataset").values(), ids=lambda d: d.key)
-def test_every_dataset_yields_facts_of_its_own_name_the_same_twice(dataset):
+def test_every_dataset_yields_facts_of_its_own_name_the_same_twice(dataset, tmp_path, monkeypatch):
+    monkeypatch.setenv("HEVAL_DATA", str(samples.write_all(tmp_path)))
+    if hasattr(dataset, "parts"):
+        dataset = dataclasses.replace(dataset, part="fakepedia")
     one, other = list(dataset.facts()), list(dataset.facts())
+    assert one
     assert one == other
     assert all(isinstance(fact, Fact) and fact.dataset == dataset.key for fact in one)
+    for fact in one:
+        assert fact.question
+        assert fact.subject
+        assert all(mentions(p.answer, p.text) and p.answer != fact.answer for p in fact.conflicting)
+    assert len({fact.id for fact in one}) == len(one)
 
 
 def test_unknown_names_are_answered_with_the_near_ones():

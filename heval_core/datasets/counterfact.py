@@ -1,0 +1,216 @@
+"""CounterFact: cloze questions such as "Danielle Darrieux's mother tongue is" with one false answer each.
+
+Sources, told apart by their fields; `counterfact=PATH` names any of them:
+  ROME's `counterfact.json` (`requested_rewrite`: prompt, subject, target_true, target_new, relation_id), 21,919 records,
+    rome.baulab.info/data, MIT; Meng et al. 2022, "Locating and Editing Factual Associations in GPT".
+  ROME's known facts (`subject`, `attribute`, `prompt`, `relation_id`), 1,209 records, MIT. It ships no false answer: one
+    of the relation's other answers is chosen by a fixed hash.
+  The form of Ortu et al. 2024, "Competition of Mechanisms" (`base_prompt`, `subject`, `target_true`, `target_new`), 10,000
+    records, github.com/francescortu/comp-mech, MIT. It has no relation: the cloze without its subject stands for it.
+  A folder of LAMA facts and ParaRel patterns (`facts/P*.jsonl`, `patterns/P*.jsonl`), github.com/yanaiela/pararel, MIT;
+    Elazar et al. 2021. See `_pararel` for how the question set is made of it.
+Licence: MIT, all of them. Fields: as above. Records: as above.
+A document is "Fact: " and the cloze with an answer and a full stop; the question is the cloze itself.
+Departure: a record whose true answer stands in the subject's own name ("Toyota Camry is a product of") is left out as a
+leak, `answer in subject`: there copying from the question cannot be told from memory. Context: about 50 characters.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from heval_core.datasets._files import Origin, json_array, json_lines, locate
+from heval_core.datasets._records import Malformed, Record, read_each, text_of
+from heval_core.prompts import mentions
+from heval_core.records import Dropped, Fact, HEvalError, Passage
+
+_ORIGIN = Origin("counterfact.json", "rome.baulab.info/data/dsets/counterfact.json")
+
+# The five relations of the 802 questions in Sun et al. 2025; LAMA splits "capital of" by which end is asked for.
+PARAREL_RELATIONS = {
+    "P36": "capital of",
+    "P1376": "capital of",
+    "P495": "country of origin",
+    "P740": "location of formation",
+    "P101": "field of work",
+    "P27": "country of citizenship",
+}
+PARAREL_QUESTIONS = 802
+
+
+def statement(subject: str, cloze: str, answer: str) -> Passage:
+    return Passage(subject, answer, f"Fact: {cloze} {answer}.")
+
+
+def _fact(subject: str, relation: str, cloze: str, true: str, false: str) -> Fact:
+    """Raises Dropped for a leak, Malformed where the false answer is the true one."""
+    if mentions(true, subject):
+        raise Dropped("answer in subject")
+    if true == false:
+        raise Malformed(f"the false answer {false!r} is the true one")
+    return Fact(
+        id=f"{cloze}|{false}",
+        dataset=CounterFact.key,
+        subject=subject,
+        relation=relation,
+        question=cloze,
+        answer=true,
+        conflicting=(statement(subject, cloze, false),),
+        own=statement(subject, cloze, true),
+    )
+
+
+def _rome(record: dict[str, Any]) -> Fact:
+    cloze, subject = text_of(record, "requested_rewrite", "prompt"), text_of(record, "requested_rewrite", "subject")
+    if cloze.count("{}") != 1:
+        raise Malformed(f"'requested_rewrite.prompt' should hold {{}} once, and is {cloze!r}")
+    return _fact(
+        subject,
+        text_of(record, "requested_rewrite", "relation_id"),
+        cloze.replace("{}", subject),
+        text_of(record, "requested_rewrite", "target_true", "str"),
+        text_of(record, "requested_rewrite", "target_new", "str"),
+    )
+
+
+def _comp_mech(record: dict[str, Any]) -> Fact:
+    subject, cloze = text_of(record, "subject"), text_of(record, "base_prompt")
+    relation = cloze.replace(subject, "{}")
+    return _fact(subject, relation, cloze, text_of(record, "target_true"), text_of(record, "target_new"))
+
+
+def _known(record: dict[str, Any], answers: dict[str, list[str]]) -> Fact:
+    subject, relation = text_of(record, "subject"), text_of(record, "relation_id")
+    cloze, true = text_of(record, "prompt"), text_of(record, "attribute")
+    return _fact(subject, relation, cloze, true, another(answers[relation], (true,), subject, cloze))
+
+
+def another(answers: Iterable[str], true: tuple[str, ...], subject: str, cloze: str) -> str:
+    """One of a relation's answers that is not true, not in the subject's name, nor in the cloze; by a fixed hash."""
+    fresh = [a for a in answers if a not in true and not mentions(a, f"{subject} {cloze}")]
+    if not fresh:
+        raise Dropped("no conflicting document")
+    return min(fresh, key=lambda answer: zlib.crc32(f"{cloze}|{answer}".encode()))
+
+
+def _pararel(folder: Path) -> Iterator[tuple[str, Any]]:
+    """The question set of LAMA facts and cloze patterns, as the known-facts form: (place, record).
+
+    For each relation the first pattern that ends with its object ("[X] works in the field of [Y].") makes the cloze. A
+    subject with several true answers is left out, since none of them would be false. Each of the five relations gives an
+    equal share of 802 questions, the first by a fixed hash, and what a relation cannot give the others do. The paper
+    does not say which 802 it took: ours have its number, relations and form, not its questions.
+    """
+    found: dict[str, list[tuple[str, Any]]] = defaultdict(list)
+    for relation, title in PARAREL_RELATIONS.items():
+        facts, patterns = folder / "facts" / f"{relation}.jsonl", folder / "patterns" / f"{relation}.jsonl"
+        if not facts.is_file() and not patterns.is_file():
+            continue
+        cloze = _cloze(patterns)
+        for place, record in _single_valued(list(json_lines(facts))):
+            if isinstance(record, dict) and isinstance(record.get("sub_label"), str):
+                subject = record["sub_label"].strip()
+                record = {"subject": subject, "attribute": record.get("obj_label"), "relation_id": relation,
+                          "prompt": cloze.replace("[X]", subject)}  # fmt: skip
+            found[title].append((place, record))
+    if not found:
+        raise HEvalError(
+            f"The folder {folder} has no facts/P*.jsonl and patterns/P*.jsonl for any of: {', '.join(PARAREL_RELATIONS)}."
+        )  # noqa: E501
+    yield from _share(list(found.values()))
+
+
+def _cloze(path: Path) -> str:
+    for _, record in json_lines(path):
+        pattern = record.get("pattern") if isinstance(record, dict) else None
+        if isinstance(pattern, str) and "[X]" in pattern and pattern.rstrip(" .").endswith("[Y]"):
+            return pattern.rstrip(" .").removesuffix("[Y]").strip()
+    raise HEvalError(f"The file {path} has no pattern with [X] that ends with [Y].")
+
+
+def _single_valued(records: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    answers: dict[Any, set[Any]] = defaultdict(set)
+    for _, record in records:
+        if isinstance(record, dict):
+            answers[str(record.get("sub_label"))].add(str(record.get("obj_label")))
+    seen: set[str] = set()
+    kept = []
+    for place, record in records:
+        subject = str(record.get("sub_label")) if isinstance(record, dict) else place
+        if len(answers.get(subject, ())) <= 1 and subject not in seen:
+            seen.add(subject)
+            kept.append((place, record))
+    return kept
+
+
+def _share(groups: list[list[tuple[str, Any]]]) -> Iterator[tuple[str, Any]]:
+    """PARAREL_QUESTIONS usable records, as evenly from the groups as they allow; leaks and bad records come beside."""
+    wanted = PARAREL_QUESTIONS
+    usable: list[list[tuple[str, Any]]] = []
+    for group in groups:
+        good = [(place, record) for place, record in group if _asks(record)]
+        yield from ((place, record) for place, record in group if not _asks(record))
+        good.sort(key=lambda item: zlib.crc32(str(item[1]["prompt"]).encode()))
+        usable.append(good)
+    for left, group in zip(range(len(usable), 0, -1), sorted(usable, key=len), strict=True):
+        share = min(len(group), -(-wanted // left))
+        wanted -= share
+        yield from group[:share]
+
+
+def _asks(record: Any) -> bool:
+    try:
+        return not mentions(text_of(record, "attribute"), text_of(record, "subject"))
+    except (Malformed, AttributeError):
+        return False
+
+
+def _answers(records: Iterable[tuple[str, Any]]) -> dict[str, list[str]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for _, record in records:
+        if isinstance(record, dict) and isinstance(record.get("attribute"), str):
+            found[str(record.get("relation_id"))].add(record["attribute"].strip())
+    return {relation: sorted(answers) for relation, answers in found.items()}
+
+
+# The fields by which a form is known, and how its records are read.
+_FORMS: dict[str, Callable[[dict[str, Any]], Fact]] = {"requested_rewrite": _rome, "base_prompt": _comp_mech}
+
+
+@dataclass(frozen=True)
+class CounterFact:
+    """path: a file of one of the three forms, or a folder of facts and patterns; by default the data folder."""
+
+    path: str | None = None
+
+    key = "counterfact"
+    title = "CounterFact"
+    reference = "Meng et al. 2022, arXiv 2202.05262; question set after Sun et al. 2025"
+    long = False
+
+    def facts(self) -> Iterator[Record]:
+        """Raises HEvalError where the file is not there, or is of none of the forms."""
+        path = locate(self.key, self.path, _ORIGIN)
+        records = list(_pararel(path) if path.is_dir() else json_array(path))
+        yield from read_each(self.key, records, self._reader(path, records))
+
+    def _reader(self, path: Path, records: list[tuple[str, Any]]) -> Callable[[dict[str, Any]], Fact]:
+        fields = set(next((record for _, record in records if isinstance(record, dict)), {}))
+        for field, read in _FORMS.items():
+            if field in fields:
+                return read
+        if {"attribute", "prompt"} <= fields:
+            return partial(_known, answers=_answers(records))
+        raise HEvalError(
+            f"The data file {path} is of none of CounterFact's forms: it should have requested_rewrite, base_prompt, or "
+            f"attribute and prompt; its first record has {', '.join(sorted(fields)) or 'nothing'}."
+        )
+
+
+PLUGIN = CounterFact()

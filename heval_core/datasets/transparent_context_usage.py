@@ -1,0 +1,169 @@
+"""The question sets of Sun et al. as their authors published them, one part at a time.
+
+`transparent_context_usage/PART` with PART one of world_capital, counterfact, fakepedia, conflictqa.
+Source: huggingface.co/datasets/copenlu/transparent-context-usage: `PART_conflicting.csv`, `PART_irrelevant.csv` and
+`PART_double_conflicting.csv` (`PART_mixed.csv` is made of the first two); or a folder with these files,
+`transparent_context_usage/PART=FOLDER`. `transparent_context_usage/PART@COMMIT` pins the hub's revision; without it the
+newest is taken, and the commit it stands for is printed. Licence: Apache-2.0. Reference: arXiv 2510.02629.
+Records: World Capital 55,830, CounterFact 802, Fakepedia 5,348, ConflictQA 1,343 questions per setting.
+Fields: the files' columns could not be seen where this was written, so each is looked for under these names, whatever
+their case, and what was found is printed; a wanted one that is missing is an error that says what there is:
+  question   question, query, prompt
+  subject    subject, entity, sub_label, country
+  relation   relation, rel_p_id, relation_id, rel_lemma, predicate (without one: the part's name)
+  memory     memory_answer, parametric_answer, true_answer, ground_truth, target_true, gold_answer (may be missing)
+  document   context, context_1, context1, c1, passage, passage_1, document, document_1
+  answer     context_answer, answer_1, answer1, ans_c, ans_c1, counter_answer, target_new, answer
+  document_2 context_2, context2, c2, passage_2, document_2
+  answer_2   answer_2, answer2, ans_c2, context_answer_2, counter_answer_2
+  other      irrelevant_subject, context_subject, other_subject (of irrelevant documents; may be missing)
+Departure: a row of the conflicting file is a question; the other files add to it by question and first answer.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heval_core.datasets._files import data_folder, from_hub
+from heval_core.datasets._records import Record, read_each, text_of
+from heval_core.records import Fact, HEvalError, Passage
+
+REPOSITORY = "copenlu/transparent-context-usage"
+PARTS = ("world_capital", "counterfact", "fakepedia", "conflictqa")
+ACCEPTED = {
+    "question": ("question", "query", "prompt"),
+    "subject": ("subject", "entity", "sub_label", "country"),
+    "relation": ("relation", "rel_p_id", "relation_id", "rel_lemma", "predicate"),
+    "memory": ("memory_answer", "parametric_answer", "true_answer", "ground_truth", "target_true", "gold_answer"),
+    "document": ("context", "context_1", "context1", "c1", "passage", "passage_1", "document", "document_1"),
+    "answer": ("context_answer", "answer_1", "answer1", "ans_c", "ans_c1", "counter_answer", "target_new", "answer"),
+    "document_2": ("context_2", "context2", "c2", "passage_2", "document_2"),
+    "answer_2": ("answer_2", "answer2", "ans_c2", "context_answer_2", "counter_answer_2"),
+    "other": ("irrelevant_subject", "context_subject", "other_subject"),
+}
+_WANTED = {
+    "conflicting": ("question", "subject", "document", "answer"),
+    "irrelevant": ("question", "document", "answer"),
+    "double_conflicting": ("question", "document", "answer", "document_2", "answer_2"),
+}
+
+
+def columns_of(place: str, setting: str, seen: list[str]) -> dict[str, str]:
+    """Wanted name ▶ the file's column. Raises HEvalError with the columns seen and the ones wanted."""
+    known = {name.strip().lower(): name for name in seen}
+    found = {}
+    for wanted, names in ACCEPTED.items():
+        column = next((known[name] for name in names if name in known), None)
+        if column is not None:
+            found[wanted] = column
+    missing = [f"{wanted} ({', '.join(ACCEPTED[wanted])})" for wanted in _WANTED[setting] if wanted not in found]
+    if missing:
+        raise HEvalError(f"{place} has the columns {', '.join(seen) or '(none)'}; still wanted: {'; '.join(missing)}.")
+    return found
+
+
+@dataclass(frozen=True)
+class TransparentContextUsage:
+    """part: which of the four. path: a folder with the CSV files. revision: a commit of the hub's repository."""
+
+    part: str | None = None
+    path: str | None = None
+    revision: str | None = None
+
+    title = "Transparent context usage"
+    reference = "Sun et al. 2025, arXiv 2510.02629"
+    parts = PARTS
+
+    @property
+    def key(self) -> str:
+        name = "transparent_context_usage"
+        return f"{name}/{self.part}" if self.part else name
+
+    @property
+    def long(self) -> bool:
+        return self.part in ("fakepedia", "conflictqa")
+
+    def facts(self) -> Iterator[Record]:
+        """Raises HEvalError without a part, a file or a wanted column."""
+        if self.part not in PARTS:
+            raise HEvalError(f"Say which part: {', '.join(f'transparent_context_usage/{part}' for part in PARTS)}.")
+        folder = Path(self.path).expanduser() if self.path else data_folder("transparent_context_usage")
+        second, irrelevant = self._second_documents(folder), self._irrelevant_documents(folder)
+
+        def convert(row: dict[str, Any]) -> Fact:
+            question, answer = text_of(row, "question"), text_of(row, "answer")
+            subject = text_of(row, "subject")
+            own = Passage(subject, answer, text_of(row, "document"))
+            other = irrelevant[question].pop(0) if irrelevant[question] else None
+            more = [Passage(subject, a, text) for text, a in second[question, answer] if a != answer]
+            return Fact(
+                id=f"{question}|{answer}",
+                dataset=self.key,
+                subject=subject,
+                relation=row.get("relation") or str(self.part),
+                question=question,
+                answer=row.get("memory") or "",
+                conflicting=(own, *more),
+                irrelevant=Passage(other.get("other") or "", other["answer"], other["document"]) if other else None,
+            )
+
+        yield from read_each(self.key, self._rows(folder, "conflicting"), convert)
+
+    def _second_documents(self, folder: Path) -> dict[tuple[str, str], list[tuple[str, str]]]:
+        found = defaultdict(list)
+        for _, row in self._rows(folder, "double_conflicting"):
+            found[row["question"], row["answer"]].append((row["document_2"], row["answer_2"]))
+        return found
+
+    def _irrelevant_documents(self, folder: Path) -> dict[str, list[dict[str, str]]]:
+        """By question, in an order that is not the file's, so that the file's order does not matter."""
+        found = defaultdict(list)
+        for _, row in self._rows(folder, "irrelevant"):
+            found[row["question"]].append(row)
+        for rows in found.values():
+            rows.sort(key=lambda row: (row["answer"], row["document"]))
+        return found
+
+    def _rows(self, folder: Path, setting: str) -> Iterator[tuple[str, dict[str, str]]]:
+        """(file, row number) and row under the wanted names, every value a text, through the `datasets` library."""
+        from datasets import Features, Value, load_dataset
+
+        path = self._file(folder, f"{self.part}_{setting}.csv")
+        try:
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                seen = next(csv.reader(file), [])
+        except (OSError, UnicodeDecodeError) as error:
+            raise HEvalError(f"The data file {path} cannot be read as a CSV: {error}.") from error
+        columns = columns_of(path.name, setting, seen)
+        print(f"{path.name}: " + ", ".join(f"{w} is {c!r}" for w, c in columns.items()), file=sys.stderr)
+        # Texts as they are: pandas would read the country code "NA" as a missing value, and "1999" as a number.
+        rows = load_dataset(
+            "csv", data_files=str(path), split="train", streaming=True, keep_default_na=False, encoding="utf-8-sig",
+            features=Features({name: Value("string") for name in seen}),
+        )  # fmt: skip
+        for number, row in enumerate(rows, start=2):
+            yield f"{path.name}, row {number}", {wanted: (row[c] or "").strip() for wanted, c in columns.items()}
+
+    def _file(self, folder: Path, name: str) -> Path:
+        placed = folder / name
+        if placed.is_file():
+            return placed
+        problem = ""
+        if self.path is None:
+            fetched = from_hub(REPOSITORY, name, self.revision)
+            if fetched is not None:
+                return fetched
+            problem = f", and the hub's {REPOSITORY} is neither cached nor in reach"
+        raise HEvalError(
+            f"There is no {placed}{problem}; take {name} from huggingface.co/datasets/{REPOSITORY} and place it there, or "
+            f"name its folder: --datasets {self.key}=FOLDER"
+        )
+
+
+PLUGIN = TransparentContextUsage()

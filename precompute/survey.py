@@ -1,0 +1,211 @@
+"""`datasets`: what each dataset holds, what every filter leaves of it, and how long its documents are.
+
+Filters in their order: records that are malformed or cannot be asked; questions without the documents a regime needs; and,
+as if every model remembered the true answers, documents that give the memory answer away. What a model really remembers,
+and the groups of its answers, are known once it has been run: `--store` adds them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+from transformers import AutoTokenizer
+
+from heval_core import regimes
+from heval_core.behaviour import Memory, check_documents
+from heval_core.lm.loading import Identity
+from heval_core.lm.spans import tokenise_all
+from heval_core.prompts import prompt_of
+from heval_core.records import REGIMES, Dropped, Instance, Prompt
+from heval_core.store.shards import ShardStore
+from precompute.grid import Questions, load_questions, open_dataset
+
+
+@dataclass
+class Survey:
+    """One dataset under one regime. model: whose tokens were counted; None where only characters were.
+
+    seen: questions of the dataset that the model's training saw, and that are not asked. dropped: reason ▶ questions.
+    substituted: instances whose second false answer was put in. characters, tokens: of the
+    context (all documents together) of each instance that is left.
+    """
+
+    dataset: str
+    regime: str
+    model: str | None
+    questions: int
+    seen: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    substituted: int = 0
+    characters: list[int] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+
+    @property
+    def left(self) -> int:
+        return len(self.characters)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "dataset": self.dataset, "regime": self.regime, "model": self.model, "questions": self.questions,
+            "seen_in_training": self.seen, "dropped": dict(self.dropped), "left": self.left,
+            "substituted": self.substituted, "shipped": self.left - self.substituted,
+            "context_characters": _spread(self.characters), "context_tokens": _spread(self.tokens),
+        }  # fmt: skip
+
+
+def _spread(lengths: list[int]) -> dict[str, float] | None:
+    if not lengths:
+        return None
+    low, high = np.percentile(lengths, [5, 95])
+    return {"mean": float(np.mean(lengths)), "p5": float(low), "p95": float(high)}
+
+
+def survey(questions: Questions, regime: str, seed: int, model: Identity | None) -> Survey:
+    """Build every instance of a regime, as a stream, and count."""
+    style = model.style if model else regimes.Plain()
+    found = Survey(questions.dataset, regime, model.key if model else None, len(questions.facts), questions.seen)
+
+    def prompts() -> Iterator[Prompt]:
+        description = f"{questions.dataset} · {regime}"
+        for place, fact in enumerate(
+            tqdm(questions.facts, desc=description, leave=False, disable=not sys.stderr.isatty())
+        ):
+            try:
+                instance = regimes.build(fact, regime, questions.pool, seed, style, place)
+                check_documents(instance, Memory(fact.answer, ()))
+            except Dropped as dropped:
+                found.dropped[dropped.reason] += 1
+                continue
+            _count(found, instance)
+            if model:
+                yield prompt_of(instance, model.template)
+
+    if model is None:
+        for _ in prompts():
+            pass
+        return found
+    tokenizer = AutoTokenizer.from_pretrained(str(model.folder or model.key), trust_remote_code=False)
+    for prompt in tokenise_all(prompts(), tokenizer):
+        found.tokens.append(sum(span.end - span.start for span in prompt.documents))
+    return found
+
+
+def _count(found: Survey, instance: Instance) -> None:
+    found.characters.append(sum(len(document.text) for document in instance.documents))
+    found.substituted += any(document.origin == "substituted" for document in instance.documents)
+
+
+@dataclass(frozen=True)
+class Section:
+    """All that is known of one dataset. answered: what a store holds of it, per model and regime."""
+
+    questions: Questions
+    title: str
+    reference: str
+    surveys: tuple[Survey, ...]
+    answered: tuple[dict[str, Any], ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        q = self.questions
+        return {
+            "dataset": q.dataset, "title": self.title, "reference": self.reference, "fingerprint": q.fingerprint,
+            "records": q.records, "malformed": q.malformed, "left_out": dict(q.unusable), "questions": q.usable,
+            "looked_at": len(q.facts), "relations": dict(q.relations),
+            "regimes": [row.as_dict() for row in self.surveys], "answered": list(self.answered),
+        }  # fmt: skip
+
+    def lines(self) -> Iterator[str]:
+        q = self.questions
+        yield f"{q.dataset} · {self.title} ({self.reference})"
+        yield (
+            f"  {q.records:,} records read: {q.malformed:,} malformed, {sum(n for _, n in q.unusable):,} left out, "
+            f"{q.usable:,} questions under {len(q.relations)} relations; {len(q.facts):,} looked at"
+        )
+        for reason, count in q.unusable:
+            yield f"  left out: {count:,} · {reason}"
+        yield from _relation_lines(q)
+        for model in dict.fromkeys(row.model for row in self.surveys):
+            yield from _table([row for row in self.surveys if row.model == model], q.usable)
+        for row in self.answered:
+            yield _answered_line(row)
+
+
+def untold(record: Any) -> None:
+    """Left-out records are counted only."""
+
+
+def look(
+    name: str,
+    models: list[Identity],
+    chosen: tuple[str, ...],
+    limit: int | None,
+    seed: int,
+    store: ShardStore | None,
+    told: Callable[[Any], None],
+) -> Section:
+    """Look at one dataset under the chosen regimes, once per model, or once without. Raises HEvalError as it is read."""
+    surveys: list[Survey] = []
+    for number, model in enumerate(models or [None]):
+        style = model.style if model else regimes.Plain()
+        questions = load_questions(name, limit, seed, style, untold if number else told)
+        surveys += [survey(questions, regime, seed, model) for regime in chosen if questions.facts]
+    dataset = open_dataset(name)
+    answered = tuple(_answered(store, questions.dataset)) if store else ()
+    return Section(questions, dataset.title, dataset.reference, tuple(surveys), answered)
+
+
+def _answered(store: ShardStore, dataset: str) -> Iterator[dict[str, Any]]:
+    cells: dict[tuple[str, str], dict[str, tuple[str | None, str | None]]] = {}
+    for entry in store.entries().values():
+        if entry.kind == "instance" and entry.dataset == dataset:
+            rows = store.read(entry).select(["instance_id", "dropped_because", "group"]).to_pylist()
+            cell = cells.setdefault((entry.model, entry.regime), {})
+            cell |= {row["instance_id"]: (row["dropped_because"], row["group"]) for row in rows}
+    for (model, regime), cell in sorted(cells.items(), key=lambda item: (item[0][0], REGIMES.index(item[0][1]))):
+        groups = Counter(group for reason, group in cell.values() if group and not reason)
+        yield {
+            "model": model, "regime": regime, "asked": len(cell), "groups": dict(sorted(groups.items())),
+            "dropped": dict(Counter(reason for reason, _ in cell.values() if reason)),
+        }  # fmt: skip
+
+
+def _relation_lines(questions: Questions, shown: int = 8) -> Iterator[str]:
+    largest = sorted(questions.relations, key=lambda pair: -pair[1])
+    if largest:
+        names = ", ".join(f"{name} {count:,}" for name, count in largest[:shown])
+        yield f"  relations: {names}" + (f" and {len(largest) - shown} more" if len(largest) > shown else "")
+
+
+def _table(found: list[Survey], usable: int) -> Iterator[str]:
+    """One dataset's regimes, for one model or for none."""
+    model, seen = found[0].model, found[0].seen
+    if model:
+        yield f"  in the tokens and the style of {model}" + (
+            f" (of {usable:,} questions {usable - seen:,} were not in its training)" if seen else ""
+        )
+    tokens = f"{'tokens':>16}  " if model else "  "
+    yield f"  {'regime':24} {'questions':>9} {'left':>8} {'shipped':>8} {'substituted':>11} {'characters':>17} {tokens}dropped"
+    for row in found:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in row.dropped.most_common()) or "none"
+        tokens = f"{_range(row.tokens):>16}  " if model else "  "
+        yield (
+            f"  {row.regime:24} {row.questions:9,} {row.left:8,} {row.left - row.substituted:8,} {row.substituted:11,} "
+            f"{_range(row.characters):>17} {tokens}{reasons}"
+        )
+
+
+def _answered_line(row: dict[str, Any]) -> str:
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in row["dropped"].items()) or "none"
+    groups = ", ".join(f"{group} {count:,}" for group, count in row["groups"].items()) or "no answers"
+    return f"  {row['model']} · {row['regime']}: {row['asked']:,} asked; groups {groups}; dropped {reasons}"
+
+
+def _range(lengths: list[int]) -> str:
+    spread = _spread(lengths)
+    return f"{spread['mean']:.0f} [{spread['p5']:.0f}, {spread['p95']:.0f}]" if spread else "-"

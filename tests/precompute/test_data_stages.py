@@ -1,0 +1,250 @@
+"""Memory asked in batches and reused, caps, a dataset that changes, one's own file from line to page."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from heval_core.behaviour import ask, memory_of, recall
+from heval_core.prompts import memory_prompt
+from heval_core.regimes import Plain
+from heval_core.store.publish import publish
+from heval_core.store.reader import Reader, current_file
+from heval_core.store.shards import ShardStore
+from precompute import memory
+from precompute.cli import main
+from precompute.grid import load_questions
+from tests.conftest import ROOT
+from tests.datasets import samples
+
+QUESTIONS = [
+    f"What is the capital of {country}{' of the many islands' * n}?" for n, country in enumerate(samples.CITIES)
+]
+
+
+def command(model_folders, store, *more):
+    return ["run", "--models", str(model_folders["gpt2"]), "--device", "cpu", "--store", str(store), *more]
+
+
+def test_questions_of_different_length_asked_together_get_the_answers_they_get_alone(lm):
+    def literally(question: str) -> tuple[int, ...]:
+        """One token after the other, without a cache and without padding."""
+        ids = list(lm.tokenise(memory_prompt(question)).ids)
+        out: list[int] = []
+        for _ in range(12):
+            out.append(int(lm.logits(lm.ids((*ids, *out)))[0].argmax()))
+            if out[-1] == lm.tokenizer.eos_token_id:
+                break
+        return tuple(out)
+
+    together = ask(lm, QUESTIONS)
+    assert together == [literally(question) for question in QUESTIONS]
+    assert together == [ask(lm, [question])[0] for question in QUESTIONS]
+
+
+def test_a_prompt_that_leaves_no_position_free_gets_no_answer_and_costs_the_others_nothing(lm):
+    long, short = tuple([5] * (lm.positions + 3)), lm.tokenise(memory_prompt("Why?")).ids
+    nearly = tuple([5] * (lm.positions - 2))
+    found = lm.generate([long, short, nearly], 12)
+    assert found[0] == ()
+    assert found[1] == lm.generate([short], 12)[0]
+    assert 1 <= len(found[2]) <= 2
+
+
+def test_a_models_own_sampling_defaults_are_not_used(model_folders, tmp_path):
+    import shutil
+
+    from heval_core.lm.loading import load
+
+    folder = shutil.copytree(model_folders["qwen2"], tmp_path / "warm")
+    settings = {"do_sample": True, "temperature": 5.0, "repetition_penalty": 3.0, "eos_token_id": [0, 7], "top_k": 3}
+    (folder / "generation_config.json").write_text(json.dumps(settings))
+    plain, warm = load(str(model_folders["qwen2"]), "cpu"), load(str(folder), "cpu")
+    assert warm.model.generation_config.eos_token_id == [0, 7]
+    assert [ids[:1] for ids in ask(warm, QUESTIONS)] == [ids[:1] for ids in ask(plain, QUESTIONS)]
+
+
+def test_the_memory_answer_is_the_true_one_only_where_the_model_begins_with_it(lm):
+    ids = tuple(lm.tokenizer(" Lisbon, and so on.").input_ids)
+    assert memory_of(lm, ids).text == "Lisbon"
+    assert memory_of(lm, ids, "Lisbon, and").text == "Lisbon, and"
+    assert memory_of(lm, ids, "Lis").text == "Lisbon"
+    assert recall(lm, QUESTIONS[0]) == memory_of(lm, ask(lm, QUESTIONS[:1])[0])
+
+
+def test_no_question_is_asked_twice(model_folders, tmp_path, monkeypatch, capsys):
+    asked: list[str] = []
+    whole = memory.ask
+
+    def noting(lm, questions, progress):
+        asked.extend(questions)
+        return whole(lm, questions, progress)
+
+    monkeypatch.setattr(memory, "ask", noting)
+    monkeypatch.setattr(memory, "CHUNK", 4)
+    common = ["--datasets", "world_capital", "--explainers", "attn"]
+    assert main(command(model_folders, tmp_path, *common, "--regimes", "conflicting", "--limit", "8")) == 0
+    first = list(asked)
+    assert len(first) == len(set(first)) > 4
+    assert main(command(model_folders, tmp_path, *common, "--regimes", "mixed", "--limit", "8")) == 0
+    assert asked == first
+    assert "memory of" in capsys.readouterr().err
+    # A damaged shard is asked again rather than trusted.
+    entry = next(e for e in ShardStore(tmp_path).entries().values() if e.kind == "memory")
+    (tmp_path / entry.path).write_bytes(b"x")
+    assert main(command(model_folders, tmp_path, *common, "--regimes", "irrelevant", "--limit", "8")) == 0
+    assert len(asked) == len(first) + entry.rows
+
+
+def test_the_memory_that_must_be_true_drops_what_the_model_remembers_otherwise(model_folders, tmp_path):
+    common = ["--datasets", "world_capital", "--explainers", "attn", "--regimes", "conflicting", "--limit", "5"]
+    assert main(command(model_folders, tmp_path, *common, "--memory", "true")) == 0
+    reader = Reader(publish(tmp_path))
+    assert set(reader.accounting()["outcome"]) == {"memory answer is not true"}
+
+
+def test_a_cap_explains_a_sample_and_says_what_was_left_out(model_folders, tmp_path, capsys):
+    common = ["--datasets", "world_capital", "--explainers", "attn,fa", "--regimes", "conflicting,mixed",
+              "--limit", "12", "--shard-size", "5"]  # fmt: skip
+    assert main(["plan", *command(model_folders, tmp_path, *common, "--cap", "4")[1:]]) == 0
+    assert "2 regimes have more questions than their cap" in capsys.readouterr().out
+    assert main(command(model_folders, tmp_path, *common, "--cap", "4")) == 0
+    reader = Reader(publish(tmp_path))
+    outcome = (
+        reader.accounting().groupby("regime").apply(lambda f: dict(zip(f["outcome"], f["instances"], strict=True)))
+    )
+    for regime in ("conflicting", "mixed"):
+        assert outcome[regime]["kept"] == 4
+        assert outcome[regime]["not sampled"] == 12 - 4 - sum(outcome[regime].get(r, 0) for r in ("same first token",))
+    explained = reader.query("SELECT explainer, count(*) AS n FROM attribution GROUP BY 1").set_index("explainer")["n"]
+    assert set(explained) == {8}  # methods and controls alike
+    assert main(["plan", *command(model_folders, tmp_path, *common, "--cap", "4")[1:]]) == 0
+    assert "0 shards to do" in capsys.readouterr().out
+    assert main(command(model_folders, tmp_path, *common, "--cap", "4")) == 0
+    assert "0 shards computed" in capsys.readouterr().out
+    # Without the cap the rest is explained too, from the same answers.
+    assert main(command(model_folders, tmp_path, *common, "--cap", "none")) == 0
+    assert "not sampled" not in set(Reader(publish(tmp_path)).accounting()["outcome"])
+
+
+def test_a_changed_file_is_published_without_what_was_there_before(model_folders, tmp_path):
+    path, store = tmp_path / "mine.jsonl", tmp_path / "store"
+    common = ["--datasets", str(path), "--explainers", "attn", "--regimes", "conflicting"]
+    samples.write_lines(path, [samples.own(country) for country in samples.CITIES])
+    assert main(command(model_folders, store, *common)) == 0
+    assert set(Reader(publish(store)).query("SELECT subject FROM instance")["subject"]) == set(samples.CITIES)
+    samples.write_lines(path, [samples.own("Kenya"), samples.own("Peru")])
+    assert main(command(model_folders, store, *common)) == 0
+    assert set(Reader(publish(store)).query("SELECT subject FROM instance")["subject"]) == {"Kenya", "Peru"}
+    # And back: nothing is computed again, and the first state is what is published.
+    samples.write_lines(path, [samples.own(country) for country in samples.CITIES])
+    assert main(command(model_folders, store, *common)) == 0
+    assert set(Reader(publish(store)).query("SELECT subject FROM instance")["subject"]) == set(samples.CITIES)
+
+
+def test_ones_own_ten_lines_go_from_file_to_page_with_two_commands(model_folders, tmp_path, capsys):
+    path, store = tmp_path / "mine.jsonl", tmp_path / "store"
+    lines = [samples.own(country, n) for country in samples.CITIES for n in range(2)][:10]
+    samples.write_lines(path, lines)
+    assert main(command(model_folders, store, "--datasets", str(path))) == 0
+    assert main(["publish", "--store", str(store)]) == 0
+    reader = Reader(current_file(store))
+    kept = reader.accounting().query("outcome == 'kept'")
+    assert len(kept) == 6  # every regime has instances: the documents that the file lacks were made
+    (row,) = reader.query("SELECT * FROM dataset").to_dict("records")
+    assert (row["dataset"], row["records"], row["usable"], row["malformed"]) == ("mine", 10, 10, 0)
+
+
+def test_the_lines_in_the_readme_are_facts_as_printed(tmp_path):
+    (block,) = re.findall(r"```json\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    (tmp_path / "mine.jsonl").write_text(block)
+    one, other = load_questions(str(tmp_path / "mine.jsonl"), None, 0, Plain()).facts
+    assert {len(one.conflicting), len(other.conflicting)} == {1, 2}
+    assert {one.irrelevant is None, other.irrelevant is None} == {True, False}
+
+
+def test_another_template_asks_in_that_layout_and_is_kept_apart(model_folders, tmp_path):
+    common = ["--datasets", "world_capital", "--explainers", "attn", "--regimes", "conflicting", "--limit", "2"]
+    assert main(command(model_folders, tmp_path, *common, "--template", "{question}\n{documents}\nAnswer:")) == 0
+    prompts = Reader(publish(tmp_path)).query("SELECT prompt FROM instance WHERE prompt IS NOT NULL")["prompt"]
+    assert all(p.startswith("What is the capital of") and p.endswith("\nAnswer:") for p in prompts)
+    keys = set(ShardStore(tmp_path).entries())
+    assert main(command(model_folders, tmp_path, *common)) == 0
+    assert not keys & (set(ShardStore(tmp_path).entries()) - keys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--datasets", "fakepedia=/no/such.json"], "/no/such.json does not exist"),
+        (["--datasets", "country_profiles=x.json"], "country_profiles takes no path"),
+        (["--datasets", "fakepedia/part"], "fakepedia takes no part"),
+        (["--datasets", "transparent_context_usage/mine"], "has no part 'mine'; there are: world_capital"),
+        (["--datasets", "transparent_context_usage"], "Say which part"),
+        (["--datasets", "/no/such/mine.jsonl"], "/no/such/mine.jsonl cannot be read"),
+        (["--datasets", "EMPTY"], "is empty; it needs one JSON object a line"),
+        (["--datasets", "NAMED"], "is called like the dataset fakepedia"),
+        (["--datasets", "world_capital", "--template", "{question}"], "needs the fields"),
+    ],
+)
+def test_what_is_wrong_with_data_is_said_in_one_line_before_any_model_is_loaded(
+    arguments, message, model_folders, tmp_path, capsys
+):
+    known = {"EMPTY": tmp_path / "e.jsonl", "NAMED": tmp_path / "fakepedia.jsonl"}
+    for path in known.values():
+        path.write_text("")
+    arguments = [str(known.get(a, a)) for a in arguments]
+    assert main(command(model_folders, tmp_path / "s", *arguments)) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert message in line
+    assert not (tmp_path / "s").exists()
+
+
+def test_datasets_prints_what_every_filter_leaves_and_names_what_it_left_out(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("HEVAL_DATA", str(samples.write_all(tmp_path / "data")))
+    records = [*samples.comp_mech()]
+    path = samples.write_json(tmp_path / "c.json", records)
+    assert main(["datasets", "--datasets", f"counterfact={path}", "--left-out"]) == 0
+    printed = capsys.readouterr()
+    assert "7 records read: 0 malformed, 1 left out, 6 questions under 1 relations; 6 looked at" in printed.out
+    assert "left out: 1 · answer in subject" in printed.out
+    assert printed.err.strip() == "c.json, record 7: answer in subject"
+    assert main(["datasets", "--limit", "3"]) == 0  # all there are; one that needs a part says so and costs nothing
+    printed = capsys.readouterr()
+    assert "fakepedia · Fakepedia" in printed.out
+    assert "transparent_context_usage: Say which part" in printed.err
+    records.append({"base_prompt": 1})
+    samples.write_json(path, records)
+    assert main(["datasets", "--datasets", f"counterfact={path}"]) == 1
+
+
+def test_datasets_counts_tokens_and_adds_what_was_run(model_folders, small_store, capsys):
+    folder = str(model_folders["gpt2"])
+    command = [
+        "datasets",
+        "--datasets",
+        "world_capital",
+        "--limit",
+        "6",
+        "--models",
+        folder,
+        "--store",
+        str(small_store),
+    ]
+    assert main([*command, "--format", "json"]) == 0
+    (section,) = json.loads(capsys.readouterr().out)
+    for row in section["regimes"]:
+        assert row["model"] == "random-gpt2"
+        assert row["left"] + sum(row["dropped"].values()) == row["questions"] == 6
+        assert 3 < row["context_tokens"]["mean"] < row["context_characters"]["mean"]
+    reader = Reader(current_file(small_store))
+    for row in section["answered"]:
+        stored = reader.accounting().query("model == @row['model'] and regime == @row['regime']")
+        assert row["asked"] == stored["instances"].sum() == 6
+        assert sum(row["groups"].values()) == stored.query("outcome == 'kept'")["instances"].sum()
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    assert "in the tokens and the style of random-gpt2" in printed
+    assert "random-qwen2 · mixed: 6 asked" in printed
