@@ -17,6 +17,7 @@ page = st.navigation(
         st.Page("pages/instances.py", title="Instances", icon=":material/article:"),
         st.Page("pages/mechlight_head.py", title="MechLight head", icon=":material/grid_on:"),
         st.Page("pages/accuracy.py", title="Accuracy", icon=":material/bar_chart:"),
+        st.Page("pages/datasets.py", title="Datasets", icon=":material/dataset:"),
         st.Page("pages/your_prompt.py", title="Your prompt", icon=":material/edit_note:"),
     ]
 )

@@ -15,6 +15,17 @@ _SPARE = ("#D55E00", "#0072B2", "#F0E442")
 ORDER = ("mechlight", "fa", "ig", "attn", "lexical", "position", "random")
 
 
+# Where an answer came from: blues for documents, vermilion for memory, greys for what no metric reads.
+GROUPS = {
+    "C": "#0072B2",
+    "C1": "#0072B2",
+    "C2": "#7FB8DA",
+    "M": "#D55E00",
+    "other": "#8C8C8C",
+    "ambiguous": "#B3B3B3",
+}
+
+
 def colour(explainer: str) -> str:
     """An explainer's colour; one that is not in the palette gets a spare one, always the same."""
     return COLOURS.get(explainer) or _SPARE[sum(map(ord, explainer)) % len(_SPARE)]

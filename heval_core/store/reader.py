@@ -116,6 +116,50 @@ class Reader:
             "FROM instance GROUP BY ALL ORDER BY ALL"
         )
 
+    def datasets(self) -> pd.DataFrame:
+        """Per dataset: records read, malformed and left out (JSON: reason ▶ count), questions usable and asked."""
+        return self.query("SELECT * FROM dataset ORDER BY dataset")
+
+    def outcomes(self, chosen: Filter) -> pd.DataFrame:
+        """What became of the questions: per model, dataset and regime instances by group, or by why they were dropped."""
+        where, values = chosen.where(("model", "dataset", "regime"))
+        return self.query(
+            "SELECT model, dataset, regime, dropped_because IS NOT NULL AS dropped, "
+            'coalesce(dropped_because, "group") AS outcome, count(*) AS instances '
+            f"FROM instance WHERE {where} GROUP BY ALL ORDER BY ALL",
+            values,
+        )
+
+    def contexts(self, chosen: Filter) -> pd.DataFrame:
+        """Per model, dataset and regime, over the kept instances: lengths of the context, all documents together.
+
+        characters and tokens: mean, 5 % and 95 % quantile. substituted: those whose second false answer was put in.
+        """
+        where, values = chosen.where(("model", "dataset", "regime"))
+        text = "length(trim(array_to_string(tokens[document_starts[{0}] + 1:document_ends[{0}]], '')))"
+        spread = "avg({0}) AS {0}_mean, quantile_cont({0}, 0.05) AS {0}_low, quantile_cont({0}, 0.95) AS {0}_high"
+        return self.query(
+            "WITH sized AS (SELECT model, dataset, regime, document_origins, "
+            "list_sum(document_ends) - list_sum(document_starts) AS tokens_in, "
+            f"{text.format(1)} + CASE WHEN len(document_starts) > 1 THEN {text.format(2)} ELSE 0 END AS characters_in "
+            f"FROM instance WHERE dropped_because IS NULL AND {where}) "
+            f"SELECT model, dataset, regime, count(*) AS instances, {spread.format('characters_in')}, "
+            f"{spread.format('tokens_in')}, "
+            "count(*) FILTER (list_contains(document_origins, 'substituted')) AS substituted "
+            "FROM sized GROUP BY ALL ORDER BY ALL",
+            values,
+        )
+
+    def relations(self, chosen: Filter) -> pd.DataFrame:
+        """Per dataset and relation: questions asked, and those kept for at least one model and regime."""
+        where, values = chosen.where(("model", "dataset", "regime"))
+        return self.query(
+            "SELECT dataset, relation, count(DISTINCT fact_id) AS questions, "
+            "count(DISTINCT fact_id) FILTER (dropped_because IS NULL) AS kept, count(DISTINCT subject) AS subjects "
+            f"FROM instance WHERE {where} GROUP BY ALL ORDER BY dataset, questions DESC, relation",
+            values,
+        )
+
     def agreement(self) -> pd.DataFrame:
         """Per model, dataset and regime: how often the observed group is the one that the taught rule expects."""
         return self.query(

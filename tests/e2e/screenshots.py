@@ -24,6 +24,7 @@ def main() -> None:
             "overview": "",
             "instances": f"instances?instance={instance}",
             "mechlight_head": f"mechlight_head?instance={instance}",
+            "datasets": "datasets",
             "accuracy": "accuracy?model=demo-qwen2&dataset=world_capital",
         }
         with explorer(HEVAL_STORE=folder) as url:

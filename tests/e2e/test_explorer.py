@@ -13,7 +13,7 @@ pytestmark = [
     pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
 ]
 
-PAGES = ("", "instances", "mechlight_head", "accuracy", "your_prompt")
+PAGES = ("", "instances", "mechlight_head", "accuracy", "datasets", "your_prompt")
 
 
 @pytest.fixture(scope="module")
@@ -177,3 +177,20 @@ def test_a_link_opens_whole_on_a_server_that_has_just_started(demo_results, page
         assert fresh.get_by_text("Explain a prompt").count() == 1
         assert fresh.locator("[data-testid=stSidebarNavLink]").first.inner_text().endswith("Overview")
     fresh.close()
+
+
+def test_a_click_on_a_row_of_datasets_opens_its_instances_and_the_way_back_stays_open(address, page, reader):
+    for _ in range(2):
+        visit(page, f"{address}/datasets?dataset=world_capital")
+        table = page.locator(".st-key-cells [data-testid=stDataFrame]")
+        table.scroll_into_view_if_needed()
+        page.wait_for_timeout(500)
+        box = table.bounding_box()
+        page.mouse.click(box["x"] + 60, box["y"] + 35 * 5.5)  # below the header, the fifth row
+        page.wait_for_url("**/instances?**regime=irrelevant**")
+        settle(page)
+        size = len(reader.instance_ids(Filter(("demo-gpt_neox",), ("world_capital",), ("irrelevant",))))
+        assert page.get_by_text(f"instance 1 of {size}", exact=True).count() == 1
+    page.get_by_role("link", name="Datasets").click()
+    settle(page)
+    assert page.locator("h1").inner_text().startswith("What were the models asked")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shutil
 
+import duckdb
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from heval_core.records import DROP_REASONS
 from heval_core.store.reader import Filter, Reader, current_file
 from tests.conftest import ROOT
 
-PAGES = ("overview", "instances", "mechlight_head", "accuracy", "your_prompt")
+PAGES = ("overview", "instances", "mechlight_head", "accuracy", "datasets", "your_prompt")
 
 
 def open_page(page: str, **query: str) -> AppTest:
@@ -178,3 +180,36 @@ def test_text_from_data_is_never_markup():
     for sign in "*:$`[]!":
         assert all(shown[i - 1] == "\\" for i, c in enumerate(shown) if c == sign)
     assert "&amp;lt" in shown
+
+
+def test_the_datasets_page_accounts_for_every_question(demo):
+    app = open_page("datasets", dataset="country_profiles")
+    assert not app.exception
+    outcomes = demo.outcomes(Filter(dataset=("country_profiles",)))
+    asked, kept = int(outcomes["instances"].sum()), int(outcomes[~outcomes["dropped"]]["instances"].sum())
+    sentence = next(m.value for m in app.markdown if m.value.startswith("Of "))
+    assert f"Of {asked:,} questions asked, {kept:,} are kept" in sentence
+    cells = app.dataframe[0].value
+    groups = [column for column in cells.columns if column in ("C", "C1", "C2", "M", "other", "ambiguous")]
+    reasons = [column for column in cells.columns if column in DROP_REASONS]
+    assert (cells[groups].sum(axis=1) == cells["kept"]).all()
+    assert (cells["kept"] + cells[reasons].sum(axis=1) == cells["asked"]).all()
+    assert len(cells) == 18
+    assert cells["asked"].sum() == asked
+
+
+def test_the_datasets_page_without_a_question_left_says_so(demo):
+    app = open_page("datasets", model="demo-gpt2", dataset="nothing")
+    assert any("is not in these results" in error.value for error in app.error)
+    assert not app.exception
+
+
+def test_results_from_before_datasets_were_counted_say_what_to_do(demo_results, tmp_path, monkeypatch):
+    folder = shutil.copytree(demo_results, tmp_path / "older")
+    with duckdb.connect(str(current_file(folder))) as db:
+        db.execute("DELETE FROM dataset")
+        db.execute("UPDATE snapshot SET snapshot_id = 'older'")  # pages cache by it
+    monkeypatch.setenv("HEVAL_STORE", str(folder))
+    app = open_page("datasets")
+    assert not app.exception
+    assert any("run again to see them" in info.value for info in app.info)

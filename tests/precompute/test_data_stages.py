@@ -157,6 +157,38 @@ def test_ones_own_ten_lines_go_from_file_to_page_with_two_commands(model_folders
     assert (row["dataset"], row["records"], row["usable"], row["malformed"]) == ("mine", 10, 10, 0)
 
 
+def test_a_dataset_of_which_nothing_can_be_asked_is_no_error(model_folders, tmp_path, capsys):
+    records = [{**record, "ground_truth": ["True"]} for record in samples.conflictqa()]
+    path = samples.write_lines(tmp_path / "q.json", records)
+    assert main(command(model_folders, tmp_path / "s", "--datasets", f"conflictqa={path}", "--explainers", "attn")) == 0
+    printed = capsys.readouterr()
+    assert "conflictqa: 6 records were left out: answer not in document" in printed.err
+    assert "conflictqa: none of 6 records can be asked" in printed.err
+    assert "0 shards computed" in printed.out
+
+
+def test_a_context_longer_than_the_models_positions_is_dropped_for_that_and_the_others_go_on(model_folders, tmp_path):
+    long = samples.own("Kenya", conflicting={"text": "It is Lisbon. " + "And so on. " * 400, "answer": "Lisbon"})
+    path = samples.write_lines(tmp_path / "mine.jsonl", [long, samples.own("Peru"), samples.own("Chad")])
+    common = ["--datasets", str(path), "--explainers", "attn", "--regimes", "conflicting,irrelevant"]
+    assert main(command(model_folders, tmp_path / "s", *common)) == 0
+    reader = Reader(publish(tmp_path / "s"))
+    reasons = reader.query("SELECT subject, regime, dropped_because FROM instance").set_index(["subject", "regime"])
+    assert reasons.loc[("Kenya", "conflicting"), "dropped_because"] == "prompt too long"
+    assert (reasons["dropped_because"] == "prompt too long").sum() < len(reasons) / 2
+
+
+def test_of_very_many_bad_lines_a_hundred_are_kept_and_all_are_counted(model_folders, tmp_path, capsys):
+    path = samples.write_lines(tmp_path / "mine.jsonl", [*["{broken"] * 2000, samples.own("Peru")])
+    common = ["--datasets", str(path), "--explainers", "attn", "--regimes", "conflicting"]
+    assert main(command(model_folders, tmp_path / "s", *common)) == 1
+    printed = capsys.readouterr()
+    assert "2000 failures" in printed.out
+    assert "mine: 2000 malformed records were left out, of which 20 are named" in printed.err
+    assert len(printed.err.splitlines()) < 30
+    assert len(ShardStore(tmp_path / "s").journal("failure")) == 100
+
+
 def test_the_lines_in_the_readme_are_facts_as_printed(tmp_path):
     (block,) = re.findall(r"```json\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
     (tmp_path / "mine.jsonl").write_text(block)

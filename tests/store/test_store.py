@@ -200,3 +200,16 @@ def test_threads_never_see_each_others_rows(reader):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_lengths_of_contexts_are_those_of_the_documents_themselves(reader):
+    for row in reader.contexts(Filter()).to_dict("records"):
+        characters, tokens = [], []
+        for instance_id in reader.instance_ids(Filter((row["model"],), (row["dataset"],), (row["regime"],))):
+            instance = reader.instance(instance_id)
+            spans = list(zip(instance["document_starts"], instance["document_ends"], strict=True))
+            characters.append(sum(len("".join(instance["tokens"][s:e]).strip()) for s, e in spans))
+            tokens.append(sum(e - s for s, e in spans))
+        assert row["characters_in_mean"] == pytest.approx(np.mean(characters))
+        assert row["tokens_in_high"] == pytest.approx(np.quantile(tokens, 0.95))
+        assert row["instances"] == len(tokens)

@@ -1,0 +1,166 @@
+"""The Datasets page: what was asked, what the filters left of it, how long the documents are, and whose answers they got."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import pandas as pd
+import streamlit as st
+
+from heval_core.figures.outcomes import outcome_bars
+from heval_core.records import DROP_REASONS
+from heval_core.store.reader import Filter, Reader
+from heval_core.ui.filters import CELL
+from heval_core.ui.results import cached
+from heval_core.ui.text import GROUP_TITLES, REGIME_TITLES, number, percent, plain
+
+_CELL = ["model", "dataset", "regime"]
+
+
+def in_regime_order(frame: pd.DataFrame) -> pd.DataFrame:
+    order = {regime: index for index, regime in enumerate(REGIME_TITLES)}
+    return frame.sort_values(["dataset", "regime", "model"], key=lambda c: c.map(order) if c.name == "regime" else c)
+
+
+def verdict(outcomes: pd.DataFrame) -> str:
+    """One sentence from the data on screen."""
+    asked = int(outcomes["instances"].sum())
+    dropped = outcomes[outcomes["dropped"]].groupby("outcome")["instances"].sum().sort_values(ascending=False)
+    kept = outcomes[~outcomes["dropped"]].groupby("outcome")["instances"].sum()
+    from_memory = int(kept.get("M", 0)) / max(int(kept.sum()), 1)
+    why = f", most often because {plain(DROP_REASONS.get(dropped.index[0], dropped.index[0]))}" if len(dropped) else ""
+    return (
+        f"Of {asked:,} questions asked, {int(kept.sum()):,} are kept ({percent(kept.sum() / asked)}); "
+        f"{int(dropped.sum()):,} are dropped{why}. {percent(from_memory)} of the kept answers came from memory."
+    )
+
+
+def filters_figure(outcomes: pd.DataFrame) -> None:
+    single = outcomes["dataset"].nunique() == 1
+    labels = [
+        REGIME_TITLES.get(r, r) if single else f"{d} · {REGIME_TITLES.get(r, r)}"
+        for d, r in zip(outcomes["dataset"], outcomes["regime"], strict=True)
+    ]
+    titles = GROUP_TITLES | {reason: f"dropped: {reason}" for reason in DROP_REASONS}
+    st.plotly_chart(
+        outcome_bars(outcomes.assign(label=labels), titles),
+        width="stretch",
+        key="outcomes",
+        config={"displayModeBar": False},
+    )
+    st.caption(
+        "All chosen models together. Groups say where the answer came from; `other` and `ambiguous` enter no metric."
+    )
+
+
+def cells_table(results: Reader, chosen: Filter, outcomes: pd.DataFrame) -> None:
+    """One row per model, dataset and regime; a row that is picked leads to its instances."""
+    contexts = cast(pd.DataFrame, cached(results, "contexts", chosen))
+    counts = outcomes.pivot_table(index=_CELL, columns="outcome", values="instances", aggfunc="sum", fill_value=0)
+    groups = [group for group in GROUP_TITLES if group in counts.columns]
+    reasons = [reason for reason in DROP_REASONS if reason in counts.columns]
+    table = counts[groups + reasons].reset_index()
+    table.insert(3, "asked", counts.sum(axis=1).to_numpy())
+    table.insert(4, "kept", counts[groups].sum(axis=1).to_numpy())
+    lengths = pd.DataFrame(
+        {
+            **{name: contexts[name] for name in _CELL},
+            "characters": [_range(row, "characters_in") for row in contexts.to_dict("records")],
+            "tokens": [_range(row, "tokens_in") for row in contexts.to_dict("records")],
+            "shipped": contexts["instances"] - contexts["substituted"],
+            "substituted": contexts["substituted"],
+        }
+    )
+    table = in_regime_order(table.merge(lengths, on=_CELL, how="left")).reset_index(drop=True)
+    event = st.dataframe(
+        table,
+        hide_index=True,
+        key="cells",
+        on_select="rerun",
+        selection_mode="single-cell",
+        column_order=["dataset", "regime", "model", "asked", "kept", *groups, "characters", "tokens", "shipped",
+                      "substituted", *reasons],
+        column_config={
+            "asked": st.column_config.NumberColumn(help="Questions put to the model"),
+            "kept": st.column_config.NumberColumn(help="Instances that metrics may use"),
+            "characters": st.column_config.TextColumn(help="Of the context, all documents together: mean [5 %, 95 %]"),
+            "tokens": st.column_config.TextColumn(help="The same in the model's own tokens"),
+            "shipped": st.column_config.NumberColumn(help="Instances whose documents all come with the dataset"),
+            "substituted": st.column_config.NumberColumn(
+                help="Double conflicts whose second false answer was put into the first document"
+            ),
+            **{reason: st.column_config.NumberColumn(help=f"Dropped: {DROP_REASONS[reason]}") for reason in reasons},
+            **{group: st.column_config.NumberColumn(help=GROUP_TITLES[group]) for group in groups},
+        },
+    )  # fmt: skip
+    _open_instances(event, table)
+
+
+def _range(row: dict[str, Any], name: str) -> str:
+    return f"{number(row[f'{name}_mean'])} [{number(row[f'{name}_low'])}, {number(row[f'{name}_high'])}]"
+
+
+def _open_instances(event: Any, table: pd.DataFrame) -> None:
+    cells = event.selection.cells if event and event.selection else []
+    if not cells:
+        st.caption("Click a row to open its instances.")
+        return
+    cell = [str(table.iloc[cells[0][0]][name]) for name in _CELL]
+    st.switch_page("pages/instances.py", query_params={CELL: "|".join(cell)})
+
+
+def sources_table(results: Reader) -> None:
+    """What was read of each dataset's file, before any regime."""
+    found = cast(pd.DataFrame, cached(results, "datasets"))
+    if found.empty:
+        st.info("These results were computed before the records of a dataset were counted; run again to see them.")
+        return
+    rows = []
+    for row in found.to_dict("records"):
+        reasons = json.loads(row["unusable"])
+        rows.append(
+            {
+                "dataset": row["dataset"],
+                "records read": row["records"],
+                "malformed": row["malformed"],
+                "left out": ", ".join(f"{count:,} {reason}" for reason, count in reasons.items()) or "none",
+                "usable questions": row["usable"],
+                "asked": row["asked"],
+                "relations": row["relations"],
+                "fingerprint": row["fingerprint"],
+            }
+        )
+    st.dataframe(pd.DataFrame(rows), hide_index=True)
+    st.caption(
+        "Malformed records are not what their file's format promises, and are listed on the Overview; records are left "
+        "out for the reasons given before any question is drawn. Asked: what the run's limit took of the usable ones."
+    )
+
+
+def draw(results: Reader, chosen: Filter) -> None:
+    outcomes = cast(pd.DataFrame, cached(results, "outcomes", chosen))
+    if outcomes.empty:
+        st.info(
+            "No question is left under these filters; remove one of the chips above.", icon=":material/filter_alt_off:"
+        )
+        return
+    outcomes = in_regime_order(outcomes)
+    st.markdown(verdict(outcomes))
+    filters_figure(outcomes)
+    st.subheader("Every cell")
+    cells_table(results, chosen, outcomes)
+    st.subheader("What was read")
+    sources_table(results)
+    st.subheader("Relations")
+    relations = cast(pd.DataFrame, cached(results, "relations", chosen))
+    st.dataframe(relations, hide_index=True, height=min(38 + 35 * len(relations), 320))
+    with st.expander("Where the data comes from"):
+        known = cast(pd.DataFrame, cached(results, "catalogue", "dataset")).set_index("key")
+        for dataset in dict.fromkeys(outcomes["dataset"]):
+            entry = known.loc[dataset.split("/")[0]] if dataset.split("/")[0] in known.index else None
+            st.markdown(
+                f"**{plain(dataset)}**" + (f": {plain(entry['reference'])}" if entry is not None else ": a local file")
+            )
+            if entry is not None:
+                st.text(entry["docstring"])
