@@ -9,11 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
-from heval_core.lm.model import CleanPass, LanguageModel
+from heval_core.lm.model import LanguageModel
 from heval_core.prompts import memory_prompt, mentions
 from heval_core.records import Behaviour, Candidate, Contrast, Document, Dropped, Instance
+
+if TYPE_CHECKING:
+    import torch
 
 MEMORY_TOKENS = 12
 
@@ -99,9 +102,8 @@ def name_candidates(lm: LanguageModel, answers: tuple[str | None, ...], memory: 
     return tuple(names)
 
 
-def observe(clean: CleanPass, names: tuple[Names, ...], memory_answer: str) -> Behaviour:
-    """The model's answer in context, its group, and every candidate's logit and probability."""
-    logits = clean.logits
+def observe(lm: LanguageModel, logits: torch.Tensor, names: tuple[Names, ...], memory_answer: str) -> Behaviour:
+    """The model's answer in context, its group, and every candidate's logit and probability. logits: (V,) float32."""
     probabilities = logits.softmax(-1)
     predicted = int(logits.argmax())
     candidates = []
@@ -110,18 +112,18 @@ def observe(clean: CleanPass, names: tuple[Names, ...], memory_answer: str) -> B
         candidates.append(Candidate(name.group, name.text, best, float(logits[best]), float(probabilities[best])))
     matching = [name.group for name in names if predicted in name.first_tokens]
     group = matching[0] if len(matching) == 1 else "ambiguous" if matching else "other"
-    text = clean.lm.decode([predicted])
+    text = lm.decode([predicted])
     return Behaviour(predicted, text, float(probabilities[predicted]), group, memory_answer, tuple(candidates))
 
 
-def _representative(name: Names, names: tuple[Names, ...], logits: Any) -> int:
+def _representative(name: Names, names: tuple[Names, ...], logits: torch.Tensor) -> int:
     """The likeliest of a candidate's first tokens, leaving out those it shares with another candidate."""
     shared = {token_id for other in names if other is not name for token_id in other.first_tokens}
     own = [token_id for token_id in name.first_tokens if token_id not in shared]
     return max(own or name.first_tokens[:1], key=lambda token_id: float(logits[token_id]))
 
 
-def contrast_of(clean: CleanPass, behaviour: Behaviour) -> Contrast:
+def contrast_of(logits: torch.Tensor, behaviour: Behaviour) -> Contrast:
     """What an explanation sets against each other: the answer given, and its competitor (methods.md, section 2).
 
     In C the competitor is memory, in C1 and C2 the other document, in M the likeliest document. For any other answer it
@@ -136,7 +138,7 @@ def contrast_of(clean: CleanPass, behaviour: Behaviour) -> Contrast:
     if foils:
         foil = max(foils, key=lambda c: c.logit)
         return Contrast(answer, foil.token_id, f"candidate {foil.group}")
-    second = int(clean.logits.topk(2).indices[1]) if clean.logits.numel() > 1 else answer
+    second = int(logits.topk(2).indices[1]) if logits.numel() > 1 else answer
     return Contrast(answer, second, "runner-up token")
 
 

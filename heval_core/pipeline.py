@@ -6,29 +6,40 @@ the same scores.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from heval_core.behaviour import Memory, check_documents, contrast_of, name_candidates, observe, recall
-from heval_core.lm.model import CleanPass, LanguageModel
+from heval_core.behaviour import Memory, Names, check_documents, contrast_of, name_candidates, observe, recall
+from heval_core.lm.model import CleanPass, LanguageModel, out_of_memory
 from heval_core.prompts import assemble, prompt_of
-from heval_core.records import Attribution, Behaviour, Dropped, HEvalError, Instance, TokenisedPrompt
+from heval_core.records import Attribution, Behaviour, Contrast, Dropped, HEvalError, Instance, TokenisedPrompt
+from heval_core.scores import check
 
 
 @dataclass(frozen=True)
-class Answered:
-    """An instance after the model has answered; without behaviour where it was dropped, for the reason given."""
+class Prepared:
+    """An instance as one model is to be asked it; or dropped, for the reason given."""
 
+    instance: Instance
     prompt: TokenisedPrompt
-    behaviour: Behaviour | None
     memory_answer: str
+    names: tuple[Names, ...] = ()
     dropped_because: str | None = None
-    clean: CleanPass | None = None
 
 
-def answer(lm: LanguageModel, instance: Instance, memory: Memory) -> Answered:
-    """Prompt, memory check, answer and group of one instance."""
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """Prepared instances of equal length after the model has answered them, in one clean pass that explainers share."""
+
+    clean: CleanPass
+    prepared: tuple[Prepared, ...]
+    behaviours: tuple[Behaviour, ...]
+    contrasts: tuple[Contrast, ...]
+
+
+def prepare(lm: LanguageModel, instance: Instance, memory: Memory) -> Prepared:
+    """Prompt, memory check and candidates of one instance."""
     prompt = lm.tokenise(prompt_of(instance, lm.template), check_length=False)
     try:
         if len(prompt.ids) > lm.positions:
@@ -36,17 +47,50 @@ def answer(lm: LanguageModel, instance: Instance, memory: Memory) -> Answered:
         check_documents(instance, memory)
         names = name_candidates(lm, tuple(d.answer for d in instance.documents), memory)
     except Dropped as dropped:
-        return Answered(prompt, None, memory.text, dropped.reason)
-    clean = CleanPass(lm, prompt)
-    return Answered(prompt, observe(clean, names, memory.text), memory.text, clean=clean)
+        return Prepared(instance, prompt, memory.text, dropped_because=dropped.reason)
+    return Prepared(instance, prompt, memory.text, names)
 
 
-def explain(answered: Answered, explainers: Iterable[Any]) -> tuple[Attribution, ...]:
-    """Every explainer's scores for one answered instance; they share its clean passes."""
-    if answered.clean is None or answered.behaviour is None:
-        raise HEvalError(f"This instance was dropped ({answered.dropped_because}); there is nothing to explain.")
-    contrast = contrast_of(answered.clean, answered.behaviour)
-    return tuple(explainer.explain(answered.clean, contrast) for explainer in explainers)
+def answer(lm: LanguageModel, prepared: Sequence[Prepared]) -> Answered:
+    """Answer instances of equal length, none of them dropped, in one pass. Raises HEvalError where logits are not finite."""
+    clean = CleanPass(lm, [one.prompt for one in prepared])
+    behaviours = tuple(
+        observe(lm, logits, one.names, one.memory_answer) for one, logits in zip(prepared, clean.logits, strict=True)
+    )
+    contrasts = tuple(
+        contrast_of(logits, behaviour) for behaviour, logits in zip(behaviours, clean.logits, strict=True)
+    )
+    return Answered(clean, tuple(prepared), behaviours, contrasts)
+
+
+def explain(answered: Answered, explainer: Any) -> list[Attribution]:
+    """One explainer's scores for every answered instance. Raises HEvalError, naming the instance, for scores that cannot
+    be ranked."""
+    attributions: list[Attribution] = explainer.explain(answered.clean, answered.contrasts)
+    for one, attribution in zip(answered.prepared, attributions, strict=True):
+        check(attribution.scores, f"Instance {one.instance.id}, explainer {explainer.key}")
+    return attributions
+
+
+def in_batches(lm: LanguageModel, prepared: Iterable[Prepared], work: Callable[[list[Prepared]], None]) -> None:
+    """Do `work` on batches of instances of equal length, as many as the budget of tokens holds.
+
+    Where memory does not suffice the budget is halved and the batch done again, in parts; work must keep nothing of what
+    it could not finish.
+    """
+    waiting = sorted(prepared, key=lambda one: len(one.prompt.ids))
+    while waiting:
+        length = len(waiting[0].prompt.ids)
+        most = max(1, lm.batch_tokens // length)
+        batch = [one for one in waiting[:most] if len(one.prompt.ids) == length]
+        try:
+            work(batch)
+        except Exception as error:
+            if not (out_of_memory(error) and lm.shrink_budget(length)):
+                raise
+            continue
+        lm.grow_budget(len(batch) * length)
+        waiting = waiting[len(batch) :]
 
 
 @dataclass(frozen=True)
@@ -94,15 +138,30 @@ def explain_request(
             raise HEvalError(_same_token_message(answers, memory.text)) from None
         # The model's own memory agrees with a document: then there is no memory candidate to tell apart.
         names = tuple(name for name in _context_names(lm, answers))
-    clean = CleanPass(lm, prompt)
-    behaviour = observe(clean, names, memory.text)
-    contrast = contrast_of(clean, behaviour)
+    clean = CleanPass(lm, [prompt])
+    behaviour = observe(lm, clean.logits[0], names, memory.text)
+    contrast = contrast_of(clean.logits[0], behaviour)
     attributions = []
     for explainer in explainers:
-        attributions.append(explainer.explain(clean, contrast))
+        attributions += _within_memory(lm, explainer, clean, contrast)
+        check(attributions[-1].scores, f"The prompt, explainer {explainer.key}")
         progress(explainer.key)
     foil = f"{lm.decode([contrast.foil]).strip()} ({contrast.foil_kind})"
     return Explained(lm.key, prompt, behaviour, answers, foil, tuple(attributions))
+
+
+def _within_memory(lm: LanguageModel, explainer: Any, clean: CleanPass, contrast: Contrast) -> list[Attribution]:
+    while True:
+        try:
+            found: list[Attribution] = explainer.explain(clean, (contrast,))
+            return found
+        except Exception as error:
+            if not out_of_memory(error):
+                raise
+            if not lm.shrink_budget(clean.length):
+                raise HEvalError(
+                    f"{explainer.key} needs more memory than {lm.device} has for {clean.length} tokens; take a shorter prompt."
+                ) from error
 
 
 def _answers_of(request: Request) -> tuple[str | None, ...]:

@@ -57,7 +57,7 @@ def _heads(lm: Any, text: str) -> list[list[list[float]]]:
     from heval_core.records import Prompt, Span
 
     prompt = lm.tokenise(Prompt(text, (), Span(0, 0), ()))
-    attention: list[list[list[float]]] = CleanPass(lm, prompt).heads.attention.tolist()
+    attention: list[list[list[float]]] = CleanPass(lm, [prompt]).heads.attention[0].tolist()
     return attention
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from heval_core import catalogue, pipeline, regimes
-from heval_core.records import TECHNIQUE, Attribution, Dropped, Fact, Instance
-from heval_core.scores import check, round_keeping_ranks
+from heval_core.lm.model import Heads, out_of_memory
+from heval_core.records import TECHNIQUE, Attribution, Behaviour, Dropped
+from heval_core.scores import round_keeping_ranks
 from precompute.grid import Job, Questions, Shard, instance_id
 from precompute.memory import Memories
 
@@ -38,63 +39,153 @@ def compute(
     memories: Memories,
     progress: Callable[[], None] = lambda: None,
 ) -> Result:
-    """The rows of a job's wanted shards. `progress` is called after each instance."""
-    result = Result({shard.key: [] for shard in wanted}, [])
-    for place in job.places:
-        _compute_instance(job, wanted, questions.facts[place], place, questions.pool, memories, result)
-        progress()
-    return result
+    """The rows of a job's wanted shards, in the order of the questions. `progress` is called after each instance."""
+    return _Computation(job, wanted, questions, memories, progress).run()
 
 
-def _compute_instance(
-    job: Job, wanted: tuple[Shard, ...], fact: Fact, place: int, pool: regimes.Pool, memories: Memories, result: Result
-) -> None:
-    lm = memories.lm
-    row_id = instance_id(job, lm.style.key, fact.id)
-    row = {
-        "instance_id": row_id, "model": job.model, "revision": job.revision, "dataset": job.dataset,
-        "regime": job.regime, "technique": TECHNIQUE, "place": place, "fact_id": fact.id, "subject": fact.subject,
-        "relation": fact.relation, "question": fact.question, "true_answer": fact.answer,
-    }  # fmt: skip
-    instance_shards = [shard for shard in wanted if shard.kind == "instance"]
-    try:
-        instance = regimes.build(fact, job.regime, pool, job.seed, lm.style, place)
-        answered = pipeline.answer(lm, instance, memories.of(fact))
-    except Dropped as dropped:
-        for shard in instance_shards:
-            result.rows[shard.key].append({**row, "dropped_because": dropped.reason})
-        return
-    except Exception as error:  # whatever one instance does, the others go on
-        result.failures.append(_failure("", fact.id, error))
-        return
-    for shard in instance_shards:
-        result.rows[shard.key].append(row | instance_row(instance, answered))
-    if answered.dropped_because is None:
-        for shard in wanted:
-            _compute_scores(shard, answered, row_id, place < job.keep_heads, fact.id, result)
+class _Computation:
+    """One job: prepare every instance, then answer and explain those of equal length together."""
 
+    def __init__(
+        self,
+        job: Job,
+        wanted: tuple[Shard, ...],
+        questions: Questions,
+        memories: Memories,
+        progress: Callable[[], None],
+    ):
+        self.job, self.wanted, self.questions, self.memories = job, wanted, questions, memories
+        self.progress = progress
+        self.lm = memories.lm
+        self.failures: list[Failure] = []
+        # Rows by shard and place: batches come by length, shards are in the order of the questions.
+        self.rows: dict[str, dict[int, list[dict[str, Any]]]] = {shard.key: {} for shard in wanted}
 
-def _compute_scores(
-    shard: Shard, answered: pipeline.Answered, row_id: str, keep_heads: bool, place: str, result: Result
-) -> None:
-    try:
-        if shard.kind == "attribution":
-            (attribution,) = pipeline.explain(answered, [catalogue.find("explainer", shard.explainer)])
-            check(attribution.scores, f"Instance {row_id}, explainer {shard.explainer}")
-            result.rows[shard.key].append(attribution_row(row_id, attribution))
-        elif shard.kind == "head_attention" and keep_heads:
-            result.rows[shard.key] += head_rows(row_id, answered)
-    except Exception as error:  # as above
-        result.failures.append(_failure(shard.explainer, place, error))
+    def run(self) -> Result:
+        prepared: dict[str, tuple[int, pipeline.Prepared]] = {}
+        for place in self.job.places:
+            one = self._prepare(place)
+            if one is not None:
+                prepared[one.instance.id] = (place, one)
+        places = {instance_id: place for instance_id, (place, _) in prepared.items()}
+        pipeline.in_batches(self.lm, [one for _, one in prepared.values()], lambda batch: self._do(batch, places))
+        rows = {key: [row for place in sorted(own) for row in own[place]] for key, own in self.rows.items()}
+        return Result(rows, self.failures)
+
+    def _prepare(self, place: int) -> pipeline.Prepared | None:
+        """The instance of a question, ready to be asked; None where it was dropped or failed, which is then noted."""
+        fact = self.questions.facts[place]
+        try:
+            instance = regimes.build(fact, self.job.regime, self.questions.pool, self.job.seed, self.lm.style, place)
+            prepared = pipeline.prepare(self.lm, instance, self.memories.of(fact))
+        except Dropped as dropped:
+            self._add_instance(place, {"dropped_because": dropped.reason})
+        except Exception as error:  # whatever one instance does, the others go on
+            self.failures.append(_failure("", fact.id, error))
+        else:
+            if prepared.dropped_because is None:
+                return prepared
+            self._add_instance(place, instance_row(prepared, None))
+        self.progress()
+        return None
+
+    def _do(self, batch: list[pipeline.Prepared], places: dict[str, int]) -> None:
+        """Answer and explain a batch; nothing is kept unless all of it was done."""
+        found: list[tuple[str, int, list[dict[str, Any]]]] = []
+        failures: list[Failure] = []
+        try:
+            answered = pipeline.answer(self.lm, batch)
+        except Exception as error:
+            if out_of_memory(error) and self.lm.batch_tokens >= len(batch[0].prompt.ids):
+                raise  # a smaller budget may do
+            if len(batch) > 1:
+                for one in batch:
+                    self._do([one], places)
+                return
+            self.failures.append(_failure("", batch[0].instance.fact_id, error))
+            self.progress()
+            return
+        for index, one in enumerate(batch):
+            for shard in self.wanted:
+                if shard.kind == "instance":
+                    row = self._placed(places[one.instance.id]) | instance_row(one, answered.behaviours[index])
+                    found.append((shard.key, places[one.instance.id], [row]))
+        for shard in self.wanted:
+            if shard.kind == "attribution":
+                self._explain(shard, answered, places, found, failures)
+            elif shard.kind == "head_attention":
+                self._keep_heads(shard, answered, places, found, failures)
+        for key, place, rows in found:
+            self.rows[key][place] = rows
+        self.failures += failures
+        for _ in batch:
+            self.progress()
+
+    def _explain(
+        self,
+        shard: Shard,
+        answered: pipeline.Answered,
+        places: dict[str, int],
+        found: list[tuple[str, int, list[dict[str, Any]]]],
+        failures: list[Failure],
+    ) -> None:
+        explainer = catalogue.find("explainer", shard.explainer)
+        try:
+            attributions = pipeline.explain(answered, explainer)
+        except Exception as error:
+            if out_of_memory(error) and self.lm.batch_tokens >= answered.clean.length:
+                raise  # a smaller budget may do
+            if len(answered.prepared) == 1:
+                failures.append(_failure(shard.explainer, answered.prepared[0].instance.fact_id, error))
+                return
+            for one in answered.prepared:
+                self._explain(shard, pipeline.answer(self.lm, [one]), places, found, failures)
+            return
+        for one, attribution in zip(answered.prepared, attributions, strict=True):
+            place = places[one.instance.id]
+            found.append((shard.key, place, [attribution_row(self._row_id(place), attribution)]))
+
+    def _keep_heads(
+        self,
+        shard: Shard,
+        answered: pipeline.Answered,
+        places: dict[str, int],
+        found: list[tuple[str, int, list[dict[str, Any]]]],
+        failures: list[Failure],
+    ) -> None:
+        for index, one in enumerate(answered.prepared):
+            place = places[one.instance.id]
+            if place < self.job.keep_heads:
+                try:
+                    found.append((shard.key, place, head_rows(self._row_id(place), answered.clean.heads, index)))
+                except Exception as error:  # whatever one instance does, the others go on
+                    failures.append(_failure("", one.instance.fact_id, error))
+
+    def _row_id(self, place: int) -> str:
+        return instance_id(self.job, self.lm.style.key, self.questions.facts[place].id)
+
+    def _placed(self, place: int) -> dict[str, Any]:
+        """The columns that say where a row belongs."""
+        fact, job = self.questions.facts[place], self.job
+        return {
+            "instance_id": self._row_id(place), "model": job.model, "revision": job.revision, "dataset": job.dataset,
+            "regime": job.regime, "technique": TECHNIQUE, "place": place, "fact_id": fact.id, "subject": fact.subject,
+            "relation": fact.relation, "question": fact.question, "true_answer": fact.answer,
+        }  # fmt: skip
+
+    def _add_instance(self, place: int, columns: dict[str, Any]) -> None:
+        for shard in self.wanted:
+            if shard.kind == "instance":
+                self.rows[shard.key][place] = [self._placed(place) | columns]
 
 
 def _failure(explainer: str, place: str, error: Exception) -> Failure:
     return Failure(explainer, place, f"{type(error).__name__}: {error}"[:1000])
 
 
-def instance_row(instance: Instance, answered: pipeline.Answered) -> dict[str, Any]:
-    """What the store keeps of an answered instance, beside the columns that place it."""
-    prompt, behaviour = answered.prompt, answered.behaviour
+def instance_row(prepared: pipeline.Prepared, behaviour: Behaviour | None) -> dict[str, Any]:
+    """What the store keeps of an instance, beside the columns that place it. behaviour: None where it was dropped."""
+    prompt, instance = prepared.prompt, prepared.instance
     row: dict[str, Any] = {
         "prompt": prompt.text,
         "tokens": list(prompt.tokens),
@@ -109,9 +200,9 @@ def instance_row(instance: Instance, answered: pipeline.Answered) -> dict[str, A
         "document_sources": [d.source for d in instance.documents],
         "answer_tokens": [list(tokens) for tokens in prompt.answer_tokens],
         "first_mention": [list(tokens) for tokens in prompt.first_mention],
-        "memory_answer": answered.memory_answer,
+        "memory_answer": prepared.memory_answer,
         "expected_group": instance.expected_group,
-        "dropped_because": answered.dropped_because,
+        "dropped_because": prepared.dropped_because,
     }
     if behaviour is not None:
         row |= {
@@ -144,12 +235,10 @@ def attribution_row(row_id: str, attribution: Attribution) -> dict[str, Any]:
     }
 
 
-def head_rows(row_id: str, answered: pipeline.Answered) -> list[dict[str, Any]]:
-    """Every head's attention from the last prompt position."""
-    assert answered.clean is not None
-    attention = answered.clean.heads.attention.cpu().numpy()
+def head_rows(row_id: str, heads: Heads, index: int) -> list[dict[str, Any]]:
+    """Every head's attention from the last position of one prompt of a pass."""
     return [
         {"instance_id": row_id, "layer": layer, "head": head, "attention": round_keeping_ranks(row)}
-        for layer, rows in enumerate(attention)
+        for layer, rows in enumerate(heads.attention[index].cpu().numpy())
         for head, row in enumerate(rows)
     ]

@@ -66,7 +66,7 @@ def clean(lm):
         ("Lisbon", "Lima"),
         "What is the capital of Kenya?",
     )
-    return CleanPass(lm, lm.tokenise(prompt))
+    return CleanPass(lm, [lm.tokenise(prompt)])
 
 
 @pytest.fixture(scope="session")

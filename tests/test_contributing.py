@@ -17,8 +17,8 @@ def test_the_explainer_in_contributing_works_as_printed(clean, tmp_path, monkeyp
     monkeypatch.syspath_prepend(tmp_path)
     import gxi
 
-    best, second = clean.logits.topk(2).indices.tolist()
-    found = gxi.PLUGIN.explain(clean, Contrast(best, second, "runner-up token"))
+    best, second = clean.logits[0].topk(2).indices.tolist()
+    (found,) = gxi.PLUGIN.explain(clean, [Contrast(best, second, "runner-up token")])
     embedded = clean.lm.embedding_layer(clean.ids).detach().requires_grad_()
     clean.lm.model(inputs_embeds=embedded).logits[0, -1, best].backward()
     expected = (embedded * embedded.grad).sum(-1)[0].detach().numpy()

@@ -16,7 +16,7 @@ from heval_core.records import Contrast, HEvalError
 
 @pytest.fixture
 def contrast(clean):
-    best, second = clean.logits.topk(2).indices.tolist()
+    best, second = clean.logits[0].topk(2).indices.tolist()
     return Contrast(best, second, "runner-up token")
 
 
@@ -32,7 +32,7 @@ def test_fa_equals_captums_feature_ablation(clean, contrast, plain_model):
 
     engine = CaptumAblation(lambda ids: plain_model(ids).logits[:, -1, contrast.target])
     expected = engine.attribute(clean.ids, baselines=clean.lm.baseline_id)[0]
-    scores = FeatureAblation().explain(clean, contrast).scores
+    scores = FeatureAblation().explain(clean, (contrast,))[0].scores
     np.testing.assert_allclose(scores, expected.detach().numpy(), atol=1e-4)
 
 
@@ -47,7 +47,7 @@ def test_every_target_of_fa_equals_running_the_ablated_prompt(clean, contrast, p
             "contrast": logits[contrast.target] - logits[contrast.foil],
         }[target]
 
-    scores = FeatureAblation(target=target).explain(clean, contrast).scores
+    scores = FeatureAblation(target=target).explain(clean, (contrast,))[0].scores
     for place in (0, 7, clean.ids.shape[1] - 1):
         ablated = clean.ids.clone()
         ablated[0, place] = clean.lm.baseline_id
@@ -56,9 +56,9 @@ def test_every_target_of_fa_equals_running_the_ablated_prompt(clean, contrast, p
 
 @pytest.mark.parametrize("budget", [1, 40, 10_000])
 def test_fa_does_not_depend_on_the_budget_of_tokens(clean, contrast, budget, monkeypatch):
-    expected = FeatureAblation().explain(clean, contrast).scores
+    expected = FeatureAblation().explain(clean, (contrast,))[0].scores
     monkeypatch.setattr(clean.lm, "batch_tokens", budget)
-    np.testing.assert_allclose(FeatureAblation().explain(clean, contrast).scores, expected, atol=1e-4)
+    np.testing.assert_allclose(FeatureAblation().explain(clean, (contrast,))[0].scores, expected, atol=1e-4)
 
 
 def test_ig_equals_a_literal_loop_over_the_formula(clean, contrast, plain_model):
@@ -71,28 +71,30 @@ def test_ig_equals_a_literal_loop_over_the_formula(clean, contrast, plain_model)
         plain_model(inputs_embeds=point).logits[0, -1, contrast.target].backward()
         gradients += point.grad
     expected = ((inputs - baseline) * gradients / 10).sum(-1)[0]
-    found = IntegratedGradients().explain(clean, contrast)
+    found = IntegratedGradients().explain(clean, (contrast,))[0]
     np.testing.assert_allclose(found.scores, expected.numpy(), atol=1e-4)
 
 
 def test_igs_completeness_gap_shrinks_with_the_number_of_steps(clean, contrast):
-    gaps = [dict(IntegratedGradients(steps=n).explain(clean, contrast).details)["completeness_gap"] for n in (10, 320)]
+    gaps = [
+        dict(IntegratedGradients(steps=n).explain(clean, (contrast,))[0].details)["completeness_gap"] for n in (10, 320)
+    ]
     assert gaps[1] < gaps[0]
 
 
 def test_attention_rows_equal_eager_attention(clean, plain_model):
     expected = plain_model(clean.ids, output_attentions=True).attentions
     for layer, rows in enumerate(expected):
-        np.testing.assert_allclose(clean.heads.attention[layer], rows[0, :, -1].detach(), atol=1e-4)
+        np.testing.assert_allclose(clean.heads.attention[0, layer], rows[0, :, -1].detach(), atol=1e-4)
 
 
 def test_head_contributions_biases_mlps_and_embeddings_add_up_to_the_residual_stream(clean, contrast, plain_model):
     parts = _residual_parts(plain_model, clean.ids)
-    row = clean.lm.unembedding(contrast.target)
-    heads = clean.lm.head_logits(clean.heads, contrast.target).sum()
+    row = clean.lm.unembeddings([contrast.target])[0]
+    heads = clean.lm.head_logits(clean.heads, [contrast.target]).sum()
     others = sum(part @ row for part in parts["others"])
     assert float(heads + others) == pytest.approx(float(parts["final"] @ row), abs=1e-3)
-    np.testing.assert_allclose(clean.heads.last_layer, parts["final"], atol=1e-4)
+    np.testing.assert_allclose(clean.heads.last_layer[0], parts["final"], atol=1e-4)
 
 
 def _residual_parts(model, ids):
@@ -132,52 +134,52 @@ def _residual_parts(model, ids):
 
 
 def test_attn_takes_the_slice_with_the_largest_dot_product(clean, contrast):
-    found = Attention().explain(clean, contrast)
+    found = Attention().explain(clean, (contrast,))[0]
     width = clean.lm.width // clean.lm.heads_per_layer
-    row = clean.lm.unembedding(contrast.target)
+    row = clean.lm.unembeddings([contrast.target])[0]
     votes = [
-        float(clean.heads.last_layer[h * width : (h + 1) * width] @ row[h * width : (h + 1) * width])
+        float(clean.heads.last_layer[0, h * width : (h + 1) * width] @ row[h * width : (h + 1) * width])
         for h in range(clean.lm.heads_per_layer)
     ]
     assert found.head == int(np.argmax(votes))
     assert found.layer == clean.lm.layers - 1
-    np.testing.assert_array_equal(found.scores, clean.heads.attention[found.layer, found.head])
+    np.testing.assert_array_equal(found.scores, clean.heads.attention[0, found.layer, found.head])
 
 
 def test_attns_other_head_score_takes_the_heads_own_contribution(clean, contrast):
-    found = Attention(score="head_output").explain(clean, contrast)
-    assert found.head == int(clean.lm.head_logits(clean.heads, contrast.target)[-1].argmax())
+    found = Attention(score="head_output").explain(clean, (contrast,))[0]
+    assert found.head == int(clean.lm.head_logits(clean.heads, [contrast.target])[0, -1].argmax())
 
 
 def test_mechlight_shows_the_head_with_the_largest_difference(clean, contrast):
-    found = MechLight().explain(clean, contrast)
+    found = MechLight().explain(clean, (contrast,))[0]
     assert found.head_scores.shape == (clean.lm.layers, clean.lm.heads_per_layer)
     assert found.head_scores[found.layer, found.head] == found.head_scores.max()
     runner_up = np.sort(found.head_scores, axis=None)[-2]
     assert dict(found.details)["margin"] == pytest.approx(float(found.head_scores.max() - runner_up))
-    np.testing.assert_array_equal(found.scores, clean.heads.attention[found.layer, found.head])
+    np.testing.assert_array_equal(found.scores, clean.heads.attention[0, found.layer, found.head])
 
 
 def test_swapping_answer_and_competitor_flips_every_heads_sign(clean, contrast):
     swapped = Contrast(contrast.foil, contrast.target, contrast.foil_kind)
-    one, other = MechLight().explain(clean, contrast), MechLight().explain(clean, swapped)
+    one, other = MechLight().explain(clean, (contrast,))[0], MechLight().explain(clean, (swapped,))[0]
     np.testing.assert_allclose(one.head_scores, -other.head_scores, atol=1e-5)
 
 
 def test_looking_into_heads_leaves_the_model_itself_as_it_was(clean, lm):
     before = lm.logits(clean.ids)
-    lm.heads(clean.ids)
+    lm.heads(clean.ids, clean.prefix)
     torch.testing.assert_close(lm.logits(clean.ids), before, rtol=0, atol=0)
 
 
 def test_kept_prefixes_give_the_logits_of_the_whole_prompt(clean, lm):
     for start in (0, 5, clean.ids.shape[1] - 1):
         found = lm.suffix_logits(clean.prefix, start, clean.ids[:, start:])
-        torch.testing.assert_close(found[0], clean.logits, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(found, clean.logits, atol=1e-4, rtol=1e-4)
 
 
 def test_unknown_options_are_refused_by_name(clean, contrast):
     with pytest.raises(HEvalError, match="no target 'entropy'"):
-        FeatureAblation(target="entropy").explain(clean, contrast)
+        FeatureAblation(target="entropy").explain(clean, (contrast,))[0]
     with pytest.raises(HEvalError, match="no head score 'loudest'"):
-        Attention(score="loudest").explain(clean, contrast)
+        Attention(score="loudest").explain(clean, (contrast,))[0]

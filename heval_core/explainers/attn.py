@@ -5,13 +5,15 @@ position. Head choice (decision; origin: the SpanEx code that the paper cites), 
 layer's d-long output at gen, before the final norm, and the row W_U[a], into H slices of d/H; h* = the slice with the
 largest dot product. Needs d % H = 0, else `head_output`, the head's own contribution <W_U[a], z^{L,h} W_O^{L,h}>.
 Reference: Sun et al., arXiv 2510.02629.
-Departure: none by default. Option `score="head_output"`.
-Cost: one forward pass with hooks, shared with mechlight.
+Departure: none by default. Options: `score="head_output"`; `row="mean"`, the head's attention to each token averaged over
+that token and all later queries (the paper's sentence says so, its eq. 10 does not), which forms n x n patterns.
+Cost: one pass with hooks over the last token, shared with mechlight; `row="mean"` one over the whole prompt.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,11 +25,13 @@ if TYPE_CHECKING:
     from heval_core.lm.model import CleanPass
 
 SCORES = ("slice", "head_output")
+ROWS = ("last", "mean")
 
 
 @dataclass(frozen=True)
 class Attention:
     score: str = "slice"
+    row: str = "last"
 
     key = "attn"
     title = "Attention"
@@ -35,28 +39,27 @@ class Attention:
     control = False
     reference = "Sun et al. 2025, eq. 9-10 (arXiv 2510.02629)"
 
-    def explain(self, clean: CleanPass, contrast: Contrast) -> Attribution:
+    def explain(self, clean: CleanPass, contrasts: Sequence[Contrast]) -> list[Attribution]:
+        for option, value, known in (("head score", self.score, SCORES), ("row", self.row, ROWS)):
+            if value not in known:
+                raise HEvalError(f"attn has no {option} {value!r}; there are: {', '.join(known)}.")
         started = time.perf_counter()
-        votes = self._votes(clean, contrast.target)
-        head, layer = int(votes.argmax()), clean.lm.layers - 1
-        return Attribution(
-            self.key,
-            clean.heads.attention[layer, head].cpu().numpy(),
-            time.perf_counter() - started,
-            repr(self),
-            layer=layer,
-            head=head,
-        )
+        heads = self._votes(clean, [contrast.target for contrast in contrasts]).argmax(-1).tolist()
+        attention = clean.heads.attention[:, -1] if self.row == "last" else clean.lm.column_means(clean.ids)
+        rows = [attention[index, head].cpu().numpy() for index, head in enumerate(heads)]
+        seconds = (time.perf_counter() - started) / clean.size
+        return [
+            Attribution(self.key, row, seconds, repr(self), layer=clean.lm.layers - 1, head=head)
+            for row, head in zip(rows, heads, strict=True)
+        ]
 
-    def _votes(self, clean: CleanPass, token_id: int) -> torch.Tensor:
-        """(H,) how much each head of the last layer speaks for a token."""
-        if self.score not in SCORES:
-            raise HEvalError(f"attn has no head score {self.score!r}; there are: {', '.join(SCORES)}.")
+    def _votes(self, clean: CleanPass, token_ids: list[int]) -> torch.Tensor:
+        """(B, H) how much each head of the last layer speaks for each prompt's token."""
         lm = clean.lm
         if self.score == "head_output" or lm.width % lm.heads_per_layer:
-            return lm.head_logits(clean.heads, token_id)[-1]
-        slices = (lm.heads_per_layer, lm.width // lm.heads_per_layer)
-        return (clean.heads.last_layer.view(slices) * lm.unembedding(token_id).view(slices)).sum(-1)
+            return lm.head_logits(clean.heads, token_ids)[:, -1]
+        votes = clean.heads.last_layer * lm.unembeddings(token_ids)
+        return votes.view(clean.size, lm.heads_per_layer, -1).sum(-1)
 
 
 PLUGIN = Attention()

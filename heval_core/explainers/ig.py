@@ -5,21 +5,26 @@ the embedding's width, signed; m = 10 (right Riemann sum); x' is the sequence of
 are not interpolated. z_a: the logit of the answer's first token at the last prompt position.
 Reference: Sundararajan et al. 2017; Sun et al., arXiv 2510.02629. Engine: captum's LayerIntegratedGradients on the
 embedding layer, `method="riemann_right"`, with a forward that asks for the last position's logits only.
-Departure: none (captum's own default is Gauss-Legendre: option `method`).
-Cost: m forward and backward passes over n tokens, as one batch where the budget of tokens allows it.
+Departure: none (captum's own default is Gauss-Legendre: option `method`, any of captum's).
+Cost: m forward and backward passes over n tokens, for all prompts of equal length as one batch where the budget of
+tokens allows it.
 `completeness_gap` = |sum phi - (f(x) - f(x'))| / |f(x) - f(x')| is stored with the scores.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from heval_core.records import Attribution, Contrast
+from heval_core.records import Attribution, Contrast, HEvalError
 
 if TYPE_CHECKING:
     from heval_core.lm.model import CleanPass
+
+
+METHODS = ("riemann_right", "riemann_left", "riemann_middle", "riemann_trapezoid", "gausslegendre")
 
 
 @dataclass(frozen=True)
@@ -34,30 +39,40 @@ class IntegratedGradients:
     control = False
     reference = "Sun et al. 2025, eq. 8 (arXiv 2510.02629); Sundararajan et al. 2017"
 
-    def explain(self, clean: CleanPass, contrast: Contrast) -> Attribution:
+    def explain(self, clean: CleanPass, contrasts: Sequence[Contrast]) -> list[Attribution]:
         import torch
         from captum.attr import LayerIntegratedGradients
 
+        if self.method not in METHODS:
+            raise HEvalError(f"ig has no method {self.method!r}; there are: {', '.join(METHODS)}.")
         started = time.perf_counter()
         lm = clean.lm
         baseline = lm.baseline_id if self.baseline_id is None else self.baseline_id
         baselines = torch.full_like(clean.ids, baseline)
-        engine = LayerIntegratedGradients(lambda ids: lm.forward(ids)[:, contrast.target], lm.embedding_layer)
-        rows = max(1, lm.batch_tokens // clean.ids.shape[1])
+        targets = torch.tensor([contrast.target for contrast in contrasts], device=lm.device)
+        engine = LayerIntegratedGradients(lm.forward, lm.embedding_layer)
         with torch.enable_grad():
             attributions = engine.attribute(
-                clean.ids, baselines, n_steps=self.steps, method=self.method, internal_batch_size=rows
+                clean.ids, baselines, target=targets, n_steps=self.steps, method=self.method,
+                internal_batch_size=max(clean.size, lm.batch_tokens // clean.length),
+            )  # fmt: skip
+        scores = attributions.detach().float().sum(-1).cpu().numpy()
+        index = targets[:, None]
+        # All baselines are the same sequence: one forward tells f(x') of every prompt.
+        change = (clean.logits.gather(1, index) - lm.logits(baselines[:1])[0][index]).flatten().tolist()
+        seconds = (time.perf_counter() - started) / clean.size
+        return [
+            Attribution(
+                self.key, row, seconds, repr(self),
+                details=(("completeness_gap", _gap(float(row.sum()), moved)), ("baseline_id", float(baseline))),
             )
-        scores = attributions[0].detach().float().sum(-1).cpu().numpy()
-        change = float(clean.logits[contrast.target] - lm.logits(baselines)[0, contrast.target])
-        gap = abs(float(scores.sum()) - change) / abs(change) if change else float("nan")
-        return Attribution(
-            self.key,
-            scores,
-            time.perf_counter() - started,
-            repr(self),
-            details=(("completeness_gap", gap), ("baseline_id", float(baseline))),
-        )
+            for row, moved in zip(scores, change, strict=True)
+        ]  # fmt: skip
+
+
+def _gap(attributed: float, change: float) -> float:
+    """How far the attributions' sum is from f(x) - f(x'), as a share of it; NaN where nothing changed."""
+    return abs(attributed - change) / abs(change) if change else float("nan")
 
 
 PLUGIN = IntegratedGradients()

@@ -4,13 +4,16 @@ Formula (Sun et al. 2025, eq. 11-17): logit^{l,h}(t) = <W_U[t], z_gen^{l,h} W_O^
 logit^{l,h}(b), where a is the answer the model gave and b the competing candidate; (l*, h*) = argmax S; scores = row
 gen of A^{l*,h*}. Query-head slices under grouped queries; the output bias belongs to no head.
 Reference: Sun et al., arXiv 2510.02629.
-Departure: none. Raw W_U (decision), without the final norm's gain.
-Cost: one forward pass with hooks, shared with attn. The whole S matrix and the runner-up's margin are stored.
+Departure: none. Raw W_U (decision); option `fold`: the final norm's gain folded in, centred for a LayerNorm. Option `kv`:
+S summed over the query heads that share keys and values, and the attention their mean (each of them is given its group's
+share of S, and the group's first head stands for it).
+Cost: one pass with hooks over the last token, shared with attn. The whole S matrix and the runner-up's margin are stored.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,35 +27,56 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MechLight:
+    fold: bool = False
+    kv: bool = False
+
     key = "mechlight"
     title = "MechLight"
     signed = False
     control = False
     reference = "Sun et al. 2025, eq. 11-17 (arXiv 2510.02629)"
 
-    def explain(self, clean: CleanPass, contrast: Contrast) -> Attribution:
+    def explain(self, clean: CleanPass, contrasts: Sequence[Contrast]) -> list[Attribution]:
         started = time.perf_counter()
-        lm = clean.lm
-        for_answer = lm.head_logits(clean.heads, contrast.target)
-        for_foil = lm.head_logits(clean.heads, contrast.foil)
+        lm, heads = clean.lm, clean.heads
+        for_answer = lm.head_logits(heads, [contrast.target for contrast in contrasts], self.fold)
+        for_foil = lm.head_logits(heads, [contrast.foil for contrast in contrasts], self.fold)
         strengths = (for_answer - for_foil).cpu().numpy()
-        order = np.argsort(-strengths, axis=None, kind="stable")
-        layer, head = divmod(int(order[0]), lm.heads_per_layer)
-        details: tuple[tuple[str, float | str], ...] = (("foil", contrast.foil_kind),)
-        if len(order) > 1:
-            second = int(order[1])
-            margin = float(strengths.flat[order[0]] - strengths.flat[second])
-            details += (("runner_up", head_name(*divmod(second, lm.heads_per_layer))), ("margin", margin))
-        return Attribution(
-            self.key,
-            clean.heads.attention[layer, head].cpu().numpy(),
-            time.perf_counter() - started,
-            repr(self),
-            layer=layer,
-            head=head,
-            head_scores=strengths,
-            details=details,
-        )
+        group = lm.heads_per_layer // lm.kv_heads if self.kv else 1
+        chosen = [_chosen(own, group) for own in strengths]
+        rows = [
+            heads.attention[index, layer, head : head + group].mean(0).cpu().numpy()
+            for index, (layer, head, _) in enumerate(chosen)
+        ]
+        seconds = (time.perf_counter() - started) / clean.size
+        return [
+            Attribution(
+                self.key, row, seconds, repr(self), layer=layer, head=head, head_scores=_shared(own, group),
+                details=(("foil", contrast.foil_kind), *details),
+            )
+            for row, own, contrast, (layer, head, details) in zip(rows, strengths, contrasts, chosen, strict=True)
+        ]  # fmt: skip
+
+
+def _chosen(strengths: np.ndarray, group: int) -> tuple[int, int, tuple[tuple[str, float | str], ...]]:
+    """(L, H) S ▶ layer and head of its maximum, and the runner-up with its margin, where there is one."""
+    units = strengths.reshape(strengths.shape[0], -1, group).sum(-1)
+    order = np.argsort(-units, axis=None, kind="stable")
+    (layer, unit), *others = (divmod(int(place), units.shape[1]) for place in order[:2])
+    details: tuple[tuple[str, float | str], ...] = ()
+    if others:
+        ((second_layer, second),) = others
+        margin = float(units[layer, unit] - units[second_layer, second])
+        details = (("runner_up", head_name(second_layer, second * group)), ("margin", margin))
+    return layer, unit * group, details
+
+
+def _shared(strengths: np.ndarray, group: int) -> np.ndarray:
+    """(L, H) S with every head's value replaced by the mean of its group: the sum of a group stays what it was."""
+    if group == 1:
+        return strengths
+    means = strengths.reshape(strengths.shape[0], -1, group).mean(-1)
+    return np.repeat(means, group, axis=1)
 
 
 PLUGIN = MechLight()

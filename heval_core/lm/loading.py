@@ -84,7 +84,8 @@ def load(
 ) -> LanguageModel:
     """Load a causal language model and its tokenizer.
 
-    batch_tokens: the budget of tokens for one forward pass; by default 4,096 on a CPU and 65,536 on a GPU.
+    batch_tokens: the budget of tokens for one forward pass. By default 4,096 on a CPU, where more is no faster, and on a
+        GPU 8,192 to begin with, doubled until its memory says no.
     Raises HEvalError where the folder or id is missing, is not a causal language model, or has no safetensors.
     """
     identity = identify(name, revision)
@@ -114,7 +115,8 @@ def load(
         identity.style,
         identity.revision,
         identity.template,
-        batch_tokens or (4096 if chosen.type == "cpu" else 65536),
+        batch_tokens or (4096 if chosen.type == "cpu" else 8192),
+        growing=batch_tokens is None and chosen.type != "cpu",
     )
 
 

@@ -22,32 +22,46 @@ from heval_core.regimes import PromptStyle
 
 @dataclass(frozen=True, eq=False)
 class Prefix:
-    """Keys and values that the clean prompt left in every layer, each (1, KV heads, n, d_h)."""
+    """Keys and values that B clean prompts of n tokens left in every layer, each (B, KV heads, n, d_h)."""
 
     layers: tuple[tuple[torch.Tensor, torch.Tensor], ...]
 
-    def expanded(self, length: int, batch: int) -> DynamicCache:
-        """A cache with the first `length` positions, repeated over a batch."""
+    def first(self, length: int, copies: int = 1) -> DynamicCache:
+        """A cache of the first `length` positions, with `copies` rows for each prompt, one prompt after the other."""
         cache = DynamicCache()
         if length:
-            for index, (keys, values) in enumerate(self.layers):
-                keys = keys[:, :, :length].expand(batch, -1, -1, -1)
-                values = values[:, :, :length].expand(batch, -1, -1, -1)
+            for index, layer in enumerate(self.layers):
+                keys, values = (_repeated(tensor[:, :, :length], copies) for tensor in layer)
                 cache.update(keys, values, index)
         return cache
 
 
+def _repeated(tensor: torch.Tensor, copies: int) -> torch.Tensor:
+    if copies == 1:
+        return tensor
+    if tensor.shape[0] == 1:
+        return tensor.expand(copies, -1, -1, -1)  # no copy: what follows concatenates, and so copies once
+    return tensor.repeat_interleave(copies, 0)
+
+
 @dataclass(frozen=True, eq=False)
 class Heads:
-    """What one forward pass says of the heads at the last position.
+    """What the heads of B prompts do at the last position.
 
-    attention: (L, H, n), the last query's row of every head. outputs: (L, H, d_h), every head's z before the output
-    projection. last_layer: (d,), the last decoder layer's output before the final norm. All float32.
+    attention: (B, L, H, n), the last query's row of every head. outputs: (B, L, H, d_h), every head's z before the output
+    projection. last_layer: (B, d), the last decoder layer's output before the final norm. All float32.
     """
 
     attention: torch.Tensor
     outputs: torch.Tensor
     last_layer: torch.Tensor
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that the device's memory did not suffice."""
+    return isinstance(error, torch.OutOfMemoryError) or (
+        isinstance(error, RuntimeError) and ("out of memory" in str(error) or "can't allocate memory" in str(error))
+    )
 
 
 class LanguageModel:
@@ -62,10 +76,11 @@ class LanguageModel:
         revision: str,
         template: str,
         batch_tokens: int,
+        growing: bool = False,
     ):
         self.key, self.model, self.tokenizer = key, model, tokenizer
         self.style, self.revision, self.template = style, revision, template
-        self.batch_tokens = batch_tokens
+        self.batch_tokens, self._growing = batch_tokens, growing
         self.device = model.device
         config = model.config.get_text_config()
         self.layers, self.heads_per_layer = int(config.num_hidden_layers), int(config.num_attention_heads)
@@ -73,6 +88,21 @@ class LanguageModel:
         self.width = int(config.hidden_size)
         self.positions = int(getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length)
         self.vocabulary = int(model.get_input_embeddings().weight.shape[0])
+
+    def grow_budget(self, used: int) -> None:
+        """Double the budget of tokens per pass after one that used most of it, until memory has once said no."""
+        if self._growing and 2 * used > self.batch_tokens:
+            self.batch_tokens *= 2
+
+    def shrink_budget(self, length: int) -> bool:
+        """Halve the budget after memory said no. False where it holds less than one prompt of `length` tokens already."""
+        self._growing = False
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        if self.batch_tokens < length:
+            return False
+        self.batch_tokens //= 2
+        return True
 
     def tokenise(self, prompt: Prompt, check_length: bool = True) -> TokenisedPrompt:
         """Raises HEvalError where the prompt is longer than the model's positions, unless told not to check."""
@@ -134,21 +164,25 @@ class LanguageModel:
         return logits
 
     @torch.no_grad()
-    def prefix(self, ids: torch.Tensor) -> Prefix:
-        """One clean pass over (1, n) ids that keeps keys and values."""
+    def clean(self, ids: torch.Tensor) -> tuple[torch.Tensor, Prefix]:
+        """One pass over (B, n) ids ▶ (B, V) logits of the last position, float32, and the keys and values it left."""
         cache = DynamicCache()
-        self.model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1)
-        return Prefix(tuple((layer.keys, layer.values) for layer in cache.layers))
+        logits = self.model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[:, -1]
+        return logits.float(), Prefix(tuple((layer.keys, layer.values) for layer in cache.layers))
 
     @torch.no_grad()
     def suffix_logits(self, prefix: Prefix, start: int, suffixes: torch.Tensor) -> torch.Tensor:
-        """(b, n - start) ids that follow the prefix's first `start` positions ▶ (b, V) logits of the last position."""
+        """Other endings of B kept prompts ▶ (b, V) logits of the last position, float32.
+
+        suffixes: (b, n - start) ids that follow the prompts' first `start` positions; b is a multiple of B, and the rows
+        of a prompt stand together, in the order of the prompts.
+        """
         batch, length = suffixes.shape
         positions = torch.arange(start, start + length, device=self.device)
         return (
             self.model(
                 input_ids=suffixes,
-                past_key_values=prefix.expanded(start, batch),
+                past_key_values=prefix.first(start, batch // prefix.layers[0][0].shape[0]),
                 position_ids=positions.expand(batch, -1),
                 attention_mask=torch.ones(batch, start + length, dtype=torch.long, device=self.device),
                 use_cache=True,
@@ -199,9 +233,9 @@ class LanguageModel:
     def embedding_layer(self) -> torch.nn.Module:
         return self.model.get_input_embeddings()
 
-    def unembedding(self, token_id: int) -> torch.Tensor:
-        """(d,) the raw row of W_U, float32."""
-        return self.model.get_output_embeddings().weight[token_id].detach().float()
+    def unembeddings(self, token_ids: Sequence[int]) -> torch.Tensor:
+        """(B, d) raw rows of W_U, float32."""
+        return self.model.get_output_embeddings().weight[list(token_ids)].detach().float()
 
     @cached_property
     def _bridge(self) -> TransformerBridge:
@@ -225,38 +259,88 @@ class LanguageModel:
         return bridge
 
     @torch.no_grad()
-    def heads(self, ids: torch.Tensor) -> Heads:
-        """One pass over (1, n) ids through TransformerLens' hooks, keeping only the last query's rows."""
-        bridge = self._bridge
+    def heads(self, ids: torch.Tensor, prefix: Prefix) -> Heads:
+        """The heads at the last position of (B, n) ids, through TransformerLens' hooks.
+
+        Only the last token is run again, over the keys and values that the clean pass kept of the others: the last row of
+        the attention pattern is all that is ever formed, so that memory grows with n, not n².
+        """
+        batch, n = ids.shape
+        rows = self._hooked(ids[:, -1:], prefix.first(n - 1), n - 1)
+        attention = torch.stack([rows[name][:, :, -1] for name in self._pattern_names], 1).float()
+        if not torch.allclose(attention.sum(-1), torch.ones((), device=self.device), atol=1e-2):
+            raise HEvalError(f"The attention rows of {self.key} do not sum to one: this is not softmax attention.")
+        outputs = torch.stack([rows[name][:, -1].reshape(batch, -1) for name in self._output_names], 1).float()
+        outputs = outputs.view(batch, self.layers, self.heads_per_layer, -1)
+        return Heads(attention, outputs, rows[self._last_name].reshape(batch, -1).float())
+
+    @torch.no_grad()
+    def column_means(self, ids: torch.Tensor) -> torch.Tensor:
+        """(B, n) ids ▶ (B, H, n) of the last layer: how much a token is attended to, on average over itself and all later
+        queries. This needs the whole pattern: memory and time grow with n²."""
+        n = ids.shape[1]
+        (name,) = self._pattern_names[-1:]
+        pattern = self._hooked(ids, DynamicCache(), 0, (name,))[name].float()
+        return pattern.sum(-2) / torch.arange(n, 0, -1, device=self.device)
+
+    def _hooked(
+        self, ids: torch.Tensor, cache: DynamicCache, start: int, names: tuple[str, ...] = ()
+    ) -> dict[str, torch.Tensor]:
         kept: dict[str, torch.Tensor] = {}
 
         def keep(tensor: torch.Tensor, hook: Any) -> None:
-            # (1, H, n, n) patterns and (1, n, …) activations alike have the query, or position, second to last or second.
-            row = tensor[0, :, -1] if hook.name.endswith("hook_pattern") else tensor[0, -1]
-            kept[hook.name] = row.float().clone()
+            kept[hook.name] = tensor
 
-        names = [f"blocks.{i}.attn.hook_pattern" for i in range(self.layers)]
+        batch, length = ids.shape
+        wanted = names or (*self._pattern_names, *self._output_names, self._last_name)
+        self._bridge.run_with_hooks(
+            ids,
+            fwd_hooks=[(name, keep) for name in wanted],
+            past_key_values=cache,
+            use_cache=True,
+            position_ids=torch.arange(start, start + length, device=self.device).expand(batch, -1),
+            attention_mask=torch.ones(batch, start + length, dtype=torch.long, device=self.device),
+            logits_to_keep=1,
+        )
+        return kept
+
+    @cached_property
+    def _pattern_names(self) -> tuple[str, ...]:
+        return tuple(f"blocks.{layer}.attn.hook_pattern" for layer in range(self.layers))
+
+    @cached_property
+    def _output_names(self) -> tuple[str, ...]:
         # The hook's canonical name: `hook_z` is its alias, and hooks report the canonical one.
-        names += [f"blocks.{i}.attn.o.hook_in" for i in range(self.layers)]
-        names.append(f"blocks.{self.layers - 1}.hook_out")
-        bridge.run_with_hooks(ids, fwd_hooks=[(name, keep) for name in names])
-        attention = torch.stack([kept[name] for name in names[: self.layers]])
-        if not torch.allclose(attention.sum(-1), torch.ones((), device=self.device), atol=1e-2):
-            raise HEvalError(f"The attention rows of {self.key} do not sum to one: this is not softmax attention.")
-        outputs = torch.stack([kept[name] for name in names[self.layers : -1]])
-        outputs = outputs.view(self.layers, self.heads_per_layer, -1)
-        return Heads(attention, outputs, kept[names[-1]].view(-1))
+        return tuple(f"blocks.{layer}.attn.o.hook_in" for layer in range(self.layers))
+
+    @property
+    def _last_name(self) -> str:
+        return f"blocks.{self.layers - 1}.hook_out"
 
     @torch.no_grad()
-    def head_logits(self, heads: Heads, token_id: int) -> torch.Tensor:
-        """(L, H): what each head writes in the direction of a token, <W_U[t], z W_O>; the bias belongs to no head."""
-        direction = self.unembedding(token_id)
+    def head_logits(self, heads: Heads, token_ids: Sequence[int], fold: bool = False) -> torch.Tensor:
+        """(B, L, H): what each head writes in the direction of each prompt's token, <W_U[t], z W_O>; no bias.
+
+        fold: with the final norm's gain folded into W_U, and centred where the norm is one that centres.
+        """
+        directions = self.unembeddings(token_ids).T
+        if fold:
+            directions = self._folded(directions)
         rows = []
-        for layer, outputs in enumerate(heads.outputs):
+        for layer in range(self.layers):
             weight = self._bridge.blocks[layer].attn.W_O.float()  # (H, d_h, d)
             weight = weight.view(self.heads_per_layer, -1, self.width)
-            rows.append((outputs * (weight @ direction)).sum(-1))
-        return torch.stack(rows)
+            rows.append((heads.outputs[:, layer] * (weight @ directions).permute(2, 0, 1)).sum(-1))
+        return torch.stack(rows, 1)
+
+    def _folded(self, directions: torch.Tensor) -> torch.Tensor:
+        norm = self._bridge.ln_final.original_component
+        gain = norm.weight.detach().float()
+        if "Gemma" in type(norm).__name__:
+            gain = 1 + gain  # Gemma's norms store their gain less one
+        folded = directions * gain[:, None]
+        # A LayerNorm takes the mean out of what it reads; moved over to the direction, that is the direction's own mean.
+        return folded - folded.mean(0) if "LayerNorm" in type(norm).__name__ else folded
 
 
 def _up_to_end(ids: list[int], ends: set[int | None]) -> tuple[int, ...]:
@@ -266,24 +350,47 @@ def _up_to_end(ids: list[int], ends: set[int | None]) -> tuple[int, ...]:
 
 
 class CleanPass:
-    """One prompt with what its unchanged forward passes leave, each made once and shared by all explainers."""
+    """Prompts of equal length with what their unchanged forward pass leaves, made once and shared by all explainers.
 
-    def __init__(self, lm: LanguageModel, prompt: TokenisedPrompt):
-        self.lm, self.prompt = lm, prompt
+    prompts: B of them, all of n tokens; one, for a prompt explained by itself.
+    """
+
+    def __init__(self, lm: LanguageModel, prompts: Sequence[TokenisedPrompt]):
+        if len({len(prompt.ids) for prompt in prompts}) != 1:
+            raise HEvalError("The prompts of one pass must have the same number of tokens.")
+        self.lm, self.prompts = lm, tuple(prompts)
+
+    @property
+    def size(self) -> int:
+        """B"""
+        return len(self.prompts)
+
+    @property
+    def length(self) -> int:
+        """n"""
+        return len(self.prompts[0].ids)
 
     @cached_property
     def ids(self) -> torch.Tensor:
-        return self.lm.ids(self.prompt.ids)
+        """(B, n)"""
+        return torch.tensor([prompt.ids for prompt in self.prompts], device=self.lm.device)
 
     @cached_property
+    def _passed(self) -> tuple[torch.Tensor, Prefix]:
+        logits, prefix = self.lm.clean(self.ids)
+        if not torch.isfinite(logits).all():
+            raise HEvalError(f"{self.lm.key} gave logits that are not finite; try another dtype.")
+        return logits, prefix
+
+    @property
     def logits(self) -> torch.Tensor:
-        """(V,) float32."""
-        return self.lm.logits(self.ids)[0]
+        """(B, V) float32. Raises HEvalError where they are not finite."""
+        return self._passed[0]
 
-    @cached_property
+    @property
     def prefix(self) -> Prefix:
-        return self.lm.prefix(self.ids)
+        return self._passed[1]
 
     @cached_property
     def heads(self) -> Heads:
-        return self.lm.heads(self.ids)
+        return self.lm.heads(self.ids, self.prefix)

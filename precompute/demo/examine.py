@@ -53,19 +53,26 @@ def examine(lm: LanguageModel, questions: int, seed: int = 0) -> list[RegimeRepo
         for regime in tqdm(REGIMES, desc=f"{lm.key} · {dataset}", unit="regime"):
             groups: Counter[str] = Counter()
             dropped: Counter[str] = Counter()
-            agreed = 0
+            prepared = []
             for place, fact in enumerate(asked.facts):
                 try:
                     instance = regimes.build(fact, regime, asked.pool, seed, lm.style, place)
+                    one = pipeline.prepare(lm, instance, memories.of(fact))
+                    if one.dropped_because:
+                        raise Dropped(one.dropped_because)
                 except Dropped as reason:
                     dropped[reason.reason] += 1
                     continue
-                answered = pipeline.answer(lm, instance, memories.of(fact))
-                if answered.behaviour is None:
-                    dropped[answered.dropped_because or ""] += 1
-                    continue
-                groups[answered.behaviour.group] += 1
-                agreed += answered.behaviour.group == instance.expected_group
+                prepared.append(one)
+            outcomes: list[tuple[str, bool]] = []
+
+            def note(batch: list[pipeline.Prepared], outcomes: list[tuple[str, bool]] = outcomes) -> None:
+                for one, behaviour in zip(batch, pipeline.answer(lm, batch).behaviours, strict=True):
+                    outcomes.append((behaviour.group, behaviour.group == one.instance.expected_group))
+
+            pipeline.in_batches(lm, prepared, note)
+            groups.update(group for group, _ in outcomes)
+            agreed = sum(follows for _, follows in outcomes)
             kept = sum(groups.values())
             shares = {group: count / kept for group, count in sorted(groups.items())}
             reports.append(RegimeReport(dataset, regime, kept, dict(dropped), agreed / max(kept, 1), shares))

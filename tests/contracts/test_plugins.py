@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from heval_core import catalogue
+from heval_core.lm.model import CleanPass
 from heval_core.metrics._cell import Cell, Layout
 from heval_core.prompts import mentions
 from heval_core.records import Contrast, Fact, HEvalError
@@ -36,16 +37,32 @@ def test_every_plugin_names_and_documents_itself(kind, plugin):
 
 @pytest.mark.parametrize("explainer", catalogue.explainers().values(), ids=lambda e: e.key)
 def test_every_explainer_gives_one_finite_float32_per_token_and_the_same_twice(explainer, clean):
-    best, second = clean.logits.topk(2).indices.tolist()
+    best, second = clean.logits[0].topk(2).indices.tolist()
     contrast = Contrast(best, second, "runner-up token")
-    one, other = explainer.explain(clean, contrast), explainer.explain(clean, contrast)
+    (one,), (other,) = explainer.explain(clean, (contrast,)), explainer.explain(clean, (contrast,))
     assert one.explainer == explainer.key
     assert one.scores.dtype == np.float32
-    assert one.scores.shape == (len(clean.prompt.ids),)
+    assert one.scores.shape == (clean.length,)
     assert np.isfinite(one.scores).all()
     assert explainer.signed or (one.scores >= 0).all()
     assert one.settings == repr(explainer)
     np.testing.assert_array_equal(one.scores, other.scores)
+
+
+@pytest.mark.parametrize("explainer", catalogue.explainers().values(), ids=lambda e: e.key)
+def test_every_explainer_gives_a_prompt_the_same_scores_in_any_company(explainer, clean):
+    lm, ids = clean.lm, clean.prompts[0].ids
+    turned = [dataclasses.replace(clean.prompts[0], ids=ids[shift:] + ids[:shift]) for shift in range(4)]
+    together = CleanPass(lm, turned)
+    contrasts = [Contrast(*row.topk(2).indices.tolist(), "runner-up token") for row in together.logits]
+    found = explainer.explain(together, contrasts)
+    assert len(found) == 4
+    for prompt, contrast, own in zip(turned, contrasts, found, strict=True):
+        (alone,) = explainer.explain(CleanPass(lm, [prompt]), (contrast,))
+        np.testing.assert_allclose(own.scores, alone.scores, atol=1e-4)
+        assert (own.layer, own.head) == (alone.layer, alone.head)
+        if own.head_scores is not None:
+            np.testing.assert_allclose(own.head_scores, alone.head_scores, atol=1e-4)
 
 
 @pytest.mark.parametrize("control", catalogue.explainers(control=True).values(), ids=lambda e: e.key)

@@ -80,8 +80,10 @@ def test_stored_scores_are_the_explainers_own_in_rank_and_nearly_in_value(reader
     row = stored.iloc[0]
     fact = questions.facts[row["place"]]
     instance = regimes.build(fact, row["regime"], questions.pool, 0, lm.style, row["place"])
-    answered = pipeline.answer(lm, instance, recall(lm, fact.question, fact.answer))
-    for fresh in pipeline.explain(answered, catalogue.explainers().values()):
+    prepared = pipeline.prepare(lm, instance, recall(lm, fact.question, fact.answer))
+    answered = pipeline.answer(lm, [prepared])
+    for explainer in catalogue.explainers().values():
+        (fresh,) = pipeline.explain(answered, explainer)
         kept = reader.attributions(row["instance_id"])[fresh.explainer]["scores"]
         np.testing.assert_allclose(kept, fresh.scores, rtol=2e-3, atol=1e-6)
         np.testing.assert_array_equal(average_ranks(kept), average_ranks(fresh.scores))

@@ -1,0 +1,188 @@
+"""Instances of equal length go together, and neither one bad instance nor a lack of memory costs the others anything."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from heval_core import catalogue, pipeline, regimes
+from heval_core.lm.loading import load
+from heval_core.lm.model import CleanPass, LanguageModel
+from heval_core.records import HEvalError
+from precompute.compute import compute
+from precompute.grid import INSTANCES, Grid, jobs_of, load_questions
+from precompute.memory import Memories, ask
+
+EXPLAINERS = ("fa", "ig", "attn", "mechlight")
+
+
+@pytest.fixture(scope="module")
+def lm(model_folders) -> LanguageModel:
+    return load(str(model_folders["qwen2"]), "cpu")
+
+
+@pytest.fixture(scope="module")
+def work(lm, model_folders):
+    """A job of twelve short questions, with what it needs."""
+    from heval_core.lm.loading import identify
+
+    grid = Grid((str(model_folders["qwen2"]),), ("world_capital",), limit=12, shard_size=12)
+    questions = load_questions("world_capital", 12, 0, lm.style)
+    distinct = sorted({fact.question for fact in questions.facts})
+    memories = Memories(lm, dict(zip(distinct, ask(lm, distinct), strict=True)))
+    model = identify(str(model_folders["qwen2"]))
+    (job,) = jobs_of(grid, model, questions, "float32", "mixed", range(12), (INSTANCES, *EXPLAINERS))
+    return job, questions, memories
+
+
+def rows_of(work):
+    job, questions, memories = work
+    result = compute(job, job.shards, questions, memories)
+    return {shard.explainer or shard.kind: result.rows[shard.key] for shard in job.shards}, result.failures
+
+
+def assert_same(found, expected):
+    assert [row["fact_id"] for row in found["instance"]] == [row["fact_id"] for row in expected["instance"]]
+    for key in EXPLAINERS:
+        for one, other in zip(found[key], expected[key], strict=True):
+            assert one["instance_id"] == other["instance_id"]
+            np.testing.assert_allclose(one["scores"], other["scores"], rtol=2e-3, atol=1e-4)
+
+
+def test_rows_come_in_the_order_of_the_questions_and_do_not_depend_on_the_budget(work, lm, monkeypatch):
+    expected, failures = rows_of(work)
+    assert not failures
+    assert [row["place"] for row in expected["instance"]] == list(range(12))
+    for budget in (1, 60, 100_000):
+        monkeypatch.setattr(lm, "batch_tokens", budget)
+        assert_same(rows_of(work)[0], expected)
+
+
+def test_prompts_of_equal_length_are_answered_in_one_pass(work, lm, monkeypatch):
+    job, questions, memories = work
+    passes = []
+    whole = LanguageModel.clean
+
+    def noting(self, ids):
+        passes.append(tuple(ids.shape))
+        return whole(self, ids)
+
+    monkeypatch.setattr(LanguageModel, "clean", noting)
+    rows_of(work)
+    kept = sum(size for size, _ in passes)
+    assert len(passes) == len({length for _, length in passes}) < kept
+
+
+def test_where_memory_does_not_suffice_the_budget_is_halved_and_nothing_is_lost(work, lm, monkeypatch):
+    expected, _ = rows_of(work)
+    whole = LanguageModel.suffix_logits
+
+    def with_little_memory(self, prefix, start, suffixes):
+        if suffixes.numel() > 40:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return whole(self, prefix, start, suffixes)
+
+    monkeypatch.setattr(LanguageModel, "suffix_logits", with_little_memory)
+    monkeypatch.setattr(lm, "batch_tokens", 4096)
+    found, failures = rows_of(work)
+    assert not failures
+    assert lm.batch_tokens < 4096
+    assert_same(found, expected)
+
+
+def test_a_prompt_for_which_no_budget_is_small_enough_fails_alone(work, lm, monkeypatch):
+    lengths = sorted({len(row["tokens"]) for row in rows_of(work)[0]["instance"]})
+    whole = LanguageModel.clean
+
+    def refusing_the_longest(self, ids):
+        if ids.shape[1] == lengths[-1]:
+            raise RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory")
+        return whole(self, ids)
+
+    monkeypatch.setattr(LanguageModel, "clean", refusing_the_longest)
+    monkeypatch.setattr(lm, "batch_tokens", 4096)
+    found, failures = rows_of(work)
+    assert failures
+    assert all("can't allocate memory" in failure.error for failure in failures)
+    assert len(found["instance"]) == 12 - len(failures) > 0
+
+
+def test_the_budget_grows_until_memory_has_once_said_no(lm, monkeypatch):
+    monkeypatch.setattr(lm, "batch_tokens", 100)
+    monkeypatch.setattr(lm, "_growing", True)
+    lm.grow_budget(40)
+    assert lm.batch_tokens == 100  # most of it was not used: more would not be either
+    lm.grow_budget(80)
+    assert lm.batch_tokens == 200
+    assert lm.shrink_budget(50)
+    lm.grow_budget(100)
+    assert lm.batch_tokens == 100
+    assert lm.shrink_budget(100)
+    assert not lm.shrink_budget(100)
+
+
+def test_logits_that_are_not_finite_cost_only_their_own_instance(work, lm, monkeypatch):
+    expected, _ = rows_of(work)
+    bad = expected["instance"][3]
+    whole = LanguageModel.clean
+
+    def with_a_hole(self, ids):
+        logits, prefix = whole(self, ids)
+        for row, prompt in zip(logits, ids, strict=True):
+            if self.decode(prompt.tolist()) == bad["prompt"]:
+                row[5] = float("nan")
+        return logits, prefix
+
+    monkeypatch.setattr(LanguageModel, "clean", with_a_hole)
+    found, failures = rows_of(work)
+    assert [(f.place, f.explainer) for f in failures] == [(bad["fact_id"], "")]
+    assert "gave logits that are not finite; try another dtype" in failures[0].error
+    assert len(found["instance"]) == 11
+    assert {row["instance_id"] for row in found["fa"]} == {r["instance_id"] for r in expected["fa"]} - {
+        bad["instance_id"]
+    }
+
+
+def test_scores_that_cannot_be_ranked_name_their_instance_and_cost_no_other(work, monkeypatch):
+    expected, _ = rows_of(work)
+    bad = expected["instance"][5]["prompt"]
+    fa = type(catalogue.find("explainer", "fa"))
+    whole = fa.explain
+
+    def with_infinity(self, clean, contrasts):
+        found = whole(self, clean, contrasts)
+        for prompt, attribution in zip(clean.prompts, found, strict=True):
+            if prompt.text == bad:
+                attribution.scores[0] = np.inf
+        return found
+
+    monkeypatch.setattr(fa, "explain", with_infinity)
+    found, failures = rows_of(work)
+    (failure,) = failures
+    assert failure.explainer == "fa"
+    assert "explainer fa has scores that are NaN or infinite" in failure.error
+    assert len(found["fa"]) == len(expected["fa"]) - 1
+    assert len(found["ig"]) == len(expected["ig"])
+
+
+def test_an_interrupted_call_leaves_the_model_as_it_was(work, lm, monkeypatch):
+    expected, _ = rows_of(work)
+    whole = LanguageModel.head_logits
+    monkeypatch.setattr(LanguageModel, "head_logits", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        rows_of(work)
+    monkeypatch.setattr(LanguageModel, "head_logits", whole)
+    assert_same(rows_of(work)[0], expected)
+
+
+def test_a_pass_is_of_prompts_of_one_length(lm, work):
+    job, questions, memories = work
+    prepared = [
+        pipeline.prepare(
+            lm, regimes.build(fact, regime, questions.pool, 0, lm.style, 0), memories.of(fact)
+        ).prompt
+        for fact, regime in ((questions.facts[0], "conflicting"), (questions.facts[0], "mixed"))
+    ]  # fmt: skip
+    with pytest.raises(HEvalError, match="same number of tokens"):
+        CleanPass(lm, prepared)
