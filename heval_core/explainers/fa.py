@@ -7,7 +7,8 @@ Departure: none. Baseline token (decision): the tokenizer's pad if defined, else
 Options: `target` in logit, logprob, prob, contrast (z_a - z_b); `baseline_id`.
 Cost: n(n+1)/2 token-forwards instead of n²: tokens before i do not change, so their keys and values are kept from the
 clean pass and only the suffix is run. A block of w neighbouring positions of B prompts goes in one batch, from the
-block's first position: that wastes B n w / 2 tokens, and costs n / w passes.
+block's first position: that wastes B n w / 2 tokens, and costs n / w passes. Models without keys and values run the
+whole prompt every time.
 """
 
 from __future__ import annotations
@@ -77,11 +78,11 @@ class FeatureAblation:
         scores = np.empty((prompts, n), dtype=np.float32)
         width = block_size(prompts, n, clean.lm.batch_tokens)
         for start in range(0, n, width):
-            stop = min(start + width, n)
-            suffixes = clean.ids[:, None, start:].repeat(1, stop - start, 1)
+            stop, kept = min(start + width, n), start if clean.lm.keeps_prefix else 0
+            suffixes = clean.ids[:, None, kept:].repeat(1, stop - start, 1)
             for row in range(stop - start):
-                suffixes[:, row, row] = baseline
-            logits = clean.lm.suffix_logits(clean.prefix, start, suffixes.flatten(0, 1))
+                suffixes[:, row, start - kept + row] = baseline
+            logits = clean.lm.suffix_logits(clean.prefix, kept, suffixes.flatten(0, 1))
             ablated = target_values(logits.view(prompts, stop - start, -1), contrasts, self.target)
             scores[:, start:stop] = (value - ablated).cpu().numpy()
         seconds = (time.perf_counter() - started) / prompts

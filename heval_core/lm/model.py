@@ -83,7 +83,13 @@ class LanguageModel:
         self.batch_tokens, self._growing = batch_tokens, growing
         self.device = model.device
         config = model.config.get_text_config()
-        self.layers, self.heads_per_layer = int(config.num_hidden_layers), int(config.num_attention_heads)
+        self.layers = int(config.num_hidden_layers)
+        self.heads_per_layer = int(getattr(config, "num_attention_heads", None) or 0)
+        kinds = getattr(config, "layer_types", None) or ()
+        # What a state-space or linear-attention layer leaves is one state, not keys and values that can be cut off.
+        self.keeps_prefix = self.heads_per_layer > 0 and all(
+            kind.endswith(("full_attention", "sliding_attention")) for kind in kinds
+        )
         self.kv_heads = int(getattr(config, "num_key_value_heads", None) or self.heads_per_layer)
         self.width = int(config.hidden_size)
         self.positions = int(getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length)
@@ -165,19 +171,26 @@ class LanguageModel:
 
     @torch.no_grad()
     def clean(self, ids: torch.Tensor) -> tuple[torch.Tensor, Prefix]:
-        """One pass over (B, n) ids ▶ (B, V) logits of the last position, float32, and the keys and values it left."""
+        """One pass over (B, n) ids ▶ (B, V) logits of the last position, float32, and the keys and values it left.
+
+        A model whose layers leave no keys and values gives an empty prefix.
+        """
+        if not self.keeps_prefix:
+            return self.forward(ids), Prefix(())
         cache = DynamicCache()
         logits = self.model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[:, -1]
         return logits.float(), Prefix(tuple((layer.keys, layer.values) for layer in cache.layers))
 
     @torch.no_grad()
     def suffix_logits(self, prefix: Prefix, start: int, suffixes: torch.Tensor) -> torch.Tensor:
-        """Other endings of B kept prompts ▶ (b, V) logits of the last position, float32.
+        """Other endings of B kept prompts ▶ (b, V) logits of the last position, float32. start: 0 for an empty prefix.
 
         suffixes: (b, n - start) ids that follow the prompts' first `start` positions; b is a multiple of B, and the rows
         of a prompt stand together, in the order of the prompts.
         """
         batch, length = suffixes.shape
+        if not start:
+            return self.forward(suffixes)
         positions = torch.arange(start, start + length, device=self.device)
         return (
             self.model(
@@ -239,6 +252,11 @@ class LanguageModel:
 
     @cached_property
     def _bridge(self) -> TransformerBridge:
+        if not self.keeps_prefix:
+            raise HEvalError(
+                f"{self.key} ({self.model.config.model_type}) has layers without softmax attention, so there are no heads to "
+                "look into. fa and ig still work; attn and mechlight do not."
+            )
         # The bridge rewires the modules it is given; a copy of the modules that shares every weight keeps `forward`
         # plain and fast, at no memory. Head methods need eager attention: the others never form the pattern.
         shared = {id(t): t for t in (*self.model.parameters(), *self.model.buffers())}

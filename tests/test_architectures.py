@@ -1,0 +1,259 @@
+"""The equalities of methods.md, section 4, on configurations beyond the three of the demo models; and long prompts."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import resource
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, LlamaConfig, MistralConfig
+
+from heval_core.explainers.attn import Attention
+from heval_core.explainers.fa import FeatureAblation
+from heval_core.explainers.ig import IntegratedGradients
+from heval_core.explainers.mechlight import MechLight
+from heval_core.lm.loading import load
+from heval_core.lm.model import CleanPass
+from heval_core.prompts import assemble
+from heval_core.records import Contrast, HEvalError
+from tests.conftest import DEMO_MODELS
+
+SMALL = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4,
+         "num_key_value_heads": 2, "initializer_range": 0.4}  # fmt: skip
+CONFIGURATIONS = {
+    "llama": lambda words: LlamaConfig(vocab_size=words, **SMALL, bos_token_id=0, eos_token_id=0),
+    "mistral": lambda words: MistralConfig(vocab_size=words, **SMALL, sliding_window=8, bos_token_id=0, eos_token_id=0),
+    "mistral_wide_heads": lambda words: MistralConfig(
+        vocab_size=words, **SMALL, head_dim=16, sliding_window=None, bos_token_id=0, eos_token_id=0
+    ),
+}
+
+
+def made(config, folder, seed: int = 3):
+    tokenizer = AutoTokenizer.from_pretrained(DEMO_MODELS / "demo-gpt2")
+    torch.manual_seed(seed)
+    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return load(str(folder), "cpu")
+
+
+@pytest.fixture(scope="module", params=CONFIGURATIONS)
+def lm(request, tmp_path_factory):
+    words = len(AutoTokenizer.from_pretrained(DEMO_MODELS / "demo-gpt2"))
+    return made(CONFIGURATIONS[request.param](words), tmp_path_factory.mktemp(request.param) / request.param)
+
+
+@pytest.fixture(scope="module")
+def clean(lm):
+    prompt = assemble(
+        ("The capital of Kenya is Lisbon.", "The capital of Peru is Lima."), (None, None), "Which capital?"
+    )
+    return CleanPass(lm, [lm.tokenise(prompt)])
+
+
+@pytest.fixture(scope="module")
+def contrast(clean):
+    return Contrast(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
+
+
+@pytest.fixture(scope="module")
+def plain(lm):
+    name = lm.tokenizer.name_or_path
+    return AutoModelForCausalLM.from_pretrained(name, attn_implementation="eager", dtype=torch.float32).eval()
+
+
+def test_fa_equals_captums_feature_ablation(clean, contrast, plain):
+    from captum.attr import FeatureAblation as CaptumAblation
+
+    engine = CaptumAblation(lambda ids: plain(ids).logits[:, -1, contrast.target])
+    expected = engine.attribute(clean.ids, baselines=clean.lm.baseline_id)[0]
+    (found,) = FeatureAblation().explain(clean, [contrast])
+    np.testing.assert_allclose(found.scores, expected.detach().numpy(), atol=1e-4)
+
+
+def test_ig_equals_a_literal_loop_over_the_formula(clean, contrast, plain):
+    embed = plain.get_input_embeddings()
+    inputs = embed(clean.ids).detach()
+    baseline = embed(torch.full_like(clean.ids, clean.lm.baseline_id)).detach()
+    gradients = torch.zeros_like(inputs)
+    for k in range(1, 11):
+        point = (baseline + k / 10 * (inputs - baseline)).requires_grad_()
+        plain(inputs_embeds=point).logits[0, -1, contrast.target].backward()
+        gradients += point.grad
+    expected = ((inputs - baseline) * gradients / 10).sum(-1)[0]
+    (found,) = IntegratedGradients().explain(clean, [contrast])
+    np.testing.assert_allclose(found.scores, expected.numpy(), atol=1e-4)
+
+
+def test_attention_rows_equal_eager_attention(clean, plain):
+    for layer, rows in enumerate(plain(clean.ids, output_attentions=True).attentions):
+        np.testing.assert_allclose(clean.heads.attention[0, layer], rows[0, :, -1].detach(), atol=1e-4)
+
+
+def test_all_contributions_add_up_to_the_residual_stream(clean, contrast, plain):
+    kept = {}
+    for index, layer in enumerate(plain.model.layers):
+        layer.mlp.register_forward_hook(
+            lambda _, __, output, name=index: kept.__setitem__(name, output[0, -1].detach())
+        )
+    plain.model.norm.register_forward_pre_hook(lambda _, inputs: kept.__setitem__("final", inputs[0][0, -1].detach()))
+    with torch.no_grad():
+        plain(clean.ids)
+        embedding = plain.get_input_embeddings()(clean.ids)[0, -1]
+    (row,) = clean.lm.unembeddings([contrast.target])
+    heads = clean.lm.head_logits(clean.heads, [contrast.target]).sum()
+    others = sum((kept[index] for index in range(len(plain.model.layers))), embedding) @ row
+    assert float(heads + others) == pytest.approx(float(kept["final"] @ row), abs=1e-3)
+
+
+# Options that methods.md names, each against a second way of computing it.
+
+
+def test_attns_row_mean_is_the_column_mean_over_itself_and_all_later_queries(clean, contrast, plain):
+    pattern = plain(clean.ids, output_attentions=True).attentions[-1][0].detach()
+    (found,) = Attention(row="mean").explain(clean, [contrast])
+    n = clean.length
+    expected = [pattern[found.head, query:, query].mean().item() for query in range(n)]
+    np.testing.assert_allclose(found.scores, expected, atol=1e-5)
+    with pytest.raises(HEvalError, match="no row 'first'; there are: last, mean"):
+        Attention(row="first").explain(clean, [contrast])
+
+
+def test_mechlights_fold_is_the_final_norms_gain(clean, contrast, plain):
+    with torch.no_grad():
+        plain.model.norm.weight.copy_(torch.linspace(0.5, 2, clean.lm.width))
+        clean.lm.model.model.norm.weight.copy_(plain.model.norm.weight)
+    gain = plain.model.norm.weight.detach()
+    rows = clean.lm.unembeddings([contrast.target, contrast.foil])
+    direction = (rows[0] - rows[1]) * gain
+    projection = plain.model.layers[1].self_attn.o_proj.weight.detach()
+    heads = clean.lm.heads_per_layer
+    width = projection.shape[1] // heads
+    expected = [
+        float(projection[:, h * width : (h + 1) * width] @ clean.heads.outputs[0, 1, h] @ direction)
+        for h in range(heads)
+    ]
+    (found,) = MechLight(fold=True).explain(clean, [contrast])
+    np.testing.assert_allclose(found.head_scores[1], expected, atol=1e-4)
+    with torch.no_grad():
+        clean.lm.model.model.norm.weight.fill_(1)
+        plain.model.norm.weight.fill_(1)
+
+
+def test_mechlights_kv_sums_over_the_heads_that_share_keys_and_values(clean, contrast):
+    (plainly,), (shared,) = (MechLight(kv=kv).explain(clean, [contrast]) for kv in (False, True))
+    sums = plainly.head_scores.reshape(3, 2, 2).sum(-1)
+    layer, group = divmod(int(sums.argmax()), 2)
+    assert (shared.layer, shared.head) == (layer, 2 * group)
+    np.testing.assert_allclose(shared.head_scores.reshape(3, 2, 2).sum(-1), sums, atol=1e-5)
+    expected = clean.heads.attention[0, layer, 2 * group : 2 * group + 2].mean(0)
+    np.testing.assert_allclose(shared.scores, expected, atol=1e-6)
+    assert dict(shared.details)["margin"] == pytest.approx(float(np.diff(np.sort(sums, axis=None))[-1]), abs=1e-5)
+
+
+def test_igs_method_is_captums(clean, contrast):
+    from captum.attr import LayerIntegratedGradients
+
+    engine = LayerIntegratedGradients(lambda ids: clean.lm.forward(ids)[:, contrast.target], clean.lm.embedding_layer)
+    baselines = torch.full_like(clean.ids, clean.lm.baseline_id)
+    expected = engine.attribute(clean.ids, baselines, n_steps=7, method="gausslegendre")[0].sum(-1).detach()
+    (found,) = IntegratedGradients(steps=7, method="gausslegendre").explain(clean, [contrast])
+    np.testing.assert_allclose(found.scores, expected.numpy(), atol=1e-5)
+    with pytest.raises(HEvalError, match="no method 'simpson'"):
+        IntegratedGradients(method="simpson").explain(clean, [contrast])
+
+
+def test_a_folded_layer_norm_is_centred(language_models):
+    lm = language_models["gpt2"]
+    directions = torch.randn(lm.width, 2)
+    stream = torch.randn(lm.width)
+    centred = stream - stream.mean()
+    gain = lm.model.transformer.ln_f.weight
+    expected = (directions * gain[:, None]).T @ centred
+    torch.testing.assert_close(lm._folded(directions).T @ stream, expected.detach(), atol=1e-4, rtol=1e-4)
+
+
+def test_another_baseline_token_is_used_and_noted(clean, contrast, plain):
+    (found,) = FeatureAblation(baseline_id=7).explain(clean, [contrast])
+    ablated = clean.ids.clone()
+    ablated[0, 4] = 7
+    change = plain(clean.ids).logits[0, -1, contrast.target] - plain(ablated).logits[0, -1, contrast.target]
+    assert found.scores[4] == pytest.approx(float(change.detach()), abs=1e-4)
+    assert dict(found.details)["baseline_id"] == 7
+
+
+# What is at the edges.
+
+
+def test_a_prompt_of_one_token_is_explained(lm):
+    prompt = lm.tokenise(assemble((), (), "Paris", "{documents}{question}"))
+    one = CleanPass(lm, [dataclasses.replace(prompt, ids=prompt.ids[:1], tokens=prompt.tokens[:1])])
+    contrast = Contrast(*one.logits[0].topk(2).indices.tolist(), "runner-up token")
+    for explainer in (FeatureAblation(), IntegratedGradients(), Attention(), MechLight()):
+        (found,) = explainer.explain(one, [contrast])
+        assert found.scores.shape == (1,)
+        assert np.isfinite(found.scores).all()
+    assert Attention().explain(one, [contrast])[0].scores == pytest.approx([1])
+
+
+def test_a_tokenizer_with_neither_pad_nor_end_is_refused_by_what_needs_one(lm, clean, contrast, monkeypatch):
+    class Endless:
+        pad_token_id = eos_token_id = None
+
+    monkeypatch.setattr(lm, "tokenizer", Endless())
+    with pytest.raises(HEvalError, match="neither a pad nor an end-of-text token"):
+        FeatureAblation().explain(clean, [contrast])
+    assert FeatureAblation(baseline_id=3).explain(clean, [contrast])[0].scores.shape == (clean.length,)
+    assert Attention().explain(clean, [contrast])[0].scores.shape == (clean.length,)
+
+
+def test_layers_without_softmax_attention_are_refused_by_name_and_fa_still_works(tmp_path):
+    from captum.attr import FeatureAblation as CaptumAblation
+    from transformers import MambaConfig
+
+    words = len(AutoTokenizer.from_pretrained(DEMO_MODELS / "demo-gpt2"))
+    config = MambaConfig(vocab_size=words, hidden_size=32, num_hidden_layers=2, bos_token_id=0, eos_token_id=0)
+    lm = made(config, tmp_path / "mamba")
+    clean = CleanPass(lm, [lm.tokenise(assemble(("The capital of Peru is Lima.",), (None,), "Which?"))])
+    contrast = Contrast(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
+    with pytest.raises(HEvalError, match=r"mamba \(mamba\) has layers without softmax attention"):
+        MechLight().explain(clean, [contrast])
+    engine = CaptumAblation(lambda ids: lm.model(ids).logits[:, -1, contrast.target])
+    expected = engine.attribute(clean.ids, baselines=lm.baseline_id)[0]
+    (found,) = FeatureAblation().explain(clean, [contrast])
+    np.testing.assert_allclose(found.scores, expected.detach().numpy(), atol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def long_lm(tmp_path_factory):
+    config = GPT2Config(vocab_size=2400, n_positions=8192, n_embd=64, n_layer=2, n_head=4, bos_token_id=0, eos_token_id=0,
+                        initializer_range=0.2)  # fmt: skip
+    return made(config, tmp_path_factory.mktemp("long") / "long")
+
+
+def test_at_the_models_positions_a_prompt_is_explained_and_above_them_refused(long_lm):
+    exactly = "a" * 50
+    while len(long_lm.tokenizer(exactly).input_ids) < 8192:
+        exactly += " The capital of Kenya is Lisbon." * 100
+    prompt = assemble((exactly,), (None,), "Why?")
+    with pytest.raises(HEvalError, match=r"tokens; long reads at most 8192"):
+        long_lm.tokenise(prompt)
+    ids = torch.randint(1, 2000, (1, 8192), generator=torch.Generator().manual_seed(0))
+    logits, prefix = long_lm.clean(ids)
+    assert long_lm.heads(ids, prefix).attention.shape == (1, 2, 4, 8192)
+
+
+def test_heads_of_8192_tokens_take_memory_linear_in_the_prompt(long_lm):
+    ids = torch.randint(1, 2000, (1, 8192), generator=torch.Generator().manual_seed(0))
+    long_lm.heads(ids[:, :16], long_lm.clean(ids[:, :16])[1])
+    gc.collect()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    logits, prefix = long_lm.clean(ids)
+    heads = long_lm.heads(ids, prefix)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024  # MiB
+    assert heads.attention.shape == (1, 2, 4, 8192)
+    # One pattern of 8,192 x 8,192 in float32 is 256 MiB for a single head.
+    assert grown < 256, f"{grown:.0f} MiB"
