@@ -69,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
         other.add_argument("--store", type=Path, default=STORE)
     _add_datasets(commands.add_parser("datasets", help="what each dataset holds, and what the filters leave of it"))
     _add_explain(commands.add_parser("explain", help="explain one prompt"))
+    _add_bench(commands.add_parser("bench", help="this machine's speed beside captum's and others'"))
     return parser
 
 
@@ -126,6 +127,13 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=["json", "text"], default="text")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--dtype", default="auto")
+
+
+def _add_bench(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(command=_bench)
+    parser.add_argument("--models", nargs="+", default=[], help="names printed by the benchmark, folders or hub ids")
+    parser.add_argument("--tokens", nargs="+", type=int, default=[100, 300], help="prompt lengths")
+    parser.add_argument("--out", type=Path, help="write the figures as JSON too")
 
 
 def _grid_of(options: argparse.Namespace) -> Any:
@@ -242,6 +250,13 @@ def _verify(options: argparse.Namespace) -> int:
 def _publish(options: argparse.Namespace) -> int:
     _existing(options)
     print(publish(options.store, progress=lambda text: print(text, file=sys.stderr)))
+    return 0
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from precompute import bench
+
+    bench.run(options.models, options.tokens, options.out, lambda line: print(line, flush=True))
     return 0
 
 

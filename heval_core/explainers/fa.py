@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from heval_core.lm.model import CleanPass
 
-# What a pass costs however small it is (weights are read, kernels started), in tokens: measured between 200 and 800.
-PASS_OVERHEAD = 512
+# What a pass costs however small it is, in tokens: on a CPU little (the unembedding), on a GPU the start of its kernels.
+PASS_OVERHEAD = {"cpu": 64, "other": 512}
 LARGEST_BLOCK = 32
 TARGETS = ("logit", "logprob", "prob", "contrast")
 
@@ -53,9 +53,9 @@ def target_values(logits: torch.Tensor, contrasts: Sequence[Contrast], target: s
     return log_probability if target == "logprob" else log_probability.exp()
 
 
-def block_size(prompts: int, length: int, budget: int) -> int:
+def block_size(prompts: int, length: int, budget: int, device: str) -> int:
     """The width w of a block that costs least: sqrt(2 · overhead / B), within the budget of tokens."""
-    best = round((2 * PASS_OVERHEAD / prompts) ** 0.5)
+    best = round((2 * PASS_OVERHEAD.get(device, PASS_OVERHEAD["other"]) / prompts) ** 0.5)
     return max(1, min(best, LARGEST_BLOCK, budget // (prompts * length)))
 
 
@@ -76,7 +76,7 @@ class FeatureAblation:
         value = target_values(clean.logits[:, None], contrasts, self.target)
         prompts, n = clean.ids.shape
         scores = np.empty((prompts, n), dtype=np.float32)
-        width = block_size(prompts, n, clean.lm.batch_tokens)
+        width = block_size(prompts, n, clean.lm.batch_tokens, clean.lm.device.type)
         for start in range(0, n, width):
             stop, kept = min(start + width, n), start if clean.lm.keeps_prefix else 0
             suffixes = clean.ids[:, None, kept:].repeat(1, stop - start, 1)
