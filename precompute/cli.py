@@ -101,6 +101,9 @@ def _add_grid(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", default="auto")
     parser.add_argument("--batch-tokens", type=_budget, default="auto", help="tokens per forward pass, or auto")
     parser.add_argument("--shard-size", type=int, default=50, help="questions per shard")
+    parser.add_argument(
+        "--faithfulness", action="store_true", help="measure comprehensiveness and sufficiency too: ten passes each"
+    )
     parser.add_argument("--keep-heads", type=int, default=0, help="questions whose every head's attention is kept")
 
 
@@ -154,6 +157,7 @@ def _grid_of(options: argparse.Namespace) -> Any:
         batch_tokens=options.batch_tokens,
         shard_size=options.shard_size,
         keep_heads=options.keep_heads,
+        faithfulness=options.faithfulness,
     )
 
 

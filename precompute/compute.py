@@ -7,7 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from heval_core import catalogue, pipeline, regimes
+from heval_core.faithfulness import Faithfulness
 from heval_core.lm.model import Heads, out_of_memory
 from heval_core.records import TECHNIQUE, Attribution, Behaviour, Dropped
 from heval_core.scores import round_keeping_ranks
@@ -38,9 +41,13 @@ def compute(
     questions: Questions,
     memories: Memories,
     progress: Callable[[], None] = lambda: None,
+    stored: Callable[[Shard], list[dict[str, Any]]] = lambda _: [],
 ) -> Result:
-    """The rows of a job's wanted shards, in the order of the questions. `progress` is called after each instance."""
-    return _Computation(job, wanted, questions, memories, progress).run()
+    """The rows of a job's wanted shards, in the order of the questions.
+
+    progress: called after each instance. stored: the rows of a shard that is there already; faithfulness needs the scores.
+    """
+    return _Computation(job, wanted, questions, memories, progress, stored).run()
 
 
 class _Computation:
@@ -53,11 +60,13 @@ class _Computation:
         questions: Questions,
         memories: Memories,
         progress: Callable[[], None],
+        stored: Callable[[Shard], list[dict[str, Any]]],
     ):
         self.job, self.wanted, self.questions, self.memories = job, wanted, questions, memories
         self.progress = progress
         self.lm = memories.lm
         self.failures: list[Failure] = []
+        self.scores = {} if all(shard.kind != "faithfulness" for shard in wanted) else _stored_scores(job, stored)
         # Rows by shard and place: batches come by length, shards are in the order of the questions.
         self.rows: dict[str, dict[int, list[dict[str, Any]]]] = {shard.key: {} for shard in wanted}
 
@@ -113,6 +122,8 @@ class _Computation:
         for shard in self.wanted:
             if shard.kind == "attribution":
                 self._explain(shard, answered, places, found, failures)
+            elif shard.kind == "faithfulness":
+                self._measure(shard, answered, places, found, failures)
             elif shard.kind == "head_attention":
                 self._keep_heads(shard, answered, places, found, failures)
         for key, place, rows in found:
@@ -143,7 +154,39 @@ class _Computation:
             return
         for one, attribution in zip(answered.prepared, attributions, strict=True):
             place = places[one.instance.id]
+            self.scores[shard.explainer, self._row_id(place)] = attribution.scores
             found.append((shard.key, place, [attribution_row(self._row_id(place), attribution)]))
+
+    def _measure(
+        self,
+        shard: Shard,
+        answered: pipeline.Answered,
+        places: dict[str, int],
+        found: list[tuple[str, int, list[dict[str, Any]]]],
+        failures: list[Failure],
+    ) -> None:
+        """Faithfulness of one explainer's scores, or of a control's, for those instances that have them."""
+        explainer = catalogue.find("explainer", shard.explainer)
+        ids = [self._row_id(places[one.instance.id]) for one in answered.prepared]
+        # An instance on which the explainer failed, as is noted there, is measured with the rest and left out below.
+        nothing = np.zeros(answered.clean.length, dtype=np.float32)
+        scores = [
+            explainer.scores(one.prompt.tokens, behaviour.text, row_id)
+            if explainer.control
+            else self.scores.get((shard.explainer, row_id), nothing)
+            for one, behaviour, row_id in zip(answered.prepared, answered.behaviours, ids, strict=True)
+        ]
+        try:
+            values = FAITHFULNESS.measure(answered.clean, [b.token_id for b in answered.behaviours], scores)
+        except Exception as error:
+            if out_of_memory(error) and self.lm.batch_tokens >= answered.clean.length:
+                raise  # a smaller budget may do
+            failures += [_failure(shard.explainer, one.instance.fact_id, error) for one in answered.prepared]
+            return
+        for one, row_id, value in zip(answered.prepared, ids, values, strict=True):
+            if explainer.control or (shard.explainer, row_id) in self.scores:
+                row = {"instance_id": row_id, "explainer": shard.explainer, "settings": repr(FAITHFULNESS)}
+                found.append((shard.key, places[one.instance.id], [row | value._asdict()]))
 
     def _keep_heads(
         self,
@@ -177,6 +220,19 @@ class _Computation:
         for shard in self.wanted:
             if shard.kind == "instance":
                 self.rows[shard.key][place] = [self._placed(place) | columns]
+
+
+FAITHFULNESS = Faithfulness()
+
+
+def _stored_scores(job: Job, stored: Callable[[Shard], list[dict[str, Any]]]) -> dict[tuple[str, str], np.ndarray]:
+    """(explainer, instance) ▶ scores of the job's attributions that are there already."""
+    return {
+        (shard.explainer, row["instance_id"]): np.asarray(row["scores"], dtype=np.float32)
+        for shard in job.shards
+        if shard.kind == "attribution"
+        for row in stored(shard)
+    }
 
 
 def _failure(explainer: str, place: str, error: Exception) -> Failure:

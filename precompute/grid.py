@@ -18,6 +18,7 @@ from typing import Any
 from heval_core import catalogue, regimes
 from heval_core.datasets._jsonl import JsonLines
 from heval_core.datasets._records import BadRecord, Unusable
+from heval_core.faithfulness import Faithfulness
 from heval_core.lm.loading import Identity
 from heval_core.prompts import assemble
 from heval_core.records import REGIMES, TECHNIQUE, Fact, HEvalError
@@ -31,7 +32,8 @@ class Grid:
     models: hub ids or folders. datasets: as `open_dataset` reads them. limit: questions asked per dataset. cap: instances
     explained per model, dataset and regime: a number, `auto` for the paper's caps, or None. memory: `own`, the model's
     own answer without context, or `true`, where that must also be the dataset's true answer. template: in place of the
-    model's own. keep_heads: see `Job`.
+    model's own. keep_heads: see `Job`. faithfulness: measure
+    comprehensiveness and sufficiency too, of the controls as well.
     """
 
     models: tuple[str, ...]
@@ -48,6 +50,7 @@ class Grid:
     batch_tokens: int | None = None
     shard_size: int = 50
     keep_heads: int = 0
+    faithfulness: bool = False
 
 
 @dataclass(frozen=True)
@@ -269,6 +272,9 @@ def jobs_of(
         shards += [
             Shard("attribution", key, _key(common, repr(catalogue.find("explainer", key)))) for key in explainers
         ]
+        if explainers and grid.faithfulness:
+            measured = [catalogue.find("explainer", key) for key in (*explainers, *catalogue.explainers(control=True))]
+            shards += [Shard("faithfulness", one.key, _key(common, f"{one!r} {Faithfulness()!r}")) for one in measured]
         if explainers and own[0] < grid.keep_heads:
             shards.append(Shard("head_attention", "", _key(common, f"heads {grid.keep_heads}")))
         yield Job(

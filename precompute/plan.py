@@ -11,6 +11,7 @@ from transformers import AutoTokenizer
 
 from heval_core import regimes
 from heval_core.explainers import ig
+from heval_core.faithfulness import LEVELS
 from heval_core.lm.loading import Identity, identify
 from heval_core.lm.spans import tokenise
 from heval_core.prompts import prompt_of
@@ -43,7 +44,9 @@ def lines(grid: Grid, folder: Path) -> Iterator[str]:
                 shards: Counter[str] = Counter()
                 for job, wanted in work:
                     if job.regime == regime:
-                        shards.update({s.explainer or s.kind: len(job.places) for s in wanted})
+                        for shard in wanted:
+                            own = shard.explainer if shard.kind == "attribution" else shard.kind
+                            shards[own] += len(job.places)
                 if not any(shard.explainer for job in jobs if job.regime == regime for shard in job.shards):
                     # Which instances are explained is known once all have answered; as many as the cap at most.
                     later += 1
@@ -65,7 +68,7 @@ def lines(grid: Grid, folder: Path) -> Iterator[str]:
 
 
 def _passes(what: str, tokens: float) -> float:
-    return {"fa": tokens, "ig": 2 * ig.PLUGIN.steps, "instance": 2}.get(what, 1)
+    return {"fa": tokens, "ig": 2 * ig.PLUGIN.steps, "instance": 2, "faithfulness": 2 * LEVELS}.get(what, 1)
 
 
 def _mean_tokens(questions: Questions, regime: str, seed: int, model: Identity, tokenizer: object) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from heval_core import catalogue, scores
-from heval_core.metrics._cell import KS, Cell, Estimate, Layout
+from heval_core.metrics._cell import KS, SMALLEST_GROUP, Cell, Each, Estimate, Layout, mean_estimate
 from heval_core.records import TECHNIQUE
 from heval_core.statistics import percentile_interval
 
@@ -88,6 +88,31 @@ def evaluate(
                 replicates[metric.key, estimate.part, k] = spread
                 rows.append(_metric_row(regime, explainer, metric.key, k, estimate, spread))
     return frames, rows, replicates
+
+
+def evaluate_faithfulness(
+    regime: Regime, ids: list[str], found: pd.DataFrame
+) -> tuple[list[pd.DataFrame], list[dict[str, Any]]]:
+    """Comprehensiveness and sufficiency of every explainer over one regime, as measured by the batch job.
+
+    ids: the regime's instances. found: rows of instance_id, explainer and the two values. Chance is what the random
+    control gets on the same instances; without it there is none. Returns frames for `score`, rows for `cell_metric`.
+    """
+    frames, rows = [], []
+    for metric in FAITHFULNESS:
+        values = found.pivot(index="instance_id", columns="explainer", values=metric).reindex(ids)
+        random = values["random"].to_numpy() if "random" in values else np.full(len(ids), np.nan)
+        for explainer in values.columns:
+            own = values[explainer].to_numpy()
+            each = Each("all", own, np.where(np.isfinite(own), random, np.nan))
+            estimate = mean_estimate(each, SMALLEST_GROUP)
+            spread = np.array([]) if estimate.unavailable else estimate.of_weights(regime.weights)
+            frames.append(_score_frame(ids, str(explainer), metric, 0, each))
+            rows.append(_metric_row(regime, str(explainer), metric, 0, estimate, spread))
+    return frames, rows
+
+
+FAITHFULNESS = ("comprehensiveness", "sufficiency")
 
 
 def _score_frame(ids: list[str], explainer: str, metric: str, k: int, each: Any) -> pd.DataFrame:

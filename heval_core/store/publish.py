@@ -28,6 +28,7 @@ from heval_core.statistics import resample_weights
 from heval_core.store import cells
 from heval_core.store.shards import (
     ATTRIBUTION,
+    FAITHFULNESS,
     HEAD_ATTENTION,
     INSTANCE,
     POINTER,
@@ -184,6 +185,12 @@ def _insert_regime(
         frames += more
         rows += metrics
         spread |= {(regime.model, regime.dataset, regime.regime, explainer, *key): r for key, r in replicates.items()}
+    faithful = _table(store, entries, "faithfulness", FAITHFULNESS).to_pandas()
+    if whole is not None and len(faithful):
+        faithful = faithful.drop_duplicates(["instance_id", "explainer"], keep="last")
+        more, metrics = cells.evaluate_faithfulness(whole, list(kept["instance_id"]), faithful)
+        frames += more
+        rows += metrics
     if frames:
         _insert_frame(db, "score", pd.concat(frames, ignore_index=True))
     return rows, spread

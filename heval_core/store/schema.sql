@@ -111,7 +111,7 @@ CREATE TABLE score (
     instance_id VARCHAR,      -- key into instance
     explainer VARCHAR,        -- key of the explainer
     metric VARCHAR,           -- key of the metric
-    part VARCHAR,             -- which document (c, c1, c2) or group (C, C1, C2)
+    part VARCHAR,             -- which document (c, c1, c2) or group (C, C1, C2); all, for faithfulness
     k INTEGER,                -- tokens considered; 0 where the metric has no k
     value DOUBLE,             -- the metric's value for this instance
     chance DOUBLE             -- what random scores get here on average

@@ -72,10 +72,22 @@ HEAD_ATTENTION = pa.schema(
 )
 MEMORY = pa.schema([("question", _TEXT), ("ids", _INTS), ("text", _TEXT)])
 SAMPLE = pa.schema([("fact_id", _TEXT)])
+FAITHFULNESS = pa.schema(
+    [
+        ("instance_id", _TEXT),
+        ("explainer", _TEXT),
+        ("comprehensiveness", pa.float64()),
+        ("sufficiency", pa.float64()),
+        ("masked", pa.list_(pa.float64())),
+        ("kept", pa.list_(pa.float64())),
+        ("settings", _TEXT),
+    ]
+)
 SCHEMAS = {
     "instance": INSTANCE,
     "attribution": ATTRIBUTION,
     "head_attention": HEAD_ATTENTION,
+    "faithfulness": FAITHFULNESS,
     "memory": MEMORY,
     "sample": SAMPLE,
 }

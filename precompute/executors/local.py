@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from functools import partial
+from typing import Any
 
 from heval_core.store.shards import ShardStore
 from precompute.compute import Result, compute
@@ -23,9 +25,14 @@ def run_jobs(
     failed = 0
     for job, wanted in work:
         started(job)
-        result = compute(job, wanted, questions, memories, progress)
+        result = compute(job, wanted, questions, memories, progress, partial(_rows, store))
         failed += _write(job, wanted, result, store)
     return failed
+
+
+def _rows(store: ShardStore, shard: Shard) -> list[dict[str, Any]]:
+    entry = store.entries().get(shard.key)
+    return [] if entry is None else store.read(entry).to_pylist()
 
 
 def _write(job: Job, wanted: tuple[Shard, ...], result: Result, store: ShardStore) -> int:
