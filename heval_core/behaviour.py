@@ -87,9 +87,9 @@ class Names:
 def name_candidates(lm: LanguageModel, answers: tuple[str | None, ...], memory: Memory) -> tuple[Names, ...]:
     """The documents' answers (those that are known) and the memory's.
 
-    Raises Dropped where two of them begin with the same token as they would stand in the text (" Lisbon", " Lisse").
-    That their other accepted forms share a token (the "L" of a bare "Lisbon") only matters if the model answers with
-    it: then its answer is `ambiguous`.
+    Raises Dropped where one of them is nothing in the model's tokens, or two of them begin with the same token as they would
+    stand in the text (" Lisbon", " Lisse"). That their other accepted forms share a token (the "L" of a bare "Lisbon") only
+    matters if the model answers with it: then its answer is `ambiguous`.
     """
     groups = ("C",) if len(answers) == 1 else tuple(f"C{i}" for i in range(1, len(answers) + 1))
     names = [
@@ -97,7 +97,9 @@ def name_candidates(lm: LanguageModel, answers: tuple[str | None, ...], memory: 
     ]
     names.append(Names("M", memory.text, memory.first_tokens))
     leading = [name.first_tokens[:1] for name in names]
-    if () in leading or len(set(leading)) < len(leading):
+    if () in leading:
+        raise Dropped("answer has no token")
+    if len(set(leading)) < len(leading):
         raise Dropped("same first token")
     return tuple(names)
 

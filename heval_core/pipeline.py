@@ -133,11 +133,11 @@ def explain_request(
     memory = Memory(given, lm.first_tokens(given)) if given else recall(lm, request.question)
     try:
         names = name_candidates(lm, answers, memory)
-    except Dropped:
-        if given:
-            raise HEvalError(_same_token_message(answers, memory.text)) from None
+    except Dropped as dropped:
+        if given or dropped.reason != "same first token":
+            raise HEvalError(_candidates_message(dropped, answers, memory.text)) from None
         # The model's own memory agrees with a document: then there is no memory candidate to tell apart.
-        names = tuple(name for name in _context_names(lm, answers))
+        names = _context_names(lm, answers)
     clean = CleanPass(lm, [prompt])
     behaviour = observe(lm, clean.logits[0], names, memory.text)
     contrast = contrast_of(clean.logits[0], behaviour)
@@ -180,15 +180,17 @@ def _answers_of(request: Request) -> tuple[str | None, ...]:
     return answers
 
 
-def _context_names(lm: LanguageModel, answers: tuple[str | None, ...]) -> tuple[Any, ...]:
+def _context_names(lm: LanguageModel, answers: tuple[str | None, ...]) -> tuple[Names, ...]:
     """The documents' candidates alone, under a memory that cannot coincide with them."""
     try:
         names = name_candidates(lm, answers, Memory("", (-1,)))
-    except Dropped:
-        raise HEvalError(_same_token_message(answers, None)) from None
+    except Dropped as dropped:
+        raise HEvalError(_candidates_message(dropped, answers, None)) from None
     return names[:-1]
 
 
-def _same_token_message(answers: tuple[str | None, ...], memory: str | None) -> str:
+def _candidates_message(dropped: Dropped, answers: tuple[str | None, ...], memory: str | None) -> str:
     known = ", ".join(repr(a) for a in (*answers, memory) if a)
+    if dropped.reason == "answer has no token":
+        return f"One of the candidate answers {known} is nothing in the model's tokens; give answers it can write."
     return f"The candidate answers {known} cannot be told apart by their first tokens; give answers that differ there."

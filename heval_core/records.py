@@ -21,6 +21,7 @@ DROP_REASONS = {
     "memory answer is not true": "the model's own answer is not the dataset's true one, and `--memory true` asks for both",
     "memory answer in document": "a document also names the memory answer, outside the subject's own name (a leak)",
     "same first token": "two candidate answers begin with the same token, so the answer cannot be told apart",
+    "answer has no token": "a candidate answer is nothing in the model's tokens, so it cannot be looked for",
     "prompt too long": "the prompt is longer than the model's positions",
     "no irrelevant document": "no other subject's document is free of this subject and its answers",
     "no second conflicting document": "no second false answer can be put into the document",

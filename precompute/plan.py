@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import mean
 
-from transformers import AutoTokenizer
-
 from heval_core import regimes
 from heval_core.explainers import ig
 from heval_core.faithfulness import LEVELS
-from heval_core.lm.loading import Identity, identify
+from heval_core.lm.loading import Identity, identify, tokenizer_of
 from heval_core.lm.spans import tokenise
 from heval_core.prompts import prompt_of
 from heval_core.records import Dropped
@@ -32,7 +30,7 @@ def lines(grid: Grid, folder: Path) -> Iterator[str]:
     later = 0
     for name in grid.models:
         model = asked_as(grid, identify(name))
-        tokenizer = AutoTokenizer.from_pretrained(str(model.folder or name), trust_remote_code=False)
+        tokenizer = tokenizer_of(model)
         for dataset in grid.datasets:
             questions = load_questions(dataset, grid.limit, grid.seed, model.style)
             jobs = list(known_jobs(grid, model, questions, dtype_of(grid), store))

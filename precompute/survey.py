@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 from tqdm import tqdm
-from transformers import AutoTokenizer
 
 from heval_core import regimes
 from heval_core.behaviour import Memory, check_documents
-from heval_core.lm.loading import Identity
+from heval_core.lm.loading import Identity, tokenizer_of
 from heval_core.lm.spans import tokenise_all
 from heval_core.prompts import prompt_of
 from heval_core.records import REGIMES, Dropped, Instance, Prompt
@@ -90,7 +89,7 @@ def survey(questions: Questions, regime: str, seed: int, model: Identity | None)
         for _ in prompts():
             pass
         return found
-    tokenizer = AutoTokenizer.from_pretrained(str(model.folder or model.key), trust_remote_code=False)
+    tokenizer = tokenizer_of(model)
     for prompt in tokenise_all(prompts(), tokenizer):
         found.tokens.append(sum(span.end - span.start for span in prompt.documents))
     return found

@@ -174,7 +174,7 @@ def test_looking_into_heads_leaves_the_model_itself_as_it_was(clean, lm):
 
 def test_kept_prefixes_give_the_logits_of_the_whole_prompt(clean, lm):
     for start in (0, 5, clean.ids.shape[1] - 1):
-        found = lm.suffix_logits(clean.prefix, start, clean.ids[:, start:])
+        found = lm.read_out(lm.suffix_states(clean.prefix, start, clean.ids[:, start:]))
         torch.testing.assert_close(found, clean.logits, atol=1e-4, rtol=1e-4)
 
 

@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 
     from heval_core.lm.model import CleanPass
 
-# What a pass costs however small it is, in tokens: on a CPU little (the unembedding), on a GPU the start of its kernels.
-PASS_OVERHEAD = {"cpu": 64, "other": 512}
+# What a pass costs however small it is, in tokens: on a CPU the weights are read, on a GPU
+# also many kernels started.
+PASS_OVERHEAD = {"cpu": 32, "other": 512}
 LARGEST_BLOCK = 32
+# States of so many last positions are read out together: the unembedding is too large a matrix for a few rows.
+READ_TOGETHER = 256
 TARGETS = ("logit", "logprob", "prob", "contrast")
 
 
@@ -71,23 +74,35 @@ class FeatureAblation:
     reference = "Sun et al. 2025, eq. 7 (arXiv 2510.02629)"
 
     def explain(self, clean: CleanPass, contrasts: Sequence[Contrast]) -> list[Attribution]:
+        import torch
+
         started = time.perf_counter()
         baseline = clean.lm.baseline_id if self.baseline_id is None else self.baseline_id
         value = target_values(clean.logits[:, None], contrasts, self.target)
         prompts, n = clean.ids.shape
-        scores = np.empty((prompts, n), dtype=np.float32)
+        ablated = np.empty((prompts, n), dtype=np.float32)
         width = block_size(prompts, n, clean.lm.batch_tokens, clean.lm.device.type)
+        waiting: list[torch.Tensor] = []
+        first = 0
         for start in range(0, n, width):
-            stop, kept = min(start + width, n), start if clean.lm.keeps_prefix else 0
-            suffixes = clean.ids[:, None, kept:].repeat(1, stop - start, 1)
-            for row in range(stop - start):
-                suffixes[:, row, start - kept + row] = baseline
-            logits = clean.lm.suffix_logits(clean.prefix, kept, suffixes.flatten(0, 1))
-            ablated = target_values(logits.view(prompts, stop - start, -1), contrasts, self.target)
-            scores[:, start:stop] = (value - ablated).cpu().numpy()
+            waiting.append(self._states(clean, start, min(start + width, n), baseline))
+            stop = min(start + width, n)
+            if prompts * (stop - first) >= READ_TOGETHER or stop == n:
+                logits = clean.lm.read_out(torch.cat(waiting, 1))
+                ablated[:, first:stop] = target_values(logits, contrasts, self.target).cpu().numpy()
+                waiting, first = [], stop
+        scores = value.cpu().numpy() - ablated
         seconds = (time.perf_counter() - started) / prompts
         details = (("baseline_id", float(baseline)),)
         return [Attribution(self.key, row, seconds, repr(self), details=details) for row in scores]
+
+    def _states(self, clean: CleanPass, start: int, stop: int, baseline: int) -> torch.Tensor:
+        """(B, stop - start, …) last states of the prompts with one of these positions replaced in turn."""
+        kept = start if clean.lm.keeps_prefix else 0
+        suffixes = clean.ids[:, None, kept:].repeat(1, stop - start, 1)
+        for row in range(stop - start):
+            suffixes[:, row, start - kept + row] = baseline
+        return clean.lm.suffix_states(clean.prefix, kept, suffixes.flatten(0, 1)).view(clean.size, stop - start, -1)
 
 
 PLUGIN = FeatureAblation()

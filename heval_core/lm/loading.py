@@ -56,8 +56,8 @@ class Identity:
     folder: Path | None
 
 
-def identify(name: str, revision: str | None = None) -> Identity:
-    """A folder is called by its own name, a hub model by its id.
+def identify(name: str) -> Identity:
+    """A folder is called by its own name, a hub model by its id; `ID@REVISION` pins a hub model to a commit, tag or branch.
 
     Raises HEvalError where there is no such folder, or the hub's copy is neither cached nor in reach.
     """
@@ -70,6 +70,7 @@ def identify(name: str, revision: str | None = None) -> Identity:
         return Identity(path.resolve().name, _revision(path), style, settings.get("template", TEMPLATE), path)
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise HEvalError(f"There is no model folder {name!r}; give a local folder or a Hugging Face model id.")
+    name, _, revision = name.partition("@")
     try:
         config = AutoConfig.from_pretrained(name, trust_remote_code=False, revision=revision or "main")
     except Exception as error:  # from_pretrained raises nearly every class there is, for many reasons
@@ -81,23 +82,28 @@ def identify(name: str, revision: str | None = None) -> Identity:
     )
 
 
-def load(
-    name: str, device: str = "auto", dtype: str = "auto", revision: str | None = None, batch_tokens: int | None = None
-) -> LanguageModel:
-    """Load a causal language model and its tokenizer.
+def tokenizer_of(identity: Identity) -> Any:
+    """The tokenizer alone: what plans and surveys need of a model."""
+    source, revision = str(identity.folder or identity.key), "main" if identity.folder else identity.revision
+    return AutoTokenizer.from_pretrained(source, trust_remote_code=False, revision=revision)
+
+
+def load(name: str, device: str = "auto", dtype: str = "auto", batch_tokens: int | None = None) -> LanguageModel:
+    """Load a causal language model and its tokenizer. name: as `identify` reads it.
 
     batch_tokens: the budget of tokens for one forward pass. By default 4,096 on a CPU, where more is no faster, and on a
         GPU 8,192 to begin with, doubled until its memory says no.
     Raises HEvalError where the folder or id is missing, is not a causal language model, or has no safetensors.
     """
-    identity = identify(name, revision)
+    identity = identify(name)
     chosen = choose_device(device)
-    source = str(identity.folder or name)
-    common = {"trust_remote_code": False, "revision": revision or "main"}
+    source = str(identity.folder or identity.key)
+    # The very commit that was identified: the branch it was found by may have moved on.
+    common = {"trust_remote_code": False, "revision": "main" if identity.folder else identity.revision}
     transformers_logging.disable_progress_bar()
     try:
         config = AutoConfig.from_pretrained(source, **common)
-        tokenizer = AutoTokenizer.from_pretrained(source, **common)
+        tokenizer = tokenizer_of(identity)
         model = AutoModelForCausalLM.from_pretrained(
             source, config=config, dtype=choose_dtype(dtype, chosen), use_safetensors=True, **common
         )

@@ -182,28 +182,46 @@ class LanguageModel:
         return logits.float(), Prefix(tuple((layer.keys, layer.values) for layer in cache.layers))
 
     @torch.no_grad()
-    def suffix_logits(self, prefix: Prefix, start: int, suffixes: torch.Tensor) -> torch.Tensor:
-        """Other endings of B kept prompts ▶ (b, V) logits of the last position, float32. start: 0 for an empty prefix.
+    def suffix_states(self, prefix: Prefix, start: int, suffixes: torch.Tensor) -> torch.Tensor:
+        """Other endings of B kept prompts ▶ (b, …) what the last position holds, for `read_out`.
 
         suffixes: (b, n - start) ids that follow the prompts' first `start` positions; b is a multiple of B, and the rows
-        of a prompt stand together, in the order of the prompts.
+        of a prompt stand together, in the order of the prompts. start: 0 for an empty prefix.
         """
         batch, length = suffixes.shape
-        if not start:
-            return self.forward(suffixes)
-        positions = torch.arange(start, start + length, device=self.device)
-        return (
-            self.model(
-                input_ids=suffixes,
-                past_key_values=prefix.first(start, batch // prefix.layers[0][0].shape[0]),
-                position_ids=positions.expand(batch, -1),
-                attention_mask=torch.ones(batch, start + length, dtype=torch.long, device=self.device),
-                use_cache=True,
-                logits_to_keep=1,
-            )
-            .logits[:, -1]
-            .float()
-        )
+        options: dict[str, Any] = {"input_ids": suffixes, "use_cache": False}
+        if start:
+            positions = torch.arange(start, start + length, device=self.device)
+            options |= {
+                "past_key_values": prefix.first(start, batch // prefix.layers[0][0].shape[0]),
+                "position_ids": positions.expand(batch, -1),
+                "use_cache": True,
+            }
+        options["attention_mask"] = torch.ones(batch, start + length, dtype=torch.long, device=self.device)
+        if self.reads_out_plainly:
+            return self.model.base_model(**options).last_hidden_state[:, -1]
+        return self.model(**options, logits_to_keep=1).logits[:, -1]
+
+    @torch.no_grad()
+    def read_out(self, states: torch.Tensor) -> torch.Tensor:
+        """States of last positions, of any leading shape ▶ (…, V) logits, float32.
+
+        Apart from `suffix_states`, because the unembedding is a large matrix to read for a few rows.
+        """
+        return (self.model.get_output_embeddings()(states) if self.reads_out_plainly else states).float()
+
+    @cached_property
+    def reads_out_plainly(self) -> bool:
+        """Whether logits are the unembedding of the decoder's output and nothing else (no soft cap, no scale)."""
+        config = self.model.config.get_text_config()
+        scales = ("final_logit_softcapping", "logit_scale", "logits_scaling", "lm_head_multiplier", "output_multiplier")
+        if any(getattr(config, name, None) not in (None, 1, 1.0) for name in scales) or not self.keeps_prefix:
+            return False
+        ids = torch.arange(1, 5, device=self.device)[None]
+        with torch.no_grad():
+            states = self.model.base_model(input_ids=ids, use_cache=False).last_hidden_state[:, -1]
+            whole = self.model(input_ids=ids, use_cache=False, logits_to_keep=1).logits[:, -1]
+            return torch.allclose(self.model.get_output_embeddings()(states), whole, rtol=1e-3, atol=1e-4)
 
     @torch.no_grad()
     def generate(

@@ -76,14 +76,14 @@ def test_prompts_of_equal_length_are_answered_in_one_pass(work, lm, monkeypatch)
 
 def test_where_memory_does_not_suffice_the_budget_is_halved_and_nothing_is_lost(work, lm, monkeypatch):
     expected, _ = rows_of(work)
-    whole = LanguageModel.suffix_logits
+    whole = LanguageModel.suffix_states
 
     def with_little_memory(self, prefix, start, suffixes):
         if suffixes.numel() > 40:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return whole(self, prefix, start, suffixes)
 
-    monkeypatch.setattr(LanguageModel, "suffix_logits", with_little_memory)
+    monkeypatch.setattr(LanguageModel, "suffix_states", with_little_memory)
     monkeypatch.setattr(lm, "batch_tokens", 4096)
     found, failures = rows_of(work)
     assert not failures
