@@ -257,3 +257,57 @@ def test_heads_of_8192_tokens_take_memory_linear_in_the_prompt(long_lm):
     assert heads.attention.shape == (1, 2, 4, 8192)
     # One pattern of 8,192 x 8,192 in float32 is 256 MiB for a single head.
     assert grown < 256, f"{grown:.0f} MiB"
+
+
+@pytest.mark.slow
+def test_fa_of_2048_tokens_takes_memory_linear_in_the_prompt(long_lm):
+    ids = torch.randint(1, 2000, (2048,), generator=torch.Generator().manual_seed(0)).tolist()
+    short = long_lm.tokenise(assemble(("x",), (None,), "x"))
+    clean = CleanPass(long_lm, [dataclasses.replace(short, ids=tuple(ids), tokens=("",) * 2048)])
+    contrast = Contrast(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
+    gc.collect()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    (found,) = FeatureAblation().explain(clean, [contrast])
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024  # MiB
+    assert np.isfinite(found.scores).all()
+    # 2,048 whole prompts' keys and values would be 2 GiB.
+    assert grown < 256, f"{grown:.0f} MiB"
+    ablated = clean.ids.clone()
+    ablated[0, 1000] = long_lm.baseline_id
+    change = clean.logits[0, contrast.target] - long_lm.logits(ablated)[0, contrast.target]
+    assert found.scores[1000] == pytest.approx(float(change), abs=1e-4)
+
+
+def test_an_answer_of_no_tokens_and_answers_that_begin_alike_are_told_apart_in_words(language_models, monkeypatch):
+    from heval_core.pipeline import Request, explain_request
+
+    lm = language_models["gpt2"]
+    request = Request(("The capital of Kenya is Lisbon.",), "Which?", ("Lisbon",), "Oslo")
+    whole = type(lm).first_tokens
+    monkeypatch.setattr(type(lm), "first_tokens", lambda self, answer: () if answer == "Oslo" else whole(self, answer))
+    with pytest.raises(HEvalError, match="'Lisbon', 'Oslo' is nothing in the model's tokens"):
+        explain_request(lm, request, [Attention()])
+    monkeypatch.undo()
+    with pytest.raises(HEvalError, match="cannot be told apart by their first tokens"):
+        explain_request(lm, dataclasses.replace(request, memory_answer="Lisbon"), [Attention()])
+
+
+def test_a_revision_pins_a_hub_model(monkeypatch):
+    from heval_core.lm import loading
+
+    asked = []
+
+    class Found:
+        _commit_hash = "c0ffee"
+
+    def from_pretrained(name, **options):
+        asked.append((name, options["revision"]))
+        return Found()
+
+    monkeypatch.setattr(loading.AutoConfig, "from_pretrained", from_pretrained)
+    found = loading.identify("org/model@v1")
+    assert asked == [("org/model", "v1")]
+    assert (found.key, found.revision) == ("org/model", "c0ffee")
+    monkeypatch.setattr(loading.AutoTokenizer, "from_pretrained", lambda name, **o: asked.append((name, o["revision"])))
+    loading.tokenizer_of(found)
+    assert asked[-1] == ("org/model", "c0ffee")  # the very commit, wherever the tag may point by now

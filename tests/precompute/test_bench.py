@@ -1,0 +1,59 @@
+"""The benchmark compares what is equal, and its arithmetic is right; that it is fast is measured, not tested."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from transformers import GPT2Config
+
+from precompute import bench
+
+
+@pytest.fixture(scope="module")
+def lm():
+    config = GPT2Config(vocab_size=2400, n_positions=128, n_embd=32, n_layer=2, n_head=4, initializer_range=0.2)
+    return bench.random_model("tiny", config, torch.device("cpu"), torch.float32)
+
+
+def test_every_figure_of_a_model_compares_equal_scores(lm, monkeypatch):
+    monkeypatch.setattr(bench, "ROUNDS", 1)
+    found = list(bench.figures("tiny", lm, 30))
+    assert [figure.what for figure in found if "inseq" not in figure.what] == [
+        "captum FeatureAblation / fa",
+        "matrix-product bound / fa",
+        "captum IntegratedGradients / ig",
+        "attn + mechlight / one plain forward",
+        "all four / (fa + ig)",
+    ]
+    for figure in found:
+        assert np.isfinite(figure.ratio)
+        assert figure.ratio > 0
+        if "largest difference" in figure.detail:
+            assert float(figure.detail.rpartition(" ")[2]) < 1e-4
+
+
+def test_the_bodys_parameters_are_all_but_the_tables(lm):
+    width, layers = 32, 2
+    layer = 12 * width * width + 13 * width  # projections, biases and two norms
+    assert bench.body_parameters(lm) == layers * layer + 2 * width
+
+
+def test_what_is_reached_depends_on_the_direction():
+    assert bench.Figure("m", 1, "x", 3.1, 3.0).reached
+    assert not bench.Figure("m", 1, "x", 1.4, 1.3, at_most=True).reached
+    assert bench.Figure("m", 1, "x", 1.4).reached is None
+    assert "MISSED" in bench.as_line(bench.Figure("m", 1, "x", 2.0, 3.0))
+
+
+def test_the_hours_of_the_papers_grid_by_hand():
+    speeds = {"fa": 2.0, "ig": 4.0, "attn + mechlight": 4.0}  # one second an instance
+    rows = [{"model": "m", "tokens": n, "instances_per_second": speeds} for n in bench.REAL_TOKENS]
+    instances = 6 * (2000 + 802 + 1000 + 1000)
+    assert bench.paper_hours(rows) == {"m": pytest.approx(instances / 3600)}
+
+
+def test_the_best_of_rounds_in_which_steps_take_turns():
+    order = []
+    bench.best(lambda: order.append("a"), lambda: order.append("b"), rounds=2)
+    assert order == ["a", "b"] * 3
