@@ -16,6 +16,7 @@ def lm():
     return bench.random_model("tiny", config, torch.device("cpu"), torch.float32)
 
 
+@pytest.mark.slow
 def test_every_figure_of_a_model_compares_equal_scores(lm, monkeypatch):
     monkeypatch.setattr(bench, "ROUNDS", 1)
     found = list(bench.figures("tiny", lm, 30))

@@ -19,6 +19,8 @@ from precompute.grid import load_questions
 from tests.conftest import ROOT
 from tests.datasets import samples
 
+pytestmark = pytest.mark.slow
+
 QUESTIONS = [
     f"What is the capital of {country}{' of the many islands' * n}?" for n, country in enumerate(samples.CITIES)
 ]
