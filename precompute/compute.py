@@ -79,7 +79,8 @@ class _Computation:
         places = {instance_id: place for instance_id, (place, _) in prepared.items()}
         pipeline.in_batches(self.lm, [one for _, one in prepared.values()], lambda batch: self._do(batch, places))
         rows = {key: [row for place in sorted(own) for row in own[place]] for key, own in self.rows.items()}
-        return Result(rows, self.failures)
+        # A batch that was done again in parts may have noted a failure twice.
+        return Result(rows, list(dict.fromkeys(self.failures)))
 
     def _prepare(self, place: int) -> pipeline.Prepared | None:
         """The instance of a question, ready to be asked; None where it was dropped or failed, which is then noted."""

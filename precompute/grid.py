@@ -67,6 +67,7 @@ class Job:
     """Some questions of one model, dataset and regime, and the shards they make.
 
     places: the questions' numbers in the fixed order, ascending. fingerprint: of the dataset.
+    settings: see `Entry`.
     keep_heads: every head's attention is kept for the questions before this number.
     """
 
@@ -74,6 +75,7 @@ class Job:
     revision: str
     dataset: str
     fingerprint: str
+    settings: str
     regime: str
     seed: int
     places: tuple[int, ...]
@@ -167,14 +169,18 @@ class _Reading:
             elif isinstance(record, Unusable):
                 self.unusable[record.reason] += 1
                 told(record)
-            elif (
-                identity := hashlib.blake2b(record.id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-            ) in self._seen:  # noqa: E501
+            elif self._is_new(record.id):
+                yield self._usable(record)
+            else:
                 self.unusable["duplicate"] += 1
                 told(Unusable(dataset.key, record.id, "duplicate"))
-            else:
-                self._seen.add(identity)
-                yield self._usable(record)
+
+    def _is_new(self, fact_id: str) -> bool:
+        # A hash in place of the id: there may be millions of them.
+        identity = hashlib.blake2b(fact_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        known = identity in self._seen
+        self._seen.add(identity)
+        return not known
 
     def _usable(self, fact: Fact) -> Fact:
         self.usable += 1
@@ -258,7 +264,7 @@ def jobs_of(
     """The jobs of one regime over some of the questions, in order.
 
     dtype: the one `auto` stands for. kinds: `instance`, and keys of explainers; head attention comes with the latter.
-    """  # fmt: skip
+    """
     for first in range(0, len(places), grid.shard_size):
         own = tuple(places[first : first + grid.shard_size])
         common = {
@@ -278,9 +284,15 @@ def jobs_of(
         if explainers and own[0] < grid.keep_heads:
             shards.append(Shard("head_attention", "", _key(common, f"heads {grid.keep_heads}")))
         yield Job(
-            model.key, model.revision, questions.dataset, questions.fingerprint, regime, grid.seed, own,
-            grid.keep_heads, tuple(shards),
+            model.key, model.revision, questions.dataset, questions.fingerprint, settings_of(grid, model, dtype), regime,
+            grid.seed, own, grid.keep_heads, tuple(shards),
         )  # fmt: skip
+
+
+def settings_of(grid: Grid, model: Identity, dtype: str) -> str:
+    """Of how a model is asked, beside its revision and the data."""
+    asked = [dtype, model.style.key, model.template, grid.memory, grid.seed]
+    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:12]
 
 
 def cap_of(grid: Grid, questions: Questions) -> int | None:

@@ -38,6 +38,7 @@ from precompute.grid import (
     jobs_of,
     load_questions,
     missing,
+    settings_of,
 )
 from precompute.memory import Memories, remember
 
@@ -95,6 +96,7 @@ def _run_model(name: str, grid: Grid, store: ShardStore, outcome: Outcome) -> No
         if questions.dataset not in outcome.told:
             outcome.told.add(questions.dataset)
             outcome.failed += _note_dataset(store, questions)
+        _note_state(store, grid, model, questions, dtype)
         done = sum(len(job.shards) for job in known_jobs(grid, model, questions, dtype, store))
         work = list(pending(known_jobs(grid, model, questions, dtype, store), store))
         outcome.already_done += done - sum(len(wanted) for _, wanted in work)
@@ -174,8 +176,8 @@ def _sampled(
         store.write(
             {
                 "key": key, "kind": "sample", "model": first.model, "revision": first.revision,
-                "dataset": first.dataset, "fingerprint": first.fingerprint, "regime": first.regime, "explainer": "",
-                "start": 0, "stop": answering[-1].stop, "failed": 0,
+                "dataset": first.dataset, "fingerprint": first.fingerprint, "settings": first.settings,
+                "regime": first.regime, "explainer": "", "start": 0, "stop": answering[-1].stop, "failed": 0,
             },
             [{"fact_id": questions.facts[place].id} for place in chosen],
         )  # fmt: skip
@@ -275,6 +277,17 @@ def _note_model(store: ShardStore, lm: LanguageModel) -> None:
     )
 
 
+def _note_state(store: ShardStore, grid: Grid, model: Identity, questions: Questions, dtype: str) -> None:
+    """What is run now of a model and a dataset is what publishing takes, even where all of it is done already."""
+    line = {
+        "model": model.key, "dataset": questions.dataset, "revision": model.revision,
+        "fingerprint": questions.fingerprint, "settings": settings_of(grid, model, dtype),
+    }  # fmt: skip
+    before = [old for old in store.journal("state") if (old["model"], old["dataset"]) == (model.key, questions.dataset)]
+    if line not in before[-1:]:
+        store.note("state", **line)
+
+
 SAID_BAD = 20
 
 
@@ -301,7 +314,6 @@ def _note_dataset(store: ShardStore, questions: Questions) -> int:
         "malformed": questions.malformed, "unusable": dict(questions.unusable), "usable": questions.usable,
         "asked": len(questions.facts), "relations": len(questions.relations),
     }  # fmt: skip
-    # The last line of a dataset says which state of it is published.
     if line != next((old for old in reversed(store.journal("dataset")) if old["dataset"] == line["dataset"]), None):
         store.note("dataset", **line)
     return questions.malformed

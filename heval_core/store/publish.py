@@ -12,6 +12,7 @@ import os
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -73,17 +74,28 @@ def publish(
 
 
 def _newest(store: ShardStore) -> list[Entry]:
-    """The entries of each model's newest revision and of each dataset as it was last read.
+    """The entries that belong to what was run last of each model and dataset.
 
-    Results of an older one must not stand beside it: its instances would be counted with the others.
+    Results of another revision of the model, another state of the data, or other settings must not stand beside them: their
+    instances would be counted twice, or be given the other's scores.
     """
     entries = [entry for entry in store.entries().values() if entry.kind != "memory"]
+    there = {(entry.model, entry.dataset): _state(asdict(entry)) for entry in entries}
+    known = {(entry.model, entry.dataset, *_state(asdict(entry))) for entry in entries}
     revision = {entry.model: entry.revision for entry in entries}
-    state = {entry.dataset: entry.fingerprint for entry in entries}
-    read = {line["dataset"]: line["fingerprint"] for line in store.journal("dataset")}
-    there = {(entry.dataset, entry.fingerprint) for entry in entries}
-    state |= {dataset: mark for dataset, mark in read.items() if (dataset, mark) in there}
-    return [e for e in entries if e.revision == revision[e.model] and e.fingerprint == state[e.dataset]]
+    for line in store.journal("state"):
+        if (line["model"], line["dataset"], *_state(line)) in known:
+            there[line["model"], line["dataset"]] = _state(line)
+            revision[line["model"]] = line["revision"]
+    return [
+        entry
+        for entry in entries
+        if entry.revision == revision[entry.model] and _state(asdict(entry)) == there[entry.model, entry.dataset]
+    ]
+
+
+def _state(line: dict[str, Any]) -> tuple[str, str, str]:
+    return line["revision"], line["fingerprint"], line["settings"]
 
 
 def _snapshot_id(entries: list[Entry], bundled: bool) -> str:

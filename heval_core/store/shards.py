@@ -103,7 +103,8 @@ class Entry:
 
     kind: what its rows are, a key of SCHEMAS. key: hash of everything the shard depends on. content: hash of its rows but
     for timings. failed: instances whose failure is in the journal, so that a later run tries the shard again.
-    fingerprint: of the dataset as it was read.
+    fingerprint: of the dataset as it was read. settings: hash of how the model was asked (dtype, style, template, memory,
+    seed); instances of two settings have the same ids and must never be published together.
     """
 
     key: str
@@ -121,6 +122,7 @@ class Entry:
     content: str
     failed: int = 0
     fingerprint: str = ""
+    settings: str = ""
 
 
 class ShardStore:

@@ -48,8 +48,8 @@ def _write(job: Job, wanted: tuple[Shard, ...], result: Result, store: ShardStor
         failed_shards += bool(failed)
         entry = {
             "key": shard.key, "kind": shard.kind, "model": job.model, "revision": job.revision, "dataset": job.dataset,
-            "fingerprint": job.fingerprint, "regime": job.regime, "explainer": shard.explainer, "start": job.start,
-            "stop": job.stop, "failed": failed,
+            "fingerprint": job.fingerprint, "settings": job.settings, "regime": job.regime,
+            "explainer": shard.explainer, "start": job.start, "stop": job.stop, "failed": failed,
         }  # fmt: skip
         store.write(entry, result.rows[shard.key])
     return failed_shards

@@ -146,6 +146,35 @@ def test_a_changed_file_is_published_without_what_was_there_before(model_folders
     assert set(Reader(publish(store)).query("SELECT subject FROM instance")["subject"]) == set(samples.CITIES)
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        ["--template", "{question}\n{documents}\nAnswer:"],
+        ["--seed", "1"],
+        ["--dtype", "bfloat16"],
+        ["--memory", "true"],
+    ],
+)
+def test_what_was_asked_otherwise_is_never_published_together(other, model_folders, tmp_path):
+    common = ["--datasets", "world_capital", "--regimes", "conflicting", "--limit", "6"]
+
+    def published():
+        reader = Reader(publish(tmp_path))
+        rows = reader.query("SELECT instance_id, prompt, tokens, dropped_because FROM instance ORDER BY instance_id")
+        scores = reader.query("SELECT instance_id, explainer, scores FROM attribution ORDER BY 1, 2")
+        return rows.to_json(), scores.to_json()
+
+    assert main(command(model_folders, tmp_path, *common, "--explainers", "attn,fa")) == 0
+    first = published()
+    assert main(command(model_folders, tmp_path, *common, "--explainers", "attn", *other)) == 0
+    reader = Reader(publish(tmp_path))
+    assert len(reader.query("SELECT * FROM instance")) == 6
+    assert "fa" not in set(reader.query("SELECT DISTINCT explainer FROM attribution")["explainer"])
+    # Asked in the first way again, nothing is computed, and the first results are there again.
+    assert main(command(model_folders, tmp_path, *common, "--explainers", "attn,fa")) == 0
+    assert published() == first
+
+
 def test_ones_own_ten_lines_go_from_file_to_page_with_two_commands(model_folders, tmp_path, capsys):
     path, store = tmp_path / "mine.jsonl", tmp_path / "store"
     lines = [samples.own(country, n) for country in samples.CITIES for n in range(2)][:10]
