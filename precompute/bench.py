@@ -32,6 +32,7 @@ from heval_core.lm.loading import as_language_model
 from heval_core.lm.model import CleanPass, LanguageModel
 from heval_core.prompts import assemble
 from heval_core.records import Contrast, HEvalError
+from heval_core.scores import average_ranks
 
 TOKENIZER = Path(__file__).resolve().parent.parent / "cache" / "demo" / "models" / "demo-gpt2"
 ROUNDS, SAMPLED = 3, 16
@@ -258,6 +259,29 @@ def short_figure(name: str, lm: LanguageModel) -> Figure:
     return Figure(name, SHORT_TOKENS, "captum one at a time / fa, 200 short prompts", other / one, 5.0, detail=detail)
 
 
+def agreement(lm: LanguageModel, clean: CleanPass) -> dict[str, list[float]]:
+    """Explainer ▶ per prompt the Spearman correlation of the scores it gets together with others and alone."""
+    explainers: tuple[Any, ...] = (fa.PLUGIN, ig.PLUGIN, attn.PLUGIN, mechlight.PLUGIN)
+    together = explain(clean, *explainers)
+    alone = [explain(CleanPass(lm, [prompt]), *explainers) for prompt in clean.prompts]
+    return {
+        explainer.key: [spearman(own.scores, alone[row][place][0].scores) for row, own in enumerate(together[place])]
+        for place, explainer in enumerate(explainers)
+    }
+
+
+def spearman(first: np.ndarray, second: np.ndarray) -> float:
+    return float(np.corrcoef(average_ranks(first), average_ranks(second))[0, 1])
+
+
+def rounding_figures(name: str) -> Iterator[Figure]:
+    """In bfloat16, whether the batch a prompt is in changes the order of its tokens; 8 prompts of 40 tokens."""
+    lm = random_model(name, SMALL[name](), torch.device("cpu"), torch.bfloat16)
+    for key, found in agreement(lm, prompts_of(lm, 40, 8)).items():
+        what = f"bfloat16, Spearman in a batch / alone, {key}"
+        yield Figure(name, 40, what, float(np.mean(found)), detail=f"lowest of {len(found)} prompts {min(found):.4f}")
+
+
 def memory_figure(name: str) -> Figure:
     """MiB that attn and mechlight add to the peak of a plain forward of 1,024 tokens, in a process of its own."""
     code = f"from precompute import bench; print(bench.memory_above_forward({name!r}))"
@@ -288,7 +312,8 @@ def throughput(name: str, lm: LanguageModel, tokens: int) -> dict[str, Any]:
     found = {what: size / best(partial(explain, clean, *used), rounds=2)[0] for what, used in steps.items()}
     work = tokens * (tokens + 1) / 2 * 2 * body_parameters(lm)
     return {"model": name, "tokens": tokens, "batch": size, "instances_per_second": found,
-            "share_of_matrix_rate": found["fa"] * work / rate, "matrix_rate": rate}  # fmt: skip
+            "share_of_matrix_rate": found["fa"] * work / rate, "matrix_rate": rate,
+            "spearman_batch_alone": agreement(lm, CleanPass(lm, clean.prompts[:4]))}  # fmt: skip
 
 
 def paper_hours(rows: list[dict[str, Any]], regimes: int = 6) -> dict[str, float]:
@@ -320,8 +345,9 @@ def run(names: list[str], tokens: list[int], out: Path | None, say: Callable[[st
         rows.append(short_figure(name, lm))
         say(as_line(rows[-1]))
         if name in SMALL:
-            rows.append(memory_figure(name))
-            say(as_line(rows[-1]))
+            for figure in (memory_figure(name), *rounding_figures(name)):
+                rows.append(figure)
+                say(as_line(figure))
     result = {"machine": machine(), "figures": [asdict(f) | {"reached": f.reached} for f in rows]} | on_gpu(say)
     if out is not None:
         out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from heval_core import catalogue
 from heval_core.records import REGIMES, HEvalError
 from heval_core.store.publish import publish
 from heval_core.store.shards import ShardStore
 
 METHODS = ("fa", "ig", "attn", "mechlight")
+EXPLAINERS_HELP = "comma-separated; all four by default; with options in brackets: fa(target=prob),ig(steps=20)"
 STORE = Path("cache/results")
 
 
@@ -35,6 +37,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stdout = None  # type: ignore[assignment]  # whoever read our output has gone
         return 0
+
+
+def _explainers(options: argparse.Namespace) -> list[Any]:
+    """Those asked for, each once: two spellings of one variant are one. Raises HEvalError for a control."""
+    found = {explainer.key: explainer for explainer in (catalogue.find("explainer", key) for key in options.explainers)}
+    for key, explainer in found.items():
+        if explainer.control:
+            raise HEvalError(f"{key} is a control and explains no model; there are: {', '.join(METHODS)}.")
+    return list(found.values())
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -85,7 +96,7 @@ def _add_grid(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--models", nargs="+", required=True, help="Hugging Face ids or local folders")
     parser.add_argument("--datasets", nargs="+", required=True, help="NAME, NAME=PATH, or one's own FILE.jsonl")
     parser.add_argument("--regimes", type=_words, default=REGIMES, help="comma-separated; all six by default")
-    parser.add_argument("--explainers", type=_words, default=METHODS, help="comma-separated; all four by default")
+    parser.add_argument("--explainers", type=catalogue.split, default=METHODS, help=EXPLAINERS_HELP)
     parser.add_argument("--limit", type=int, help="questions per dataset; all by default")
     parser.add_argument(
         "--cap", type=_cap, default="auto", help="instances explained per regime: 2,000 short, 1,000 long by default"
@@ -126,7 +137,7 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--question", required=True)
     parser.add_argument("--memory-answer")
     parser.add_argument("--context-answer", action="append", default=[], help="one per --context, in order")
-    parser.add_argument("--explainers", type=_words, default=METHODS)
+    parser.add_argument("--explainers", type=catalogue.split, default=METHODS, help=EXPLAINERS_HELP)
     parser.add_argument("--format", choices=["json", "text"], default="text")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--dtype", default="auto")
@@ -146,7 +157,7 @@ def _grid_of(options: argparse.Namespace) -> Any:
         models=tuple(word for text in options.models for word in _words(text)),
         datasets=tuple(word for text in options.datasets for word in _words(text)),
         regimes=options.regimes,
-        explainers=options.explainers,
+        explainers=tuple(explainer.key for explainer in _explainers(options)),
         limit=options.limit,
         cap=options.cap,
         memory=options.memory,
@@ -180,7 +191,6 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _datasets(options: argparse.Namespace) -> int:
-    from heval_core import catalogue
     from heval_core.lm.loading import identify
     from precompute import survey
     from precompute.grid import check_numbers
@@ -265,15 +275,11 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from heval_core import catalogue
     from heval_core.explained import to_json
     from heval_core.lm.loading import load
     from heval_core.pipeline import Request, explain_request
 
-    explainers = [catalogue.find("explainer", key) for key in options.explainers]
-    controls = [explainer.key for explainer in explainers if explainer.control]
-    if controls:
-        raise HEvalError(f"{controls[0]} is a control and explains no model; there are: {', '.join(METHODS)}.")
+    explainers = _explainers(options)
     request = Request(tuple(options.context), options.question, tuple(options.context_answer), options.memory_answer)
     result = to_json(explain_request(load(options.model, options.device, options.dtype), request, explainers))
     if options.format == "json":

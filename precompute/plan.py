@@ -66,7 +66,9 @@ def lines(grid: Grid, folder: Path) -> Iterator[str]:
 
 
 def _passes(what: str, tokens: float) -> float:
-    return {"fa": tokens, "ig": 2 * ig.PLUGIN.steps, "instance": 2, "faithfulness": 2 * LEVELS}.get(what, 1)
+    return {"fa": tokens, "ig": 2 * ig.PLUGIN.steps, "instance": 2, "faithfulness": 2 * LEVELS}.get(
+        what.partition("(")[0], 1
+    )
 
 
 def _mean_tokens(questions: Questions, regime: str, seed: int, model: Identity, tokenizer: object) -> float:

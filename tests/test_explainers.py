@@ -11,6 +11,7 @@ from heval_core.explainers.attn import Attention
 from heval_core.explainers.fa import TARGETS, FeatureAblation
 from heval_core.explainers.ig import IntegratedGradients
 from heval_core.explainers.mechlight import MechLight
+from heval_core.lm.loading import load
 from heval_core.records import Contrast, HEvalError
 
 
@@ -183,3 +184,25 @@ def test_unknown_options_are_refused_by_name(clean, contrast):
         FeatureAblation(target="entropy").explain(clean, (contrast,))[0]
     with pytest.raises(HEvalError, match="no head score 'loudest'"):
         Attention(score="loudest").explain(clean, (contrast,))[0]
+
+
+def test_the_last_layers_mlp_runs_for_the_last_position_alone_and_changes_nothing(clean, lm):
+    seen = []
+    handle = lm._last_mlp.register_forward_hook(lambda module, inputs, output: seen.append(output.shape[1]))
+    try:
+        found = lm.forward(clean.ids)
+        whole = lm.model(clean.ids).logits
+    finally:
+        handle.remove()
+    assert seen == [1, clean.length]
+    assert torch.allclose(found, whole[:, -1], atol=1e-5)
+
+
+def test_an_mlp_that_mixes_positions_is_left_as_it_is(model_folders):
+    lm = load(str(model_folders["qwen2"]), "cpu")
+    last = lm.model.model.layers[-1].mlp
+    plain = last.forward
+    last.forward = lambda states: plain(states.cumsum(1))
+    ids = torch.arange(2, 14).view(2, 6)
+    assert lm._last_mlp is None
+    assert torch.allclose(lm.forward(ids), lm.model(ids).logits[:, -1], atol=1e-5)

@@ -39,10 +39,14 @@ class Attention:
     control = False
     reference = "Sun et al. 2025, eq. 9-10 (arXiv 2510.02629)"
 
-    def explain(self, clean: CleanPass, contrasts: Sequence[Contrast]) -> list[Attribution]:
+    def check(self) -> None:
+        """Raises HEvalError for an unknown head score or row."""
         for option, value, known in (("head score", self.score, SCORES), ("row", self.row, ROWS)):
             if value not in known:
                 raise HEvalError(f"attn has no {option} {value!r}; there are: {', '.join(known)}.")
+
+    def explain(self, clean: CleanPass, contrasts: Sequence[Contrast]) -> list[Attribution]:
+        self.check()
         started = time.perf_counter()
         heads = self._votes(clean, [contrast.target for contrast in contrasts]).argmax(-1).tolist()
         attention = clean.heads.attention[:, -1] if self.row == "last" else clean.lm.column_means(clean.ids)

@@ -7,8 +7,8 @@ Departure: none. Baseline token (decision): the tokenizer's pad if defined, else
 Options: `target` in logit, logprob, prob, contrast (z_a - z_b); `baseline_id`.
 Cost: n(n+1)/2 token-forwards instead of n²: tokens before i do not change, so their keys and values are kept from the
 clean pass and only the suffix is run. A block of w neighbouring positions of B prompts goes in one batch, from the
-block's first position: that wastes B n w / 2 tokens, and costs n / w passes. Models without keys and values run the
-whole prompt every time.
+block's first position: that wastes B n w / 2 tokens, and costs n / w passes. The last layer's MLP is run for the last
+position alone. Models without keys and values run the whole prompt every time.
 """
 
 from __future__ import annotations
@@ -37,9 +37,7 @@ TARGETS = ("logit", "logprob", "prob", "contrast")
 
 
 def target_values(logits: torch.Tensor, contrasts: Sequence[Contrast], target: str) -> torch.Tensor:
-    """(B, w, V) logits ▶ (B, w) values of what is explained. Raises HEvalError for an unknown target."""
-    if target not in TARGETS:
-        raise HEvalError(f"fa has no target {target!r}; there are: {', '.join(TARGETS)}.")
+    """(B, w, V) logits ▶ (B, w) values of what is explained."""
 
     def of(token_ids: list[int]) -> torch.Tensor:
         import torch
@@ -73,11 +71,18 @@ class FeatureAblation:
     control = False
     reference = "Sun et al. 2025, eq. 7 (arXiv 2510.02629)"
 
+    def check(self) -> None:
+        """Raises HEvalError for an unknown target."""
+        if self.target not in TARGETS:
+            raise HEvalError(f"fa has no target {self.target!r}; there are: {', '.join(TARGETS)}.")
+
     def explain(self, clean: CleanPass, contrasts: Sequence[Contrast]) -> list[Attribution]:
         import torch
 
+        self.check()
+
         started = time.perf_counter()
-        baseline = clean.lm.baseline_id if self.baseline_id is None else self.baseline_id
+        baseline = clean.lm.baseline(self.baseline_id)
         value = target_values(clean.logits[:, None], contrasts, self.target)
         prompts, n = clean.ids.shape
         ablated = np.empty((prompts, n), dtype=np.float32)

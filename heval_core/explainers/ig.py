@@ -39,15 +39,21 @@ class IntegratedGradients:
     control = False
     reference = "Sun et al. 2025, eq. 8 (arXiv 2510.02629); Sundararajan et al. 2017"
 
+    def check(self) -> None:
+        """Raises HEvalError for an unknown method, or no steps."""
+        if self.method not in METHODS:
+            raise HEvalError(f"ig has no method {self.method!r}; there are: {', '.join(METHODS)}.")
+        if self.steps < 1:
+            raise HEvalError(f"ig needs at least one step, not {self.steps}.")
+
     def explain(self, clean: CleanPass, contrasts: Sequence[Contrast]) -> list[Attribution]:
         import torch
         from captum.attr import LayerIntegratedGradients
 
-        if self.method not in METHODS:
-            raise HEvalError(f"ig has no method {self.method!r}; there are: {', '.join(METHODS)}.")
+        self.check()
         started = time.perf_counter()
         lm = clean.lm
-        baseline = lm.baseline_id if self.baseline_id is None else self.baseline_id
+        baseline = lm.baseline(self.baseline_id)
         baselines = torch.full_like(clean.ids, baseline)
         targets = torch.tensor([contrast.target for contrast in contrasts], device=lm.device)
         engine = LayerIntegratedGradients(lm.forward, lm.embedding_layer)

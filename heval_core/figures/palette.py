@@ -32,8 +32,13 @@ def colour(explainer: str) -> str:
 
 
 def in_order(explainers: list[str]) -> list[str]:
-    """The methods first, controls last; unknown ones between them."""
-    return sorted(explainers, key=lambda key: (ORDER.index(key) if key in ORDER else 3.5, key))
+    """The methods first, each followed by its variants (`fa(target=prob)`), controls last; unknown ones between them."""
+
+    def place(key: str) -> tuple[float, str]:
+        name = key.partition("(")[0]
+        return (ORDER.index(name) if name in ORDER else 3.5, key)
+
+    return sorted(explainers, key=place)
 
 
 def escape(label: str) -> str:

@@ -6,7 +6,8 @@ Shapes: n prompt tokens, b sequences, V vocabulary, L layers, H query heads, d w
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -127,6 +128,12 @@ class LanguageModel:
                 return int(token_id)
         raise HEvalError(f"The tokenizer of {self.key} has neither a pad nor an end-of-text token to ablate with.")
 
+    def baseline(self, chosen: int | None) -> int:
+        """The token to ablate with: a chosen one, else `baseline_id`. Raises HEvalError for one outside the vocabulary."""
+        if chosen is not None and not 0 <= chosen < self.vocabulary:
+            raise HEvalError(f"{self.key} has no token {chosen}; its vocabulary ends at {self.vocabulary - 1}.")
+        return self.baseline_id if chosen is None else chosen
+
     def first_tokens(self, answer: str) -> tuple[int, ...]:
         """The ids an answer may begin with (methods.md, section 1).
 
@@ -155,11 +162,9 @@ class LanguageModel:
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         """(b, n) ids of equal length ▶ (b, V) logits of the last position, float32; gradients flow where asked for."""
-        return (
-            self.model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False, logits_to_keep=1)
-            .logits[:, -1]
-            .float()
-        )
+        with self._last_position_only():
+            found = self.model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False, logits_to_keep=1)
+        return found.logits[:, -1].float()
 
     @torch.no_grad()
     def logits(self, ids: torch.Tensor) -> torch.Tensor:
@@ -178,7 +183,8 @@ class LanguageModel:
         if not self.keeps_prefix:
             return self.forward(ids), Prefix(())
         cache = DynamicCache()
-        logits = self.model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[:, -1]
+        with self._last_position_only():
+            logits = self.model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[:, -1]
         return logits.float(), Prefix(tuple((layer.keys, layer.values) for layer in cache.layers))
 
     @torch.no_grad()
@@ -198,9 +204,43 @@ class LanguageModel:
                 "use_cache": True,
             }
         options["attention_mask"] = torch.ones(batch, start + length, dtype=torch.long, device=self.device)
-        if self.reads_out_plainly:
-            return self.model.base_model(**options).last_hidden_state[:, -1]
-        return self.model(**options, logits_to_keep=1).logits[:, -1]
+        with self._last_position_only():
+            if self.reads_out_plainly:
+                return self.model.base_model(**options).last_hidden_state[:, -1]
+            return self.model(**options, logits_to_keep=1).logits[:, -1]
+
+    @contextmanager
+    def _last_position_only(self) -> Iterator[None]:
+        """Within it the last layer's MLP is given the last position alone; what it adds to the others is never read.
+
+        Its output (b, 1, d) is broadcast over the residual stream, so that every other position holds nonsense after it.
+        """
+        if self._last_mlp is None:
+            yield
+            return
+        handle = self._last_mlp.register_forward_pre_hook(lambda _, inputs: (inputs[0][:, -1:], *inputs[1:]))
+        try:
+            yield
+        finally:
+            handle.remove()
+
+    @cached_property
+    def _last_mlp(self) -> torch.nn.Module | None:
+        """The last layer's MLP, where running it for the last position alone provably changes nothing there."""
+        stacks = (m for m in self.model.modules() if isinstance(m, torch.nn.ModuleList) and len(m) == self.layers)
+        mlp = getattr(next(stacks, [None])[-1], "mlp", None)
+        if not isinstance(mlp, torch.nn.Module):
+            return None
+        ids = torch.arange(1, 11, device=self.device).view(2, 5)
+        with torch.no_grad():
+            whole = self.model(input_ids=ids, use_cache=False, logits_to_keep=1).logits[:, -1].float()
+            self.__dict__["_last_mlp"] = mlp  # what `forward` is to try out
+            try:
+                found = self.forward(ids)
+            except (RuntimeError, TypeError, ValueError, IndexError):
+                return None
+        rounding = max(1e-4, 4 * torch.finfo(self.model.dtype).eps) * float(whole.abs().max())
+        return mlp if torch.allclose(found, whole, rtol=0, atol=rounding) else None
 
     @torch.no_grad()
     def read_out(self, states: torch.Tensor) -> torch.Tensor:

@@ -118,7 +118,7 @@ def _build(
         _insert(db, "snapshot", [{"snapshot_id": snapshot_id, "format": PUBLISHED_FORMAT, "bundled": bundled,
                                   "published_at": datetime.now(UTC).replace(tzinfo=None)}])  # fmt: skip
         _insert_journal(db, store)
-        _insert_catalogue(db)
+        _insert_catalogue(db, {entry.explainer for entry in entries})
         _insert_results(db, store, entries, progress)
         db.execute("CHECKPOINT")
 
@@ -246,10 +246,11 @@ def _insert_journal(db: duckdb.DuckDBPyConnection, store: ShardStore) -> None:
     )
 
 
-def _insert_catalogue(db: duckdb.DuckDBPyConnection) -> None:
+def _insert_catalogue(db: duckdb.DuckDBPyConnection, explainers: set[str]) -> None:
+    """explainers: those of the results, some of which may be variants of one that comes along."""
     rows = []
     for kind in catalogue.KINDS:
-        for plugin in catalogue.plugins(kind).values():
+        for plugin in (catalogue.variants(explainers) if kind == "explainer" else catalogue.plugins(kind)).values():
             rows.append(
                 {
                     "kind": kind,

@@ -25,7 +25,7 @@ def answer_line(result: dict[str, Any]) -> None:
 
 
 def grid(result: dict[str, Any]) -> None:
-    plugins = catalogue.plugins("explainer")
+    plugins = catalogue.variants(result["explainers"])
     rows = [
         Row(key, plugins[key].title, plugins[key].signed, found["scores"], found.get("head", ""))
         for key in in_order(list(result["explainers"]))

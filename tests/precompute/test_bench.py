@@ -58,3 +58,12 @@ def test_the_best_of_rounds_in_which_steps_take_turns():
     order = []
     bench.best(lambda: order.append("a"), lambda: order.append("b"), rounds=2)
     assert order == ["a", "b"] * 3
+
+
+def test_the_agreement_of_ranks_is_scipys_and_a_batch_changes_none_in_float32(lm):
+    from scipy.stats import spearmanr
+
+    first, second = np.random.default_rng(0).integers(0, 9, size=(2, 30))
+    assert bench.spearman(first, second) == pytest.approx(spearmanr(first, second).statistic)
+    for found in bench.agreement(lm, bench.prompts_of(lm, 20, 3)).values():
+        assert min(found) > 0.999

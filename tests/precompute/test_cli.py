@@ -307,6 +307,8 @@ def test_the_command_line_and_the_store_give_the_same_scores(small_store, model_
         (["explain", "--model", "GPT2", *PROMPT, *["--context", "b."] * 2], "one or two documents"),
         (["explain", "--model", "GPT2", *PROMPT, "--explainers", "mechlite"], "did you mean mechlight"),
         (["explain", "--model", "GPT2", *PROMPT, "--explainers", "random"], "is a control"),
+        (["explain", "--model", "GPT2", *PROMPT, "--explainers", "fa(target=joy)"], "fa has no target 'joy'"),
+        (["explain", "--model", "GPT2", *PROMPT, "--explainers", "fa(baseline_id=99999)"], "has no token 99999"),
         (["explain", "--model", "GPT2", *PROMPT, "--device", "cuda:7"], "device 'cuda:7' is not there"),
         (["explain", "--model", "GPT2", *PROMPT, "--dtype", "int3"], "no dtype 'int3'"),
         (["run", "--models", "GPT2", "--datasets", "world_capitol", "--store", "TMP"], "did you mean world_capital"),
