@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from heval_core.metrics.comprehensiveness import aopc
+
 if TYPE_CHECKING:
     import torch
 
@@ -105,4 +107,4 @@ class Faithfulness:
 
 def _faithful(lost: np.ndarray) -> Faithful:
     masked, kept = lost.reshape(2, -1)
-    return Faithful(float(masked.mean()), float(kept.mean()), tuple(masked.tolist()), tuple(kept.tolist()))
+    return Faithful(float(aopc(0.0, -masked)), float(aopc(0.0, -kept)), tuple(masked.tolist()), tuple(kept.tolist()))

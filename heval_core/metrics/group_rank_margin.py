@@ -3,7 +3,8 @@
 Formula (Sun et al. 2025, eq. 1): Rank@k(T, D_B) - Rank@k(T, D_A), the difference of the groups' mean Rank@k of document
 T. RQ1: (c; A = C, B = M). RQ2: (c1; A = C1, B = C2) and (c2; A = C2, B = C1). Reference: arXiv 2510.02629.
 Departure: none. Range: about (-n, n); positive is better.
-Chance: the same difference of the chance ranks, near 0 unless the groups' prompts differ in length.
+Chance: the same difference of the chance ranks, near 0 unless the groups' prompts differ in length. Best: the document at
+the top wherever it was used, and below everything else wherever it was not. Options: those of Rank@k.
 Each group needs at least 30 instances; else not available, with the reason.
 
 Worked by hand: document ranks 2 and 4 where it was used, 9 and 7 where it was not: 8 - 3 = 5.
@@ -18,9 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heval_core.metrics._cell import SMALLEST_GROUP, Cell, Each, Estimate, too_small
-from heval_core.metrics.rank_at_k import PLUGIN as RANK
-from heval_core.statistics import weighted_means
+from heval_core.metrics._cell import SMALLEST_GROUP, Cell, Each, Estimate, difference, too_small
+from heval_core.metrics.rank_at_k import RankSettings
 
 
 def group_rank_margin(used: np.ndarray, unused: np.ndarray) -> float:
@@ -31,7 +31,7 @@ def group_rank_margin(used: np.ndarray, unused: np.ndarray) -> float:
 
 
 @dataclass(frozen=True)
-class GroupRankMargin:
+class GroupRankMargin(RankSettings):
     smallest_group: int = SMALLEST_GROUP
 
     key = "group_rank_margin"
@@ -46,21 +46,24 @@ class GroupRankMargin:
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
         pairs = {"c": ("C", "M"), "c1": ("C1", "C2"), "c2": ("C2", "C1")}
-        return [self._margin(cell, each, *pairs[each.part]) for each in RANK.each(cell, k)]
+        found = []
+        for each, worst in zip(self.documents(cell, k), self.worst(cell, k), strict=True):
+            used, unused = pairs[each.part]
+            in_used, in_unused = (cell.layout.groups == group for group in (used, unused))
+            margin = difference(
+                each.part,
+                _within(each._replace(best=worst), in_unused),
+                _within(each, in_used),
+                (unused, used),
+                self.smallest_group,
+            )
+            sizes = margin.sizes[::-1]
+            found.append(margin._replace(sizes=sizes, unavailable=too_small(sizes, self.smallest_group)))
+        return found
 
-    def _margin(self, cell: Cell, each: Each, used: str, unused: str) -> Estimate:
-        defined = np.isfinite(each.value)
-        a, b = (cell.layout.groups == used) & defined, (cell.layout.groups == unused) & defined
-        sizes = ((used, int(a.sum())), (unused, int(b.sum())))
-        reason = too_small(sizes, self.smallest_group)
 
-        def of_weights(weights: np.ndarray) -> np.ndarray:
-            return weighted_means(weights, each.value, b) - weighted_means(weights, each.value, a)
-
-        if reason:
-            return Estimate(each.part, float("nan"), float("nan"), sizes, reason, of_weights)
-        value = group_rank_margin(each.value[a], each.value[b])
-        return Estimate(each.part, value, group_rank_margin(each.chance[a], each.chance[b]), sizes, None, of_weights)
+def _within(each: Each, group: np.ndarray) -> Each:
+    return Each(each.part, *(np.where(group, values, np.nan) for values in each[1:]))
 
 
 PLUGIN = GroupRankMargin()

@@ -3,7 +3,8 @@
 Formula (Sun et al. 2025, eq. 2): over D_Ca, the mean of Rank@k(c_b) - Rank@k(c_a); for a = 1, a = 2, both pooled, and
 the gap between them (a = 1 minus a = 2), which is an explainer's bias towards a position. Reference: arXiv 2510.02629.
 Departure: `pooled` is ours. Range: about (-n, n); positive is better (the gap: 0 is best).
-Chance: the same mean of the chance ranks' differences, 0 for documents of equal length.
+Chance: the same mean of the chance ranks' differences, 0 for documents of equal length. Best: the used document at the
+top and the other below everything else. Options: those of Rank@k.
 
 Worked by hand: used document at ranks 2 and 3, the other at 6 and 5: mean of 4 and 2 = 3.
 
@@ -17,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heval_core.metrics._cell import SMALLEST_GROUP, Cell, Each, Estimate, mean_estimate, pool
-from heval_core.metrics.rank_at_k import PLUGIN as RANK
+from heval_core.metrics._cell import SMALLEST_GROUP, Cell, Each, Estimate, difference, mean_estimate, pool
+from heval_core.metrics.rank_at_k import RankSettings
 
 
 def instance_rank_margin(used: np.ndarray, other: np.ndarray) -> float:
@@ -27,7 +28,7 @@ def instance_rank_margin(used: np.ndarray, other: np.ndarray) -> float:
 
 
 @dataclass(frozen=True)
-class InstanceRankMargin:
+class InstanceRankMargin(RankSettings):
     smallest_group: int = SMALLEST_GROUP
 
     key = "instance_rank_margin"
@@ -41,30 +42,23 @@ class InstanceRankMargin:
         """Each instance's own margin, under the part of the document it used; NaN elsewhere."""
         if len(cell.layout.documents) != 2:
             return []
-        first, second = RANK.each(cell, k)
-        margin, chance = second.value - first.value, second.chance - first.chance
-        of_first, of_second = cell.layout.groups == "C1", cell.layout.groups == "C2"
-        nothing = np.full(len(margin), np.nan)
-        return [
-            Each("C1", np.where(of_first, margin, nothing), np.where(of_first, chance, nothing)),
-            Each("C2", np.where(of_second, -margin, nothing), np.where(of_second, -chance, nothing)),
-        ]
+        documents, worst = self.documents(cell, k), self.worst(cell, k)
+        found = []
+        for used, other in ((0, 1), (1, 0)):
+            own, rival = documents[used], documents[other]
+            belongs = cell.layout.groups == f"C{used + 1}"
+            margins = (rival.value - own.value, rival.chance - own.chance, worst[other] - own.best)
+            found.append(Each(f"C{used + 1}", *(np.where(belongs, margin, np.nan) for margin in margins)))
+        return found
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
         parts = self.each(cell, k)
         if not parts:
             return []
-        one, two, pooled = (mean_estimate(each, self.smallest_group) for each in (*parts, pool(*parts)))
-        return [one, two, pooled, self._gap(one, two)]
-
-    def _gap(self, one: Estimate, two: Estimate) -> Estimate:
-        def of_weights(weights: np.ndarray) -> np.ndarray:
-            return one.of_weights(weights) - two.of_weights(weights)
-
-        reason = one.unavailable or two.unavailable
-        return Estimate(
-            "gap", one.value - two.value, one.chance - two.chance, one.sizes + two.sizes, reason, of_weights
-        )
+        first, second = parts
+        means = [mean_estimate(each, self.smallest_group) for each in (first, second, pool(first, second))]
+        gap = difference("gap", first, second, ("C1", "C2"), self.smallest_group)
+        return [*means, gap._replace(best=0.0)]
 
 
 PLUGIN = InstanceRankMargin()

@@ -4,7 +4,9 @@ Formula (Sun et al. 2025, eq. 5-6): 1 / best rank among all gold tokens of the u
 D_C1 and D_C2, apart and pooled. Reference: arXiv 2510.02629.
 Departure: none. Range: (0, 1], higher is better.
 Chance for m gold tokens among n: sum over r of C(n-r, m-1) / (r C(n, m)), r = 1 .. n-m+1: a prompt of 22 tokens with one
-gold token starts at .17. Ties share the average rank, so a tied best rank lies above 1.
+gold token starts at .17. Ties share the average rank, so a tied best rank lies above 1. Best: 1.
+Options: `mention="first"`, only tokens of the answer's first mention; `subtoken="first"`, only the first token of those;
+`pool="context"`, ranks among the documents' tokens only; `drop_first=1`, without the prompt's first token.
 
 Worked by hand: scores 1, 5, 3 with the third token gold: its rank is 2. Chance for one of three: (1 + 1/2 + 1/3)/3.
 
@@ -23,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heval_core.metrics._cell import SMALLEST_GROUP, Cell, Each, Estimate, mean_estimate, pool
+from heval_core.metrics.rank_at_k import POOLS
 from heval_core.records import HEvalError
 from heval_core.scores import average_ranks, check
 
@@ -63,6 +66,10 @@ def reciprocal_rank(scores: np.ndarray, answer_tokens: Sequence[int]) -> Recipro
 
 @dataclass(frozen=True)
 class MeanReciprocalRank:
+    mention: str = "all"
+    subtoken: str = "all"
+    pool: str = "prompt"
+    drop_first: int = 0
     smallest_group: int = SMALLEST_GROUP
 
     key = "mrr"
@@ -72,17 +79,37 @@ class MeanReciprocalRank:
     uses_k = False
     reference = "Sun et al. 2025, eq. 5-6 (arXiv 2510.02629)"
 
+    def check(self) -> None:
+        """Raises HEvalError for an unknown option."""
+        known = (("mention", ("all", "first")), ("subtoken", ("all", "first")), ("pool", POOLS))
+        for name, values in known:
+            if getattr(self, name) not in values:
+                raise HEvalError(f"mrr has no {name}={getattr(self, name)!r}; there are: {', '.join(values)}.")
+
     def each(self, cell: Cell, k: int) -> list[Each]:
         """Each instance's reciprocal rank, under the group that says which document was used; NaN elsewhere."""
+        self.check()
+        cell = cell.narrowed(self.pool, self.drop_first)
         layout, out = cell.layout, []
-        for number, gold in enumerate(layout.gold, start=1):
-            group = "C" if len(layout.gold) == 1 else f"C{number}"
-            used = layout.groups == group
-            counts = (gold & layout.ranked).sum(axis=1)
-            chance = [chance_reciprocal_rank(int(m), int(n)) for m, n in zip(counts, layout.lengths, strict=True)]
+        for number in range(len(layout.documents)):
+            group = "C" if len(layout.documents) == 1 else f"C{number + 1}"
+            gold = self._gold(cell, number) & layout.ranked
+            pairs = zip(gold.sum(axis=1).tolist(), layout.lengths.tolist(), strict=True)
+            chance = np.array([chance_reciprocal_rank(m, n) for m, n in pairs])
             value = 1 / best_ranks(cell.ranks, gold)
-            out.append(Each(group, np.where(used, value, np.nan), np.where(used, np.array(chance), np.nan)))
+            used = (layout.groups == group) & np.isfinite(value)
+            out.append(Each(group, *(np.where(used, own, np.nan) for own in (value, chance, 1.0))))
         return out
+
+    def _gold(self, cell: Cell, number: int) -> np.ndarray:
+        layout = cell.layout
+        gold = (layout.gold if self.mention == "all" else layout.first_mention)[number]
+        if self.subtoken == "all":
+            return gold
+        # The first token of each run of gold tokens; of a mention's, where only the first mention counts.
+        starts = gold.copy()
+        starts[:, 1:] &= ~gold[:, :-1]
+        return starts
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
         parts = self.each(cell, k)

@@ -4,7 +4,11 @@ Formula (decision, methods.md): of segment T's m tokens take the k best ranked; 
 prompt of n tokens; all of them where m < k. Reference: Sun et al. 2025 (arXiv 2510.02629).
 Departure: none. Range: [1, n], lower is higher up. Ranks are descending with ties averaged.
 Chance: (min(k, m) + 1)/2 * (n + 1)/(m + 1), the mean of the k smallest of m ranks drawn from 1..n: unequal pieces are
-biased by their length, so the value must be read beside it.
+biased by their length, so the value must be read beside it. Best: (min(k, m) + 1)/2.
+Options: `tokens="all"`, the mean over all m (chance (n + 1)/2); `tokens="global_topk"`, ranks beyond the prompt's k best
+all count as k + 1, so that only reaching the top k tells (chance: the same mean over hypergeometric draws, without ties);
+`pool="context"`, ranks among the documents' tokens only; `drop_first=1`, without the prompt's first token, where attention
+sinks under tokenizers that add no BOS; `normalise`, divided by n.
 
 Worked by hand: scores 9, 1, 8, 2 have ranks 1, 4, 2, 3; the segment of the last two tokens has ranks 2 and 3.
 
@@ -14,6 +18,8 @@ RankAtK(value=2.5, chance=2.5)
 
 from __future__ import annotations
 
+import functools
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +28,9 @@ import numpy as np
 from heval_core.metrics._cell import Cell, Each, Estimate
 from heval_core.records import HEvalError
 from heval_core.scores import average_ranks, check
+
+TOKENS = ("best", "global_topk", "all")
+POOLS = ("prompt", "context")
 
 
 class RankAtK(NamedTuple):
@@ -36,24 +45,47 @@ def chance_rank(k: int, segment_sizes: np.ndarray, lengths: np.ndarray) -> np.nd
     return np.where(m > 0, chance, np.nan)
 
 
+@functools.cache
+def chance_capped(k: int, size: int, length: int) -> float:
+    """What random scores get where ranks beyond the k best count as k + 1; NaN for an empty segment.
+
+    The j-th best of m tokens has a rank above r when fewer than j of the m are among the r best: a hypergeometric tail.
+    """
+    if not size:
+        return float("nan")
+    best = min(k, size)
+    total = 0.0
+    for r in range(min(k, length) + 1):
+        below = [math.comb(size, i) * math.comb(length - size, r - i) for i in range(min(best, r + 1))]
+        share = np.cumsum([value / math.comb(length, r) for value in below])
+        total += sum(share[min(j, len(share)) - 1] for j in range(1, best + 1))
+    return total / best
+
+
 def segment_ranks(ranks: np.ndarray, segment: np.ndarray, k: int) -> np.ndarray:
     """(N,) Rank@k from (N, n) ranks and a (N, n) bool segment; NaN for an empty segment."""
-    inside = np.sort(np.where(segment & np.isfinite(ranks), ranks, np.inf), axis=1)[:, :k]
-    found = np.isfinite(inside)
+    return mean_of_first(np.sort(np.where(segment & np.isfinite(ranks), ranks, np.inf), axis=1)[:, :k])
+
+
+def mean_of_first(leading: np.ndarray) -> np.ndarray:
+    """(N,) means of the finite entries of (N, k); NaN for a row without any."""
+    found = np.isfinite(leading)
     counts = found.sum(axis=1)
-    sums = np.where(found, inside, 0.0).sum(axis=1)
+    sums = np.where(found, leading, 0.0).sum(axis=1)
     return np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
 
 
 def rank_at_k(scores: np.ndarray, segment: tuple[int, int], k: int) -> RankAtK:
     """Rank@k of tokens [start, end) of one prompt. scores: (n,).
 
-    Raises HEvalError for scores that are not finite, an empty segment, or one that leaves the prompt.
+    Raises HEvalError for scores that are not finite, an empty segment, one that leaves the prompt, or k below 1.
     """
     check(scores, "The prompt")
     start, end = segment
     if not 0 <= start < end <= len(scores):
         raise HEvalError(f"The segment {start}:{end} is empty or outside the prompt's {len(scores)} tokens.")
+    if k < 1:
+        raise HEvalError(f"k is {k}; it must be at least 1.")
     inside = np.zeros((1, len(scores)), dtype=bool)
     inside[0, start:end] = True
     value = segment_ranks(average_ranks(scores), inside, k)[0]
@@ -61,7 +93,64 @@ def rank_at_k(scores: np.ndarray, segment: tuple[int, int], k: int) -> RankAtK:
 
 
 @dataclass(frozen=True)
-class RankAtKMetric:
+class RankSettings:
+    """How documents are ranked, for every metric that is made of their ranks."""
+
+    tokens: str = "best"
+    pool: str = "prompt"
+    normalise: bool = False
+    drop_first: int = 0
+
+    def check(self) -> None:
+        """Raises HEvalError for an unknown option."""
+        for name, value, known in (("tokens", self.tokens, TOKENS), ("pool", self.pool, POOLS)):
+            if value not in known:
+                raise HEvalError(f"There is no {name}={value!r}; there are: {', '.join(known)}.")
+
+    def documents(self, cell: Cell, k: int) -> list[Each]:
+        """Rank@k of each document: part c, or c1 and c2."""
+        self.check()
+        cell = cell.narrowed(self.pool, self.drop_first)
+        parts = ["c"] if len(cell.layout.documents) == 1 else [f"c{i + 1}" for i in range(len(cell.layout.documents))]
+        return [self._document(cell, number, part, k) for number, part in enumerate(parts)]
+
+    def worst(self, cell: Cell, k: int) -> list[np.ndarray]:
+        """(N,) per document: the largest Rank@k it can have, with every other token above it."""
+        cell = cell.narrowed(self.pool, self.drop_first)
+        n = cell.layout.lengths
+        out = []
+        for segment in cell.layout.documents:
+            m = (segment & cell.layout.ranked).sum(axis=1)
+            worst = n - m + (self._count(k, m) + 1) / 2
+            if self.tokens == "global_topk":
+                ranks = (n - m)[:, None] + np.arange(1, k + 1)
+                worst = mean_of_first(np.where(np.arange(k) < m[:, None], np.minimum(ranks, k + 1), np.inf))
+            out.append(worst / n if self.normalise else worst)
+        return out
+
+    def _document(self, cell: Cell, number: int, part: str, k: int) -> Each:
+        layout = cell.layout
+        inside = layout.documents[number] & layout.ranked
+        m, n = inside.sum(axis=1), layout.lengths
+        if self.tokens == "all":
+            value = mean_of_first(np.where(inside, cell.ranks, np.inf))
+            chance = np.where(m > 0, (n + 1) / 2, np.nan)
+        elif self.tokens == "global_topk":
+            leading = cell.leading(number, k)
+            value = mean_of_first(np.where(np.isfinite(leading), np.minimum(leading, k + 1), np.inf))
+            chance = np.array([chance_capped(k, int(a), int(b)) for a, b in zip(m, n, strict=True)])
+        else:
+            value, chance = mean_of_first(cell.leading(number, k)), chance_rank(k, m, n)
+        best = np.where(m > 0, (self._count(k, m) + 1) / 2, np.nan)
+        scale = np.maximum(n, 1) if self.normalise else 1.0
+        return Each(part, value / scale, chance / scale, best / scale)
+
+    def _count(self, k: int, sizes: np.ndarray) -> np.ndarray:
+        return sizes if self.tokens == "all" else np.minimum(k, sizes)
+
+
+@dataclass(frozen=True)
+class RankAtKMetric(RankSettings):
     key = "rank_at_k"
     title = "Rank@k of a document"
     question = "RQ1"
@@ -70,12 +159,7 @@ class RankAtKMetric:
     reference = "Sun et al. 2025 (arXiv 2510.02629)"
 
     def each(self, cell: Cell, k: int) -> list[Each]:
-        layout, out = cell.layout, []
-        for number, segment in enumerate(layout.documents, start=1):
-            part = "c" if len(layout.documents) == 1 else f"c{number}"
-            sizes = (segment & layout.ranked).sum(axis=1)
-            out.append(Each(part, segment_ranks(cell.ranks, segment, k), chance_rank(k, sizes, layout.lengths)))
-        return out
+        return self.documents(cell, k)
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
         return []

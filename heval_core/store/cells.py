@@ -1,8 +1,9 @@
-"""From one cell's rows to its scores and metrics, for publishing. No SQL, no model."""
+"""From one cell's rows to its scores and metrics, for publishing and for live filters. No SQL, no model."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,46 +11,72 @@ import numpy as np
 import pandas as pd
 
 from heval_core import catalogue, scores
-from heval_core.metrics._cell import KS, SMALLEST_GROUP, Cell, Each, Estimate, Layout, mean_estimate
-from heval_core.records import TECHNIQUE
-from heval_core.statistics import percentile_interval
+from heval_core.metrics._cell import KS, Cell, Each, Estimate, Layout, Measured, replicates
+from heval_core.metrics.position_bias import PLUGIN as POSITION_BIAS
+from heval_core.records import TECHNIQUE, HEvalError
+from heval_core.statistics import Resamples, percentile_interval
+
+MEASURED = ("comprehensiveness", "sufficiency")
 
 
 @dataclass(frozen=True, eq=False)
 class Regime:
-    """The layout of N kept instances of one model, dataset and regime.
+    """N kept instances of one model, dataset and regime.
 
-    weights: (resamples, N), how often each instance's question is drawn.
+    ids, questions: (N,) str, the instances and what they ask. weights: (resamples, N), how often each question is drawn.
     """
 
     model: str
     dataset: str
     regime: str
+    ids: np.ndarray
+    questions: np.ndarray
     layout: Layout
     weights: np.ndarray
 
+    def rows(self, chosen: np.ndarray) -> Regime:
+        """The instances that (N,) bools choose."""
+        if chosen.all():
+            return self
+        return Regime(
+            self.model, self.dataset, self.regime, self.ids[chosen], self.questions[chosen], self.layout.rows(chosen),
+            self.weights[:, chosen],
+        )  # fmt: skip
+
 
 def layout_of(instances: pd.DataFrame) -> Layout:
+    """From the columns length (tokens of the prompt), first_ranked, document_starts, document_ends, answer_tokens,
+    first_mention and group.
+
+    Raises HEvalError, naming the instance, for answer tokens outside their prompt.
+    """
+    for row in instances.itertuples():
+        places = [int(token) for tokens in row.answer_tokens for token in tokens]
+        if places and not 0 <= min(places) <= max(places) < row.length:
+            raise HEvalError(f"Instance {row.instance_id} has answer tokens outside its prompt of {row.length} tokens.")
     spans = [
         list(zip(starts, ends, strict=True))
         for starts, ends in zip(instances["document_starts"], instances["document_ends"], strict=True)
     ]
     return Layout.of(
-        [len(tokens) for tokens in instances["tokens"]],
+        list(instances["length"]),
         list(instances["first_ranked"]),
         spans,
         list(instances["answer_tokens"]),
         list(instances["group"]),
+        list(instances["first_mention"]),
     )
 
 
-def regime_of(instances: pd.DataFrame, weights: np.ndarray) -> Regime:
+def regime_of(instances: pd.DataFrame, resamples: Resamples) -> Regime:
     """From rows of one model, dataset and regime, at least one."""
     first = instances.iloc[0]
-    return Regime(first["model"], first["dataset"], first["regime"], layout_of(instances), weights)
+    ids, questions = (instances[name].to_numpy(dtype=object) for name in ("instance_id", "fact_id"))
+    weights = resamples.of(questions)
+    return Regime(first["model"], first["dataset"], first["regime"], ids, questions, layout_of(instances), weights)
 
 
-def padded(rows: list[np.ndarray], width: int) -> np.ndarray:
+def padded(rows: Sequence[np.ndarray], width: int) -> np.ndarray:
     """(N, width) float64 from ragged rows."""
     out = np.zeros((len(rows), width))
     for index, row in enumerate(rows):
@@ -68,58 +95,147 @@ def control_attributions(instances: pd.DataFrame) -> list[dict[str, Any]]:
     return rows
 
 
-def evaluate(
-    regime: Regime, explainer: str, ids: list[str], values: list[np.ndarray]
-) -> tuple[list[pd.DataFrame], list[dict[str, Any]], dict[tuple[str, str, int], np.ndarray]]:
-    """Every metric of one explainer over one regime.
+def signed(explainer: str) -> bool:
+    """Whether an explainer's scores have a sign; of one that is not there any more it is not known, and taken so."""
+    try:
+        found = catalogue.find("explainer", explainer)
+    except HEvalError:
+        return True
+    return bool(found.signed) and not found.control
 
-    Returns frames for the `score` table, rows for `cell_metric`, and the bootstrap replicates by (metric, part, k).
+
+def cell_of(
+    regime: Regime, explainer: str, values: Sequence[np.ndarray], measured: Mapping[str, Measured] | None = None
+) -> Cell:
+    """One explainer's cell. values: its raw scores of the regime's instances, in their order.
+
+    Raises HEvalError, naming the instance, for scores that are not finite, or not one for each token.
     """
-    for instance_id, row in zip(ids, values, strict=True):
+    lengths = regime.layout.ranked.shape[1]
+    for instance_id, row in zip(regime.ids, values, strict=True):
         scores.check(row, f"Instance {instance_id}, explainer {explainer}")
-    layout = regime.layout
-    cell = Cell.of(layout, padded(values, layout.ranked.shape[1]))
-    frames, rows, replicates = [], [], {}
-    for metric in catalogue.plugins("metric").values():
-        for k in KS if metric.uses_k else (0,):
-            frames += [_score_frame(ids, explainer, metric.key, k, each) for each in metric.each(cell, k)]
-            for estimate in metric.over(cell, k):
-                spread = np.array([]) if estimate.unavailable else estimate.of_weights(regime.weights)
-                replicates[metric.key, estimate.part, k] = spread
-                rows.append(_metric_row(regime, explainer, metric.key, k, estimate, spread))
-    return frames, rows, replicates
+        if len(row) > lengths:
+            raise HEvalError(f"Instance {instance_id}, explainer {explainer}: {len(row)} scores for fewer tokens.")
+    table = padded(values, lengths)
+    if signed(explainer):
+        norms = np.abs(table).sum(axis=1, keepdims=True)
+        table = np.divide(table, norms, out=table, where=norms > 0)
+    return Cell.of(regime.layout, table, measured)
 
 
-def evaluate_faithfulness(
-    regime: Regime, ids: list[str], found: pd.DataFrame
-) -> tuple[list[pd.DataFrame], list[dict[str, Any]]]:
-    """Comprehensiveness and sufficiency of every explainer over one regime, as measured by the batch job.
+def measured_of(regime: Regime, explainer: str, found: pd.DataFrame) -> dict[str, Measured]:
+    """What the batch job measured of one explainer. found: rows of instance_id, explainer and the values of MEASURED.
 
-    ids: the regime's instances. found: rows of instance_id, explainer and the two values. Chance is what the random
-    control gets on the same instances; without it there is none. Returns frames for `score`, rows for `cell_metric`.
+    Chance is what the random control gets on the same instances; without it there is none.
     """
-    frames, rows = [], []
-    for metric in FAITHFULNESS:
-        values = found.pivot(index="instance_id", columns="explainer", values=metric).reindex(ids)
-        random = values["random"].to_numpy() if "random" in values else np.full(len(ids), np.nan)
-        for explainer in values.columns:
-            own = values[explainer].to_numpy()
-            each = Each("all", own, np.where(np.isfinite(own), random, np.nan))
-            estimate = mean_estimate(each, SMALLEST_GROUP)
-            spread = np.array([]) if estimate.unavailable else estimate.of_weights(regime.weights)
-            frames.append(_score_frame(ids, str(explainer), metric, 0, each))
-            rows.append(_metric_row(regime, str(explainer), metric, 0, estimate, spread))
-    return frames, rows
+    own = found[found["explainer"] == explainer].set_index("instance_id")
+    random = found[found["explainer"] == "random"].set_index("instance_id")
+    if own.empty:
+        return {}
+    return {
+        key: Measured(*(table[key].reindex(regime.ids).to_numpy(dtype=float) for table in (own, random)))
+        for key in MEASURED
+    }
 
 
-FAITHFULNESS = ("comprehensiveness", "sufficiency")
+def estimates(metric: Any, cells: Mapping[str, Cell], ks: Iterable[int]) -> dict[tuple[str, int], list[Estimate]]:
+    """A metric's estimates by (explainer, k), k = 0 for one that has none. cells: of one layout, by explainer."""
+    ks = tuple(ks) if metric.uses_k else (0,)
+    if hasattr(metric, "over_all"):
+        names = list(cells)
+        found = metric.over_all(list(cells.values()), ks)
+        return {(names[index], k): own for (index, k), own in found.items()}
+    return {(name, k): metric.over(cell, k) for name, cell in cells.items() for k in ks}
 
 
-def _score_frame(ids: list[str], explainer: str, metric: str, k: int, each: Any) -> pd.DataFrame:
+@dataclass(frozen=True, eq=False)
+class Evaluated:
+    """frames: for the `score` table. rows: for `cell_metric`. replicates: by (explainer, metric, part, k)."""
+
+    frames: list[pd.DataFrame]
+    rows: list[dict[str, Any]]
+    replicates: dict[tuple[str, str, str, int], np.ndarray]
+
+
+def evaluate(
+    regime: Regime, cells: Mapping[str, Cell], metrics: Iterable[Any] | None = None, ks: Iterable[int] = KS
+) -> Evaluated:
+    """Every metric of explainers that share one layout; intervals of all of them from one matrix product."""
+    metrics = list(catalogue.plugins("metric").values() if metrics is None else metrics)
+    frames, places, found = [], [], []
+    for metric in metrics:
+        for explainer, cell in cells.items():
+            for k in ks if metric.uses_k else (0,):
+                frames += [_score_frame(regime, explainer, metric.key, k, each) for each in metric.each(cell, k)]
+        for (explainer, k), own in estimates(metric, cells, ks).items():
+            for estimate in own:
+                places.append((explainer, metric.key, estimate.part, k))
+                found.append(estimate)
+    spread = replicates(found, regime.weights)
+    rows = [
+        metric_row(regime, explainer, metric, k, estimate, own)
+        for (explainer, metric, _, k), estimate, own in zip(places, found, spread, strict=True)
+    ]
+    return Evaluated(frames, rows, dict(zip(places, spread, strict=True)))
+
+
+def evaluate_all(
+    whole: Regime,
+    attributions: pd.DataFrame,
+    faithful: pd.DataFrame,
+    metrics: Iterable[Any] | None = None,
+    ks: Iterable[int] = KS,
+) -> tuple[dict[str, Cell], Evaluated]:
+    """Every explainer of a regime, each on the instances that it has scores of.
+
+    attributions: rows of instance_id, explainer and scores, in the order of the regime's instances. Returns the cells of
+    explainers that have scores of all instances, and all metrics: explainers that failed somewhere are measured on the others.
+    """
+    by_rows: dict[bytes, tuple[Regime, dict[str, Cell]]] = {}
+    for explainer, own in attributions.groupby("explainer"):
+        chosen = np.isin(whole.ids, own["instance_id"].to_numpy(dtype=object))
+        regime, cells = by_rows.setdefault(chosen.tobytes(), (whole.rows(chosen), {}))
+        measured = measured_of(regime, str(explainer), faithful)
+        cells[str(explainer)] = cell_of(regime, str(explainer), list(own["scores"]), measured)
+    parts = [evaluate(regime, cells, metrics, ks) for regime, cells in by_rows.values()]
+    complete = next((cells for regime, cells in by_rows.values() if regime is whole), {})
+    joined = Evaluated(
+        [frame for part in parts for frame in part.frames],
+        [row for part in parts for row in part.rows],
+        {place: spread for part in parts for place, spread in part.replicates.items()},
+    )
+    return complete, joined
+
+
+def swap_rows(
+    one: tuple[Regime, Mapping[str, Cell]], two: tuple[Regime, Mapping[str, Cell]], ks: Iterable[int] = KS
+) -> list[dict[str, Any]]:
+    """Position bias over questions that were asked both ways round, under the first regime's name."""
+    (first, cells), (second, swapped) = one, two
+    _, mine, theirs = np.intersect1d(first.questions, second.questions, return_indices=True)
+    if not len(mine):
+        return []
+    chosen = np.zeros(len(first.questions), dtype=bool)
+    chosen[mine] = True
+    turned = np.argsort(mine)
+    regime, theirs = first.rows(chosen), theirs[turned]
+    places, found = [], []
+    for explainer in (key for key in cells if key in swapped):
+        for k in ks:
+            places.append((explainer, k))
+            found.append(POSITION_BIAS.both_ways(cells[explainer].rows(chosen), swapped[explainer].rows(theirs), k))
+    spread = replicates(found, regime.weights)
+    return [
+        metric_row(regime, explainer, POSITION_BIAS.key, k, estimate, own)
+        for (explainer, k), estimate, own in zip(places, found, spread, strict=True)
+    ]
+
+
+def _score_frame(regime: Regime, explainer: str, metric: str, k: int, each: Each) -> pd.DataFrame:
     defined = np.isfinite(each.value)
     return pd.DataFrame(
         {
-            "instance_id": np.asarray(ids, dtype=object)[defined],
+            "instance_id": regime.ids[defined],
             "explainer": explainer,
             "metric": metric,
             "part": each.part,
@@ -130,11 +246,11 @@ def _score_frame(ids: list[str], explainer: str, metric: str, k: int, each: Any)
     )
 
 
-def _metric_row(
+def metric_row(
     regime: Regime, explainer: str, metric: str, k: int, estimate: Estimate, spread: np.ndarray
 ) -> dict[str, Any]:
+    """A row of `cell_metric`. spread: the value's bootstrap replicates."""
     low, high = percentile_interval(spread) if len(spread) else (None, None)
-    missing = estimate.unavailable is not None
     return {
         "model": regime.model,
         "dataset": regime.dataset,
@@ -144,14 +260,22 @@ def _metric_row(
         "metric": metric,
         "part": estimate.part,
         "k": k,
-        "value": None if missing else estimate.value,
+        "value": _defined(estimate.value),
         "low": low,
         "high": high,
-        "chance": None if missing else estimate.chance,
+        "chance": _defined(estimate.chance),
+        "best": _defined(estimate.best),
+        "normalised": _defined(estimate.normalised),
+        "p": _defined(estimate.p),
         "n": sum(size for _, size in estimate.sizes),
         "group_sizes": json.dumps(dict(estimate.sizes)),
+        "details": json.dumps(dict(estimate.details)),
         "unavailable": estimate.unavailable,
     }
+
+
+def _defined(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
 
 
 # What the Overview puts first, one line a question: metric, part by number of documents, k.
@@ -162,20 +286,20 @@ HEADLINES = {
 }
 
 
-def headline_rows(cells: pd.DataFrame, replicates: dict[tuple[Any, ...], np.ndarray]) -> list[dict[str, Any]]:
+def headline_rows(cells: pd.DataFrame, spread: dict[tuple[Any, ...], np.ndarray]) -> list[dict[str, Any]]:
     """Means over cells with intervals from replicates that resampled the same questions in every cell.
 
-    replicates: by (model, dataset, regime, explainer, metric, part, k).
+    spread: replicates by (model, dataset, regime, explainer, metric, part, k).
     """
     rows = []
     for question, (metric, parts, k) in HEADLINES.items():
         chosen = cells[(cells["metric"] == metric) & cells["part"].isin(parts) & (cells["k"] == k)]
         for explainer, found in chosen[chosen["unavailable"].isna()].groupby("explainer"):
-            spread = np.mean(
-                [replicates[r.model, r.dataset, r.regime, explainer, metric, r.part, k] for r in found.itertuples()],
+            mean = np.mean(
+                [spread[r.model, r.dataset, r.regime, explainer, metric, r.part, k] for r in found.itertuples()],
                 axis=0,
             )
-            low, high = percentile_interval(spread)
+            low, high = percentile_interval(mean)
             rows.append(
                 {
                     "question": question,

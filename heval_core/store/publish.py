@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.resources import files
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,9 @@ import pandas as pd
 import pyarrow as pa
 
 from heval_core import __version__, catalogue
+from heval_core.metrics._cell import Cell
 from heval_core.records import REGIMES, HEvalError
-from heval_core.statistics import resample_weights
+from heval_core.statistics import Resamples
 from heval_core.store import cells
 from heval_core.store.shards import (
     ATTRIBUTION,
@@ -132,37 +133,37 @@ def _insert_results(
         by_regime[entry.model, entry.dataset, REGIMES.index(entry.regime)].append(entry)
         if entry.kind == "instance":
             questions[entry.dataset].update(store.read(entry).column("fact_id").to_pylist())
-    weights = {dataset: _Weights(dataset, sorted(found)) for dataset, found in questions.items()}
+    resamples = {dataset: Resamples(dataset, found) for dataset, found in questions.items()}
     metric_rows: list[dict[str, Any]] = []
-    replicates: dict[tuple[Any, ...], np.ndarray] = {}
-    for key in sorted(by_regime):
-        progress(f"{key[0]} · {key[1]} · {REGIMES[key[2]]}")
-        rows, spread = _insert_regime(db, store, by_regime[key], weights[key[1]])
-        metric_rows += rows
-        replicates |= spread
+    spread: dict[tuple[Any, ...], np.ndarray] = {}
+    for (model, dataset), keys in groupby(sorted(by_regime), key=lambda key: key[:2]):
+        both_ways: dict[str, tuple[cells.Regime, dict[str, Cell]]] = {}
+        for key in keys:
+            regime = REGIMES[key[2]]
+            progress(f"{model} · {dataset} · {regime}")
+            found = _insert_regime(db, store, by_regime[key], resamples[dataset])
+            if found is None:
+                continue
+            whole, own, evaluated = found
+            both_ways[regime] = (whole, own)
+            metric_rows += evaluated.rows
+            spread |= {(model, dataset, regime, *place): values for place, values in evaluated.replicates.items()}
+        for regime in both_ways:
+            if f"{regime}_swap" in both_ways:
+                metric_rows += cells.swap_rows(both_ways[regime], both_ways[f"{regime}_swap"])
     if metric_rows:
         _insert(db, "cell_metric", metric_rows)
-        _insert(db, "headline", cells.headline_rows(pd.DataFrame(metric_rows), replicates))
-
-
-class _Weights:
-    """The same resamples of a dataset's questions for all its cells, so that they stay paired.
-
-    Each dataset has a seed of its own: two datasets of equal size must not be resampled alike.
-    """
-
-    def __init__(self, dataset: str, questions: list[str]):
-        self.column = {question: index for index, question in enumerate(questions)}
-        self.matrix = resample_weights(len(questions), seed=zlib.crc32(dataset.encode()))
-
-    def of(self, questions: Iterable[str]) -> np.ndarray:
-        return self.matrix[:, [self.column[question] for question in questions]]
+        _insert(db, "headline", cells.headline_rows(pd.DataFrame(metric_rows), spread))
 
 
 def _insert_regime(
-    db: duckdb.DuckDBPyConnection, store: ShardStore, entries: list[Entry], weights: _Weights
-) -> tuple[list[dict[str, Any]], dict[tuple[Any, ...], np.ndarray]]:
-    """One model, dataset and regime: instances, attributions, scores. Returns its cell metrics and their replicates."""
+    db: duckdb.DuckDBPyConnection, store: ShardStore, entries: list[Entry], resamples: Resamples
+) -> tuple[cells.Regime, dict[str, Cell], cells.Evaluated] | None:
+    """One model, dataset and regime: instances, attributions, scores.
+
+    Returns its instances, the cells of those explainers that have scores for all of them, and all metrics; None where every
+    instance was dropped.
+    """
     instances = _table(store, entries, "instance", INSTANCE)
     frame = instances.to_pandas().drop_duplicates("instance_id", keep="last").sort_values(["place", "instance_id"])
     frame = frame.reset_index(drop=True)
@@ -171,8 +172,7 @@ def _insert_regime(
     frame = _without_unsampled(frame, set(found["instance_id"]), _table(store, entries, "sample", SAMPLE))
     _insert_arrow(db, "instance", pa.Table.from_pandas(frame, schema=INSTANCE, preserve_index=False))
     kept = frame[frame["dropped_because"].isna()].reset_index(drop=True)
-    heads = _table(store, entries, "head_attention", HEAD_ATTENTION)
-    _insert_arrow(db, "head_attention", heads)
+    _insert_arrow(db, "head_attention", _table(store, entries, "head_attention", HEAD_ATTENTION))
     # Controls stand beside methods: on instances that no method has explained they would be measured on others.
     explained = kept[kept["instance_id"].isin(found["instance_id"])]
     controls = pd.DataFrame(cells.control_attributions(explained), columns=ATTRIBUTION.names)
@@ -181,31 +181,15 @@ def _insert_regime(
     attributions = attributions[attributions["instance_id"].isin(order)]
     attributions = attributions.assign(order=attributions["instance_id"].map(order)).sort_values(["order", "explainer"])
     _insert_arrow(db, "attribution", pa.Table.from_pandas(attributions, schema=ATTRIBUTION, preserve_index=False))
-    frames: list[pd.DataFrame] = []
-    rows: list[dict[str, Any]] = []
-    spread: dict[tuple[Any, ...], np.ndarray] = {}
-    whole = cells.regime_of(kept, weights.of(kept["fact_id"])) if len(kept) else None
-    for explainer, own in attributions.groupby("explainer"):
-        scored, regime = kept, whole
-        # An explainer that failed on some instances is measured on the others.
-        if regime is None or len(own) < len(kept):
-            scored = kept[kept["instance_id"].isin(own["instance_id"])].reset_index(drop=True)
-            regime = cells.regime_of(scored, weights.of(scored["fact_id"]))
-        more, metrics, replicates = cells.evaluate(
-            regime, str(explainer), list(scored["instance_id"]), list(own["scores"])
-        )
-        frames += more
-        rows += metrics
-        spread |= {(regime.model, regime.dataset, regime.regime, explainer, *key): r for key, r in replicates.items()}
+    if kept.empty:
+        return None
     faithful = _table(store, entries, "faithfulness", FAITHFULNESS).to_pandas()
-    if whole is not None and len(faithful):
-        faithful = faithful.drop_duplicates(["instance_id", "explainer"], keep="last")
-        more, metrics = cells.evaluate_faithfulness(whole, list(kept["instance_id"]), faithful)
-        frames += more
-        rows += metrics
-    if frames:
-        _insert_frame(db, "score", pd.concat(frames, ignore_index=True))
-    return rows, spread
+    faithful = faithful.drop_duplicates(["instance_id", "explainer"], keep="last")
+    whole = cells.regime_of(kept.assign(length=kept["tokens"].map(len)), resamples)
+    complete, evaluated = cells.evaluate_all(whole, attributions, faithful)
+    if evaluated.frames:
+        _insert_frame(db, "score", pd.concat(evaluated.frames, ignore_index=True))
+    return whole, complete, evaluated
 
 
 def _without_unsampled(frame: pd.DataFrame, explained: set[str], sampled: pa.Table) -> pd.DataFrame:

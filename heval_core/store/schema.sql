@@ -130,8 +130,12 @@ CREATE TABLE cell_metric (
     low DOUBLE,               -- 95 % interval, bootstrap over questions
     high DOUBLE,
     chance DOUBLE,            -- what random scores get
+    best DOUBLE,              -- what perfect scores get; NULL where that is not known
+    normalised DOUBLE,        -- (value - chance) / (best - chance): 0 is chance, 1 is perfect
+    p DOUBLE,                 -- of the value under chance, by permutation; NULL where no such test is made
     n INTEGER,                -- instances the value is made of
     group_sizes VARCHAR,      -- JSON: group ▶ instances
+    details VARCHAR,          -- JSON: what else the metric tells (adjusted, sd over reshuffles)
     unavailable VARCHAR       -- why there is no value
 );
 

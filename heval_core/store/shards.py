@@ -22,7 +22,7 @@ from heval_core.records import HEvalError
 
 FORMAT = 1
 # Of the results file that shards are published to (schema.sql).
-PUBLISHED_FORMAT = 2
+PUBLISHED_FORMAT = 3
 POINTER = "current.json"
 
 _TEXT, _TEXTS, _INTS = pa.string(), pa.list_(pa.string()), pa.list_(pa.int32())

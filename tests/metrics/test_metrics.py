@@ -19,10 +19,12 @@ from heval_core.records import HEvalError
 from heval_core.statistics import resample_weights
 
 
-@pytest.mark.parametrize("name", ["rank_at_k", "group_rank_margin", "instance_rank_margin", "mrr"])
+@pytest.mark.parametrize("name", catalogue.plugins("metric"))
 def test_the_examples_worked_by_hand_hold(name):
     module = importlib.import_module(f"heval_core.metrics.{name}")
-    assert doctest.testmod(module, extraglobs={"np": np}) == (0, 1)
+    failed, tried = doctest.testmod(module, extraglobs={"np": np})
+    assert tried > 0
+    assert failed == 0
 
 
 def literal_rank_at_k(scores, start, end, k):
@@ -111,6 +113,8 @@ def test_a_random_explainer_gets_chance_everywhere():
     cell = planted("random", count=4000)
     for metric in catalogue.plugins("metric").values():
         for estimate in metric.over(cell, 5):
+            if estimate.unavailable and metric.key == "length_sensitivity":
+                continue  # prompts of one length
             spread = estimate.of_weights(resample_weights(4000, 200)).std()
             assert abs(estimate.value - estimate.chance) < 4 * spread, (metric.key, estimate.part)
 
@@ -126,7 +130,8 @@ def test_swapping_the_documents_swaps_the_parts():
     cell = planted("document")
     layout = cell.layout
     flipped = np.where(layout.groups == "C1", "C2", "C1")
-    mirror = Cell(Layout(layout.ranked, layout.documents[::-1], layout.gold[::-1], flipped), cell.ranks)
+    turned = (marks[::-1] for marks in (layout.documents, layout.gold, layout.first_mention))
+    mirror = Cell(Layout(layout.ranked, *turned, flipped), cell.scores, cell.ranks)
     for metric, k in ((InstanceRankMargin(), 5), (MeanReciprocalRank(), 0)):
         assert value_of(metric, cell, "C1", k).value == value_of(metric, mirror, "C2", k).value
     assert value_of(GroupRankMargin(), cell, "c1").value == value_of(GroupRankMargin(), mirror, "c2").value

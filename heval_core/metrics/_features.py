@@ -1,0 +1,94 @@
+"""What simulatability metrics are given: an explanation's largest scores, and where the answer came from.
+
+Features: the k largest scores of the document, descending; of two documents the first's and then the second's, in prompt
+order. Scores as metrics use them (fa and ig divided by their l1 norm). A document with fewer than k tokens is filled up
+with 0, the score of a token that says nothing. Labels: 1 where the context (the first document) was used, 0 for memory
+(the second document); instances of other groups take no part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from heval_core.metrics._cell import Cell, Estimate, not_available, too_small
+from heval_core.records import HEvalError
+
+SMALLEST_CLASS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """features: (M, f). labels: (M,) of 0 and 1. used: (N,) bool, the M instances that take part. sizes: group ▶ how many."""
+
+    features: np.ndarray
+    labels: np.ndarray
+    used: np.ndarray
+    sizes: tuple[tuple[str, int], ...]
+
+    @property
+    def reason(self) -> str | None:
+        return too_small(self.sizes, SMALLEST_CLASS)
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """(M,) values at their places among the N instances, 0 elsewhere."""
+        out = np.zeros(len(self.used))
+        out[self.used] = values
+        return out
+
+    def unavailable(self, parts: tuple[str, ...], reason: str) -> list[Estimate]:
+        return [not_available(part, self.sizes, reason) for part in parts]
+
+
+def labelled(cell: Cell, k: int) -> Labelled:
+    """The features and labels of a cell."""
+    layout = cell.layout
+    groups = ("C", "M") if len(layout.documents) < 2 else ("C1", "C2")
+    used = np.isin(layout.groups, groups)
+    labels = (layout.groups[used] == groups[0]).astype(np.int8)
+    features = [largest(cell.scores[used], (document & layout.ranked)[used], k) for document in layout.documents]
+    sizes = tuple((group, int((layout.groups == group).sum())) for group in groups)
+    found = np.concatenate(features, axis=1) if features else np.zeros((int(used.sum()), 0))
+    return Labelled(found, labels, used, sizes)
+
+
+def largest(scores: np.ndarray, segment: np.ndarray, k: int) -> np.ndarray:
+    """(N, k) each row's k largest scores within a (N, n) bool segment, descending; 0 where there are fewer tokens."""
+    keys = np.where(segment, scores, -np.inf)
+    if keys.shape[1] > k:
+        keys = np.partition(keys, keys.shape[1] - k, axis=1)[:, -k:]
+    found = np.sort(keys, axis=1)[:, ::-1]
+    found = np.pad(found, ((0, 0), (0, k - found.shape[1])), constant_values=-np.inf)
+    return np.where(np.isfinite(found), found, 0.0)
+
+
+def standardised(features: np.ndarray) -> np.ndarray:
+    """Columns of mean 0 and standard deviation 1; a column that is constant becomes 0."""
+    features = np.asarray(features, dtype=np.float64)
+    centred = features - features.mean(axis=0)
+    sd = centred.std(axis=0)
+    constant = sd <= 1e-9 * np.maximum(np.abs(features).max(axis=0, initial=0.0), 1e-300)
+    return np.where(constant, 0.0, centred / np.where(constant, 1.0, sd))
+
+
+def check_labelled(features: np.ndarray, labels: np.ndarray, needed: int) -> None:
+    """Raises HEvalError for what no simulatability can be computed of: shapes, NaN, labels but 0 and 1, a small class."""
+    features, labels = np.asarray(features), np.asarray(labels)
+    if features.ndim != 2 or labels.shape != features.shape[:1]:
+        raise HEvalError(f"Features {features.shape} and labels {labels.shape} do not belong together.")
+    if not np.isfinite(features).all():
+        row = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
+        raise HEvalError(f"The features of instance {row} are NaN or infinite.")
+    if not np.isin(labels, (0, 1)).all():
+        raise HEvalError("Labels must be 0 or 1.")
+    smaller = min(int(labels.sum()), int(len(labels) - labels.sum()))
+    if smaller < needed:
+        raise HEvalError(f"The smaller class has {smaller} of the {needed} instances needed.")
+
+
+def entropy(p: np.ndarray | float) -> np.ndarray:
+    """Binary entropy in nats."""
+    p = np.asarray(p, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return -np.nan_to_num(p * np.log(p)) - np.nan_to_num((1 - p) * np.log1p(-p))

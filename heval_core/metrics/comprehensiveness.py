@@ -1,0 +1,52 @@
+"""Comprehensiveness: how much of the answer's probability goes when the tokens an explanation points at are masked?
+
+Formula (Sun et al. 2025, A.24; DeYoung et al. 2020): mean over K of log p(a|x) - log p(a|x with the k best tokens masked), in
+nats of the answer's first token; K and mask as in `heval_core.faithfulness`, which measures it with the model.
+Reference: arXiv 2510.02629. Departure: the paper's Table B.3 has values up to 2,500, which log-probabilities of single tokens
+cannot reach; ours must not be compared with them.
+Range: real, higher is better. Chance: what the random control gets on the same instances. Best: not known.
+
+Worked by hand: log-probabilities of -1 before, -3 and -5 with one and two tokens masked: the mean of 2 and 4.
+
+>>> aopc(-1.0, np.array([-3.0, -5.0]))
+3.0
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from heval_core.metrics._cell import SMALLEST_GROUP, Cell, Each, Estimate, mean_estimate
+
+
+def aopc(before: np.ndarray | float, after: np.ndarray) -> np.ndarray | float:
+    """Mean over the last axis of what log-probabilities lost: (…,) before and (…, |K|) after ▶ (…,)."""
+    lost = (np.asarray(before)[..., None] - np.asarray(after)).mean(axis=-1)
+    return float(lost) if lost.ndim == 0 else lost
+
+
+@dataclass(frozen=True)
+class Comprehensiveness:
+    smallest_group: int = SMALLEST_GROUP
+
+    key = "comprehensiveness"
+    title = "Comprehensiveness"
+    question = "faithfulness"
+    higher_is_better = True
+    uses_k = False
+    reference = "Sun et al. 2025, A.24 (arXiv 2510.02629); DeYoung et al. 2020"
+
+    def each(self, cell: Cell, k: int) -> list[Each]:
+        """What the batch job measured; nothing where it was not asked to."""
+        if self.key not in cell.measured:
+            return []
+        value, chance = cell.measured[self.key]
+        return [Each("all", value, np.where(np.isfinite(value), chance, np.nan), np.full(len(value), np.nan))]
+
+    def over(self, cell: Cell, k: int) -> list[Estimate]:
+        return [mean_estimate(each, self.smallest_group) for each in self.each(cell, k)]
+
+
+PLUGIN = Comprehensiveness()

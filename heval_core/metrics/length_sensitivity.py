@@ -1,0 +1,95 @@
+"""Length sensitivity: does an explainer get worse as prompts get longer?
+
+Formula: the slope of a least-squares line through the instances' normalised values (0 = chance, 1 = best, so that what length
+alone does to chance is taken out) against their number of tokens, per 100 tokens. Parts: `mrr` and `instance_rank_margin`.
+Reference: ours; Sun et al. 2025 report falling accuracy with context length (arXiv 2510.02629). Departure: the paper compares
+datasets; within one, everything but length is more alike.
+Range: real; 0 is no sensitivity, negative gets worse. Chance: 0. Best: not defined.
+Needs 30 instances, and prompts of at least 5 different lengths; else not available.
+
+Worked by hand: values .9, .7, .5 at 100, 200, 300 tokens fall by .2 per 100.
+
+>>> slope(np.array([100, 200, 300]), np.array([0.9, 0.7, 0.5]))
+-0.2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from heval_core.metrics._cell import (
+    SMALLEST_GROUP,
+    Cell,
+    Column,
+    Each,
+    Estimate,
+    normalised,
+    not_available,
+    pool,
+    too_small,
+)
+from heval_core.metrics.instance_rank_margin import PLUGIN as MARGIN
+from heval_core.metrics.mrr import PLUGIN as MRR
+
+PER = 100.0
+FEWEST_LENGTHS = 5
+
+
+def slope(lengths: np.ndarray, values: np.ndarray) -> float:
+    """Least-squares slope of values against lengths, per 100 tokens; NaN where all lengths are the same."""
+    x = np.asarray(lengths, dtype=np.float64) / PER
+    centred = x - x.mean()
+    spread = float((centred**2).mean())
+    return round(float((centred * values).mean()) / spread, 12) if spread else float("nan")
+
+
+@dataclass(frozen=True)
+class LengthSensitivity:
+    smallest_group: int = SMALLEST_GROUP
+
+    key = "length_sensitivity"
+    title = "Length sensitivity"
+    question = "RQ3"
+    higher_is_better = True
+    uses_k = True
+    reference = "ours; the effect: Sun et al. 2025 (arXiv 2510.02629)"
+
+    def each(self, cell: Cell, k: int) -> list[Each]:
+        return []
+
+    def over(self, cell: Cell, k: int) -> list[Estimate]:
+        return [
+            self._slope(metric.key, metric.each(cell, k), cell.layout.lengths)
+            for metric in (MRR, MARGIN)
+            if metric.each(cell, k)
+        ]
+
+    def _slope(self, part: str, parts: Sequence[Each], lengths: np.ndarray) -> Estimate:
+        each = parts[0] if len(parts) == 1 else pool(*parts)
+        values = normalised(each.value, each.chance, each.best)
+        used = np.isfinite(values)
+        sizes = (("used", int(used.sum())),)
+        reason = too_small(sizes, self.smallest_group)
+        different = len(np.unique(lengths[used]))
+        if reason is None and different < FEWEST_LENGTHS:
+            reason = f"prompts have {different} of the {FEWEST_LENGTHS} different lengths needed"
+        if reason:
+            return not_available(part, sizes, reason)
+        # Centred first: the means of squares below would lose their digits otherwise.
+        x = (lengths - lengths[used].mean()) / PER
+        y = np.where(used, values, 0.0)
+        columns = tuple(Column(own, used) for own in (x, y, x * y, x * x))
+        shares = np.where(used, x * (y - y[used].mean()), 0.0) / float((x[used] ** 2).sum())
+        found = slope(lengths[used], values[used])
+        return Estimate(part, found, 0.0, float("nan"), sizes, None, columns, _slopes, shares)
+
+
+def _slopes(means: np.ndarray) -> np.ndarray:
+    x, y, xy, xx = np.moveaxis(means, -1, 0)
+    return (xy - x * y) / (xx - x * x)
+
+
+PLUGIN = LengthSensitivity()

@@ -1,0 +1,88 @@
+"""Position bias: does an explainer put a document first because of where it stands?
+
+Formula: Rank@k(c2) - Rank@k(c1), which says how far the first document stands above the second, whichever was used.
+`tilt`: half of its mean over D_C1 plus half of its mean over D_C2, so that neither group's size tells; twice this is the gap
+of the instance rank margins. `swap`: over questions asked both ways round, the mean of both prompts' differences: each
+document stands once first and once second, so that what is in them cancels. Reference: ours; the effect is described
+by Sun et al. 2025 (arXiv 2510.02629). Departure: the paper has no number for it.
+Range: about (-n, n); 0 is best, positive favours the earlier document. Chance: the same of the chance ranks, 0 for documents
+of equal length. Options: those of Rank@k.
+
+Worked by hand: the first document at ranks 2 and 3, the second at 6 and 5: the first stands 3 ranks above it.
+
+>>> position_bias(np.array([2.0, 3.0]), np.array([6.0, 5.0]))
+3.0
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from heval_core.metrics._cell import (
+    SMALLEST_GROUP,
+    Cell,
+    Column,
+    Each,
+    Estimate,
+    mean_estimate,
+    not_available,
+    too_small,
+)
+from heval_core.metrics.rank_at_k import RankSettings
+
+
+def position_bias(first: np.ndarray, second: np.ndarray) -> float:
+    """Mean of the second document's Rank@k minus the first one's; NaN without instances."""
+    return float(np.mean(second - first)) if len(first) else float("nan")
+
+
+@dataclass(frozen=True)
+class PositionBias(RankSettings):
+    smallest_group: int = SMALLEST_GROUP
+
+    key = "position_bias"
+    title = "Position bias"
+    question = "RQ2"
+    higher_is_better = False
+    uses_k = True
+    reference = "ours; the effect: Sun et al. 2025 (arXiv 2510.02629)"
+
+    def each(self, cell: Cell, k: int) -> list[Each]:
+        """How far the first document stands above the second, in every instance of C1 and C2 (part `tilt`)."""
+        if len(cell.layout.documents) != 2:
+            return []
+        used = np.isin(cell.layout.groups, ("C1", "C2"))
+        return [Each("tilt", *(np.where(used, values, np.nan) for values in self._lead(cell, k)))]
+
+    def _lead(self, cell: Cell, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        first, second = self.documents(cell, k)
+        return second.value - first.value, second.chance - first.chance, np.zeros(len(first.value))
+
+    def over(self, cell: Cell, k: int) -> list[Estimate]:
+        found = []
+        for each in self.each(cell, k):
+            groups = [(name, (cell.layout.groups == name) & np.isfinite(each.value)) for name in ("C1", "C2")]
+            sizes = tuple((name, int(own.sum())) for name, own in groups)
+            reason = too_small(sizes, self.smallest_group)
+            if reason:
+                found.append(not_available("tilt", sizes, reason))
+                continue
+            columns = tuple(Column(each.value, own) for _, own in groups)
+            value, chance = (sum(float(v[own].mean()) for _, own in groups) / 2 for v in (each.value, each.chance))
+            shares = sum(np.where(own, each.value, 0.0) / (2 * own.sum()) for _, own in groups)
+            found.append(Estimate("tilt", value, chance, 0.0, sizes, None, columns, _half, np.asarray(shares)))
+        return found
+
+    def both_ways(self, cell: Cell, swapped: Cell, k: int) -> Estimate:
+        """Part `swap`: the i-th instances of two cells ask one question, with the documents in turned order."""
+        (one, chance_one, best), (two, chance_two, _) = self._lead(cell, k), self._lead(swapped, k)
+        return mean_estimate(Each("swap", (one + two) / 2, (chance_one + chance_two) / 2, best), self.smallest_group)
+
+
+def _half(means: np.ndarray) -> np.ndarray:
+    return means.mean(axis=-1)
+
+
+PLUGIN = PositionBias()

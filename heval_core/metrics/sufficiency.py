@@ -1,0 +1,33 @@
+"""Sufficiency: how much of the answer's probability goes when only the tokens an explanation points at are kept?
+
+Formula (Sun et al. 2025, A.25; DeYoung et al. 2020): mean over K of log p(a|x) - log p(a|x with only the k best tokens kept),
+in nats of the answer's first token; K and mask as in `heval_core.faithfulness`, which measures it with the model.
+Reference: arXiv 2510.02629. Departure: as for comprehensiveness.
+Range: real, lower is better. Chance: what the random control gets on the same instances. Best: not known.
+
+Worked by hand: log-probabilities of -1 before, -2 and -1.5 with one and two tokens kept: the mean of 1 and .5.
+
+>>> aopc(-1.0, np.array([-2.0, -1.5]))
+0.75
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np  # noqa: F401  the example above uses it
+
+from heval_core.metrics.comprehensiveness import Comprehensiveness, aopc  # noqa: F401  likewise
+
+
+@dataclass(frozen=True)
+class Sufficiency(Comprehensiveness):
+    key = "sufficiency"
+    title = "Sufficiency"
+    question = "faithfulness"
+    higher_is_better = False
+    uses_k = False
+    reference = "Sun et al. 2025, A.25 (arXiv 2510.02629); DeYoung et al. 2020"
+
+
+PLUGIN = Sufficiency()

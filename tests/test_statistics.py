@@ -1,0 +1,70 @@
+"""Intervals and tests of hypotheses, against scipy, by enumeration, and under what they promise."""
+
+from __future__ import annotations
+
+import doctest
+import itertools
+
+import numpy as np
+import pytest
+
+from heval_core import statistics
+from heval_core.statistics import Resamples, holm, percentile_interval, sign_flip_p, weighted_means
+
+
+def test_the_examples_worked_by_hand_hold():
+    failed, tried = doctest.testmod(statistics, extraglobs={"np": np})
+    assert (failed, tried) == (0, 1)
+
+
+def test_the_sign_flip_p_is_that_of_all_assignments():
+    differences = np.array([0.5, 1.2, -0.3, 0.9, 0.4, 0.8, -0.1, 0.7])
+    signs = np.array(list(itertools.product((-1, 1), repeat=8)))
+    exact = (np.abs(signs @ differences) >= abs(differences.sum()) - 1e-9).mean()
+    assert sign_flip_p(differences[:, None])[0] == pytest.approx(exact, abs=0.02)
+
+
+def test_the_sign_flip_p_of_nothing_is_1_and_of_much_is_as_small_as_it_can_be():
+    p = sign_flip_p(np.stack([np.zeros(50), np.ones(50), 1e-9 * np.ones(50)], axis=1))
+    assert p.tolist() == [1.0, 1 / 5001, 1 / 5001]
+
+
+def test_under_the_hypothesis_p_is_uniform():
+    rng = np.random.default_rng(0)
+    p = sign_flip_p(rng.standard_normal((60, 2000)), flips=999)
+    for level in (0.05, 0.2, 0.5):
+        assert (p <= level).mean() == pytest.approx(level, abs=0.03)
+
+
+def test_holm_is_monotone_and_counts_only_what_was_tested():
+    p = np.array([0.01, np.nan, 0.02, 0.5])
+    assert holm(p)[[0, 2, 3]].tolist() == [0.03, 0.04, 0.5]
+    assert np.isnan(holm(p)[1])
+    assert holm(np.array([0.9, 0.8])).tolist() == [1.0, 1.0]
+
+
+def test_weighted_means_are_the_means_of_what_was_drawn():
+    rng = np.random.default_rng(0)
+    values, used = rng.random((30, 2)), rng.random((30, 2)) < 0.7
+    draws = rng.integers(0, 30, (5, 30))
+    weights = np.stack([np.bincount(row, minlength=30) for row in draws]).astype(np.float32)
+    for row, found in zip(draws, weighted_means(weights, values, used), strict=True):
+        for column in (0, 1):
+            assert found[column] == pytest.approx(values[row, column][used[row, column]].mean(), rel=1e-5)
+
+
+def test_intervals_cover_the_truth_about_as_often_as_they_say():
+    rng = np.random.default_rng(1)
+    covered = 0
+    for trial in range(200):
+        values = rng.normal(2, 3, 80)[:, None]
+        weights = statistics.resample_weights(80, 500, seed=trial)
+        low, high = percentile_interval(weighted_means(weights, values, np.ones((80, 1), dtype=bool))[:, 0])
+        covered += low < 2 < high
+    assert 0.89 < covered / 200 < 0.99
+
+
+def test_resamples_are_the_same_whatever_the_order_and_differ_between_datasets():
+    one, two = Resamples("a", ["q2", "q1", "q3"]), Resamples("a", ["q1", "q2", "q3", "q1"])
+    np.testing.assert_array_equal(one.of(["q3", "q1"]), two.of(["q3", "q1"]))
+    assert (Resamples("b", ["q1", "q2", "q3"]).of(["q1"]) != one.of(["q1"])).any()
