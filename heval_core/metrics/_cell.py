@@ -166,8 +166,8 @@ class Estimate(NamedTuple):
     """A value of a whole cell: `combine` of the means of its columns, so that it can be bootstrapped.
 
     chance, best: what random and perfect scores get. sizes: group ▶ instances. unavailable: why value is NaN.
-    combine: (…, C) means ▶ (…) values. shares: (N,) what each instance adds to the value, up to a constant that is the same
-    for every explainer: exchanging two explainers within an instance exchanges them. None where there is no such thing.
+    combine: (…, C) means ▶ (…) values. shares: (N,) what each instance adds to the value (of compression: to minus its bits),
+    up to a constant that is the same for every explainer: exchanging two explainers within an instance exchanges them.
     p: of the value under chance, where a permutation test gives one. details: what else there is to tell.
     """
 

@@ -58,7 +58,7 @@ class InstanceRankMargin(RankSettings):
         first, second = parts
         means = [mean_estimate(each, self.smallest_group) for each in (first, second, pool(first, second))]
         gap = difference("gap", first, second, ("C1", "C2"), self.smallest_group)
-        return [*means, gap._replace(best=0.0)]
+        return [*means, gap._replace(best=float("nan"))]  # a bias is best where it is at chance
 
 
 PLUGIN = InstanceRankMargin()

@@ -290,7 +290,7 @@ class MinimumDescriptionLength:
         common = (data.sizes, None, columns)
         return [
             # Of compression itself an instance has no share; of the bits it is made of, it has.
-            Estimate("compression", found.compression, chance.compression, best, *common, _compression, None),
+            Estimate("compression", found.compression, chance.compression, best, *common, _compression, -own),
             Estimate("bits_per_label", found.bits_per_label, chance.bits_per_label, blind / count, *common, _first,
                      own / count, details=(("sd", found.sd / count),)),
             Estimate("bits", found.bits, chance.bits, float(blind), *common, total, own, details=details),

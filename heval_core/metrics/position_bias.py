@@ -58,7 +58,8 @@ class PositionBias(RankSettings):
 
     def _lead(self, cell: Cell, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         first, second = self.documents(cell, k)
-        return second.value - first.value, second.chance - first.chance, np.zeros(len(first.value))
+        # No best to normalise by: a bias is best where it is at chance.
+        return second.value - first.value, second.chance - first.chance, np.full(len(first.value), np.nan)
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
         found = []
@@ -72,7 +73,7 @@ class PositionBias(RankSettings):
             columns = tuple(Column(each.value, own) for _, own in groups)
             value, chance = (sum(float(v[own].mean()) for _, own in groups) / 2 for v in (each.value, each.chance))
             shares = sum(np.where(own, each.value, 0.0) / (2 * own.sum()) for _, own in groups)
-            found.append(Estimate("tilt", value, chance, 0.0, sizes, None, columns, _half, np.asarray(shares)))
+            found.append(Estimate("tilt", value, chance, float("nan"), sizes, None, columns, _half, np.asarray(shares)))
         return found
 
     def both_ways(self, cell: Cell, swapped: Cell, k: int) -> Estimate:

@@ -11,6 +11,8 @@ import duckdb
 import pandas as pd
 
 from heval_core.records import HEvalError
+from heval_core.statistics import Resamples
+from heval_core.store import live
 from heval_core.store.shards import POINTER, PUBLISHED_FORMAT
 
 _HARDENING = {
@@ -22,6 +24,8 @@ _HARDENING = {
     "lock_configuration": "true",
 }
 _SIZES = ("model", "dataset", "regime", "group")
+# Where the answer first stands: of the document that was used, or of the first one where none was.
+_ANSWER_AT = "(CASE WHEN \"group\" = 'C2' THEN answer_tokens[2][1] ELSE answer_tokens[1][1] END) / len(tokens)"
 
 
 def current_file(folder: Path) -> Path | None:
@@ -40,12 +44,25 @@ def current_file(folder: Path) -> Path | None:
 
 @dataclass(frozen=True)
 class Filter:
-    """Which instances or cells to read; an empty tuple means all."""
+    """Which instances or cells to read; an empty tuple means all.
+
+    origin: of the second false answer, `substituted` or `natural` (shipped with the dataset). tokens: (least, most) length of
+    the prompt. answer_at: (least, most) place of the used document's answer in the prompt, as a share of its tokens.
+    """
 
     model: tuple[str, ...] = ()
     dataset: tuple[str, ...] = ()
     regime: tuple[str, ...] = ()
     group: tuple[str, ...] = ()
+    relation: tuple[str, ...] = ()
+    origin: tuple[str, ...] = ()
+    tokens: tuple[int, ...] = ()
+    answer_at: tuple[float, ...] = ()
+
+    @property
+    def cuts_cells(self) -> bool:
+        """Whether it takes a part of cells' instances only, so that published values are none of its own."""
+        return any((self.group, self.relation, self.origin, self.tokens, self.answer_at))
 
     def where(self, columns: tuple[str, ...], alias: str = "") -> tuple[str, list[Any]]:
         """An SQL condition over an allow-list of columns, and its parameters."""
@@ -56,6 +73,19 @@ class Filter:
                 terms.append(f'{alias}"{column}" IN (SELECT unnest(?))')
                 values.append(list(wanted))
         return " AND ".join(terms) or "true", values
+
+    def of_instances(self) -> tuple[str, list[Any]]:
+        """An SQL condition over all it says, for the table `instance`, and its parameters."""
+        where, values = self.where((*_SIZES, "relation"))
+        terms = [where]
+        if len(set(self.origin)) == 1:
+            negation = "" if self.origin[0] == "substituted" else "NOT "
+            terms.append(f"{negation}list_contains(document_origins, 'substituted')")
+        for wanted, column in ((self.tokens, "len(tokens)"), (self.answer_at, _ANSWER_AT)):
+            if wanted:
+                terms.append(f"{column} BETWEEN ? AND ?")
+                values += list(wanted)
+        return " AND ".join(terms), values
 
 
 class Reader:
@@ -83,6 +113,7 @@ class Reader:
         self.snapshot_id = str(found["snapshot_id"].iloc[0])
         self.published_at = found["published_at"].iloc[0]
         self.bundled = bool(found["bundled"].iloc[0])
+        self._resamples: dict[str, Resamples] = {}
 
     def query(self, sql: str, values: list[Any] | None = None) -> pd.DataFrame:
         return self._db.cursor().execute(sql, values or []).df()
@@ -175,9 +206,38 @@ class Reader:
             [metric, k, *values],
         )
 
+    def resamples(self, dataset: str) -> Resamples:
+        """Those that the published intervals of a dataset were made with."""
+        if dataset not in self._resamples:
+            found = self.query("SELECT DISTINCT fact_id FROM instance WHERE dataset = ?", [dataset])
+            self._resamples[dataset] = Resamples(dataset, found["fact_id"])
+        return self._resamples[dataset]
+
+    def live_cells(self, chosen: Filter, metric: str, k: int) -> pd.DataFrame:
+        """`cells`, computed now from the stored scores of the instances under a filter; metric: a key, or a variant of it."""
+        return live.cells_of(self, chosen, metric, k)
+
+    def comparisons(self, chosen: Filter, metric: str, part: str, k: int) -> pd.DataFrame:
+        """Every pair of methods in every cell: see `live.comparisons`."""
+        return live.comparisons(self, chosen, metric, part, k)
+
+    def by_length(self, chosen: Filter, metric: str, k: int) -> pd.DataFrame:
+        """`live_cells` in quarters of the instances by length of the prompt: see `live.by_length`."""
+        return live.by_length(self, chosen, metric, k)
+
+    def ranges(self, chosen: Filter) -> pd.DataFrame:
+        """One row: least and most tokens of a prompt, and how many kept instances have a substituted document or not."""
+        where, values = chosen.of_instances()
+        return self.query(
+            "SELECT min(len(tokens)) AS shortest, max(len(tokens)) AS longest, count(*) AS instances, "
+            "count(*) FILTER (list_contains(document_origins, 'substituted')) AS substituted "
+            f"FROM instance WHERE dropped_because IS NULL AND {where}",
+            values,
+        )
+
     def instance_ids(self, chosen: Filter) -> list[str]:
         """The kept instances under a filter, in stored order."""
-        where, values = chosen.where(_SIZES)
+        where, values = chosen.of_instances()
         found = self.query(
             f"SELECT instance_id FROM instance WHERE dropped_because IS NULL AND {where} ORDER BY rowid", values
         )

@@ -82,4 +82,5 @@ def filter_bar(results: Reader, columns: tuple[str, ...], *, metric_k: bool = Fa
     for column, values in chosen.items():
         left = left[left[column].isin(values)] if values else left
     st.caption(f"{int(left['instances'].sum()):,} of {int(choices['instances'].sum()):,} instances")
-    return Filter(**chosen), k
+    model, dataset, regime, group = (chosen.get(column, ()) for column in ("model", "dataset", "regime", "group"))
+    return Filter(model, dataset, regime, group), k

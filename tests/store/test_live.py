@@ -1,0 +1,209 @@
+"""Metrics computed now from stored scores: without a filter what was published, with one what a person would compute."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from heval_core import catalogue
+from heval_core.records import HEvalError
+from heval_core.statistics import Resamples
+from heval_core.store import cells
+from heval_core.store.live import tally
+from heval_core.store.reader import Filter, Reader, current_file
+
+KEY = ["model", "dataset", "regime", "explainer", "metric", "part", "k"]
+QWEN = Filter(model=("demo-qwen2",), dataset=("country_profiles",))
+CELL = Filter(model=("demo-qwen2",), dataset=("country_profiles",), regime=("conflicting",))
+
+
+@pytest.fixture(scope="module")
+def results(demo_results):
+    return Reader(current_file(demo_results))
+
+
+@pytest.mark.parametrize("metric", catalogue.plugins("metric").values(), ids=lambda m: m.key)
+def test_without_a_filter_live_values_are_the_published_ones(results, metric):
+    k = 3 if metric.uses_k else 0
+    published = results.cells(QWEN, metric.key, k).set_index(KEY).sort_index()
+    found = results.live_cells(QWEN, metric.key, k).set_index(KEY).sort_index()
+    assert list(found.index) == list(published.index)
+    for column in ("value", "low", "high", "chance", "best", "normalised", "p"):
+        pairs = [own[column].astype(float).to_numpy() for own in (found, published)]
+        np.testing.assert_allclose(*pairs, rtol=2e-4, atol=2e-4, err_msg=column)
+    for column in ("n", "group_sizes", "unavailable"):
+        assert found[column].fillna("").tolist() == published[column].fillna("").tolist()
+
+
+def test_a_filter_takes_exactly_the_instances_it_names(results):
+    mean = (
+        "SELECT avg(value) AS value, avg(chance) AS chance, count(*) AS n FROM score JOIN instance USING (instance_id) "
+        "WHERE metric = 'mrr' AND explainer = 'fa' AND model = 'demo-qwen2' AND dataset = 'country_profiles' "
+        "AND regime = 'conflicting' AND part = 'C' AND "
+    )
+    for extra, condition in (
+        ({"relation": ("capital", "currency")}, "relation IN ('capital', 'currency')"),
+        ({"tokens": (0, 86)}, "len(tokens) <= 86"),
+        ({"answer_at": (0.0, 0.5)}, "answer_tokens[1][1] / len(tokens) <= 0.5"),
+        ({"group": ("C",)}, "true"),
+    ):
+        chosen = Filter(CELL.model, CELL.dataset, CELL.regime, **extra)
+        assert chosen.cuts_cells
+        found = results.live_cells(chosen, "mrr", 0)
+        own = found[(found["explainer"] == "fa") & (found["part"] == "C")].iloc[0]
+        expected = results.query(mean + condition).iloc[0]
+        assert own["n"] == expected["n"]
+        if own["n"] >= 30:
+            assert own["value"] == pytest.approx(expected["value"])
+            assert own["chance"] == pytest.approx(expected["chance"])
+            assert own["low"] <= own["value"] <= own["high"]
+        else:
+            assert f"has {int(expected['n'])} of the 30" in own["unavailable"]
+
+
+def test_natural_and_substituted_conflicts_are_a_cell_in_two_parts(results):
+    chosen = [
+        Filter(QWEN.model, ("world_capital",), ("double_conflicting",), origin=(o,)) for o in ("natural", "substituted")
+    ]
+    sizes = [len(results.instance_ids(own)) for own in chosen]
+    assert sum(sizes) == len(results.instance_ids(Filter(QWEN.model, ("world_capital",), ("double_conflicting",))))
+    ranges = results.ranges(Filter(QWEN.model, ("world_capital",), ("double_conflicting",))).iloc[0]
+    assert [ranges["instances"] - ranges["substituted"], ranges["substituted"]] == sizes
+
+
+def test_a_group_alone_has_no_margin_between_groups_and_says_so(results):
+    found = results.live_cells(Filter(CELL.model, CELL.dataset, CELL.regime, group=("C",)), "group_rank_margin", 5)
+    assert found["value"].isna().all()
+    assert set(found["unavailable"]) == {"group M has 0 of the 30 instances needed"}
+
+
+def test_a_filter_that_leaves_nothing_gives_no_rows(results):
+    nothing = Filter(relation=("none",))
+    assert results.live_cells(nothing, "mrr", 0).empty
+    assert results.comparisons(nothing, "mrr", "C", 0).empty
+    assert results.by_length(nothing, "mrr", 0).empty
+
+
+def test_a_variant_of_a_metric_is_computed_under_its_own_key(results):
+    found = results.live_cells(CELL, "mrr(subtoken=first)", 0)
+    plain = results.live_cells(CELL, "mrr", 0)
+    assert set(found["metric"]) == {"mrr(subtoken=first)"}
+    merged = found.merge(plain, on=["explainer", "part"])
+    assert (merged["value_x"] <= merged["value_y"] + 1e-12).all()
+    with pytest.raises(HEvalError, match="no metric 'mrs'; did you mean mrr"):
+        results.live_cells(CELL, "mrs", 0)
+
+
+def test_differences_are_those_of_the_values_and_their_intervals_are_paired(results):
+    found = results.comparisons(CELL, "mrr", "C", 0)
+    assert len(found) == 6
+    values = results.cells(CELL, "mrr", 0)
+    values = values[values["part"] == "C"].set_index("explainer")["value"]
+    for row in found.itertuples():
+        assert row.difference == pytest.approx(values[row.first] - values[row.second])
+        assert row.low <= row.difference <= row.high
+        assert row.p <= row.p_holm
+        assert row.better in ("", row.first if row.difference > 0 else row.second)
+        if row.p_holm < 0.05:
+            assert row.better
+    # A literal second version of one pair, from the stored values of the instances.
+    own = results.query(
+        "SELECT s.explainer, s.value FROM score s JOIN instance i USING (instance_id) WHERE metric = 'mrr' AND part = 'C' "
+        "AND model = 'demo-qwen2' AND dataset = 'country_profiles' AND regime = 'conflicting' ORDER BY i.rowid"
+    )
+    one, two = (own[own["explainer"] == key]["value"].to_numpy() for key in ("attn", "ig"))
+    signs = np.random.default_rng(5).choice((-1, 1), size=(4000, len(one)))
+    p = (np.abs(signs @ (one - two)) >= abs((one - two).sum()) - 1e-9).mean()
+    row = found[(found["first"] == "attn") & (found["second"] == "ig")].iloc[0]
+    assert row["p"] == pytest.approx(p, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("metric", "part", "k"),
+    [("group_rank_margin", "c", 5), ("nmutinf", "raw", 5), ("mdl", "compression", 3), ("mdl", "bits", 3)],
+)
+def test_other_metrics_are_compared_too_and_better_knows_their_direction(results, metric, part, k):
+    found = results.comparisons(CELL, metric, part, k)
+    assert len(found) == 6
+    for row in found[found["better"] != ""].itertuples():
+        higher = row.first if row.difference > 0 else row.second
+        assert (row.better == higher) == (part != "bits")
+
+
+def test_wins_ties_and_losses_add_up_over_cells(results):
+    found = results.comparisons(Filter(QWEN.model, QWEN.dataset), "instance_rank_margin", "pooled", 5)
+    counted = tally(found)
+    assert (counted["wins"] + counted["ties"] + counted["losses"] == counted["cells"]).all()
+    assert set(counted["cells"]) == {4}
+    assert tally(found.iloc[:0]).empty
+
+
+def test_bins_of_length_share_out_the_instances(results):
+    found = results.by_length(CELL, "mrr", 0)
+    own = found[(found["explainer"] == "fa") & (found["part"] == "C")].sort_values("shortest")
+    whole = results.cells(CELL, "mrr", 0)
+    whole = whole[(whole["explainer"] == "fa") & (whole["part"] == "C")].iloc[0]
+    assert own["n"].sum() == whole["n"]
+    assert (own["shortest"].to_numpy()[1:] > own["longest"].to_numpy()[:-1]).all()
+    defined = own.dropna(subset=["value"])
+    assert len(defined) >= 2
+    if len(defined) == len(own):
+        mean = (defined["value"].astype(float) * defined["n"]).sum() / defined["n"].sum()
+        assert mean == pytest.approx(whole["value"])
+
+
+def test_results_are_small_frames_that_can_be_cached(results):
+    found = results.comparisons(CELL, "mrr", "C", 0)
+    assert isinstance(found, pd.DataFrame)
+    assert repr(CELL) == repr(Filter(CELL.model, CELL.dataset, CELL.regime))
+
+
+def test_the_bias_over_both_ways_round_is_the_mean_lead_of_the_first_document(results):
+    ranks = results.query(
+        "SELECT fact_id, regime, part, value FROM score JOIN instance USING (instance_id) WHERE metric = 'rank_at_k' AND k = 5 "
+        "AND explainer = 'fa' AND model = 'demo-qwen2' AND dataset = 'world_capital' AND regime LIKE 'mixed%'"
+    )
+    table = ranks.pivot_table(index=["fact_id", "regime"], columns="part", values="value")
+    lead = (table["c2"] - table["c1"]).unstack().dropna()
+    found = results.cells(Filter(("demo-qwen2",), ("world_capital",), ("mixed",)), "position_bias", 5)
+    own = found[(found["explainer"] == "fa") & (found["part"] == "swap")].iloc[0]
+    assert own["n"] == len(lead)
+    assert own["value"] == pytest.approx(lead.mean(axis=1).mean())
+
+
+def regime(answer_tokens=((1,),)):
+    frame = pd.DataFrame(
+        {
+            "instance_id": ["i7"], "fact_id": ["q"], "model": ["m"], "dataset": ["d"], "regime": ["conflicting"],
+            "length": [4], "first_ranked": [0], "document_starts": [[0]], "document_ends": [[3]],
+            "answer_tokens": [list(answer_tokens)], "first_mention": [list(answer_tokens)], "group": ["C"],
+        }
+    )  # fmt: skip
+    return cells.regime_of(frame, Resamples("d", ["q"]))
+
+
+@pytest.mark.parametrize(
+    ("scores", "told"),
+    [
+        ([0.0, np.nan, 1.0, 0.0], "Instance i7, explainer fa has scores that are NaN or infinite"),
+        ([0.0, np.inf, 1.0, 0.0], "Instance i7, explainer fa has scores that are NaN or infinite"),
+        ([0.0] * 5, "Instance i7, explainer fa: 5 scores for fewer tokens"),
+    ],
+)
+def test_scores_that_cannot_be_ranked_are_refused_and_their_instance_named(scores, told):
+    with pytest.raises(HEvalError, match=told):
+        cells.cell_of(regime(), "fa", [np.array(scores)])
+
+
+def test_answer_tokens_outside_the_prompt_are_refused_and_their_instance_named():
+    with pytest.raises(HEvalError, match="Instance i7 has answer tokens outside its prompt of 4 tokens"):
+        regime(((4,),))
+
+
+def test_scores_with_a_sign_are_divided_by_their_norm_and_attention_is_not():
+    assert cells.cell_of(regime(), "fa", [np.array([1.0, -3.0, 0.0, 0.0])]).scores.tolist() == [[0.25, -0.75, 0, 0]]
+    assert cells.cell_of(regime(), "attn", [np.array([0.5, 0.25, 0.0, 0.0])]).scores.tolist() == [[0.5, 0.25, 0, 0]]
+    assert cells.cell_of(regime(), "fa", [np.zeros(4)]).scores.tolist() == [[0, 0, 0, 0]]
+    assert cells.signed("fa(target=prob)")
+    assert not cells.signed("mechlight(kv=true)")
