@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -23,7 +25,7 @@ def cell_bars(cells: pd.DataFrame, axis_title: str) -> go.Figure:
         if own.empty:
             continue
         figure.add_bar(
-            x=[escape(label) for label in own["label"]],
+            x=[_wrapped(label) for label in own["label"]],
             y=own["value"],
             name=escape(str(own["title"].iloc[0])),
             marker_color=colour(explainer),
@@ -45,15 +47,26 @@ def cell_bars(cells: pd.DataFrame, axis_title: str) -> go.Figure:
         bargap=0.25,
         yaxis_title=axis_title,
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
-        margin={"l": 60, "r": 20, "t": 50, "b": 30},
-        height=420,
-        xaxis={"categoryorder": "array", "categoryarray": [escape(label) for label in labels], "automargin": True},
+        margin={"l": 60, "r": 60, "t": 50, "b": 30},
+        height=380,
+        xaxis={
+            "categoryorder": "array",
+            "categoryarray": [_wrapped(label) for label in labels],
+            "automargin": True,
+            "tickangle": 0,
+        },
     )
     return figure
 
 
+def _wrapped(label: str) -> str:
+    """A cell's label in short lines, so that it need not be turned."""
+    words = (line for part in label.split(" · ") for line in textwrap.wrap(part, 13, break_long_words=False))
+    return "<br>".join(escape(line) for line in words)
+
+
 def _add_chance(figure: go.Figure, cells: pd.DataFrame, labels: list[str]) -> None:
-    """A dashed line over each cell's slot, and the word on the first one."""
+    """A dashed line over each cell's slot, and the word beside the last one."""
     chance = cells.dropna(subset=["chance"]).groupby("label")["chance"].mean()
     for index, label in enumerate(labels):
         if label in chance:
@@ -64,8 +77,8 @@ def _add_chance(figure: go.Figure, cells: pd.DataFrame, labels: list[str]) -> No
     shown = [label for label in labels if label in chance]
     if shown:
         figure.add_annotation(
-            x=labels.index(shown[0]) - 0.45, y=chance[shown[0]], text="chance", showarrow=False, xanchor="left",
-            yanchor="bottom", font={"size": 11, "color": CHANCE_COLOUR},
+            x=labels.index(shown[-1]) + 0.5, y=chance[shown[-1]], text="chance", showarrow=False, xanchor="left",
+            yanchor="middle", font={"size": 11, "color": CHANCE_COLOUR},
         )  # fmt: skip
     for index, label in enumerate(labels):
         if cells[cells["label"] == label]["value"].isna().all():
@@ -73,6 +86,33 @@ def _add_chance(figure: go.Figure, cells: pd.DataFrame, labels: list[str]) -> No
                 x=index, y=0, text="not available", showarrow=False, yanchor="bottom", bordercolor=CHANCE_COLOUR,
                 borderwidth=1, borderpad=4, font={"size": 11, "color": CHANCE_COLOUR},
             )  # fmt: skip
+
+
+def length_lines(points: pd.DataFrame, titles: dict[str, str], axis_title: str) -> go.Figure:
+    """A line per explainer against the prompts' length, and chance.
+
+    points: columns explainer, bin, mean_tokens, value, low, high, chance.
+    """
+    figure = go.Figure()
+    for explainer in in_order(list(points["explainer"].unique())):
+        own = points[points["explainer"] == explainer]
+        figure.add_scatter(
+            x=own["mean_tokens"], y=own["value"], mode="lines+markers", name=escape(titles.get(explainer, explainer)),
+            line={"color": colour(explainer), "width": 2}, marker={"size": 7},
+            error_y={"type": "data", "array": own["high"] - own["value"], "arrayminus": own["value"] - own["low"],
+                     "thickness": 1, "width": 3},
+            hovertemplate="%{fullData.name}: %{y:.3f} at %{x:.0f} tokens<extra></extra>",
+        )  # fmt: skip
+    chance = points.groupby("bin")[["mean_tokens", "chance"]].mean()
+    figure.add_scatter(
+        x=chance["mean_tokens"], y=chance["chance"], mode="lines", name="chance",
+        line={"color": CHANCE_COLOUR, "dash": "dash", "width": 1.5}, hoverinfo="skip",
+    )  # fmt: skip
+    figure.update_layout(
+        xaxis_title="tokens of the prompt", yaxis_title=axis_title, height=420,
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0}, margin={"l": 60, "r": 20, "t": 50, "b": 40},
+    )  # fmt: skip
+    return figure
 
 
 def headline_bars(headline: pd.DataFrame, titles: dict[str, str], axis_title: str) -> go.Figure:

@@ -6,7 +6,8 @@ Cost: a cell of 2,000 instances and 7 explainers takes about .3 s for ranks, mar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -95,54 +96,105 @@ def cells_of(reader: Reader, chosen: Filter, metric: str, k: int) -> pd.DataFram
 
 
 def by_length(reader: Reader, chosen: Filter, metric: str, k: int, bins: int = LENGTH_BINS) -> pd.DataFrame:
-    """`cells_of` within bins of equally many instances by length of the prompt.
+    """`cells_of` within bins of equally many instances by length of the prompt, over instances all explainers have scores of.
 
-    Adds shortest and longest (tokens) and mean_tokens of each bin. Instances of one length stay together.
+    Adds bin (from 0), shortest, longest and mean_tokens of it. Instances of one length stay together.
     """
-    plugin = catalogue.find("metric", metric)
-    frames = []
-    for one in stored(reader, chosen):
-        regime, everybody = one.common()
-        lengths = regime.layout.ranked.shape[1] - np.argmax(regime.layout.ranked[:, ::-1], axis=1)
-        edges = np.unique(np.quantile(lengths, np.linspace(0, 1, bins + 1)[1:-1], method="lower"))
-        places = np.searchsorted(edges, lengths, side="left")
-        for place in np.unique(places):
-            inside = places == place
-            part, own = regime.rows(inside), {key: cell.rows(inside) for key, cell in everybody.items()}
-            found = pd.DataFrame(cells.evaluate(part, own, [plugin], (k,)).rows, columns=COLUMNS)
-            tokens = lengths[inside]
-            frames.append(found.assign(shortest=tokens.min(), longest=tokens.max(), mean_tokens=float(tokens.mean())))
+    frames = [
+        pd.DataFrame(evaluated.rows, columns=COLUMNS).assign(
+            bin=place, shortest=tokens.min(), longest=tokens.max(), mean_tokens=float(tokens.mean())
+        )
+        for place, tokens, _, evaluated in _bins(reader, chosen, metric, k, bins)
+    ]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
 
 
-def comparisons(reader: Reader, chosen: Filter, metric: str, part: str, k: int) -> pd.DataFrame:
-    """Every pair of methods in every cell, paired over the instances that all explainers have scores of.
+def _bins(
+    reader: Reader, chosen: Filter, metric: str, k: int, bins: int
+) -> Iterator[tuple[int, np.ndarray, cells.Regime, cells.Evaluated]]:
+    """(bin, its prompts' lengths, its instances, the metric) of every model, dataset and regime."""
+    plugin = catalogue.find("metric", metric)
+    for one in stored(reader, chosen):
+        regime, everybody = one.common()
+        if not len(regime.ids):
+            continue
+        lengths = regime.layout.ranked.shape[1] - np.argmax(regime.layout.ranked[:, ::-1], axis=1)
+        edges = np.unique(np.quantile(lengths, np.linspace(0, 1, bins + 1)[1:-1], method="lower"))
+        places = np.searchsorted(edges, lengths, side="left")
+        for number, place in enumerate(np.unique(places)):
+            inside = places == place
+            part, own = regime.rows(inside), {key: cell.rows(inside) for key, cell in everybody.items()}
+            yield number, lengths[inside], part, cells.evaluate(part, own, [plugin], (k,))
 
-    Columns: the cell's, first, second, difference (first minus second), low, high (95 %, bootstrap over questions), p (sign
-    flips over questions), p_holm (over the cell's pairs), better (the one that is, at p_holm < .05; "" where neither is), n.
+
+def length_curve(
+    reader: Reader, chosen: Filter, metric: str, parts: Collection[str], k: int, bins: int = LENGTH_BINS
+) -> pd.DataFrame:
+    """Means over cells within bins of length: explainer, bin, value, low, high (95 %), chance, mean_tokens, n, cells.
+
+    Only cells in which every bin is available for every explainer take part, so that every point is of the same cells. Their
+    replicates are averaged, as for the headline: one resample draws the same questions in all cells of a dataset.
+    """
+    rows: dict[tuple[str, str, str, str], list[dict[str, Any]]] = defaultdict(list)
+    for place, tokens, regime, evaluated in _bins(reader, chosen, metric, k, bins):
+        for row in evaluated.rows:
+            if row["part"] in parts:
+                spread = evaluated.replicates[row["explainer"], row["metric"], row["part"], row["k"]]
+                family = (regime.model, regime.dataset, regime.regime, row["part"])
+                rows[family].append(row | {"bin": place, "mean_tokens": float(tokens.mean()), "spread": spread})
+    whole = [row for own in rows.values() if _complete(own, bins) for row in own]
+    found = []
+    for (explainer, place), own in pd.DataFrame(whole).groupby(["explainer", "bin"]) if whole else ():
+        interval = percentile_interval(np.mean(list(own["spread"]), axis=0))
+        means = {name: float(own[name].astype(float).mean()) for name in ("value", "chance", "mean_tokens")}
+        found.append(
+            {
+                "explainer": explainer,
+                "bin": place,
+                **means,
+                **interval._asdict(),
+                "n": int(own["n"].sum()),
+                "cells": len(own),
+            }
+        )
+    return pd.DataFrame(
+        found, columns=["explainer", "bin", "mean_tokens", "value", "low", "high", "chance", "n", "cells"]
+    )
+
+
+def _complete(rows: list[dict[str, Any]], bins: int) -> bool:
+    return {row["bin"] for row in rows} == set(range(bins)) and all(row["unavailable"] is None for row in rows)
+
+
+def comparisons(reader: Reader, chosen: Filter, metric: str, parts: Collection[str], k: int) -> pd.DataFrame:
+    """Every pair of methods in every cell and part, paired over the instances that all explainers have scores of.
+
+    Columns: the cell's, part, first, second, difference (first minus second), low, high (95 %, bootstrap over questions), p
+    (sign flips over questions), p_holm (over its pairs), better (the one that is, at p_holm < .05; "" where neither is), n.
     """
     plugin = catalogue.find("metric", metric)
     rows: list[dict[str, Any]] = []
     for one in stored(reader, chosen):
         regime, everybody = one.common()
         methods = {key: cell for key, cell in everybody.items() if key not in catalogue.explainers(control=True)}
-        found = {
-            explainer: estimate
-            for (explainer, _), own in cells.estimates(plugin, methods, (k,)).items()
-            for estimate in own
-            if estimate.part == part and estimate.unavailable is None
-        }
-        rows += _pairs(regime, found, lower_is_better(plugin, part))
-    return pd.DataFrame(
-        rows, columns=[*CELL, "first", "second", "difference", "low", "high", "p", "p_holm", "better", "n"]
-    )
+        found = cells.estimates(plugin, methods, (k,))
+        for part in parts:
+            own = {
+                explainer: estimate
+                for (explainer, _), all_parts in found.items()
+                for estimate in all_parts
+                if estimate.part == part and estimate.unavailable is None
+            }
+            rows += _pairs(regime, own, part, lower_is_better(plugin, part))
+    columns = [*CELL, "part", "first", "second", "difference", "low", "high", "p", "p_holm", "better", "n"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def lower_is_better(metric: Any, part: str) -> bool:
     return part in ("bits", "bits_per_label") or not metric.higher_is_better
 
 
-def _pairs(regime: cells.Regime, found: Mapping[str, Estimate], lower: bool) -> list[dict[str, Any]]:
+def _pairs(regime: cells.Regime, found: Mapping[str, Estimate], part: str, lower: bool) -> list[dict[str, Any]]:
     names = list(combinations(found, 2))
     if not names:
         return []
@@ -156,7 +208,7 @@ def _pairs(regime: cells.Regime, found: Mapping[str, Estimate], lower: bool) -> 
         better = (second if (difference > 0) == lower else first) if adjusted < 0.05 else ""
         rows.append(
             {
-                "model": regime.model, "dataset": regime.dataset, "regime": regime.regime, "first": first,
+                "model": regime.model, "dataset": regime.dataset, "regime": regime.regime, "part": part, "first": first,
                 "second": second, "difference": difference, "low": low, "high": high, "p": raw, "p_holm": adjusted,
                 "better": better, "n": sum(size for _, size in found[first].sizes),
             }

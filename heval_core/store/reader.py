@@ -217,13 +217,17 @@ class Reader:
         """`cells`, computed now from the stored scores of the instances under a filter; metric: a key, or a variant of it."""
         return live.cells_of(self, chosen, metric, k)
 
-    def comparisons(self, chosen: Filter, metric: str, part: str, k: int) -> pd.DataFrame:
+    def comparisons(self, chosen: Filter, metric: str, parts: tuple[str, ...], k: int) -> pd.DataFrame:
         """Every pair of methods in every cell: see `live.comparisons`."""
-        return live.comparisons(self, chosen, metric, part, k)
+        return live.comparisons(self, chosen, metric, parts, k)
 
     def by_length(self, chosen: Filter, metric: str, k: int) -> pd.DataFrame:
         """`live_cells` in quarters of the instances by length of the prompt: see `live.by_length`."""
         return live.by_length(self, chosen, metric, k)
+
+    def length_curve(self, chosen: Filter, metric: str, parts: tuple[str, ...], k: int) -> pd.DataFrame:
+        """Means over cells in those quarters: see `live.length_curve`."""
+        return live.length_curve(self, chosen, metric, parts, k)
 
     def ranges(self, chosen: Filter) -> pd.DataFrame:
         """One row: least and most tokens of a prompt, and how many kept instances have a substituted document or not."""

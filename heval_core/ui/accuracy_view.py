@@ -1,4 +1,4 @@
-"""The Accuracy page: one metric over all cells under a filter, as bars beside chance, and the table behind them."""
+"""The Accuracy page: one measure over all cells under a filter, as bars beside chance, and what is behind them."""
 
 from __future__ import annotations
 
@@ -8,90 +8,162 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.figures.accuracy import cell_bars
+from heval_core.metrics._cell import normalised
+from heval_core.records import REGIMES
 from heval_core.store.reader import Filter, Reader
+from heval_core.ui import paired_view
 from heval_core.ui.filters import CELL
+from heval_core.ui.measures import MEASURE_KEYS, MEASURES, Measure
 from heval_core.ui.results import cached
-from heval_core.ui.text import REGIME_TITLES, UNITS, number, percent, plain
+from heval_core.ui.slices import slice_bar
+from heval_core.ui.text import REGIME_TITLES, number, percent, plain
 
-# What a person picks: metric and the parts that answer it, in the order of the research questions.
-VIEWS = {
-    "Context or memory? (rank margin)": ("group_rank_margin", ("c",)),
-    "Which document? (group margin)": ("group_rank_margin", ("c1", "c2")),
-    "Which document? (instance margin)": ("instance_rank_margin", ("C1", "C2")),
-    "Which token? (MRR)": ("mrr", ("C", "pooled")),
-}
 _PART_TITLES = {
-    "c": "",
-    "C": "",
-    "pooled": "",
-    "c1": "document 1",
-    "c2": "document 2",
-    "C1": "used: 1",
-    "C2": "used: 2",
-}
+    "c1": "document 1", "c2": "document 2", "C1": "used: 1", "C2": "used: 2", "tilt": "both groups", "swap": "both ways round",
+}  # fmt: skip
 
 
-def cells_of(results: Reader, chosen: Filter, view: str, k: int) -> pd.DataFrame:
-    """The cells of a view, with what figures need: a label per cell and a title per explainer."""
-    metric, parts = VIEWS[view]
-    cells = cast(pd.DataFrame, cached(results, "cells", chosen, metric, 0 if metric == "mrr" else k))
-    cells = cells[cells["part"].isin(parts)]
-    known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
-    titles = dict(zip(known["key"], known["title"], strict=True))
-    single_model, single_dataset = cells["model"].nunique() == 1, cells["dataset"].nunique() == 1
-    labels = []
-    for row in cells.itertuples():
-        names = [] if single_model else [row.model]
-        names += [] if single_dataset else [row.dataset]
-        names += [REGIME_TITLES.get(row.regime, row.regime), _PART_TITLES.get(row.part, row.part)]
-        labels.append(" · ".join(name for name in names if name))
-    return cells.assign(label=labels, title=[titles.get(key, key) for key in cells["explainer"]])
+def cells_of(results: Reader, chosen: Filter, measure: Measure, metric: str, k: int) -> pd.DataFrame:
+    """The cells of a measure, with what figures need: a label per cell and a title per explainer.
 
-
-def verdict(cells: pd.DataFrame, view: str) -> str:
-    """One sentence from the data on screen."""
-    found = cells.dropna(subset=["value"])
-    if found.empty:
-        return "Nothing is available under these filters; the table below says why."
-    means = found.groupby("title").agg(value=("value", "mean"), chance=("chance", "mean"), cells=("value", "size"))
-    best, unit = means.sort_values("value", ascending=False).iloc[0], UNITS[VIEWS[view][0]]
-    above = float((found["low"] > found["chance"]).mean())
-    return (
-        f"Highest on average: **{plain(str(best.name))}** with {number(best['value'])} {unit} over {int(best['cells'])} "
-        f"cells (chance {number(best['chance'])}). {percent(above)} of all bars lie above chance with their whole interval."
+    metric: the measure's, or a variant of it. Published values where these are of all instances, else computed now.
+    """
+    live = chosen.cuts_cells or metric != measure.metric
+    cells = cast(pd.DataFrame, cached(results, "live_cells" if live else "cells", chosen, metric, k))
+    cells = cells[cells["part"].isin(measure.parts)]
+    if measure.regimes:
+        cells = cells[cells["regime"].isin(measure.regimes)]
+    titles = _titles(results)
+    labels = [REGIME_TITLES.get(row.regime, row.regime) for row in cells.itertuples()]
+    if cells["part"].nunique() > 1:
+        parts = [_PART_TITLES.get(part, "") for part in cells["part"]]
+        labels = [f"{label} · {part}" if part else label for label, part in zip(labels, parts, strict=True)]
+    cells = cells.assign(label=labels, title=[titles.get(key, key) for key in cells["explainer"]])
+    order = {regime: place for place, regime in enumerate(REGIMES)}
+    return cells.sort_values(
+        ["model", "dataset", "regime", "part"],
+        key=lambda own: own.map(order) if own.name == "regime" else own,
+        kind="stable",
     )
 
 
+def _titles(results: Reader) -> dict[str, str]:
+    known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
+    return dict(zip(known["key"], known["title"], strict=True))
+
+
+def as_normalised(cells: pd.DataFrame) -> pd.DataFrame:
+    """The same with 0 for chance and 1 for the best there can be; intervals are moved with their values."""
+    numbers = {name: cells[name].astype(float).to_numpy() for name in ("value", "low", "high", "chance", "best")}
+    ends = [normalised(numbers[name], numbers["chance"], numbers["best"]) for name in ("low", "high")]
+    turned = numbers["best"] < numbers["chance"]
+    low, high = (pd.Series(own, index=cells.index) for own in ends)
+    return cells.assign(
+        value=normalised(numbers["value"], numbers["chance"], numbers["best"]),
+        low=low.where(~turned, high), high=high.where(~turned, low), chance=cells["chance"].astype(float) * 0,
+    )  # fmt: skip
+
+
+def verdict(cells: pd.DataFrame, measure: Measure, unit: str, controls: set[str]) -> str:
+    """One sentence from the data on screen."""
+    found = cells.dropna(subset=["value"])
+    found = found[~found["explainer"].isin(controls)]
+    if found.empty:
+        return "Nothing is available under these filters; the table below says why."
+    means = found.groupby("title").agg(value=("value", "mean"), chance=("chance", "mean"), cells=("value", "size"))
+    order = {"high": means["value"], "low": -means["value"], "zero": -(means["value"] - means["chance"]).abs()}[
+        measure.best
+    ]
+    best = means.loc[order.idxmax()]
+    first = {"high": "Highest", "low": "Lowest", "zero": "Closest to none"}[measure.best]
+    return (
+        f"{first} on average: **{plain(str(best.name))}** with {number(best['value'])} {unit} over {int(best['cells'])} "
+        f"cells (chance {number(best['chance'])}). {_clear(found, measure)}"
+    )
+
+
+def _clear(found: pd.DataFrame, measure: Measure) -> str:
+    """How many of the methods' bars are clear of chance, and to which side."""
+    above, below = (found["low"] > found["chance"]).mean(), (found["high"] < found["chance"]).mean()
+    if measure.best == "zero":
+        return f"Of the methods' bars {percent(above)} lie above chance with their whole interval, {percent(below)} below it."
+    side, share = ("below", below) if measure.best == "low" else ("above", above)
+    return f"{percent(share)} of the methods' bars lie {side} chance with their whole interval."
+
+
 def draw(results: Reader, chosen: Filter, k: int) -> None:
-    """Question, verdict, bars, and the table behind them."""
-    view = st.segmented_control(
-        "Question", list(VIEWS), default=next(iter(VIEWS)), key="view", required=True, bind="query-params",
+    """Question, measure, verdict, bars, and what is behind them."""
+    question, name = _choose()
+    measure = MEASURES[question][name]
+    chosen, without_first = slice_bar(results, chosen, ranked=measure.ranked)
+    metric = f"{measure.metric}(drop_first=1)" if without_first else measure.metric
+    own_k = k if measure.uses_k else 0
+    cells = cells_of(results, chosen, measure, metric, own_k)
+    if cells.empty:
+        st.info(_nothing(measure), icon=":material/filter_alt_off:")
+        return
+    unit = measure.unit
+    if measure.best == "high" and st.toggle(
+        "Normalised: 0 is chance, 1 is the best there can be", key="normalised",
+        help="So that explainers compare across prompts of different length. Intervals are moved with their values.",
+    ):  # fmt: skip
+        cells, unit = as_normalised(cells), "normalised"
+    known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
+    st.markdown(verdict(cells, measure, unit, set(known[known["control"]]["key"])))
+    _bars(cells, unit)
+    st.caption(
+        f"{measure.meaning} Whiskers: 95 % intervals, bootstrapped over questions. Dashed: what random scores get. "
+        "Click a bar to get to the instances behind it."
+    )
+    table, paired, by_length = st.tabs(["Table", "Explainer against explainer", "By length of the prompt"])
+    with table:
+        _table(cells)
+    with paired:
+        if st.toggle("Compare every pair, paired over questions", key="compare"):
+            paired_view.pairs(results, chosen, metric, measure, own_k, _titles(results))
+    with by_length:
+        if st.toggle("Draw the curve against length", key="curve"):
+            paired_view.lengths(results, chosen, metric, measure, own_k)
+
+
+def _choose() -> tuple[str, str]:
+    questions = list(MEASURES)
+    question = str(
+        st.segmented_control(
+            "Question", questions, default=questions[0], key="question", required=True, bind="query-params",
+            label_visibility="collapsed",
+        )
+        or questions[0]
+    )  # fmt: skip
+    names = list(MEASURES[question])
+    name = st.segmented_control(
+        "Measure", names, default=names[0], key=MEASURE_KEYS[question], required=True, bind="query-params",
         label_visibility="collapsed",
     )  # fmt: skip
-    cells = cells_of(results, chosen, str(view or next(iter(VIEWS))), k)
-    if cells.empty:
-        st.info("No cell is left under these filters for this question; remove one of the chips above.",
-                icon=":material/filter_alt_off:")  # fmt: skip
-        return
-    st.markdown(verdict(cells, str(view)))
-    for model, own in cells.groupby("model", sort=True):
-        if cells["model"].nunique() > 1:
-            st.subheader(plain(str(model)))
-            own = own.assign(label=[label.removeprefix(f"{model} · ") for label in own["label"]])
+    return question, str(name or names[0])
+
+
+def _nothing(measure: Measure) -> str:
+    if measure.parts == ("all",):
+        return "Faithfulness was not measured in these cells; run the batch job with --faithfulness, and publish again."
+    return "No cell is left under these filters for this question; remove one of the chips above, or the slice."
+
+
+def _bars(cells: pd.DataFrame, unit: str) -> None:
+    """A figure for each model and dataset: between these, scales differ."""
+    alone = cells.groupby(["model", "dataset"]).ngroups == 1
+    for (model, dataset), own in cells.groupby(["model", "dataset"], sort=True):
+        if not alone:
+            st.subheader(f"{plain(str(model))} · {plain(str(dataset))}")
         event = st.plotly_chart(
-            cell_bars(own, UNITS[VIEWS[str(view)][0]]),
+            cell_bars(own, unit),
             width="stretch",
-            key=f"bars_{model}",
+            key=f"bars_{model}_{dataset}",
             on_select="rerun",
             selection_mode="points",
             config={"displayModeBar": False},
         )
         _offer_instances(event)
-    st.caption(
-        "Whiskers: 95 % intervals, bootstrapped over questions. Dashed: what random scores get. "
-        "Click a bar to get to the instances behind it."
-    )
-    _table(cells)
 
 
 def _offer_instances(event: Any) -> None:
@@ -118,6 +190,8 @@ def _table(cells: pd.DataFrame) -> None:
         "low",
         "high",
         "chance",
+        "normalised",
+        "p",
         "n",
         "group_sizes",
         "unavailable",

@@ -5,11 +5,14 @@ from __future__ import annotations
 import shutil
 
 import duckdb
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from heval_core.records import DROP_REASONS
+from heval_core.records import DROP_REASONS, REGIMES
 from heval_core.store.reader import Filter, Reader, current_file
+from heval_core.ui.accuracy_view import as_normalised
+from heval_core.ui.measures import MEASURE_KEYS, MEASURES
 from tests.conftest import ROOT
 
 PAGES = ("overview", "instances", "mechlight_head", "accuracy", "datasets", "your_prompt")
@@ -92,13 +95,74 @@ def test_an_empty_filter_is_an_empty_state_and_not_an_error(demo):
 
 
 def test_accuracy_shows_the_published_value_of_every_cell(demo):
-    app = open_page("accuracy", model="demo-qwen2", dataset="world_capital", view="Which token? (MRR)")
+    app = open_page("accuracy", model="demo-qwen2", dataset="world_capital", question="Which token?")
     assert not app.exception
     table = app.dataframe[0].value
     stored = demo.cells(Filter(model=("demo-qwen2",), dataset=("world_capital",)), "mrr", 0)
     stored = stored[stored["part"].isin(["C", "pooled"])]
-    assert len(table) == len(stored)
-    assert table["value"].tolist() == pytest.approx(stored["value"].round(3).tolist(), nan_ok=True)
+    titles = demo.catalogue("explainer").set_index("key")["title"]
+    stored = stored.assign(explainer=stored["explainer"].map(titles)).set_index(["regime", "part", "explainer"])[
+        "value"
+    ]
+    shown = table.set_index(["regime", "part", "explainer"])["value"]
+    assert len(shown) == len(stored) == len(shown.index.unique())
+    assert shown.to_dict() == pytest.approx(stored.round(3).to_dict(), nan_ok=True)
+
+
+QWEN = {"model": "demo-qwen2", "dataset": "country_profiles"}
+ALL_MEASURES = [(question, name) for question, names in MEASURES.items() for name in names]
+
+
+@pytest.mark.parametrize(("question", "name"), ALL_MEASURES)
+def test_every_measure_shows_its_published_values_or_says_why_there_are_none(demo, question, name):
+    app = open_page("accuracy", **QWEN, question=question, **{MEASURE_KEYS[question]: name})
+    assert not app.exception
+    measure = MEASURES[question][name]
+    if question == "Is it faithful?":
+        assert "run the batch job with --faithfulness" in app.info[0].value
+        return
+    stored = demo.cells(Filter(("demo-qwen2",), ("country_profiles",)), measure.metric, 5 if measure.uses_k else 0)
+    stored = stored[stored["part"].isin(measure.parts)]
+    stored = stored[stored["regime"].isin(measure.regimes or REGIMES)]
+    table = app.dataframe[0].value
+    assert len(table) == len(stored) > 0
+    assert sorted(table["value"]) == pytest.approx(sorted(stored["value"].round(3)))
+    assert table["chance"].notna().all()
+
+
+def test_a_slice_is_computed_live_and_says_how_many_instances_it_has(demo):
+    app = open_page("accuracy", **QWEN, question="Which token?", relation="capital")
+    assert not app.exception
+    chosen = Filter(("demo-qwen2",), ("country_profiles",), relation=("capital",))
+    left = len(demo.instance_ids(chosen))
+    assert any(c.value.startswith(f"{left:,} of") and "live" in c.value for c in app.caption)
+    expected = demo.live_cells(chosen, "mrr", 0)
+    expected = expected[expected["part"].isin(["C", "pooled"])]
+    table = app.dataframe[0].value
+    assert sorted(table["value"].dropna()) == pytest.approx(sorted(expected["value"].dropna().astype(float).round(3)))
+    app.toggle(key="without_first").set_value(True).run()
+    assert not app.exception
+    assert app.dataframe[0].value["value"].tolist() != table["value"].tolist()
+
+
+def test_normalised_pairs_and_curve_can_be_asked_for(demo):
+    app = open_page("accuracy", **QWEN, question="Which token?")
+    app.toggle(key="normalised").set_value(True).run()
+    table = app.dataframe[0].value
+    assert table["value"].tolist() == pytest.approx(table["normalised"].tolist(), abs=2e-3)
+    assert (table["chance"] == 0).all()
+    app.toggle(key="compare").set_value(True).run()
+    app.toggle(key="curve").set_value(True).run()
+    assert not app.exception
+    pairs = next(d.value for d in app.dataframe if "wins" in d.value.columns)
+    assert len(pairs) == 6
+    assert any("mean_tokens" in d.value.columns for d in app.dataframe)
+
+
+def test_normalising_a_measure_that_is_better_when_lower_keeps_its_interval_in_order():
+    cells = pd.DataFrame({"value": [2.0], "low": [1.5], "high": [2.5], "chance": [4.0], "best": [0.0]})
+    found = as_normalised(cells).iloc[0]
+    assert [found[name] for name in ("value", "low", "high", "chance")] == [0.5, 0.375, 0.625, 0.0]
 
 
 @pytest.mark.parametrize("damage", ["missing", "pointer", "truncated", "foreign", "gone"])

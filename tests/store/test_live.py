@@ -81,7 +81,7 @@ def test_a_group_alone_has_no_margin_between_groups_and_says_so(results):
 def test_a_filter_that_leaves_nothing_gives_no_rows(results):
     nothing = Filter(relation=("none",))
     assert results.live_cells(nothing, "mrr", 0).empty
-    assert results.comparisons(nothing, "mrr", "C", 0).empty
+    assert results.comparisons(nothing, "mrr", ("C",), 0).empty
     assert results.by_length(nothing, "mrr", 0).empty
 
 
@@ -96,7 +96,7 @@ def test_a_variant_of_a_metric_is_computed_under_its_own_key(results):
 
 
 def test_differences_are_those_of_the_values_and_their_intervals_are_paired(results):
-    found = results.comparisons(CELL, "mrr", "C", 0)
+    found = results.comparisons(CELL, "mrr", ("C",), 0)
     assert len(found) == 6
     values = results.cells(CELL, "mrr", 0)
     values = values[values["part"] == "C"].set_index("explainer")["value"]
@@ -124,7 +124,7 @@ def test_differences_are_those_of_the_values_and_their_intervals_are_paired(resu
     [("group_rank_margin", "c", 5), ("nmutinf", "raw", 5), ("mdl", "compression", 3), ("mdl", "bits", 3)],
 )
 def test_other_metrics_are_compared_too_and_better_knows_their_direction(results, metric, part, k):
-    found = results.comparisons(CELL, metric, part, k)
+    found = results.comparisons(CELL, metric, (part,), k)
     assert len(found) == 6
     for row in found[found["better"] != ""].itertuples():
         higher = row.first if row.difference > 0 else row.second
@@ -132,7 +132,7 @@ def test_other_metrics_are_compared_too_and_better_knows_their_direction(results
 
 
 def test_wins_ties_and_losses_add_up_over_cells(results):
-    found = results.comparisons(Filter(QWEN.model, QWEN.dataset), "instance_rank_margin", "pooled", 5)
+    found = results.comparisons(Filter(QWEN.model, QWEN.dataset), "instance_rank_margin", ("pooled",), 5)
     counted = tally(found)
     assert (counted["wins"] + counted["ties"] + counted["losses"] == counted["cells"]).all()
     assert set(counted["cells"]) == {4}
@@ -153,16 +153,32 @@ def test_bins_of_length_share_out_the_instances(results):
         assert mean == pytest.approx(whole["value"])
 
 
+def test_a_curve_against_length_is_the_mean_over_cells_of_their_bins(results):
+    chosen = Filter(QWEN.model, QWEN.dataset)
+    curve = results.length_curve(chosen, "mrr", ("C", "pooled"), 0)
+    bins = results.by_length(chosen, "mrr", 0)
+    bins = bins[bins["part"].isin(["C", "pooled"])]
+    complete = bins.groupby(["regime", "part"])["unavailable"].transform(lambda why: why.isna().all())
+    own = bins[complete & (bins["explainer"] == "fa") & (bins["bin"] == 2)]
+    point = curve[(curve["explainer"] == "fa") & (curve["bin"] == 2)].iloc[0]
+    assert point["cells"] == len(own) >= 2
+    assert point["value"] == pytest.approx(own["value"].astype(float).mean())
+    assert point["low"] < point["value"] < point["high"]
+    widths = own["high"].astype(float) - own["low"].astype(float)
+    assert point["high"] - point["low"] < widths.mean()  # a mean over cells is surer than one cell
+    assert results.length_curve(Filter(relation=("none",)), "mrr", ("C",), 0).empty
+
+
 def test_results_are_small_frames_that_can_be_cached(results):
-    found = results.comparisons(CELL, "mrr", "C", 0)
+    found = results.comparisons(CELL, "mrr", ("C",), 0)
     assert isinstance(found, pd.DataFrame)
     assert repr(CELL) == repr(Filter(CELL.model, CELL.dataset, CELL.regime))
 
 
 def test_the_bias_over_both_ways_round_is_the_mean_lead_of_the_first_document(results):
     ranks = results.query(
-        "SELECT fact_id, regime, part, value FROM score JOIN instance USING (instance_id) WHERE metric = 'rank_at_k' AND k = 5 "
-        "AND explainer = 'fa' AND model = 'demo-qwen2' AND dataset = 'world_capital' AND regime LIKE 'mixed%'"
+        "SELECT fact_id, regime, part, value FROM score JOIN instance USING (instance_id) WHERE metric = 'rank_at_k' "
+        "AND k = 5 AND explainer = 'fa' AND model = 'demo-qwen2' AND dataset = 'world_capital' AND regime LIKE 'mixed%'"
     )
     table = ranks.pivot_table(index=["fact_id", "regime"], columns="part", values="value")
     lead = (table["c2"] - table["c1"]).unstack().dropna()

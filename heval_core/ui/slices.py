@@ -1,0 +1,55 @@
+"""The slice: which of the filtered instances to look at, and what to leave out of ranks; all of it is computed live."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+import pandas as pd
+import streamlit as st
+
+from heval_core.store.reader import Filter, Reader
+from heval_core.ui.results import cached
+
+_SHOWN = {"natural": "shipped with the dataset", "substituted": "put in"}
+
+
+def slice_bar(results: Reader, chosen: Filter, *, ranked: bool) -> tuple[Filter, bool]:
+    """Draw the slice under a filter. Returns the narrower filter, and whether the prompt's first token is left out."""
+    relations = cast(pd.DataFrame, cached(results, "relations", chosen))
+    ranges = cast(pd.DataFrame, cached(results, "ranges", chosen)).iloc[0]
+    if not ranges["instances"]:
+        return chosen, False
+    with st.expander("Slice", icon=":material/content_cut:"):
+        first, second, third = st.columns(3)
+        relation = first.multiselect(
+            "Relation", sorted(set(relations["relation"])), key="relation", bind="query-params", placeholder="all"
+        )
+        origin = first.pills(
+            "Second false answer", list(_SHOWN), key="origin", format_func=_SHOWN.__getitem__,
+            help="Where a prompt has two conflicting documents, the second may be the first with another answer put in.",
+        )  # fmt: skip
+        shortest, longest = int(ranges["shortest"]), int(ranges["longest"])
+        tokens: tuple[int, int] = (shortest, longest)
+        if shortest < longest:
+            tokens = second.slider("Length of the prompt, tokens", shortest, longest, tokens, key="tokens")
+        answer_at = third.slider(
+            "Place of the used document's answer, % of the prompt", 0, 100, (0, 100), key="answer_at"
+        )
+        without_first = third.toggle(
+            "Leave the prompt's first token out of the ranks", key="without_first", disabled=not ranked,
+            help="Under tokenizers that add no BOS the first token of the first document is where attention sinks.",
+        )  # fmt: skip
+    narrowed = replace(
+        chosen,
+        relation=tuple(relation),
+        origin=(origin,) if origin else (),
+        tokens=() if tokens == (shortest, longest) else tokens,
+        answer_at=() if answer_at == (0, 100) else (answer_at[0] / 100, answer_at[1] / 100),
+    )
+    if narrowed.cuts_cells:
+        left = len(cast(list[str], cached(results, "instance_ids", narrowed)))
+        st.caption(
+            f"{left:,} of {int(ranges['instances']):,} instances are in the slice; everything below is computed live."
+        )
+    return narrowed, bool(without_first and ranked)
