@@ -1,0 +1,170 @@
+"""python -m tests.metrics.tables: the tables of docs/metrics.md, from planted explainers and from the demo results.
+
+Planted: 600 prompts of 40 to 70 tokens in which it is known where the answer came from, and explainers of which it is known
+what they know. The demo models were taught which sources to believe, so that their groups are known to be what they are.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+from heval_core import catalogue
+from heval_core.metrics._cell import Cell, Layout, normalised, replicates
+from heval_core.statistics import percentile_interval, resample_weights
+from heval_core.store import cells, live
+from heval_core.store.publish import publish
+from heval_core.store.reader import Filter, Reader
+from tests.conftest import ROOT
+
+DOC = ROOT / "docs" / "metrics.md"
+COUNT = 600
+PLANTED = {
+    "the answer's token": "answer",
+    "the document that was used": "document",
+    "only the group": "group",
+    "nothing (random)": "random",
+    "early tokens": "early",
+}
+# Column ▶ metric and part, in single regimes and in dual ones.
+SINGLE = {
+    "group margin": ("group_rank_margin", "c"),
+    "MRR": ("mrr", "C"),
+    "NMutInf": ("nmutinf", "raw"),
+    "MDL": ("mdl", "bits_per_label"),
+    "probe": ("probe", "information"),
+}
+DUAL = {
+    "group margin": ("group_rank_margin", "c1"),
+    "instance margin": ("instance_rank_margin", "pooled"),
+    "MRR": ("mrr", "pooled"),
+    "NMutInf": ("nmutinf", "raw"),
+    "MDL": ("mdl", "bits_per_label"),
+    "probe": ("probe", "information"),
+    "position bias, ranks": ("position_bias", "tilt"),
+}
+
+
+def layout(dual: bool) -> Layout:
+    rng = np.random.default_rng(11)
+    lengths = rng.integers(40, 71, COUNT)
+    context = lengths - 12  # what is left is the question
+    half = context // 2
+    if dual:
+        documents = [[(0, int(h)), (int(h), int(c))] for h, c in zip(half, context, strict=True)]
+        groups = rng.choice(["C1", "C2"], COUNT)
+    else:
+        documents = [[(0, int(c))] for c in context]
+        groups = rng.choice(["C", "M"], COUNT)
+    gold = [[(int(rng.integers(start, end)),) for start, end in own] for own in documents]
+    return Layout.of(list(lengths), [0] * COUNT, documents, gold, list(groups))
+
+
+def planted(kind: str, where: Layout) -> Cell:
+    """An explainer's scores, of which it is known what they tell."""
+    rng = np.random.default_rng(5)
+    scores = rng.random(where.ranked.shape)
+    used = np.zeros(where.ranked.shape, dtype=bool)
+    gold = np.zeros(where.ranked.shape, dtype=bool)
+    for number, (document, tokens) in enumerate(zip(where.documents, where.gold, strict=True), start=1):
+        name = "C" if len(where.documents) == 1 else f"C{number}"
+        own = (where.groups == name)[:, None]
+        used |= document & own
+        gold |= tokens & own
+    if kind == "answer":
+        scores += 2 * gold
+    elif kind == "document":
+        scores += 2 * used
+    elif kind == "group":
+        # All scores larger in one group than in the other: their order says nothing.
+        scores *= np.where(np.isin(where.groups, ("C", "C1")), 3.0, 1.0)[:, None]
+    elif kind == "early":
+        scores = np.tile(1 / (1.0 + np.arange(scores.shape[1])), (COUNT, 1))
+    return Cell.of(where, np.where(where.ranked, scores, 0.0))
+
+
+def planted_values(dual: bool) -> dict[str, dict[str, tuple[float, float, float]]]:
+    """Explainer ▶ column ▶ value and interval; normalised (0 chance, 1 best) but for the bias, which is in ranks."""
+    where, columns = layout(dual), DUAL if dual else SINGLE
+    weights = resample_weights(COUNT, 1000)
+    out = {}
+    for title, kind in PLANTED.items():
+        cell = planted(kind, where)
+        out[title] = {
+            column: _value(next(e for e in catalogue.find("metric", key).over(cell, 5) if e.part == part), weights)
+            for column, (key, part) in columns.items()
+        }
+    return out
+
+
+def _value(estimate, weights) -> tuple[float, float, float]:
+    low, high = percentile_interval(replicates([estimate], weights)[0])
+    if np.isnan(estimate.best):
+        return tuple(v - estimate.chance for v in (estimate.value, low, high))
+    ends = sorted(float(normalised(v, estimate.chance, estimate.best)) for v in (low, high))
+    return estimate.normalised, *ends
+
+
+def demo_values(results: Reader) -> dict[str, dict[str, tuple[float, float, float]]]:
+    """Explainer ▶ column ▶ mean normalised value over the demo results' cells, and its interval (questions resampled)."""
+    columns = {f"one document: {name}": place for name, place in SINGLE.items()}
+    columns |= {f"two: {name}": place for name, place in DUAL.items() if place[0] != "position_bias"}
+    values, spread = defaultdict(list), defaultdict(list)
+    metrics = [catalogue.find("metric", key) for key in dict.fromkeys(key for key, _ in columns.values())]
+    for one in live.stored(results, Filter()):
+        _, found = cells.evaluate_all(one.regime, one.attributions, one.measured, metrics, (5,))
+        for row in found.rows:
+            if row["unavailable"] is None and row["best"] is not None:
+                own = found.replicates[row["explainer"], row["metric"], row["part"], row["k"]]
+                prefix = "one document" if row["regime"] in ("conflicting", "irrelevant") else "two"
+                key = (row["explainer"], prefix, row["metric"], row["part"])
+                values[key].append(row["normalised"])
+                spread[key].append(normalised(own, np.full(len(own), row["chance"]), row["best"]))
+    titles = {key: plugin.title for key, plugin in catalogue.plugins("explainer").items()}
+    out: dict[str, dict[str, tuple[float, float, float]]] = defaultdict(dict)
+    for explainer in ("fa", "ig", "mechlight", "attn", "lexical", "position", "random"):
+        for column, (metric, part) in columns.items():
+            key = (explainer, column.partition(":")[0], metric, part)
+            low, high = percentile_interval(np.mean(spread[key], axis=0))
+            out[titles[explainer]][column] = (float(np.mean(values[key])), low, high)
+    return dict(out)
+
+
+def as_table(values: dict[str, dict[str, tuple[float, float, float]]], first: str) -> str:
+    columns = list(next(iter(values.values())))
+    lines = ["| " + " | ".join([first, *columns]) + " |", "|" + "---|" * (len(columns) + 1)]
+    for name, own in values.items():
+        texts = [f"{value:.2f} [{low:.2f}, {high:.2f}]" for value, low, high in own.values()]
+        lines.append("| " + " | ".join([name, *texts]) + " |")
+    return "\n".join(lines)
+
+
+def put(text: str, name: str, table: str) -> str:
+    """The text with the table between its two marks."""
+    marks = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    return re.sub(f"{marks[0]}.*?{marks[1]}", lambda _: f"{marks[0]}\n{table}\n{marks[1]}", text, flags=re.DOTALL)
+
+
+def between(text: str, name: str) -> list[list[str]]:
+    """The cells of a table that stands in the text, without its head."""
+    block = text.split(f"<!-- {name} -->")[1].split(f"<!-- end of {name} -->")[0]
+    rows = [line.strip().strip("|").split("|") for line in block.strip().splitlines()]
+    return [[cell.strip() for cell in row] for row in rows[2:]]
+
+
+def main() -> None:
+    text = DOC.read_text(encoding="utf-8")
+    text = put(text, "planted, one document", as_table(planted_values(False), "an explainer that knows"))
+    text = put(text, "planted, two documents", as_table(planted_values(True), "an explainer that knows"))
+    with tempfile.TemporaryDirectory() as folder:
+        results = Reader(publish(ROOT / "cache" / "demo", Path(folder), bundled=True))
+        text = put(text, "demo results", as_table(demo_values(results), "explainer"))
+    DOC.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

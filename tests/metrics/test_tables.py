@@ -1,0 +1,84 @@
+"""What docs/metrics.md says of planted explainers and of the demo results is what comes out, and what must."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from heval_core.store.reader import Reader, current_file
+from tests.metrics import tables
+
+TEXT = tables.DOC.read_text(encoding="utf-8")
+
+
+def assert_documented(name: str, values) -> None:
+    rows = tables.between(TEXT, name)
+    assert [row[0] for row in rows] == list(values)
+    for row in rows:
+        told = [[float(number) for number in re.findall(r"-?\d+\.\d+", cell)] for cell in row[1:]]
+        for numbers, found in zip(told, values[row[0]].values(), strict=True):
+            # Ranks of a bias have more digits than shares; nets of float32 differ a little between machines.
+            assert numbers == pytest.approx(list(found), abs=0.02 + 1e-3 * abs(found[0]))
+
+
+@pytest.fixture(scope="module")
+def single():
+    return tables.planted_values(dual=False)
+
+
+@pytest.fixture(scope="module")
+def dual():
+    return tables.planted_values(dual=True)
+
+
+def test_the_tables_of_planted_explainers_are_those_of_the_docs(single, dual):
+    assert_documented("planted, one document", single)
+    assert_documented("planted, two documents", dual)
+
+
+TOLD = ("NMutInf", "MDL", "probe")
+
+
+def test_each_metric_says_of_each_planted_explainer_exactly_what_it_knows(single, dual):
+    def holds(value) -> bool:
+        return value[1] > 0
+
+    def at_chance(value) -> bool:
+        return value[1] - 0.03 <= 0 <= value[2] + 0.03
+
+    for found in (single, dual):
+        token, document, group, random, early = found.values()
+        # Who knows the answer's token finds it, always; who knows less does not.
+        assert token["MRR"][0] == pytest.approx(1)
+        assert document["MRR"][0] < 0.2
+        assert all(at_chance(own["MRR"]) for own in (group, random, early))
+        # Who knows the document sets it apart by rank; who knows only the group cannot.
+        assert holds(document["group margin"])
+        assert all(at_chance(own["group margin"]) for own in (group, random, early))
+        # Scores that tell the group tell it to whoever learns to read them, whatever their order.
+        assert all(own[metric][0] > 0.8 for own in (token, document, group) for metric in TOLD)
+        assert all(at_chance(own[metric]) for own in (random, early) for metric in TOLD)
+    token, document, group, random, early = dual.values()
+    assert document["instance margin"][0] > 0.6
+    assert all(at_chance(own["instance margin"]) for own in (group, random, early))
+    # Only who prefers early tokens is biased.
+    assert early["position bias, ranks"][1] > 20
+    assert all(
+        own["position bias, ranks"][1] < 0 < own["position bias, ranks"][2] for own in (token, document, group, random)
+    )
+
+
+@pytest.mark.slow
+def test_what_the_docs_say_of_the_demo_results_is_what_they_hold(demo_results):
+    found = tables.demo_values(Reader(current_file(demo_results)))
+    assert_documented("demo results", found)
+    fa, ig, mechlight, attn, lexical, position, random = found.values()
+    two = "two: instance margin"
+    # fa is ahead of the others, interval against interval, where documents are told apart.
+    assert all(fa[two][1] > own[two][2] for own in (ig, mechlight, attn, lexical, position, random))
+    # attn and mechlight do not beat the control that always points at later tokens.
+    assert all(own[two][0] < position[two][2] for own in (mechlight, attn))
+    for own in (fa, ig, mechlight, attn):
+        assert all(value[1] > 0 for value in own.values())
+    assert all(abs(value[0]) < 0.1 for value in random.values())
