@@ -124,7 +124,10 @@ def test_a_click_on_a_bar_leads_to_the_instances_behind_it(address, page):
     visit(page, f"{address}/accuracy?model=demo-qwen2&dataset=world_capital")
     page.wait_for_selector(".barlayer .point path")
     page.wait_for_timeout(1000)
-    bar = page.locator(".barlayer .point path").first.bounding_box()
+    first = page.locator(".barlayer .point path").first
+    page.locator(".js-plotly-plot").first.evaluate("figure => figure.scrollIntoView({block: 'center'})")
+    page.wait_for_timeout(250)
+    bar = first.bounding_box()
     page.mouse.move(bar["x"] + 3, bar["y"] + bar["height"] / 2)
     page.mouse.click(bar["x"] + bar["width"] / 3, bar["y"] + bar["height"] / 2)
     page.get_by_text("Open the instances of demo-qwen2, world_capital, conflicting").click()
