@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from heval_core.ui import accuracy_view, entry
+from heval_core.ui import accuracy_view, entry, provenance
 from heval_core.ui.filters import filter_bar
 from heval_core.ui.results import reader
 
@@ -11,3 +11,4 @@ st.title("How accurate is each explainer?")
 results = reader()
 chosen, k = filter_bar(results, ("model", "dataset", "regime"), metric_k=True)
 accuracy_view.draw(results, chosen, k)
+provenance.draw(results)

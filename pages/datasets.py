@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from heval_core.ui import datasets_view, entry
+from heval_core.ui import datasets_view, entry, provenance
 from heval_core.ui.filters import filter_bar
 from heval_core.ui.results import reader
 
@@ -11,3 +11,4 @@ st.title("What were the models asked, and what was left of it?")
 results = reader()
 chosen, _ = filter_bar(results, ("model", "dataset", "regime"))
 datasets_view.draw(results, chosen)
+provenance.draw(results)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from heval_core.ui import entry
+from heval_core.ui import entry, provenance
 from heval_core.ui.filters import filter_bar
 from heval_core.ui.instance_tables import scores_table
 from heval_core.ui.instance_view import choose, facts_line, prompt_grid, rows_of
@@ -29,3 +29,4 @@ if instance:
         query_params={"instance": instance["instance_id"]},
     )
     scores_table(results, instance["instance_id"], k)
+provenance.draw(results)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from heval_core.ui import entry, head_view
+from heval_core.ui import entry, head_view, provenance
 from heval_core.ui.filters import filter_bar
 from heval_core.ui.instance_view import choose, facts_line
 from heval_core.ui.results import reader
@@ -21,3 +21,4 @@ if instance:
         icon=":material/article:",
         query_params={"instance": instance["instance_id"]},
     )
+provenance.draw(results)

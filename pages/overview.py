@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from heval_core.ui import entry, overview_view
+from heval_core.ui import entry, overview_view, provenance
 from heval_core.ui.results import reader
 
 entry.through_app()
@@ -12,4 +12,6 @@ st.markdown(
     "which document, and from which token? Highlight explanations claim to show it; here the true origin is known, so "
     "each of them can be marked."
 )
-overview_view.draw(reader())
+results = reader()
+overview_view.draw(results)
+provenance.draw(results)

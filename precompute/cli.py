@@ -1,4 +1,4 @@
-"""The command line: plan, run, status, verify, publish, explain.
+"""The command line: plan, run, status, verify, publish, export, datasets, explain, bench.
 
 Exit codes: 0 done, 1 some shards failed (the rest is kept), 2 wrong usage, 130 interrupted.
 """
@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from heval_core import catalogue
 from heval_core.records import REGIMES, HEvalError
-from heval_core.store.publish import publish
+from heval_core.store.progress import Progress, progress
+from heval_core.store.publish import check_published, publish
 from heval_core.store.shards import ShardStore
 
 METHODS = ("fa", "ig", "attn", "mechlight")
@@ -52,7 +55,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word for word in text.split(",") if word)
 
 
-def _budget(text: str) -> int | None:
+def _auto_or_number(text: str) -> int | None:
     if text == "auto":
         return None
     if not text.isdigit() or int(text) < 1:
@@ -70,15 +73,25 @@ def _parser() -> argparse.ArgumentParser:
         grid = commands.add_parser(name, help=text)
         grid.set_defaults(command=function)
         _add_grid(grid)
+        (_add_executor if name == "run" else _add_plan)(grid)
     for name, function, text in (
         ("status", _status, "what is done and what failed"),
-        ("verify", _verify, "check every shard against the manifest"),
+        ("verify", _verify, "check every shard, and the published file"),
         ("publish", _publish, "build the results file and swap it in"),
     ):
         other = commands.add_parser(name, help=text)
         other.set_defaults(command=function)
         other.add_argument("--store", type=Path, default=STORE)
+        if name == "status":
+            other.add_argument("--watch", type=float, metavar="SECONDS", help="again and again, until the run ends")
     _add_datasets(commands.add_parser("datasets", help="what each dataset holds, and what the filters leave of it"))
+    exporting = commands.add_parser("export", help="the published tables as Parquet and CSV")
+    exporting.set_defaults(command=_export)
+    exporting.add_argument("--store", type=Path, default=STORE)
+    exporting.add_argument("--out", type=Path, required=True, help="the folder to write into")
+    exporting.add_argument(
+        "--formats", type=_words, default=("parquet", "csv"), help="comma-separated; both by default"
+    )
     _add_explain(commands.add_parser("explain", help="explain one prompt"))
     _add_bench(commands.add_parser("bench", help="this machine's speed beside captum's and others'"))
     return parser
@@ -93,29 +106,47 @@ def _cap(text: str) -> int | str | None:
 
 
 def _add_grid(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--models", nargs="+", required=True, help="Hugging Face ids or local folders")
-    parser.add_argument("--datasets", nargs="+", required=True, help="NAME, NAME=PATH, or one's own FILE.jsonl")
-    parser.add_argument("--regimes", type=_words, default=REGIMES, help="comma-separated; all six by default")
-    parser.add_argument("--explainers", type=catalogue.split, default=METHODS, help=EXPLAINERS_HELP)
-    parser.add_argument("--limit", type=int, help="questions per dataset; all by default")
-    parser.add_argument(
-        "--cap", type=_cap, default="auto", help="instances explained per regime: 2,000 short, 1,000 long by default"
-    )
-    parser.add_argument(
-        "--memory", choices=["own", "true"], default="own", help="true: the model must remember the dataset's answer"
-    )
-    parser.add_argument("--template", help="prompt layout, with {documents} and {question}")
-    parser.add_argument("--seed", type=int, default=0)
+    """What is not given stays as the preset, or Grid, has it."""
+    parser.add_argument("--grid", choices=["demo", "paper", "smoke"], help="a preset; the options below change it")
     parser.add_argument("--store", type=Path, default=STORE)
-    parser.add_argument("--executor", choices=["local"], default="local")
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--dtype", default="auto")
-    parser.add_argument("--batch-tokens", type=_budget, default="auto", help="tokens per forward pass, or auto")
-    parser.add_argument("--shard-size", type=int, default=50, help="questions per shard")
-    parser.add_argument(
+    asked = parser.add_argument_group("what is asked for", argument_default=argparse.SUPPRESS)
+    asked.add_argument("--models", nargs="+", help="Hugging Face ids or local folders")
+    asked.add_argument("--datasets", nargs="+", help="NAME, NAME=PATH, or one's own FILE.jsonl")
+    asked.add_argument("--regimes", type=_words, help="comma-separated; all six by default")
+    asked.add_argument("--explainers", type=catalogue.split, help=EXPLAINERS_HELP)
+    asked.add_argument("--limit", type=int, help="questions per dataset; all by default")
+    asked.add_argument("--cap", type=_cap, help="instances explained per regime: 2,000 short, 1,000 long by default")
+    asked.add_argument("--memory", choices=["own", "true"], help="true: the model must remember the dataset's answer")
+    asked.add_argument("--template", help="prompt layout, with {documents} and {question}")
+    asked.add_argument("--seed", type=int)
+    asked.add_argument("--device")
+    asked.add_argument("--dtype")
+    asked.add_argument("--batch-tokens", type=_auto_or_number, help="tokens per forward pass, or auto")
+    asked.add_argument("--shard-size", type=_size, help="questions per shard, or auto: a minute or two of work")
+    asked.add_argument(
         "--faithfulness", action="store_true", help="measure comprehensiveness and sufficiency too: ten passes each"
     )
-    parser.add_argument("--keep-heads", type=int, default=0, help="questions whose every head's attention is kept")
+    asked.add_argument("--keep-heads", type=int, help="questions whose every head's attention is kept")
+
+
+def _size(text: str) -> int | None:
+    """Numbers below 1 are refused where the grid is checked."""
+    return None if text == "auto" else int(text)
+
+
+def _add_plan(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--jobs", action="store_true", help="name every job, not only their number")
+    parser.add_argument(
+        "--no-calibrate", dest="calibrate", action="store_false", help="load no model: without time and disk"
+    )
+
+
+def _add_executor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--executor", choices=["local", "ray"], default="local")
+    ray = parser.add_argument_group("with --executor ray")
+    ray.add_argument("--ray-address", help="a cluster to join, or auto; else one is started here")
+    ray.add_argument("--workers", type=int, help="one per GPU by default, or one per --cpus-per-worker without GPUs")
+    ray.add_argument("--cpus-per-worker", type=int, default=2, help="of workers without a GPU, and their threads")
 
 
 def _add_datasets(parser: argparse.ArgumentParser) -> None:
@@ -152,40 +183,50 @@ def _add_bench(parser: argparse.ArgumentParser) -> None:
 
 def _grid_of(options: argparse.Namespace) -> Any:
     from precompute.grid import Grid
+    from precompute.presets import GRIDS
 
-    return Grid(
-        models=tuple(word for text in options.models for word in _words(text)),
-        datasets=tuple(word for text in options.datasets for word in _words(text)),
-        regimes=options.regimes,
-        explainers=tuple(explainer.key for explainer in _explainers(options)),
-        limit=options.limit,
-        cap=options.cap,
-        memory=options.memory,
-        template=options.template,
-        seed=options.seed,
-        device=options.device,
-        dtype=options.dtype,
-        batch_tokens=options.batch_tokens,
-        shard_size=options.shard_size,
-        keep_heads=options.keep_heads,
-        faithfulness=options.faithfulness,
-    )
+    given = {field.name: getattr(options, field.name) for field in fields(Grid) if hasattr(options, field.name)}
+    for name in ("models", "datasets"):
+        if name in given:
+            given[name] = tuple(word for text in given[name] for word in _words(text))
+        elif not options.grid:
+            raise HEvalError(f"--{name} is missing; name some, or take a preset: --grid {', '.join(GRIDS)}.")
+    if "explainers" in given:
+        given["explainers"] = tuple(explainer.key for explainer in _explainers(options))
+    return replace(GRIDS[options.grid], **given) if options.grid else Grid(**given)
 
 
 def _run(options: argparse.Namespace) -> int:
     from precompute.run import run
 
-    outcome = run(_grid_of(options), options.store)
+    # Slurm and the like end a job with SIGTERM: as good a reason to stop cleanly as Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
+    outcome = run(_grid_of(options), options.store, _executor(options))
     print(f"{outcome.computed} shards computed, {outcome.already_done} were done already, {outcome.failed} failures")
     if outcome.failed:
         print(f"see: python -m precompute status --store {options.store}")
-    return 1 if outcome.failed else 0
+    if outcome.interrupted or outcome.stopped:
+        why = "interrupted" if outcome.interrupted else f"stopped: {outcome.stopped}"
+        print(f"{why}; finished shards are kept, {outcome.left} are left, and the same command goes on from there",
+              file=sys.stderr)  # fmt: skip
+    return 130 if outcome.interrupted else 1 if outcome.failed or outcome.stopped else 0
+
+
+def _executor(options: argparse.Namespace) -> Any:
+    if options.executor == "local":
+        from precompute.executors.local import Local
+
+        return Local
+    from precompute.executors.ray import on_ray
+
+    return on_ray(options.ray_address, options.workers, options.cpus_per_worker)
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from precompute.plan import lines
+    from precompute.plan import as_lines, plan
 
-    for line in lines(_grid_of(options), options.store):
+    found = plan(_grid_of(options), options.store, options.calibrate, lambda text: print(text, file=sys.stderr))
+    for line in as_lines(found, options.jobs):
         print(line)
     return 0
 
@@ -230,25 +271,35 @@ def _existing(options: argparse.Namespace) -> ShardStore:
 
 
 def _status(options: argparse.Namespace) -> int:
-    store = _existing(options)
-    shards: Counter[tuple[str, str, str]] = Counter()
-    instances: dict[tuple[str, str, str], dict[str, int]] = defaultdict(dict)
-    for entry in store.entries().values():
-        cell = (entry.model, entry.dataset, entry.regime)
-        shards[cell] += 1
-        name = entry.explainer or entry.kind
-        instances[cell][name] = instances[cell].get(name, 0) + entry.rows
-    print(f"{'model':24} {'dataset':20} {'regime':24} shards  rows")
-    for cell in sorted(shards):
-        rows = ", ".join(f"{name} {count}" for name, count in sorted(instances[cell].items()))
-        print(f"{cell[0]:24} {cell[1]:20} {cell[2]:24} {shards[cell]:6}  {rows}")
-    failures = store.failures()
-    for failure in failures:
+    _existing(options)
+    while True:
+        found = progress(options.store)
+        text = "\n".join(_status_lines(found))
+        again = options.watch and found.process is not None
+        print(f"\033[H\033[2J{text}" if again and sys.stdout.isatty() else text, flush=True)
+        if not again:
+            return 1 if found.failures else 0
+        time.sleep(options.watch)
+
+
+def _status_lines(found: Progress) -> Iterator[str]:
+    if found.process is None:
+        yield f"no run is on; {found.done} shards done, {found.missing} missing"
+    else:
+        left = "" if found.seconds_left is None else f", about {found.seconds_left / 60:.1f} min left"
+        yield f"a run is on (process {found.process}): {found.done} shards done, {found.missing} missing{left}"
+    yield f"{'model':24} {'dataset':20} {'regime':24} {'done':>5} {'running':>7} {'failed':>6} {'missing':>7}  rows"
+    for cell in found.cells:
+        rows = ", ".join(f"{name} {count}" for name, count in sorted(cell.rows.items()))
+        yield (
+            f"{cell.model:24} {cell.dataset:20} {cell.regime:24} {cell.done:5} {cell.running:7} {cell.failed:6} "
+            f"{cell.missing:7}  {rows}"
+        )
+    for failure in found.failures:
         where = " · ".join(
             failure[name] for name in ("model", "dataset", "regime", "explainer", "place") if failure[name]
         )
-        print(f"failed: {where}: {failure['error']}")
-    return 1 if failures else 0
+        yield f"failed: {where}: {failure['error']}"
 
 
 def _verify(options: argparse.Namespace) -> int:
@@ -258,12 +309,25 @@ def _verify(options: argparse.Namespace) -> int:
     for entry in bad:
         print(f"damaged: {entry.path}, set aside as {store.set_aside(entry).name}; the next run makes it again")
     print(f"{len(entries) - len(bad)} shards are as the manifest says, {len(bad)} are not")
-    return 1 if bad else 0
+    published = check_published(options.store)
+    if published:
+        print(f"published results: {published}; run: python -m precompute publish --store {options.store}")
+    return 1 if bad or published else 0
 
 
 def _publish(options: argparse.Namespace) -> int:
     _existing(options)
     print(publish(options.store, progress=lambda text: print(text, file=sys.stderr)))
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    from heval_core.store.export import FORMATS, export
+
+    for kind in options.formats:
+        if kind not in FORMATS:
+            raise HEvalError(f"There is no format {kind!r}; there are: {', '.join(FORMATS)}.")
+    export(options.store, options.out, options.formats, print)
     return 0
 
 

@@ -3,51 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from heval_core import catalogue, pipeline, regimes
 from heval_core.faithfulness import Faithfulness
-from heval_core.lm.model import Heads, out_of_memory
+from heval_core.lm.model import Heads, LanguageModel, out_of_memory
 from heval_core.records import TECHNIQUE, Attribution, Behaviour, Dropped
 from heval_core.scores import round_keeping_ranks
 from precompute.grid import Job, Questions, Shard, instance_id
-from precompute.memory import Memories
+from precompute.tasks import Failure, Memories, Result
+from precompute.worker import named
 
-
-@dataclass(frozen=True)
-class Failure:
-    """An instance that could not be answered or explained, and why."""
-
-    explainer: str
-    place: str
-    error: str
-
-
-@dataclass
-class Result:
-    """The rows of each shard, by its key, and what failed."""
-
-    rows: dict[str, list[dict[str, Any]]]
-    failures: list[Failure]
+NOTHING: dict[str, list[dict[str, Any]]] = {}
 
 
 def compute(
+    lm: LanguageModel,
     job: Job,
     wanted: tuple[Shard, ...],
     questions: Questions,
     memories: Memories,
     progress: Callable[[], None] = lambda: None,
-    stored: Callable[[Shard], list[dict[str, Any]]] = lambda _: [],
+    stored: Mapping[str, list[dict[str, Any]]] = NOTHING,
 ) -> Result:
     """The rows of a job's wanted shards, in the order of the questions.
 
-    progress: called after each instance. stored: the rows of a shard that is there already; faithfulness needs the scores.
+    progress: called after each instance. stored: rows of attributions that are there already, by shard key.
     """
-    return _Computation(job, wanted, questions, memories, progress, stored).run()
+    return _Computation(lm, job, wanted, questions, memories, progress, stored).run()
 
 
 class _Computation:
@@ -55,16 +41,17 @@ class _Computation:
 
     def __init__(
         self,
+        lm: LanguageModel,
         job: Job,
         wanted: tuple[Shard, ...],
         questions: Questions,
         memories: Memories,
         progress: Callable[[], None],
-        stored: Callable[[Shard], list[dict[str, Any]]],
+        stored: Mapping[str, list[dict[str, Any]]],
     ):
         self.job, self.wanted, self.questions, self.memories = job, wanted, questions, memories
         self.progress = progress
-        self.lm = memories.lm
+        self.lm = lm
         self.failures: list[Failure] = []
         self.scores = {} if all(shard.kind != "faithfulness" for shard in wanted) else _stored_scores(job, stored)
         # Rows by shard and place: batches come by length, shards are in the order of the questions.
@@ -87,7 +74,7 @@ class _Computation:
         fact = self.questions.facts[place]
         try:
             instance = regimes.build(fact, self.job.regime, self.questions.pool, self.job.seed, self.lm.style, place)
-            prepared = pipeline.prepare(self.lm, instance, self.memories.of(fact))
+            prepared = pipeline.prepare(self.lm, instance, self.memories.of(self.lm, fact))
         except Dropped as dropped:
             self._add_instance(place, {"dropped_because": dropped.reason})
         except Exception as error:  # whatever one instance does, the others go on
@@ -226,18 +213,18 @@ class _Computation:
 FAITHFULNESS = Faithfulness()
 
 
-def _stored_scores(job: Job, stored: Callable[[Shard], list[dict[str, Any]]]) -> dict[tuple[str, str], np.ndarray]:
+def _stored_scores(job: Job, stored: Mapping[str, list[dict[str, Any]]]) -> dict[tuple[str, str], np.ndarray]:
     """(explainer, instance) ▶ scores of the job's attributions that are there already."""
     return {
         (shard.explainer, row["instance_id"]): np.asarray(row["scores"], dtype=np.float32)
         for shard in job.shards
         if shard.kind == "attribution"
-        for row in stored(shard)
+        for row in stored.get(shard.key, ())
     }
 
 
 def _failure(explainer: str, place: str, error: Exception) -> Failure:
-    return Failure(explainer, place, f"{type(error).__name__}: {error}"[:1000])
+    return Failure(explainer, place, named(error))
 
 
 def instance_row(prepared: pipeline.Prepared, behaviour: Behaviour | None) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from heval_core import catalogue, regimes
 from heval_core.datasets._jsonl import JsonLines
 from heval_core.datasets._records import BadRecord, Unusable
 from heval_core.faithfulness import Faithfulness
-from heval_core.lm.loading import Identity
+from heval_core.lm.loading import DTYPES, Identity, choose_device, choose_dtype
 from heval_core.prompts import assemble
 from heval_core.records import REGIMES, TECHNIQUE, Fact, HEvalError
 from heval_core.store.shards import FORMAT
@@ -32,8 +32,8 @@ class Grid:
     models: hub ids or folders. datasets: as `open_dataset` reads them. limit: questions asked per dataset. cap: instances
     explained per model, dataset and regime: a number, `auto` for the paper's caps, or None. memory: `own`, the model's
     own answer without context, or `true`, where that must also be the dataset's true answer. template: in place of the
-    model's own. keep_heads: see `Job`. faithfulness: measure
-    comprehensiveness and sufficiency too, of the controls as well.
+    model's own. shard_size: questions per shard; None for what takes a minute or two (`sizes`). keep_heads: see `Job`.
+    faithfulness: measure comprehensiveness and sufficiency too, of the controls as well.
     """
 
     models: tuple[str, ...]
@@ -48,7 +48,7 @@ class Grid:
     device: str = "auto"
     dtype: str = "auto"
     batch_tokens: int | None = None
-    shard_size: int = 50
+    shard_size: int | None = None
     keep_heads: int = 0
     faithfulness: bool = False
 
@@ -245,7 +245,7 @@ def check(grid: Grid) -> None:
         raise HEvalError(f"--memory is {grid.memory!r}; it must be own or true.")
     if grid.template is not None:
         assemble(("x",), (None,), "x", grid.template)
-    if grid.shard_size < 1:
+    if grid.shard_size is not None and grid.shard_size < 1:
         raise HEvalError(f"--shard-size is {grid.shard_size}; it must be at least 1.")
 
 
@@ -261,10 +261,11 @@ def jobs_of(
     places: Sequence[int],
     kinds: Collection[str],
 ) -> Iterator[Job]:
-    """The jobs of one regime over some of the questions, in order.
+    """The jobs of one regime over some of the questions, in order. The grid's shard size must be a number.
 
     dtype: the one `auto` stands for. kinds: `instance`, and keys of explainers; head attention comes with the latter.
     """
+    assert grid.shard_size is not None
     for first in range(0, len(places), grid.shard_size):
         own = tuple(places[first : first + grid.shard_size])
         common = {
@@ -287,6 +288,18 @@ def jobs_of(
             model.key, model.revision, questions.dataset, questions.fingerprint, settings_of(grid, model, dtype), regime,
             grid.seed, own, grid.keep_heads, tuple(shards),
         )  # fmt: skip
+
+
+def dtype_of(grid: Grid) -> str:
+    """The dtype that `auto` stands for."""
+    if grid.dtype in DTYPES:
+        return grid.dtype
+    return str(choose_dtype(grid.dtype, choose_device(grid.device))).removeprefix("torch.")
+
+
+def asked_as(grid: Grid, model: Identity) -> Identity:
+    """The model under the grid's template, where it has one."""
+    return dataclasses.replace(model, template=grid.template) if grid.template else model
 
 
 def settings_of(grid: Grid, model: Identity, dtype: str) -> str:

@@ -1,82 +1,152 @@
-"""`plan`: the shards a grid needs, the forward passes they cost, and what is done already."""
+"""`plan`: the shards a grid needs, the forward passes, time and disk they cost, and what is done already."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
 
-from heval_core import regimes
-from heval_core.explainers import ig
-from heval_core.faithfulness import LEVELS
-from heval_core.lm.loading import Identity, identify, tokenizer_of
-from heval_core.lm.spans import tokenise
-from heval_core.prompts import prompt_of
-from heval_core.records import Dropped
+from heval_core.lm.loading import identify
 from heval_core.store.shards import ShardStore
-from precompute.grid import Grid, Questions, cap_of, check, load_questions
-from precompute.run import asked_as, dtype_of, known_jobs, pending
+from precompute.calibrate import Costs, calibrate
+from precompute.grid import Grid, Job, Questions, Shard, asked_as, cap_of, check, dtype_of, load_questions
+from precompute.sizes import mean_tokens, passes, shard_size
+from precompute.tasks import Model
+from precompute.track import known_jobs, pending
 
-SAMPLE = 20
+
+@dataclass(frozen=True)
+class Line:
+    """One model, dataset and regime. seconds, megabytes: None without a calibration. later: whether what is explained is only
+    known once all have answered; then it is planned as for the whole cap."""
+
+    model: str
+    dataset: str
+    regime: str
+    questions: int
+    shards: int
+    done: int
+    tokens: float
+    passes: int
+    seconds: float | None
+    megabytes: float | None
+    later: bool
 
 
-def lines(grid: Grid, folder: Path) -> Iterator[str]:
-    """The plan as lines of a table. Raises HEvalError for a wrong grid or an unknown model."""
+@dataclass(frozen=True)
+class Plan:
+    lines: tuple[Line, ...]
+    jobs: tuple[tuple[Job, tuple[Shard, ...]], ...]
+
+    def total(self, name: str) -> float:
+        return sum(getattr(line, name) or 0 for line in self.lines)
+
+
+def plan(grid: Grid, folder: Path, calibrated: bool = True, say: Callable[[str], None] = lambda _: None) -> Plan:
+    """Raises HEvalError for a wrong grid or an unknown model.
+
+    calibrated: load each model that has something to do, and time a few instances of each dataset.
+    """
     check(grid)
     store = ShardStore(folder)
-    yield f"{'model':20} {'dataset':18} {'regime':24} {'questions':>9} {'to do':>6} {'tokens':>7} {'passes':>9}"
-    total_work = total_done = total_passes = 0
-    later = 0
+    lines: list[Line] = []
+    to_do: list[tuple[Job, tuple[Shard, ...]]] = []
     for name in grid.models:
-        model = asked_as(grid, identify(name))
-        tokenizer = tokenizer_of(model)
+        model = Model(name, asked_as(grid, identify(name)))
         for dataset in grid.datasets:
-            questions = load_questions(dataset, grid.limit, grid.seed, model.style)
-            jobs = list(known_jobs(grid, model, questions, dtype_of(grid), store))
+            questions = load_questions(dataset, grid.limit, grid.seed, model.identity.style)
+            own = dataclasses.replace(grid, shard_size=shard_size(grid, model.identity, questions, store))
+            jobs = list(known_jobs(own, model.identity, questions, dtype_of(own), store))
             work = list(pending(jobs, store))
-            to_do = sum(len(wanted) for _, wanted in work)
-            total_work, total_done = total_work + to_do, total_done + sum(len(j.shards) for j in jobs) - to_do
-            for regime in grid.regimes:
-                tokens = _mean_tokens(questions, regime, grid.seed, model, tokenizer)
-                shards: Counter[str] = Counter()
-                for job, wanted in work:
-                    if job.regime == regime:
-                        for shard in wanted:
-                            own = shard.explainer if shard.kind == "attribution" else shard.kind
-                            shards[own] += len(job.places)
-                if not any(shard.explainer for job in jobs if job.regime == regime for shard in job.shards):
-                    # Which instances are explained is known once all have answered; as many as the cap at most.
-                    later += 1
-                    shards.update(
-                        {key: min(cap_of(grid, questions) or 0, len(questions.facts)) for key in grid.explainers}
-                    )
-                passes = sum(round(count * _passes(key, tokens)) for key, count in shards.items())
-                total_passes += passes
-                yield (
-                    f"{model.key:20} {questions.dataset:18} {regime:24} {len(questions.facts):9} "
-                    f"{sum(len(w) for j, w in work if j.regime == regime):6} {tokens:7.0f} {passes:9}"
-                )
-    yield (
-        f"{total_work} shards to do, {total_done} done already; about {total_passes:,} forward passes "
-        "(one of fa is half a pass on average, one of ig is a pass forward and one backward)"
+            to_do += work
+            costs = None
+            if calibrated and work:
+                say(f"{model.key} · {questions.dataset}: timing a few instances …")
+                costs = calibrate(own, model, questions)
+            lines += [_line(own, model, questions, regime, jobs, work, costs) for regime in own.regimes]
+    return Plan(tuple(lines), tuple(to_do))
+
+
+def _line(
+    grid: Grid,
+    model: Model,
+    questions: Questions,
+    regime: str,
+    jobs: list[Job],
+    work: list[tuple[Job, tuple[Shard, ...]]],
+    costs: Costs | None,
+) -> Line:
+    known = [job for job in jobs if job.regime == regime]
+    wanted = [(job, shards) for job, shards in work if job.regime == regime]
+    instances: Counter[str] = Counter()
+    for job, shards in wanted:
+        for shard in shards:
+            instances[shard.explainer if shard.kind == "attribution" else shard.kind] += len(job.places)
+    later = not any(shard.explainer for job in known for shard in job.shards)
+    if later:
+        most = min(cap_of(grid, questions) or 0, len(questions.facts))
+        instances.update(dict.fromkeys(grid.explainers, most))
+    tokens = mean_tokens(questions, regime, grid.seed, model.identity)
+    missing = sum(len(shards) for _, shards in wanted)
+    return Line(
+        model.key,
+        questions.dataset,
+        regime,
+        len(questions.facts),
+        missing,
+        sum(len(job.shards) for job in known) - missing,
+        tokens,
+        sum(round(count * passes(kind, tokens)) for kind, count in instances.items()),
+        None if costs is None else sum(costs.seconds(kind, tokens) * count for kind, count in instances.items()),
+        None if costs is None else sum(costs.megabytes(kind, tokens) * count for kind, count in instances.items()),
+        later,
     )
+
+
+def as_lines(found: Plan, with_jobs: bool = False) -> Iterator[str]:
+    """The plan as a table."""
+    yield (
+        f"{'model':20} {'dataset':18} {'regime':24} {'questions':>9} {'to do':>6} {'done':>5} {'tokens':>7} "
+        f"{'passes':>11} {'time':>8} {'disk':>8}"
+    )
+    for line in found.lines:
+        yield (
+            f"{line.model:20} {line.dataset:18} {line.regime:24} {line.questions:9} {line.shards:6} {line.done:5} "
+            f"{line.tokens:7.0f} {line.passes:11,} {duration(line.seconds):>8} {size(line.megabytes):>8}"
+        )
+    if with_jobs:
+        yield ""
+        for job, shards in found.jobs:
+            yield f"{job.name}: {', '.join(_what(shard) for shard in shards)}"
+    timed = all(line.seconds is not None for line in found.lines if line.shards)
+    estimate = (
+        f", about {duration(found.total('seconds'))} on this machine and {size(found.total('megabytes'))} of shards"
+    )
+    yield (
+        f"{int(found.total('shards'))} shards to do, {int(found.total('done'))} done already; about "
+        f"{int(found.total('passes')):,} forward passes{estimate if timed and found.total('shards') else ''} "
+        "(one pass of fa is half a prompt on average, one of ig goes forward and back)"
+    )
+    later = sum(line.later for line in found.lines)
     if later:
         yield f"{later} regimes have more questions than their cap; what is explained is planned once all have answered"
 
 
-def _passes(what: str, tokens: float) -> float:
-    return {"fa": tokens, "ig": 2 * ig.PLUGIN.steps, "instance": 2, "faithfulness": 2 * LEVELS}.get(
-        what.partition("(")[0], 1
-    )
+def _what(shard: Shard) -> str:
+    return shard.explainer if shard.kind == "attribution" else f"{shard.kind} {shard.explainer}".strip()
 
 
-def _mean_tokens(questions: Questions, regime: str, seed: int, model: Identity, tokenizer: object) -> float:
-    counts = []
-    for place, fact in enumerate(questions.facts[:SAMPLE]):
-        try:
-            instance = regimes.build(fact, regime, questions.pool, seed, model.style, place)
-        except Dropped:
-            continue
-        counts.append(len(tokenise(prompt_of(instance, model.template), tokenizer).ids))
-    return mean(counts) if counts else 0.0
+def duration(seconds: float | None) -> str:
+    if seconds is None:
+        return "–"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def size(megabytes: float | None) -> str:
+    if megabytes is None:
+        return "–"
+    return f"{megabytes:.1f} MB" if megabytes < 1000 else f"{megabytes / 1000:.1f} GB"

@@ -108,7 +108,7 @@ def load(name: str, device: str = "auto", dtype: str = "auto", batch_tokens: int
             source, config=config, dtype=choose_dtype(dtype, chosen), use_safetensors=True, **common
         )
     except Exception as error:  # as above
-        raise HEvalError(f"{name!r} cannot be loaded as a causal language model: {_first_line(error)}") from error
+        raise cannot_load(name, error) from error
     model.requires_grad_(False)
     return as_language_model(
         identity.key,
@@ -119,6 +119,11 @@ def load(name: str, device: str = "auto", dtype: str = "auto", batch_tokens: int
         identity.template,
         batch_tokens,
     )
+
+
+def cannot_load(name: str, error: Exception) -> HEvalError:
+    """In one line, why a model is not one that can be used here."""
+    return HEvalError(f"{name!r} cannot be loaded as a causal language model: {_first_line(error)}")
 
 
 def as_language_model(

@@ -38,6 +38,7 @@ from heval_core.store.shards import (
     SAMPLE,
     Entry,
     ShardStore,
+    sha256_of,
 )
 
 KEPT_FILES = 2
@@ -59,6 +60,7 @@ def publish(
     if damaged:
         raise HEvalError(f"{len(damaged)} shards are damaged, {damaged[0]} first; run: python -m precompute verify.")
     target.mkdir(parents=True, exist_ok=True)
+    _remove_unfinished(target)
     snapshot_id = _snapshot_id(entries, bundled)
     final = target / f"results-{snapshot_id}.duckdb"
     if not final.is_file():
@@ -272,6 +274,30 @@ def _insert_arrow(db: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> 
     db.unregister("incoming")
 
 
+def check_published(folder: Path) -> str | None:
+    """What is wrong with the published file of a folder; None where it is as it was published, or nothing is.
+
+    A file that is not is set aside, so that the next `publish` builds it again. Not for a process that has it open: reading
+    its bytes would drop the lock.
+    """
+    pointer = folder / POINTER
+    if not pointer.is_file():
+        return None
+    try:
+        line = json.loads(pointer.read_text(encoding="utf-8"))
+        final = folder / Path(line["file"]).name
+    except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError):
+        pointer.unlink()
+        return f"{pointer} is damaged"
+    if not final.is_file():
+        return f"{final} is gone"
+    if "sha256" in line and sha256_of(final) != line["sha256"]:
+        aside = final.with_suffix(".bad")
+        os.replace(final, aside)
+        return f"{final} is damaged, set aside as {aside.name}"
+    return None
+
+
 def _swap_in(temporary: Path, final: Path) -> None:
     wal = Path(f"{temporary}.wal")
     if wal.exists():
@@ -283,8 +309,27 @@ def _swap_in(temporary: Path, final: Path) -> None:
 
 def _point(target: Path, final: Path) -> None:
     temporary = target / f"{POINTER}.{os.getpid()}.tmp"
-    temporary.write_text(json.dumps({"file": final.name, "format": PUBLISHED_FORMAT}) + "\n")
+    line = {"file": final.name, "format": PUBLISHED_FORMAT, "sha256": sha256_of(final)}
+    temporary.write_text(json.dumps(line) + "\n")
     os.replace(temporary, target / POINTER)
+
+
+def _remove_unfinished(target: Path) -> None:
+    """What publishers that were killed have left; their files carry the number of their process."""
+    for left in [*target.glob("*.tmp"), *target.glob("*.tmp.wal")]:
+        process = left.name.split(".tmp")[0].rpartition(".")[2]
+        if process.isdigit() and not _is_alive(int(process)):
+            left.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _remove_old(target: Path, final: Path) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pandas as pd
+import pyarrow as pa
 
 from heval_core.records import HEvalError
 from heval_core.statistics import Resamples
@@ -115,8 +118,23 @@ class Reader:
         self.bundled = bool(found["bundled"].iloc[0])
         self._resamples: dict[str, Resamples] = {}
 
+    def close(self) -> None:
+        self._db.close()
+
     def query(self, sql: str, values: list[Any] | None = None) -> pd.DataFrame:
         return self._db.cursor().execute(sql, values or []).df()
+
+    def tables(self) -> list[str]:
+        """The names of all tables."""
+        return list(self.query("SELECT table_name FROM duckdb_tables() ORDER BY table_name")["table_name"])
+
+    @contextmanager
+    def batches(self, table: str, rows: int) -> Iterator[pa.RecordBatchReader]:
+        """A whole table in stored order, some rows at a time. Raises HEvalError for a table that is not there."""
+        if table not in self.tables():
+            raise HEvalError(f"There is no table {table!r} in these results.")
+        with self._db.cursor() as cursor:
+            yield cursor.sql(f'SELECT * FROM "{table}"').to_arrow_reader(rows)
 
     def models(self) -> pd.DataFrame:
         return self.query("SELECT * FROM model WHERE model IN (SELECT model FROM instance) ORDER BY model")

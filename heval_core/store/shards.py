@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ FORMAT = 1
 # Of the results file that shards are published to (schema.sql).
 PUBLISHED_FORMAT = 3
 POINTER = "current.json"
+EVENTS = "events.jsonl"
 
 _TEXT, _TEXTS, _INTS = pa.string(), pa.list_(pa.string()), pa.list_(pa.int32())
 _FLOATS = pa.list_(pa.float32())
@@ -164,19 +166,31 @@ class ShardStore:
         target = self.folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.with_suffix(".tmp")
-        split = _SPLIT.get(kind, [])
-        dictionary = [] if split else [f.name for f in table.schema]
-        pq.write_table(
-            table, temporary, compression="zstd", compression_level=15, use_dictionary=dictionary, column_encoding=None,
-            use_byte_stream_split=split or False,
-        )  # fmt: skip
-        _sync(temporary)
-        os.replace(temporary, target)
+        try:
+            _write_table(kind, table, temporary)
+            _sync(temporary)
+            os.replace(temporary, target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)  # as where the disk is full: what is half written helps nobody
+            raise
         listed = Entry(
-            **entry, path=path.as_posix(), rows=len(rows), sha256=_sha256(target), content=_content_hash(table)
+            **entry, path=path.as_posix(), rows=len(rows), sha256=sha256_of(target), content=_content_hash(table)
         )
         append_line(self.folder / "manifest.jsonl", asdict(listed))
         return listed
+
+    def remove_unfinished(self) -> None:
+        """What a killed run had half written. Only for who holds the store."""
+        for left in (self.folder / "shards").rglob("*.tmp"):
+            left.unlink(missing_ok=True)
+
+    def event(self, what: str, **fields: Any) -> None:
+        """Add a line to the log of what a run does and when (`progress` reads it)."""
+        now = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds")
+        append_line(self.folder / EVENTS, {"at": now, "event": what, **fields})
+
+    def events(self) -> list[dict[str, Any]]:
+        return list(_json_lines(self.folder / EVENTS))
 
     def read(self, entry: Entry) -> pa.Table:
         return pq.read_table(self.folder / entry.path, schema=SCHEMAS[entry.kind])
@@ -184,7 +198,7 @@ class ShardStore:
     def intact(self, entry: Entry) -> bool:
         """Whether a shard's file is what the manifest says."""
         path = self.folder / entry.path
-        return path.is_file() and _sha256(path) == entry.sha256
+        return path.is_file() and sha256_of(path) == entry.sha256
 
     def set_aside(self, entry: Entry) -> Path:
         """Move a bad shard out of the way, so that the next run makes it again."""
@@ -198,19 +212,48 @@ class ShardStore:
         append_line(self.folder / "journal.jsonl", {"kind": kind, **fields})
 
     def failures(self) -> list[dict[str, Any]]:
-        """Failures that still stand: of instances, those in shards that were not made again without them since."""
-        unmended = {(e.model, e.dataset, e.regime, e.explainer) for e in self.entries().values() if e.failed}
+        """Failures that still stand: of instances, those in shards that were not made again without them since.
+
+        Of models, those that were not loaded since.
+        """
+        entries = self.entries()
+        unmended = {(e.model, e.dataset, e.regime, e.explainer) for e in entries.values() if e.failed}
         cells = {cell[:3] for cell in unmended}
+        loaded = {line["model"]: line["happened"] for line in self.journal("loaded")}
         found = {}
         for line in self.journal("failure"):
             cell = (line["model"], line["dataset"], line["regime"])
-            stands = (*cell, line["explainer"]) in unmended or (not line["explainer"] and cell in cells)
-            if stands or not line["regime"]:
+            if "keys" in line:  # shards that were not made at all
+                stands = any(key not in entries for key in line["keys"])
+            else:
+                stands = (*cell, line["explainer"]) in unmended or (not line["explainer"] and cell in cells)
+                stands = stands or not line["regime"]
+            if stands and not (line.get("at_loading") and line["happened"] < loaded.get(line["model"], "")):
                 found[(*cell, line["explainer"], line["place"])] = line
         return list(found.values())
 
     def journal(self, kind: str) -> list[dict[str, Any]]:
         return [line for line in _json_lines(self.folder / "journal.jsonl") if line.pop("kind") == kind]
+
+
+def _write_table(kind: str, table: pa.Table, where: Any) -> None:
+    split = _SPLIT.get(kind, [])
+    dictionary = [] if split else [f.name for f in table.schema]
+    pq.write_table(
+        table, where, compression="zstd", compression_level=15, use_dictionary=dictionary, column_encoding=None,
+        use_byte_stream_split=split or False,
+    )  # fmt: skip
+
+
+def weight(kind: str, rows: list[dict[str, Any]]) -> int:
+    """The bytes that rows add to a shard."""
+
+    def written(rows: list[dict[str, Any]]) -> int:
+        buffer = pa.BufferOutputStream()
+        _write_table(kind, pa.Table.from_pylist(rows, schema=SCHEMAS[kind]), buffer)
+        return int(buffer.getvalue().size)
+
+    return written(rows) - written([])
 
 
 def append_line(path: Path, record: dict[str, Any]) -> None:
@@ -239,7 +282,8 @@ def _slug(name: str) -> str:
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
 
 
-def _sha256(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """Of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

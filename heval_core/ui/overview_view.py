@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import asdict
+from pathlib import Path
 from typing import cast
 
 import pandas as pd
@@ -10,8 +11,9 @@ import streamlit as st
 
 from heval_core.figures.accuracy import headline_bars
 from heval_core.records import DROP_REASONS
+from heval_core.store.progress import progress
 from heval_core.store.reader import Reader
-from heval_core.ui.results import cached
+from heval_core.ui.results import cached, results_folder
 from heval_core.ui.text import UNITS, number, percent, plain
 
 QUESTIONS = {
@@ -110,16 +112,28 @@ def run_section(results: Reader) -> None:
     if len(failures):
         st.warning(f"{len(failures)} instances or models failed; the next run tries them again.")
         st.dataframe(failures, hide_index=True)
-    with st.expander("Models"):
-        st.dataframe(results.models(), hide_index=True)
-    with st.expander("Where these numbers come from"):
-        st.caption(
-            f"snapshot {results.snapshot_id}, published {results.published_at:%Y-%m-%d %H:%M} UTC, {results.path.name}"
-        )
-        runs = results.runs()
-        st.dataframe(runs.drop(columns=["versions", "configuration"]), hide_index=True)
-        if len(runs):
-            st.json(json.loads(runs["versions"].iloc[-1]), expanded=False)
+
+
+def job_section(folder: Path) -> None:
+    """How far the batch job is that writes into the folder of these results; drawn again while it is on."""
+    if not (folder / "manifest.jsonl").is_file():
+        return
+    st.subheader("The batch job")
+    now = progress(folder)
+    st.fragment(_job, run_every=5 if now.process else None)(folder)
+
+
+def _job(folder: Path) -> None:
+    now = progress(folder)
+    if now.process is None:
+        st.markdown(f"No run is on: {now.done:,} shards are done, {now.missing:,} missing.")
+    else:
+        left = "" if now.seconds_left is None else f", about {now.seconds_left / 60:.0f} min left"
+        st.markdown(f"A run is on: {now.done:,} shards are done, {now.missing:,} missing{left}.")
+        st.progress(now.done / max(1, now.done + now.missing))
+    if now.missing or now.failures:
+        columns = ["model", "dataset", "regime", "done", "running", "failed", "missing"]
+        st.dataframe(pd.DataFrame([asdict(cell) for cell in now.cells])[columns], hide_index=True)
 
 
 def draw(results: Reader) -> None:
@@ -127,3 +141,4 @@ def draw(results: Reader) -> None:
     headline_section(results)
     doors(results)
     run_section(results)
+    job_section(results_folder())

@@ -49,22 +49,70 @@ def _open(path: str, modified: float) -> Reader:
     return Reader(Path(path))
 
 
+SNAPSHOT = "snapshot"
+_PINNED = "pinned_results"
+
+
 def reader() -> Reader:
-    """The current results. Stops the page with one sentence where there are none, or they cannot be read."""
+    """The results this tab looks at: those its link names, else those that were current when it was opened.
+
+    Says so where newer ones are there, or the link's are gone. Stops the page with one sentence where there are none, or they
+    cannot be read.
+    """
     try:
         ensure_published()
         folder = results_folder()
-        path = current_file(folder)
-        if path is None:
+        current = current_file(folder)
+        if current is None:
             raise HEvalError(
                 f"Nothing is published in {folder} yet. Run: python -m precompute run --store {folder} …, "
                 f"then: python -m precompute publish --store {folder}"
             )
-        return _open(str(path), path.stat().st_mtime)
+        path, modified = _pinned(folder, current)
+        return _open(path, modified)
     except HEvalError as error:
         st.error(plain(str(error)), icon=":material/database_off:")
         st.stop()
         raise  # st.stop has left the page; this only tells the type checker so
+
+
+def _pinned(folder: Path, current: Path) -> tuple[str, float]:
+    """Path and time of the file this tab stays on, until it asks for newer results."""
+    named = st.query_params.get(SNAPSHOT)
+    pinned: tuple[str, float] | None = st.session_state.get(_PINNED)
+    if named is not None and (pinned is None or named != snapshot_of(Path(pinned[0]))):
+        # Compared with what is there: a value from a link never becomes a path.
+        there = {snapshot_of(path): path for path in folder.glob("results-*.duckdb")}
+        if named in there:
+            pinned = (str(there[named]), there[named].stat().st_mtime)
+        else:
+            st.warning(
+                f"The link is to the results {plain(named[:40])}, which are not here any more; these are the current ones.",
+                icon=":material/history:",
+            )
+            del st.query_params[SNAPSHOT]
+    if pinned is None or Path(pinned[0]).parent != folder:
+        pinned = (str(current), current.stat().st_mtime)
+    st.session_state[_PINNED] = pinned
+    if Path(pinned[0]) != current:
+        _offer_newer(current)
+    return pinned
+
+
+def snapshot_of(path: Path) -> str:
+    """The id in a results file's name."""
+    return path.stem.removeprefix("results-")
+
+
+def _offer_newer(current: Path) -> None:
+    text, button = st.columns([5, 1], vertical_alignment="center")
+    text.info("Newer results have been published; this tab still shows the earlier ones.", icon=":material/update:")
+
+    def reload() -> None:
+        st.session_state[_PINNED] = (str(current), current.stat().st_mtime)
+        st.query_params.pop(SNAPSHOT, None)
+
+    button.button("Show them", key="reload_results", on_click=reload, width="stretch")
 
 
 @st.cache_data(max_entries=256, show_spinner=False)

@@ -14,7 +14,7 @@ from heval_core.datasets._countries import QUESTIONS, RELATIONS, countries
 from heval_core.lm.model import LanguageModel
 from heval_core.records import REGIMES, Dropped
 from precompute.grid import load_questions
-from precompute.memory import Memories
+from precompute.tasks import Memories
 
 DATASETS = ("world_capital", "country_profiles")
 
@@ -49,7 +49,7 @@ def examine(lm: LanguageModel, questions: int, seed: int = 0) -> list[RegimeRepo
     for dataset in DATASETS:
         asked = load_questions(dataset, questions, seed, lm.style)
         distinct = sorted({fact.question for fact in asked.facts})
-        memories = Memories(lm, dict(zip(distinct, ask(lm, distinct), strict=True)))
+        memories = Memories(dict(zip(distinct, ask(lm, distinct), strict=True)))
         for regime in tqdm(REGIMES, desc=f"{lm.key} · {dataset}", unit="regime"):
             groups: Counter[str] = Counter()
             dropped: Counter[str] = Counter()
@@ -57,7 +57,7 @@ def examine(lm: LanguageModel, questions: int, seed: int = 0) -> list[RegimeRepo
             for place, fact in enumerate(asked.facts):
                 try:
                     instance = regimes.build(fact, regime, asked.pool, seed, lm.style, place)
-                    one = pipeline.prepare(lm, instance, memories.of(fact))
+                    one = pipeline.prepare(lm, instance, memories.of(lm, fact))
                     if one.dropped_because:
                         raise Dropped(one.dropped_because)
                 except Dropped as reason:

@@ -1,1 +1,31 @@
-"""How jobs are carried out; one module per way, each with `run_jobs(work, store, watch)`."""
+"""Where tasks are done; one module per way, all behind one signature (`Executor`)."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from precompute.grid import Questions
+from precompute.tasks import Task
+from precompute.worker import Done
+
+
+class Executor(Protocol):
+    """Takes tasks while a worker is free, and hands back what they came to, in whatever order they end."""
+
+    def device(self) -> str:
+        """What its workers compute on: cpu, cuda or mps."""
+
+    def free(self) -> bool:
+        """Whether a worker could begin a task now."""
+
+    def held(self) -> frozenset[str]:
+        """The names of the models that free workers hold: their tasks begin without loading."""
+
+    def submit(self, task: Task, questions: Questions) -> None:
+        """Begin a task on a free worker, one that holds its model if there is one."""
+
+    def next_done(self) -> tuple[Task, Done]:
+        """Wait for any of the tasks begun. A worker's death comes back as an error, not as an exception."""
+
+    def close(self) -> None:
+        """End the workers; what they have begun is dropped."""

@@ -1,55 +1,41 @@
-"""One process, one device: jobs one after the other, in order."""
+"""One process, one device: tasks one after the other, in order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
-from functools import partial
-from typing import Any
+from collections.abc import Callable
 
-from heval_core.store.shards import ShardStore
-from precompute.compute import Result, compute
-from precompute.grid import Job, Questions, Shard
-from precompute.memory import Memories
+from heval_core.lm.loading import choose_device
+from precompute.grid import Questions
+from precompute.tasks import Task
+from precompute.worker import Done, Loading, Worker
 
 
-def run_jobs(
-    work: Iterable[tuple[Job, tuple[Shard, ...]]],
-    questions: Questions,
-    memories: Memories,
-    store: ShardStore,
-    started: Callable[[Job], None],
-    progress: Callable[[], None],
-) -> int:
-    """Do jobs and write their shards as each is complete. Returns how many shards hold failures."""
-    failed = 0
-    for job, wanted in work:
-        started(job)
-        result = compute(job, wanted, questions, memories, progress, partial(_rows, store))
-        failed += _write(job, wanted, result, store)
-    return failed
+class Local:
+    """progress: called after each instance."""
 
+    def __init__(self, loading: Loading, progress: Callable[[], None]):
+        self._worker = Worker(loading)
+        self._progress = progress
+        self._begun: tuple[Task, Questions] | None = None
 
-def _rows(store: ShardStore, shard: Shard) -> list[dict[str, Any]]:
-    entry = store.entries().get(shard.key)
-    return [] if entry is None else store.read(entry).to_pylist()
+    def device(self) -> str:
+        return choose_device(self._worker.loading.device).type
 
+    def free(self) -> bool:
+        return self._begun is None
 
-def _write(job: Job, wanted: tuple[Shard, ...], result: Result, store: ShardStore) -> int:
-    failed_shards = 0
-    for failure in result.failures:
-        store.note(
-            "failure", model=job.model, dataset=job.dataset, regime=job.regime, explainer=failure.explainer,
-            place=failure.place, error=failure.error, happened=datetime.now(UTC).replace(tzinfo=None).isoformat(),
-        )  # fmt: skip
-    for shard in wanted:
-        # An instance that failed before any explainer saw it is missing from every shard of the job.
-        failed = sum(1 for failure in result.failures if failure.explainer in ("", shard.explainer))
-        failed_shards += bool(failed)
-        entry = {
-            "key": shard.key, "kind": shard.kind, "model": job.model, "revision": job.revision, "dataset": job.dataset,
-            "fingerprint": job.fingerprint, "settings": job.settings, "regime": job.regime,
-            "explainer": shard.explainer, "start": job.start, "stop": job.stop, "failed": failed,
-        }  # fmt: skip
-        store.write(entry, result.rows[shard.key])
-    return failed_shards
+    def held(self) -> frozenset[str]:
+        return frozenset({self._worker.held} if self._worker.held else ())
+
+    def submit(self, task: Task, questions: Questions) -> None:
+        self._begun = (task, questions)
+
+    def next_done(self) -> tuple[Task, Done]:
+        assert self._begun is not None
+        task, questions = self._begun
+        done = self._worker.do(task, questions, self._progress)
+        self._begun = None
+        return task, done
+
+    def close(self) -> None:
+        self._begun = None

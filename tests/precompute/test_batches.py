@@ -7,12 +7,13 @@ import pytest
 import torch
 
 from heval_core import catalogue, pipeline, regimes
+from heval_core.behaviour import ask
 from heval_core.lm.loading import load
 from heval_core.lm.model import CleanPass, LanguageModel
 from heval_core.records import HEvalError
 from precompute.compute import compute
 from precompute.grid import INSTANCES, Grid, jobs_of, load_questions
-from precompute.memory import Memories, ask
+from precompute.tasks import Memories
 
 EXPLAINERS = ("fa", "ig", "attn", "mechlight")
 
@@ -30,15 +31,15 @@ def work(lm, model_folders):
     grid = Grid((str(model_folders["qwen2"]),), ("world_capital",), limit=12, shard_size=12)
     questions = load_questions("world_capital", 12, 0, lm.style)
     distinct = sorted({fact.question for fact in questions.facts})
-    memories = Memories(lm, dict(zip(distinct, ask(lm, distinct), strict=True)))
+    memories = Memories(dict(zip(distinct, ask(lm, distinct), strict=True)))
     model = identify(str(model_folders["qwen2"]))
     (job,) = jobs_of(grid, model, questions, "float32", "mixed", range(12), (INSTANCES, *EXPLAINERS))
     return job, questions, memories
 
 
-def rows_of(work):
+def rows_of(lm, work):
     job, questions, memories = work
-    result = compute(job, job.shards, questions, memories)
+    result = compute(lm, job, job.shards, questions, memories)
     return {shard.explainer or shard.kind: result.rows[shard.key] for shard in job.shards}, result.failures
 
 
@@ -51,12 +52,12 @@ def assert_same(found, expected):
 
 
 def test_rows_come_in_the_order_of_the_questions_and_do_not_depend_on_the_budget(work, lm, monkeypatch):
-    expected, failures = rows_of(work)
+    expected, failures = rows_of(lm, work)
     assert not failures
     assert [row["place"] for row in expected["instance"]] == list(range(12))
     for budget in (1, 60, 100_000):
         monkeypatch.setattr(lm, "batch_tokens", budget)
-        assert_same(rows_of(work)[0], expected)
+        assert_same(rows_of(lm, work)[0], expected)
 
 
 def test_prompts_of_equal_length_are_answered_in_one_pass(work, lm, monkeypatch):
@@ -69,13 +70,13 @@ def test_prompts_of_equal_length_are_answered_in_one_pass(work, lm, monkeypatch)
         return whole(self, ids)
 
     monkeypatch.setattr(LanguageModel, "clean", noting)
-    rows_of(work)
+    rows_of(lm, work)
     kept = sum(size for size, _ in passes)
     assert len(passes) == len({length for _, length in passes}) < kept
 
 
 def test_where_memory_does_not_suffice_the_budget_is_halved_and_nothing_is_lost(work, lm, monkeypatch):
-    expected, _ = rows_of(work)
+    expected, _ = rows_of(lm, work)
     whole = LanguageModel.suffix_states
 
     def with_little_memory(self, prefix, start, suffixes):
@@ -85,14 +86,14 @@ def test_where_memory_does_not_suffice_the_budget_is_halved_and_nothing_is_lost(
 
     monkeypatch.setattr(LanguageModel, "suffix_states", with_little_memory)
     monkeypatch.setattr(lm, "batch_tokens", 4096)
-    found, failures = rows_of(work)
+    found, failures = rows_of(lm, work)
     assert not failures
     assert lm.batch_tokens < 4096
     assert_same(found, expected)
 
 
 def test_a_prompt_for_which_no_budget_is_small_enough_fails_alone(work, lm, monkeypatch):
-    lengths = sorted({len(row["tokens"]) for row in rows_of(work)[0]["instance"]})
+    lengths = sorted({len(row["tokens"]) for row in rows_of(lm, work)[0]["instance"]})
     whole = LanguageModel.clean
 
     def refusing_the_longest(self, ids):
@@ -102,7 +103,7 @@ def test_a_prompt_for_which_no_budget_is_small_enough_fails_alone(work, lm, monk
 
     monkeypatch.setattr(LanguageModel, "clean", refusing_the_longest)
     monkeypatch.setattr(lm, "batch_tokens", 4096)
-    found, failures = rows_of(work)
+    found, failures = rows_of(lm, work)
     assert failures
     assert all("can't allocate memory" in failure.error for failure in failures)
     assert len(found["instance"]) == 12 - len(failures) > 0
@@ -123,7 +124,7 @@ def test_the_budget_grows_until_memory_has_once_said_no(lm, monkeypatch):
 
 
 def test_logits_that_are_not_finite_cost_only_their_own_instance(work, lm, monkeypatch):
-    expected, _ = rows_of(work)
+    expected, _ = rows_of(lm, work)
     bad = expected["instance"][3]
     whole = LanguageModel.clean
 
@@ -135,7 +136,7 @@ def test_logits_that_are_not_finite_cost_only_their_own_instance(work, lm, monke
         return logits, prefix
 
     monkeypatch.setattr(LanguageModel, "clean", with_a_hole)
-    found, failures = rows_of(work)
+    found, failures = rows_of(lm, work)
     assert [(f.place, f.explainer) for f in failures] == [(bad["fact_id"], "")]
     assert "gave logits that are not finite; try another dtype" in failures[0].error
     assert len(found["instance"]) == 11
@@ -144,8 +145,8 @@ def test_logits_that_are_not_finite_cost_only_their_own_instance(work, lm, monke
     }
 
 
-def test_scores_that_cannot_be_ranked_name_their_instance_and_cost_no_other(work, monkeypatch):
-    expected, _ = rows_of(work)
+def test_scores_that_cannot_be_ranked_name_their_instance_and_cost_no_other(work, lm, monkeypatch):
+    expected, _ = rows_of(lm, work)
     bad = expected["instance"][5]["prompt"]
     fa = type(catalogue.find("explainer", "fa"))
     whole = fa.explain
@@ -158,7 +159,7 @@ def test_scores_that_cannot_be_ranked_name_their_instance_and_cost_no_other(work
         return found
 
     monkeypatch.setattr(fa, "explain", with_infinity)
-    found, failures = rows_of(work)
+    found, failures = rows_of(lm, work)
     (failure,) = failures
     assert failure.explainer == "fa"
     assert "explainer fa has scores that are NaN or infinite" in failure.error
@@ -167,20 +168,20 @@ def test_scores_that_cannot_be_ranked_name_their_instance_and_cost_no_other(work
 
 
 def test_an_interrupted_call_leaves_the_model_as_it_was(work, lm, monkeypatch):
-    expected, _ = rows_of(work)
+    expected, _ = rows_of(lm, work)
     whole = LanguageModel.head_logits
     monkeypatch.setattr(LanguageModel, "head_logits", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        rows_of(work)
+        rows_of(lm, work)
     monkeypatch.setattr(LanguageModel, "head_logits", whole)
-    assert_same(rows_of(work)[0], expected)
+    assert_same(rows_of(lm, work)[0], expected)
 
 
 def test_a_pass_is_of_prompts_of_one_length(lm, work):
     job, questions, memories = work
     prepared = [
         pipeline.prepare(
-            lm, regimes.build(fact, regime, questions.pool, 0, lm.style, 0), memories.of(fact)
+            lm, regimes.build(fact, regime, questions.pool, 0, lm.style, 0), memories.of(lm, fact)
         ).prompt
         for fact, regime in ((questions.facts[0], "conflicting"), (questions.facts[0], "mixed"))
     ]  # fmt: skip

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
@@ -15,7 +11,7 @@ import pytest
 from heval_core.store.reader import Reader, current_file
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
-from tests.conftest import ARCHITECTURES, ROOT
+from tests.conftest import ARCHITECTURES
 
 PROMPT = ["--context", "The capital of Kenya is Lisbon.", "--question", "What is the capital of Kenya?"]
 
@@ -91,28 +87,6 @@ def test_status_and_verify_tell_what_is_there_and_a_bad_shard_is_made_again(smal
     assert main(["run", *grid(small_grid), "--store", str(store)]) == 0
     assert "1 shards computed" in capsys.readouterr().out
     assert main(["verify", "--store", str(store)]) == 0
-
-
-@pytest.mark.slow
-def test_interrupted_and_run_again_it_ends_with_the_same_scores(small_grid, small_store, tmp_path):
-    store = tmp_path / "store"
-    command = [sys.executable, "-m", "precompute", "run", *grid(small_grid), "--store", str(store)]
-    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
-    manifest = store / "manifest.jsonl"
-    while process.poll() is None and not (manifest.is_file() and len(manifest.read_text().splitlines()) >= 7):
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    error = process.communicate(timeout=60)[1]
-    assert process.returncode == 130
-    assert "interrupted" in error
-    assert "Traceback" not in error
-    kept = sum(entry.kind != "memory" for entry in ShardStore(store).entries().values())
-    assert 6 <= kept < 44
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert f"{kept} were done already" in done.stdout
-    one, other = ShardStore(store).entries(), ShardStore(small_store).entries()
-    assert {key: e.content for key, e in one.items()} == {key: e.content for key, e in other.items()}
 
 
 def test_a_bad_record_is_left_out_with_its_reason_and_the_run_ends_with_one(model_folders, tmp_path, capsys):

@@ -13,7 +13,7 @@ from heval_core.regimes import Plain
 from heval_core.store.publish import publish
 from heval_core.store.reader import Reader, current_file
 from heval_core.store.shards import ShardStore
-from precompute import memory
+from precompute import tasks
 from precompute.cli import main
 from precompute.grid import load_questions
 from tests.conftest import ROOT
@@ -78,14 +78,14 @@ def test_the_memory_answer_is_the_true_one_only_where_the_model_begins_with_it(l
 
 def test_no_question_is_asked_twice(model_folders, tmp_path, monkeypatch, capsys):
     asked: list[str] = []
-    whole = memory.ask
+    whole = tasks.ask
 
-    def noting(lm, questions, progress):
+    def noting(lm, questions):
         asked.extend(questions)
-        return whole(lm, questions, progress)
+        return whole(lm, questions)
 
-    monkeypatch.setattr(memory, "ask", noting)
-    monkeypatch.setattr(memory, "CHUNK", 4)
+    monkeypatch.setattr(tasks, "ask", noting)
+    monkeypatch.setattr(tasks, "CHUNK", 4)
     common = ["--datasets", "world_capital", "--explainers", "attn"]
     assert main(command(model_folders, tmp_path, *common, "--regimes", "conflicting", "--limit", "8")) == 0
     first = list(asked)

@@ -1,0 +1,101 @@
+"""The published tables as Parquet and CSV, so that others can use them without this program.
+
+Both hold the same rows. CSV has no lists, so these are JSON there; and a cell of text that a spreadsheet would take for a
+formula gets an apostrophe in front (OWASP's advice on CSV injection).
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from heval_core.records import HEvalError
+from heval_core.store.reader import Reader, current_file
+
+FORMATS = ("parquet", "csv")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+# Rows at a time: attributions of a large store do not fit into memory as CSV text.
+_BATCH = 5000
+
+
+def export(
+    store: Path, folder: Path, formats: Iterable[str] = FORMATS, told: Callable[[str], None] = lambda _: None
+) -> None:
+    """Write every table of the published results of a store into a folder, one file per table and format.
+
+    Raises HEvalError where nothing is published, or the folder cannot be written.
+    """
+    path = current_file(store)
+    if path is None:
+        raise HEvalError(f"Nothing is published in {store}; run: python -m precompute publish --store {store}")
+    results = Reader(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for table in results.tables():
+            for kind in formats:
+                target = folder / f"{table}.{kind}"
+                temporary = target.with_suffix(f".{kind}.tmp")
+                rows = _write(results, table, temporary, kind)
+                temporary.replace(target)
+                told(f"{target}: {rows:,} rows")
+    except OSError as error:
+        raise HEvalError(f"The folder {folder} cannot be written: {error.strerror}.") from error
+
+
+def _write(results: Reader, table: str, path: Path, kind: str) -> int:
+    rows = 0
+    with results.batches(table, _BATCH) as batches:
+        if kind == "parquet":
+            with pq.ParquetWriter(path, batches.schema, compression="zstd") as out:
+                for batch in batches:
+                    rows += batch.num_rows
+                    out.write_batch(batch)
+            return rows
+        schema = pa.schema([(field.name, _plain_type(field.type)) for field in batches.schema])
+        with pa.csv.CSVWriter(path, schema) as out:
+            for batch in batches:
+                rows += batch.num_rows
+                out.write_table(_as_cells(batch, schema))
+    return rows
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    return pa.string() if pa.types.is_list(kind) or pa.types.is_large_list(kind) else kind
+
+
+def _as_cells(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
+    columns = []
+    for field, column in zip(schema, batch.columns, strict=True):
+        if column.type != field.type:
+            values = [None if value is None else json.dumps(value, ensure_ascii=False) for value in column.to_pylist()]
+        elif pa.types.is_string(field.type):
+            values = [guarded(value) for value in column.to_pylist()]
+        else:
+            columns.append(column)
+            continue
+        columns.append(pa.array(values, type=pa.string()))
+    return pa.table(columns, schema=schema)
+
+
+def guarded(value: Any) -> Any:
+    """Text that a spreadsheet would take for a formula, with an apostrophe in front; anything else as it is."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def as_csv(frame: pd.DataFrame) -> str:
+    """A table from a page as CSV: guarded, without an index."""
+    cells = frame.map(lambda value: json.dumps(list(value), ensure_ascii=False) if _is_list(value) else guarded(value))
+    # Text is always quoted: a lone carriage return would otherwise end its line.
+    return str(cells.rename(columns=guarded).to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC))
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) or type(value).__name__ == "ndarray"

@@ -1,0 +1,119 @@
+"""How far a store's batch job is: from its manifest, journal and event log, which can be read while a run is on."""
+
+from __future__ import annotations
+
+import fcntl
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from heval_core.store.shards import Entry, ShardStore
+
+Cell = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class CellProgress:
+    """Shards of one model, dataset and regime.
+
+    failed: made with failures in them, or not made at all. missing: planned by the newest run, and not there yet.
+    rows: explainer or kind ▶ rows that are there.
+    """
+
+    model: str
+    dataset: str
+    regime: str
+    done: int
+    running: int
+    failed: int
+    missing: int
+    rows: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """process: of the run that holds the store; None where none does. seconds_left: at the rate of that run so far."""
+
+    cells: tuple[CellProgress, ...]
+    failures: tuple[dict[str, Any], ...]
+    process: str | None
+    seconds_left: float | None
+
+    @property
+    def done(self) -> int:
+        return sum(cell.done for cell in self.cells)
+
+    @property
+    def missing(self) -> int:
+        return sum(cell.missing + cell.running for cell in self.cells)
+
+
+def progress(folder: Path) -> Progress:
+    """Raises HEvalError for a store of a newer version."""
+    store = ShardStore(folder)
+    entries, failures = store.entries(), store.failures()
+    events = _newest_run(store.events())
+    process = _holder(folder)
+    planned: dict[str, Cell] = {
+        key: (line["model"], line["dataset"], line["regime"])
+        for line in events if line["event"] == "plan" for key in line["keys"]
+    }  # fmt: skip
+    ended = {line["key"] for line in events if line["event"] == "shard"}
+    given_up = {key for line in failures for key in line.get("keys", ()) if key not in entries}
+    began = {key for line in events if line["event"] == "began" for key in line["keys"]}
+    running = (began - ended - given_up - _failed_now(events)) if process else set()
+    counts: dict[Cell, Counter[str]] = defaultdict(Counter)
+    rows: dict[Cell, dict[str, int]] = defaultdict(dict)
+    for entry in entries.values():
+        if entry.regime:
+            cell = (entry.model, entry.dataset, entry.regime)
+            counts[cell]["failed" if entry.failed else "done"] += 1
+            name = _name(entry)
+            rows[cell][name] = rows[cell].get(name, 0) + entry.rows
+    for key, cell in planned.items():
+        if key not in entries:
+            counts[cell]["running" if key in running else "failed" if key in given_up else "missing"] += 1
+    cells = []
+    for cell in sorted(counts):
+        own = counts[cell]
+        cells.append(CellProgress(*cell, own["done"], own["running"], own["failed"], own["missing"], rows[cell]))
+    left = sum(key not in entries for key in planned)
+    return Progress(tuple(cells), tuple(failures), process, _seconds_left(events, left) if process else None)
+
+
+def _name(entry: Entry) -> str:
+    return f"{entry.kind}: {entry.explainer}" if entry.kind == "faithfulness" else entry.explainer or entry.kind
+
+
+def _newest_run(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    starts = [index for index, line in enumerate(events) if line["event"] == "run"]
+    return events[starts[-1] :] if starts else []
+
+
+def _failed_now(events: list[dict[str, Any]]) -> set[str]:
+    return {key for line in events if line["event"] == "failed" for key in line["keys"]}
+
+
+def _seconds_left(events: list[dict[str, Any]], left: int) -> float | None:
+    """None before the first shard is there."""
+    made = sum(line["event"] == "shard" for line in events)
+    began = next((line["at"] for line in events if line["event"] == "began"), None)
+    if not made or began is None:
+        return None
+    taken = (datetime.now(UTC).replace(tzinfo=None) - datetime.fromisoformat(began)).total_seconds()
+    return taken / made * left
+
+
+def _holder(folder: Path) -> str | None:
+    """The process that holds the store, by trying its lock."""
+    lock = folder / "writer.lock"
+    if not lock.is_file():
+        return None
+    with lock.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return file.read().strip() or "unknown"
+    return None

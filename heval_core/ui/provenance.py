@@ -1,0 +1,32 @@
+"""Where the numbers on a page come from: program, machine, models, data. At the foot of every page."""
+
+from __future__ import annotations
+
+import json
+from typing import cast
+
+import pandas as pd
+import streamlit as st
+
+from heval_core.store.reader import Reader
+from heval_core.ui.results import cached
+from heval_core.ui.text import plain
+
+
+def draw(results: Reader) -> None:
+    """An expander with snapshot, runs, models and datasets."""
+    with st.expander("Where these numbers come from", icon=":material/verified:"):
+        st.markdown(
+            f"Snapshot `{results.snapshot_id}`, published {results.published_at:%Y-%m-%d %H:%M} UTC in "
+            f"`{plain(results.path.name)}`; an export or a link names it, and the same shards give the same snapshot."
+        )
+        runs = cast(pd.DataFrame, cached(results, "runs"))
+        st.caption("Runs: when, on what, and with which program")
+        st.dataframe(runs.drop(columns=["versions", "configuration"]), hide_index=True)
+        st.caption("Models, by revision")
+        st.dataframe(cached(results, "models"), hide_index=True)
+        st.caption("Datasets, by fingerprint")
+        st.dataframe(cached(results, "datasets"), hide_index=True)
+        if len(runs):
+            st.caption("Libraries of the newest run")
+            st.json(json.loads(runs["versions"].iloc[-1]), expanded=False)

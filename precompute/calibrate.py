@@ -1,0 +1,82 @@
+"""What an instance costs of a model and a dataset here: a few are computed, timed and weighed, and thrown away."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+
+from heval_core.behaviour import ask
+from heval_core.lm.loading import load
+from heval_core.lm.model import LanguageModel
+from heval_core.store.shards import weight
+from precompute.compute import compute
+from precompute.grid import INSTANCES, Grid, Job, Questions, Shard, dtype_of, jobs_of
+from precompute.sizes import mean_tokens, token_forwards
+from precompute.tasks import Memories, Model
+
+INSTANCES_TIMED = 6
+
+
+@dataclass(frozen=True)
+class Costs:
+    """kind or explainer ▶ (seconds, bytes) of an instance of `tokens` tokens."""
+
+    tokens: float
+    known: dict[str, tuple[float, float]]
+
+    def seconds(self, what: str, tokens: float) -> float:
+        """fa grows with the square of the prompt's length, all else with the length."""
+        own = self.known.get(what, (0.0, 0.0))[0]
+        return own * token_forwards(what, tokens) / max(token_forwards(what, self.tokens), 1.0)
+
+    def megabytes(self, what: str, tokens: float) -> float:
+        return self.known.get(what, (0.0, 0.0))[1] * tokens / max(self.tokens, 1.0) / 1e6
+
+
+def calibrate(grid: Grid, model: Model, questions: Questions) -> Costs:
+    """Time a few instances of the grid's first regime; faithfulness counts once for all explainers together."""
+    lm = _loaded(model.name, grid.device, grid.dtype, grid.batch_tokens)
+    lm.template = model.identity.template
+    regime, places = grid.regimes[0], range(min(INSTANCES_TIMED, len(questions.facts)))
+    asked = list(dict.fromkeys(questions.facts[place].question for place in places))
+    memories = Memories(dict(zip(asked, ask(lm, asked), strict=True)), grid.memory == "true")
+    small = dataclasses.replace(grid, shard_size=len(places) or 1, keep_heads=0)
+    known: dict[str, tuple[float, float]] = {}
+    for job in jobs_of(small, model.identity, questions, dtype_of(grid), regime, places, (INSTANCES, *grid.explainers)):
+        compute(lm, job, job.shards, questions, memories)  # the first pass of a model is slower than any other
+        answers = _timed(lm, job, (job.shards[0],), questions, memories)
+        known["instance"] = answers
+        for shard in job.shards[1:]:
+            if shard.kind == "attribution":
+                known[shard.explainer] = _above(_timed(lm, job, (shard,), questions, memories), answers)
+        measured = tuple(shard for shard in job.shards if shard.kind == "faithfulness")
+        if measured:
+            explained = tuple(shard for shard in job.shards if shard.kind == "attribution")
+            scores = compute(lm, job, explained, questions, memories).rows
+            each = _above(_timed(lm, job, measured, questions, memories, scores), answers)
+            known["faithfulness"] = (each[0] / len(measured), each[1] / len(measured))
+    return Costs(mean_tokens(questions, regime, grid.seed, model.identity), known)
+
+
+def _timed(
+    lm: LanguageModel, job: Job, shards: tuple[Shard, ...], questions: Questions, memories: Memories,
+    stored: dict[str, list[dict[str, object]]] | None = None,
+) -> tuple[float, float]:  # fmt: skip
+    """Seconds and bytes an instance; answering it is in the seconds."""
+    started = time.perf_counter()
+    result = compute(lm, job, shards, questions, memories, stored=stored or {})
+    seconds = (time.perf_counter() - started) / len(job.places)
+    weights = [weight(shard.kind, result.rows[shard.key]) for shard in shards]
+    return seconds, sum(weights) / len(job.places)
+
+
+def _above(both: tuple[float, float], answers: tuple[float, float]) -> tuple[float, float]:
+    return max(0.0, both[0] - answers[0]), both[1]
+
+
+@lru_cache(maxsize=1)
+def _loaded(name: str, device: str, dtype: str, batch_tokens: int | None) -> LanguageModel:
+    """One at a time: a plan goes through its models in order."""
+    return load(name, device, dtype, batch_tokens)

@@ -1,0 +1,101 @@
+"""How many questions make one shard: what takes a minute or two, so that an interruption costs little and a bar moves.
+
+The first run of a model on a dataset decides, by arithmetic rather than by the clock: two runs on two machines of a kind
+cut the same shards. The number is noted in the store, and later runs into it keep to it, so that nothing done is cut anew.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from statistics import mean
+
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from heval_core import regimes
+from heval_core.explainers import ig
+from heval_core.faithfulness import LEVELS
+from heval_core.lm.loading import Identity, cannot_load, choose_device, tokenizer_of
+from heval_core.lm.spans import tokenise
+from heval_core.prompts import prompt_of
+from heval_core.records import Dropped
+from heval_core.store.shards import ShardStore
+from precompute.grid import Grid, Questions, dtype_of, settings_of
+
+SIZES = (5, 10, 20, 50, 100, 200)
+SECONDS = 150.0
+# Floating-point operations a second that forward passes get out of a device, roughly: only the order of magnitude matters.
+RATES = {"cpu": 5e10, "mps": 2e12, "cuda": 1e14}
+# Of stores that were begun before sizes were noted.
+OLD_SIZE = 50
+SAMPLE = 20
+CONTROLS = 3
+
+
+def shard_size(grid: Grid, model: Identity, questions: Questions, store: ShardStore) -> int:
+    """The grid's own number if it has one, else the store's, else by arithmetic.
+
+    Raises HEvalError for a model whose tokenizer or configuration cannot be read.
+    """
+    if grid.shard_size is not None:
+        return grid.shard_size
+    asked = (model.key, questions.dataset, model.revision, questions.fingerprint,
+             settings_of(grid, model, dtype_of(grid)))  # fmt: skip
+    for line in reversed(store.journal("state")):
+        if tuple(line[name] for name in ("model", "dataset", "revision", "fingerprint", "settings")) == asked:
+            return int(line.get("shard_size", OLD_SIZE))
+    try:
+        tokens = max(mean_tokens(questions, regime, grid.seed, model) for regime in grid.regimes)
+        work = sum(token_forwards(key, tokens) for key in kinds(grid)) * 2 * body_parameters(model)
+    except Exception as error:  # from_pretrained raises nearly every class there is, for many reasons
+        raise cannot_load(model.key, error) from error
+    device = torch.device(grid.device).type if grid.device != "auto" else choose_device("auto").type
+    fitting = [size for size in SIZES if size * work / RATES.get(device, RATES["cpu"]) <= SECONDS]
+    return fitting[-1] if fitting else SIZES[0]
+
+
+def kinds(grid: Grid) -> tuple[str, ...]:
+    """What is computed of an instance: its answer, each explainer's scores, and their faithfulness."""
+    measured = (len(grid.explainers) + CONTROLS) if grid.faithfulness else 0
+    return ("instance", *grid.explainers, *("faithfulness",) * measured)
+
+
+def passes(what: str, tokens: float) -> float:
+    """Forward passes over the whole prompt that something costs, as `plan` prints them."""
+    return {"fa": tokens, "ig": 2 * ig.PLUGIN.steps, "instance": 2, "faithfulness": 2 * LEVELS}.get(
+        what.partition("(")[0], 1
+    )
+
+
+def token_forwards(what: str, tokens: float) -> float:
+    """Tokens that go through the model for something: fa's suffixes are half a prompt long on average."""
+    share = 0.5 if what.partition("(")[0] == "fa" else 1.0
+    return passes(what, tokens) * tokens * share
+
+
+@lru_cache(maxsize=64)
+def body_parameters(model: Identity) -> int:
+    """Of the layers, without loading a weight."""
+    source, revision = str(model.folder or model.key), "main" if model.folder else model.revision
+    config = AutoConfig.from_pretrained(source, trust_remote_code=False, revision=revision)
+    with torch.device("meta"):
+        empty = AutoModelForCausalLM.from_config(config)
+    own = sum(p.numel() for p in empty.parameters())
+    return int(own - sum(p.numel() for p in empty.get_input_embeddings().parameters()))
+
+
+def mean_tokens(questions: Questions, regime: str, seed: int, model: Identity) -> float:
+    """Of the first prompts of a regime; 0 where none can be made."""
+    tokenizer, counts = _tokenizer(model), []
+    for place, fact in enumerate(questions.facts[:SAMPLE]):
+        try:
+            instance = regimes.build(fact, regime, questions.pool, seed, model.style, place)
+        except Dropped:
+            continue
+        counts.append(len(tokenise(prompt_of(instance, model.template), tokenizer).ids))
+    return mean(counts) if counts else 0.0
+
+
+@lru_cache(maxsize=8)
+def _tokenizer(model: Identity) -> object:
+    return tokenizer_of(model)

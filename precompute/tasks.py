@@ -1,0 +1,183 @@
+"""What there is to do, in pieces that a worker can do by itself: frozen, picklable, idempotent, each ending in shards.
+
+A task knows everything but the model and the dataset's questions, which a worker has or is handed. Doing it twice gives
+the same rows; only the driver writes them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from heval_core.behaviour import MEMORY_TOKENS, Memory, ask, memory_of
+from heval_core.lm.loading import Identity
+from heval_core.lm.model import LanguageModel
+from heval_core.records import Dropped, Fact
+from heval_core.store.shards import FORMAT
+from precompute.grid import Job, Questions, Shard
+
+# Questions per memory shard: enough to fill a GPU, few enough that an interruption costs little.
+CHUNK = 512
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An instance that could not be answered or explained, and why."""
+
+    explainer: str
+    place: str
+    error: str
+
+
+@dataclass
+class Result:
+    """The rows of each shard, by its key, and what failed."""
+
+    rows: dict[str, list[dict[str, Any]]]
+    failures: list[Failure]
+
+
+@dataclass(frozen=True)
+class Memories:
+    """The model's continuations by question; a memory answer also depends on the fact whose true answer may begin one.
+
+    must_be_true: whether a model that remembers something else may not be asked (`--memory true`).
+    """
+
+    continuations: Mapping[str, tuple[int, ...]]
+    must_be_true: bool = False
+
+    def of(self, lm: LanguageModel, fact: Fact) -> Memory:
+        """Raises Dropped where the memory answer must be the true one, and is not."""
+        memory = memory_of(lm, self.continuations[fact.question], fact.answer or None)
+        if self.must_be_true and memory.text != fact.answer:
+            raise Dropped("memory answer is not true")
+        return memory
+
+    def only(self, questions: Collection[str]) -> Memories:
+        """Those of some questions."""
+        return Memories({question: self.continuations[question] for question in questions}, self.must_be_true)
+
+
+@dataclass(frozen=True)
+class Model:
+    """Which model does a task. name: as `load` reads it. template: in place of its own, where the grid has one."""
+
+    name: str
+    identity: Identity
+
+    @property
+    def key(self) -> str:
+        return self.identity.key
+
+
+@dataclass(frozen=True)
+class MemoryTask:
+    """Some questions to be asked without context; one shard."""
+
+    model: Model
+    dataset: str
+    fingerprint: str
+    key: str
+    asked: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.model.key} · {self.dataset} · memory of {len(self.asked)} questions"
+
+    @property
+    def size(self) -> int:
+        """How many instances it completes: none yet."""
+        return 0
+
+    @property
+    def regime(self) -> str:
+        return ""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return (self.key,)
+
+    def do(self, lm: LanguageModel, questions: Questions, progress: Callable[[], None]) -> Result:
+        rows = [
+            {"question": question, "ids": list(ids), "text": lm.decode(list(ids)).strip()}
+            for question, ids in zip(self.asked, ask(lm, list(self.asked)), strict=True)
+        ]
+        return Result({self.key: rows}, [])
+
+    def entries(self, result: Result) -> Iterator[dict[str, Any]]:
+        """What the manifest says of each shard, without path, rows and hashes."""
+        yield {
+            "key": self.key, "kind": "memory", "model": self.model.key, "revision": self.model.identity.revision,
+            "dataset": self.dataset, "fingerprint": self.fingerprint, "regime": "", "explainer": "", "start": 0,
+            "stop": len(self.asked), "failed": 0,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class JobTask:
+    """A job, or those of its shards that are missing.
+
+    memories: of the job's questions. stored: the rows of its attributions that are there already, by shard key;
+    faithfulness needs the scores.
+    """
+
+    model: Model
+    job: Job
+    wanted: tuple[Shard, ...]
+    memories: Memories
+    stored: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict, repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.job.name
+
+    @property
+    def dataset(self) -> str:
+        return self.job.dataset
+
+    @property
+    def regime(self) -> str:
+        return self.job.regime
+
+    @property
+    def size(self) -> int:
+        return len(self.job.places)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(shard.key for shard in self.wanted)
+
+    def do(self, lm: LanguageModel, questions: Questions, progress: Callable[[], None]) -> Result:
+        from precompute.compute import compute
+
+        return compute(lm, self.job, self.wanted, questions, self.memories, progress, self.stored)
+
+    def entries(self, result: Result) -> Iterator[dict[str, Any]]:
+        job = self.job
+        for shard in self.wanted:
+            # An instance that failed before any explainer saw it is missing from every shard of the job.
+            failed = sum(1 for failure in result.failures if failure.explainer in ("", shard.explainer))
+            yield {
+                "key": shard.key, "kind": shard.kind, "model": job.model, "revision": job.revision,
+                "dataset": job.dataset, "fingerprint": job.fingerprint, "settings": job.settings, "regime": job.regime,
+                "explainer": shard.explainer, "start": job.start, "stop": job.stop, "failed": failed,
+            }  # fmt: skip
+
+
+Task = MemoryTask | JobTask
+
+
+def memory_tasks(model: Model, questions: Questions, dtype: str) -> Iterator[MemoryTask]:
+    """The distinct questions in the fixed order, so that a larger limit adds to them."""
+    identity = model.identity
+    distinct = list(dict.fromkeys(fact.question for fact in questions.facts))
+    for start in range(0, len(distinct), CHUNK):
+        chunk = distinct[start : start + CHUNK]
+        depends = [FORMAT, "memory", identity.key, identity.revision, dtype, identity.template, MEMORY_TOKENS,
+                   questions.dataset, chunk]  # fmt: skip
+        key = hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:24]
+        yield MemoryTask(model, questions.dataset, questions.fingerprint, key, tuple(chunk))

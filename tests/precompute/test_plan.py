@@ -1,0 +1,113 @@
+"""Presets, plans with what they cost, and how many questions make a shard."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+
+import pytest
+
+from heval_core import catalogue
+from heval_core.lm.loading import identify
+from heval_core.records import REGIMES
+from heval_core.store.shards import ShardStore
+from precompute.cli import main
+from precompute.grid import load_questions
+from precompute.plan import plan
+from precompute.presets import GRIDS
+from precompute.run import run
+from precompute.sizes import SIZES, shard_size, token_forwards
+from precompute.tasks import JobTask, Memories, Model
+
+
+def test_the_presets_are_what_they_say():
+    paper = GRIDS["paper"]
+    assert len(paper.models) == 5
+    assert {name.partition("/")[2] for name in paper.datasets} == {
+        "world_capital",
+        "counterfact",
+        "fakepedia",
+        "conflictqa",
+    }
+    assert (paper.regimes, paper.explainers, paper.cap) == (REGIMES, ("fa", "ig", "attn", "mechlight"), "auto")
+    demo = GRIDS["demo"]
+    assert len(demo.models) * len(demo.datasets) * len(demo.regimes) * demo.limit == 3 * 2 * 6 * 200
+    assert len(demo.explainers) + len(catalogue.explainers(control=True)) == 7
+
+
+def test_options_change_a_preset_and_without_one_models_and_data_are_needed(tmp_path, capsys):
+    assert main(["plan", "--grid", "smoke", "--limit", "3", "--no-calibrate", "--store", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("demo-qwen2") == 2
+    assert " 3      5 " in printed
+    assert main(["run", "--models", "x", "--store", str(tmp_path)]) == 2
+    assert "--datasets is missing; name some, or take a preset: --grid demo, paper, smoke" in capsys.readouterr().err
+
+
+def test_a_plan_tells_passes_time_and_disk_and_agrees_with_what_is_then_done(small_grid, tmp_path):
+    found = plan(small_grid, tmp_path)
+    assert (found.total("shards"), found.total("done")) == (44, 0)
+    assert all(0 < line.seconds < 60 and 0 < line.megabytes < 1 for line in found.lines)
+    assert len(found.jobs) == 8
+    assert not (tmp_path / "manifest.jsonl").exists()  # a plan writes nothing
+    outcome = run(small_grid, tmp_path)
+    assert outcome.computed == 44
+    heads = sum(path.stat().st_size for path in tmp_path.rglob("*head_attention*.parquet"))
+    written = sum(path.stat().st_size for path in tmp_path.rglob("*.parquet")) - heads
+    # Every one of these tiny shards has some 8 kB of its own, which a plan leaves out.
+    assert found.total("megabytes") * 1e6 < written < found.total("megabytes") * 1e6 + 44 * 20_000
+    after = plan(small_grid, tmp_path)
+    assert (after.total("shards"), after.total("done"), after.total("passes")) == (0, 44, 0)
+    assert all(line.seconds is None for line in after.lines)
+
+
+def test_jobs_are_named_where_asked_for(small_grid, tmp_path, capsys):
+    common = [
+        "plan",
+        "--models",
+        small_grid.models[0],
+        "--datasets",
+        "world_capital",
+        "--regimes",
+        "mixed",
+        "--limit",
+        "4",
+    ]
+    assert main([*common, "--shard-size", "2", "--no-calibrate", "--jobs", "--store", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "random-gpt2 · world_capital · mixed · 2-4: instance, fa, ig, attn, mechlight" in printed
+
+
+def test_a_shard_is_what_takes_a_minute_or_two_and_a_store_keeps_its_size(small_grid, tmp_path):
+    grid = dataclasses.replace(small_grid, shard_size=None)
+    model = identify(grid.models[0])
+    questions = load_questions("world_capital", 6, 0, model.style)
+    store = ShardStore(tmp_path)
+    assert shard_size(grid, model, questions, store) == SIZES[-1]  # tiny models are quick
+    assert shard_size(dataclasses.replace(grid, shard_size=7), model, questions, store) == 7
+    run(dataclasses.replace(grid, shard_size=4, explainers=("attn",)), tmp_path)
+    assert shard_size(grid, model, questions, store) == 4
+    outcome = run(dataclasses.replace(grid, explainers=("attn",)), tmp_path)
+    assert (outcome.computed, outcome.already_done) == (0, 2 * 2 * (2 + 2 + 1))
+
+
+@pytest.mark.parametrize(("device", "expected"), [("cpu", 5), ("cuda", 20)])
+def test_the_size_follows_the_models_size_and_the_device(monkeypatch, small_grid, tmp_path, device, expected):
+    """7 billion parameters at 300 tokens: fa alone is 45,000 token-forwards an instance."""
+    from precompute import sizes
+
+    monkeypatch.setattr(sizes, "body_parameters", lambda model: 6_500_000_000)
+    monkeypatch.setattr(sizes, "mean_tokens", lambda *_: 300.0)
+    grid = dataclasses.replace(small_grid, shard_size=None, device=device, dtype="bfloat16")
+    model = identify(grid.models[0])
+    questions = load_questions("world_capital", 6, 0, model.style)
+    assert token_forwards("fa", 300) == 45_000
+    assert shard_size(grid, model, questions, ShardStore(tmp_path)) == expected
+
+
+def test_jobs_are_frozen_and_picklable(small_grid, tmp_path):
+    job, wanted = plan(small_grid, tmp_path, calibrated=False).jobs[0]
+    task = JobTask(Model(small_grid.models[0], identify(small_grid.models[0])), job, wanted, Memories({"q": (1,)}))
+    assert pickle.loads(pickle.dumps(task)) == task
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        job.regime = "mixed"

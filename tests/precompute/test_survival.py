@@ -1,0 +1,270 @@
+"""The batch job survives being killed, interrupted, a full disk, a worker's death; and says how far it is."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from heval_core.store import shards
+from heval_core.store.progress import progress
+from heval_core.store.publish import publish
+from heval_core.store.shards import ShardStore
+from precompute.cli import main
+from precompute.executors.local import Local
+from precompute.run import run
+from precompute.worker import Done
+from tests.conftest import ROOT
+from tests.precompute.kills import contents, publish_under_fire, run_under_fire
+
+
+def arguments(small_grid, *more):
+    return ["--models", *small_grid.models, "--datasets", "world_capital", "--regimes", "conflicting,mixed",
+            "--limit", "6", "--shard-size", "3", "--keep-heads", "1", "--device", "cpu", *more]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_killed_at_twenty_moments_it_ends_with_the_same_results(small_grid, tmp_path):
+    quiet, store = tmp_path / "quiet", tmp_path / "store"
+    asked = arguments(small_grid, "--limit", "45")
+    assert main(["run", *asked, "--store", str(quiet)]) == 0
+    assert run_under_fire(asked, store, 20, random.Random(0)) == contents(quiet)
+    assert publish(store).name == publish(quiet).name
+    assert not list(store.rglob("*.tmp"))
+
+
+@pytest.mark.slow
+def test_the_publisher_killed_at_twenty_moments_harms_no_read(small_store, tmp_path):
+    store = shutil.copytree(small_store, tmp_path / "store")
+    reads, _ = publish_under_fire(store, 20, random.Random(0))
+    assert reads > 100
+    publish(store)
+    assert not [*store.glob("*.wal"), *store.glob("*.tmp")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_says_what_is_done_and_goes_on_from_there(small_grid, tmp_path, with_signal):
+    store = tmp_path / "store"
+    command = [
+        sys.executable,
+        "-m",
+        "precompute",
+        "run",
+        *arguments(small_grid),
+        "--limit",
+        "200",
+        "--store",
+        str(store),
+    ]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and len(ShardStore(store).entries()) < 9:
+        time.sleep(0.02)
+    process.send_signal(with_signal)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted; finished shards are kept" in error
+    assert "Traceback" not in error
+    kept = contents(store)
+    assert 9 <= len(kept) < 500
+    left = progress(store)
+    assert left.process is None
+    assert left.missing > 100
+    again = subprocess.run([*command, "--limit", "6"], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert again.returncode == 0, again.stderr
+    assert all(contents(store)[key] == content for key, content in kept.items())
+
+
+class Interrupted(Local):
+    """An executor whose second task is met by Ctrl-C."""
+
+    def next_done(self):
+        if self._worker.held:
+            raise KeyboardInterrupt
+        return super().next_done()
+
+
+def test_an_interruption_is_an_outcome_with_what_is_left(small_grid, tmp_path):
+    outcome = run(small_grid, tmp_path / "s", Interrupted)
+    assert outcome.interrupted
+    assert (outcome.computed, outcome.left) == (0, 44)
+    assert json.loads((tmp_path / "s" / "events.jsonl").read_text().splitlines()[-1])["interrupted"] is True
+
+
+def test_a_full_disk_stops_cleanly_and_nothing_is_half_written(small_grid, tmp_path, monkeypatch, capsys):
+    whole, written = shards._write_table, []
+
+    def full_after_five(kind, table, where):
+        written.append(where)
+        if len(written) > 5:
+            where.write_bytes(b"half")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        whole(kind, table, where)
+
+    monkeypatch.setattr(shards, "_write_table", full_after_five)
+    command = ["run", *arguments(small_grid), "--store", str(tmp_path)]
+    assert main(command) == 1
+    error = capsys.readouterr().err
+    assert "No space left on device" in error
+    assert "finished shards are kept" in error
+    assert len(ShardStore(tmp_path).entries()) == 5
+    assert not list(tmp_path.rglob("*.tmp"))
+    monkeypatch.undo()
+    assert main(command) == 0
+    assert main(["verify", "--store", str(tmp_path)]) == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
+def test_a_disk_that_is_really_full(small_grid, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(disk)], capture_output=True).returncode:
+        pytest.skip("this machine lets nobody mount a small disk")
+    try:
+        outcome = run(small_grid, disk / "s")
+        assert "No space left on device" in outcome.stopped
+        store = ShardStore(disk / "s")
+        assert all(store.intact(entry) for entry in store.entries().values())
+        assert not list(disk.rglob("*.tmp"))
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+class Dying(Local):
+    """An executor whose worker dies once, with the first task that explains."""
+
+    dead = False
+
+    def next_done(self):
+        task, _ = self._begun
+        if task.size and not Dying.dead:
+            Dying.dead = True
+            self._begun = None
+            return task, Done(None, error="ActorDiedError: the worker died")
+        return super().next_done()
+
+
+def test_a_task_that_comes_to_nothing_costs_its_shards_and_is_done_by_the_next_run(
+    small_grid, small_store, tmp_path, capsys
+):
+    monitored = run(small_grid, tmp_path, Dying)
+    assert (monitored.computed, monitored.failed, monitored.left) == (38, 6, 6)
+    assert main(["status", "--store", str(tmp_path)]) == 1
+    printed = capsys.readouterr().out
+    assert "ActorDiedError: the worker died" in printed
+    (cell,) = [cell for cell in progress(tmp_path).cells if cell.failed]
+    assert (cell.failed, cell.missing) == (6, 0)
+    assert run(small_grid, tmp_path).failed == 0
+    assert contents(tmp_path) == contents(small_store)
+    assert main(["status", "--store", str(tmp_path)]) == 0
+
+
+def test_a_model_that_loads_after_all_is_no_failure_any_more(model_folders, tmp_path, capsys):
+    folder = shutil.copytree(model_folders["gpt2"], tmp_path / "model")
+    weights = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(b"broken")
+    command = ["run", "--models", str(folder), "--datasets", "world_capital", "--regimes", "conflicting", "--limit", "3",
+               "--explainers", "attn", "--device", "cpu", "--store", str(tmp_path / "s")]  # fmt: skip
+    assert main(command) == 1
+    assert main(["status", "--store", str(tmp_path / "s")]) == 1
+    assert "cannot be loaded as a causal language model" in capsys.readouterr().out
+    (folder / "model.safetensors").write_bytes(weights)
+    assert main(command) == 0
+    assert main(["status", "--store", str(tmp_path / "s")]) == 0
+
+
+class Watched(Local):
+    """An executor that looks at the store's progress while a task is under way."""
+
+    seen: list = []
+
+    def next_done(self):
+        task, _ = self._begun
+        Watched.seen.append((task, progress(Watched.folder)))
+        return super().next_done()
+
+
+def test_status_can_be_watched_while_a_run_is_on(small_grid, tmp_path, capsys):
+    Watched.folder, Watched.seen = tmp_path, []
+    run(small_grid, tmp_path, Watched)
+    for task, seen in Watched.seen:
+        assert seen.process == str(os.getpid())
+        running = {(cell.model, cell.regime): cell.running for cell in seen.cells if cell.running}
+        assert running == ({(task.model.key, task.regime): len(task.keys)} if task.size else {})
+    missing = [seen.missing for _, seen in Watched.seen]
+    assert missing[0] == 44
+    assert missing == sorted(missing, reverse=True)
+    assert Watched.seen[-1][1].seconds_left > 0
+    assert progress(tmp_path).process is None
+    assert main(["status", "--store", str(tmp_path), "--watch", "0.1"]) == 0
+    assert "no run is on; 44 shards done, 0 missing" in capsys.readouterr().out
+
+
+def test_a_damaged_published_file_is_set_aside_and_published_again(small_store, tmp_path, capsys):
+    store = shutil.copytree(small_store, tmp_path / "store")
+    published = publish(store)
+    good = published.read_bytes()
+    assert main(["verify", "--store", str(store)]) == 0
+    published.write_bytes(good[:9000] + bytes([good[9000] ^ 255]) + good[9001:])
+    assert main(["verify", "--store", str(store)]) == 1
+    assert "is damaged, set aside as" in capsys.readouterr().out
+    assert publish(store) == published
+    assert main(["verify", "--store", str(store)]) == 0
+
+
+def test_what_a_killed_run_had_half_written_is_cleared_away(small_grid, small_store, tmp_path):
+    store = shutil.copytree(small_store, tmp_path / "store")
+    left = store / "shards" / "model" / "data" / "000000-instance-abc.tmp"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"half")
+    run(small_grid, store)
+    assert not left.exists()
+
+
+@pytest.mark.slow
+def test_on_ray_the_results_are_the_same_and_a_dead_worker_costs_its_task_only(small_grid, small_store, tmp_path):
+    ray = pytest.importorskip("ray", reason="Ray is not installed")
+    from precompute.executors.ray import on_ray
+
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    cluster = subprocess.run([sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--num-cpus=2", "--num-gpus=2",
+                              "--include-dashboard=false", "--disable-usage-stats", "--port=0"],
+                             capture_output=True, text=True)  # fmt: skip
+    assert cluster.returncode == 0, cluster.stderr
+    killed = []
+
+    def shoot():
+        """Kill the process of one worker as soon as the first job has begun."""
+        while not any(line["event"] == "began" and "0-3" in line["name"] for line in ShardStore(tmp_path).events()):
+            time.sleep(0.02)
+        killed.extend(_workers()[:1])
+        for process in killed:
+            os.kill(process, signal.SIGKILL)
+
+    try:
+        shooter = threading.Thread(target=shoot)
+        shooter.start()
+        outcome = run(small_grid, tmp_path, on_ray("auto"))
+        shooter.join(timeout=60)
+        assert killed
+        assert (outcome.computed, outcome.failed, outcome.left) == (44, 0, 0)
+        assert contents(tmp_path) == contents(small_store)
+        assert publish(tmp_path).name == publish(small_store).name
+    finally:
+        ray.shutdown()
+        subprocess.run([sys.executable, "-m", "ray.scripts.scripts", "stop", "--force"], capture_output=True)
+
+
+def _workers() -> list[int]:
+    """Processes of our actors on this machine."""
+    found = subprocess.run(["pgrep", "-f", "ray::RemoteWorker"], capture_output=True, text=True)
+    return [int(line) for line in found.stdout.split()]
