@@ -12,15 +12,29 @@ ICON = Path(__file__).parent / "heval_core" / "ui" / "components" / "icon.png"
 st.set_page_config(page_title="HEval", page_icon=str(ICON), layout="wide")
 
 page = st.navigation(
-    [
-        st.Page("pages/overview.py", title="Overview", icon=":material/home:", default=True),
-        st.Page("pages/instances.py", title="Instances", icon=":material/article:"),
-        st.Page("pages/mechlight_head.py", title="MechLight head", icon=":material/grid_on:"),
-        st.Page("pages/accuracy.py", title="Accuracy", icon=":material/bar_chart:"),
-        st.Page("pages/datasets.py", title="Datasets", icon=":material/dataset:"),
-        st.Page("pages/your_prompt.py", title="Your prompt", icon=":material/edit_note:"),
-    ]
+    {
+        "": [st.Page("pages/overview.py", title="Overview", icon=":material/home:", default=True)],
+        "Which explainer is right?": [
+            st.Page("pages/context_or_memory.py", title="Context or memory", icon=":material/psychology:"),
+            st.Page("pages/which_document.py", title="Which document", icon=":material/difference:"),
+            st.Page("pages/which_token.py", title="Which token", icon=":material/my_location:"),
+            st.Page("pages/length_and_position.py", title="Length and position", icon=":material/straighten:"),
+            st.Page("pages/faithfulness.py", title="Faithfulness", icon=":material/balance:"),
+            st.Page("pages/compare.py", title="Compare explainers", icon=":material/compare_arrows:"),
+        ],
+        "Look closer": [
+            st.Page("pages/instances.py", title="Instances", icon=":material/article:"),
+            st.Page("pages/mechlight_head.py", title="MechLight head", icon=":material/grid_on:"),
+            st.Page("pages/failures.py", title="Failures", icon=":material/report:"),
+            st.Page("pages/your_prompt.py", title="Your prompt", icon=":material/edit_note:"),
+        ],
+        "What is behind it": [
+            st.Page("pages/datasets.py", title="Datasets", icon=":material/dataset:"),
+            st.Page("pages/about.py", title="About", icon=":material/info:"),
+        ],
+    }
 )
 entry.mark()
-sidebar.draw()
-page.run()
+with entry.watched(page.title):
+    sidebar.draw()
+    page.run()

@@ -61,14 +61,15 @@ def round_keeping_ranks(scores: np.ndarray, bits: int = 10) -> np.ndarray:
     """
     scores = np.asarray(scores, dtype=np.float32)
     for kept in range(bits, 23, 2):
-        rounded = _round_mantissa(scores, kept)
+        rounded = round_mantissa(scores, kept)
         # Rounding is monotonic, so ranks can only change where two different scores become equal.
         if np.unique(rounded).size == np.unique(scores).size:
             return rounded
     return scores
 
 
-def _round_mantissa(scores: np.ndarray, bits: int) -> np.ndarray:
+def round_mantissa(scores: np.ndarray, bits: int) -> np.ndarray:
+    """float32 scores with `bits` bits of mantissa: a relative error of at most 2^-(bits+1). Infinite values stay."""
     dropped = np.uint32(23 - bits)
     half = np.uint32(1) << (dropped - np.uint32(1))
     mask = ~((np.uint32(1) << dropped) - np.uint32(1))

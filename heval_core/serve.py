@@ -2,7 +2,8 @@
 
 The explorer never imports torch; this process does, and may be killed at any time without harm. A request is
 {"op": "explain", "model", "documents", "question", "context_answers", "memory_answer", "explainers"} or
-{"op": "heads", "model", "prompt"}. Answers: {"progress": text} any number of times, then {"result": …} or {"error": text}.
+{"op": "heads", "model", "prompt"} or {"op": "ablate", "model", "prompt", "head", "answer", "foil"}. Answers:
+{"progress": text} any number of times, then {"result": …} or {"error": text}.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ def _answer(request: dict[str, Any], loaded: dict[str, Any], progress: Any) -> A
     lm = _model(request["model"], loaded, progress)
     if request["op"] == "heads":
         return _heads(lm, request["prompt"])
+    if request["op"] == "ablate":
+        return _ablate(lm, request["prompt"], tuple(request["head"]), request["answer"], request["foil"])
     from heval_core import catalogue
     from heval_core.explained import to_json
     from heval_core.pipeline import Request, explain_request
@@ -59,6 +62,32 @@ def _heads(lm: Any, text: str) -> list[list[list[float]]]:
     prompt = lm.tokenise(Prompt(text, (), Span(0, 0), ()))
     attention: list[list[list[float]]] = CleanPass(lm, [prompt]).heads.attention[0].tolist()
     return attention
+
+
+RANDOM_HEADS = 10
+
+
+def _ablate(lm: Any, text: str, head: tuple[int, int], answer: int, foil: int) -> dict[str, Any]:
+    """The answer's lead in logits over its competitor: with all heads, without one, and without each of some others."""
+    import random
+
+    from heval_core.records import Prompt, Span
+
+    ids = lm.ids(lm.tokenise(Prompt(text, (), Span(0, 0), ())).ids)
+    others = [(layer, number) for layer in range(lm.layers) for number in range(lm.heads_per_layer)]
+    others.remove(head)
+    chosen = random.Random(0).sample(others, min(RANDOM_HEADS, len(others)))
+
+    def lead(logits: Any) -> list[float]:
+        return [float(row[answer] - row[foil]) for row in logits]
+
+    found = {how: lead(lm.ablated(ids, [head, *chosen], how)) for how in ("zero", "mean")}
+    whole = lead(lm.logits(ids))[0]
+    return {
+        "whole": whole,
+        "random_heads": [list(one) for one in chosen],
+        **{how: {"chosen": values[0], "random": values[1:]} for how, values in found.items()},
+    }
 
 
 def _model(name: str, loaded: dict[str, Any], progress: Any) -> Any:

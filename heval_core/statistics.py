@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from heval_core.scores import average_ranks
+
 RESAMPLES = 2000
 FLIPS = 5000
 
@@ -87,6 +89,20 @@ def sign_flip_p(differences: np.ndarray, flips: int = FLIPS, seed: int = 0) -> n
     # Sums of float32 that are equal in truth differ in their last bits.
     reached = (flipped >= observed - 1e-4 * np.maximum(observed, 1.0)).sum(axis=0)
     return np.asarray((1 + reached) / (1 + flips))
+
+
+def spearman(first: np.ndarray, second: np.ndarray) -> float:
+    """Rank correlation of two (N,) samples, ties averaged; NaN for fewer than three pairs, or where one is constant.
+
+    >>> round(spearman(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 3.0, 2.0, 4.0])), 3)
+    0.8
+    """
+    if len(first) < 3:
+        return float("nan")
+    one, other = (average_ranks(values)[0] for values in (first, second))
+    if not one.std() or not other.std():
+        return float("nan")
+    return float(np.corrcoef(one, other)[0, 1])
 
 
 def holm(p: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from heval_core.ui import datasets_view, entry, provenance
+from heval_core.ui.exports import link_button
 from heval_core.ui.filters import filter_bar
 from heval_core.ui.results import reader
 
@@ -12,3 +13,4 @@ results = reader()
 chosen, _ = filter_bar(results, ("model", "dataset", "regime"))
 datasets_view.draw(results, chosen)
 provenance.draw(results)
+link_button(results)

@@ -3,25 +3,31 @@
 import streamlit as st
 
 from heval_core.ui import entry, provenance
+from heval_core.ui.exports import link_button
 from heval_core.ui.filters import filter_bar
-from heval_core.ui.instance_tables import scores_table
+from heval_core.ui.find_instance import find
+from heval_core.ui.grid_controls import grid_controls
+from heval_core.ui.instance_tables import agreement_table, html_export, scores_table, token_table
 from heval_core.ui.instance_view import choose, facts_line, prompt_grid, rows_of
 from heval_core.ui.results import reader
 
 entry.through_app()
 st.title("Which tokens does each explainer point at?")
+st.caption(
+    "One prompt, and under each of its tokens how much every explainer gives it for the answer. Point at a token "
+    "for scores and ranks; "
+    "arrow keys move, p and n (or [ and ]) change the instance, k and g what is ringed and how finely tokens are cut."
+)
 results = reader()
 chosen, k = filter_bar(results, ("model", "dataset", "regime", "group"), metric_k=True)
+chosen = find(results, chosen)
 instance = choose(results, chosen)
 if instance:
     facts_line(instance)
     attributions = results.attributions(instance["instance_id"])
-    controls = st.toggle("Show the controls too", key="controls", bind="query-params")
-    prompt_grid(instance, rows_of(results, attributions, tuple(attributions) if controls else None), key="grid", k=k)
-    st.caption(
-        "Underlined tokens are the gold answer tokens. Ringed cells are an explainer's best "
-        f"{k} tokens. Orange speaks for the answer, blue (hatched) against it."
-    )
+    how = grid_controls(len(instance["tokens"]))
+    rows = rows_of(results, attributions, tuple(attributions) if how.controls else None)
+    prompt_grid(instance, rows, key="grid", k=k, how=how)
     st.page_link(
         "pages/mechlight_head.py",
         label="Open MechLight's head for this instance",
@@ -29,4 +35,8 @@ if instance:
         query_params={"instance": instance["instance_id"]},
     )
     scores_table(results, instance["instance_id"], k)
+    agreement_table(rows, instance["first_ranked"], k)
+    token_table(results, instance, rows)
+    html_export(results, instance, rows, k)
+    link_button(results, {"instance": instance["instance_id"]})
 provenance.draw(results)

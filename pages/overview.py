@@ -3,6 +3,7 @@
 import streamlit as st
 
 from heval_core.ui import entry, overview_view, provenance
+from heval_core.ui.exports import link_button
 from heval_core.ui.results import reader
 
 entry.through_app()
@@ -15,3 +16,4 @@ st.markdown(
 results = reader()
 overview_view.draw(results)
 provenance.draw(results)
+link_button(results)

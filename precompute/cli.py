@@ -200,7 +200,7 @@ def _run(options: argparse.Namespace) -> int:
     from precompute.run import run
 
     # Slurm and the like end a job with SIGTERM: as good a reason to stop cleanly as Ctrl-C.
-    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     outcome = run(_grid_of(options), options.store, _executor(options))
     print(f"{outcome.computed} shards computed, {outcome.already_done} were done already, {outcome.failed} failures")
     if outcome.failed:

@@ -12,7 +12,7 @@ from heval_core import catalogue, pipeline, regimes
 from heval_core.faithfulness import Faithfulness
 from heval_core.lm.model import Heads, LanguageModel, out_of_memory
 from heval_core.records import TECHNIQUE, Attribution, Behaviour, Dropped
-from heval_core.scores import round_keeping_ranks
+from heval_core.scores import round_keeping_ranks, round_mantissa
 from precompute.grid import Job, Questions, Shard, instance_id
 from precompute.tasks import Failure, Memories, Result
 from precompute.worker import named
@@ -174,7 +174,9 @@ class _Computation:
         for one, row_id, value in zip(answered.prepared, ids, values, strict=True):
             if explainer.control or (shard.explainer, row_id) in self.scores:
                 row = {"instance_id": row_id, "explainer": shard.explainer, "settings": repr(FAITHFULNESS)}
-                found.append((shard.key, places[one.instance.id], [row | value._asdict()]))
+                # The two means are exact; each K's own loss is for a closer look, and compresses better when rounded.
+                losses = {name: _three_digits(getattr(value, name)) for name in ("masked", "kept")}
+                found.append((shard.key, places[one.instance.id], [row | value._asdict() | losses]))
 
     def _keep_heads(
         self,
@@ -221,6 +223,10 @@ def _stored_scores(job: Job, stored: Mapping[str, list[dict[str, Any]]]) -> dict
         if shard.kind == "attribution"
         for row in stored.get(shard.key, ())
     }
+
+
+def _three_digits(losses: tuple[float, ...]) -> list[float]:
+    return [float(loss) for loss in round_mantissa(np.array(losses, dtype=np.float32), 10)]
 
 
 def _failure(explainer: str, place: str, error: Exception) -> Failure:

@@ -311,3 +311,39 @@ def test_a_revision_pins_a_hub_model(monkeypatch):
     monkeypatch.setattr(loading.AutoTokenizer, "from_pretrained", lambda name, **o: asked.append((name, o["revision"])))
     loading.tokenizer_of(found)
     assert asked[-1] == ("org/model", "c0ffee")  # the very commit, wherever the tag may point by now
+
+
+@pytest.mark.parametrize("how", ["zero", "mean"])
+def test_a_head_taken_out_is_a_head_without_its_output(lm, clean, how):
+    """Against the model itself with the head's rows of the output projection's input replaced by hand."""
+    ids = clean.ids
+    layer, head = 1, 2
+    projections = [
+        module for name, module in lm.model.named_modules()
+        if name.endswith(("attn.c_proj", "attention.dense", "self_attn.o_proj"))
+    ]  # fmt: skip
+    width = (
+        (projections[layer].weight.shape[0 if "Conv1D" in type(projections[layer]).__name__ else 1])
+        // lm.heads_per_layer
+    )
+
+    def replace(_, inputs):
+        (outputs,) = inputs
+        outputs = outputs.clone()
+        own = slice(head * width, (head + 1) * width)
+        outputs[..., own] = 0 if how == "zero" else outputs[..., own].mean(1, keepdim=True)
+        return (outputs,)
+
+    handle = projections[layer].register_forward_pre_hook(replace)
+    try:
+        with torch.no_grad():
+            expected = lm.model(input_ids=ids).logits[:, -1].float()
+    finally:
+        handle.remove()
+    found = lm.ablated(ids, [(0, 0), (layer, head), (2, 3)], how)
+    torch.testing.assert_close(found[1:2], expected, rtol=1e-4, atol=1e-4)
+    assert not torch.allclose(found[0], found[1], atol=1e-3)
+    with pytest.raises(HEvalError, match="has no head L9H0"):
+        lm.ablated(ids, [(9, 0)])
+    with pytest.raises(HEvalError, match="there are: zero, mean"):
+        lm.ablated(ids, [(0, 0)], "noise")

@@ -88,29 +88,88 @@ def _add_chance(figure: go.Figure, cells: pd.DataFrame, labels: list[str]) -> No
             )  # fmt: skip
 
 
-def length_lines(points: pd.DataFrame, titles: dict[str, str], axis_title: str) -> go.Figure:
-    """A line per explainer against the prompts' length, and chance.
+def quarter_lines(points: pd.DataFrame, titles: dict[str, str], axis_title: str, along: str) -> go.Figure:
+    """A line per explainer against what instances are binned by, and chance.
 
-    points: columns explainer, bin, mean_tokens, value, low, high, chance.
+    points: columns explainer, bin, mean, value, low, high, chance. along: the title of the horizontal axis.
     """
     figure = go.Figure()
     for explainer in in_order(list(points["explainer"].unique())):
         own = points[points["explainer"] == explainer]
         figure.add_scatter(
-            x=own["mean_tokens"], y=own["value"], mode="lines+markers", name=escape(titles.get(explainer, explainer)),
+            x=own["mean"], y=own["value"], mode="lines+markers", name=escape(titles.get(explainer, explainer)),
             line={"color": colour(explainer), "width": 2}, marker={"size": 7},
             error_y={"type": "data", "array": own["high"] - own["value"], "arrayminus": own["value"] - own["low"],
                      "thickness": 1, "width": 3},
-            hovertemplate="%{fullData.name}: %{y:.3f} at %{x:.0f} tokens<extra></extra>",
+            hovertemplate="%{fullData.name}: %{y:.3f} at %{x:.0f}<extra></extra>",
         )  # fmt: skip
-    chance = points.groupby("bin")[["mean_tokens", "chance"]].mean()
+    chance = points.groupby("bin")[["mean", "chance"]].mean()
     figure.add_scatter(
-        x=chance["mean_tokens"], y=chance["chance"], mode="lines", name="chance",
+        x=chance["mean"], y=chance["chance"], mode="lines", name="chance",
         line={"color": CHANCE_COLOUR, "dash": "dash", "width": 1.5}, hoverinfo="skip",
     )  # fmt: skip
     figure.update_layout(
-        xaxis_title="tokens of the prompt", yaxis_title=axis_title, height=420,
+        xaxis_title=along, yaxis_title=axis_title, height=420,
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0}, margin={"l": 60, "r": 20, "t": 50, "b": 40},
+    )  # fmt: skip
+    return figure
+
+
+def scatter(points: pd.DataFrame, titles: dict[str, str], x_title: str, y_title: str) -> go.Figure:
+    """A dot per cell and explainer, whiskers both ways.
+
+    points: explainer, label, x, x_low, x_high, y, y_low, y_high, n, and the cell's model, dataset, regime (the custom data).
+    """
+    figure = go.Figure()
+    for explainer in in_order(list(points["explainer"].unique())):
+        own = points[points["explainer"] == explainer]
+        figure.add_scatter(
+            x=own["x"], y=own["y"], mode="markers", name=escape(titles.get(explainer, explainer)),
+            marker={"color": colour(explainer), "size": 9, "line": {"width": 1, "color": CHANCE_COLOUR}},
+            error_x=_whiskers(own, "x"), error_y=_whiskers(own, "y"),
+            customdata=own[["model", "dataset", "regime", "label", "n"]],
+            hovertemplate="%{fullData.name}<br>%{customdata[3]}<br>%{x:.3f}, %{y:.3f} · n = %{customdata[4]}<extra></extra>",
+        )  # fmt: skip
+    figure.update_layout(
+        xaxis_title=x_title, yaxis_title=y_title, height=460, clickmode="event+select",
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0}, margin={"l": 60, "r": 20, "t": 50, "b": 40},
+    )  # fmt: skip
+    figure.add_hline(y=0, line={"color": CHANCE_COLOUR, "dash": "dash", "width": 1.5}, annotation_text="chance")
+    figure.add_vline(x=0, line={"color": CHANCE_COLOUR, "dash": "dash", "width": 1.5})
+    return figure
+
+
+def _whiskers(own: pd.DataFrame, axis: str) -> dict[str, object]:
+    return {"type": "data", "array": own[f"{axis}_high"] - own[axis], "arrayminus": own[axis] - own[f"{axis}_low"],
+            "thickness": 0.7, "width": 0}  # fmt: skip
+
+
+def difference_dots(pairs: pd.DataFrame, axis_title: str) -> go.Figure:
+    """One dot per cell with its 95 % whisker; filled where the difference holds.
+
+    pairs: label, difference, low, high, better, first, second, n, and the cell's model, dataset, regime (the custom data).
+    """
+    figure = go.Figure()
+    for holds, name in ((True, "holds (Holm)"), (False, "does not")):
+        own = pairs[(pairs["better"] != "") == holds]
+        if own.empty:
+            continue
+        hues = [colour(row.first if row.difference > 0 else row.second) for row in own.itertuples()]
+        figure.add_scatter(
+            x=own["difference"], y=[escape(label) for label in own["label"]], mode="markers", name=name,
+            marker={"size": 10, "color": hues if holds else "rgba(0,0,0,0)", "line": {"width": 2, "color": hues}},
+            error_x={"type": "data", "array": own["high"] - own["difference"],
+                     "arrayminus": own["difference"] - own["low"], "thickness": 1.2, "width": 3, "color": CHANCE_COLOUR},
+            customdata=own[["model", "dataset", "regime", "p_holm", "n"]],
+            hovertemplate="%{y}<br>%{x:.3f} · p (Holm) %{customdata[3]:.4f} · n = %{customdata[4]}<extra></extra>",
+        )  # fmt: skip
+    figure.add_vline(x=0, line={"color": CHANCE_COLOUR, "dash": "dash", "width": 1.5}, annotation_text="no difference",
+                     annotation_position="top")  # fmt: skip
+    figure.update_layout(
+        xaxis_title=axis_title, height=120 + 26 * pairs["label"].nunique(), showlegend=False, clickmode="event+select",
+        yaxis={"automargin": True, "autorange": "reversed", "categoryorder": "array",
+               "categoryarray": [escape(label) for label in dict.fromkeys(pairs["label"])]},
+        margin={"l": 10, "r": 20, "t": 30, "b": 40},
     )  # fmt: skip
     return figure
 

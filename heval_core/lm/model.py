@@ -359,6 +359,38 @@ class LanguageModel:
         pattern = self._hooked(ids, DynamicCache(), 0, (name,))[name].float()
         return pattern.sum(-2) / torch.arange(n, 0, -1, device=self.device)
 
+    @torch.no_grad()
+    def ablated(self, ids: torch.Tensor, heads: Sequence[tuple[int, int]], how: str = "zero") -> torch.Tensor:
+        """Logits at the last position of (1, n) ids without one head at a time: (len(heads), V) float32.
+
+        how: `zero`, the head's output is nothing at every position; `mean`, its mean over the prompt's positions. Raises
+        HEvalError for another way, a head that is not there, or a model without softmax attention.
+        """
+        if how not in ("zero", "mean"):
+            raise HEvalError(f"A head cannot be ablated by {how!r}; there are: zero, mean.")
+        for layer, head in heads:
+            if not (0 <= layer < self.layers and 0 <= head < self.heads_per_layer):
+                raise HEvalError(f"{self.key} has no head L{layer}H{head}.")
+
+        def without(tensor: torch.Tensor, hook: Any) -> torch.Tensor:
+            layer = self._output_names.index(hook.name)
+            outputs = tensor.reshape(*tensor.shape[:2], self.heads_per_layer, -1).clone()
+            for row, (own, head) in enumerate(heads):
+                if own == layer:
+                    outputs[row, :, head] = 0 if how == "zero" else outputs[row, :, head].mean(0)
+            return outputs.reshape(tensor.shape)
+
+        rows = ids.expand(len(heads), -1)
+        logits = self._bridge.run_with_hooks(
+            rows,
+            fwd_hooks=[(name, without) for name in self._output_names],
+            use_cache=False,
+            position_ids=torch.arange(ids.shape[1], device=self.device).expand(len(heads), -1),
+            attention_mask=torch.ones_like(rows),
+            logits_to_keep=1,
+        )
+        return torch.as_tensor(logits)[:, -1].float()
+
     def _hooked(
         self, ids: torch.Tensor, cache: DynamicCache, start: int, names: tuple[str, ...] = ()
     ) -> dict[str, torch.Tensor]:

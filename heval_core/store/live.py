@@ -24,7 +24,7 @@ from heval_core.store import cells
 if TYPE_CHECKING:
     from heval_core.store.reader import Filter, Reader
 
-LENGTH_BINS = 4
+BINS = 4
 CELL = ["model", "dataset", "regime"]
 COLUMNS = [
     *CELL, "technique", "explainer", "metric", "part", "k", "value", "low", "high", "chance", "best", "normalised", "p", "n",
@@ -95,58 +95,78 @@ def cells_of(reader: Reader, chosen: Filter, metric: str, k: int) -> pd.DataFram
     return pd.DataFrame(rows, columns=COLUMNS).sort_values([*CELL, "part"], kind="stable", ignore_index=True)
 
 
-def by_length(reader: Reader, chosen: Filter, metric: str, k: int, bins: int = LENGTH_BINS) -> pd.DataFrame:
-    """`cells_of` within bins of equally many instances by length of the prompt, over instances all explainers have scores of.
+def _lengths(regime: cells.Regime) -> np.ndarray:
+    """(N,) tokens of each prompt."""
+    ranked = regime.layout.ranked
+    return np.asarray(ranked.shape[1] - np.argmax(ranked[:, ::-1], axis=1), dtype=np.float64)
 
-    Adds bin (from 0), shortest, longest and mean_tokens of it. Instances of one length stay together.
+
+def _places(regime: cells.Regime) -> np.ndarray:
+    """(N,) where the used document's answer first stands (the first document's where none was), in % of the prompt."""
+    layout = regime.layout
+    gold = layout.gold[0]
+    if len(layout.gold) > 1:
+        gold = np.where((layout.groups == "C2")[:, None], layout.gold[1], gold)
+    return np.argmax(gold, axis=1) / np.maximum(_lengths(regime), 1) * 100
+
+
+# What instances can be binned by, with (N,) values of each.
+BINNED = {"tokens": _lengths, "answer_at": _places}
+
+
+def binned(reader: Reader, chosen: Filter, metric: str, k: int, by: str = "tokens", bins: int = BINS) -> pd.DataFrame:
+    """`cells_of` within bins of equally many instances by length of the prompt or by place of the answer (BINNED).
+
+    Over instances that all explainers have scores of. Adds bin (from 0), least, most and mean of it. Instances of one length
+    stay together.
     """
     frames = [
         pd.DataFrame(evaluated.rows, columns=COLUMNS).assign(
-            bin=place, shortest=tokens.min(), longest=tokens.max(), mean_tokens=float(tokens.mean())
+            bin=place, least=values.min(), most=values.max(), mean=float(values.mean())
         )
-        for place, tokens, _, evaluated in _bins(reader, chosen, metric, k, bins)
+        for place, values, _, evaluated in _bins(reader, chosen, metric, k, by, bins)
     ]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
 
 
 def _bins(
-    reader: Reader, chosen: Filter, metric: str, k: int, bins: int
+    reader: Reader, chosen: Filter, metric: str, k: int, by: str, bins: int
 ) -> Iterator[tuple[int, np.ndarray, cells.Regime, cells.Evaluated]]:
-    """(bin, its prompts' lengths, its instances, the metric) of every model, dataset and regime."""
+    """(bin, what its instances are binned by, its instances, the metric) of every model, dataset and regime."""
     plugin = catalogue.find("metric", metric)
     for one in stored(reader, chosen):
         regime, everybody = one.common()
         if not len(regime.ids):
             continue
-        lengths = regime.layout.ranked.shape[1] - np.argmax(regime.layout.ranked[:, ::-1], axis=1)
-        edges = np.unique(np.quantile(lengths, np.linspace(0, 1, bins + 1)[1:-1], method="lower"))
-        places = np.searchsorted(edges, lengths, side="left")
+        values = BINNED[by](regime)
+        edges = np.unique(np.quantile(values, np.linspace(0, 1, bins + 1)[1:-1], method="lower"))
+        places = np.searchsorted(edges, values, side="left")
         for number, place in enumerate(np.unique(places)):
             inside = places == place
             part, own = regime.rows(inside), {key: cell.rows(inside) for key, cell in everybody.items()}
-            yield number, lengths[inside], part, cells.evaluate(part, own, [plugin], (k,))
+            yield number, values[inside], part, cells.evaluate(part, own, [plugin], (k,))
 
 
-def length_curve(
-    reader: Reader, chosen: Filter, metric: str, parts: Collection[str], k: int, bins: int = LENGTH_BINS
+def curve(
+    reader: Reader, chosen: Filter, metric: str, parts: Collection[str], k: int, by: str = "tokens", bins: int = BINS
 ) -> pd.DataFrame:
-    """Means over cells within bins of length: explainer, bin, value, low, high (95 %), chance, mean_tokens, n, cells.
+    """Means over cells within bins, see `binned`: explainer, bin, mean, value, low, high (95 %), chance, n, cells.
 
     Only cells in which every bin is available for every explainer take part, so that every point is of the same cells. Their
     replicates are averaged, as for the headline: one resample draws the same questions in all cells of a dataset.
     """
     rows: dict[tuple[str, str, str, str], list[dict[str, Any]]] = defaultdict(list)
-    for place, tokens, regime, evaluated in _bins(reader, chosen, metric, k, bins):
+    for place, values, regime, evaluated in _bins(reader, chosen, metric, k, by, bins):
         for row in evaluated.rows:
             if row["part"] in parts:
                 spread = evaluated.replicates[row["explainer"], row["metric"], row["part"], row["k"]]
                 family = (regime.model, regime.dataset, regime.regime, row["part"])
-                rows[family].append(row | {"bin": place, "mean_tokens": float(tokens.mean()), "spread": spread})
+                rows[family].append(row | {"bin": place, "mean": float(values.mean()), "spread": spread})
     whole = [row for own in rows.values() if _complete(own, bins) for row in own]
     found = []
     for (explainer, place), own in pd.DataFrame(whole).groupby(["explainer", "bin"]) if whole else ():
         interval = percentile_interval(np.mean(list(own["spread"]), axis=0))
-        means = {name: float(own[name].astype(float).mean()) for name in ("value", "chance", "mean_tokens")}
+        means = {name: float(own[name].astype(float).mean()) for name in ("value", "chance", "mean")}
         found.append(
             {
                 "explainer": explainer,
@@ -157,9 +177,7 @@ def length_curve(
                 "cells": len(own),
             }
         )
-    return pd.DataFrame(
-        found, columns=["explainer", "bin", "mean_tokens", "value", "low", "high", "chance", "n", "cells"]
-    )
+    return pd.DataFrame(found, columns=["explainer", "bin", "mean", "value", "low", "high", "chance", "n", "cells"])
 
 
 def _complete(rows: list[dict[str, Any]], bins: int) -> bool:

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from heval_core import __version__, catalogue
+from heval_core import __version__, catalogue, patterns
 from heval_core.metrics._cell import Cell
 from heval_core.records import REGIMES, HEvalError
 from heval_core.statistics import Resamples
@@ -185,6 +185,10 @@ def _insert_regime(
     _insert_arrow(db, "attribution", pa.Table.from_pandas(attributions, schema=ATTRIBUTION, preserve_index=False))
     if kept.empty:
         return None
+    own_scores: dict[str, list[tuple[str, np.ndarray]]] = defaultdict(list)
+    for row in attributions.itertuples():
+        own_scores[row.instance_id].append((row.explainer, row.scores))
+    _insert(db, "pattern", patterns.rows_of(kept.to_dict("records"), own_scores))
     faithful = _table(store, entries, "faithfulness", FAITHFULNESS).to_pandas()
     faithful = faithful.drop_duplicates(["instance_id", "explainer"], keep="last")
     whole = cells.regime_of(kept.assign(length=kept["tokens"].map(len)), resamples)

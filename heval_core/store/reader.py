@@ -50,7 +50,8 @@ class Filter:
     """Which instances or cells to read; an empty tuple means all.
 
     origin: of the second false answer, `substituted` or `natural` (shipped with the dataset). tokens: (least, most) length of
-    the prompt. answer_at: (least, most) place of the used document's answer in the prompt, as a share of its tokens.
+    the prompt. answer_at: (least, most) place of the used document's answer in the prompt, as a share of its tokens. search: a
+    regular expression (RE2) over prompt and answer, whatever the case.
     """
 
     model: tuple[str, ...] = ()
@@ -61,11 +62,12 @@ class Filter:
     origin: tuple[str, ...] = ()
     tokens: tuple[int, ...] = ()
     answer_at: tuple[float, ...] = ()
+    search: str = ""
 
     @property
     def cuts_cells(self) -> bool:
         """Whether it takes a part of cells' instances only, so that published values are none of its own."""
-        return any((self.group, self.relation, self.origin, self.tokens, self.answer_at))
+        return any((self.group, self.relation, self.origin, self.tokens, self.answer_at, self.search))
 
     def where(self, columns: tuple[str, ...], alias: str = "") -> tuple[str, list[Any]]:
         """An SQL condition over an allow-list of columns, and its parameters."""
@@ -88,7 +90,23 @@ class Filter:
             if wanted:
                 terms.append(f"{column} BETWEEN ? AND ?")
                 values += list(wanted)
+        if self.search:
+            terms.append("regexp_matches(concat_ws(' ', prompt, predicted_text, memory_answer), ?, 'i')")
+            values.append(self.search)
         return " AND ".join(terms), values
+
+
+# How the table of instances may be ordered: what a person chooses ▶ an SQL expression of our own.
+SORTED_BY = {
+    "as stored": "rowid",
+    "probability of the answer": "predicted_probability",
+    "length of the prompt": "len(tokens)",
+    "subject": "subject",
+    "reciprocal rank of fa": "rank_fa",
+    "reciprocal rank of ig": "rank_ig",
+    "reciprocal rank of attn": "rank_attn",
+    "reciprocal rank of mechlight": "rank_mechlight",
+}
 
 
 class Reader:
@@ -239,13 +257,13 @@ class Reader:
         """Every pair of methods in every cell: see `live.comparisons`."""
         return live.comparisons(self, chosen, metric, parts, k)
 
-    def by_length(self, chosen: Filter, metric: str, k: int) -> pd.DataFrame:
-        """`live_cells` in quarters of the instances by length of the prompt: see `live.by_length`."""
-        return live.by_length(self, chosen, metric, k)
+    def binned(self, chosen: Filter, metric: str, k: int, by: str = "tokens") -> pd.DataFrame:
+        """`live_cells` in quarters of the instances: see `live.binned`."""
+        return live.binned(self, chosen, metric, k, by)
 
-    def length_curve(self, chosen: Filter, metric: str, parts: tuple[str, ...], k: int) -> pd.DataFrame:
-        """Means over cells in those quarters: see `live.length_curve`."""
-        return live.length_curve(self, chosen, metric, parts, k)
+    def curve(self, chosen: Filter, metric: str, parts: tuple[str, ...], k: int, by: str = "tokens") -> pd.DataFrame:
+        """Means over cells in those quarters: see `live.curve`."""
+        return live.curve(self, chosen, metric, parts, k, by)
 
     def ranges(self, chosen: Filter) -> pd.DataFrame:
         """One row: least and most tokens of a prompt, and how many kept instances have a substituted document or not."""
@@ -260,10 +278,37 @@ class Reader:
     def instance_ids(self, chosen: Filter) -> list[str]:
         """The kept instances under a filter, in stored order."""
         where, values = chosen.of_instances()
-        found = self.query(
+        found = self._searched(
             f"SELECT instance_id FROM instance WHERE dropped_because IS NULL AND {where} ORDER BY rowid", values
         )
         return list(found["instance_id"])
+
+    def instances(self, chosen: Filter, order: str, descending: bool, offset: int, most: int) -> pd.DataFrame:
+        """A page of the kept instances under a filter. order: a key of SORTED_BY. Raises HEvalError for another one."""
+        if order not in SORTED_BY:
+            raise HEvalError(f"Instances cannot be ordered by {order!r}; there are: {', '.join(SORTED_BY)}.")
+        where, values = chosen.of_instances()
+        ranks = ", ".join(
+            f"(SELECT max(value) FROM score WHERE score.instance_id = instance.instance_id AND metric = 'mrr' AND "
+            f"explainer = '{key}') "
+            f"AS rank_{key}" for key in ("fa", "ig", "attn", "mechlight")
+        )  # fmt: skip
+        direction = "DESC" if descending else "ASC"
+        return self._searched(
+            'SELECT instance_id, model, dataset, regime, "group", subject, trim(predicted_text) AS answer, '
+            f"predicted_probability AS p, memory_answer AS memory, len(tokens) AS tokens, {ranks} FROM instance "
+            f"WHERE dropped_because IS NULL AND {where} ORDER BY {SORTED_BY[order]} {direction} NULLS LAST, rowid "
+            f"LIMIT ? OFFSET ?",
+            [*values, most, offset],
+        )
+
+    def _searched(self, sql: str, values: list[Any]) -> pd.DataFrame:
+        """Raises HEvalError for a search that is no regular expression."""
+        try:
+            return self.query(sql, values)
+        except (duckdb.InvalidInputException, duckdb.OutOfRangeException) as error:
+            lines = str(error).splitlines()
+            raise HEvalError(f"The search is no regular expression: {lines[0] if lines else error}") from error
 
     def instance(self, instance_id: str) -> dict[str, Any]:
         """One instance as column ▶ value. Raises HEvalError where there is none of that id."""
@@ -295,6 +340,52 @@ class Reader:
             [explainer],
         )
         return str(found["instance_id"].iloc[0]) if len(found) else None
+
+    def patterns(self, chosen: Filter) -> pd.DataFrame:
+        """Per dataset, explainer and pattern: instances under a filter, and their share of the explainer's."""
+        where, values = chosen.of_instances()
+        return self.query(
+            "WITH counted AS (SELECT dataset, explainer, pattern, count(*) AS instances "
+            f"FROM pattern JOIN instance USING (instance_id) WHERE {where} GROUP BY ALL) "
+            "SELECT *, instances / sum(instances) OVER (PARTITION BY dataset, explainer) AS share FROM counted ORDER BY ALL",
+            values,
+        )
+
+    def pattern_examples(self, chosen: Filter, explainer: str, pattern: str, most: int) -> pd.DataFrame:
+        """Instances in which an explainer's best token is of a pattern, in stored order."""
+        where, values = chosen.of_instances()
+        return self.query(
+            "SELECT instance_id, model, dataset, regime, subject, predicted_text AS answer, tokens[token + 1] AS best_token "
+            f"FROM pattern JOIN instance USING (instance_id) WHERE explainer = ? AND pattern = ? AND {where} "
+            "ORDER BY instance.rowid LIMIT ?",
+            [explainer, pattern, *values, most],
+        )
+
+    def chosen_heads(self, chosen: Filter, explainer: str = "mechlight") -> pd.DataFrame:
+        """Per model, layer and head: how often an explainer chose it under a filter."""
+        where, values = chosen.of_instances()
+        return self.query(
+            "SELECT model, layer, head, count(*) AS instances FROM attribution JOIN instance USING (instance_id) "
+            f"WHERE explainer = ? AND layer IS NOT NULL AND {where} GROUP BY ALL ORDER BY model, instances DESC, layer, head",
+            [explainer, *values],
+        )
+
+    def differences(
+        self, chosen: Filter, metric: str, parts: tuple[str, ...], k: int, first: str, second: str, most: int
+    ) -> pd.DataFrame:
+        """The instances in which two explainers' values of a metric differ most, largest first."""
+        where, values = chosen.of_instances()
+        return self.query(
+            "WITH pairs AS (SELECT instance_id, part, any_value(value) FILTER (explainer = ?) AS one, "
+            "any_value(value) FILTER (explainer = ?) AS other FROM score "
+            "WHERE metric = ? AND k = ? AND part IN (SELECT unnest(?)) AND explainer IN (?, ?) GROUP BY ALL) "
+            "SELECT instance_id, model, dataset, regime, subject, predicted_text AS answer, part, one AS first, "
+            "other AS second, "
+            "one - other AS difference FROM pairs JOIN instance USING (instance_id) "
+            f"WHERE one IS NOT NULL AND other IS NOT NULL AND dropped_because IS NULL AND {where} "
+            "ORDER BY abs(one - other) DESC, instance_id LIMIT ?",
+            [first, second, metric, k, list(parts), first, second, *values, most],
+        )
 
     def scores(self, instance_id: str) -> pd.DataFrame:
         """Every metric value of one instance."""

@@ -117,6 +117,13 @@ CREATE TABLE score (
     chance DOUBLE             -- what random scores get here on average
 );
 
+CREATE TABLE pattern (
+    instance_id VARCHAR,      -- key into instance; those whose answer came from a document
+    explainer VARCHAR,        -- key of the explainer
+    pattern VARCHAR,          -- what its best-ranked token is: answer, wrong_document, question, function_word, near_entity, …
+    token INTEGER             -- that token
+);
+
 CREATE TABLE cell_metric (
     model VARCHAR,            -- a cell is one model, dataset, regime, technique and explainer
     dataset VARCHAR,

@@ -23,7 +23,7 @@ from heval_core.records import HEvalError
 
 FORMAT = 1
 # Of the results file that shards are published to (schema.sql).
-PUBLISHED_FORMAT = 3
+PUBLISHED_FORMAT = 4
 POINTER = "current.json"
 EVENTS = "events.jsonl"
 
@@ -78,10 +78,10 @@ FAITHFULNESS = pa.schema(
     [
         ("instance_id", _TEXT),
         ("explainer", _TEXT),
-        ("comprehensiveness", pa.float64()),
-        ("sufficiency", pa.float64()),
-        ("masked", pa.list_(pa.float64())),
-        ("kept", pa.list_(pa.float64())),
+        ("comprehensiveness", pa.float32()),
+        ("sufficiency", pa.float32()),
+        ("masked", _FLOATS),
+        ("kept", _FLOATS),
         ("settings", _TEXT),
     ]
 )
@@ -95,7 +95,11 @@ SCHEMAS = {
 }
 
 # Float columns whose bytes compress far better when the exponents stand together.
-_SPLIT = {"attribution": ["scores.list.element"], "head_attention": ["attention.list.element"]}
+_SPLIT = {
+    "attribution": ["scores.list.element"],
+    "head_attention": ["attention.list.element"],
+    "faithfulness": ["comprehensiveness", "sufficiency", "masked.list.element", "kept.list.element"],
+}
 _UNHASHED = ("seconds",)
 
 
@@ -238,7 +242,8 @@ class ShardStore:
 
 def _write_table(kind: str, table: pa.Table, where: Any) -> None:
     split = _SPLIT.get(kind, [])
-    dictionary = [] if split else [f.name for f in table.schema]
+    # A column is either split or looked up in a dictionary, and lists of floats gain nothing by the latter.
+    dictionary = [field.name for field in table.schema if field.type not in (_FLOATS, pa.float32())] or False
     pq.write_table(
         table, where, compression="zstd", compression_level=15, use_dictionary=dictionary, column_encoding=None,
         use_byte_stream_split=split or False,

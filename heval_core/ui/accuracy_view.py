@@ -1,4 +1,4 @@
-"""The Accuracy page: one measure over all cells under a filter, as bars beside chance, and what is behind them."""
+"""A question's page: one measure over all cells under a filter, as bars beside chance, and what is behind them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from heval_core.metrics._cell import normalised
 from heval_core.records import REGIMES
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import paired_view
-from heval_core.ui.filters import CELL
+from heval_core.ui.exports import figure_config, table_exports
+from heval_core.ui.filters import CELL, refuse_value
 from heval_core.ui.measures import MEASURE_KEYS, MEASURES, Measure
 from heval_core.ui.results import cached
 from heval_core.ui.slices import slice_bar
@@ -33,7 +34,7 @@ def cells_of(results: Reader, chosen: Filter, measure: Measure, metric: str, k: 
     cells = cells[cells["part"].isin(measure.parts)]
     if measure.regimes:
         cells = cells[cells["regime"].isin(measure.regimes)]
-    titles = _titles(results)
+    titles = titles_of(results)
     labels = [REGIME_TITLES.get(row.regime, row.regime) for row in cells.itertuples()]
     if cells["part"].nunique() > 1:
         parts = [_PART_TITLES.get(part, "") for part in cells["part"]]
@@ -47,7 +48,7 @@ def cells_of(results: Reader, chosen: Filter, measure: Measure, metric: str, k: 
     )
 
 
-def _titles(results: Reader) -> dict[str, str]:
+def titles_of(results: Reader) -> dict[str, str]:
     known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
     return dict(zip(known["key"], known["title"], strict=True))
 
@@ -91,10 +92,9 @@ def _clear(found: pd.DataFrame, measure: Measure) -> str:
     return f"{percent(share)} of the methods' bars lie {side} chance with their whole interval."
 
 
-def draw(results: Reader, chosen: Filter, k: int) -> None:
-    """Question, measure, verdict, bars, and what is behind them."""
-    question, name = _choose()
-    measure = MEASURES[question][name]
+def draw(results: Reader, chosen: Filter, k: int, question: str) -> None:
+    """Measure, verdict, bars, and what is behind them. question: a key of MEASURES."""
+    measure = MEASURES[question][choose(question)]
     chosen, without_first = slice_bar(results, chosen, ranked=measure.ranked)
     metric = f"{measure.metric}(drop_first=1)" if without_first else measure.metric
     own_k = k if measure.uses_k else 0
@@ -115,32 +115,24 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
         f"{measure.meaning} Whiskers: 95 % intervals, bootstrapped over questions. Dashed: what random scores get. "
         "Click a bar to get to the instances behind it."
     )
-    table, paired, by_length = st.tabs(["Table", "Explainer against explainer", "By length of the prompt"])
+    table, paired = st.tabs(["Table", "Explainer against explainer"])
     with table:
-        _table(cells)
+        _table(results, cells)
     with paired:
         if st.toggle("Compare every pair, paired over questions", key="compare"):
-            paired_view.pairs(results, chosen, metric, measure, own_k, _titles(results))
-    with by_length:
-        if st.toggle("Draw the curve against length", key="curve"):
-            paired_view.lengths(results, chosen, metric, measure, own_k)
+            paired_view.pairs(results, chosen, metric, measure, own_k, titles_of(results))
 
 
-def _choose() -> tuple[str, str]:
-    questions = list(MEASURES)
-    question = str(
-        st.segmented_control(
-            "Question", questions, default=questions[0], key="question", required=True, bind="query-params",
-            label_visibility="collapsed",
-        )
-        or questions[0]
-    )  # fmt: skip
-    names = list(MEASURES[question])
+def choose(question: str) -> str:
+    """The measure of a question that is asked for, kept in the link."""
+    names, key = list(MEASURES[question]), MEASURE_KEYS[question]
+    refuse_value(key, names, "measure")
+    if len(names) == 1:
+        return names[0]
     name = st.segmented_control(
-        "Measure", names, default=names[0], key=MEASURE_KEYS[question], required=True, bind="query-params",
-        label_visibility="collapsed",
-    )  # fmt: skip
-    return question, str(name or names[0])
+        "Measure", names, default=names[0], key=key, required=True, bind="query-params", label_visibility="collapsed"
+    )
+    return str(name or names[0])
 
 
 def _nothing(measure: Measure) -> str:
@@ -161,13 +153,13 @@ def _bars(cells: pd.DataFrame, unit: str) -> None:
             key=f"bars_{model}_{dataset}",
             on_select="rerun",
             selection_mode="points",
-            config={"displayModeBar": False},
+            config=figure_config(),
         )
-        _offer_instances(event)
+        offer_instances(event)
 
 
-def _offer_instances(event: Any) -> None:
-    """A link to the instances behind a bar that was clicked."""
+def offer_instances(event: Any) -> None:
+    """A link to the instances behind a bar or a dot that was clicked; its custom data begin with model, dataset, regime."""
     points = event.selection.points if event and event.selection else []
     if points and points[0].get("customdata"):
         cell = [str(value) for value in points[0]["customdata"][:3]]
@@ -179,7 +171,7 @@ def _offer_instances(event: Any) -> None:
         )
 
 
-def _table(cells: pd.DataFrame) -> None:
+def _table(results: Reader, cells: pd.DataFrame) -> None:
     shown = [
         "model",
         "dataset",
@@ -200,3 +192,4 @@ def _table(cells: pd.DataFrame) -> None:
         cells[shown].rename(columns={"title": "explainer", "unavailable": "why not available"}).round(3),
         hide_index=True,
     )
+    table_exports(results, cells.drop(columns=["label", "title"]), "cells")

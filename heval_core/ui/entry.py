@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import logging
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
+_log = logging.getLogger("heval")
 _MARK = "came_through_app"
 
 
@@ -22,3 +32,25 @@ def through_app() -> None:
     if _MARK not in st.session_state:
         PagesManager.uses_pages_directory = False
         st.rerun()
+
+
+@contextmanager
+def watched(page: str) -> Iterator[None]:
+    """A page's error is an id on the page and a trace in the log.
+
+    Where HEVAL_TIMING names a file, how long the page took on the server is appended to it; for measuring, off by default.
+    """
+    file, started = os.environ.get("HEVAL_TIMING"), time.perf_counter()
+    try:
+        yield
+    except Exception:
+        error_id = uuid.uuid4().hex[:8]
+        _log.exception("error %s on the page %s", error_id, page)
+        st.error(
+            f"Something went wrong here (error {error_id}); the log has the details. The other pages still work.",
+            icon=":material/error:",
+        )
+    finally:
+        if file:
+            with Path(file).open("a", encoding="utf-8") as out:
+                out.write(json.dumps({"page": page, "seconds": time.perf_counter() - started}) + "\n")

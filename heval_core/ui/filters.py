@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import pandas as pd
@@ -54,6 +55,13 @@ def refuse_unknown(choices: pd.DataFrame, columns: tuple[str, ...]) -> None:
                 st.error(f"The link asks for the {column} {plain(value[:80])}, which is not in these results.")
 
 
+def refuse_value(name: str, known: Sequence[object], what: str) -> None:
+    """Say so where the link asks for a value that a control does not have; it would silently show its default."""
+    for value in st.query_params.get_all(name):
+        if value not in {str(one) for one in known}:
+            st.error(f"The link asks for the {what} {plain(value[:80])}; there are: {', '.join(map(str, known))}.")
+
+
 def filter_bar(results: Reader, columns: tuple[str, ...], *, metric_k: bool = False) -> tuple[Filter, int]:
     """Draw the bar. Returns the filter and k; nothing chosen means everything."""
     choices = cast(pd.DataFrame, cached(results, "choices"))
@@ -75,6 +83,7 @@ def filter_bar(results: Reader, columns: tuple[str, ...], *, metric_k: bool = Fa
             chosen[column] = tuple(picked)
     k = KS[1]
     if metric_k:
+        refuse_value("k", KS, "k")
         with slots[-1]:
             k = int(st.segmented_control("k", KS, default=KS[1], key="k", required=True, bind="query-params",
                                          help="How many of a document's best-ranked tokens count") or KS[1])  # fmt: skip

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from heval_core.figures.heads import head_counts
 from heval_core.metrics.mrr import reciprocal_rank
 from heval_core.metrics.rank_at_k import rank_at_k
 from heval_core.records import HEvalError
-from heval_core.store.reader import Reader
+from heval_core.store.reader import Filter, Reader
+from heval_core.ui.exports import figure_config
 from heval_core.ui.head_map import head_map
 from heval_core.ui.instance_view import details_of, prompt_grid, strengths_of
-from heval_core.ui.text import number, plain
+from heval_core.ui.results import cached
+from heval_core.ui.text import number, percent, plain
 from heval_core.ui.token_grid import Row
 from heval_core.ui.worker import installed_models, worker
 
@@ -40,6 +43,25 @@ def draw(results: Reader, instance: dict[str, Any], k: int) -> None:
         st.caption("Pick a square by mouse, or with the arrow keys and Enter. Solid: chosen; dashed: runner-up.")
     with right:
         _attention(results, instance, found, strengths, chosen, shown, k)
+    _contributions(instance)
+    causal_check(instance, found)
+
+
+def _contributions(instance: dict[str, Any]) -> None:
+    """What each candidate's logit is: what the heads' contributions add up to, with everything else."""
+    with st.expander("The candidates' logits"):
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    "group": instance["candidate_groups"],
+                    "answer": instance["candidate_texts"],
+                    "logit": np.round(instance["candidate_logits"], 3),
+                    "probability": np.round(instance["candidate_probabilities"], 3),
+                }
+            ),
+            hide_index=True,
+        )
+        st.caption("S of a head is how much more it adds to the answer's logit than to its competitor's.")
 
 
 def _attention(
@@ -64,6 +86,83 @@ def _attention(
     st.caption("Rank@k counts from 1, the top. Chance is what random scores get on average for this prompt.")
 
 
+def causal_check(instance: dict[str, Any], found: dict[str, Any]) -> None:
+    """Ask the model itself: what is left of the answer's lead without the head that MechLight chose, beside random heads?"""
+    st.subheader("Does the answer need this head?")
+    st.caption(
+        "MechLight says which head speaks for the answer. Here the model is run again without it: its output set "
+        "to nothing, or to its mean "
+        "over the prompt, and the same for ten random heads. A head that matters takes away more of the answer's "
+        "lead than they do."
+    )
+    model = installed_models().get(instance["model"])
+    if model is None:
+        st.info("This model is not installed here, so it cannot be asked. Set HEVAL_MODELS to the folder it is in.")
+        return
+    ids = dict(zip(instance["candidate_groups"], instance["candidate_ids"], strict=True))
+    foil = str(details_of(found).get("foil", "")).removeprefix("candidate ")
+    if foil not in ids:
+        st.info("MechLight had no competing candidate here, so there is no lead to measure.")
+        return
+    if not st.button("Ablate the chosen head", key="ablate", icon=":material/science:"):
+        return
+    request = {"op": "ablate", "model": str(model), "prompt": instance["prompt"], "head": [found["layer"], found["head"]],
+               "answer": instance["predicted_id"], "foil": ids[foil]}  # fmt: skip
+    try:
+        with st.spinner("Asking the model; the first time it has to be loaded …"):
+            result = worker(str(model)).ask(request)
+    except HEvalError as error:
+        st.error(plain(str(error)))
+        return
+    st.markdown(_causal_sentence(result, f"L{found['layer']}H{found['head']}"))
+    st.dataframe(ablations(result, f"L{found['layer']}H{found['head']}"), hide_index=True)
+
+
+def _causal_sentence(result: dict[str, Any], name: str) -> str:
+    lost = {how: result["whole"] - result[how]["chosen"] for how in ("zero", "mean")}
+    others = {how: [result["whole"] - one for one in result[how]["random"]] for how in ("zero", "mean")}
+    beaten = sum(lost["mean"] > one for one in others["mean"])
+    return (
+        f"The answer leads by {_signed(result['whole'])} logits. Without {name} it loses {_signed(lost['zero'])} "
+        f"(set to nothing) or "
+        f"{_signed(lost['mean'])} (set to its mean), more than {beaten} of {len(others['mean'])} random heads set "
+        f"to their mean."
+    )
+
+
+def ablations(result: dict[str, Any], name: str) -> pd.DataFrame:
+    """The lead without each head, both ways; the chosen head first."""
+    heads = [name, *(f"L{layer}H{head}" for layer, head in result["random_heads"])]
+    return pd.DataFrame(
+        {
+            "head": heads,
+            "lead, set to nothing": [result["zero"]["chosen"], *result["zero"]["random"]],
+            "lead, set to its mean": [result["mean"]["chosen"], *result["mean"]["random"]],
+            "with all heads": [result["whole"]] * len(heads),
+        }
+    ).round(3)
+
+
+def how_often(results: Reader, chosen: Filter, model: str) -> None:
+    """How often MechLight chose each head of a model under the filter."""
+    counts = cast(pd.DataFrame, cached(results, "chosen_heads", chosen))
+    counts = counts[counts["model"] == model]
+    if counts.empty:
+        return
+    st.subheader("Which heads does it choose?")
+    row = results.models().set_index("model").loc[model]
+    table = np.zeros((int(row["layers"]), int(row["heads"])))
+    for one in counts.itertuples():
+        table[one.layer, one.head] = one.instances
+    most = counts.iloc[0]
+    st.markdown(
+        f"Of {int(table.sum()):,} instances of {plain(model)} under these filters, "
+        f"**L{most['layer']}H{most['head']}** was chosen in "
+        f"{percent(most['instances'] / table.sum())}; {int((table > 0).sum())} of {table.size} heads were chosen at all."
+    )
+    st.plotly_chart(head_counts(table), key="head_counts", config=figure_config())
+
+
 def attention_of(results: Reader, instance: dict[str, Any], layer: int, head: int) -> list[float] | None:
     """A head's attention: as stored, else from the model itself in the worker. None, with a sentence, where neither is."""
     stored = results.head_attention(instance["instance_id"], layer, head)
@@ -81,7 +180,7 @@ def attention_of(results: Reader, instance: dict[str, Any], layer: int, head: in
         with st.spinner("Asking the model for its heads; the first time it has to be loaded …"):
             try:
                 kept.clear()
-                kept[instance["instance_id"]] = worker().ask(
+                kept[instance["instance_id"]] = worker(str(model)).ask(
                     {"op": "heads", "model": str(model), "prompt": instance["prompt"]}
                 )
             except HEvalError as error:

@@ -1,20 +1,31 @@
-"""The numbers behind one instance: every explainer's Rank@k and reciprocal rank, beside chance."""
+"""The numbers behind one instance: metrics beside chance, agreement of explainers, every token's ranks; all as a file."""
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, cast
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
+from heval_core.figures.instance_page import instance_page
 from heval_core.figures.palette import in_order
+from heval_core.scores import average_ranks
+from heval_core.statistics import spearman
 from heval_core.store.reader import Reader
+from heval_core.ui.exports import table_exports
 from heval_core.ui.results import cached
+from heval_core.ui.token_grid import Row
 
 _NAMES = {
     "rank_at_k": "Rank@{k} of {part}",
     "instance_rank_margin": "Margin of {part}@{k}",
     "mrr": "Reciprocal rank ({part})",
+    "hit_at_k": "Answer in the top {k} ({part})",
+    "comprehensiveness": "Comprehensiveness",
+    "sufficiency": "Sufficiency",
 }
 
 
@@ -37,5 +48,74 @@ def scores_table(results: Reader, instance_id: str, k: int) -> None:
     st.subheader("How each explainer does here")
     st.dataframe(table.round(3), width="stretch")
     st.caption(
-        "Rank@k: mean rank of a document's best k tokens, 1 is the top. Reciprocal rank: of the best gold token."
+        "Rank@k: mean rank of a document's best k tokens, 1 is the top. Reciprocal rank: of the best gold token. "
+        "Comprehensiveness and "
+        "sufficiency: nats the answer loses when the best tokens are masked, or only they are kept."
     )
+
+
+def agreement_table(rows: Sequence[Row], first_ranked: int, k: int) -> None:
+    """Every pair of rows: rank correlation over all tokens, and how many of their k best tokens they share."""
+    if len(rows) < 2:
+        return
+    with st.expander("Do the explainers agree?"):
+        st.dataframe(agreement(rows, first_ranked, k).round(3), hide_index=True)
+        st.caption(
+            f"Spearman's rank correlation over the prompt's tokens, and the share of their {k} best tokens that "
+            f"two have in common."
+        )
+
+
+def agreement(rows: Sequence[Row], first_ranked: int, k: int) -> pd.DataFrame:
+    """Columns: first, second, spearman, overlap (of the k best, in [0, 1])."""
+    ranks = {row.explainer: average_ranks(np.asarray(row.scores)[first_ranked:])[0] for row in rows}
+    best = {key: set(np.argsort(own, kind="stable")[:k].tolist()) for key, own in ranks.items()}
+    return pd.DataFrame(
+        [
+            {
+                "first": one, "second": other, "spearman": spearman(ranks[one], ranks[other]),
+                f"top {k} in common": len(best[one] & best[other]) / max(1, min(k, len(ranks[one]))),
+            }
+            for one, other in combinations(ranks, 2)
+        ]
+    )  # fmt: skip
+
+
+def token_table(results: Reader, instance: dict[str, Any], rows: Sequence[Row]) -> None:
+    """Every token with its rank and score by every row; sortable, and to be taken away."""
+    with st.expander("Every token's rank and score"):
+        table = tokens_of(instance, rows)
+        st.dataframe(table, hide_index=True)
+        table_exports(results, table, "tokens")
+
+
+def tokens_of(instance: dict[str, Any], rows: Sequence[Row]) -> pd.DataFrame:
+    tokens, first = instance["tokens"], instance["first_ranked"]
+    gold = {index for own in instance["answer_tokens"] for index in own}
+    spans = list(zip(instance["document_starts"], instance["document_ends"], strict=True))
+
+    def place(index: int) -> str:
+        number = next((n for n, (start, end) in enumerate(spans, start=1) if start <= index < end), None)
+        return f"document {number}" if number else "question"
+
+    columns: dict[str, list[Any]] = {
+        "index": list(range(len(tokens))),
+        "token": list(tokens),
+        "in": [place(index) for index in range(len(tokens))],
+        "gold": [index in gold for index in range(len(tokens))],
+    }
+    for row in rows:
+        ranks = average_ranks(np.asarray(row.scores)[None], (np.arange(len(tokens)) >= first)[None])[0]
+        columns[f"rank, {row.explainer}"] = list(ranks)
+        columns[f"score, {row.explainer}"] = [float(f"{value:.4g}") for value in row.scores]
+    return pd.DataFrame(columns)
+
+
+def html_export(results: Reader, instance: dict[str, Any], rows: Sequence[Row], k: int) -> None:
+    """The instance as one file that needs nothing else."""
+    st.download_button(
+        "This instance as an HTML file", instance_page(instance, rows, k, results.snapshot_id),
+        f"heval-{instance['instance_id']}.html", "text/html", icon=":material/download:",
+        key="instance_html", on_click="ignore",
+        help="One file with the prompt, all highlights and numbers; no script, no request, opens anywhere.",
+    )  # fmt: skip

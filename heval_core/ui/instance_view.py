@@ -10,8 +10,10 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.figures.palette import in_order
+from heval_core.metrics._cell import KS
 from heval_core.records import HEvalError, head_name
 from heval_core.store.reader import Filter, Reader
+from heval_core.ui.grid_controls import LEVELS, How
 from heval_core.ui.results import cached
 from heval_core.ui.text import REGIME_TITLES, number, percent, plain
 from heval_core.ui.token_grid import Row, blocks_of, token_grid
@@ -46,6 +48,7 @@ def choose(results: Reader, chosen: Filter) -> dict[str, Any] | None:
     if forward.button("Next", key="next", shortcut="n", disabled=place + 1 >= len(ids)):
         _open(ids[place + 1])
     where.caption(f"instance {place + 1:,} of {len(ids):,}")
+    st.session_state["stepping"] = (ids, place)
     return results.instance(ids[place])
 
 
@@ -104,7 +107,7 @@ def rows_of(
     return rows
 
 
-def prompt_grid(instance: dict[str, Any], rows: list[Row], *, key: str, k: int) -> None:
+def prompt_grid(instance: dict[str, Any], rows: list[Row], *, key: str, k: int, how: How | None = None) -> None:
     documents = list(zip(instance["document_starts"], instance["document_ends"], strict=True))
     captions = [caption_of(instance, i + 1) for i in range(len(documents))]
     question = (instance["question_start"], instance["question_end"])
@@ -117,7 +120,24 @@ def prompt_grid(instance: dict[str, Any], rows: list[Row], *, key: str, k: int) 
         key=key,
         k=k,
         first_ranked=instance["first_ranked"],
+        how=how,
+        on_key=pressed if how else None,
     )
+
+
+def pressed(key: str) -> None:
+    """What a key pressed in the grid does: k and g go through their values, [ and ] through the instances."""
+    if key == "k":
+        now = st.session_state.get("k", KS[1])
+        st.session_state["k"] = KS[(KS.index(now) + 1) % len(KS)] if now in KS else KS[1]
+    elif key == "g":
+        now = st.session_state.get("level", LEVELS[0])
+        st.session_state["level"] = LEVELS[(LEVELS.index(now) + 1) % len(LEVELS)]
+    elif key in "[]":
+        ids, place = st.session_state.get("stepping", ([], 0))
+        there = place + (1 if key == "]" else -1)
+        if 0 <= there < len(ids):
+            st.query_params["instance"] = ids[there]
 
 
 def strengths_of(attribution: dict[str, Any], layers: int) -> np.ndarray:

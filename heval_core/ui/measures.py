@@ -92,6 +92,10 @@ MEASURES: dict[str, dict[str, Measure]] = {
             "mrr", ("C", "pooled"), "mean reciprocal rank",
             "One over the rank of the best of the used document's answer tokens, averaged.", uses_k=False,
         ),
+        "Answer in the top k": Measure(
+            "hit_at_k", ("C", "pooled"), "share of instances",
+            "How often one of the used document's answer tokens is among the k best-ranked tokens of the prompt.",
+        ),
         "Length sensitivity": Measure(
             "length_sensitivity", ("mrr",), "normalised MRR per 100 tokens", _SLOPE, best="zero", ranked=False
         ),

@@ -87,7 +87,7 @@ def doors(results: Reader) -> None:
             query_params={"instance": str(missed)},
         )
     second.page_link("pages/your_prompt.py", label="Explain your own prompt", icon=":material/edit_note:")
-    third.page_link("pages/accuracy.py", label="Compare explainers", icon=":material/bar_chart:")
+    third.page_link("pages/compare.py", label="Compare explainers", icon=":material/compare_arrows:")
 
 
 def run_section(results: Reader) -> None:

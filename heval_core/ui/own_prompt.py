@@ -1,17 +1,67 @@
-"""A prompt of one's own, explained: the same views as a stored instance."""
+"""A prompt of one's own, explained: the same views as a stored instance, kept, compared and exported."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from heval_core import catalogue
+from heval_core.figures.instance_page import instance_page
 from heval_core.figures.palette import in_order
+from heval_core.metrics._cell import KS
+from heval_core.ui.grid_controls import How, grid_controls
 from heval_core.ui.head_map import head_map
+from heval_core.ui.instance_tables import agreement_table, tokens_of
+from heval_core.ui.instance_view import prompt_grid
+from heval_core.ui.sidebar import KEPT, RESULT
 from heval_core.ui.text import number, percent, plain
-from heval_core.ui.token_grid import Row, blocks_of, token_grid
+from heval_core.ui.token_grid import Row
+
+K = KS[1]
+
+
+def choose() -> dict[str, Any] | None:
+    """The result that is shown: the last one, or another of those this tab has kept."""
+    kept: list[dict[str, Any]] = st.session_state.get(KEPT, [])
+    if not kept:
+        found: dict[str, Any] | None = st.session_state.get(RESULT)
+        return found
+    if len(kept) == 1:
+        return kept[0]
+    # The newest is shown first, also after another one was looked at.
+    return st.selectbox(
+        "Result", kept[::-1], format_func=_label, key=f"own_shown_{len(kept)}_{_id(kept[-1])}",
+        help=f"The last {len(kept)} results of this tab; they are gone when it is closed.",
+    )  # fmt: skip
+
+
+def _label(result: dict[str, Any]) -> str:
+    return f"{result['model']} answers {result['answer']['text'].strip()} · {result['prompt'][:90]}"
+
+
+def _id(result: dict[str, Any]) -> str:
+    return hashlib.sha256(f"{result['model']}|{result['prompt']}".encode()).hexdigest()[:16]
+
+
+def draw(result: dict[str, Any]) -> None:
+    """Answer, grid, numbers, heads, and the files."""
+    answer_line(result)
+    instance, rows = instance_of(result), rows_of(result)
+    how = grid_controls(len(result["tokens"]), prefix="own_")
+    prompt_grid(instance, rows, key="own_grid", k=K, how=How(how.scale, how.level, how.dense))
+    times = " · ".join(f"{key} {result['explainers'][key]['seconds']:.2f} s" for key in result["explainers"])
+    st.caption(f"{len(result['tokens'])} tokens · {times}")
+    agreement_table(rows, 0, K)
+    with st.expander("Every token's rank and score"):
+        st.dataframe(tokens_of(instance, rows), hide_index=True)
+    head_section(result)
+    _files(result, instance, rows)
+    _compare()
 
 
 def answer_line(result: dict[str, Any]) -> None:
@@ -24,25 +74,31 @@ def answer_line(result: dict[str, Any]) -> None:
     st.caption(f"candidates: {' · '.join(candidates)} · set against {plain(result['foil'])}")
 
 
-def grid(result: dict[str, Any]) -> None:
+def rows_of(result: dict[str, Any]) -> list[Row]:
     plugins = catalogue.variants(result["explainers"])
-    rows = [
+    return [
         Row(key, plugins[key].title, plugins[key].signed, found["scores"], found.get("head", ""))
         for key in in_order(list(result["explainers"]))
         for found in [result["explainers"][key]]
     ]
-    documents = result["documents"]
-    captions = [
-        f"document {i}" + (f" · answer {d['answer']}" if d["answer"] else "") for i, d in enumerate(documents, start=1)
-    ]
-    question = (result["question"]["start"], result["question"]["end"])
-    spans = [(d["start"], d["end"]) for d in documents]
-    gold = [token for d in documents for token in d["answer_tokens"]]
-    token_grid(
-        result["tokens"], blocks_of(len(result["tokens"]), spans, question, captions), gold, rows, key="own_grid"
-    )
-    times = " · ".join(f"{key} {result['explainers'][key]['seconds']:.2f} s" for key in result["explainers"])
-    st.caption(f"{len(result['tokens'])} tokens · {times}")
+
+
+def instance_of(result: dict[str, Any]) -> dict[str, Any]:
+    """The result with the columns of a stored instance, which the shared views read."""
+    documents, answer = result["documents"], result["answer"]
+    candidates = answer["candidates"]
+    return {
+        "instance_id": _id(result), "model": result["model"], "revision": "as installed", "dataset": "own prompt",
+        "regime": "own prompt", "subject": result["prompt"][:60], "tokens": result["tokens"], "first_ranked": 0,
+        "document_starts": [d["start"] for d in documents], "document_ends": [d["end"] for d in documents],
+        "document_answers": [d["answer"] or "unknown" for d in documents], "document_kinds": ["own"] * len(documents),
+        "document_origins": ["own"] * len(documents), "document_sources": [None] * len(documents),
+        "question_start": result["question"]["start"], "question_end": result["question"]["end"],
+        "answer_tokens": [d["answer_tokens"] for d in documents], "group": answer["group"],
+        "predicted_text": answer["text"], "predicted_probability": answer["probability"],
+        "memory_answer": answer["memory_answer"], "candidate_groups": [c["group"] for c in candidates],
+        "candidate_texts": [c["text"] for c in candidates], "candidate_probabilities": [c["probability"] for c in candidates],
+    }  # fmt: skip
 
 
 def head_section(result: dict[str, Any]) -> None:
@@ -51,8 +107,43 @@ def head_section(result: dict[str, Any]) -> None:
     if not found:
         return
     st.subheader("The heads behind MechLight")
-    head_map(np.array(found["head_scores"]), found["head"], str(found.get("runner_up", "")), key="own_head")
+    head_map(
+        np.array(found["head_scores"]), found["head"], str(found.get("runner_up", "")), key=f"own_head_{_id(result)}"
+    )
     st.caption(
         f"{found['head']} chosen; runner-up {found.get('runner_up', '–')}, {number(found.get('margin'))} behind. "
         "Orange squares speak for the answer, blue ones for its competitor."
     )
+
+
+def _files(result: dict[str, Any], instance: dict[str, Any], rows: list[Row]) -> None:
+    left, right, _ = st.columns([1, 1, 2])
+    left.download_button(
+        "As an HTML file", instance_page(instance, rows, K, "own prompt"), f"heval-{_id(result)}.html", "text/html",
+        icon=":material/download:", key="own_html", on_click="ignore", width="stretch",
+    )  # fmt: skip
+    right.download_button(
+        "As JSON", json.dumps(result, ensure_ascii=False), f"heval-{_id(result)}.json", "application/json",
+        icon=":material/download:", key="own_json", on_click="ignore", width="stretch",
+        help="The object that `python -m precompute explain --format json` prints.",
+    )  # fmt: skip
+
+
+def _compare() -> None:
+    """The kept results beside one another: what was answered, and each explainer's best token."""
+    kept: list[dict[str, Any]] = st.session_state.get(KEPT, [])
+    if len(kept) < 2:
+        return
+    st.subheader("Beside the others of this tab")
+    st.dataframe(pd.DataFrame([_line(result) for result in kept]), hide_index=True)
+    st.caption("Each explainer's best-ranked token. Results are kept while the tab is open.")
+
+
+def _line(result: dict[str, Any]) -> dict[str, Any]:
+    answer = result["answer"]
+    best = {
+        key: result["tokens"][int(np.argmax(found["normalised"]))].strip()
+        for key, found in result["explainers"].items()
+    }
+    return {"model": result["model"], "prompt": result["prompt"], "answer": answer["text"].strip(), "group": answer["group"],
+            "p": round(answer["probability"], 3), **best}  # fmt: skip

@@ -1,14 +1,12 @@
-"""Below the bars of the Accuracy page: explainer against explainer, and what prompts' length does."""
+"""Below the bars of a question's page: explainer against explainer."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import cast
 
 import pandas as pd
 import streamlit as st
 
-from heval_core.figures.accuracy import length_lines
 from heval_core.store.live import tally
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui.measures import Measure
@@ -52,25 +50,3 @@ def _sentence(counted: pd.DataFrame, titles: dict[str, str], measure: Measure) -
         f"Clearest: **{plain(names[0])}** over {plain(names[1])}, better in {wins} of {int(clearest['cells'])} cells and "
         f"worse in {losses} (mean difference {number(abs(clearest['mean difference']))} {measure.unit})."
     )
-
-
-def lengths(results: Reader, chosen: Filter, metric: str, measure: Measure, k: int) -> None:
-    """The measure in quarters of the instances by length of the prompt."""
-    wanted = replace(chosen, regime=measure.regimes) if measure.regimes and not chosen.regime else chosen
-    found = cast(pd.DataFrame, cached(results, "length_curve", wanted, metric, measure.whole or measure.parts, k))
-    if found.empty:
-        st.info("In no cell do prompts differ enough in length, with enough instances in every quarter: groups need 30 "
-                "(10 for probes) in each. Choose results with more instances.", icon=":material/straighten:")  # fmt: skip
-        return
-    known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
-    titles = dict(zip(known["key"], known["title"], strict=True))
-    st.plotly_chart(
-        length_lines(found, titles, measure.unit), width="stretch", key="lengths", config={"displayModeBar": False}
-    )
-    st.caption(
-        f"Each cell's instances in four quarters by length; a point is the mean over the {int(found['cells'].max())} cells "
-        "in which every quarter is large enough. Whiskers: 95 % intervals of that mean, questions resampled. Dashed: chance, "
-        "which changes with length too."
-    )
-    with st.expander("The numbers behind this curve"):
-        st.dataframe(found.round(3), hide_index=True)

@@ -10,7 +10,6 @@ import streamlit as st
 
 from heval_core.store.reader import Reader
 from heval_core.ui.results import cached
-from heval_core.ui.text import plain
 
 
 def draw(results: Reader) -> None:
@@ -18,7 +17,7 @@ def draw(results: Reader) -> None:
     with st.expander("Where these numbers come from", icon=":material/verified:"):
         st.markdown(
             f"Snapshot `{results.snapshot_id}`, published {results.published_at:%Y-%m-%d %H:%M} UTC in "
-            f"`{plain(results.path.name)}`; an export or a link names it, and the same shards give the same snapshot."
+            f"`{results.path.name}`; an export or a link names it, and the same shards give the same snapshot."
         )
         runs = cast(pd.DataFrame, cached(results, "runs"))
         st.caption("Runs: when, on what, and with which program")

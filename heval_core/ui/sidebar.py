@@ -1,14 +1,20 @@
-"""The sidebar of every page: explain a prompt of one's own with an installed model."""
+"""The sidebar of every page: explain a prompt of one's own with an installed model.
+
+A request is carried by the model's worker process, not by the page: it can be left, watched from any page, and cancelled.
+"""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from heval_core.records import HEvalError
+from heval_core import catalogue
+from heval_core.prompts import TEMPLATE, assemble
 from heval_core.ui.text import plain
-from heval_core.ui.worker import installed_models, worker
+from heval_core.ui.worker import Ticket, installed_models, worker
 
 METHODS = ("fa", "ig", "attn", "mechlight")
 EXAMPLE = {
@@ -17,6 +23,9 @@ EXAMPLE = {
     "question": "What is the capital of Kenya?",
     "first_answer": "Lisbon",
 }
+TICKET, RESULT, KEPT = "own_ticket", "own_result", "own_kept"
+# Results that a tab keeps to compare.
+MOST_KEPT = 8
 
 
 def draw() -> None:
@@ -27,26 +36,66 @@ def draw() -> None:
         if not models:
             st.info("No model is installed. Put model folders into HEVAL_MODELS and start the explorer again.")
             return
-        with st.form("explain", border=False):
-            model = st.selectbox("Model", list(models), key="own_model")
-            first = st.text_area("Document 1", EXAMPLE["first"], key="own_first", height=90)
-            first_answer = st.text_input("Its answer (if you know it)", EXAMPLE["first_answer"], key="own_first_answer")
-            with st.expander("A second document"):
-                second = st.text_area("Document 2", EXAMPLE["second"], key="own_second", height=90)
-                second_answer = st.text_input("Its answer", "", key="own_second_answer")
-            question = st.text_input("Question", EXAMPLE["question"], key="own_question")
-            memory = st.text_input(
-                "Answer from memory (optional)",
-                "",
-                key="own_memory",
-                help="Left empty, the model is asked without context.",
-            )
-            sent = st.form_submit_button("Explain", type="primary", width="stretch")
-        if sent:
-            request = _request(str(models[model]), (first, second), (first_answer, second_answer), question, memory)
-            _explain(request, model)
-        elif "own_result" in st.session_state:
+        ticket: Ticket | None = st.session_state.get(TICKET)
+        if ticket is not None and ticket.over.is_set():
+            _finish(ticket)
+            ticket = None
+        model = st.selectbox("Model", list(models), key="own_model")
+        first = st.text_area("Document 1", EXAMPLE["first"], key="own_first", height=90)
+        first_answer = st.text_input("Its answer (if you know it)", EXAMPLE["first_answer"], key="own_first_answer")
+        with st.expander("A second document"):
+            second = st.text_area("Document 2", EXAMPLE["second"], key="own_second", height=90)
+            second_answer = st.text_input("Its answer", "", key="own_second_answer")
+        question = st.text_input("Question", EXAMPLE["question"], key="own_question")
+        memory = st.text_input(
+            "Answer from memory (optional)",
+            "",
+            key="own_memory",
+            help="Left empty, the model is asked without context.",
+        )
+        request = _request(str(models[model]), (first, second), (first_answer, second_answer), question, memory)
+        st.caption(_cost(models[model], request))
+        sent = st.button("Explain", type="primary", width="stretch", key="own_send", disabled=ticket is not None)
+        if sent and not request["documents"]:
+            st.error("Document 1 is empty; give the model something to read.")
+        elif sent:
+            ticket = st.session_state[TICKET] = worker(request["model"]).begin(request)
+        if ticket is not None:
+            st.fragment(_watch, run_every=0.4)(model)
+        elif RESULT in st.session_state:
             st.page_link("pages/your_prompt.py", label="Open the last result", icon=":material/edit_note:")
+
+
+def _watch(model: str) -> None:
+    """How far the request is, and a way to end it; the page goes on as soon as it is over."""
+    ticket: Ticket | None = st.session_state.get(TICKET)
+    if ticket is None:
+        return
+    if ticket.over.is_set():
+        st.rerun(scope="app")
+    own = worker(ticket.model)
+    if own.current is not ticket and own.ahead() > 1:
+        st.info(f"Busy: {own.ahead() - 1} request(s) ahead.", icon=":material/hourglass_top:")
+    else:
+        said = [text for text in ticket.progress if text.endswith(" done")]
+        st.progress(
+            min(1.0, len(said) / len(METHODS)),
+            f"Asking {plain(model)}: {plain((ticket.progress or ['starting'])[-1])} …",
+        )
+    if st.button("Cancel", key="own_cancel", width="stretch"):
+        own.cancel(ticket)
+
+
+def _finish(ticket: Ticket) -> None:
+    """The request is over: keep its result and open it, or say why there is none."""
+    del st.session_state[TICKET]
+    if ticket.error:
+        st.error(plain(ticket.error))
+        return
+    result = ticket.result
+    st.session_state[RESULT] = result
+    st.session_state[KEPT] = [*st.session_state.get(KEPT, []), result][-MOST_KEPT:]
+    st.switch_page("pages/your_prompt.py")
 
 
 def _request(
@@ -66,17 +115,31 @@ def _request(
     }
 
 
-def _explain(request: dict[str, Any], model: str) -> None:
-    if not request["documents"]:
-        st.error("Document 1 is empty; give the model something to read.")
-        return
-    with st.status(f"Asking {plain(model)} …") as status:
-        try:
-            result = worker().ask(request, lambda text: status.write(plain(text)))
-        except HEvalError as error:
-            status.update(label="Not explained", state="error")
-            st.error(plain(str(error)))
-            return
-        status.update(label="Explained", state="complete")
-    st.session_state["own_result"] = result
-    st.switch_page("pages/your_prompt.py")
+def _cost(folder: Path, request: dict[str, Any]) -> str:
+    """Tokens and forward passes, from the model's tokenizer file alone: nothing is loaded for it."""
+    tokens = count_tokens(folder, tuple(request["documents"]), request["question"])
+    if tokens is None:
+        return "This model's tokens are counted when it is asked."
+    # fa runs a suffix per token, half a prompt on average; ig goes forward and back at every step; the heads share one pass.
+    passes = tokens / 2 + 2 * catalogue.find("explainer", "ig").steps + 1
+    return f"{tokens:,} tokens; about {passes:,.0f} forward passes of the whole prompt."
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _tokenizer(folder: str, modified: float) -> Any:
+    from tokenizers import Tokenizer
+
+    return Tokenizer.from_file(str(Path(folder) / "tokenizer.json"))
+
+
+def count_tokens(folder: Path, documents: tuple[str, ...], question: str) -> int | None:
+    """Of the prompt that would be asked; None where the folder has no tokenizer file."""
+    file = folder / "tokenizer.json"
+    if not file.is_file():
+        return None
+    settings = folder / "heval.json"
+    template = (
+        json.loads(settings.read_text(encoding="utf-8")).get("template", TEMPLATE) if settings.is_file() else TEMPLATE
+    )
+    text = assemble(documents, (None,) * len(documents), question, template).text
+    return len(_tokenizer(str(folder), file.stat().st_mtime).encode(text).ids)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import streamlit as st
 
 from heval_core.figures.palette import colour
 from heval_core.scores import average_ranks, normalise
+from heval_core.ui.grid_controls import How
 
 _ASSETS = Path(__file__).parent / "components"
 
@@ -48,7 +49,41 @@ class Block:
     caption: str = ""
 
 
-def row_data(row: Row, first_ranked: int, k: int) -> dict[str, Any]:
+def cut(tokens: Sequence[str], level: str) -> list[tuple[int, int]]:
+    """The runs [start, end) of tokens that make one column: tokens, words or sentences, whichever `level` says.
+
+    A word begins at a token that begins with white space, or with a letter or digit after something else; a sentence ends
+    with a token that ends in `.`, `!`, `?` or a line break.
+    """
+    if level == "token":
+        return [(index, index + 1) for index in range(len(tokens))]
+    starts = [0]
+    for index in range(1, len(tokens)):
+        before, token = tokens[index - 1], tokens[index]
+        if level == "word":
+            new = token[:1].isspace() or before[-1:].isspace() or (token[:1].isalnum() != before[-1:].isalnum())
+        else:
+            new = before.rstrip(" ").endswith((".", "!", "?", "\n"))
+        if new:
+            starts.append(index)
+    return list(zip(starts, [*starts[1:], len(tokens)], strict=True)) if tokens else []
+
+
+def merged(row: Row, runs: Sequence[tuple[int, int]]) -> Row:
+    """The row over runs of tokens: a run's score is the sum of its tokens'."""
+    return replace(row, scores=[float(np.sum(row.scores[start:end])) for start, end in runs])
+
+
+def strengths(scores: np.ndarray, ranks: np.ndarray, scale: str, largest: float) -> np.ndarray:
+    """(n,) how strong each cell is drawn, 0 to 1. largest: of all rows' scores, which `normalised` is relative to."""
+    if scale == "rank":
+        count = max(1, int(np.isfinite(ranks).sum()) - 1)
+        return np.nan_to_num(np.clip(1 - (ranks - 1) / count, 0, 1)) ** 3
+    of = largest if scale == "normalised" else float(np.abs(scores[np.isfinite(ranks)]).max(initial=0.0))
+    return np.sqrt(np.clip(np.abs(scores) / of, 0, 1)) if of else np.zeros_like(scores)
+
+
+def row_data(row: Row, first_ranked: int, k: int, scale: str = "raw", largest: float = 0.0) -> dict[str, Any]:
     """A row as the component draws it: normalised scores, ranks as the metrics count them, and the k best tokens."""
     raw = np.asarray(row.scores, dtype=np.float64)
     ranked = np.arange(len(raw)) >= first_ranked
@@ -66,6 +101,7 @@ def row_data(row: Row, first_ranked: int, k: int) -> dict[str, Any]:
         "scores": [float(f"{value:.4g}") for value in scores],
         "share": [float(f"{value:.3g}") for value in (np.abs(scores) / total if total else scores)],
         "ranks": [None if np.isnan(r) else float(r) for r in ranks],
+        "strength": [round(float(value), 3) for value in strengths(scores, ranks, scale, largest)],
         "largest": float(np.abs(scores[ranked]).max(initial=0.0)) or 1.0,
         "top": best,
     }
@@ -80,16 +116,51 @@ def token_grid(
     key: str,
     k: int = 5,
     first_ranked: int = 0,
+    how: How | None = None,
+    on_key: Callable[[str], None] | None = None,
 ) -> None:
-    """Draw the prompt and its rows. gold: indices of the tokens to underline; k: how many tokens to ring per row."""
+    """Draw the prompt and its rows. gold: indices of the tokens to underline; k: how many tokens to ring per row.
+
+    on_key: called with `k`, `g`, `[` or `]` when it is pressed in the grid.
+    """
+    how = how or How()
+    runs = [run for block in blocks for run in _within(cut(tokens[block.start : block.end], how.level), block.start)]
+    place = {index: number for number, (start, end) in enumerate(runs) for index in range(start, end)}
+    first = sum(end <= first_ranked for _, end in runs)
+    own = [merged(row, runs) for row in rows]
+    largest = max((_largest(row, first) for row in own), default=0.0)
     data = {
-        "tokens": list(tokens),
-        "blocks": [{"kind": b.kind, "start": b.start, "end": b.end, "caption": b.caption} for b in blocks],
-        "gold": sorted({int(i) for i in gold}),
-        "rows": [row_data(row, first_ranked, k) for row in rows],
-        "first_ranked": first_ranked,
-    }
-    _component()(key=key, data=data)
+        "tokens": ["".join(tokens[start:end]) for start, end in runs],
+        "blocks": [
+            {"kind": b.kind, "start": place[b.start], "end": place[b.end - 1] + 1, "caption": b.caption}
+            for b in blocks if b.end > b.start
+        ],
+        "gold": sorted({place[int(i)] for i in gold}),
+        "rows": [row_data(row, first, k, how.scale, largest) for row in own],
+        "first_ranked": first,
+        "dense": how.dense,
+        "level": how.level,
+    }  # fmt: skip
+    component = _component()
+    if on_key is None:
+        component(key=key, data=data)
+        return
+
+    def pressed() -> None:
+        state = st.session_state.get(key) or {}
+        if state.get("pressed"):
+            on_key(str(state["pressed"]))
+
+    component(key=key, data=data, on_pressed_change=pressed)
+
+
+def _within(runs: Sequence[tuple[int, int]], offset: int) -> list[tuple[int, int]]:
+    return [(start + offset, end + offset) for start, end in runs]
+
+
+def _largest(row: Row, first_ranked: int) -> float:
+    scores = normalise(np.asarray(row.scores, dtype=np.float64), row.signed)
+    return float(np.abs(scores[first_ranked:]).max(initial=0.0))
 
 
 def blocks_of(

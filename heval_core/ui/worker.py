@@ -1,4 +1,8 @@
-"""The explorer's side of the worker process: start it, ask it, take it down; browsing never waits for it."""
+"""The explorer's side of the worker processes: one per model, one request at a time; browsing never waits for them.
+
+A request is carried by a thread of its own, so that a page only looks at how far it is: it can be cancelled, outlives the page
+that began it, and a worker that dies costs one request.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,21 +22,44 @@ import streamlit as st
 from heval_core.records import HEvalError
 from heval_core.ui.results import ROOT
 
+# Processes that are kept: each holds a model in memory.
+KEPT = 2
+PATIENCE = 300
+
+
+@dataclass
+class Ticket:
+    """One request under way. progress: what has been said so far. result, error: one of them, when it is over."""
+
+    model: str
+    progress: list[str] = field(default_factory=list)
+    result: Any = None
+    error: str = ""
+    cancelled: bool = False
+    over: threading.Event = field(default_factory=threading.Event)
+    started: float = field(default_factory=time.monotonic)
+
 
 @dataclass
 class Worker:
-    """One worker process for the whole server; a lock lets one request in at a time."""
+    """One worker process for one model; a lock lets one request in at a time."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     process: subprocess.Popen[str] | None = None
+    waiting: int = 0
+    current: Ticket | None = None
 
     def ask(self, request: dict[str, Any], progress: Callable[[str], None] = lambda text: None) -> Any:
         """Send one request and wait for its result.
 
         Raises HEvalError with the worker's message, or where the worker is busy or died (it is started afresh then).
         """
-        if not self.lock.acquire(timeout=60):
-            raise HEvalError("The worker is busy with another request; try again in a moment.")
+        self.waiting += 1
+        try:
+            if not self.lock.acquire(timeout=PATIENCE):
+                raise HEvalError("The worker is busy with another request; try again in a moment.")
+        finally:
+            self.waiting -= 1
         try:
             return self._converse(request, progress)
         finally:
@@ -74,6 +102,41 @@ class Worker:
             )
         return self.process
 
+    def begin(self, request: dict[str, Any]) -> Ticket:
+        """Send one request from a thread of its own."""
+        ticket = Ticket(request["model"])
+
+        def carry() -> None:
+            def told(text: str) -> None:
+                self.current = ticket
+                ticket.progress.append(text)
+
+            try:
+                if ticket.cancelled:
+                    raise HEvalError("Cancelled.")
+                ticket.result = self.ask(request, told)
+            except HEvalError as error:
+                ticket.error = "Cancelled." if ticket.cancelled else str(error)
+            except Exception as error:  # a page shows one line; the trace is in the log
+                ticket.error = f"The worker could not be asked ({type(error).__name__}); the log has the details."
+                raise
+            finally:
+                self.current = None if self.current is ticket else self.current
+                ticket.over.set()
+
+        threading.Thread(target=carry, daemon=True).start()
+        return ticket
+
+    def cancel(self, ticket: Ticket) -> None:
+        """End a request: the process is stopped if it is at this one, and starts afresh with the next."""
+        ticket.cancelled = True
+        if self.current is ticket and self.process is not None:
+            self.process.kill()
+
+    def ahead(self) -> int:
+        """How many requests are before a new one."""
+        return self.waiting + self.lock.locked()
+
     def stop(self) -> None:
         if self.process is not None:
             self.process.kill()
@@ -82,8 +145,23 @@ class Worker:
 
 
 @st.cache_resource(show_spinner=False)
-def worker() -> Worker:
-    return Worker()
+def _workers() -> dict[str, Worker]:
+    return {}
+
+
+_registry = threading.Lock()
+
+
+def worker(model: str = "") -> Worker:
+    """The worker of a model's folder. Of more than KEPT the one that was not used for longest is stopped, if it is idle."""
+    with _registry:
+        known = _workers()
+        own = known.pop(model, None) or Worker()
+        known[model] = own  # the newest last
+        for name in list(known)[:-KEPT]:
+            if not known[name].ahead():
+                known.pop(name).stop()
+        return own
 
 
 def installed_models() -> dict[str, Path]:

@@ -53,7 +53,7 @@ def _results(options: argparse.Namespace) -> int:
     models = [str(folder.parent) for folder in sorted((DEMO / "models").glob("*/config.json"))]
     return main(
         ["run", "--models", *models, "--datasets", *options.datasets, "--limit", str(QUESTIONS), "--shard-size",
-         str(QUESTIONS), "--keep-heads", str(KEPT_HEADS), "--device", "cpu", "--store", str(options.store)]
+         str(QUESTIONS), "--keep-heads", str(KEPT_HEADS), "--faithfulness", "--device", "cpu", "--store", str(options.store)]
     )  # fmt: skip
 
 

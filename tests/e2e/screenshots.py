@@ -25,7 +25,15 @@ def main() -> None:
             "instances": f"instances?instance={instance}",
             "mechlight_head": f"mechlight_head?instance={instance}",
             "datasets": "datasets",
-            "accuracy": "accuracy?model=demo-qwen2&dataset=world_capital",
+            "context_or_memory": "context_or_memory?model=demo-qwen2&dataset=world_capital",
+            "which_document": "which_document?model=demo-qwen2&dataset=world_capital",
+            "which_token": "which_token?model=demo-qwen2&dataset=world_capital",
+            "length_and_position": "length_and_position?dataset=country_profiles",
+            "faithfulness": "faithfulness?model=demo-qwen2",
+            "compare": "compare?model=demo-qwen2",
+            "failures": "failures?model=demo-qwen2",
+            "about": "about",
+            "your_prompt": "your_prompt",
         }
         with explorer(HEVAL_STORE=folder) as url:
             for dark in (False, True):

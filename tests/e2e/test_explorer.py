@@ -13,7 +13,8 @@ pytestmark = [
     pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
 ]
 
-PAGES = ("", "instances", "mechlight_head", "accuracy", "datasets", "your_prompt")
+PAGES = ("", "context_or_memory", "which_document", "which_token", "length_and_position", "faithfulness", "compare",
+         "instances", "mechlight_head", "failures", "datasets", "about", "your_prompt")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +122,7 @@ def test_picking_another_head_shows_its_attention_and_what_it_changes(address, p
 
 
 def test_a_click_on_a_bar_leads_to_the_instances_behind_it(address, page):
-    visit(page, f"{address}/accuracy?model=demo-qwen2&dataset=world_capital")
+    visit(page, f"{address}/context_or_memory?model=demo-qwen2&dataset=world_capital")
     page.wait_for_selector(".barlayer .point path")
     page.wait_for_timeout(1000)
     first = page.locator(".barlayer .point path").first

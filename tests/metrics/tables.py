@@ -34,6 +34,7 @@ PLANTED = {
 SINGLE = {
     "group margin": ("group_rank_margin", "c"),
     "MRR": ("mrr", "C"),
+    "in the top 5": ("hit_at_k", "C"),
     "NMutInf": ("nmutinf", "raw"),
     "MDL": ("mdl", "bits_per_label"),
     "probe": ("probe", "information"),
@@ -42,6 +43,7 @@ DUAL = {
     "group margin": ("group_rank_margin", "c1"),
     "instance margin": ("instance_rank_margin", "pooled"),
     "MRR": ("mrr", "pooled"),
+    "in the top 5": ("hit_at_k", "pooled"),
     "NMutInf": ("nmutinf", "raw"),
     "MDL": ("mdl", "bits_per_label"),
     "probe": ("probe", "information"),

@@ -15,7 +15,11 @@ from heval_core.ui.accuracy_view import as_normalised
 from heval_core.ui.measures import MEASURE_KEYS, MEASURES
 from tests.conftest import ROOT
 
-PAGES = ("overview", "instances", "mechlight_head", "accuracy", "datasets", "your_prompt")
+PAGES = ("overview", "context_or_memory", "which_document", "which_token", "length_and_position", "faithfulness", "compare",
+         "instances", "mechlight_head", "failures", "datasets", "about", "your_prompt")  # fmt: skip
+QUESTION_PAGES = dict(
+    zip(MEASURES, ("context_or_memory", "which_document", "which_token", "faithfulness"), strict=True)
+)
 
 
 def open_page(page: str, **query: str) -> AppTest:
@@ -81,7 +85,7 @@ def test_a_link_to_an_unknown_instance_says_so(demo, page):
 
 def test_a_link_to_an_unknown_model_says_so(demo):
     for query in ({"model": 'evil">'}, {"cell": 'evil">|world_capital|mixed'}):
-        app = open_page("accuracy", **query)
+        app = open_page("which_token", **query)
         assert not app.exception
         assert "asks for the model" in app.error[0].value
 
@@ -90,12 +94,12 @@ def test_an_empty_filter_is_an_empty_state_and_not_an_error(demo):
     app = open_page("instances", regime="conflicting", group="C2")
     assert not app.exception
     assert any("No instance is left" in i.value for i in app.info)
-    app = open_page("accuracy", regime="mixed")
+    app = open_page("context_or_memory", regime="mixed")
     assert any("No cell is left" in i.value for i in app.info)
 
 
 def test_accuracy_shows_the_published_value_of_every_cell(demo):
-    app = open_page("accuracy", model="demo-qwen2", dataset="world_capital", question="Which token?")
+    app = open_page("which_token", model="demo-qwen2", dataset="world_capital")
     assert not app.exception
     table = app.dataframe[0].value
     stored = demo.cells(Filter(model=("demo-qwen2",), dataset=("world_capital",)), "mrr", 0)
@@ -115,12 +119,9 @@ ALL_MEASURES = [(question, name) for question, names in MEASURES.items() for nam
 
 @pytest.mark.parametrize(("question", "name"), ALL_MEASURES)
 def test_every_measure_shows_its_published_values_or_says_why_there_are_none(demo, question, name):
-    app = open_page("accuracy", **QWEN, question=question, **{MEASURE_KEYS[question]: name})
+    app = open_page(QUESTION_PAGES[question], **QWEN, **{MEASURE_KEYS[question]: name})
     assert not app.exception
     measure = MEASURES[question][name]
-    if question == "Is it faithful?":
-        assert "run the batch job with --faithfulness" in app.info[0].value
-        return
     stored = demo.cells(Filter(("demo-qwen2",), ("country_profiles",)), measure.metric, 5 if measure.uses_k else 0)
     stored = stored[stored["part"].isin(measure.parts)]
     stored = stored[stored["regime"].isin(measure.regimes or REGIMES)]
@@ -131,7 +132,7 @@ def test_every_measure_shows_its_published_values_or_says_why_there_are_none(dem
 
 
 def test_a_slice_is_computed_live_and_says_how_many_instances_it_has(demo):
-    app = open_page("accuracy", **QWEN, question="Which token?", relation="capital")
+    app = open_page("which_token", **QWEN, relation="capital")
     assert not app.exception
     chosen = Filter(("demo-qwen2",), ("country_profiles",), relation=("capital",))
     left = len(demo.instance_ids(chosen))
@@ -145,18 +146,16 @@ def test_a_slice_is_computed_live_and_says_how_many_instances_it_has(demo):
     assert app.dataframe[0].value["value"].tolist() != table["value"].tolist()
 
 
-def test_normalised_pairs_and_curve_can_be_asked_for(demo):
-    app = open_page("accuracy", **QWEN, question="Which token?")
+def test_normalised_values_and_pairs_can_be_asked_for(demo):
+    app = open_page("which_token", **QWEN)
     app.toggle(key="normalised").set_value(True).run()
     table = app.dataframe[0].value
     assert table["value"].tolist() == pytest.approx(table["normalised"].tolist(), abs=2e-3)
     assert (table["chance"] == 0).all()
     app.toggle(key="compare").set_value(True).run()
-    app.toggle(key="curve").set_value(True).run()
     assert not app.exception
     pairs = next(d.value for d in app.dataframe if "wins" in d.value.columns)
     assert len(pairs) == 6
-    assert any("mean_tokens" in d.value.columns for d in app.dataframe)
 
 
 def test_normalising_a_measure_that_is_better_when_lower_keeps_its_interval_in_order():
@@ -189,7 +188,7 @@ def test_results_that_cannot_be_read_are_one_sentence_and_no_traceback(small_sto
 
 def test_small_groups_are_shown_as_not_available_with_their_reason(small_store, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(small_store))
-    app = open_page("accuracy")
+    app = open_page("context_or_memory")
     assert not app.exception
     reasons = app.dataframe[0].value["why not available"]
     assert reasons.str.contains("of the 30 instances needed").all()
@@ -205,8 +204,10 @@ def test_the_sidebar_explains_a_prompt_like_the_command_line(demo, capsys):
     # By itself: AppTest runs a page without app.py from the second run on. The browser test goes all the way.
     app = AppTest.from_string("from heval_core.ui import sidebar\nsidebar.draw()", default_timeout=60).run()
     app.sidebar.selectbox(key="own_model").select("demo-qwen2")
-    submit = next(b for b in app.sidebar.button if b.label == "Explain")
-    submit.click().run(timeout=180)
+    assert any("25 tokens; about 34 forward passes" in caption.value for caption in app.sidebar.caption)
+    app.sidebar.button(key="own_send").click().run()
+    app.session_state["own_ticket"].over.wait(180)
+    app.run()
     shown = app.session_state["own_result"]
     folder = str(ROOT / "cache" / "demo" / "models" / "demo-qwen2")
     capsys.readouterr()
@@ -233,6 +234,51 @@ def test_the_worker_says_what_is_wrong_and_survives_being_killed(demo):
     worker.process.wait()
     assert worker.ask({**request, "context_answers": []})["explainers"]["attn"]["scores"]
     worker.stop()
+
+
+def test_an_error_is_an_id_on_the_page_and_a_trace_in_the_log(demo, monkeypatch, caplog):
+    def fails(*_):
+        raise RuntimeError("secret path /home/somebody")
+
+    monkeypatch.setattr("heval_core.ui.overview_view.draw", fails)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    assert not app.exception
+    (error,) = app.error
+    error_id = error.value.split("error ")[1].split(")")[0]
+    assert len(error_id) == 8
+    assert "secret" not in error.value
+    assert f"error {error_id} on the page Overview" in caplog.text
+    assert "RuntimeError: secret path" in caplog.text
+
+
+def test_the_explorer_listens_here_only_and_tells_nobody():
+    import tomllib
+
+    config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())
+    assert config["server"]["address"] == "127.0.0.1"
+    assert config["browser"]["gatherUsageStats"] is False
+    assert config["client"]["showErrorDetails"] == "none"
+
+
+def test_results_are_opened_read_only_and_hardened(demo, tmp_path):
+    for statement in (
+        "DELETE FROM instance",
+        f"COPY instance TO '{tmp_path}/out.csv'",
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "INSTALL httpfs",
+        "ATTACH '/tmp/other.duckdb'",
+        "SET enable_external_access = true",
+    ):
+        with pytest.raises(duckdb.Error):
+            demo.query(statement)
+
+
+def test_a_page_can_ask_installed_models_only(demo, monkeypatch):
+    monkeypatch.setenv("HEVAL_MODELS", "")
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    box = app.sidebar.selectbox(key="own_model")
+    assert set(box.options) == {"demo-gpt2", "demo-gpt_neox", "demo-qwen2"}
+    assert not any("model" in (field.label or "").lower() for field in app.sidebar.text_input)
 
 
 def test_text_from_data_is_never_markup():

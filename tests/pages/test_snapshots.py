@@ -36,7 +36,7 @@ def shown(app):
 
 def test_an_open_tab_stays_on_its_results_until_it_asks_for_the_newer_ones(store):
     first = Reader(current_file(store)).snapshot_id
-    app = open_page("accuracy")
+    app = open_page("which_token")
     assert shown(app) == first
     second = Reader(publish_less(store, "ig")).snapshot_id
     app.run()
@@ -50,18 +50,18 @@ def test_an_open_tab_stays_on_its_results_until_it_asks_for_the_newer_ones(store
 def test_a_link_opens_the_results_it_names_while_they_are_there(store):
     first = Reader(current_file(store)).snapshot_id
     publish_less(store, "ig")
-    app = open_page("accuracy", snapshot=first)
+    app = open_page("which_token", snapshot=first)
     assert shown(app) == first
     assert not app.warning
     third = Reader(publish_less(store, "fa")).snapshot_id  # two files are kept: the first is gone now
-    app = open_page("accuracy", snapshot=first)
+    app = open_page("which_token", snapshot=first)
     assert shown(app) == third
     assert f"results {first}, which are not here any more" in app.warning[0].value
 
 
 @pytest.mark.parametrize("value", ["../../etc/passwd", "<img src=x>", "x" * 5000, "' OR 1=1"])
 def test_a_snapshot_in_a_link_is_compared_and_never_a_path(store, value):
-    app = open_page("accuracy", snapshot=value)
+    app = open_page("which_token", snapshot=value)
     assert not app.exception
     assert len(app.warning) == 1
     assert shown(app) == Reader(current_file(store)).snapshot_id

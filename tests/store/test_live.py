@@ -82,7 +82,7 @@ def test_a_filter_that_leaves_nothing_gives_no_rows(results):
     nothing = Filter(relation=("none",))
     assert results.live_cells(nothing, "mrr", 0).empty
     assert results.comparisons(nothing, "mrr", ("C",), 0).empty
-    assert results.by_length(nothing, "mrr", 0).empty
+    assert results.binned(nothing, "mrr", 0).empty
 
 
 def test_a_variant_of_a_metric_is_computed_under_its_own_key(results):
@@ -139,15 +139,16 @@ def test_wins_ties_and_losses_add_up_over_cells(results):
     assert tally(found.iloc[:0]).empty
 
 
-def test_bins_of_length_share_out_the_instances(results):
-    found = results.by_length(CELL, "mrr", 0)
-    own = found[(found["explainer"] == "fa") & (found["part"] == "C")].sort_values("shortest")
+@pytest.mark.parametrize("by", ["tokens", "answer_at"])
+def test_bins_share_out_the_instances(results, by):
+    found = results.binned(CELL, "mrr", 0, by)
+    own = found[(found["explainer"] == "fa") & (found["part"] == "C")].sort_values("least")
     whole = results.cells(CELL, "mrr", 0)
     whole = whole[(whole["explainer"] == "fa") & (whole["part"] == "C")].iloc[0]
     assert own["n"].sum() == whole["n"]
-    assert (own["shortest"].to_numpy()[1:] > own["longest"].to_numpy()[:-1]).all()
+    assert (own["least"].to_numpy()[1:] > own["most"].to_numpy()[:-1]).all()
     defined = own.dropna(subset=["value"])
-    assert len(defined) >= 2
+    assert len(defined) >= (2 if by == "tokens" else 1)  # many answers stand at one and the same place
     if len(defined) == len(own):
         mean = (defined["value"].astype(float) * defined["n"]).sum() / defined["n"].sum()
         assert mean == pytest.approx(whole["value"])
@@ -155,8 +156,8 @@ def test_bins_of_length_share_out_the_instances(results):
 
 def test_a_curve_against_length_is_the_mean_over_cells_of_their_bins(results):
     chosen = Filter(QWEN.model, QWEN.dataset)
-    curve = results.length_curve(chosen, "mrr", ("C", "pooled"), 0)
-    bins = results.by_length(chosen, "mrr", 0)
+    curve = results.curve(chosen, "mrr", ("C", "pooled"), 0)
+    bins = results.binned(chosen, "mrr", 0)
     bins = bins[bins["part"].isin(["C", "pooled"])]
     complete = bins.groupby(["regime", "part"])["unavailable"].transform(lambda why: why.isna().all())
     own = bins[complete & (bins["explainer"] == "fa") & (bins["bin"] == 2)]
@@ -166,7 +167,7 @@ def test_a_curve_against_length_is_the_mean_over_cells_of_their_bins(results):
     assert point["low"] < point["value"] < point["high"]
     widths = own["high"].astype(float) - own["low"].astype(float)
     assert point["high"] - point["low"] < widths.mean()  # a mean over cells is surer than one cell
-    assert results.length_curve(Filter(relation=("none",)), "mrr", ("C",), 0).empty
+    assert results.curve(Filter(relation=("none",)), "mrr", ("C",), 0).empty
 
 
 def test_results_are_small_frames_that_can_be_cached(results):

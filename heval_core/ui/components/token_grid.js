@@ -16,12 +16,13 @@ function element(tag, className, text) {
   return made;
 }
 
-function ruler(host) {
+function ruler(host, dense) {
+  const [size, least, room] = dense ? [12, 5, 1] : [15, 13, 5];
   const context = document.createElement("canvas").getContext("2d");
   const font = getComputedStyle(host).fontFamily;
   return (text, bold) => {
-    context.font = `${bold ? 600 : 400} 15px ${font}`;
-    return Math.max(13, Math.ceil(context.measureText(text).width) + 5);
+    context.font = `${bold ? 600 : 400} ${size}px ${font}`;
+    return Math.max(least, Math.ceil(context.measureText(text).width) + room);
   };
 }
 
@@ -42,7 +43,7 @@ function cell(row, index) {
   const made = element("div", "cell");
   const score = row.scores[index];
   made.style.setProperty("--hue", row.signed ? (score < 0 ? NEGATIVE : POSITIVE) : row.color);
-  made.style.setProperty("--strength", String(Math.round(92 * Math.sqrt(Math.min(1, Math.abs(score) / row.largest)))));
+  made.style.setProperty("--strength", String(Math.round(92 * row.strength[index])));
   if (row.signed && score < 0 && Math.abs(score) > row.largest / 50) made.classList.add("negative");
   if (row.top.includes(index)) made.classList.add("top");
   return made;
@@ -81,7 +82,7 @@ function lines(data, block, available, measure) {
   const out = [[]];
   let used = 0;
   for (let index = block.start; index < block.end; index++) {
-    const width = measure(shown(data.tokens[index]), data.gold.includes(index));
+    const width = Math.min(available, measure(shown(data.tokens[index]), data.gold.includes(index)));
     if (used + width > available && out.at(-1).length) { out.push([]); used = 0; }
     out.at(-1).push([index, width]);
     used += width;
@@ -91,11 +92,11 @@ function lines(data, block, available, measure) {
 }
 
 function draw(host, data) {
-  const grid = element("div", "grid");
-  const measure = ruler(host);
+  const grid = element("div", data.dense ? "grid dense" : "grid");
+  const measure = ruler(host, data.dense);
   const available = Math.max(220, Math.min(host.clientWidth || 900, 1500) - NAMES - PADDING - 4);
   grid.append(legend(data.rows));
-  const detail = element("div", "detail", "Point at a token, or move with the arrow keys, for its scores and ranks; click to keep it.");
+  const detail = element("div", "detail", `Point at a ${data.level ?? "token"}, or move with the arrow keys, for its scores and ranks; click to keep it.`);
   detail.setAttribute("aria-live", "polite");
   grid.append(detail);
   for (const block of data.blocks) {
@@ -118,7 +119,7 @@ function draw(host, data) {
   return { grid, detail };
 }
 
-function interact(view, data) {
+function interact(view, data, press) {
   let pinned = null;
   let byKeyboard = false; // a token that only slid under a resting pointer was not pointed at
   const at = (index) => view.grid.querySelector(`.token[data-index="${index}"]`);
@@ -144,6 +145,11 @@ function interact(view, data) {
   };
   view.grid.onkeydown = (event) => {
     const i = indexOf(event);
+    if ("kg[]".includes(event.key) && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      event.preventDefault();
+      press(event.key);
+      return;
+    }
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (i === null) return;
     if (event.key === "Enter" || event.key === " ") { event.preventDefault(); view.grid.onclick(event); return; }
@@ -156,13 +162,13 @@ function interact(view, data) {
 }
 
 export default function (component) {
-  const { data, parentElement } = component;
+  const { data, parentElement, setTriggerValue } = component;
   const host = parentElement.querySelector(".host");
   let width = 0;
   const render = () => {
     if (host.clientWidth === width) return;
     width = host.clientWidth;
-    interact(draw(host, data), data);
+    interact(draw(host, data), data, (key) => setTriggerValue("pressed", key));
   };
   render();
   const observer = new ResizeObserver(render);

@@ -1,0 +1,97 @@
+"""What an explainer's best token is, where it should be the answer: the paper's patterns of failure, as one label an instance.
+
+Definition (*decision*; Sun et al. 2025, appendix B.4 describes them by example): of the instances whose answer came from a
+document, the best-ranked token is looked at. The first that holds names it: `answer`, a gold token of the used document;
+`wrong_document`, in the other document; `question`, outside every document (the question and the template around it);
+`function_word`, nothing but punctuation, or a word of a closed class; `near_entity`, part of the subject's name or within
+NEAR tokens of it; else `other`. Where several tokens share the best rank and fall under different patterns: `tied`.
+Reference: arXiv 2510.02629. Cost: some 10 microseconds an instance and explainer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from heval_core.prompts import mentions
+from heval_core.scores import average_ranks
+
+NEAR = 3
+PATTERNS = {
+    "answer": "The answer's own token is on top.",
+    "wrong_document": "The other document is on top.",
+    "question": "The question, or the words around it, is on top.",
+    "function_word": "A function word or punctuation of the used document is on top.",
+    "near_entity": "The entity asked about, or a word within three tokens of it, is on top.",
+    "other": "Another word of the used document is on top.",
+    "tied": "Tokens of different kinds share the first rank.",
+}
+# Words of closed classes; a token is compared without spaces and in lower case.
+_WORDS = """
+a an and are as at be been being but by can could did do does for from had has have he her his how i if in
+into is it its may might must no nor not of off on onto or our over shall she should since so than that the
+their them then there these they this those though to under until up upon was we were what when where which
+while who whom whose will with within without would you your according
+"""
+FUNCTION_WORDS = frozenset(_WORDS.split())
+
+
+def pattern_of(kinds: Sequence[str], scores: np.ndarray, first_ranked: int) -> tuple[str, int]:
+    """The pattern of one explainer on one instance, and the (first) best token. kinds: of every token, as `kinds_of` gives."""
+    ranked = np.arange(len(kinds)) >= first_ranked
+    ranks = average_ranks(scores, ranked[None])[0]
+    best = np.flatnonzero(ranks == np.nanmin(ranks)).tolist()
+    found = {kinds[index] for index in best}
+    return (found.pop() if len(found) == 1 else "tied"), best[0]
+
+
+def kinds_of(
+    tokens: Sequence[str], documents: Sequence[tuple[int, int]], used: int, gold: Iterable[int], subject: str
+) -> list[str]:
+    """What every token of a prompt is, by the definition above. documents: token spans. used: index of the used one."""
+    near, gold = _near(tokens, subject), set(gold)
+    kinds = []
+    for index, token in enumerate(tokens):
+        place = next((number for number, (start, end) in enumerate(documents) if start <= index < end), None)
+        word = token.strip().lower()
+        if index in gold:
+            kinds.append("answer")
+        elif place is None:
+            kinds.append("question")
+        elif place != used:
+            kinds.append("wrong_document")
+        elif word in FUNCTION_WORDS or not any(c.isalnum() for c in word):
+            kinds.append("function_word")
+        else:
+            kinds.append("near_entity" if index in near else "other")
+    return kinds
+
+
+def _near(tokens: Sequence[str], subject: str) -> set[int]:
+    """Tokens that overlap a mention of the subject, or stand within NEAR tokens of one."""
+    starts = np.cumsum([0, *(len(token) for token in tokens)])
+    found: set[int] = set()
+    for span in mentions(subject, "".join(tokens)):
+        own = [i for i in range(len(tokens)) if starts[i] < span.end and starts[i + 1] > span.start]
+        if own:
+            found.update(range(max(0, own[0] - NEAR), own[-1] + NEAR + 1))
+    return found
+
+
+def rows_of(
+    instances: Iterable[dict[str, Any]], scores: dict[str, list[tuple[str, np.ndarray]]]
+) -> list[dict[str, Any]]:
+    """Rows of the table `pattern`. scores: instance ▶ (explainer, scores)."""
+    rows = []
+    for one in instances:
+        used = {"C": 0, "C1": 0, "C2": 1}.get(one["group"])
+        if used is None:
+            continue
+        documents = list(zip(one["document_starts"], one["document_ends"], strict=True))
+        kinds = kinds_of(one["tokens"], documents, used, one["answer_tokens"][used], one["subject"])
+        for explainer, own in scores.get(one["instance_id"], ()):
+            pattern, token = pattern_of(kinds, own, one["first_ranked"])
+            rows.append({"instance_id": one["instance_id"], "explainer": explainer, "pattern": pattern, "token": token})
+    return rows

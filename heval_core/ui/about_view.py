@@ -1,0 +1,54 @@
+"""The about page: methods and their references from the catalogue, licences, how to cite, and what is promised."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pandas as pd
+import streamlit as st
+
+from heval_core.store.reader import Reader
+from heval_core.ui.results import cached
+from heval_core.ui.text import plain
+
+_KINDS = {"explainer": "Explainers", "metric": "Metrics", "dataset": "Datasets"}
+_CITE = """@misc{sun2025highlight,
+  title  = {Evaluation Framework for Highlight Explanations of Context Utilisation in Language Models},
+  author = {Sun and Atanasova and Ray Choudhury and Islam and Augenstein},
+  year   = {2025}, eprint = {2510.02629}, archivePrefix = {arXiv}
+}"""
+
+
+def draw(results: Reader) -> None:
+    st.markdown(
+        "A batch job asks each model every question with documents whose answers are known, and runs every "
+        "explainer on it. Where the "
+        "answer came from is seen from the answer itself: it is the document's, or the memory's. Every metric "
+        "asks whether the "
+        "explainer's ranking of tokens shows that origin, and stands beside what random scores get and its 95 % interval."
+    )
+    for kind, title in _KINDS.items():
+        st.subheader(title)
+        for row in cast(pd.DataFrame, cached(results, "catalogue", kind)).itertuples():
+            with st.expander(plain(str(row.title))):
+                # From our own modules or a plug-in's, as text: never markup.
+                st.text(str(row.docstring))
+                st.caption(f"Reference: {plain(str(row.reference))}")
+    st.subheader("How to cite")
+    st.markdown("The framework is the paper's. For numbers from this program, give the snapshot below as well.")
+    st.code(_CITE, language=None)
+    st.subheader("Licences")
+    st.markdown(
+        "This program: Apache-2.0. The bundled facts, demo models and results: made by this project, Apache-2.0. "
+        "Datasets you bring keep "
+        "their own licences; each names its source above."
+    )
+    st.subheader("What is promised")
+    st.markdown(
+        "- The explorer listens on this machine only, unless it is started otherwise.\n"
+        "- Results are opened read-only, and nothing that a page shows can write, load or fetch anything.\n"
+        "- Text from prompts, documents and models is data: it is never run, and never read as markup.\n"
+        "- No request leaves this machine: no telemetry, no fonts, no pictures from outside.\n"
+        "- Models are loaded from safetensors, without code from outside; a web page cannot name one that is not installed.\n"
+        "- An error shows an id; the trace is in the log."
+    )

@@ -1,0 +1,128 @@
+"""The compare page: two explainers on the same instances, cell by cell and instance by instance."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pandas as pd
+import streamlit as st
+
+from heval_core.figures.accuracy import difference_dots
+from heval_core.figures.palette import in_order
+from heval_core.store.live import tally
+from heval_core.store.reader import Filter, Reader
+from heval_core.ui.accuracy_view import choose, offer_instances, titles_of
+from heval_core.ui.exports import figure_config, table_exports
+from heval_core.ui.filters import refuse_value
+from heval_core.ui.measures import MEASURES, Measure
+from heval_core.ui.results import cached
+from heval_core.ui.text import REGIME_TITLES, number, plain
+
+SHOWN = 20
+# Measures that single instances have: metric and parts in the table of scores.
+_OF_INSTANCES = {"mrr": ("C", "C1", "C2"), "instance_rank_margin": ("C1", "C2"), "hit_at_k": ("C", "C1", "C2"),
+                 "comprehensiveness": ("all",), "sufficiency": ("all",)}  # fmt: skip
+
+
+def draw(results: Reader, chosen: Filter, k: int) -> None:
+    """The two, the measure, the verdict, a dot per cell, and the instances of the largest difference."""
+    known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
+    keys = in_order(list(known[~known["control"]]["key"]))
+    if len(keys) < 2:
+        st.info("These results hold one explainer; run another to compare it with.", icon=":material/balance:")
+        return
+    titles = titles_of(results)
+    left, right = st.columns(2)
+    for name in ("first", "second"):
+        refuse_value(name, keys, "explainer")
+    first = left.selectbox("Explainer", keys, index=0, key="first", bind="query-params", format_func=str)
+    second = right.selectbox("against", keys, index=1, key="second", bind="query-params", format_func=str)
+    refuse_value("question", list(MEASURES), "question")
+    question = str(
+        st.segmented_control("Question", list(MEASURES), default="Which token?", key="question", required=True,
+                             bind="query-params", label_visibility="collapsed")
+    )  # fmt: skip
+    measure = MEASURES[question][choose(question)]
+    if first == second:
+        st.info("These are the same explainer; choose another one to compare it with.", icon=":material/balance:")
+        return
+    own_k = k if measure.uses_k else 0
+    pairs = pairs_of(results, chosen, measure, own_k, first, second)
+    if pairs.empty:
+        st.info("No cell has this measure for both of them under these filters.", icon=":material/balance:")
+        return
+    st.markdown(_verdict(pairs, measure, titles.get(first, first), titles.get(second, second)))
+    event = st.plotly_chart(
+        difference_dots(pairs, f"{first} minus {second}, {measure.unit}"), width="stretch", key="differences",
+        on_select="rerun", selection_mode="points", config=figure_config(),
+    )  # fmt: skip
+    offer_instances(event)
+    st.caption(
+        "A dot per cell, in the colour of the one that is ahead: filled where the difference holds (signs "
+        "flipped by question, Holm over "
+        "all pairs of the cell, p < .05). Whiskers: 95 % intervals, questions resampled together. Click a dot "
+        "for its instances."
+    )
+    with st.expander("The numbers behind these dots"):
+        st.dataframe(pairs.drop(columns=["label"]).round(4), hide_index=True)
+    table_exports(results, pairs.drop(columns=["label"]), "comparison")
+    _instances(results, chosen, measure, own_k, first, second)
+
+
+def pairs_of(results: Reader, chosen: Filter, measure: Measure, k: int, first: str, second: str) -> pd.DataFrame:
+    """`Reader.comparisons` of two explainers, signed as first minus second, with a label per cell."""
+    found = cast(
+        pd.DataFrame, cached(results, "comparisons", chosen, measure.metric, measure.whole or measure.parts, k)
+    )
+    if measure.regimes:
+        found = found[found["regime"].isin(measure.regimes)]
+    if measure.best == "zero":
+        found = found.assign(better="")
+    same = found[(found["first"] == first) & (found["second"] == second)]
+    turned = found[(found["first"] == second) & (found["second"] == first)]
+    turned = turned.assign(
+        first=first, second=second, difference=-turned["difference"], low=-turned["high"], high=-turned["low"]
+    )
+    both = pd.concat([same, turned], ignore_index=True).sort_values(
+        ["model", "dataset", "regime", "part"], kind="stable"
+    )
+    apart = len(measure.parts) > 1 and not measure.whole
+    labels = [
+        " · ".join([row.model, row.dataset, REGIME_TITLES.get(row.regime, row.regime), *([row.part] if apart else [])])
+        for row in both.itertuples()
+    ]
+    return both.assign(label=labels)
+
+
+def _verdict(pairs: pd.DataFrame, measure: Measure, first: str, second: str) -> str:
+    (row,) = tally(pairs).to_dict("records")
+    mean = f"mean difference {number(row['mean difference'])} {measure.unit}"
+    if measure.best == "zero":
+        return f"A bias has no winner. **{plain(first)}** minus {plain(second)}: {mean} over {row['cells']} cells."
+    return (
+        f"**{plain(first)}** against **{plain(second)}**: {row['wins']} wins, {row['ties']} ties, {row['losses']} losses over "
+        f"{row['cells']} cells ({mean})."
+    )
+
+
+def _instances(results: Reader, chosen: Filter, measure: Measure, k: int, first: str, second: str) -> None:
+    st.subheader("Where they differ most")
+    if measure.metric not in _OF_INSTANCES:
+        st.caption("This measure is one of groups; single instances have none. Take MRR or the instance margin.")
+        return
+    parts = _OF_INSTANCES[measure.metric]
+    found = cast(pd.DataFrame, cached(results, "differences", chosen, measure.metric, parts, k, first, second, SHOWN))
+    if found.empty:
+        st.caption("No instance has a value of both.")
+        return
+    event = st.dataframe(
+        found.round(3), hide_index=True, on_select="rerun", selection_mode="single-row", key="differing"
+    )
+    rows = event.selection.rows if event else []
+    st.caption(f"The {len(found)} instances with the largest difference; select one to open it.")
+    if rows:
+        row = found.iloc[rows[0]]
+        st.page_link(
+            "pages/instances.py", label=f"Open the instance {row['instance_id']}", icon=":material/article:",
+            query_params={"instance": str(row["instance_id"])},
+        )  # fmt: skip

@@ -1,0 +1,75 @@
+"""The length and position page: any accuracy measure along the quarters of each cell's instances."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+import pandas as pd
+import streamlit as st
+
+from heval_core.figures.accuracy import quarter_lines
+from heval_core.store.reader import Filter, Reader
+from heval_core.ui.accuracy_view import choose, titles_of
+from heval_core.ui.exports import figure_config, table_exports
+from heval_core.ui.filters import refuse_value
+from heval_core.ui.measures import MEASURES
+from heval_core.ui.results import cached
+from heval_core.ui.text import number, plain
+
+ALONG = {"Length of the prompt": ("tokens", "tokens of the prompt"), "Place of the answer": ("answer_at", "place of the answer, % of the prompt")}  # fmt: skip  # noqa: E501
+
+
+def draw(results: Reader, chosen: Filter, k: int) -> None:
+    """Question, measure, what along; the curves, and the numbers behind them."""
+    refuse_value("along", list(ALONG), "axis")
+    refuse_value("question", list(MEASURES), "question")
+    along = str(
+        st.segmented_control("Along", list(ALONG), default=next(iter(ALONG)), key="along", required=True,
+                             bind="query-params", label_visibility="collapsed")
+    )  # fmt: skip
+    question = str(
+        st.segmented_control("Question", list(MEASURES), default="Which token?", key="question", required=True,
+                             bind="query-params", label_visibility="collapsed")
+    )  # fmt: skip
+    measure = MEASURES[question][choose(question)]
+    by, axis = ALONG[along]
+    wanted = replace(chosen, regime=measure.regimes) if measure.regimes and not chosen.regime else chosen
+    parts, own_k = measure.whole or measure.parts, k if measure.uses_k else 0
+    found = cast(pd.DataFrame, cached(results, "curve", wanted, measure.metric, parts, own_k, by))
+    if found.empty:
+        st.info(
+            "In no cell do instances differ enough there, with enough of them in every quarter: groups need 30 "
+            "(10 for probes) in "
+            "each. Take another measure, or results with more instances.", icon=":material/straighten:",
+        )  # fmt: skip
+        return
+    titles = titles_of(results)
+    st.markdown(_sentence(found, titles, results))
+    st.plotly_chart(
+        quarter_lines(found, titles, measure.unit, axis), width="stretch", key="curves", config=figure_config()
+    )
+    st.caption(
+        f"{measure.meaning} A point is the mean over the {int(found['cells'].max())} cells in which every quarter is large "
+        "enough. Whiskers: 95 % intervals of that mean, questions resampled. Dashed: chance."
+    )
+    with st.expander("The numbers behind these curves"):
+        st.dataframe(found.round(3), hide_index=True)
+    table_exports(results, found, "curve")
+
+
+def _sentence(found: pd.DataFrame, titles: dict[str, str], results: Reader) -> str:
+    """From the first to the last quarter: which method loses most above chance."""
+    known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
+    controls = set(known[known["control"]]["key"])
+    above = found.assign(above=found["value"] - found["chance"])
+    table = above[~above["explainer"].isin(controls)].pivot(index="explainer", columns="bin", values="above")
+    change = (table[table.columns.max()] - table[table.columns.min()]).sort_values()
+    if change.empty:
+        return "No method is available here."
+    worst, best = change.index[0], change.index[-1]
+    return (
+        f"From the first to the last quarter **{plain(titles.get(worst, worst))}** changes by "
+        f"{number(change.iloc[0])} above chance, "
+        f"**{plain(titles.get(best, best))}** by {number(change.iloc[-1])}."
+    )

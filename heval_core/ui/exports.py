@@ -1,0 +1,96 @@
+"""What can be taken away from a page: its table as CSV, Parquet and LaTeX, its figures as pictures, its address as a link."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+import pandas as pd
+import streamlit as st
+
+from heval_core.store.export import as_csv
+from heval_core.store.reader import Reader
+from heval_core.ui.results import SNAPSHOT
+
+PICTURE = "picture"
+# Everything a link can carry, in this order; a control writes its own parameter only when it is not at its default.
+LINKED = (
+    "model", "dataset", "regime", "group", "relation", "origin", "tokens", "answer_at", "without_first", "k", "question",
+    "along", "memory", "document", "token", "faithful", "normalised", "accuracy", "first", "second", "explainer",
+    "pattern", "controls",
+    "search", "sort", "descending", "page", "scale", "level", "instance",
+)  # fmt: skip
+
+
+def figure_config() -> dict[str, Any]:
+    """Plotly's own picture button, in the format that was chosen; everything happens in the browser."""
+    kind = st.session_state.get(PICTURE, "svg")
+    return {
+        "displaylogo": False,
+        "displayModeBar": "hover",
+        "modeBarButtonsToRemove": ["zoom2d", "pan2d", "select2d", "lasso2d", "zoomIn2d", "zoomOut2d", "autoScale2d",
+                                   "resetScale2d"],
+        "toImageButtonOptions": {"format": kind, "filename": "heval", "scale": 3 if kind == "png" else 1},
+    }  # fmt: skip
+
+
+def table_exports(results: Reader, frame: pd.DataFrame, name: str) -> None:
+    """Download buttons for a table; the file's name has the snapshot it was made from."""
+    stem = f"heval-{name}-{results.snapshot_id[:8]}"
+    csv, parquet, latex, picture = st.columns([1, 1, 1, 3], vertical_alignment="bottom")
+    csv.download_button(
+        "CSV", as_csv(frame), f"{stem}.csv", "text/csv", key=f"csv_{name}", width="stretch", on_click="ignore"
+    )
+    parquet.download_button(
+        "Parquet", as_parquet(frame), f"{stem}.parquet", "application/vnd.apache.parquet", key=f"parquet_{name}",
+        width="stretch", on_click="ignore",
+    )  # fmt: skip
+    latex.download_button(
+        "LaTeX", as_latex(frame, results.snapshot_id), f"{stem}.tex", "text/x-tex", key=f"latex_{name}", width="stretch",
+        on_click="ignore",
+    )  # fmt: skip
+    with picture:
+        st.segmented_control(
+            "The camera above a figure saves", ["svg", "png"], default="svg", key=PICTURE, required=True,
+            format_func=str.upper,
+        )  # fmt: skip
+
+
+def as_parquet(frame: pd.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
+def as_latex(frame: pd.DataFrame, snapshot_id: str) -> str:
+    """A booktabs table; text is escaped, so that nothing from the data is a command."""
+    plainly = frame.map(lambda value: ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value)
+    plainly.columns = [escape_latex(str(column)) for column in plainly.columns]
+    styled = plainly.style.hide(axis="index").format(precision=3, escape="latex", na_rep="--")
+    return f"% HEval, snapshot {snapshot_id}; needs \\usepackage{{booktabs}}\n{styled.to_latex(hrules=True)}"
+
+
+def escape_latex(text: str) -> str:
+    return text.replace("_", r"\_").replace("%", r"\%").replace("&", r"\&").replace("#", r"\#")
+
+
+def link_button(results: Reader, more: Mapping[str, Any] | None = None) -> None:
+    """The address of exactly this view: every parameter that is set, and the snapshot."""
+    with st.popover("Copy link", icon=":material/link:"):
+        st.code(link_of(results, more or {}), language=None, wrap_lines=True)
+        st.caption("It names the results too, and opens them while they are kept: the newest two are.")
+
+
+def link_of(results: Reader, more: Mapping[str, Any]) -> str:
+    """more: what no control holds, such as the instance that is shown."""
+    chosen: list[tuple[str, str]] = []
+    held = {**{name: st.session_state.get(name) for name in LINKED}, **more}
+    for name in LINKED:
+        value = held.get(name)
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if one not in (None, "", False):
+                chosen.append((name, "true" if one is True else str(one)))
+    here = urlsplit(st.context.url or "")
+    return urlunsplit((here.scheme, here.netloc, here.path, urlencode([*chosen, (SNAPSHOT, results.snapshot_id)]), ""))

@@ -1,0 +1,73 @@
+"""Below the faithfulness bars: faithfulness against accuracy, a dot per cell and explainer."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pandas as pd
+import streamlit as st
+
+from heval_core.figures.accuracy import scatter
+from heval_core.statistics import spearman
+from heval_core.store.reader import Filter, Reader
+from heval_core.ui.accuracy_view import as_normalised, offer_instances, titles_of
+from heval_core.ui.exports import figure_config
+from heval_core.ui.results import cached
+from heval_core.ui.text import REGIME_TITLES, number
+
+# Accuracy ▶ metric and the parts of it, one of which each regime has.
+ACCURACY = {
+    "MRR": ("mrr", ("C", "pooled")),
+    "Group margin": ("group_rank_margin", ("c",)),
+    "Instance margin": ("instance_rank_margin", ("pooled",)),
+}
+CELL = ["model", "dataset", "regime", "explainer"]
+
+
+def draw(results: Reader, chosen: Filter, k: int) -> None:
+    """The scatter, its rank correlation, and a way to the instances of a dot."""
+    st.subheader("Does faithful mean right?")
+    accuracy = str(
+        st.segmented_control(
+            "Accuracy", list(ACCURACY), default="MRR", key="accuracy", required=True, bind="query-params"
+        )
+    )
+    points = points_of(results, chosen, accuracy, k)
+    if points.empty:
+        st.info("No cell has both faithfulness and this accuracy; run the batch job with --faithfulness, and publish again.",
+                icon=":material/scatter_plot:")  # fmt: skip
+        return
+    known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
+    methods = points[~points["explainer"].isin(set(known[known["control"]]["key"]))]
+    rho = spearman(methods["x"].to_numpy(), methods["y"].to_numpy())
+    cells = methods.groupby(CELL[:3]).ngroups
+    st.markdown(
+        f"Over {len(methods)} dots of methods in {cells} cells, faithfulness and accuracy have a rank correlation of "
+        f"**{number(rho)}** (0: none; the dots of a cell share their instances, so no interval is given)."
+    )
+    event = st.plotly_chart(
+        scatter(points, titles_of(results), "comprehensiveness above the random control, nats",
+                f"{accuracy}, normalised: 0 is chance"),
+        width="stretch", key="faithful_and_right", on_select="rerun", selection_mode="points", config=figure_config(),
+    )  # fmt: skip
+    offer_instances(event)
+
+
+def points_of(results: Reader, chosen: Filter, accuracy: str, k: int) -> pd.DataFrame:
+    """Comprehensiveness minus the random control's (x) and normalised accuracy (y) of every cell that has both."""
+    metric, parts = ACCURACY[accuracy]
+    faithful = cast(pd.DataFrame, cached(results, "cells", chosen, "comprehensiveness", 0))
+    right = cast(pd.DataFrame, cached(results, "cells", chosen, metric, 0 if metric == "mrr" else k))
+    right = as_normalised(right[right["part"].isin(parts)].dropna(subset=["value"]))
+    found = faithful.dropna(subset=["value"]).merge(right, on=CELL, suffixes=("", "_right"))
+    labels = [
+        f"{row.model} · {row.dataset} · {REGIME_TITLES.get(row.regime, row.regime)}" for row in found.itertuples()
+    ]
+    return found.assign(
+        label=labels,
+        **{
+            f"x{end}": found[name] - found["chance"]
+            for end, name in (("", "value"), ("_low", "low"), ("_high", "high"))
+        },
+        **{f"y{end}": found[f"{name}_right"] for end, name in (("", "value"), ("_low", "low"), ("_high", "high"))},
+    )

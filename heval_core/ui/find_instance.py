@@ -1,0 +1,57 @@
+"""The table of instances: searched, sorted and paged in the database; a row opens its instance."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+import pandas as pd
+import streamlit as st
+
+from heval_core.records import HEvalError
+from heval_core.store.reader import SORTED_BY, Filter, Reader
+from heval_core.ui.filters import refuse_value
+from heval_core.ui.results import cached
+from heval_core.ui.text import plain
+
+PAGE = 25
+
+
+def find(results: Reader, chosen: Filter) -> Filter:
+    """Draw the table, folded away until it is wanted. Returns the filter, narrowed by the search; a selected row is opened."""
+    named = "instance" in st.query_params
+    with st.expander("Find an instance", icon=":material/search:", expanded=not named):
+        left, middle, right = st.columns([4, 2, 1], vertical_alignment="bottom")
+        search = left.text_input(
+            "Search prompts and answers",
+            key="search",
+            bind="query-params",
+            placeholder="a word, or a regular expression",
+        )
+        refuse_value("sort", list(SORTED_BY), "order")
+        sort = middle.selectbox("Order by", list(SORTED_BY), key="sort", bind="query-params")
+        descending = right.toggle("Descending", key="descending", bind="query-params")
+        narrowed = replace(chosen, search=search)
+        try:
+            count = len(cast(list[str], cached(results, "instance_ids", narrowed)))
+        except HEvalError as error:
+            st.error(plain(str(error)))
+            return chosen
+        pages = max(1, -(-count // PAGE))
+        page = (
+            int(st.number_input(f"Page, of {pages:,}", 1, pages, key=f"page_of_{pages}", width=160)) if pages > 1 else 1
+        )
+        table = cast(pd.DataFrame, cached(results, "instances", narrowed, sort, descending, (page - 1) * PAGE, PAGE))
+        event = st.dataframe(
+            table.round(3), hide_index=True, on_select="rerun", selection_mode="single-row", key="found",
+            height=min(38 + 35 * max(1, len(table)), 400),
+        )  # fmt: skip
+        st.caption(f"{count:,} instances; select a row to open it.")
+        rows = event.selection.rows if event else []
+        if rows and rows[0] < len(table):
+            wanted = str(table.iloc[rows[0]]["instance_id"])
+            if st.session_state.get("opened_from_table") != wanted:
+                st.session_state["opened_from_table"] = wanted
+                st.query_params["instance"] = wanted
+                st.rerun()
+    return narrowed

@@ -1,0 +1,48 @@
+"""How the token grid is drawn: what its colours say, how finely tokens are cut, and whether lines are dense."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from heval_core.ui.filters import refuse_value
+
+SCALES = ("normalised", "raw", "rank")
+LEVELS = ("token", "word", "sentence")
+# Beyond these many tokens lines are dense unless asked otherwise.
+LONG = 400
+
+
+@dataclass(frozen=True)
+class How:
+    """scale: `normalised`, one scale for all rows; `raw`, each row on its own; `rank`, the best is darkest.
+
+    level: what one column is; scores of a word or sentence are the sums of its tokens'. dense: small letters, thin rows.
+    """
+
+    scale: str = "normalised"
+    level: str = "token"
+    dense: bool = False
+    controls: bool = False
+
+
+def grid_controls(tokens: int, prefix: str = "") -> How:
+    """The controls in one line. prefix: of their keys, where a page has more than one grid."""
+    scale, level, dense, controls = st.columns([3, 3, 1.4, 2], vertical_alignment="bottom")
+    for name, values in (("scale", SCALES), ("level", LEVELS)):
+        refuse_value(name, values, name)
+    with scale:
+        chosen_scale = st.segmented_control(
+            "Colour by", SCALES, default=SCALES[0], key=f"{prefix}scale", required=True,
+            bind=None if prefix else "query-params",
+            help="normalised: one scale for all explainers. raw: each explainer's own. rank: the best is darkest.",
+        )  # fmt: skip
+    with level:
+        chosen_level = st.segmented_control(
+            "Columns", LEVELS, default=LEVELS[0], key=f"{prefix}level", required=True, bind=None if prefix else "query-params",
+            help="Scores of a word or a sentence are the sums of its tokens'; ranks are counted anew.",
+        )  # fmt: skip
+    thin = dense.toggle("Dense", value=tokens > LONG, key=f"{prefix}dense_{tokens > LONG}")
+    others = controls.toggle("Controls too", key=f"{prefix}controls", bind=None if prefix else "query-params")
+    return How(str(chosen_scale or SCALES[0]), str(chosen_level or LEVELS[0]), thin, others)

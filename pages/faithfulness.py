@@ -1,0 +1,22 @@
+"""Is it faithful to the model, and is the faithful one right?"""
+
+import streamlit as st
+
+from heval_core.ui import accuracy_view, entry, faithfulness_view, provenance
+from heval_core.ui.exports import link_button
+from heval_core.ui.filters import filter_bar
+from heval_core.ui.results import reader
+
+entry.through_app()
+st.title("Is it faithful, and does faithful mean right?")
+st.caption(
+    "Faithfulness asks the model: mask what an explainer points at, and the answer should suffer "
+    "(comprehensiveness); keep only that, "
+    "and it should not (sufficiency). Accuracy asks the world: is the true origin on top? The two need not agree."
+)
+results = reader()
+chosen, k = filter_bar(results, ("model", "dataset", "regime"), metric_k=True)
+accuracy_view.draw(results, chosen, k, "Is it faithful?")
+faithfulness_view.draw(results, chosen, k)
+provenance.draw(results)
+link_button(results)

@@ -1,0 +1,22 @@
+"""RQ3: which token did the answer come from?"""
+
+import streamlit as st
+
+from heval_core.ui import accuracy_view, entry, provenance
+from heval_core.ui.exports import link_button
+from heval_core.ui.filters import filter_bar
+from heval_core.ui.results import reader
+
+entry.through_app()
+st.title("Which token did the answer come from?")
+st.caption(
+    "Where the answer came from a document, it stands there literally, and these tokens should rank first. The "
+    "control *lexical* "
+    "only looks for the answer's own token, so it finds it by construction: a method that does not beat chance "
+    "by far is far from it."
+)
+results = reader()
+chosen, k = filter_bar(results, ("model", "dataset", "regime"), metric_k=True)
+accuracy_view.draw(results, chosen, k, "Which token?")
+provenance.draw(results)
+link_button(results)

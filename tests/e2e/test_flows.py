@@ -1,0 +1,298 @@
+"""Whole ways through the explorer, in a real browser: links there and back, files opened again, several people."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+from urllib.parse import parse_qs, urlsplit
+
+import pandas as pd
+import pytest
+
+from heval_core.store.publish import publish
+from heval_core.store.reader import Filter, Reader, current_file
+from tests.conftest import ARCHITECTURES
+from tests.e2e.browser import chromium, explorer, page_of, settle, visit
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def address(demo_results):
+    with explorer(HEVAL_STORE=str(demo_results)) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def reader(demo_results):
+    return Reader(current_file(demo_results))
+
+
+@pytest.fixture(scope="module")
+def page():
+    with page_of() as opened:
+        yield opened
+
+
+def main_text(page):
+    return page.locator("[data-testid=stMain]").inner_text()
+
+
+def copied_link(page):
+    """What the popover behind "Copy link" offers."""
+    page.get_by_role("button", name="Copy link").click()
+    link = page.locator("[data-testid=stCode] code").last.inner_text().replace("\n", "")
+    page.keyboard.press("Escape")
+    return link
+
+
+LINKS = {
+    "context_or_memory": "model=demo-qwen2&dataset=country_profiles&k=9&memory=MDL",
+    "which_document": "model=demo-gpt2&regime=mixed&document=Position+bias",
+    "which_token": "model=demo-gpt2&dataset=world_capital&k=3&token=Answer+in+the+top+k&normalised=true",
+    "length_and_position": "model=demo-qwen2&along=Place+of+the+answer",
+    "faithfulness": "model=demo-gpt_neox&faithful=Sufficiency&accuracy=Group+margin",
+    "compare": "model=demo-qwen2&first=mechlight&second=attn",
+    "instances": "model=demo-qwen2&regime=mixed&group=C1&level=word&scale=rank",
+    "mechlight_head": "model=demo-qwen2&regime=mixed&k=9",
+    "failures": "model=demo-qwen2&explainer=attn&pattern=question",
+    "datasets": "dataset=world_capital",
+}
+
+
+@pytest.mark.parametrize("path", LINKS)
+def test_a_copied_link_opens_the_same_view_for_somebody_else(address, page, reader, path):
+    visit(page, f"{address}/{path}?{LINKS[path]}")
+    page.wait_for_timeout(500)
+    link = copied_link(page)
+    wanted, found = parse_qs(LINKS[path]), parse_qs(urlsplit(link).query)
+    assert found["snapshot"] == [reader.snapshot_id]
+    assert {name: found.get(name) for name in wanted} == wanted
+    shown = main_text(page)
+    assert page.get_by_text("The link asks for").count() == 0
+    with page_of() as other:
+        visit(other, link)
+        other.wait_for_timeout(500)
+        same = main_text(other)
+
+    def without_times(text):
+        return re.sub(r"\s+", " ", text)
+
+    assert without_times(same) == without_times(shown)
+
+
+def test_tables_and_pictures_are_saved_and_read_back(address, page, reader):
+    visit(page, f"{address}/which_token?model=demo-qwen2&dataset=world_capital")
+    stored = reader.cells(Filter(("demo-qwen2",), ("world_capital",)), "mrr", 0)
+    stored = stored[stored["part"].isin(["C", "pooled"])]
+    found = {}
+    for name in ("CSV", "Parquet", "LaTeX"):
+        with page.expect_download() as saved:
+            page.get_by_role("button", name=name, exact=True).click()
+        with open(saved.value.path(), "rb") as file:
+            found[name] = file.read()
+        assert reader.snapshot_id[:8] in saved.value.suggested_filename
+    tables = [pd.read_csv(io.BytesIO(found["CSV"])), pd.read_parquet(io.BytesIO(found["Parquet"]))]
+    for table in tables:
+        assert sorted(table["value"]) == pytest.approx(sorted(stored["value"]))
+    assert b"\\toprule" in found["LaTeX"]
+    assert reader.snapshot_id.encode() in found["LaTeX"]
+    figure = page.locator(".js-plotly-plot").first
+    figure.scroll_into_view_if_needed()
+    figure.hover()
+    with page.expect_download() as saved:
+        page.locator(".modebar-btn[data-title*='Download']").first.click()
+    with open(saved.value.path(), encoding="utf-8") as file:
+        picture = file.read()
+    assert picture.startswith("<svg")
+    assert "chance" in picture
+
+
+def test_an_instance_saved_as_html_opens_alone_and_asks_for_nothing(address, page, reader, tmp_path):
+    instance = reader.instance(reader.instance_ids(Filter(("demo-qwen2",), regime=("mixed",)))[0])
+    visit(page, f"{address}/instances?instance={instance['instance_id']}")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="This instance as an HTML file").click()
+    target = tmp_path / "instance.html"
+    shutil.copy(saved.value.path(), target)
+    asked, wrong = [], []
+    fresh = page.context.new_page()
+    fresh.on("request", lambda request: asked.append(request.url))
+    fresh.on("console", lambda message: wrong.append(message.text))
+    fresh.goto(target.as_uri())
+    drawn = fresh.eval_on_selector_all(".grid .w", "words => words.map(w => w.textContent)")
+    assert "".join(drawn) == instance["prompt"]
+    assert asked == [target.as_uri()]
+    assert not wrong  # the style is allowed by its hash, and there is nothing else to refuse
+    assert fresh.evaluate("getComputedStyle(document.querySelector('.b')).outlineStyle") == "solid"
+    fresh.close()
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_sidebar_explains_with_each_demo_model(address, page, architecture):
+    visit(page, address)
+    page.locator(".st-key-own_model [role=combobox], .st-key-own_model input").first.click()
+    page.get_by_role("option", name=f"demo-{architecture}", exact=True).click()
+    settle(page)
+    page.get_by_role("button", name="Explain", exact=True).click()
+    page.wait_for_url("**/your_prompt", timeout=120_000)
+    settle(page)
+    page.wait_for_selector(".token")
+    assert f"demo-{architecture} answers" in main_text(page)
+    assert page.locator(".legend .item").count() >= 4
+
+
+def test_two_people_see_only_their_own_filters_and_rows(address, reader):
+    with page_of() as one, page_of() as other:
+        visit(one, f"{address}/which_token?model=demo-qwen2&dataset=world_capital")
+        visit(other, f"{address}/which_token?model=demo-gpt2&dataset=country_profiles")
+        errors = []
+
+        def reload(page, own, foreign):
+            for _ in range(3):
+                page.reload()
+                settle(page)
+                text = page.locator("[data-testid=stMain] h3, .st-key-model").all_inner_texts()
+                errors.extend(text for line in text if foreign in line or not any(own in t for t in text))
+
+        reload(one, "demo-qwen2", "demo-gpt2")
+        reload(other, "demo-gpt2", "demo-qwen2")
+        assert not errors
+        for page, model, dataset in ((one, "demo-qwen2", "world_capital"), (other, "demo-gpt2", "country_profiles")):
+            with page.expect_download() as saved:
+                page.get_by_role("button", name="CSV", exact=True).click()
+            table = pd.read_csv(saved.value.path())
+            assert set(table["model"]) == {model}
+            assert set(table["dataset"]) == {dataset}
+
+
+def test_a_worker_killed_in_mid_request_costs_that_request_only(address, page):
+    visit(page, address)
+    page.locator(".st-key-own_question input").fill("What is the capital of Peru?")
+    page.keyboard.press("Tab")
+    settle(page)
+
+    def kill():
+        found = subprocess.run(["pgrep", "-f", "heval_core.serve"], capture_output=True, text=True).stdout.split()
+        for process in found:
+            os.kill(int(process), signal.SIGKILL)
+
+    kill()
+    page.get_by_role("button", name="Explain", exact=True).click()
+    threading.Timer(0.8, kill).start()  # while it is loading libraries
+    page.get_by_text("The worker process ended before it answered").wait_for(timeout=60_000)
+    visit(page, f"{address}/which_token?model=demo-qwen2&dataset=world_capital")
+    assert page.locator(".js-plotly-plot").count() == 1
+    page.get_by_role("button", name="Explain", exact=True).click()
+    page.wait_for_url("**/your_prompt", timeout=120_000)
+
+
+def test_a_request_can_be_cancelled(address, page):
+    visit(page, address)
+    page.locator(".st-key-own_first textarea").fill(
+        "According to a world atlas: The capital of Kenya is Lisbon. " + "Some more words. " * 60
+    )
+    page.keyboard.press("Tab")
+    settle(page)
+    subprocess.run(["pkill", "-9", "-f", "heval_core.serve"], check=False)  # so that there is something to wait for
+    page.get_by_role("button", name="Explain", exact=True).click()
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    page.get_by_text("Cancelled.").wait_for(timeout=30_000)
+    assert page.get_by_role("button", name="Explain", exact=True).is_enabled()
+
+
+def test_publishing_while_a_page_is_open_changes_nothing_until_asked(small_store, tmp_path):
+    store = shutil.copytree(small_store, tmp_path / "store")
+    first = Reader(current_file(store)).snapshot_id
+    with explorer(HEVAL_STORE=str(store)) as url, page_of() as page:
+        visit(page, f"{url}/which_token")
+        lines = (store / "manifest.jsonl").read_text().splitlines(keepends=True)
+        (store / "manifest.jsonl").write_text("".join(line for line in lines if json.loads(line)["explainer"] != "ig"))
+        second = Reader(publish(store)).snapshot_id
+        page.get_by_text("Where these numbers come from").click()
+        page.locator(".st-key-normalised label").click()
+        settle(page)
+        page.get_by_text("Newer results have been published").wait_for()
+        assert first in page.locator("[data-testid=stMain]").inner_html()
+        page.get_by_role("button", name="Show them").click()
+        page.get_by_text("Newer results have been published").wait_for(state="hidden")
+        settle(page)
+        assert second in page.locator("[data-testid=stMain]").inner_html()
+
+
+HOSTILE = [
+    "</script><script>window.__pwn=1</script>",
+    '<iframe srcdoc="<script>parent.__pwn=1</script>">',
+    "<img src=x onerror=window.__pwn=1>",
+    "![x](https://evil.example/a.png)",
+    "<style>.stApp{display:none}</style>",
+    "<s>", "</s>", "<|endoftext|>", "$\\href{javascript:1}{x}$", ":red[x]", "&lt;", "\n", "\t", "\u00a0", "\u202e", "\x00",
+    "x'); drop table instance;--", '?i=99999999&explainer=zzz&model=evil">',
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def hostile_store(small_store, tmp_path_factory):
+    """Published results in which every text is hostile: tokens, documents, answers, question, subject."""
+    import duckdb
+
+    store = shutil.copytree(small_store, tmp_path_factory.mktemp("hostile") / "store")
+    path = current_file(store)
+    tokens = [HOSTILE[index % len(HOSTILE)] for index in range(40)]
+    with duckdb.connect(str(path)) as db:
+        db.execute(
+            "UPDATE instance SET tokens = list_transform(range(len(tokens)), i -> ?::VARCHAR[][i + 1]), subject "
+            "= ?, question = ?, "
+            "predicted_text = ?, memory_answer = ?, document_answers = list_transform(document_answers, a -> ?), "
+            "candidate_texts = list_transform(candidate_texts, a -> ?) WHERE dropped_because IS NULL",
+            [tokens, HOSTILE[0], HOSTILE[2], HOSTILE[1], HOSTILE[4], HOSTILE[2], HOSTILE[3]],
+        )
+        db.execute("CHECKPOINT")
+    return store
+
+
+@pytest.mark.parametrize("path", ["", "instances", "mechlight_head", "failures", "compare", "which_token", "datasets"])
+def test_hostile_text_from_results_is_text_and_nothing_else(hostile_store, path):
+    reader = Reader(current_file(hostile_store))
+    outside = []
+    with explorer(HEVAL_STORE=str(hostile_store)) as url, page_of() as page:
+        page.on("request", lambda r: outside.append(r.url) if r.url.startswith("http") and url not in r.url else None)
+        visit(page, f"{url}/{path}")
+        page.wait_for_timeout(800)
+        assert page.evaluate("window.__pwn") is None
+        assert page.locator(".stApp").is_visible()
+        assert page.locator("[data-testid=stException]").count() == 0
+        if path == "instances":
+            page.wait_for_selector(".token")
+            instance = reader.instance(reader.instance_ids(Filter())[0])
+            drawn = page.eval_on_selector_all(".token > .word", "words => words.map(w => w.textContent)")
+            glyphs = {"\n": "⏎", "\t": "⇥", "\x00": "␀", "\u202e": "⟲", "\u00a0": "⍽"}
+            assert drawn == ["".join(glyphs.get(c, c) for c in token) for token in instance["tokens"]]
+        reader.close()
+    assert not outside
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_hostile_values_in_a_link_are_named_and_never_run(address, page, value):
+    from urllib.parse import quote
+
+    outside = []
+    page.on("request", lambda r: outside.append(r.url) if "evil.example" in r.url and address not in r.url else None)
+    visit(
+        page,
+        f"{address}/instances?model={quote(value)}&instance={quote(value)}&snapshot={quote(value)}&k={quote(value)}",
+    )
+    assert page.evaluate("window.__pwn") is None
+    assert page.get_by_text("The link asks for").count() >= 1
+    assert page.locator(".stApp").is_visible()
+    assert not outside

@@ -1,0 +1,250 @@
+"""What the pages' views say, beside what is stored: failures, comparisons, curves, the grid, exports and links."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+from types import SimpleNamespace
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from heval_core.figures.instance_page import instance_page
+from heval_core.patterns import PATTERNS
+from heval_core.records import HEvalError
+from heval_core.store.reader import SORTED_BY, Filter, Reader, current_file
+from heval_core.ui.compare_view import pairs_of
+from heval_core.ui.exports import as_latex, as_parquet, link_of
+from heval_core.ui.faithfulness_view import points_of
+from heval_core.ui.instance_tables import agreement, tokens_of
+from heval_core.ui.measures import MEASURES
+from heval_core.ui.token_grid import Row, cut, merged, row_data
+from tests.pages.test_pages import QWEN, open_page
+
+HOSTILE = ['</script><script>window.__pwn=1</script>', '<img src=x onerror=window.__pwn=1>', 
+           "<style>.stApp{display:none}</style>", "<s>", "&lt;", "\u202e", "\x00", '"><b>', "$x$", "=1+1"]  # fmt: skip
+
+
+@pytest.fixture
+def demo(demo_results, monkeypatch):
+    monkeypatch.setenv("HEVAL_STORE", str(demo_results))
+    return Reader(current_file(demo_results))
+
+
+@pytest.fixture
+def plain_session(monkeypatch):
+    """Views' helpers outside a page: caching goes straight to the reader."""
+    from heval_core.ui import compare_view, faithfulness_view
+
+    for module in (compare_view, faithfulness_view):
+        monkeypatch.setattr(module, "cached", lambda results, name, *arguments: getattr(results, name)(*arguments))
+
+
+def test_patterns_account_for_every_instance_answered_from_a_document(demo):
+    counts = demo.patterns(Filter())
+    answered = len(demo.instance_ids(Filter(group=("C", "C1", "C2"))))
+    assert set(counts.groupby("explainer")["instances"].sum()) == {answered}
+    assert set(counts["pattern"]) <= set(PATTERNS)
+    assert counts.groupby(["dataset", "explainer"])["share"].sum().to_numpy() == pytest.approx(1.0)
+    lexical = counts[(counts["explainer"] == "lexical") & (counts["pattern"] == "answer")]["instances"].sum()
+    assert 0.98 * answered < lexical <= answered  # it marks the answer's own token, which now and then stands elsewhere too
+    for row in demo.pattern_examples(Filter(), "fa", "wrong_document", 5).itertuples():
+        instance = demo.instance(row.instance_id)
+        best = int(np.argmax(demo.attributions(row.instance_id)["fa"]["scores"]))
+        assert instance["tokens"][best] == row.best_token
+        other = 1 if instance["group"] == "C1" else 0
+        assert instance["document_starts"][other] <= best < instance["document_ends"][other]
+
+
+def test_the_failures_page_counts_and_shows_examples(demo):
+    app = open_page("failures", **QWEN, explainer="mechlight", pattern="function_word")
+    assert not app.exception
+    expected = demo.pattern_examples(Filter(("demo-qwen2",), ("country_profiles",)), "mechlight", "function_word", 25)
+    shown = next(frame.value for frame in app.dataframe if "best_token" in frame.value.columns)
+    assert shown["instance_id"].tolist() == expected["instance_id"].tolist()
+    assert any("puts the answer's token first" in m.value for m in app.markdown)
+
+
+def test_a_comparison_is_signed_as_first_minus_second(demo, plain_session):
+    chosen, mrr = Filter(("demo-qwen2",)), MEASURES["Which token?"]["MRR"]
+    one, other = (pairs_of(demo, chosen, mrr, 0, *names) for names in (("fa", "ig"), ("ig", "fa")))
+    assert len(one) == 12
+    assert one["difference"].tolist() == pytest.approx((-other["difference"]).tolist())
+    assert one["low"].tolist() == pytest.approx((-other["high"]).tolist())
+    assert one["better"].tolist() == other["better"].tolist()
+    cells = demo.cells(chosen, "mrr", 0).set_index(["dataset", "regime", "explainer", "part"])["value"]
+    for row in one.itertuples():
+        place = (row.dataset, row.regime)
+        assert row.difference == pytest.approx(cells[*place, "fa", row.part] - cells[*place, "ig", row.part])
+
+
+def test_the_compare_page_names_winner_and_instances(demo):
+    app = open_page("compare", model="demo-qwen2", first="fa", second="mechlight")
+    assert not app.exception
+    assert any(re.search(r"\d+ wins, \d+ ties, \d+ losses over 12 cells", m.value) for m in app.markdown)
+    shown = next(
+        frame.value for frame in app.dataframe if "difference" in frame.value.columns and len(frame.value) == 20
+    )
+    assert (shown["difference"].abs().diff().dropna() <= 0).all()
+    assert any("same explainer" in info.value for info in open_page("compare", first="fa", second="fa").info)
+
+
+@pytest.mark.parametrize("along", ["Length of the prompt", "Place of the answer"])
+def test_curves_show_what_the_reader_computes(demo, along):
+    app = open_page("length_and_position", model="demo-qwen2", dataset="country_profiles", along=along)
+    assert not app.exception
+    by = {"Length of the prompt": "tokens", "Place of the answer": "answer_at"}[along]
+    expected = demo.curve(Filter(("demo-qwen2",), ("country_profiles",)), "mrr", ("C", "pooled"), 0, by)
+    if expected.empty:
+        assert any("In no cell do instances differ enough" in info.value for info in app.info)
+        return
+    shown = next(frame.value for frame in app.dataframe if "bin" in frame.value.columns)
+    assert shown["value"].tolist() == pytest.approx(expected["value"].round(3).tolist())
+
+
+def test_faithfulness_stands_beside_accuracy_in_every_cell(demo, plain_session):
+    points = points_of(demo, Filter(), "MRR", 5)
+    assert len(points) == 3 * 2 * 6 * 7
+    random = points[points["explainer"] == "random"]
+    assert random["x"].to_numpy() == pytest.approx(0)  # it is its own chance level
+    fa = points[points["explainer"] == "fa"]
+    assert (fa["x_low"] > 0).all()
+    app = open_page("faithfulness", model="demo-gpt2")
+    assert not app.exception
+    assert any("rank correlation" in m.value for m in app.markdown)
+
+
+@pytest.mark.parametrize(("page", "parameter", "value"), [
+    ("which_token", "k", "7"), ("which_token", "token", "<b>"), ("compare", "first", "zzz"),
+    ("failures", "pattern", "x'); drop table"),
+    ("instances", "sort", "rowid; --"), ("instances", "level", "letter"), ("length_and_position", "along", "</script>"),
+])  # fmt: skip
+def test_a_link_to_a_value_that_is_not_there_says_so(demo, page, parameter, value):
+    app = open_page(page, **{parameter: value})
+    assert not app.exception
+    assert any("The link asks for" in error.value for error in app.error)
+
+
+def test_instances_are_searched_sorted_and_paged_in_the_database(demo):
+    chosen = Filter(("demo-qwen2",), ("world_capital",), ("conflicting",), search="Keny.|peru")
+    ids = demo.instance_ids(chosen)
+    assert 0 < len(ids) < 30
+    for one in ids:
+        assert re.search(
+            "keny.|peru",
+            " ".join(str(demo.instance(one)[c]) for c in ("prompt", "predicted_text", "memory_answer")),
+            re.I,
+        )
+    for order in SORTED_BY:
+        whole = demo.instances(chosen, order, True, 0, 100)
+        assert sorted(whole["instance_id"]) == sorted(ids)
+        paged = [demo.instances(chosen, order, True, start, 4) for start in range(0, len(ids), 4)]
+        assert pd.concat(paged)["instance_id"].tolist() == whole["instance_id"].tolist()
+    sorted_p = demo.instances(chosen, "probability of the answer", False, 0, 100)["p"]
+    assert sorted_p.is_monotonic_increasing
+    with pytest.raises(HEvalError, match="no regular expression"):
+        demo.instance_ids(Filter(search="("))
+    with pytest.raises(HEvalError, match="cannot be ordered by"):
+        demo.instances(Filter(), "1; DROP TABLE instance", False, 0, 1)
+
+
+def test_a_search_that_is_no_regular_expression_is_one_sentence(demo):
+    app = open_page("instances", search="(")
+    assert not app.exception
+    assert any("no regular expression" in error.value for error in app.error)
+
+
+TEXT = ["The", " cap", "ital", " of", " Kenya", " is", " Lis", "bon", ".", " Why", "?"]
+
+
+def test_words_and_sentences_are_cut_at_spaces_and_full_stops():
+    words = ["".join(TEXT[start:end]) for start, end in cut(TEXT, "word")]
+    assert words == ["The", " capital", " of", " Kenya", " is", " Lisbon", ".", " Why", "?"]
+    assert ["".join(TEXT[start:end]) for start, end in cut(TEXT, "sentence")] == [
+        "The capital of Kenya is Lisbon.",
+        " Why?",
+    ]
+    assert cut(TEXT, "token") == [(i, i + 1) for i in range(len(TEXT))]
+    for level in ("token", "word", "sentence"):
+        runs = cut(TEXT, level)
+        assert [i for start, end in runs for i in range(start, end)] == list(range(len(TEXT)))
+        row = merged(Row("fa", "FA", True, list(range(11))), runs)
+        assert sum(row.scores) == sum(range(11))
+
+
+def test_colours_say_what_the_scale_asks():
+    rows = [Row("fa", "FA", True, [1.0, -3.0, 0.0, 0.0]), Row("attn", "Attention", False, [0.1, 0.1, 0.7, 0.1])]
+    raw = [row_data(row, 0, 2, "raw")["strength"] for row in rows]
+    assert max(raw[0]) == max(raw[1]) == 1.0
+    together = [row_data(row, 0, 2, "normalised", 0.75)["strength"] for row in rows]
+    assert together[0][1] == 1.0
+    assert together[1][2] == pytest.approx(np.sqrt(0.7 / 0.75), abs=1e-3)
+    ranked = row_data(rows[0], 0, 2, "rank")["strength"]
+    assert ranked[0] == 1.0
+    assert ranked[1] == 0.0  # the lowest of four
+
+
+def test_agreement_is_one_for_the_same_scores_and_minus_one_for_the_reverse():
+    rows = [Row("a", "A", False, [1, 2, 3, 4]), Row("b", "B", False, [2, 4, 6, 8]), Row("c", "C", False, [4, 3, 2, 1])]
+    found = agreement(rows, 0, 2).set_index(["first", "second"])
+    assert found.loc[("a", "b")].tolist() == [pytest.approx(1), 1.0]
+    assert found.loc[("a", "c")].tolist() == [pytest.approx(-1), 0.0]
+
+
+def a_hostile_instance():
+    tokens = HOSTILE
+    return {"instance_id": "i<", "model": "<b>m", "revision": "r", "dataset": "d", "regime": "conflicting",
+            "subject": HOSTILE[0],
+            "tokens": tokens, "first_ranked": 0, "document_starts": [0], "document_ends": [5], "document_answers": ["<img>"],
+            "question_start": 5, "question_end": 10, "answer_tokens": [[1]], "group": "C", "predicted_text": HOSTILE[1],
+            "predicted_probability": 0.5, "memory_answer": HOSTILE[2], "candidate_groups": ["C"],
+            "candidate_texts": [HOSTILE[3]],
+            "candidate_probabilities": [0.5]}  # fmt: skip
+
+
+def test_an_exported_instance_has_no_script_no_request_and_every_token_as_text():
+    instance = a_hostile_instance()
+    rows = [Row("fa", "FA <i>", True, [0.1 * i - 0.3 for i in range(10)]), Row("attn", "A", False, [0.1] * 10)]
+    page = instance_page(instance, rows, 3, "snap<")
+    for forbidden in ("<script", "<img", "<iframe", "<s>", "onerror=window", "src=", "href=", "style="):
+        assert forbidden not in page.replace("onerror=window.__pwn=1&gt;", "").replace("&lt;img src=x ", "")
+    assert "default-src 'none'" in page
+    shown = [html.unescape(text) for text in re.findall(r'<span class="w(?: g)?">(.*?)</span>', page)][1:]
+    glyphs = {"\u202e": "⟲", "\x00": "␀"}
+    assert shown == ["".join(glyphs.get(c, c) for c in token) for token in HOSTILE]
+
+
+def test_tables_are_taken_away_whole_and_harmless(demo):
+    frame = demo.cells(Filter(("demo-qwen2",)), "mrr", 0)
+    back = pd.read_parquet(io.BytesIO(as_parquet(frame)))
+    pd.testing.assert_frame_equal(back, frame)
+    latex = as_latex(pd.DataFrame({"a_b": ["50% \\input{x} & $y$ #1"], "v": [1.23456]}), "snap")
+    assert r"\toprule" in latex
+    assert r"a\_b" in latex
+    assert "50\\% \\textbackslash input\\{x\\} \\& \\$y\\$ \\#1" in latex
+    assert "1.235" in latex
+
+
+def test_a_link_names_every_choice_and_the_snapshot(demo, monkeypatch):
+    import streamlit as st
+
+    monkeypatch.setattr(
+        st, "session_state", {"model": ["a", "b"], "k": 9, "normalised": True, "group": [], "search": "x&y=1"}
+    )
+    monkeypatch.setattr(type(st.context), "url", "http://127.0.0.1:8501/which_token")
+    link = urlsplit(link_of(demo, {"instance": "abc"}))
+    assert (link.netloc, link.path) == ("127.0.0.1:8501", "/which_token")
+    assert parse_qs(link.query) == {"model": ["a", "b"], "k": ["9"], "normalised": ["true"], "search": ["x&y=1"],
+                                    "instance": ["abc"], "snapshot": [demo.snapshot_id]}  # fmt: skip
+
+
+def test_a_tokens_table_has_ranks_beside_scores(demo):
+    instance = demo.instance(demo.instance_ids(Filter(regime=("mixed",)))[0])
+    scores = demo.attributions(instance["instance_id"])["fa"]["scores"]
+    table = tokens_of(instance, [SimpleNamespace(explainer="fa", scores=scores)])
+    assert table["token"].tolist() == instance["tokens"]
+    assert table.loc[int(np.argmax(scores)), "rank, fa"] == 1
+    assert set(table["in"]) == {"document 1", "document 2", "question"}

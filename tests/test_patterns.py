@@ -1,0 +1,71 @@
+"""Patterns of failure, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from heval_core.patterns import PATTERNS, kinds_of, pattern_of, rows_of
+
+TOKENS = [
+    "Rome",
+    " is",
+    " the",
+    " seat",
+    " of",
+    " Kenya",
+    ".",
+    " Old",
+    " Peru",
+    " sells",
+    " Oslo",
+    " Q:",
+    " Kenya",
+    "?",
+    " A:",
+]
+DOCUMENTS = [(0, 7), (7, 11)]
+KINDS = ["answer", "function_word", "function_word", "near_entity", "function_word", "near_entity", "function_word",
+         *["wrong_document"] * 4, *["question"] * 4]  # fmt: skip
+
+
+def test_every_token_is_of_one_kind():
+    assert kinds_of(TOKENS, DOCUMENTS, 0, [0], "Kenya") == KINDS
+    # Of the other document the subject is far away: none of its words is near the entity but those next to the mention.
+    other = kinds_of(TOKENS, DOCUMENTS, 1, [10], "Kenya")
+    assert other[7:11] == ["near_entity", "near_entity", "near_entity", "answer"]
+    assert kinds_of(TOKENS, DOCUMENTS, 1, [10], "Fiji")[7:11] == ["other", "other", "other", "answer"]
+    assert set(other[:7]) == {"wrong_document"}
+
+
+@pytest.mark.parametrize("index", range(len(TOKENS)))
+def test_the_best_token_names_the_pattern(index):
+    scores = np.zeros(len(TOKENS))
+    scores[index] = 1.0
+    assert pattern_of(KINDS, scores, 0) == (KINDS[index], index)
+
+
+def test_tokens_that_share_the_first_rank_are_tied_only_where_they_differ():
+    scores = np.zeros(len(TOKENS))
+    scores[[1, 2]] = 1
+    assert pattern_of(KINDS, scores, 0) == ("function_word", 1)
+    scores[0] = 1
+    assert pattern_of(KINDS, scores, 0) == ("tied", 0)
+    assert pattern_of(KINDS, np.ones(len(TOKENS)), 0)[0] == "tied"
+
+
+def test_a_token_that_is_not_ranked_is_never_best():
+    scores = np.zeros(len(TOKENS))
+    scores[0], scores[3] = 2.0, 1.0
+    assert pattern_of(KINDS, scores, 1) == ("near_entity", 3)
+
+
+def test_only_instances_answered_from_a_document_have_a_pattern():
+    one = {"instance_id": "a", "group": "C1", "tokens": TOKENS, "document_starts": [0, 7], "document_ends": [7, 11],
+           "answer_tokens": [[0], [10]], "subject": "Kenya", "first_ranked": 0}  # fmt: skip
+    others = [one | {"instance_id": group, "group": group} for group in ("M", "other", "ambiguous")]
+    scores = {key: [("fa", np.arange(len(TOKENS), dtype=float))] for key in ("a", "M", "other", "ambiguous")}
+    assert rows_of([one, *others], scores) == [
+        {"instance_id": "a", "explainer": "fa", "pattern": "question", "token": 14}
+    ]
+    assert set(KINDS) < set(PATTERNS)
