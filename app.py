@@ -32,7 +32,8 @@ page = st.navigation(
             st.Page("pages/datasets.py", title="Datasets", icon=":material/dataset:"),
             st.Page("pages/about.py", title="About", icon=":material/info:"),
         ],
-    }
+    },
+    expanded=True,
 )
 entry.mark()
 with entry.watched(page.title):

@@ -4,6 +4,7 @@ import streamlit as st
 
 from heval_core.ui import entry, overview_view, provenance
 from heval_core.ui.exports import link_button
+from heval_core.ui.filters import filter_bar
 from heval_core.ui.results import reader
 
 entry.through_app()
@@ -14,6 +15,8 @@ st.markdown(
     "each of them can be marked."
 )
 results = reader()
-overview_view.draw(results)
+overview_view.banner(results)
+chosen, _ = filter_bar(results, ("model", "dataset"))
+overview_view.draw(results, chosen)
 provenance.draw(results)
 link_button(results)

@@ -95,6 +95,24 @@ def cells_of(reader: Reader, chosen: Filter, metric: str, k: int) -> pd.DataFram
     return pd.DataFrame(rows, columns=COLUMNS).sort_values([*CELL, "part"], kind="stable", ignore_index=True)
 
 
+def headline(reader: Reader, chosen: Filter) -> pd.DataFrame:
+    """The leaderboard of the instances under a filter: rows like those of the table `headline`."""
+    wanted = {metric: catalogue.find("metric", metric) for metric, _, _ in cells.HEADLINES.values()}
+    rows: list[dict[str, Any]] = []
+    spread: dict[tuple[Any, ...], np.ndarray] = {}
+    for one in stored(reader, chosen):
+        place = (one.regime.model, one.regime.dataset, one.regime.regime)
+        for metric, _, k in cells.HEADLINES.values():
+            _, evaluated = cells.evaluate_all(one.regime, one.attributions, one.measured, [wanted[metric]], (k,))
+            rows += evaluated.rows
+            spread |= {(*place, *key): values for key, values in evaluated.replicates.items()}
+    columns = ["question", "explainer", "metric", "k", "value", "low", "high", "chance", "cells", "n"]
+    found = cells.headline_rows(pd.DataFrame(rows, columns=COLUMNS), spread) if rows else []
+    return pd.DataFrame(found, columns=columns).sort_values(
+        ["question", "value"], ascending=[True, False], ignore_index=True
+    )
+
+
 def _lengths(regime: cells.Regime) -> np.ndarray:
     """(N,) tokens of each prompt."""
     ranked = regime.layout.ranked

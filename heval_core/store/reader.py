@@ -169,6 +169,10 @@ class Reader:
     def headline(self) -> pd.DataFrame:
         return self.query("SELECT * FROM headline ORDER BY question, value DESC")
 
+    def live_headline(self, chosen: Filter) -> pd.DataFrame:
+        """`headline`, computed now for the instances under a filter."""
+        return live.headline(self, chosen)
+
     def choices(self) -> pd.DataFrame:
         """What there is to filter by: model, dataset, regime, group and the number of instances."""
         return self.query(

@@ -103,8 +103,8 @@ def draw(results: Reader, chosen: Filter, k: int, question: str) -> None:
         st.info(_nothing(measure), icon=":material/filter_alt_off:")
         return
     unit = measure.unit
-    if measure.best == "high" and st.toggle(
-        "Normalised: 0 is chance, 1 is the best there can be", key="normalised",
+    if measure.best == "high" and cells["best"].notna().any() and st.toggle(
+        "Normalised: 0 is chance, 1 is the best there can be", key="normalised", bind="query-params",
         help="So that explainers compare across prompts of different length. Intervals are moved with their values.",
     ):  # fmt: skip
         cells, unit = as_normalised(cells), "normalised"

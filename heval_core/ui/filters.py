@@ -69,7 +69,7 @@ def filter_bar(results: Reader, columns: tuple[str, ...], *, metric_k: bool = Fa
     take_cell_from_link(choices)
     refuse_unknown(choices, columns)
     chosen: dict[str, tuple[str, ...]] = {}
-    slots = st.columns([3] * len(columns) + ([3.6] if metric_k else []))
+    slots = st.columns([4.4] * len(columns) + ([3.4] if metric_k else []))
     for slot, column in zip(slots, columns, strict=False):
         with slot:
             picked = st.multiselect(

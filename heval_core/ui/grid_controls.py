@@ -8,7 +8,7 @@ import streamlit as st
 
 from heval_core.ui.filters import refuse_value
 
-SCALES = ("normalised", "raw", "rank")
+SCALES = ("raw", "normalised", "rank")
 LEVELS = ("token", "word", "sentence")
 # Beyond these many tokens lines are dense unless asked otherwise.
 LONG = 400
@@ -16,12 +16,12 @@ LONG = 400
 
 @dataclass(frozen=True)
 class How:
-    """scale: `normalised`, one scale for all rows; `raw`, each row on its own; `rank`, the best is darkest.
+    """scale: `raw`, each row on its own scale; `normalised`, one for all rows; `rank`, the best is darkest.
 
     level: what one column is; scores of a word or sentence are the sums of its tokens'. dense: small letters, thin rows.
     """
 
-    scale: str = "normalised"
+    scale: str = "raw"
     level: str = "token"
     dense: bool = False
     controls: bool = False
@@ -36,7 +36,7 @@ def grid_controls(tokens: int, prefix: str = "") -> How:
         chosen_scale = st.segmented_control(
             "Colour by", SCALES, default=SCALES[0], key=f"{prefix}scale", required=True,
             bind=None if prefix else "query-params",
-            help="normalised: one scale for all explainers. raw: each explainer's own. rank: the best is darkest.",
+            help="raw: each explainer on its own scale. normalised: one scale for all. rank: the best is darkest.",
         )  # fmt: skip
     with level:
         chosen_level = st.segmented_control(

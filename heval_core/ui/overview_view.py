@@ -12,7 +12,8 @@ import streamlit as st
 from heval_core.figures.accuracy import headline_bars
 from heval_core.records import DROP_REASONS
 from heval_core.store.progress import progress
-from heval_core.store.reader import Reader
+from heval_core.store.reader import Filter, Reader
+from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.results import cached, results_folder
 from heval_core.ui.text import UNITS, number, percent, plain
 
@@ -21,6 +22,9 @@ QUESTIONS = {
     "RQ2": ("Which document?", "How far the used document ranks above the other (Rank@5 margin)"),
     "RQ3": ("Which token?", "How high the answer's own tokens rank (mean reciprocal rank)"),
 }
+
+
+PAGES = {"RQ1": "pages/context_or_memory.py", "RQ2": "pages/which_document.py", "RQ3": "pages/which_token.py"}
 
 
 def banner(results: Reader) -> None:
@@ -52,8 +56,11 @@ def verdict(headline: pd.DataFrame, titles: dict[str, str], controls: set[str]) 
     )
 
 
-def headline_section(results: Reader) -> None:
-    headline = cast(pd.DataFrame, cached(results, "headline"))
+def headline_section(results: Reader, chosen: Filter) -> None:
+    everything = chosen == Filter()
+    headline = cast(
+        pd.DataFrame, cached(results, "headline") if everything else cached(results, "live_headline", chosen)
+    )
     known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
     titles = dict(zip(known["key"], known["title"], strict=True))
     st.markdown(verdict(headline, titles, set(known[known["control"]]["key"])))
@@ -66,18 +73,20 @@ def headline_section(results: Reader) -> None:
                 st.info("Not available: no cell has 30 instances in each group.")
                 continue
             figure = headline_bars(own, titles, UNITS[str(own["metric"].iloc[0])])
-            st.plotly_chart(figure, width="stretch", key=f"headline_{question}", config={"displayModeBar": False})
+            st.plotly_chart(figure, width="stretch", key=f"headline_{question}", config=figure_config())
+            st.page_link(PAGES[question], label="Cell by cell", icon=":material/arrow_forward:")
     with st.expander("The numbers behind these bars"):
         st.dataframe(headline.assign(explainer=headline["explainer"].map(titles)).round(3), hide_index=True)
         st.caption(
             "Means over all cells (model, dataset, regime) in which the metric is available; intervals are 95 %, "
             "bootstrapped over questions; n counts instances."
         )
+        table_exports(results, headline, "leaderboard")
 
 
 def doors(results: Reader) -> None:
     """Three ways on from here."""
-    first, second, third = st.columns(3)
+    first, second, third = st.columns([5, 3.2, 3])
     missed = cached(results, "instance_missed_by", "mechlight")
     if missed:
         first.page_link(
@@ -136,9 +145,9 @@ def _job(folder: Path) -> None:
         st.dataframe(pd.DataFrame([asdict(cell) for cell in now.cells])[columns], hide_index=True)
 
 
-def draw(results: Reader) -> None:
-    banner(results)
-    headline_section(results)
+def draw(results: Reader, chosen: Filter) -> None:
+    """chosen: which models and datasets the leaderboard is of."""
+    headline_section(results, chosen)
     doors(results)
     run_section(results)
     job_section(results_folder())

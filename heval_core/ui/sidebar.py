@@ -63,7 +63,7 @@ def draw() -> None:
         if ticket is not None:
             st.fragment(_watch, run_every=0.4)(model)
         elif RESULT in st.session_state:
-            st.page_link("pages/your_prompt.py", label="Open the last result", icon=":material/edit_note:")
+            st.page_link("pages/your_prompt.py", label="Open the result", icon=":material/edit_note:")
 
 
 def _watch(model: str) -> None:
@@ -87,7 +87,10 @@ def _watch(model: str) -> None:
 
 
 def _finish(ticket: Ticket) -> None:
-    """The request is over: keep its result and open it, or say why there is none."""
+    """The request is over: keep its result, or say why there is none.
+
+    It is opened by a link: a page with charts that take clicks would take a switch back again (Streamlit 1.67).
+    """
     del st.session_state[TICKET]
     if ticket.error:
         st.error(plain(ticket.error))
@@ -95,7 +98,9 @@ def _finish(ticket: Ticket) -> None:
     result = ticket.result
     st.session_state[RESULT] = result
     st.session_state[KEPT] = [*st.session_state.get(KEPT, []), result][-MOST_KEPT:]
-    st.switch_page("pages/your_prompt.py")
+    st.success(
+        f"{plain(result['model'])} answers {plain(result['answer']['text'].strip())}.", icon=":material/check_circle:"
+    )
 
 
 def _request(

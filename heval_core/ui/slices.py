@@ -26,18 +26,26 @@ def slice_bar(results: Reader, chosen: Filter, *, ranked: bool) -> tuple[Filter,
             "Relation", sorted(set(relations["relation"])), key="relation", bind="query-params", placeholder="all"
         )
         origin = first.pills(
-            "Second false answer", list(_SHOWN), key="origin", format_func=_SHOWN.__getitem__,
+            "Second false answer", list(_SHOWN), key="origin", format_func=_SHOWN.__getitem__, bind="query-params",
             help="Where a prompt has two conflicting documents, the second may be the first with another answer put in.",
         )  # fmt: skip
         shortest, longest = int(ranges["shortest"]), int(ranges["longest"])
         tokens: tuple[int, int] = (shortest, longest)
         if shortest < longest:
-            tokens = second.slider("Length of the prompt, tokens", shortest, longest, tokens, key="tokens")
+            tokens = second.slider(
+                "Length of the prompt, tokens", shortest, longest, tokens, key="tokens", bind="query-params"
+            )
         answer_at = third.slider(
-            "Place of the used document's answer, % of the prompt", 0, 100, (0, 100), key="answer_at"
+            "Place of the used document's answer, % of the prompt",
+            0,
+            100,
+            (0, 100),
+            key="answer_at",
+            bind="query-params",
         )
         without_first = third.toggle(
             "Leave the prompt's first token out of the ranks", key="without_first", disabled=not ranked,
+            bind="query-params",
             help="Under tokenizers that add no BOS the first token of the first document is where attention sinks.",
         )  # fmt: skip
     narrowed = replace(

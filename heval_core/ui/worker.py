@@ -49,8 +49,13 @@ class Worker:
     waiting: int = 0
     current: Ticket | None = None
 
-    def ask(self, request: dict[str, Any], progress: Callable[[str], None] = lambda text: None) -> Any:
-        """Send one request and wait for its result.
+    def ask(
+        self,
+        request: dict[str, Any],
+        progress: Callable[[str], None] = lambda text: None,
+        ticket: Ticket | None = None,
+    ) -> Any:
+        """Send one request and wait for its result. ticket: the one that carries it, so that it can be cancelled.
 
         Raises HEvalError with the worker's message, or where the worker is busy or died (it is started afresh then).
         """
@@ -61,8 +66,12 @@ class Worker:
         finally:
             self.waiting -= 1
         try:
+            self.current = ticket
+            if ticket is not None and ticket.cancelled:
+                raise HEvalError("Cancelled.")
             return self._converse(request, progress)
         finally:
+            self.current = None
             self.lock.release()
 
     def _converse(self, request: dict[str, Any], progress: Callable[[str], None]) -> Any:
@@ -107,21 +116,14 @@ class Worker:
         ticket = Ticket(request["model"])
 
         def carry() -> None:
-            def told(text: str) -> None:
-                self.current = ticket
-                ticket.progress.append(text)
-
             try:
-                if ticket.cancelled:
-                    raise HEvalError("Cancelled.")
-                ticket.result = self.ask(request, told)
+                ticket.result = self.ask(request, ticket.progress.append, ticket)
             except HEvalError as error:
                 ticket.error = "Cancelled." if ticket.cancelled else str(error)
             except Exception as error:  # a page shows one line; the trace is in the log
                 ticket.error = f"The worker could not be asked ({type(error).__name__}); the log has the details."
                 raise
             finally:
-                self.current = None if self.current is ticket else self.current
                 ticket.over.set()
 
         threading.Thread(target=carry, daemon=True).start()

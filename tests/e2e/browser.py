@@ -77,6 +77,18 @@ def page_of(width: int = 1280, height: int = 800, dark: bool = False) -> Iterato
             browser.close()
 
 
+@contextmanager
+def somebody_else(page, dark: bool = False) -> Iterator:
+    """A page of another person: the same browser, but nothing in common with the first one."""
+    context = page.context.browser.new_context(
+        viewport=page.viewport_size, color_scheme="dark" if dark else "light", accept_downloads=True
+    )
+    try:
+        yield context.new_page()
+    finally:
+        context.close()
+
+
 def visit(page, url: str) -> None:
     """Open an address and wait until the script has run."""
     page.goto(url)

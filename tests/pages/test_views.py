@@ -50,7 +50,9 @@ def test_patterns_account_for_every_instance_answered_from_a_document(demo):
     assert set(counts["pattern"]) <= set(PATTERNS)
     assert counts.groupby(["dataset", "explainer"])["share"].sum().to_numpy() == pytest.approx(1.0)
     lexical = counts[(counts["explainer"] == "lexical") & (counts["pattern"] == "answer")]["instances"].sum()
-    assert 0.98 * answered < lexical <= answered  # it marks the answer's own token, which now and then stands elsewhere too
+    assert (
+        0.98 * answered < lexical <= answered
+    )  # it marks the answer's own token, which now and then stands elsewhere too
     for row in demo.pattern_examples(Filter(), "fa", "wrong_document", 5).itertuples():
         instance = demo.instance(row.instance_id)
         best = int(np.argmax(demo.attributions(row.instance_id)["fa"]["scores"]))

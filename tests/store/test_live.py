@@ -170,6 +170,21 @@ def test_a_curve_against_length_is_the_mean_over_cells_of_their_bins(results):
     assert results.curve(Filter(relation=("none",)), "mrr", ("C",), 0).empty
 
 
+def test_the_leaderboard_without_a_filter_is_the_published_one_and_with_one_its_cells(results):
+    published, live = results.headline(), results.live_headline(Filter())
+    key = ["question", "explainer"]
+    one, other = (frame.sort_values(key).reset_index(drop=True) for frame in (published, live))
+    assert one[key].equals(other[key])
+    for column in ("value", "low", "high", "chance", "cells", "n"):
+        assert other[column].astype(float).to_numpy() == pytest.approx(one[column].astype(float).to_numpy(), abs=1e-9)
+    own = results.live_headline(QWEN).set_index(key)
+    cells = results.cells(QWEN, "mrr", 0)
+    cells = cells[cells["part"].isin(["C", "pooled"]) & (cells["explainer"] == "fa")]
+    assert own.loc[("RQ3", "fa"), "value"] == pytest.approx(cells["value"].mean())
+    assert own.loc[("RQ3", "fa"), "cells"] == len(cells)
+    assert results.live_headline(Filter(relation=("none",))).empty
+
+
 def test_results_are_small_frames_that_can_be_cached(results):
     found = results.comparisons(CELL, "mrr", ("C",), 0)
     assert isinstance(found, pd.DataFrame)
