@@ -16,7 +16,7 @@ st.markdown(
 )
 results = reader()
 overview_view.banner(results)
-chosen, _ = filter_bar(results, ("model", "dataset"))
+chosen, _ = filter_bar(results, ("model", "dataset"), prefix="leader_")
 overview_view.draw(results, chosen)
 provenance.draw(results)
 link_button(results)

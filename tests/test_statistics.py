@@ -14,7 +14,7 @@ from heval_core.statistics import Resamples, holm, percentile_interval, sign_fli
 
 def test_the_examples_worked_by_hand_hold():
     failed, tried = doctest.testmod(statistics, extraglobs={"np": np})
-    assert (failed, tried) == (0, 1)
+    assert (failed, tried) == (0, 2)
 
 
 def test_the_sign_flip_p_is_that_of_all_assignments():

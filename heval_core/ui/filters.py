@@ -46,11 +46,11 @@ def take_cell_from_link(choices: pd.DataFrame) -> None:
                 st.error(f"The link asks for the {column} {plain(value[:80])}, which is not in these results.")
 
 
-def refuse_unknown(choices: pd.DataFrame, columns: tuple[str, ...]) -> None:
+def refuse_unknown(choices: pd.DataFrame, columns: tuple[str, ...], prefix: str = "") -> None:
     """Say so where the link asks for something that these results do not hold; a widget would silently ignore it."""
     for column in columns:
         known = set(choices[column])
-        for value in st.query_params.get_all(column):
+        for value in st.query_params.get_all(prefix + column):
             if value not in known:
                 st.error(f"The link asks for the {column} {plain(value[:80])}, which is not in these results.")
 
@@ -62,12 +62,17 @@ def refuse_value(name: str, known: Sequence[object], what: str) -> None:
             st.error(f"The link asks for the {what} {plain(value[:80])}; there are: {', '.join(map(str, known))}.")
 
 
-def filter_bar(results: Reader, columns: tuple[str, ...], *, metric_k: bool = False) -> tuple[Filter, int]:
-    """Draw the bar. Returns the filter and k; nothing chosen means everything."""
+def filter_bar(
+    results: Reader, columns: tuple[str, ...], *, metric_k: bool = False, prefix: str = ""
+) -> tuple[Filter, int]:
+    """Draw the bar. Returns the filter and k; nothing chosen means everything.
+
+    prefix: of the parameters in the link, where a page's filters are not to follow to other pages.
+    """
     choices = cast(pd.DataFrame, cached(results, "choices"))
     choices = choices[choices["group"] != "dropped"]
     take_cell_from_link(choices)
-    refuse_unknown(choices, columns)
+    refuse_unknown(choices, columns, prefix)
     chosen: dict[str, tuple[str, ...]] = {}
     slots = st.columns([4.4] * len(columns) + ([3.4] if metric_k else []))
     for slot, column in zip(slots, columns, strict=False):
@@ -75,7 +80,7 @@ def filter_bar(results: Reader, columns: tuple[str, ...], *, metric_k: bool = Fa
             picked = st.multiselect(
                 _LABELS[column],
                 _options(choices, column),
-                key=column,
+                key=prefix + column,
                 bind="query-params",
                 placeholder="all",
                 help=_HELP.get(column),

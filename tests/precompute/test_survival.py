@@ -66,7 +66,11 @@ def test_interrupted_it_says_what_is_done_and_goes_on_from_there(small_grid, tmp
         "--store",
         str(store),
     ]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # Whoever runs the tests in the background has SIGINT ignored, and so would their children.
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
     while process.poll() is None and len(ShardStore(store).entries()) < 9:
         time.sleep(0.02)
     process.send_signal(with_signal)
