@@ -44,6 +44,7 @@ def test_options_change_a_preset_and_without_one_models_and_data_are_needed(tmp_
     assert "--datasets is missing; name some, or take a preset: --grid demo, paper, smoke" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_plan_tells_passes_time_and_disk_and_agrees_with_what_is_then_done(small_grid, tmp_path):
     found = plan(small_grid, tmp_path)
     assert (found.total("shards"), found.total("done")) == (44, 0)

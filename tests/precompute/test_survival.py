@@ -26,13 +26,14 @@ from precompute.worker import Done
 from tests.conftest import ROOT
 from tests.precompute.kills import contents, publish_under_fire, run_under_fire
 
+pytestmark = pytest.mark.slow
+
 
 def arguments(small_grid, *more):
     return ["--models", *small_grid.models, "--datasets", "world_capital", "--regimes", "conflicting,mixed",
             "--limit", "6", "--shard-size", "3", "--keep-heads", "1", "--device", "cpu", *more]  # fmt: skip
 
 
-@pytest.mark.slow
 def test_killed_at_twenty_moments_it_ends_with_the_same_results(small_grid, tmp_path):
     quiet, store = tmp_path / "quiet", tmp_path / "store"
     asked = arguments(small_grid, "--limit", "45")
@@ -42,7 +43,6 @@ def test_killed_at_twenty_moments_it_ends_with_the_same_results(small_grid, tmp_
     assert not list(store.rglob("*.tmp"))
 
 
-@pytest.mark.slow
 def test_the_publisher_killed_at_twenty_moments_harms_no_read(small_store, tmp_path):
     store = shutil.copytree(small_store, tmp_path / "store")
     reads, _ = publish_under_fire(store, 20, random.Random(0))
@@ -51,7 +51,6 @@ def test_the_publisher_killed_at_twenty_moments_harms_no_read(small_store, tmp_p
     assert not [*store.glob("*.wal"), *store.glob("*.tmp")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_it_says_what_is_done_and_goes_on_from_there(small_grid, tmp_path, with_signal):
     store = tmp_path / "store"
@@ -234,7 +233,6 @@ def test_what_a_killed_run_had_half_written_is_cleared_away(small_grid, small_st
     assert not left.exists()
 
 
-@pytest.mark.slow
 def test_on_ray_the_results_are_the_same_and_a_dead_worker_costs_its_task_only(small_grid, small_store, tmp_path):
     ray = pytest.importorskip("ray", reason="Ray is not installed")
     from precompute.executors.ray import on_ray

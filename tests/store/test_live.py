@@ -170,6 +170,7 @@ def test_a_curve_against_length_is_the_mean_over_cells_of_their_bins(results):
     assert results.curve(Filter(relation=("none",)), "mrr", ("C",), 0).empty
 
 
+@pytest.mark.slow
 def test_the_leaderboard_without_a_filter_is_the_published_one_and_with_one_its_cells(results):
     published, live = results.headline(), results.live_headline(Filter())
     key = ["question", "explainer"]
