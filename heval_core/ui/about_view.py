@@ -36,7 +36,7 @@ def draw(results: Reader) -> None:
                 st.caption(f"Reference: {plain(str(row.reference))}")
     st.subheader("How to cite")
     st.markdown("The framework is the paper's. For numbers from this program, give the snapshot below as well.")
-    st.code(_CITE, language=None)
+    st.code(_CITE, language=None, wrap_lines=True)
     st.subheader("Licences")
     st.markdown(
         "This program: Apache-2.0. The bundled facts, demo models and results: made by this project, Apache-2.0. "

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
 from pathlib import Path
+
+from PIL import Image
 
 from heval_core.store.publish import publish
 from heval_core.store.reader import Filter, Reader
@@ -42,7 +45,12 @@ def main() -> None:
                         visit(page, f"{url}/{path}")
                         settle(page)
                         page.wait_for_timeout(1200)
-                        page.screenshot(path=str(OUT / f"{name}-{'dark' if dark else 'light'}.png"))
+                        save(page.screenshot(), OUT / f"{name}-{'dark' if dark else 'light'}.png")
+
+
+def save(picture: bytes, path: Path) -> None:
+    """With a palette: a page has few colours, and git keeps every version."""
+    Image.open(io.BytesIO(picture)).convert("RGB").quantize(192).save(path, optimize=True)
 
 
 if __name__ == "__main__":
