@@ -96,16 +96,14 @@ class Filter:
         return " AND ".join(terms), values
 
 
+RANKED = ("fa", "ig", "attn", "mechlight")
 # How the table of instances may be ordered: what a person chooses ▶ an SQL expression of our own.
 SORTED_BY = {
     "as stored": "rowid",
     "probability of the answer": "predicted_probability",
     "length of the prompt": "len(tokens)",
     "subject": "subject",
-    "reciprocal rank of fa": "rank_fa",
-    "reciprocal rank of ig": "rank_ig",
-    "reciprocal rank of attn": "rank_attn",
-    "reciprocal rank of mechlight": "rank_mechlight",
+    **{f"reciprocal rank of {key}": f"rank_{key}" for key in RANKED},
 }
 
 
@@ -292,19 +290,29 @@ class Reader:
         if order not in SORTED_BY:
             raise HEvalError(f"Instances cannot be ordered by {order!r}; there are: {', '.join(SORTED_BY)}.")
         where, values = chosen.of_instances()
-        ranks = ", ".join(
-            f"(SELECT max(value) FROM score WHERE score.instance_id = instance.instance_id AND metric = 'mrr' AND "
-            f"explainer = '{key}') "
-            f"AS rank_{key}" for key in ("fa", "ig", "attn", "mechlight")
-        )  # fmt: skip
-        direction = "DESC" if descending else "ASC"
-        return self._searched(
+        explainer = order.removeprefix("reciprocal rank of ") if SORTED_BY[order].startswith("rank_") else ""
+        # Ranks of all instances are looked up only where they decide the order.
+        by, joined = SORTED_BY[order], ""
+        if explainer:
+            joined = (
+                " LEFT JOIN (SELECT instance_id, max(value) AS own FROM score WHERE metric = 'mrr' AND explainer = ? "
+                "GROUP BY 1) USING (instance_id)"
+            )
+            by = "own"
+        page = self._searched(
             'SELECT instance_id, model, dataset, regime, "group", subject, trim(predicted_text) AS answer, '
-            f"predicted_probability AS p, memory_answer AS memory, len(tokens) AS tokens, {ranks} FROM instance "
-            f"WHERE dropped_because IS NULL AND {where} ORDER BY {SORTED_BY[order]} {direction} NULLS LAST, rowid "
-            f"LIMIT ? OFFSET ?",
-            [*values, most, offset],
+            "predicted_probability AS p, memory_answer AS memory, len(tokens) AS tokens "
+            f"FROM instance{joined} WHERE dropped_because IS NULL AND {where} "
+            f"ORDER BY {by} {'DESC' if descending else 'ASC'} NULLS LAST, instance.rowid LIMIT ? OFFSET ?",
+            [*([explainer] if explainer else []), *values, most, offset],
         )
+        ranks = self.query(
+            "SELECT instance_id, explainer, max(value) AS value FROM score WHERE metric = 'mrr' "
+            "AND instance_id IN (SELECT unnest(?)) GROUP BY ALL",
+            [list(page["instance_id"])],
+        ).pivot(index="instance_id", columns="explainer", values="value")
+        methods = [key for key in RANKED if key in ranks.columns]
+        return page.join(ranks[methods].rename(columns="rank of {}".format), on="instance_id")
 
     def _searched(self, sql: str, values: list[Any]) -> pd.DataFrame:
         """Raises HEvalError for a search that is no regular expression."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -38,18 +39,19 @@ def figure_config() -> dict[str, Any]:
 
 
 def table_exports(results: Reader, frame: pd.DataFrame, name: str) -> None:
-    """Download buttons for a table; the file's name has the snapshot it was made from."""
+    """Download buttons for a table; the file's name has the snapshot it was made from. Files are made when asked for."""
     stem = f"heval-{name}-{results.snapshot_id[:8]}"
     csv, parquet, latex, picture = st.columns([1, 1, 1, 3], vertical_alignment="bottom")
     csv.download_button(
-        "CSV", as_csv(frame), f"{stem}.csv", "text/csv", key=f"csv_{name}", width="stretch", on_click="ignore"
+        "CSV", partial(as_csv, frame), f"{stem}.csv", "text/csv", key=f"csv_{name}", width="stretch", on_click="ignore"
     )
     parquet.download_button(
-        "Parquet", as_parquet(frame), f"{stem}.parquet", "application/vnd.apache.parquet", key=f"parquet_{name}",
+        "Parquet", partial(as_parquet, frame), f"{stem}.parquet", "application/vnd.apache.parquet",
+        key=f"parquet_{name}",
         width="stretch", on_click="ignore",
     )  # fmt: skip
     latex.download_button(
-        "LaTeX", as_latex(frame, results.snapshot_id), f"{stem}.tex", "text/x-tex", key=f"latex_{name}", width="stretch",
+        "LaTeX", partial(as_latex, frame, results.snapshot_id), f"{stem}.tex", "text/x-tex", key=f"latex_{name}", width="stretch",
         on_click="ignore",
     )  # fmt: skip
     with picture:

@@ -20,7 +20,10 @@ PAGE = 25
 def find(results: Reader, chosen: Filter) -> Filter:
     """Draw the table, folded away until it is wanted. Returns the filter, narrowed by the search; a selected row is opened."""
     named = "instance" in st.query_params
-    with st.expander("Find an instance", icon=":material/search:", expanded=not named):
+    # A toggle, because what is folded away in an expander is computed all the same.
+    if not st.toggle("Find an instance", value=not named, key=f"finding_{named}"):
+        return replace(chosen, search=str(st.query_params.get("search", "")))
+    with st.container(border=True):
         left, middle, right = st.columns([4, 2, 1], vertical_alignment="bottom")
         search = left.text_input(
             "Search prompts and answers",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any, cast
 
@@ -114,7 +115,7 @@ def tokens_of(instance: dict[str, Any], rows: Sequence[Row]) -> pd.DataFrame:
 def html_export(results: Reader, instance: dict[str, Any], rows: Sequence[Row], k: int) -> None:
     """The instance as one file that needs nothing else."""
     st.download_button(
-        "This instance as an HTML file", instance_page(instance, rows, k, results.snapshot_id),
+        "This instance as an HTML file", partial(instance_page, instance, rows, k, results.snapshot_id),
         f"heval-{instance['instance_id']}.html", "text/html", icon=":material/download:",
         key="instance_html", on_click="ignore",
         help="One file with the prompt, all highlights and numbers; no script, no request, opens anywhere.",

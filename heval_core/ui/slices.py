@@ -16,11 +16,15 @@ _SHOWN = {"natural": "shipped with the dataset", "substituted": "put in"}
 
 def slice_bar(results: Reader, chosen: Filter, *, ranked: bool) -> tuple[Filter, bool]:
     """Draw the slice under a filter. Returns the narrower filter, and whether the prompt's first token is left out."""
+    # A toggle, because what is folded away in an expander is computed all the same.
+    linked = any(name in st.query_params for name in ("relation", "origin", "tokens", "answer_at", "without_first"))
+    if not st.toggle("Slice: only some of these instances", value=linked, key=f"slicing_{linked}"):
+        return chosen, False
     relations = cast(pd.DataFrame, cached(results, "relations", chosen))
     ranges = cast(pd.DataFrame, cached(results, "ranges", chosen)).iloc[0]
     if not ranges["instances"]:
         return chosen, False
-    with st.expander("Slice", icon=":material/content_cut:"):
+    with st.container(border=True):
         first, second, third = st.columns(3)
         relation = first.multiselect(
             "Relation", sorted(set(relations["relation"])), key="relation", bind="query-params", placeholder="all"

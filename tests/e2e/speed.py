@@ -144,31 +144,22 @@ def measure(folder: Path) -> None:
                     f"{name}: {sum(runs):.2f} s on the server, {seconds:.1f} s until the browser is still", flush=True
                 )
             print(f"memory of the browsing process: {_memory():.0f} MB")
-            _four(url, timing.name, ids)
+            _four(page, url, timing.name, ids)
             print(f"memory after four browsers: {_memory():.0f} MB")
 
 
-def _four(url: str, timing: str, ids: list[str]) -> None:
-    """The same instance views from one browser, and from four at once."""
-    from playwright.sync_api import sync_playwright
-
-    from tests.e2e.browser import CHROMIUM_FLAGS, chromium
-
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=chromium(), args=CHROMIUM_FLAGS)
-        pages = [browser.new_context().new_page() for _ in range(4)]
-        for count in (1, 4):
-            before = _times(timing)
-            for step in range(5):
-                for number, page in enumerate(pages[:count]):
-                    page.goto(f"{url}/instances?instance={ids[10 * number + step]}", wait_until="commit")
-                for page in pages[:count]:
-                    settle(page)
-            runs = _times(timing)[len(before) :]
-            print(
-                f"{count} browsers at once: {statistics.median(runs):.2f} s a view on the server (median of {len(runs)})"
-            )
-        browser.close()
+def _four(first: Any, url: str, timing: str, ids: list[str]) -> None:
+    """The same instance views from one browser, and from four people's at once."""
+    pages = [first.context.browser.new_context().new_page() for _ in range(4)]
+    for count in (1, 4):
+        before = _times(timing)
+        for step in range(5):
+            for number, page in enumerate(pages[:count]):
+                page.goto(f"{url}/instances?instance={ids[10 * number + step]}", wait_until="commit")
+            for page in pages[:count]:
+                settle(page)
+        runs = _times(timing)[len(before) :]
+        print(f"{count} browsers at once: {statistics.median(runs):.2f} s a view on the server (median of {len(runs)})")
 
 
 def _times(file: str) -> list[float]:
