@@ -16,6 +16,7 @@ from heval_core.store.reader import Reader
 from heval_core.ui.results import SNAPSHOT
 
 PICTURE = "picture"
+_PARQUET = "application/vnd.apache.parquet"
 # Everything a link can carry, in this order; a control writes its own parameter only when it is not at its default.
 LINKED = (
     "leader_model", "leader_dataset", "model", "dataset", "regime", "group", "relation", "origin", "tokens", "answer_at",
@@ -42,18 +43,19 @@ def table_exports(results: Reader, frame: pd.DataFrame, name: str) -> None:
     """Download buttons for a table; the file's name has the snapshot it was made from. Files are made when asked for."""
     stem = f"heval-{name}-{results.snapshot_id[:8]}"
     csv, parquet, latex, picture = st.columns([1, 1, 1, 3], vertical_alignment="bottom")
-    csv.download_button(
-        "CSV", partial(as_csv, frame), f"{stem}.csv", "text/csv", key=f"csv_{name}", width="stretch", on_click="ignore"
-    )
+    common: dict[str, Any] = {"width": "stretch", "on_click": "ignore"}
+    csv.download_button("CSV", partial(as_csv, frame), f"{stem}.csv", "text/csv", key=f"csv_{name}", **common)
     parquet.download_button(
-        "Parquet", partial(as_parquet, frame), f"{stem}.parquet", "application/vnd.apache.parquet",
-        key=f"parquet_{name}",
-        width="stretch", on_click="ignore",
-    )  # fmt: skip
+        "Parquet", partial(as_parquet, frame), f"{stem}.parquet", _PARQUET, key=f"parquet_{name}", **common
+    )
     latex.download_button(
-        "LaTeX", partial(as_latex, frame, results.snapshot_id), f"{stem}.tex", "text/x-tex", key=f"latex_{name}", width="stretch",
-        on_click="ignore",
-    )  # fmt: skip
+        "LaTeX",
+        partial(as_latex, frame, results.snapshot_id),
+        f"{stem}.tex",
+        "text/x-tex",
+        key=f"latex_{name}",
+        **common,
+    )
     with picture:
         st.segmented_control(
             "The camera above a figure saves", ["svg", "png"], default="svg", key=PICTURE, required=True,
