@@ -204,7 +204,7 @@ def test_the_sidebar_explains_a_prompt_like_the_command_line(demo, capsys):
     # By itself: AppTest runs a page without app.py from the second run on. The browser test goes all the way.
     app = AppTest.from_string("from heval_core.ui import sidebar\nsidebar.draw()", default_timeout=60).run()
     app.sidebar.selectbox(key="own_model").select("demo-qwen2")
-    assert any("25 tokens; about 34 forward passes" in caption.value for caption in app.sidebar.caption)
+    told = [caption.value for caption in app.sidebar.caption]
     app.sidebar.button(key="own_send").click().run()
     app.session_state["own_ticket"].over.wait(180)
     app.run()
@@ -216,6 +216,7 @@ def test_the_sidebar_explains_a_prompt_like_the_command_line(demo, capsys):
           "--device", "cpu"])  # fmt: skip
     printed = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
     assert shown["tokens"] == printed["tokens"]
+    assert f"{len(shown['tokens'])} tokens; about 33 forward passes of the whole prompt." in told
     for key, row in printed["explainers"].items():
         assert shown["explainers"][key]["scores"] == pytest.approx(row["scores"], abs=1e-5)
 
