@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 
-from heval_core.lm.loading import choose_dtype, identify
+from heval_core.lm.loading import Identity, choose_dtype, identify
 from heval_core.records import HEvalError
 from heval_core.store.shards import ShardStore
 from precompute import journal
@@ -102,7 +102,7 @@ class _Run:
     def _plan(self) -> None:
         """The tracks of all models and datasets; what is planned of each is written down for `status`."""
         told: set[str] = set()
-        read: dict[tuple[str, str], Questions] = {}
+        read: dict[tuple[str, str], Questions | None] = {}
         for name in self.grid.models:
             try:
                 identity = asked_as(self.grid, identify(name))
@@ -111,8 +111,11 @@ class _Run:
                 continue
             for dataset in self.grid.datasets:
                 key = (dataset, identity.style.key)
-                questions = read.get(key) or load_questions(dataset, self.grid.limit, self.grid.seed, identity.style)
-                read[key] = questions
+                if key not in read:
+                    read[key] = self._read(dataset, identity)
+                questions = read[key]
+                if questions is None:
+                    continue
                 if questions.seen:
                     left = questions.usable - questions.seen
                     say(f"{identity.key} · {questions.dataset}: {left:,} of {questions.usable:,} questions were not in its "
@@ -125,6 +128,16 @@ class _Run:
                 except HEvalError as error:
                     self._model_failed(name, str(error))
                     break
+
+    def _read(self, dataset: str, identity: Identity) -> Questions | None:
+        """A dataset as a model may be asked it; None, and noted, where it cannot be read to its end."""
+        try:
+            return load_questions(dataset, self.grid.limit, self.grid.seed, identity.style)
+        except HEvalError as error:
+            self.outcome.failed += 1
+            journal.note_failure(self.store, dataset=dataset, place="", error=f"HEvalError: {error}")
+            say(f"{dataset}: {error}")
+            return None
 
     def _add_track(self, model: Model, questions: Questions) -> None:
         size = shard_size(self.grid, model.identity, questions, self.store)

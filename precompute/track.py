@@ -91,6 +91,7 @@ class Track:
         self._memories = Memories({})
         self._begun: set[tuple[str, ...]] = set()
         self._tried: set[str] = set()
+        self._abandoned = False
         self.jobs = list(self._known())
         self.planned = {shard.key for job in self.jobs for shard in job.shards}
         work = list(pending(self.jobs, store))
@@ -113,11 +114,12 @@ class Track:
         """A task is done and written, or has failed; what depends on it can begin."""
         self._begun.discard(task.keys)
         self._tried.update(task.keys)
-        if not self.waiting and not self._begun:
+        if not self.waiting and not self._begun and not self._abandoned:
             self.waiting.extend(self._explaining())
 
     def abandon(self) -> None:
-        """Its model cannot be loaded."""
+        """Its model cannot be loaded: nothing more is begun."""
+        self._abandoned = True
         self.waiting.clear()
 
     def _unasked(self) -> list[MemoryTask]:

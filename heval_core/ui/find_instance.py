@@ -22,7 +22,8 @@ def find(results: Reader, chosen: Filter) -> Filter:
     named = "instance" in st.query_params
     # A toggle, because what is folded away in an expander is computed all the same.
     if not st.toggle("Find an instance", value=not named, key=f"finding_{named}"):
-        return replace(chosen, search=str(st.query_params.get("search", "")))
+        narrowed = replace(chosen, search=str(st.query_params.get("search", "")))
+        return chosen if _count(results, narrowed) is None else narrowed
     with st.container(border=True):
         left, middle, right = st.columns([4, 2, 1], vertical_alignment="bottom")
         search = left.text_input(
@@ -35,10 +36,8 @@ def find(results: Reader, chosen: Filter) -> Filter:
         sort = middle.selectbox("Order by", list(SORTED_BY), key="sort", bind="query-params")
         descending = right.toggle("Descending", key="descending", bind="query-params")
         narrowed = replace(chosen, search=search)
-        try:
-            count = len(cast(list[str], cached(results, "instance_ids", narrowed)))
-        except HEvalError as error:
-            st.error(plain(str(error)))
+        count = _count(results, narrowed)
+        if count is None:
             return chosen
         pages = max(1, -(-count // PAGE))
         page = (
@@ -58,3 +57,12 @@ def find(results: Reader, chosen: Filter) -> Filter:
                 st.query_params["instance"] = wanted
                 st.rerun()
     return narrowed
+
+
+def _count(results: Reader, narrowed: Filter) -> int | None:
+    """How many instances a search leaves; None, with a sentence, where it is no regular expression."""
+    try:
+        return len(cast(list[str], cached(results, "instance_ids", narrowed)))
+    except HEvalError as error:
+        st.error(plain(str(error)))
+        return None

@@ -118,6 +118,8 @@ class Worker:
         def carry() -> None:
             try:
                 ticket.result = self.ask(request, ticket.progress.append, ticket)
+                if ticket.cancelled:  # too late to stop it, but nobody wants it any more
+                    ticket.error = "Cancelled."
             except HEvalError as error:
                 ticket.error = "Cancelled." if ticket.cancelled else str(error)
             except Exception as error:  # a page shows one line; the trace is in the log

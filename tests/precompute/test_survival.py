@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import json
 import os
@@ -270,3 +271,38 @@ def _workers() -> list[int]:
     """Processes of our actors on this machine."""
     found = subprocess.run(["pgrep", "-f", "ray::RemoteWorker"], capture_output=True, text=True)
     return [int(line) for line in found.stdout.split()]
+
+
+class Unloadable(Local):
+    """An executor whose models answer without context, and then cannot be loaded any more."""
+
+    def next_done(self):
+        task, _ = self._begun
+        if task.size:
+            self._begun = None
+            return task, Done(None, error="it is gone", model_failed=True)
+        return super().next_done()
+
+
+def test_a_model_that_cannot_be_loaded_is_not_tried_for_every_one_of_its_jobs(small_grid, tmp_path):
+    outcome = run(small_grid, tmp_path, Unloadable)
+    assert (outcome.computed, outcome.failed, outcome.left) == (0, len(small_grid.models), 44)
+
+
+def test_a_dataset_that_breaks_off_while_it_is_read_costs_only_itself(small_grid, tmp_path, monkeypatch, capsys):
+    from heval_core.records import HEvalError
+    from precompute import run as running
+
+    whole = running.load_questions
+
+    def breaks(name, *arguments):
+        if name == "country_profiles":
+            raise HEvalError("the file ends in the middle of a record")
+        return whole(name, *arguments)
+
+    monkeypatch.setattr(running, "load_questions", breaks)
+    grid = dataclasses.replace(small_grid, datasets=("country_profiles", "world_capital"), explainers=("attn",))
+    outcome = run(grid, tmp_path)
+    assert (outcome.computed, outcome.failed, outcome.left) == (20, 1, 0)
+    assert main(["status", "--store", str(tmp_path)]) == 1
+    assert "country_profiles: HEvalError: the file ends in the middle" in capsys.readouterr().out
