@@ -74,7 +74,7 @@ def filter_bar(
     take_cell_from_link(choices)
     refuse_unknown(choices, columns, prefix)
     chosen: dict[str, tuple[str, ...]] = {}
-    slots = st.columns([4.4] * len(columns) + ([3.4] if metric_k else []))
+    slots = st.columns([4.2] * len(columns) + ([4.0] if metric_k else []))
     for slot, column in zip(slots, columns, strict=False):
         with slot:
             picked = st.multiselect(
