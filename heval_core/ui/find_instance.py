@@ -25,7 +25,7 @@ def find(results: Reader, chosen: Filter) -> Filter:
         narrowed = replace(chosen, search=str(st.query_params.get("search", "")))
         return chosen if _count(results, narrowed) is None else narrowed
     with st.container(border=True):
-        left, middle, right = st.columns([4, 2, 1], vertical_alignment="bottom")
+        left, middle, right = st.columns([4, 2.2, 1.6], vertical_alignment="bottom")
         search = left.text_input(
             "Search prompts and answers",
             key="search",
