@@ -10,6 +10,7 @@ from heval_core.ui.grid_controls import grid_controls
 from heval_core.ui.instance_tables import agreement_table, html_export, scores_table, token_table
 from heval_core.ui.instance_view import choose, facts_line, prompt_grid, rows_of
 from heval_core.ui.results import reader
+from heval_core.ui.slices import slice_bar
 
 entry.through_app()
 st.title("Which tokens does each explainer point at?")
@@ -20,6 +21,7 @@ st.caption(
 )
 results = reader()
 chosen, k = filter_bar(results, ("model", "dataset", "regime", "group"), metric_k=True)
+chosen, _ = slice_bar(results, chosen, ranked=False)
 chosen = find(results, chosen)
 instance = choose(results, chosen)
 if instance:

@@ -91,7 +91,7 @@ def _add_chance(figure: go.Figure, cells: pd.DataFrame, labels: list[str]) -> No
 def quarter_lines(points: pd.DataFrame, titles: dict[str, str], axis_title: str, along: str) -> go.Figure:
     """A line per explainer against what instances are binned by, and chance.
 
-    points: columns explainer, bin, mean, value, low, high, chance. along: the title of the horizontal axis.
+    points: columns explainer and bin (the custom data), mean, value, low, high, chance. along: title of the horizontal axis.
     """
     figure = go.Figure()
     for explainer in in_order(list(points["explainer"].unique())):
@@ -101,6 +101,7 @@ def quarter_lines(points: pd.DataFrame, titles: dict[str, str], axis_title: str,
             line={"color": colour(explainer), "width": 2}, marker={"size": 7},
             error_y={"type": "data", "array": own["high"] - own["value"], "arrayminus": own["value"] - own["low"],
                      "thickness": 1, "width": 3},
+            customdata=own[["explainer", "bin"]],
             hovertemplate="%{fullData.name}: %{y:.3f} at %{x:.0f}<extra></extra>",
         )  # fmt: skip
     chance = points.groupby("bin")[["mean", "chance"]].mean()
@@ -109,7 +110,7 @@ def quarter_lines(points: pd.DataFrame, titles: dict[str, str], axis_title: str,
         line={"color": CHANCE_COLOUR, "dash": "dash", "width": 1.5}, hoverinfo="skip",
     )  # fmt: skip
     figure.update_layout(
-        xaxis_title=along, yaxis_title=axis_title, height=420,
+        xaxis_title=along, yaxis_title=axis_title, height=420, clickmode="event+select",
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0}, margin={"l": 60, "r": 20, "t": 50, "b": 40},
     )  # fmt: skip
     return figure
@@ -118,7 +119,7 @@ def quarter_lines(points: pd.DataFrame, titles: dict[str, str], axis_title: str,
 def scatter(points: pd.DataFrame, titles: dict[str, str], x_title: str, y_title: str) -> go.Figure:
     """A dot per cell and explainer, whiskers both ways.
 
-    points: explainer, label, x, x_low, x_high, y, y_low, y_high, n, and the cell's model, dataset, regime (the custom data).
+    points: explainer, label, x, x_low, x_high, y, y_low, y_high, n, and the cell's model, dataset, regime, part (custom data).
     """
     figure = go.Figure()
     for explainer in in_order(list(points["explainer"].unique())):
@@ -127,8 +128,8 @@ def scatter(points: pd.DataFrame, titles: dict[str, str], x_title: str, y_title:
             x=own["x"], y=own["y"], mode="markers", name=escape(titles.get(explainer, explainer)),
             marker={"color": colour(explainer), "size": 9, "line": {"width": 1, "color": CHANCE_COLOUR}},
             error_x=_whiskers(own, "x"), error_y=_whiskers(own, "y"),
-            customdata=own[["model", "dataset", "regime", "label", "n"]],
-            hovertemplate="%{fullData.name}<br>%{customdata[3]}<br>%{x:.3f}, %{y:.3f} · n = %{customdata[4]}<extra></extra>",
+            customdata=own[["model", "dataset", "regime", "part", "label", "n"]],
+            hovertemplate="%{fullData.name}<br>%{customdata[4]}<br>%{x:.3f}, %{y:.3f} · n = %{customdata[5]}<extra></extra>",
         )  # fmt: skip
     figure.update_layout(
         xaxis_title=x_title, yaxis_title=y_title, height=460, clickmode="event+select",
@@ -147,7 +148,7 @@ def _whiskers(own: pd.DataFrame, axis: str) -> dict[str, object]:
 def difference_dots(pairs: pd.DataFrame, axis_title: str) -> go.Figure:
     """One dot per cell with its 95 % whisker; filled where the difference holds.
 
-    pairs: label, difference, low, high, better, first, second, n, and the cell's model, dataset, regime (the custom data).
+    pairs: label, difference, low, high, better, first, second, n, and the cell's model, dataset, regime, part (custom data).
     """
     figure = go.Figure()
     for holds, name in ((True, "holds (Holm)"), (False, "does not")):
@@ -160,8 +161,8 @@ def difference_dots(pairs: pd.DataFrame, axis_title: str) -> go.Figure:
             marker={"size": 10, "color": hues if holds else "rgba(0,0,0,0)", "line": {"width": 2, "color": hues}},
             error_x={"type": "data", "array": own["high"] - own["difference"],
                      "arrayminus": own["difference"] - own["low"], "thickness": 1.2, "width": 3, "color": CHANCE_COLOUR},
-            customdata=own[["model", "dataset", "regime", "p_holm", "n"]],
-            hovertemplate="%{y}<br>%{x:.3f} · p (Holm) %{customdata[3]:.4f} · n = %{customdata[4]}<extra></extra>",
+            customdata=own[["model", "dataset", "regime", "part", "p_holm", "n"]],
+            hovertemplate="%{y}<br>%{x:.3f} · p (Holm) %{customdata[4]:.4f} · n = %{customdata[5]}<extra></extra>",
         )  # fmt: skip
     figure.add_vline(x=0, line={"color": CHANCE_COLOUR, "dash": "dash", "width": 1.5}, annotation_text="no difference",
                      annotation_position="top")  # fmt: skip
@@ -190,9 +191,9 @@ def headline_bars(headline: pd.DataFrame, titles: dict[str, str], axis_title: st
                 "thickness": 1.2,
                 "width": 3,
             },
-            customdata=own[["low", "high", "chance", "n", "cells"]],
-            hovertemplate="%{y}: %{x:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}]<br>chance %{customdata[2]:.3f}"
-            " · n = %{customdata[3]} in %{customdata[4]} cells<extra></extra>",
+            customdata=own[["explainer", "low", "high", "chance", "n", "cells"]],
+            hovertemplate="%{y}: %{x:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}]<br>chance %{customdata[3]:.3f}"
+            " · n = %{customdata[4]} in %{customdata[5]} cells<extra></extra>",
         )
     )
     chance = float(own["chance"].mean())
@@ -202,6 +203,7 @@ def headline_bars(headline: pd.DataFrame, titles: dict[str, str], axis_title: st
     )  # fmt: skip
     figure.update_layout(
         xaxis_title=axis_title, margin={"l": 10, "r": 20, "t": 24, "b": 40}, height=290, showlegend=False,
+        clickmode="event+select",
         yaxis={"automargin": True},
     )  # fmt: skip
     return figure

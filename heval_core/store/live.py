@@ -173,14 +173,7 @@ def curve(
     Only cells in which every bin is available for every explainer take part, so that every point is of the same cells. Their
     replicates are averaged, as for the headline: one resample draws the same questions in all cells of a dataset.
     """
-    rows: dict[tuple[str, str, str, str], list[dict[str, Any]]] = defaultdict(list)
-    for place, values, regime, evaluated in _bins(reader, chosen, metric, k, by, bins):
-        for row in evaluated.rows:
-            if row["part"] in parts:
-                spread = evaluated.replicates[row["explainer"], row["metric"], row["part"], row["k"]]
-                family = (regime.model, regime.dataset, regime.regime, row["part"])
-                rows[family].append(row | {"bin": place, "mean": float(values.mean()), "spread": spread})
-    whole = [row for own in rows.values() if _complete(own, bins) for row in own]
+    whole = _along(reader, chosen, metric, parts, k, by, bins)
     found = []
     for (explainer, place), own in pd.DataFrame(whole).groupby(["explainer", "bin"]) if whole else ():
         interval = percentile_interval(np.mean(list(own["spread"]), axis=0))
@@ -196,6 +189,31 @@ def curve(
             }
         )
     return pd.DataFrame(found, columns=["explainer", "bin", "mean", "value", "low", "high", "chance", "n", "cells"])
+
+
+def curve_cells(
+    reader: Reader, chosen: Filter, metric: str, parts: Collection[str], k: int, by: str = "tokens", bins: int = BINS
+) -> pd.DataFrame:
+    """The cells that `curve` is the mean of: model, dataset, regime, part, bin, least and most of what it is along."""
+    columns = [*CELL, "part", "bin", "least", "most"]
+    return pd.DataFrame(_along(reader, chosen, metric, parts, k, by, bins), columns=columns).drop_duplicates(
+        ignore_index=True
+    )
+
+
+def _along(
+    reader: Reader, chosen: Filter, metric: str, parts: Collection[str], k: int, by: str, bins: int
+) -> list[dict[str, Any]]:
+    """The rows of all bins of those cells in which every bin is available for every explainer."""
+    rows: dict[tuple[str, str, str, str], list[dict[str, Any]]] = defaultdict(list)
+    for place, values, regime, evaluated in _bins(reader, chosen, metric, k, by, bins):
+        for row in evaluated.rows:
+            if row["part"] in parts:
+                spread = evaluated.replicates[row["explainer"], row["metric"], row["part"], row["k"]]
+                family = (regime.model, regime.dataset, regime.regime, row["part"])
+                ends = {"least": float(values.min()), "most": float(values.max()), "mean": float(values.mean())}
+                rows[family].append(row | {"bin": place, "spread": spread, **ends})
+    return [row for own in rows.values() if _complete(own, bins) for row in own]
 
 
 def _complete(rows: list[dict[str, Any]], bins: int) -> bool:

@@ -50,8 +50,8 @@ class Filter:
     """Which instances or cells to read; an empty tuple means all.
 
     origin: of the second false answer, `substituted` or `natural` (shipped with the dataset). tokens: (least, most) length of
-    the prompt. answer_at: (least, most) place of the used document's answer in the prompt, as a share of its tokens. search: a
-    regular expression (RE2) over prompt and answer, whatever the case.
+    the prompt. answer_at: (least, most) place of the used document's answer in the prompt, as a share of its tokens. head: the
+    one that MechLight chose, as in `L2H1`. search: a regular expression (RE2) over prompt and answer, whatever the case.
     """
 
     model: tuple[str, ...] = ()
@@ -62,12 +62,13 @@ class Filter:
     origin: tuple[str, ...] = ()
     tokens: tuple[int, ...] = ()
     answer_at: tuple[float, ...] = ()
+    head: str = ""
     search: str = ""
 
     @property
     def cuts_cells(self) -> bool:
         """Whether it takes a part of cells' instances only, so that published values are none of its own."""
-        return any((self.group, self.relation, self.origin, self.tokens, self.answer_at, self.search))
+        return any((self.group, self.relation, self.origin, self.tokens, self.answer_at, self.head, self.search))
 
     def where(self, columns: tuple[str, ...], alias: str = "") -> tuple[str, list[Any]]:
         """An SQL condition over an allow-list of columns, and its parameters."""
@@ -90,6 +91,12 @@ class Filter:
             if wanted:
                 terms.append(f"{column} BETWEEN ? AND ?")
                 values += list(wanted)
+        if self.head:
+            terms.append(
+                "instance_id IN (SELECT instance_id FROM attribution WHERE explainer = 'mechlight' "
+                "AND concat('L', layer, 'H', head) = ?)"
+            )
+            values.append(self.head)
         if self.search:
             terms.append("regexp_matches(concat_ws(' ', prompt, predicted_text, memory_answer), ?, 'i')")
             values.append(self.search)
@@ -266,6 +273,12 @@ class Reader:
     def curve(self, chosen: Filter, metric: str, parts: tuple[str, ...], k: int, by: str = "tokens") -> pd.DataFrame:
         """Means over cells in those quarters: see `live.curve`."""
         return live.curve(self, chosen, metric, parts, k, by)
+
+    def curve_cells(
+        self, chosen: Filter, metric: str, parts: tuple[str, ...], k: int, by: str = "tokens"
+    ) -> pd.DataFrame:
+        """The cells and quarters behind it: see `live.curve_cells`."""
+        return live.curve_cells(self, chosen, metric, parts, k, by)
 
     def ranges(self, chosen: Filter) -> pd.DataFrame:
         """One row: least and most tokens of a prompt, and how many kept instances have a substituted document or not."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 import pandas as pd
 import streamlit as st
@@ -11,9 +11,9 @@ from heval_core.figures.accuracy import cell_bars
 from heval_core.metrics._cell import normalised
 from heval_core.records import REGIMES
 from heval_core.store.reader import Filter, Reader
-from heval_core.ui import paired_view
+from heval_core.ui import behind, paired_view
 from heval_core.ui.exports import figure_config, table_exports
-from heval_core.ui.filters import CELL, refuse_value
+from heval_core.ui.filters import refuse_value
 from heval_core.ui.measures import MEASURE_KEYS, MEASURES, Measure
 from heval_core.ui.results import cached
 from heval_core.ui.slices import slice_bar
@@ -110,7 +110,7 @@ def draw(results: Reader, chosen: Filter, k: int, question: str) -> None:
         cells, unit = as_normalised(cells), "normalised"
     known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
     st.markdown(verdict(cells, measure, unit, set(known[known["control"]]["key"])))
-    _bars(cells, unit)
+    _bars(cells, unit, chosen)
     st.caption(
         f"{measure.meaning} Whiskers: 95 % intervals, bootstrapped over questions. Dashed: what random scores get. "
         "Click a bar to get to the instances behind it."
@@ -141,7 +141,7 @@ def _nothing(measure: Measure) -> str:
     return "No cell is left under these filters for this question; remove one of the chips above, or the slice."
 
 
-def _bars(cells: pd.DataFrame, unit: str) -> None:
+def _bars(cells: pd.DataFrame, unit: str, chosen: Filter) -> None:
     """A figure for each model and dataset: between these, scales differ."""
     alone = cells.groupby(["model", "dataset"]).ngroups == 1
     for (model, dataset), own in cells.groupby(["model", "dataset"], sort=True):
@@ -155,20 +155,7 @@ def _bars(cells: pd.DataFrame, unit: str) -> None:
             selection_mode="points",
             config=figure_config(),
         )
-        offer_instances(event)
-
-
-def offer_instances(event: Any) -> None:
-    """A link to the instances behind a bar or a dot that was clicked; its custom data begin with model, dataset, regime."""
-    points = event.selection.points if event and event.selection else []
-    if points and points[0].get("customdata"):
-        cell = [str(value) for value in points[0]["customdata"][:3]]
-        st.page_link(
-            "pages/instances.py",
-            label=plain(f"Open the instances of {', '.join(cell)}"),
-            icon=":material/article:",
-            query_params={CELL: "|".join(cell)},
-        )
+        behind.offer_cell(event, chosen)
 
 
 def _table(results: Reader, cells: pd.DataFrame) -> None:

@@ -11,7 +11,8 @@ from heval_core.figures.accuracy import difference_dots
 from heval_core.figures.palette import in_order
 from heval_core.store.live import tally
 from heval_core.store.reader import Filter, Reader
-from heval_core.ui.accuracy_view import choose, offer_instances, titles_of
+from heval_core.ui import behind
+from heval_core.ui.accuracy_view import choose, titles_of
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.filters import refuse_value
 from heval_core.ui.measures import MEASURES, Measure
@@ -56,7 +57,7 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
         difference_dots(pairs, f"{first} minus {second}, {measure.unit}"), width="stretch", key="differences",
         on_select="rerun", selection_mode="points", config=figure_config(),
     )  # fmt: skip
-    offer_instances(event)
+    behind.offer_cell(event, chosen)
     st.caption(
         "A dot per cell, in the colour of the one that is ahead: filled where the difference holds (signs "
         "flipped by question, Holm over "

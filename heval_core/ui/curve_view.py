@@ -10,6 +10,7 @@ import streamlit as st
 
 from heval_core.figures.accuracy import quarter_lines
 from heval_core.store.reader import Filter, Reader
+from heval_core.ui import behind
 from heval_core.ui.accuracy_view import choose, titles_of
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.filters import refuse_value
@@ -46,16 +47,39 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
         return
     titles = titles_of(results)
     st.markdown(_sentence(found, titles, results))
-    st.plotly_chart(
-        quarter_lines(found, titles, measure.unit, axis), width="stretch", key="curves", config=figure_config()
-    )
+    event = st.plotly_chart(
+        quarter_lines(found, titles, measure.unit, axis), width="stretch", key="curves", on_select="rerun",
+        selection_mode="points", config=figure_config(),
+    )  # fmt: skip
+    point = behind.clicked(event)
+    if point:
+        ends = cast(pd.DataFrame, cached(results, "curve_cells", wanted, measure.metric, parts, own_k, by))
+        _offer(ends[ends["bin"] == int(point[1])], wanted, by)
     st.caption(
         f"{measure.meaning} A point is the mean over the {int(found['cells'].max())} cells in which every quarter is large "
-        "enough. Whiskers: 95 % intervals of that mean, questions resampled. Dashed: chance."
+        "enough. Whiskers: 95 % intervals of that mean, questions resampled. Dashed: chance. "
+        "Click a point to get to its instances."
     )
     with st.expander("The numbers behind these curves"):
         st.dataframe(found.round(3), hide_index=True)
     table_exports(results, found, "curve")
+
+
+def _offer(cells: pd.DataFrame, chosen: Filter, by: str) -> None:
+    """The way to the instances of one quarter, cell by cell, for each cell is cut at ends of its own."""
+    names = {" · ".join((row.model, row.dataset, row.regime, row.part)): row for row in cells.itertuples()}
+    name = (
+        st.selectbox(f"This quarter, of {len(names)} cells", list(names), key="quarter_of") if len(names) > 1 else None
+    )
+    row = names[name] if name in names else next(iter(names.values()))
+    groups = behind.GROUPS_OF_PART.get(row.part, chosen.group)
+    own = replace(chosen, model=(row.model,), dataset=(row.dataset,), regime=(row.regime,), group=groups)
+    if by == "tokens":
+        own, where = replace(own, tokens=(int(row.least), int(row.most))), f"{row.least:.0f} to {row.most:.0f} tokens"
+    else:
+        own = replace(own, answer_at=(row.least / 100, row.most / 100))
+        where = f"the answer at {row.least:.0f} to {row.most:.0f} % of the prompt"
+    behind.link_to(f"Open its instances, those with {where}", own)
 
 
 def _sentence(found: pd.DataFrame, titles: dict[str, str], results: Reader) -> str:

@@ -11,7 +11,7 @@ import streamlit as st
 from heval_core.figures.outcomes import outcome_bars
 from heval_core.records import DROP_REASONS
 from heval_core.store.reader import Filter, Reader
-from heval_core.ui.filters import CELL
+from heval_core.ui import behind
 from heval_core.ui.results import cached
 from heval_core.ui.text import GROUP_TITLES, REGIME_TITLES, number, percent, plain
 
@@ -106,8 +106,9 @@ def _open_instances(event: Any, table: pd.DataFrame) -> None:
     if not cells:
         st.caption("Click a row to open its instances.")
         return
-    cell = [str(table.iloc[cells[0][0]][name]) for name in _CELL]
-    st.switch_page("pages/instances.py", query_params={CELL: "|".join(cell)})
+    model, dataset, regime = (str(table.iloc[cells[0][0]][name]) for name in _CELL)
+    wanted = Filter((model,), (dataset,), (regime,))
+    st.switch_page("pages/instances.py", query_params=behind.parameters(wanted))
 
 
 def sources_table(results: Reader) -> None:

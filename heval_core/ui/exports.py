@@ -20,7 +20,7 @@ _PARQUET = "application/vnd.apache.parquet"
 # Everything a link can carry, in this order; a control writes its own parameter only when it is not at its default.
 LINKED = (
     "leader_model", "leader_dataset", "model", "dataset", "regime", "group", "relation", "origin", "tokens", "answer_at",
-    "without_first", "k", "question",
+    "head", "without_first", "k", "question",
     "along", "memory", "document", "token", "faithful", "normalised", "accuracy", "first", "second", "explainer",
     "pattern", "controls",
     "search", "sort", "descending", "page", "scale", "level", "instance",

@@ -10,7 +10,8 @@ import streamlit as st
 from heval_core.figures.accuracy import scatter
 from heval_core.statistics import spearman
 from heval_core.store.reader import Filter, Reader
-from heval_core.ui.accuracy_view import as_normalised, offer_instances, titles_of
+from heval_core.ui import behind
+from heval_core.ui.accuracy_view import as_normalised, titles_of
 from heval_core.ui.exports import figure_config
 from heval_core.ui.results import cached
 from heval_core.ui.text import REGIME_TITLES, number
@@ -50,7 +51,7 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
                 f"{accuracy}, normalised: 0 is chance"),
         width="stretch", key="faithful_and_right", on_select="rerun", selection_mode="points", config=figure_config(),
     )  # fmt: skip
-    offer_instances(event)
+    behind.offer_cell(event, chosen)
 
 
 def points_of(results: Reader, chosen: Filter, accuracy: str, k: int) -> pd.DataFrame:

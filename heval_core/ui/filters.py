@@ -10,6 +10,7 @@ import streamlit as st
 
 from heval_core.metrics._cell import KS
 from heval_core.store.reader import Filter, Reader
+from heval_core.ui import behind
 from heval_core.ui.results import cached
 from heval_core.ui.text import GROUP_TITLES, REGIME_TITLES, plain
 
@@ -26,24 +27,6 @@ def _options(choices: pd.DataFrame, column: str) -> list[str]:
     found = list(dict.fromkeys(choices[column]))
     order = list(REGIME_TITLES) if column == "regime" else list(_GROUPS) if column == "group" else sorted(found)
     return [value for value in order if value in found] + [value for value in found if value not in order]
-
-
-CELL = "cell"
-
-
-def take_cell_from_link(choices: pd.DataFrame) -> None:
-    """Set the filters to the `model|dataset|regime` that a link names.
-
-    Such a link cannot set the filters' own parameters: one that another page has drawn stands above its parameter.
-    """
-    named = st.query_params.get(CELL)
-    if named is not None:
-        del st.query_params[CELL]
-        for column, value in zip(("model", "dataset", "regime"), named.split("|"), strict=False):
-            if value in set(choices[column]):
-                st.session_state[column] = [value]
-            else:
-                st.error(f"The link asks for the {column} {plain(value[:80])}, which is not in these results.")
 
 
 def refuse_unknown(choices: pd.DataFrame, columns: tuple[str, ...], prefix: str = "") -> None:
@@ -71,7 +54,7 @@ def filter_bar(
     """
     choices = cast(pd.DataFrame, cached(results, "choices"))
     choices = choices[choices["group"] != "dropped"]
-    take_cell_from_link(choices)
+    behind.take(choices)
     refuse_unknown(choices, columns, prefix)
     chosen: dict[str, tuple[str, ...]] = {}
     slots = st.columns([4.2] * len(columns) + ([4.0] if metric_k else []))

@@ -40,9 +40,7 @@ def find(results: Reader, chosen: Filter) -> Filter:
         if count is None:
             return chosen
         pages = max(1, -(-count // PAGE))
-        page = (
-            int(st.number_input(f"Page, of {pages:,}", 1, pages, key=f"page_of_{pages}", width=160)) if pages > 1 else 1
-        )
+        page = _page(pages)
         table = cast(pd.DataFrame, cached(results, "instances", narrowed, sort, descending, (page - 1) * PAGE, PAGE))
         event = st.dataframe(
             table.round(3), hide_index=True, on_select="rerun", selection_mode="single-row", key="found",
@@ -57,6 +55,18 @@ def find(results: Reader, chosen: Filter) -> Filter:
                 st.query_params["instance"] = wanted
                 st.rerun()
     return narrowed
+
+
+def _page(pages: int) -> int:
+    """Which page of the table, from 1; kept in the link. A page that a narrower filter no longer has is the last one."""
+    if pages == 1:
+        return 1
+    if not str(st.query_params.get("page", "1")).isdecimal():
+        st.error(f"The link asks for the page {plain(st.query_params['page'][:80])}; it should be a number.")
+        del st.query_params["page"]
+    known = st.session_state.get("page", st.query_params.get("page", 1))
+    st.session_state["page"] = min(max(1, int(known)), pages)
+    return int(st.number_input(f"Page, of {pages:,}", 1, pages, key="page", bind="query-params", width=160))
 
 
 def _count(results: Reader, narrowed: Filter) -> int | None:

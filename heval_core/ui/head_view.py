@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -13,6 +14,7 @@ from heval_core.metrics.mrr import reciprocal_rank
 from heval_core.metrics.rank_at_k import rank_at_k
 from heval_core.records import HEvalError
 from heval_core.store.reader import Filter, Reader
+from heval_core.ui import behind
 from heval_core.ui.exports import figure_config
 from heval_core.ui.head_map import head_map
 from heval_core.ui.instance_view import details_of, prompt_grid, strengths_of
@@ -160,7 +162,16 @@ def how_often(results: Reader, chosen: Filter, model: str) -> None:
         f"**L{most['layer']}H{most['head']}** was chosen in "
         f"{percent(most['instances'] / table.sum())}; {int((table > 0).sum())} of {table.size} heads were chosen at all."
     )
-    st.plotly_chart(head_counts(table), key="head_counts", config=figure_config())
+    event = st.plotly_chart(
+        head_counts(table), key="head_counts", width="content", on_select="rerun", selection_mode="points",
+        config=figure_config(),
+    )  # fmt: skip
+    head = next(iter(behind.clicked(event)), "")
+    if head:
+        own = replace(chosen, model=(model,), head=str(head))
+        behind.link_to(f"Open the instances of {model} in which {head} was chosen", own)
+    else:
+        st.caption("Click a square to get to the instances in which that head was chosen.")
 
 
 def attention_of(results: Reader, instance: dict[str, Any], layer: int, head: int) -> list[float] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import cast
 
@@ -10,9 +10,10 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.figures.accuracy import headline_bars
-from heval_core.records import DROP_REASONS
+from heval_core.records import DROP_REASONS, DUAL_REGIMES, SINGLE_REGIMES
 from heval_core.store.progress import progress
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.reader import SORTED_BY, Filter, Reader
+from heval_core.ui import behind
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.results import cached, results_folder
 from heval_core.ui.text import UNITS, number, percent, plain
@@ -25,6 +26,14 @@ QUESTIONS = {
 
 
 PAGES = {"RQ1": "pages/context_or_memory.py", "RQ2": "pages/which_document.py", "RQ3": "pages/which_token.py"}
+
+
+# Of each question's bars: the regimes and groups that its instances are of.
+_BEHIND = {
+    "RQ1": (SINGLE_REGIMES, ("C", "M")),
+    "RQ2": (DUAL_REGIMES, ("C1", "C2")),
+    "RQ3": ((), ("C", "C1", "C2")),
+}  # fmt: skip
 
 
 def banner(results: Reader) -> None:
@@ -73,7 +82,11 @@ def headline_section(results: Reader, chosen: Filter) -> None:
                 st.info("Not available: no cell has 30 instances in each group.")
                 continue
             figure = headline_bars(own, titles, UNITS[str(own["metric"].iloc[0])])
-            st.plotly_chart(figure, width="stretch", key=f"headline_{question}", config=figure_config())
+            event = st.plotly_chart(
+                figure, width="stretch", key=f"headline_{question}", on_select="rerun", selection_mode="points",
+                config=figure_config(),
+            )  # fmt: skip
+            _offer(next(iter(behind.clicked(event)), ""), question, chosen, titles)
             st.page_link(PAGES[question], label="Cell by cell", icon=":material/arrow_forward:")
     with st.expander("The numbers behind these bars"):
         st.dataframe(headline.assign(explainer=headline["explainer"].map(titles)).round(3), hide_index=True)
@@ -82,6 +95,20 @@ def headline_section(results: Reader, chosen: Filter) -> None:
             "bootstrapped over questions; n counts instances."
         )
         table_exports(results, headline, "leaderboard")
+
+
+def _offer(explainer: str, question: str, chosen: Filter, titles: dict[str, str]) -> None:
+    """The way from a bar to its instances: where single ones have a value, those in which the explainer does worst first."""
+    if not explainer:
+        return
+    regimes, groups = _BEHIND[question]
+    sort = f"reciprocal rank of {explainer}" if question == "RQ3" else ""
+    worst = ", worst first" if sort in SORTED_BY else ""
+    behind.link_to(
+        f"Open the instances behind {titles.get(explainer, explainer)}{worst}",
+        replace(chosen, regime=regimes, group=groups),
+        sort if worst else "",
+    )
 
 
 def doors(results: Reader) -> None:

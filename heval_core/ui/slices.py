@@ -7,17 +7,21 @@ from typing import cast
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
+from heval_core.records import head_name
 from heval_core.store.reader import Filter, Reader
+from heval_core.ui.filters import refuse_value
 from heval_core.ui.results import cached
 
+_LINKED = ("relation", "origin", "tokens", "answer_at", "head", "without_first")
 _SHOWN = {"natural": "shipped with the dataset", "substituted": "put in"}
 
 
 def slice_bar(results: Reader, chosen: Filter, *, ranked: bool) -> tuple[Filter, bool]:
     """Draw the slice under a filter. Returns the narrower filter, and whether the prompt's first token is left out."""
     # A toggle, because what is folded away in an expander is computed all the same.
-    linked = any(name in st.query_params for name in ("relation", "origin", "tokens", "answer_at", "without_first"))
+    linked = any(name in st.query_params or st.session_state.get(name) for name in _LINKED)
     if not st.toggle("Slice: only some of these instances", value=linked, key=f"slicing_{linked}"):
         return chosen, False
     relations = cast(pd.DataFrame, cached(results, "relations", chosen))
@@ -36,9 +40,11 @@ def slice_bar(results: Reader, chosen: Filter, *, ranked: bool) -> tuple[Filter,
         shortest, longest = int(ranges["shortest"]), int(ranges["longest"])
         tokens: tuple[int, int] = (shortest, longest)
         if shortest < longest:
+            _clamp("tokens", shortest, longest)
             tokens = second.slider(
                 "Length of the prompt, tokens", shortest, longest, tokens, key="tokens", bind="query-params"
             )
+        head = _head(results, chosen, second)
         answer_at = third.slider(
             "Place of the used document's answer, % of the prompt",
             0,
@@ -47,9 +53,8 @@ def slice_bar(results: Reader, chosen: Filter, *, ranked: bool) -> tuple[Filter,
             key="answer_at",
             bind="query-params",
         )
-        without_first = third.toggle(
-            "Leave the prompt's first token out of the ranks", key="without_first", disabled=not ranked,
-            bind="query-params",
+        without_first = ranked and third.toggle(
+            "Leave the prompt's first token out of the ranks", key="without_first", bind="query-params",
             help="Under tokenizers that add no BOS the first token of the first document is where attention sinks.",
         )  # fmt: skip
     narrowed = replace(
@@ -58,10 +63,40 @@ def slice_bar(results: Reader, chosen: Filter, *, ranked: bool) -> tuple[Filter,
         origin=(origin,) if origin else (),
         tokens=() if tokens == (shortest, longest) else tokens,
         answer_at=() if answer_at == (0, 100) else (answer_at[0] / 100, answer_at[1] / 100),
+        head=head,
     )
     if narrowed.cuts_cells:
         left = len(cast(list[str], cached(results, "instance_ids", narrowed)))
         st.caption(
-            f"{left:,} of {int(ranges['instances']):,} instances are in the slice; everything below is computed live."
+            f"{left:,} of {int(ranges['instances']):,} instances are in the slice; everything below is of these."
         )
-    return narrowed, bool(without_first and ranked)
+    return narrowed, bool(without_first)
+
+
+def _clamp(name: str, least: int, most: int) -> None:
+    """A range that another page's link has set lies within what this filter holds, or is forgotten."""
+    ends = st.session_state.get(name)
+    if ends:
+        low, high = max(least, ends[0]), min(most, ends[1])
+        if low > high:
+            del st.session_state[name]
+        elif (low, high) != tuple(ends):
+            st.session_state[name] = (low, high)
+
+
+def _head(results: Reader, chosen: Filter, place: DeltaGenerator) -> str:
+    """Of one model: the head that MechLight chose. Heads of different models have nothing but their name in common."""
+    counts = cast(pd.DataFrame, cached(results, "chosen_heads", chosen))
+    if counts["model"].nunique() != 1:
+        return ""
+    names = sorted((row.layer, row.head) for row in counts.itertuples())
+    options = [head_name(*name) for name in names]
+    refuse_value("head", options, "head")
+    if st.session_state.get("head") not in (None, *options):
+        del st.session_state["head"]
+    return (
+        place.selectbox(
+            "Head that MechLight chose", options, index=None, key="head", bind="query-params", placeholder="any"
+        )
+        or ""
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -87,6 +88,62 @@ def test_a_copied_link_opens_the_same_view_for_somebody_else(address, page, read
     with somebody_else(page) as other:
         visit(other, link)
         assert said(other) == shown
+
+
+def middle_of(page, figure, place):
+    """Where a part of a figure is, once the figure is in the middle of the window."""
+    figure.wait_for()
+    page.wait_for_timeout(1000)
+    figure.evaluate("figure => figure.scrollIntoView({block: 'center'})")
+    page.wait_for_timeout(400)
+    box = place.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def instances_left(page):
+    """The number of instances that the Instances page says are under its filter, or in its slice."""
+    page.wait_for_url("**/instances**")
+    settle(page)
+    told = page.get_by_text(re.compile(r"^instance 1 of [\d,]+$")).inner_text()
+    return int(told.rsplit(" ", 1)[1].replace(",", ""))
+
+
+def test_a_bar_of_the_leaderboard_leads_to_its_instances_worst_first(address, page, reader):
+    visit(page, f"{address}/?leader_model=demo-gpt2")
+    figure = page.locator(".st-key-headline_RQ3 .js-plotly-plot")
+    headline = reader.live_headline(Filter(("demo-gpt2",)))
+    own = headline[headline["question"] == "RQ3"].sort_values("value", ignore_index=True)
+    place = int(own.index[own["explainer"] == "mechlight"][0])
+    page.mouse.click(*middle_of(page, figure, figure.locator(".bars .point path").nth(place)))
+    page.get_by_text("Open the instances behind MechLight, worst first").click()
+    assert {instances_left(page)} == set(own["n"])
+    page.wait_for_url("**sort=reciprocal+rank+of+mechlight**")
+    assert "model=demo-gpt2" in page.url
+
+
+def test_a_point_of_a_curve_leads_to_the_quarter_of_a_cell(address, page, reader):
+    visit(page, f"{address}/length_and_position?model=demo-qwen2&dataset=country_profiles&regime=mixed")
+    figure = page.locator(".st-key-curves .js-plotly-plot")
+    page.mouse.click(
+        *middle_of(page, figure, figure.locator(".scatterlayer .trace").nth(1).locator(".points path").nth(2))
+    )
+    page.get_by_text("Open its instances").click()
+    found = instances_left(page)
+    curve = reader.curve(Filter(("demo-qwen2",), ("country_profiles",), ("mixed",)), "mrr", ("C", "pooled"), 0)
+    assert {found} == set(curve[curve["bin"] == 2]["n"])
+    page.wait_for_url("**tokens=**")
+
+
+def test_a_square_of_the_head_counts_leads_to_the_instances_it_was_chosen_in(address, page, reader):
+    visit(page, f"{address}/mechlight_head?model=demo-qwen2&dataset=world_capital")
+    figure = page.locator(".st-key-head_counts .js-plotly-plot")
+    counts = reader.chosen_heads(Filter(("demo-qwen2",), ("world_capital",)))
+    heads = int(reader.models().set_index("model").loc["demo-qwen2", "heads"])
+    most = counts.iloc[0]
+    page.mouse.click(*middle_of(page, figure, figure.locator(".points path").nth(most["layer"] * heads + most["head"])))
+    page.get_by_role("link", name=f"in which L{most['layer']}H{most['head']} was chosen").click()
+    assert instances_left(page) == most["instances"]
+    page.wait_for_url(f"**head=L{most['layer']}H{most['head']}**")
 
 
 def test_tables_and_pictures_are_saved_and_read_back(address, page, reader):

@@ -22,7 +22,7 @@ QUESTION_PAGES = dict(
 )
 
 
-def open_page(page: str, **query: str) -> AppTest:
+def open_page(page: str, /, **query: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     app.run()
     for name, value in query.items():

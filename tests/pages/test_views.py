@@ -16,6 +16,7 @@ from heval_core.figures.instance_page import instance_page
 from heval_core.patterns import PATTERNS
 from heval_core.records import HEvalError
 from heval_core.store.reader import SORTED_BY, Filter, Reader, current_file
+from heval_core.ui.behind import parameters
 from heval_core.ui.compare_view import pairs_of
 from heval_core.ui.exports import as_latex, as_parquet, link_of
 from heval_core.ui.faithfulness_view import points_of
@@ -253,3 +254,48 @@ def test_a_tokens_table_has_ranks_beside_scores(demo):
     assert table["token"].tolist() == instance["tokens"]
     assert table.loc[int(np.argmax(scores)), "rank, fa"] == 1
     assert set(table["in"]) == {"document 1", "document 2", "question"}
+
+
+def test_a_way_to_instances_sets_its_filter_and_forgets_the_earlier_one(demo):
+    chosen = Filter(
+        ("demo-qwen2",), ("world_capital",), ("conflicting",), ("C",), tokens=(24, 29), answer_at=(0.29, 0.6)
+    )
+    app = open_page("instances", **dict(parameters(chosen, "reciprocal rank of fa")))
+    assert not app.exception
+    left = len(demo.instance_ids(chosen))
+    assert 0 < left < len(demo.instance_ids(Filter(("demo-qwen2",), ("world_capital",), ("conflicting",), ("C",))))
+    assert any(f"{left} of " in caption.value and "in the slice" in caption.value for caption in app.caption)
+    assert app.selectbox(key="sort").value == "reciprocal rank of fa"
+    app.query_params.clear()
+    app.query_params["at_model"] = "demo-gpt2"
+    app.run()
+    everything = len(demo.instance_ids(Filter(("demo-gpt2",))))
+    assert any(caption.value == f"instance 1 of {everything:,}" for caption in app.caption)
+
+
+def test_a_head_that_mechlight_chose_is_a_filter(demo):
+    counts = demo.chosen_heads(Filter(("demo-gpt2",)))
+    for row in counts.head(3).itertuples():
+        assert len(demo.instance_ids(Filter(("demo-gpt2",), head=f"L{row.layer}H{row.head}"))) == row.instances
+    assert demo.instance_ids(Filter(("demo-gpt2",), head="L0H1' OR 1=1")) == []
+
+
+@pytest.mark.parametrize(("parameter", "value", "said"), [
+    ("at_model", "<b>", "which is not in these results"), ("at_tokens", "long", "two numbers, as in 60-80"),
+    ("at_sort", "rowid; --", "The link asks for the order"), ("head", "L9H9", "The link asks for the head"),
+    ("page", "second", "it should be a number"),
+])  # fmt: skip
+def test_a_way_to_instances_that_cannot_be_gone_says_so(demo, parameter, value, said):
+    app = open_page("instances", **{"model": "demo-gpt2", parameter: value})
+    assert not app.exception
+    assert any(said in error.value for error in app.error)
+
+
+def test_the_page_of_the_table_is_in_the_link_and_ends_with_the_table(demo):
+    app = open_page("instances", model="demo-gpt2", page="3")
+    shown = next(frame.value for frame in app.dataframe if "instance_id" in frame.value.columns)
+    expected = demo.instances(Filter(("demo-gpt2",)), "as stored", False, 50, 25)
+    assert shown["instance_id"].tolist() == expected["instance_id"].tolist()
+    assert open_page("instances", model="demo-gpt2", page="99999").number_input(key="page").value == -(
+        -len(demo.instance_ids(Filter(("demo-gpt2",)))) // 25
+    )

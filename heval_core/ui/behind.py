@@ -1,0 +1,110 @@
+"""The way from a number to the instances behind it: a link that carries a filter to the Instances page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import fields, replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+from streamlit.errors import StreamlitAPIException
+
+from heval_core.store.reader import SORTED_BY, Filter
+from heval_core.ui.text import plain
+
+# A link cannot set a control's own parameter: one that another page has drawn stands above it. So these have names of theirs.
+PREFIX = "at_"
+_CHIPS = ("model", "dataset", "regime", "group")
+# Ranges, and how many steps of the control one unit of the filter is.
+_RANGES = {"tokens": 1, "answer_at": 100}
+_ROUNDING = 1e-6  # a link has six digits
+# The groups whose instances a cell's part is made of; all of them for other parts.
+GROUPS_OF_PART = {"C": ("C",), "pooled": ("C1", "C2"), "C1": ("C1",), "C2": ("C2",)}
+
+
+def link_to(label: str, chosen: Filter, sort: str = "") -> None:
+    """A link to the instances under a filter. sort: a key of SORTED_BY; as stored where it is empty."""
+    st.page_link(
+        "pages/instances.py", label=plain(label), icon=":material/article:", query_params=parameters(chosen, sort)
+    )
+
+
+def parameters(chosen: Filter, sort: str = "") -> list[tuple[str, str]]:
+    """What `take` reads back on the other page."""
+    asked: dict[str, list[str]] = {}
+    for name in (field.name for field in fields(Filter)):
+        value = getattr(chosen, name)
+        if name in _RANGES and value:
+            asked[PREFIX + name] = [f"{value[0]:g}-{value[1]:g}"]
+        elif value:
+            asked[PREFIX + name] = [value] if isinstance(value, str) else list(value)
+    if sort:
+        asked[f"{PREFIX}sort"] = [sort]
+    return [(name, value) for name, values in asked.items() for value in values]
+
+
+def clicked(event: Any) -> list[Any]:
+    """The custom data of the point that is selected in a figure; empty without one."""
+    points = event.selection.points if event and event.selection else []
+    return list(points[0].get("customdata") or []) if points else []
+
+
+def offer_cell(event: Any, chosen: Filter) -> None:
+    """The way from a bar or a dot whose custom data begin with model, dataset, regime and part.
+
+    chosen: the filter of the figure, whose slice goes along.
+    """
+    found = [str(value) for value in clicked(event)[:4]]
+    if len(found) == 4:
+        model, dataset, regime, part = found
+        groups = GROUPS_OF_PART.get(part, ())
+        own = replace(chosen, model=(model,), dataset=(dataset,), regime=(regime,), group=groups or chosen.group)
+        named = [model, dataset, regime, *(["answered from " + " or ".join(groups)] if groups else [])]
+        link_to(f"Open the instances of {', '.join(named)}", own)
+
+
+def take(choices: pd.DataFrame) -> None:
+    """Set the controls to what such a link asks for, and all others to nothing; say so where results do not hold it."""
+    asked = {name: st.query_params.get_all(name) for name in st.query_params if name.startswith(PREFIX)}
+    if not asked:
+        return
+    for name in asked:
+        del st.query_params[name]
+    for column in _CHIPS:
+        wanted = asked.get(PREFIX + column, [])
+        known = set(choices[column])
+        for value in wanted:
+            if value not in known:
+                st.error(f"The link asks for the {column} {plain(value[:80])}, which is not in these results.")
+        _keep(column, [value for value in wanted if value in known])
+    for name in ("relation", "origin", "head", "search", "sort", "page", *_RANGES):
+        st.session_state.pop(name, None)
+        values = asked.get(PREFIX + name, [])
+        if values:
+            _set(name, values)
+
+
+def _set(name: str, values: Sequence[str]) -> None:
+    if name in _RANGES:
+        least, _, most = values[0].partition("-")
+        try:
+            ends = float(least), float(most)
+        except ValueError:
+            st.error(f"The link asks for {plain(name)} {plain(values[0][:80])}; it should be two numbers, as in 60-80.")
+            return
+        low, high = (end * _RANGES[name] for end in ends)
+        _keep(name, (math.floor(low + _ROUNDING * 100), math.ceil(high - _ROUNDING * 100)))
+    elif name == "sort" and values[0] not in SORTED_BY:
+        st.error(f"The link asks for the order {plain(values[0][:80])}; there are: {', '.join(SORTED_BY)}.")
+    else:
+        _keep(name, list(values) if name == "relation" else values[0])
+
+
+def _keep(name: str, value: Any) -> None:
+    """Set a control that is about to be drawn, and its parameter in the address."""
+    st.session_state[name] = value
+    with suppress(StreamlitAPIException):  # where the page before had this control too, it writes its parameter itself
+        st.query_params[name] = [str(one) for one in value] if isinstance(value, (list, tuple)) else str(value)
