@@ -23,11 +23,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from heval_core import __version__, catalogue, patterns
+from heval_core import __version__, catalogue, findings, patterns
 from heval_core.metrics._cell import Cell
 from heval_core.records import REGIMES, HEvalError
 from heval_core.statistics import Resamples
-from heval_core.store import cells
+from heval_core.store import cells, summaries
 from heval_core.store.shards import (
     ATTRIBUTION,
     FAITHFULNESS,
@@ -149,13 +149,22 @@ def _insert_results(
             whole, own, evaluated = found
             both_ways[regime] = (whole, own)
             metric_rows += evaluated.rows
-            spread |= {(model, dataset, regime, *place): values for place, values in evaluated.replicates.items()}
+            # place: explainer, metric, part, k. Of all metrics they would take a gigabyte for a large store.
+            spread |= {
+                (model, dataset, regime, *place): values
+                for place, values in evaluated.replicates.items()
+                if place[1:] in findings.WANTED
+            }
         for regime in both_ways:
             if f"{regime}_swap" in both_ways:
                 metric_rows += cells.swap_rows(both_ways[regime], both_ways[f"{regime}_swap"])
     if metric_rows:
         _insert(db, "cell_metric", metric_rows)
-        _insert(db, "headline", cells.headline_rows(pd.DataFrame(metric_rows), spread))
+        frame = pd.DataFrame(metric_rows)
+        _insert(db, "headline", cells.headline_rows(frame, spread))
+        stated = findings.findings(frame, spread, summaries.rule_of(db))
+        _insert(db, "finding", [{"place": place, **row} for place, row in enumerate(stated)])
+    summaries.insert_contexts(db)
 
 
 def _insert_regime(

@@ -212,19 +212,11 @@ class Reader:
         characters and tokens: mean, 5 % and 95 % quantile. substituted: those whose second false answer was put in.
         """
         where, values = chosen.where(("model", "dataset", "regime"))
-        text = "length(trim(array_to_string(tokens[document_starts[{0}] + 1:document_ends[{0}]], '')))"
-        spread = "avg({0}) AS {0}_mean, quantile_cont({0}, 0.05) AS {0}_low, quantile_cont({0}, 0.95) AS {0}_high"
-        return self.query(
-            "WITH sized AS (SELECT model, dataset, regime, document_origins, "
-            "list_sum(document_ends) - list_sum(document_starts) AS tokens_in, "
-            f"{text.format(1)} + CASE WHEN len(document_starts) > 1 THEN {text.format(2)} ELSE 0 END AS characters_in "
-            f"FROM instance WHERE dropped_because IS NULL AND {where}) "
-            f"SELECT model, dataset, regime, count(*) AS instances, {spread.format('characters_in')}, "
-            f"{spread.format('tokens_in')}, "
-            "count(*) FILTER (list_contains(document_origins, 'substituted')) AS substituted "
-            "FROM sized GROUP BY ALL ORDER BY ALL",
-            values,
-        )
+        return self.query(f"SELECT * FROM context WHERE {where} ORDER BY model, dataset, regime", values)
+
+    def findings(self) -> pd.DataFrame:
+        """The paper's statements with their verdicts, in order: see `heval_core.findings`."""
+        return self.query("SELECT * EXCLUDE (place) FROM finding ORDER BY place")
 
     def relations(self, chosen: Filter) -> pd.DataFrame:
         """Per dataset and relation: questions asked, and those kept for at least one model and regime."""

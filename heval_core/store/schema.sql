@@ -159,6 +159,32 @@ CREATE TABLE headline (
     n INTEGER                 -- instances in them
 );
 
+CREATE TABLE finding (
+    place INTEGER,            -- its place in the list, from 0
+    key VARCHAR,
+    sentence VARCHAR,         -- a statement of the paper
+    published VARCHAR,        -- the paper's numbers for it
+    verdict VARCHAR,          -- supported, contradicted, not enough data
+    reason VARCHAR,
+    by_construction VARCHAR,  -- what the taught rule of the demo models makes true; NULL for other models
+    unit VARCHAR,             -- of the effects
+    effects VARCHAR           -- JSON: label, value, low, high (95 %), the range it should lie in, cells, n
+);
+
+CREATE TABLE context (
+    model VARCHAR,
+    dataset VARCHAR,
+    regime VARCHAR,
+    instances INTEGER,        -- kept; the lengths below are of their documents together
+    characters_mean DOUBLE,
+    characters_low DOUBLE,    -- 5 % quantile
+    characters_high DOUBLE,   -- 95 % quantile
+    tokens_mean DOUBLE,
+    tokens_low DOUBLE,
+    tokens_high DOUBLE,
+    substituted INTEGER       -- those whose second false answer was put in
+);
+
 CREATE TABLE failure (
     model VARCHAR,            -- where it happened, as far as known
     dataset VARCHAR,

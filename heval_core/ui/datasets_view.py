@@ -66,8 +66,8 @@ def cells_table(results: Reader, chosen: Filter, outcomes: pd.DataFrame) -> None
     lengths = pd.DataFrame(
         {
             **{name: contexts[name] for name in _CELL},
-            "characters": [_range(row, "characters_in") for row in contexts.to_dict("records")],
-            "tokens": [_range(row, "tokens_in") for row in contexts.to_dict("records")],
+            "characters": [_range(row, "characters") for row in contexts.to_dict("records")],
+            "tokens": [_range(row, "tokens") for row in contexts.to_dict("records")],
             "shipped": contexts["instances"] - contexts["substituted"],
             "substituted": contexts["substituted"],
         }

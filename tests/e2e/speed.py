@@ -18,94 +18,31 @@ from typing import Any
 
 import numpy as np
 
-from heval_core.records import DUAL_REGIMES, REGIMES
 from heval_core.store.publish import publish
 from heval_core.store.reader import Filter, Reader, current_file
-from heval_core.store.shards import ShardStore
 from tests.e2e.browser import explorer, page_of, settle, visit
-
-MODELS, DATASETS, EXPLAINERS = 5, 3, ("fa", "ig", "attn", "mechlight")
-COUNT, TOKENS = 2000, 150
-HEADS = (4, 8)
+from tests.planted import plant, used_document
 
 
 def build(folder: Path) -> None:
     """The store: shards of 2,000 instances, then published."""
-    store = ShardStore(folder)
-    store.create()
-    done = store.entries()
-    words = [f" word{number}" for number in range(400)]
-    for model in range(MODELS):
-        store.note("model", model=f"made-up-{model}", revision="1", layers=HEADS[0], heads=HEADS[1], parameters=0)
-        for dataset in range(DATASETS):
-            for regime in REGIMES:
-                rng = np.random.default_rng([model, dataset, REGIMES.index(regime)])
-                where = {"model": f"made-up-{model}", "revision": "1", "dataset": f"data-{dataset}", "regime": regime}
-                if f"{model}{dataset}{regime}" in done:
-                    continue
-                rows = [_instance(where, number, regime, words, rng) for number in range(COUNT)]
-                for explainer in EXPLAINERS:
-                    scores = [_attribution(row, explainer, rng) for row in rows]
-                    store.write(_entry(where, "attribution", explainer), scores)
-                store.write(_entry(where, "instance", ""), rows)
-                print(f"made {where['model']} {where['dataset']} {regime}", flush=True)
-    publish(folder, progress=lambda text: print(text, flush=True))
+
+    def tell(text: str) -> None:
+        print(text, flush=True)
+
+    plant(folder, _drawn, models=5, datasets=3, count=2000, lengths=(130, 170), progress=tell)
+    publish(folder, progress=tell)
 
 
-def _entry(where: dict[str, str], kind: str, explainer: str) -> dict[str, Any]:
-    key = f"{where['model'][-1]}{where['dataset'][-1]}{where['regime']}{explainer}"
-    return {
-        "key": key,
-        "kind": kind,
-        **where,
-        "fingerprint": "1",
-        "explainer": explainer,
-        "start": 0,
-        "stop": COUNT,
-        "failed": 0,
-    }
-
-
-def _instance(
-    where: dict[str, str], number: int, regime: str, words: list[str], rng: np.random.Generator
-) -> dict[str, Any]:
-    dual = regime in DUAL_REGIMES
-    length = int(rng.integers(TOKENS - 20, TOKENS + 21))
-    tokens = [words[index] for index in rng.integers(0, len(words), length)]
-    half = (length - 15) // 2
-    spans = [(0, half), (half, length - 15)] if dual else [(0, length - 15)]
-    groups = ["C1", "C2", "M"] if dual else ["C", "M"]
-    gold = [[int(rng.integers(start, end))] for start, end in spans]
-    names = groups[:-1] + ["M"]
-    return {
-        **where, "instance_id": f"{where['model'][-1]}{where['dataset'][-1]}{REGIMES.index(regime)}{number:06d}",
-        "technique": "regular", "place": number, "fact_id": f"f{number}", "subject": f"subject {number}",
-        "relation": f"relation {number % 7}", "question": "Which word?", "true_answer": "word1", "prompt": "".join(tokens),
-        "tokens": tokens, "first_ranked": 0, "document_starts": [s for s, _ in spans], "document_ends": [e for _, e in spans],
-        "question_start": length - 15, "question_end": length, "document_answers": ["word"] * len(spans),
-        "document_kinds": ["conflicting"] * len(spans), "document_origins": ["shipped"] * len(spans),
-        "document_sources": [None] * len(spans), "answer_tokens": gold, "first_mention": gold, "memory_answer": "word1",
-        "candidate_groups": names, "candidate_texts": names, "candidate_ids": list(range(len(names))),
-        "candidate_logits": [0.0] * len(names), "candidate_probabilities": [0.3] * len(names), "predicted_text": " word",
-        "predicted_id": 0, "predicted_probability": float(rng.random()), "group": str(rng.choice(groups)),
-        "expected_group": None, "dropped_because": None,
-    }  # fmt: skip
-
-
-def _attribution(row: dict[str, Any], explainer: str, rng: np.random.Generator) -> dict[str, Any]:
-    scores = rng.standard_normal(len(row["tokens"])).astype(np.float32)
-    heads = explainer in ("attn", "mechlight")
-    if heads:
+def _drawn(instance: dict[str, Any], explainer: str, rng: np.random.Generator) -> np.ndarray:
+    """Noise, and something on the used document's answer."""
+    scores = rng.standard_normal(len(instance["tokens"])).astype(np.float32)
+    if explainer in ("attn", "mechlight"):
         scores = np.exp(scores) / np.exp(scores).sum()
-    used = {"C": 0, "C1": 0, "C2": 1}.get(row["group"])
+    used = used_document(instance)
     if used is not None:
-        scores[row["answer_tokens"][used]] += np.abs(scores).max() * rng.random()
-    return {
-        "instance_id": row["instance_id"], "explainer": explainer, "scores": scores.tolist(), "seconds": 0.1, "settings": "",
-        "layer": 1 if heads else None, "head": 2 if heads else None,
-        "head_scores": rng.standard_normal(HEADS[0] * HEADS[1]).tolist() if explainer == "mechlight" else None,
-        "details": json.dumps({"runner_up": "L0H1", "margin": 0.5, "foil": "candidate M"}),
-    }  # fmt: skip
+        scores[instance["answer_tokens"][used]] += np.abs(scores).max() * rng.random()
+    return scores
 
 
 VIEWS = {

@@ -1,0 +1,381 @@
+"""The paper's findings as statements that a store supports or contradicts.
+
+Each sentence of Sun et al. 2025 (arXiv 2510.02629) about which explainer is right becomes one or more *effects*: a number over
+all cells of the store, and the range in which it has to lie if the sentence is true. The number is a mean (where the paper
+reports a median: the median) over the cells in which every explainer that the sentence names is available; its interval
+comes from the cells' own bootstrap replicates, in which one resample draws the same questions for every explainer, model and
+regime of a dataset, so that differences are paired. Intervals are over questions: models and datasets are taken as they are.
+
+Verdict: `supported` where the 95 % interval of every effect lies inside its range (all of them must, so nothing needs to be
+corrected); `contradicted` where the interval of one lies outside, at 95 % over all effects of the sentence together
+(Bonferroni); `not enough data` in between, or where an effect has no cell, with the reason.
+
+Departures from the paper, which has no tests: "best overall" and "second" compare the mean of the three questions' normalised
+values (0 chance, 1 best); "most variable" their standard deviation over cells; "near zero" is within NEAR_ZERO of chance on
+that scale; "worse with longer contexts" is the slope within cells, where the paper compares datasets.
+
+Worked by hand: an effect of 2 with the interval [1, 3] lies inside (0, inf) and outside (-inf, 0).
+
+>>> outcome([Effect("a - b", 2.0, 1.0, 3.0, 0.9, 3.1, 0.0, np.inf, 4, 100)])
+'supported'
+>>> outcome([Effect("a - b", 2.0, 1.0, 3.0, 0.9, 3.1, -np.inf, 0.0, 4, 100)])
+'contradicted'
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from heval_core.metrics._cell import normalised
+from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
+from heval_core.statistics import percentile_interval
+
+SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "not enough data"
+METHODS = ("mechlight", "fa", "ig", "attn")
+NEAR_ZERO = 0.1
+K = 5
+
+Place = tuple[str, str, str, str, str, str, int]  # model, dataset, regime, explainer, metric, part, k
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A number over `cells` cells and `n` instances, and the open range (least, most) in which the sentence has it.
+
+    low, high: its 95 % interval. strict_low, strict_high: the same for all effects of the sentence together.
+    """
+
+    label: str
+    value: float
+    low: float
+    high: float
+    strict_low: float
+    strict_high: float
+    least: float
+    most: float
+    cells: int
+    n: int
+
+    @property
+    def inside(self) -> bool:
+        return self.low > self.least and self.high < self.most
+
+    @property
+    def outside(self) -> bool:
+        return self.strict_high < self.least or self.strict_low > self.most
+
+
+def outcome(effects: Sequence[Effect], missing: Sequence[str] = ()) -> str:
+    """The verdict on a sentence. missing: why further effects of it could not be had."""
+    if any(effect.outside for effect in effects):
+        return CONTRADICTED
+    if effects and not missing and all(effect.inside for effect in effects):
+        return SUPPORTED
+    return UNDECIDED
+
+
+@dataclass(frozen=True)
+class Series:
+    """What is compared: a metric's cells. parts: one of which each regime has. scaled: 0 for chance and 1 for the best."""
+
+    title: str
+    metric: str
+    parts: tuple[str, ...]
+    regimes: tuple[str, ...] = ()
+    k: int = 0
+    scaled: bool = False
+
+
+MRR = Series("MRR", "mrr", ("C", "pooled"))
+MARGIN = Series("group margin", "group_rank_margin", ("c",), SINGLE_REGIMES, K, True)
+BETWEEN = Series("instance margin", "instance_rank_margin", ("pooled",), DUAL_REGIMES, K, True)
+_RANKED = Series("MRR", "mrr", ("C", "pooled"), scaled=True)
+OVERALL = (MARGIN, BETWEEN, _RANKED)
+# Everything a finding needs the replicates of: (metric, part, k).
+WANTED = frozenset(
+    {(one.metric, part, one.k) for one in (MRR, *OVERALL) for part in one.parts}
+    | {("nmutinf", "raw", K), ("position_bias", "tilt", K)}
+    | {("length_sensitivity", part, K) for part in ("mrr", "instance_rank_margin")}
+)
+
+
+class Evidence:
+    """What a store's cells say. rows: those of `cell_metric`. spread: (resamples,) replicates of each value, by place."""
+
+    def __init__(self, rows: pd.DataFrame, spread: Mapping[Place, np.ndarray]):
+        self._spread = spread
+        own = rows[rows["unavailable"].isna() & rows["value"].notna()]
+        self._rows = {
+            (row.model, row.dataset, row.regime, row.explainer, row.metric, row.part, int(row.k)): row
+            for row in own.itertuples()
+        }
+
+    def places(self, series: Series, explainers: Iterable[str]) -> list[tuple[str, str, str, str]]:
+        """(model, dataset, regime, part) in which all these explainers have a value, in order."""
+        found: dict[tuple[str, str, str, str], set[str]] = {}
+        for (model, dataset, regime, explainer, metric, part, k), row in self._rows.items():
+            wanted = metric == series.metric and part in series.parts and k == series.k
+            defined = not series.scaled or np.isfinite(float(row.normalised))
+            if wanted and defined and regime in (series.regimes or (regime,)):
+                found.setdefault((model, dataset, regime, part), set()).add(explainer)
+        return sorted(place for place, own in found.items() if own >= set(explainers))
+
+    def values(
+        self, series: Series, explainer: str, places: Sequence[tuple[str, str, str, str]]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(cells,) values and (resamples, cells) replicates."""
+        keys = [(*place[:3], explainer, series.metric, place[3], series.k) for place in places]
+        rows = [self._rows[key] for key in keys]
+        value = np.array([row.value for row in rows], dtype=float)
+        spread = np.stack([np.asarray(self._spread[key], dtype=float) for key in keys], axis=1)
+        if not series.scaled:
+            return value, spread
+        chance, best = (np.array([getattr(row, name) for row in rows], dtype=float) for name in ("chance", "best"))
+        everywhere = (np.broadcast_to(own, spread.shape) for own in (chance, best))
+        return normalised(value, chance, best), normalised(spread, *everywhere)
+
+    def instances(self, series: Series, explainer: str, places: Sequence[tuple[str, str, str, str]]) -> int:
+        return sum(int(self._rows[*place[:3], explainer, series.metric, place[3], series.k].n) for place in places)
+
+
+Statistic = Callable[[np.ndarray], Any]  # over the last axis, which is that of cells
+
+
+def _mean(values: np.ndarray) -> Any:
+    return np.mean(values, axis=-1)
+
+
+def _median(values: np.ndarray) -> Any:
+    return np.median(values, axis=-1)
+
+
+def _deviation(values: np.ndarray) -> Any:
+    return np.std(values, axis=-1)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One effect that a sentence claims, before it is looked up.
+
+    `first` minus `second` (alone where empty), of a statistic over the cells of each series, averaged over the series; it
+    should lie in (least, most). also: explainers that the cells must have besides. fewest: cells that it takes.
+    """
+
+    series: tuple[Series, ...]
+    first: str
+    second: str = ""
+    statistic: Statistic = _mean
+    least: float = 0.0
+    most: float = np.inf
+    also: tuple[str, ...] = ()
+    fewest: int = 1
+
+    @property
+    def label(self) -> str:
+        return f"{self.first} − {self.second}" if self.second else self.first
+
+    def find(self, evidence: Evidence, family: int) -> Effect | str:
+        """The effect, or why there is none. family: how many effects its sentence has."""
+        value, spread, cells, n = 0.0, np.zeros(1), 0, 0
+        names = tuple(name for name in (self.first, self.second) if name)
+        for series in self.series:
+            places = evidence.places(series, {*names, *self.also})
+            if len(places) < self.fewest:
+                return self._missing(series, len(places), names)
+            for name, sign in zip(names, (1, -1), strict=False):
+                own, replicates = evidence.values(series, name, places)
+                value += sign * float(self.statistic(own)) / len(self.series)
+                spread = spread + sign * self.statistic(replicates) / len(self.series)
+            cells, n = cells + len(places), n + evidence.instances(series, names[0], places)
+        label = f"{self.label}, {self.series[0].title}" if len(self.series) == 1 else self.label
+        strict = percentile_interval(spread, 1 - 0.05 / family)
+        return Effect(label, value, *percentile_interval(spread), *strict, self.least, self.most, cells, n)
+
+    def _missing(self, series: Series, found: int, names: tuple[str, ...]) -> str:
+        where = f" in {' and '.join(series.regimes)}" if series.regimes else ""
+        if found:
+            return f"{found} cell with {series.title}{where}, of {self.fewest} needed"
+        return f"no cell with {series.title}{where} of {' and '.join(sorted({*names, *self.also}))}"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper. published: its numbers. parts: what has to be true of a store for it to hold there.
+
+    construction: what the demo models' taught rule makes true, a key of `Rule.says`.
+    """
+
+    key: str
+    sentence: str
+    published: str
+    unit: str
+    parts: tuple[Part, ...]
+    construction: str = "origin"
+
+
+def _ordered(series: Series, names: Sequence[str], statistic: Statistic = _mean) -> tuple[Part, ...]:
+    """Each is above the next."""
+    return tuple(Part((series,), one, other, statistic) for one, other in pairwise(names))
+
+
+def _above(series: tuple[Series, ...], best: str, others: Iterable[str], **more: Any) -> tuple[Part, ...]:
+    return tuple(Part(series, best, other, also=METHODS, **more) for other in others)
+
+
+def _nmutinf(regime: str) -> Series:
+    return Series("NMutInf", "nmutinf", ("raw",), (regime,), K)
+
+
+def _of_dual(series: Series) -> Series:
+    return Series(series.title, series.metric, series.parts, DUAL_REGIMES, series.k, series.scaled)
+
+
+def _slopes(name: str) -> tuple[Part, ...]:
+    kinds = (("slope of MRR", "mrr"), ("slope of the instance margin", "instance_rank_margin"))
+    return tuple(
+        Part((Series(title, "length_sensitivity", (part,), (), K),), name, least=-np.inf, most=0.0)
+        for title, part in kinds
+    )
+
+
+def _bias(name: str, earlier: bool) -> Part:
+    series = Series("position bias", "position_bias", ("tilt",), DUAL_REGIMES, K)
+    return Part((series,), name, least=0.0 if earlier else -np.inf, most=np.inf if earlier else 0.0)
+
+
+_CONFLICTING = Series("MRR", "mrr", ("C",), ("conflicting",))
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        "mrr_conflicting", "With one conflicting document MechLight has the highest MRR, then IG, then FA.",
+        "median MRR over models and datasets: mechlight .345, ig .310, fa .175 (attn: mean .147)", "MRR",
+        (*_ordered(_CONFLICTING, ("mechlight", "ig", "fa"), _median), Part((_CONFLICTING,), "mechlight", "attn", _median)),
+    ),
+    Claim(
+        "mrr_dual", "With two documents MechLight has the highest MRR, then IG, then attention.",
+        "mean MRR: mechlight .526, ig .436, attn .162", "MRR", _ordered(_of_dual(MRR), ("mechlight", "ig", "attn")),
+    ),
+    Claim(
+        "nmutinf_conflicting", "With one conflicting document FA removes most of the doubt about the answer's origin, then "
+        "MechLight, then IG and attention.",
+        "NMutInf: fa 19.8 %, mechlight 16.5 %, ig and attn 9 %", "share of the doubt",
+        (*_ordered(_nmutinf("conflicting"), ("fa", "mechlight", "ig")), Part((_nmutinf("conflicting"),), "mechlight", "attn")),
+    ),
+    Claim(
+        "nmutinf_double_conflicting", "With two conflicting documents MechLight removes more of the doubt about the answer's "
+        "origin than FA.",
+        "NMutInf: mechlight 24.9 %, fa 17.9 %", "share of the doubt",
+        (Part((_nmutinf("double_conflicting"),), "mechlight", "fa"),),
+    ),
+    Claim(
+        "best_overall", "MechLight is the best of the four over all three questions.", "MechLight best overall",
+        "normalised", _above(OVERALL, "mechlight", ("fa", "ig", "attn")),
+    ),
+    Claim(
+        "fa_second", "FA is the second best over all three questions: behind MechLight, before IG and attention.",
+        "FA second", "normalised",
+        (*_above(OVERALL, "mechlight", ("fa",)), *_above(OVERALL, "fa", ("ig", "attn"))),
+    ),
+    Claim(
+        "fa_variable", "FA is the most variable over models, datasets and regimes.", "FA most variable",
+        "standard deviation, normalised", _above(OVERALL, "fa", ("mechlight", "ig", "attn"), statistic=_deviation, fewest=2),
+    ),
+    Claim(
+        "near_zero", "IG and attention are near zero on whether context or memory, and on which document.",
+        "IG and attention near zero on RQ1 and RQ2", "normalised",
+        tuple(Part((one,), name, least=-NEAR_ZERO, most=NEAR_ZERO) for name in ("ig", "attn") for one in (MARGIN, BETWEEN)),
+    ),
+    Claim(
+        "length", "All four get worse with longer contexts.", "everything gets worse with longer contexts",
+        "normalised value per 100 tokens", tuple(part for name in METHODS for part in _slopes(name)), "length",
+    ),
+    Claim(
+        "earlier", "The attention methods favour the earlier document.", "attention methods favour the earlier document",
+        "ranks", (_bias("attn", True), _bias("mechlight", True)), "position",
+    ),
+    Claim(
+        "later", "FA and IG favour the later document.", "FA and IG favour the later document", "ranks",
+        (_bias("fa", False), _bias("ig", False)), "position",
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How the demo models' taught rule shows in a store: n instances with an expected group, and shares of them.
+
+    followed: in which the observed group is the expected one; shortest and longest: the same of the shortest and longest
+    quarter of each cell. later: of the instances with two documents, where one was used, those where it was the second.
+    """
+
+    n: int
+    followed: float
+    shortest: float
+    longest: float
+    later: float
+
+    def says(self, construction: str) -> str:
+        """What the rule makes true for a sentence, whatever an explainer says."""
+        share = f"{100 * self.followed:.0f} % of {self.n:,} instances"
+        if construction == "length":
+            return (
+                f"The rule does not look at length: it is followed in {100 * self.shortest:.0f} % of each cell's shortest "
+                f"quarter and {100 * self.longest:.0f} % of its longest. What falls with length is the explainer's doing."
+            )
+        if construction == "position":
+            later = "" if np.isnan(self.later) else f"; the later document was used in {100 * self.later:.0f} %"
+            return (
+                f"Of two trusted documents the later one wins{later}. Both groups weigh the same in this measure, so an "
+                "explainer that is right has no bias."
+            )
+        return (
+            f"The kind of source decides the origin (so in {share}), so an explainer that is right is clear of chance. "
+            "Which explainer that is, the rule does not say."
+        )
+
+
+def find(evidence: Evidence, claim: Claim, rule: Rule | None = None) -> dict[str, Any]:
+    """A row of the table `finding`: the sentence, its verdict and reason, and its effects (JSON)."""
+    found = [part.find(evidence, len(claim.parts)) for part in claim.parts]
+    effects = [one for one in found if isinstance(one, Effect)]
+    missing = list(dict.fromkeys(one for one in found if isinstance(one, str)))
+    verdict = outcome(effects, missing)
+    return {
+        "key": claim.key,
+        "sentence": claim.sentence,
+        "published": claim.published,
+        "verdict": verdict,
+        "reason": _reason(verdict, effects, missing),
+        "by_construction": rule.says(claim.construction) if rule else None,
+        "unit": claim.unit,
+        "effects": json.dumps([_plainly(effect) for effect in effects]),
+    }
+
+
+def _plainly(effect: Effect) -> dict[str, Any]:
+    """JSON has no infinity: an open side of the range is null."""
+    own = asdict(effect).items()
+    return {name: None if isinstance(value, float) and not np.isfinite(value) else value for name, value in own}
+
+
+def _reason(verdict: str, effects: Sequence[Effect], missing: Sequence[str]) -> str:
+    if verdict == CONTRADICTED:
+        against = [effect.label for effect in effects if effect.outside]
+        return f"Against it: {'; '.join(against)}."
+    if verdict == SUPPORTED:
+        return f"Every interval lies where the sentence has it ({len(effects)} of {len(effects)})."
+    open_ones = [f"the interval of {effect.label} does not settle it" for effect in effects if not effect.inside]
+    reasons = "; ".join([*missing, *open_ones])
+    return f"{reasons[:1].upper()}{reasons[1:]}."
+
+
+def findings(rows: pd.DataFrame, spread: Mapping[Place, np.ndarray], rule: Rule | None = None) -> list[dict[str, Any]]:
+    """All sentences, in the order of CLAIMS. rule: of stores whose models were taught one."""
+    evidence = Evidence(rows, spread)
+    return [find(evidence, claim, rule) for claim in CLAIMS]

@@ -1,0 +1,110 @@
+"""Stores whose truth is planted: made-up instances, and scores that are drawn as a test wants them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heval_core.records import DUAL_REGIMES, REGIMES
+from heval_core.store.shards import ShardStore
+
+EXPLAINERS = ("fa", "ig", "attn", "mechlight")
+HEADS = (4, 8)
+QUESTION = 15  # tokens of it, at the end of every prompt
+_WORDS = [f" word{number}" for number in range(400)]
+
+Draw = Callable[[dict[str, Any], str, np.random.Generator], np.ndarray]
+
+
+def plant(
+    folder: Path,
+    draw: Draw,
+    *,
+    models: int = 1,
+    datasets: int = 1,
+    regimes: Sequence[str] = REGIMES,
+    explainers: Sequence[str] = EXPLAINERS,
+    count: int = 100,
+    lengths: tuple[int, int] = (60, 100),
+    rule: Callable[[dict[str, Any]], str | None] = lambda instance: None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> None:
+    """Write the shards of a store: `count` instances of every model, dataset and regime; what is there already is kept.
+
+    draw: (instance, explainer, generator) ▶ one score per token. lengths: least and most tokens. rule: the expected group.
+    """
+    store = ShardStore(folder)
+    store.create()
+    done = store.entries()
+    for model in range(models):
+        store.note("model", model=f"made-up-{model}", revision="1", layers=HEADS[0], heads=HEADS[1], parameters=0)
+        for dataset in range(datasets):
+            for regime in regimes:
+                rng = np.random.default_rng([model, dataset, REGIMES.index(regime)])
+                where = {"model": f"made-up-{model}", "revision": "1", "dataset": f"data-{dataset}", "regime": regime}
+                if f"{model}{dataset}{regime}" in done:
+                    continue
+                rows = [_instance(where, number, lengths, rng) for number in range(count)]
+                rows = [row | {"expected_group": rule(row)} for row in rows]
+                for explainer in explainers:
+                    scores = [_attribution(row, explainer, draw(row, explainer, rng), rng) for row in rows]
+                    store.write(_entry(where, "attribution", explainer, count), scores)
+                store.write(_entry(where, "instance", "", count), rows)
+                progress(f"made {where['model']} {where['dataset']} {regime}")
+
+
+def _entry(where: dict[str, str], kind: str, explainer: str, count: int) -> dict[str, Any]:
+    key = f"{where['model'][-1]}{where['dataset'][-1]}{where['regime']}{explainer}"
+    return {
+        "key": key,
+        "kind": kind,
+        **where,
+        "fingerprint": "1",
+        "explainer": explainer,
+        "start": 0,
+        "stop": count,
+        "failed": 0,
+    }
+
+
+def _instance(where: dict[str, str], number: int, lengths: tuple[int, int], rng: np.random.Generator) -> dict[str, Any]:
+    dual = where["regime"] in DUAL_REGIMES
+    length = int(rng.integers(lengths[0], lengths[1] + 1))
+    tokens = [_WORDS[index] for index in rng.integers(0, len(_WORDS), length)]
+    half = (length - QUESTION) // 2
+    spans = [(0, half), (half, length - QUESTION)] if dual else [(0, length - QUESTION)]
+    groups = ["C1", "C2", "M"] if dual else ["C", "M"]
+    gold = [[int(rng.integers(start, end))] for start, end in spans]
+    names = groups[:-1] + ["M"]
+    return {
+        **where, "instance_id": f"{where['model'][-1]}{where['dataset'][-1]}{REGIMES.index(where['regime'])}{number:06d}",
+        "technique": "regular", "place": number, "fact_id": f"f{number}", "subject": f"subject {number}",
+        "relation": f"relation {number % 7}", "question": "Which word?", "true_answer": "word1", "prompt": "".join(tokens),
+        "tokens": tokens, "first_ranked": 0, "document_starts": [s for s, _ in spans], "document_ends": [e for _, e in spans],
+        "question_start": length - QUESTION, "question_end": length, "document_answers": ["word"] * len(spans),
+        "document_kinds": ["conflicting"] * len(spans), "document_origins": ["shipped"] * len(spans),
+        "document_sources": [None] * len(spans), "answer_tokens": gold, "first_mention": gold, "memory_answer": "word1",
+        "candidate_groups": names, "candidate_texts": names, "candidate_ids": list(range(len(names))),
+        "candidate_logits": [0.0] * len(names), "candidate_probabilities": [0.3] * len(names), "predicted_text": " word",
+        "predicted_id": 0, "predicted_probability": float(rng.random()), "group": str(rng.choice(groups)),
+        "dropped_because": None,
+    }  # fmt: skip
+
+
+def _attribution(row: dict[str, Any], explainer: str, scores: np.ndarray, rng: np.random.Generator) -> dict[str, Any]:
+    heads = explainer in ("attn", "mechlight")
+    return {
+        "instance_id": row["instance_id"], "explainer": explainer, "scores": np.asarray(scores, dtype=np.float32).tolist(),
+        "seconds": 0.1, "settings": "", "layer": 1 if heads else None, "head": 2 if heads else None,
+        "head_scores": rng.standard_normal(HEADS[0] * HEADS[1]).tolist() if explainer == "mechlight" else None,
+        "details": json.dumps({"runner_up": "L0H1", "margin": 0.5, "foil": "candidate M"}),
+    }  # fmt: skip
+
+
+def used_document(instance: dict[str, Any]) -> int | None:
+    """Index of the document that the answer came from; None for an answer from memory."""
+    return {"C": 0, "C1": 0, "C2": 1}.get(instance["group"])

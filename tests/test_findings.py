@@ -1,0 +1,205 @@
+"""Every sentence about the paper on a store in which it is known to hold, and on one in which it is known to fail."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from heval_core.findings import CLAIMS, CONTRADICTED, SUPPORTED, UNDECIDED, Effect, Rule, outcome
+from heval_core.store.publish import publish
+from heval_core.store.reader import Filter, Reader
+from tests.planted import QUESTION, plant, used_document
+
+LENGTHS = (60, 100)
+
+
+@dataclass(frozen=True)
+class Planted:
+    """How an explainer's scores are drawn: noise in [0, 1), and what is known to be in them.
+
+    hit: how often the used document's answer stands on top; with `fair`, and where there is one document only, as often does
+    something of every document that was not used, so that none is ahead. lift: how far the used document stands above the
+    rest. lean: how far the first document stands above the second, whichever was used. sharp: how often the shape of the
+    scores tells the origin, with one document and with two. fade: how much of hit and lift the longest prompts lose, and the
+    shortest gain. varied: how much of them differs between datasets.
+    """
+
+    hit: float = 0.0
+    lift: float = 0.0
+    lean: float = 0.0
+    sharp: tuple[float, float] = (0.0, 0.0)
+    fade: float = 0.5
+    fair: bool = False
+    varied: float = 0.0
+
+    def draw(self, instance, rng):
+        scores = rng.random(len(instance["tokens"]))
+        spans = list(zip(instance["document_starts"], instance["document_ends"], strict=True))
+        used, dual = used_document(instance), len(spans) == 2
+        place = 2 * (len(scores) - LENGTHS[0]) / (LENGTHS[1] - LENGTHS[0]) - 1  # -1 for the shortest, 1 for the longest
+        strength = (1 - self.fade * place) * (1 + self.varied * (1 if instance["dataset"].endswith("0") else -1))
+        lift = (self.lift if self.lift else 0.15 * np.sign(self.fade)) * (strength if self.lift else -place)
+        for number, (start, end) in enumerate(spans if dual else []):
+            scores[start:end] += lift * (used == number) + self.lean * (number == 0)
+        if not dual and self.lift:
+            scores[-QUESTION:] += lift * (-1 if used == 0 else 1)
+        if rng.random() < self.hit * strength:
+            for number, (start, end) in enumerate(spans):
+                if number == used:
+                    scores[instance["answer_tokens"][number]] = 9 + rng.random()
+                elif self.fair or not dual:
+                    scores[rng.integers(start, end)] = 9 + rng.random()
+        tells = rng.random() < self.sharp[dual]
+        shape = (used or 0) if tells and dual else (used is None) if tells else rng.integers(2)
+        return (scores + 1.5) ** (1 + 2 * shape)
+
+
+AS_PUBLISHED = {
+    "mechlight": Planted(hit=0.7, lift=0.9, lean=0.2, sharp=(0.5, 0.95)),
+    "fa": Planted(hit=0.2, lift=0.5, lean=-0.2, sharp=(1.0, 0.5), varied=0.8),
+    "ig": Planted(hit=0.4, lean=-0.1, fair=True),
+    "attn": Planted(hit=0.15, lean=0.1, fair=True),
+}
+# Everything the other way round: who is on top, who leans where, and what length does.
+TURNED = {
+    "mechlight": Planted(hit=0.1, lift=0.3, lean=-0.2, sharp=(0.95, 0.4), fade=-0.5, varied=0.9),
+    "fa": Planted(hit=0.3, lift=0.6, lean=0.2, sharp=(0.5, 0.95), fade=-0.5),
+    "ig": Planted(hit=0.4, lift=0.8, lean=0.2, sharp=(0.8, 0.8), fade=-0.5),
+    "attn": Planted(hit=0.6, lift=0.9, lean=-0.2, sharp=(0.8, 0.8), fade=-0.5),
+}
+
+
+def published(folder, plan, **more):
+    plant(folder, lambda instance, explainer, rng: plan[explainer].draw(instance, rng), lengths=LENGTHS,
+          explainers=tuple(plan), **more)  # fmt: skip
+    return Reader(publish(folder))
+
+
+@pytest.fixture(scope="module")
+def holding(tmp_path_factory):
+    return published(tmp_path_factory.mktemp("holding"), AS_PUBLISHED, datasets=2, count=200)
+
+
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory):
+    return published(tmp_path_factory.mktemp("failing"), TURNED, datasets=2, count=200)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", [claim.key for claim in CLAIMS])
+def test_a_sentence_is_supported_where_it_is_known_to_hold(holding, key):
+    row = holding.findings().set_index("key").loc[key]
+    assert row["verdict"] == SUPPORTED, (row["reason"], row["effects"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", [claim.key for claim in CLAIMS])
+def test_a_sentence_is_contradicted_where_it_is_known_to_fail(failing, key):
+    row = failing.findings().set_index("key").loc[key]
+    assert row["verdict"] == CONTRADICTED, (row["reason"], row["effects"])
+    assert row["reason"].startswith("Against it: ")
+
+
+def effects_of(reader, key):
+    return json.loads(reader.findings().set_index("key").loc[key]["effects"])
+
+
+def test_an_effect_of_one_cell_is_the_paired_comparison_of_that_cell(tmp_path):
+    reader = published(tmp_path, AS_PUBLISHED, regimes=("double_conflicting",), count=80)
+    (found,) = effects_of(reader, "nmutinf_double_conflicting")
+    pairs = reader.comparisons(Filter(), "nmutinf", ("raw",), 5)
+    (pair,) = pairs[(pairs["first"] == "fa") & (pairs["second"] == "mechlight")].to_dict("records")
+    assert found["value"] == pytest.approx(-pair["difference"])
+    assert (found["low"], found["high"]) == pytest.approx((-pair["high"], -pair["low"]))
+    assert (found["cells"], found["n"]) == (1, pair["n"])
+
+
+@pytest.mark.slow
+def test_effects_are_means_and_medians_of_what_the_pages_show(holding):
+    dual = holding.cells(
+        Filter(regime=("double_conflicting", "mixed", "double_conflicting_swap", "mixed_swap")), "mrr", 0
+    )
+    means = dual[dual["part"] == "pooled"].groupby("explainer")["value"].mean()
+    first, second = effects_of(holding, "mrr_dual")
+    assert first["value"] == pytest.approx(means["mechlight"] - means["ig"])
+    assert second["value"] == pytest.approx(means["ig"] - means["attn"])
+    single = holding.cells(Filter(regime=("conflicting",)), "mrr", 0)
+    medians = single.groupby("explainer")["value"].median()
+    assert effects_of(holding, "mrr_conflicting")[0]["value"] == pytest.approx(medians["mechlight"] - medians["ig"])
+    overall = [
+        holding.cells(Filter(), metric, k)
+        for metric, k in (("group_rank_margin", 5), ("instance_rank_margin", 5), ("mrr", 0))
+    ]
+    overall = [
+        cells[cells["part"].isin(["c", "pooled", "C"])].groupby("explainer")["normalised"].mean() for cells in overall
+    ]
+    expected = sum(own["mechlight"] - own["fa"] for own in overall) / 3
+    assert effects_of(holding, "best_overall")[0]["value"] == pytest.approx(expected)
+
+
+def test_without_what_a_sentence_needs_there_is_a_reason_and_no_verdict(tmp_path):
+    plan = {name: AS_PUBLISHED[name] for name in ("mechlight", "ig", "fa")}
+    found = published(tmp_path, plan, regimes=("conflicting",), count=80).findings().set_index("key")
+    reasons = found["reason"]
+    assert found.loc["mrr_dual"]["verdict"] == UNDECIDED
+    assert reasons["mrr_dual"].startswith("No cell with MRR in double_conflicting and mixed and")
+    assert "no cell with group margin" in reasons["best_overall"].lower()
+    assert "of attn and mechlight" in reasons["mrr_conflicting"]
+    assert found["by_construction"].isna().all()
+
+
+def test_a_store_of_one_instance_has_no_verdicts_and_no_error(tmp_path):
+    reader = published(tmp_path, AS_PUBLISHED, count=1)
+    assert set(reader.findings()["verdict"]) == {UNDECIDED}
+
+
+def effect(low, high, least=0.0, most=np.inf):
+    return Effect("a − b", (low + high) / 2, low, high, low - 0.5, high + 0.5, least, most, 2, 100)
+
+
+def test_verdicts_by_hand():
+    above, below, across = effect(1, 3), effect(-3, -1), effect(-1, 1)
+    assert outcome([above]) == SUPPORTED
+    assert outcome([below]) == CONTRADICTED
+    assert outcome([across]) == UNDECIDED
+    assert outcome([above, across]) == UNDECIDED
+    assert outcome([above, below]) == CONTRADICTED
+    assert outcome([above], ["no cell"]) == UNDECIDED
+    assert outcome([below], ["no cell"]) == CONTRADICTED
+    assert outcome([]) == UNDECIDED
+    assert outcome([effect(-3, -0.2)]) == UNDECIDED  # outside at 95 %, but not with the other effects of its sentence
+    assert outcome([effect(-0.05, 0.05, -0.1, 0.1)]) == SUPPORTED
+    assert outcome([replace(above, low=float("nan"), strict_low=float("nan"), strict_high=float("nan"))]) == UNDECIDED
+
+
+def test_the_taught_rule_says_what_is_true_by_construction(tmp_path):
+    def followed(instance):
+        return instance["group"] if instance["place"] % 4 else "M" if instance["group"] != "M" else "other"
+
+    reader = published(tmp_path, AS_PUBLISHED, count=40, rule=followed)
+    texts = reader.findings().set_index("key")["by_construction"]
+    assert "75 % of 240 instances" in texts["best_overall"]
+    groups = [
+        reader.instance(one)["group"] for one in reader.instance_ids(Filter(regime=("double_conflicting", "mixed")))
+    ]
+    assert len(groups) == 80
+    everything = [reader.instance(one) for one in reader.instance_ids(Filter())]
+    later = [one["group"] == "C2" for one in everything if one["group"] in ("C1", "C2")]
+    assert f"used in {100 * np.mean(later):.0f} %" in texts["earlier"]
+    assert "shortest quarter" in texts["length"]
+    assert Rule(10, 0.9, 1.0, 0.8, float("nan")).says("position").count("nan") == 0
+
+
+@pytest.mark.slow
+def test_lengths_of_contexts_are_counted_at_publishing(holding):
+    table = holding.contexts(Filter(regime=("conflicting",)))
+    own = [holding.instance(one) for one in holding.instance_ids(Filter(dataset=("data-0",), regime=("conflicting",)))]
+    lengths = [
+        sum(end - start for start, end in zip(one["document_starts"], one["document_ends"], strict=True)) for one in own
+    ]
+    row = table[table["dataset"] == "data-0"].iloc[0]
+    assert row["tokens_mean"] == pytest.approx(np.mean(lengths))
+    assert row["instances"] == len(own)
