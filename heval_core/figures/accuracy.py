@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import textwrap
+from functools import cache
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -18,74 +20,65 @@ def cell_bars(cells: pd.DataFrame, axis_title: str) -> go.Figure:
     cells: columns `label` (the cell), `explainer`, `title`, `value`, `low`, `high`, `chance`, `n`, `unavailable`.
     Bars carry (model, dataset, regime, part) as custom data, for the click through to their instances.
     """
-    figure = go.Figure()
     labels = list(dict.fromkeys(cells["label"]))
-    for explainer in in_order(list(cells["explainer"].unique())):
-        own = cells[(cells["explainer"] == explainer) & cells["value"].notna()]
-        if own.empty:
-            continue
-        figure.add_bar(
-            x=[_wrapped(label) for label in own["label"]],
-            y=own["value"],
-            name=escape(str(own["title"].iloc[0])),
-            marker_color=colour(explainer),
-            marker_line_width=0,
-            error_y={
-                "type": "data",
-                "array": own["high"] - own["value"],
-                "arrayminus": own["value"] - own["low"],
-                "thickness": 1.2,
-                "width": 2,
-            },
-            customdata=own[["model", "dataset", "regime", "part", "low", "high", "chance", "n"]],
-            hovertemplate="%{x}<br>%{fullData.name}: %{y:.3f} [%{customdata[4]:.3f}, %{customdata[5]:.3f}]"
-            "<br>chance %{customdata[6]:.3f} · n = %{customdata[7]}<extra></extra>",
-        )
-    _add_chance(figure, cells, labels)
-    figure.update_layout(
-        barmode="group",
-        bargap=0.25,
-        yaxis_title=axis_title,
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
-        margin={"l": 60, "r": 60, "t": 50, "b": 30},
-        height=380,
-        xaxis={
-            "categoryorder": "array",
-            "categoryarray": [_wrapped(label) for label in labels],
-            "automargin": True,
-            "tickangle": 0,
-        },
-    )
-    return figure
+    available = cells[cells["value"].notna()]
+    by_explainer = dict(iter(available.groupby("explainer", sort=False)))
+    bars = [_bars(explainer, by_explainer[explainer]) for explainer in in_order(list(by_explainer))]
+    lines, words = _chance(cells, labels)
+    layout = {
+        "barmode": "group", "bargap": 0.25, "height": 380, "margin": {"l": 60, "r": 60, "t": 50, "b": 30},
+        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0}, "yaxis": {"title": {"text": axis_title}},
+        "xaxis": {"categoryorder": "array", "categoryarray": [_wrapped(label) for label in labels], "automargin": True,
+                  "tickangle": 0},
+        "shapes": lines, "annotations": words,
+    }  # fmt: skip
+    # All at once: Plotly checks what it is given each time that it is given something, and takes most of a page's time for it.
+    return go.Figure(bars, layout)
 
 
+def _bars(explainer: str, own: pd.DataFrame) -> dict[str, Any]:
+    value, low, high = (own[name].to_numpy(dtype=float) for name in ("value", "low", "high"))
+    return {
+        "type": "bar", "x": [_wrapped(label) for label in own["label"]], "y": value,
+        "name": escape(str(own["title"].iloc[0])), "marker": {"color": colour(explainer), "line": {"width": 0}},
+        "error_y": {"type": "data", "array": high - value, "arrayminus": value - low, "thickness": 1.2, "width": 2},
+        "customdata": own[["model", "dataset", "regime", "part", "low", "high", "chance", "n"]].to_numpy(dtype=object),
+        "hovertemplate": "%{x}<br>%{fullData.name}: %{y:.3f} [%{customdata[4]:.3f}, %{customdata[5]:.3f}]"
+        "<br>chance %{customdata[6]:.3f} · n = %{customdata[7]}<extra></extra>",
+    }  # fmt: skip
+
+
+@cache
 def _wrapped(label: str) -> str:
     """A cell's label in short lines, so that it need not be turned."""
     words = (line for part in label.split(" · ") for line in textwrap.wrap(part, 13, break_long_words=False))
     return "<br>".join(escape(line) for line in words)
 
 
-def _add_chance(figure: go.Figure, cells: pd.DataFrame, labels: list[str]) -> None:
-    """A dashed line over each cell's slot, and the word beside the last one."""
-    chance = cells.dropna(subset=["chance"]).groupby("label")["chance"].mean()
-    for index, label in enumerate(labels):
-        if label in chance:
-            figure.add_shape(
-                type="line", xref="x", yref="y", x0=index - 0.45, x1=index + 0.45, y0=chance[label], y1=chance[label],
-                line={"color": CHANCE_COLOUR, "dash": "dash", "width": 1.5},
-            )  # fmt: skip
+def _chance(cells: pd.DataFrame, labels: list[str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """A dashed line over each cell's slot, and words: beside the last line, and in the slots where nothing is available."""
+    chance = cells.dropna(subset=["chance"]).groupby("label")["chance"].mean().to_dict()
+    line = {"color": CHANCE_COLOUR, "dash": "dash", "width": 1.5}
+    lines = [
+        {"type": "line", "xref": "x", "yref": "y", "x0": index - 0.45, "x1": index + 0.45, "y0": chance[label],
+         "y1": chance[label], "line": line}
+        for index, label in enumerate(labels) if label in chance
+    ]  # fmt: skip
+    font = {"size": 11, "color": CHANCE_COLOUR}
+    words: list[dict[str, Any]] = []
     shown = [label for label in labels if label in chance]
     if shown:
-        figure.add_annotation(
-            x=labels.index(shown[-1]) + 0.5, y=chance[shown[-1]], text="chance", showarrow=False, xanchor="left",
-            yanchor="middle", font={"size": 11, "color": CHANCE_COLOUR},
+        words.append(
+            {"x": labels.index(shown[-1]) + 0.5, "y": chance[shown[-1]], "text": "chance", "showarrow": False,
+             "xanchor": "left", "yanchor": "middle", "font": font}
         )  # fmt: skip
-    for index, label in enumerate(labels):
-        if cells[cells["label"] == label]["value"].isna().all():
-            figure.add_annotation(
-                x=index, y=0, text="not available", showarrow=False, yanchor="bottom", bordercolor=CHANCE_COLOUR,
-                borderwidth=1, borderpad=4, font={"size": 11, "color": CHANCE_COLOUR},
-            )  # fmt: skip
+    available = set(cells[cells["value"].notna()]["label"])
+    words += [
+        {"x": index, "y": 0, "text": "not available", "showarrow": False, "yanchor": "bottom", "bordercolor": CHANCE_COLOUR,
+         "borderwidth": 1, "borderpad": 4, "font": font}
+        for index, label in enumerate(labels) if label not in available
+    ]  # fmt: skip
+    return lines, words
 
 
 def quarter_lines(points: pd.DataFrame, titles: dict[str, str], axis_title: str, along: str) -> go.Figure:

@@ -65,12 +65,15 @@ VIEWS = {
 
 def measure(folder: Path) -> None:
     ids = Reader(current_file(folder)).instance_ids(Filter(model=("made-up-1",), regime=("mixed",)))
-    with tempfile.NamedTemporaryFile() as timing:
+    with tempfile.NamedTemporaryFile() as timing, page_of() as page:
         started = time.perf_counter()
-        with explorer(HEVAL_STORE=str(folder), HEVAL_TIMING=timing.name) as url, page_of() as page:
-            visit(page, url)
+        with explorer(HEVAL_STORE=str(folder), HEVAL_TIMING=timing.name) as url:
+            page.goto(url)
             page.wait_for_selector("h1")
-            print(f"first page after start: {time.perf_counter() - started:.1f} s")
+            print(f"first page after start: its title after {time.perf_counter() - started:.1f} s")
+            page.locator(".js-plotly-plot .bars").nth(2).wait_for()
+            print(f"first page after start: all its figures after {time.perf_counter() - started:.1f} s")
+            settle(page)
             for name, path in VIEWS.items():
                 before = _times(timing.name)
                 began = time.perf_counter()
