@@ -84,7 +84,7 @@ def test_a_link_to_an_unknown_instance_says_so(demo, page):
 
 
 def test_a_link_to_an_unknown_model_says_so(demo):
-    for query in ({"model": 'evil">'}, {"cell": 'evil">|world_capital|mixed'}):
+    for query in ({"model": 'evil">'}, {"at_model": 'evil">'}):
         app = open_page("which_token", **query)
         assert not app.exception
         assert "asks for the model" in app.error[0].value
@@ -136,7 +136,7 @@ def test_a_slice_is_computed_live_and_says_how_many_instances_it_has(demo):
     assert not app.exception
     chosen = Filter(("demo-qwen2",), ("country_profiles",), relation=("capital",))
     left = len(demo.instance_ids(chosen))
-    assert any(c.value.startswith(f"{left:,} of") and "live" in c.value for c in app.caption)
+    assert any(c.value.startswith(f"{left:,} of") and "in the slice" in c.value for c in app.caption)
     expected = demo.live_cells(chosen, "mrr", 0)
     expected = expected[expected["part"].isin(["C", "pooled"])]
     table = app.dataframe[0].value
