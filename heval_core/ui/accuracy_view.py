@@ -8,20 +8,16 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.figures.accuracy import cell_bars
-from heval_core.metrics._cell import normalised
-from heval_core.records import REGIMES
+from heval_core.figures.cells import as_normalised, labelled, of_measure
+from heval_core.measures import MEASURE_KEYS, MEASURES, Measure
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind, paired_view
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.filters import refuse_value
-from heval_core.ui.measures import MEASURE_KEYS, MEASURES, Measure
 from heval_core.ui.results import cached
 from heval_core.ui.slices import slice_bar
-from heval_core.ui.text import REGIME_TITLES, number, percent, plain
-
-_PART_TITLES = {
-    "c1": "document 1", "c2": "document 2", "C1": "used: 1", "C2": "used: 2", "tilt": "both groups", "swap": "both ways round",
-}  # fmt: skip
+from heval_core.ui.text import plain
+from heval_core.wording import number, percent
 
 
 def cells_of(results: Reader, chosen: Filter, measure: Measure, metric: str, k: int) -> pd.DataFrame:
@@ -31,38 +27,12 @@ def cells_of(results: Reader, chosen: Filter, measure: Measure, metric: str, k: 
     """
     live = chosen.cuts_cells or metric != measure.metric
     cells = cast(pd.DataFrame, cached(results, "live_cells" if live else "cells", chosen, metric, k))
-    cells = cells[cells["part"].isin(measure.parts)]
-    if measure.regimes:
-        cells = cells[cells["regime"].isin(measure.regimes)]
-    titles = titles_of(results)
-    labels = [REGIME_TITLES.get(row.regime, row.regime) for row in cells.itertuples()]
-    if cells["part"].nunique() > 1:
-        parts = [_PART_TITLES.get(part, "") for part in cells["part"]]
-        labels = [f"{label} · {part}" if part else label for label, part in zip(labels, parts, strict=True)]
-    cells = cells.assign(label=labels, title=[titles.get(key, key) for key in cells["explainer"]])
-    order = {regime: place for place, regime in enumerate(REGIMES)}
-    return cells.sort_values(
-        ["model", "dataset", "regime", "part"],
-        key=lambda own: own.map(order) if own.name == "regime" else own,
-        kind="stable",
-    )
+    return labelled(of_measure(cells, measure), titles_of(results))
 
 
 def titles_of(results: Reader) -> dict[str, str]:
     known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
     return dict(zip(known["key"], known["title"], strict=True))
-
-
-def as_normalised(cells: pd.DataFrame) -> pd.DataFrame:
-    """The same with 0 for chance and 1 for the best there can be; intervals are moved with their values."""
-    numbers = {name: cells[name].astype(float).to_numpy() for name in ("value", "low", "high", "chance", "best")}
-    ends = [normalised(numbers[name], numbers["chance"], numbers["best"]) for name in ("low", "high")]
-    turned = numbers["best"] < numbers["chance"]
-    low, high = (pd.Series(own, index=cells.index) for own in ends)
-    return cells.assign(
-        value=normalised(numbers["value"], numbers["chance"], numbers["best"]),
-        low=low.where(~turned, high), high=high.where(~turned, low), chance=cells["chance"].astype(float) * 0,
-    )  # fmt: skip
 
 
 def verdict(cells: pd.DataFrame, measure: Measure, unit: str, controls: set[str]) -> str:

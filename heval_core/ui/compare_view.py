@@ -9,15 +9,16 @@ import streamlit as st
 
 from heval_core.figures.accuracy import difference_dots
 from heval_core.figures.palette import in_order
+from heval_core.measures import MEASURES, Measure
 from heval_core.store.live import tally
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
 from heval_core.ui.accuracy_view import choose, titles_of
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.filters import refuse_value
-from heval_core.ui.measures import MEASURES, Measure
 from heval_core.ui.results import cached
-from heval_core.ui.text import REGIME_TITLES, number, plain
+from heval_core.ui.text import plain
+from heval_core.wording import REGIME_TITLES, number
 
 SHOWN = 20
 # Measures that single instances have: metric and parts in the table of scores.

@@ -9,14 +9,15 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.figures.accuracy import quarter_lines
+from heval_core.measures import MEASURES
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
 from heval_core.ui.accuracy_view import choose, titles_of
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.filters import refuse_value
-from heval_core.ui.measures import MEASURES
 from heval_core.ui.results import cached
-from heval_core.ui.text import number, plain
+from heval_core.ui.text import plain
+from heval_core.wording import number
 
 ALONG = {"Length of the prompt": ("tokens", "tokens of the prompt"), "Place of the answer": ("answer_at", "place of the answer, % of the prompt")}  # fmt: skip  # noqa: E501
 

@@ -13,7 +13,8 @@ from heval_core.records import DROP_REASONS
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
 from heval_core.ui.results import cached
-from heval_core.ui.text import GROUP_TITLES, REGIME_TITLES, number, percent, plain
+from heval_core.ui.text import plain
+from heval_core.wording import GROUP_TITLES, REGIME_TITLES, number, percent
 
 _CELL = ["model", "dataset", "regime"]
 

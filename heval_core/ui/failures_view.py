@@ -15,7 +15,8 @@ from heval_core.ui.accuracy_view import titles_of
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.filters import refuse_value
 from heval_core.ui.results import cached
-from heval_core.ui.text import percent, plain
+from heval_core.ui.text import plain
+from heval_core.wording import percent
 
 SHOWN = 25
 

@@ -8,13 +8,14 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.figures.accuracy import scatter
+from heval_core.figures.cells import as_normalised
 from heval_core.statistics import spearman
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
-from heval_core.ui.accuracy_view import as_normalised, titles_of
+from heval_core.ui.accuracy_view import titles_of
 from heval_core.ui.exports import figure_config
 from heval_core.ui.results import cached
-from heval_core.ui.text import REGIME_TITLES, number
+from heval_core.wording import REGIME_TITLES, number
 
 # Accuracy ▶ metric and the parts of it, one of which each regime has.
 ACCURACY = {

@@ -12,7 +12,8 @@ from heval_core.metrics._cell import KS
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
 from heval_core.ui.results import cached
-from heval_core.ui.text import GROUP_TITLES, REGIME_TITLES, plain
+from heval_core.ui.text import plain
+from heval_core.wording import GROUP_TITLES, REGIME_TITLES
 
 _LABELS = {"model": "Model", "dataset": "Dataset", "regime": "Regime", "group": "Answer came from"}
 # The link carries options as they are shown, so they are shown as they are called.

@@ -19,9 +19,10 @@ from heval_core.ui.exports import figure_config
 from heval_core.ui.head_map import head_map
 from heval_core.ui.instance_view import details_of, prompt_grid, strengths_of
 from heval_core.ui.results import cached
-from heval_core.ui.text import number, percent, plain
+from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row
 from heval_core.ui.worker import installed_models, worker
+from heval_core.wording import number, percent
 
 
 def draw(results: Reader, instance: dict[str, Any], k: int) -> None:

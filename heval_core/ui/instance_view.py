@@ -15,8 +15,9 @@ from heval_core.records import HEvalError, head_name
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui.grid_controls import LEVELS, How
 from heval_core.ui.results import cached
-from heval_core.ui.text import REGIME_TITLES, number, percent, plain
+from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row, blocks_of, token_grid
+from heval_core.wording import REGIME_TITLES, number, percent
 
 
 def choose(results: Reader, chosen: Filter) -> dict[str, Any] | None:

@@ -16,7 +16,8 @@ from heval_core.store.reader import SORTED_BY, Filter, Reader
 from heval_core.ui import behind
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.results import cached, results_folder
-from heval_core.ui.text import UNITS, number, percent, plain
+from heval_core.ui.text import plain
+from heval_core.wording import UNITS, number, percent
 
 QUESTIONS = {
     "RQ1": ("Context or memory?", "How much higher a document ranks where the answer came from it (Rank@5 margin)"),

@@ -19,8 +19,9 @@ from heval_core.ui.head_map import head_map
 from heval_core.ui.instance_tables import agreement_table, tokens_of
 from heval_core.ui.instance_view import prompt_grid
 from heval_core.ui.sidebar import KEPT, RESULT
-from heval_core.ui.text import number, percent, plain
+from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row
+from heval_core.wording import number, percent
 
 K = KS[1]
 

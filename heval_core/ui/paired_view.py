@@ -7,11 +7,12 @@ from typing import cast
 import pandas as pd
 import streamlit as st
 
+from heval_core.measures import Measure
 from heval_core.store.live import tally
 from heval_core.store.reader import Filter, Reader
-from heval_core.ui.measures import Measure
 from heval_core.ui.results import cached
-from heval_core.ui.text import number, plain
+from heval_core.ui.text import plain
+from heval_core.wording import number
 
 
 def pairs(results: Reader, chosen: Filter, metric: str, measure: Measure, k: int, titles: dict[str, str]) -> None:

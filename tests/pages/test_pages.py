@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from heval_core.measures import MEASURE_KEYS, MEASURES
 from heval_core.records import DROP_REASONS, REGIMES
 from heval_core.store.reader import Filter, Reader, current_file
 from heval_core.ui.accuracy_view import as_normalised
-from heval_core.ui.measures import MEASURE_KEYS, MEASURES
 from tests.conftest import ROOT
 
 PAGES = ("overview", "context_or_memory", "which_document", "which_token", "length_and_position", "faithfulness", "compare",

@@ -1,0 +1,47 @@
+"""Cells of a measure as figures and tables take them: in order, with a label for each cell and a title for each explainer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from heval_core.measures import Measure
+from heval_core.metrics._cell import normalised
+from heval_core.records import REGIMES
+from heval_core.wording import PART_TITLES, REGIME_TITLES
+
+
+def of_measure(cells: pd.DataFrame, measure: Measure) -> pd.DataFrame:
+    """The rows of a metric that a measure reads: its parts, in its regimes."""
+    own = cells[cells["part"].isin(measure.parts)]
+    return own[own["regime"].isin(measure.regimes)] if measure.regimes else own
+
+
+def labelled(cells: pd.DataFrame, titles: Mapping[str, str], *, dataset: bool = False) -> pd.DataFrame:
+    """Adds `label` (regime, and part where there are several; dataset first if asked) and `title`, in order of regimes."""
+    labels = [REGIME_TITLES.get(regime, regime) for regime in cells["regime"]]
+    if cells["part"].nunique() > 1:
+        parts = [PART_TITLES.get(part, "") for part in cells["part"]]
+        labels = [f"{label} · {part}" if part else label for label, part in zip(labels, parts, strict=True)]
+    if dataset:
+        labels = [f"{name} · {label}" for name, label in zip(cells["dataset"], labels, strict=True)]
+    cells = cells.assign(label=labels, title=[titles.get(key, key) for key in cells["explainer"]])
+    order = {regime: place for place, regime in enumerate(REGIMES)}
+    return cells.sort_values(
+        ["model", "dataset", "regime", "part"],
+        key=lambda own: own.map(order) if own.name == "regime" else own,
+        kind="stable",
+    )
+
+
+def as_normalised(cells: pd.DataFrame) -> pd.DataFrame:
+    """The same with 0 for chance and 1 for the best there can be; intervals are moved with their values."""
+    numbers = {name: cells[name].astype(float).to_numpy() for name in ("value", "low", "high", "chance", "best")}
+    ends = [normalised(numbers[name], numbers["chance"], numbers["best"]) for name in ("low", "high")]
+    turned = numbers["best"] < numbers["chance"]
+    low, high = (pd.Series(own, index=cells.index) for own in ends)
+    return cells.assign(
+        value=normalised(numbers["value"], numbers["chance"], numbers["best"]),
+        low=low.where(~turned, high), high=high.where(~turned, low), chance=cells["chance"].astype(float) * 0,
+    )  # fmt: skip

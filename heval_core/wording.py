@@ -1,0 +1,41 @@
+"""How numbers, regimes and groups are written wherever people read them."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """Two significant digits, as in .42, 3.1 or 17; a dash for what is not there."""
+    if value is None or pd.isna(value):
+        return "–"
+    if abs(value) >= 10:
+        return f"{value:,.0f}"
+    return f"{value:.{digits}f}" if abs(value) < 1 else f"{value:.1f}"
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+REGIME_TITLES = {
+    "conflicting": "Conflicting",
+    "irrelevant": "Irrelevant",
+    "double_conflicting": "Double conflicting",
+    "mixed": "Mixed",
+    "double_conflicting_swap": "Double conflicting, swapped",
+    "mixed_swap": "Mixed, swapped",
+}
+GROUP_TITLES = {
+    "C": "C: from the document",
+    "M": "M: from memory",
+    "C1": "C1: from document 1",
+    "C2": "C2: from document 2",
+    "other": "other answer",
+    "ambiguous": "ambiguous",
+}
+UNITS = {"group_rank_margin": "ranks", "instance_rank_margin": "ranks", "mrr": "mean reciprocal rank"}
+# A cell's part, where a regime has several of them.
+PART_TITLES = {
+    "c1": "document 1", "c2": "document 2", "C1": "used: 1", "C2": "used: 2", "tilt": "both groups", "swap": "both ways round",
+}  # fmt: skip
