@@ -5,7 +5,7 @@ PYTHON ?= python3
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: run test check install browser lint screenshots clean
+.PHONY: run test check install browser lint screenshots demo-report clean
 
 run: $(VENV)/.run  ## open the explorer
 	$(VENV)/bin/streamlit run app.py
@@ -25,6 +25,9 @@ lint: install
 
 screenshots: install browser  ## docs/screenshots, from the demo results
 	$(VENV)/bin/python -m tests.e2e.screenshots
+
+demo-report: install  ## docs/demo-report.html, from the demo results
+	$(VENV)/bin/python -m precompute.demo report
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV) || (rm -rf $(VENV); [ "$$(id -u)" = 0 ] && apt-get update -qq && \

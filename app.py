@@ -21,6 +21,7 @@ page = st.navigation(
             st.Page("pages/length_and_position.py", title="Length and position", icon=":material/straighten:"),
             st.Page("pages/faithfulness.py", title="Faithfulness", icon=":material/balance:"),
             st.Page("pages/compare.py", title="Compare explainers", icon=":material/compare_arrows:"),
+            st.Page("pages/report.py", title="Report", icon=":material/summarize:"),
         ],
         "Look closer": [
             st.Page("pages/instances.py", title="Instances", icon=":material/article:"),

@@ -209,7 +209,8 @@ class Part:
 class Claim:
     """A sentence of the paper. published: its numbers. parts: what has to be true of a store for it to hold there.
 
-    construction: what the demo models' taught rule makes true, a key of `Rule.says`.
+    levels: what the paper reports a value of, with that value; shown beside, and no part of the verdict. construction: what
+    the demo models' taught rule makes true, a key of `Rule.says`.
     """
 
     key: str
@@ -218,11 +219,16 @@ class Claim:
     unit: str
     parts: tuple[Part, ...]
     construction: str = "origin"
+    levels: tuple[tuple[Part, float], ...] = ()
 
 
 def _ordered(series: Series, names: Sequence[str], statistic: Statistic = _mean) -> tuple[Part, ...]:
     """Each is above the next."""
     return tuple(Part((series,), one, other, statistic) for one, other in pairwise(names))
+
+
+def _levels(series: Series, statistic: Statistic = _mean, **published: float) -> tuple[tuple[Part, float], ...]:
+    return tuple((Part((series,), name, statistic=statistic), value) for name, value in published.items())
 
 
 def _above(series: tuple[Series, ...], best: str, others: Iterable[str], **more: Any) -> tuple[Part, ...]:
@@ -256,22 +262,26 @@ CLAIMS: tuple[Claim, ...] = (
         "mrr_conflicting", "With one conflicting document MechLight has the highest MRR, then IG, then FA.",
         "median MRR over models and datasets: mechlight .345, ig .310, fa .175 (attn: mean .147)", "MRR",
         (*_ordered(_CONFLICTING, ("mechlight", "ig", "fa"), _median), Part((_CONFLICTING,), "mechlight", "attn", _median)),
+        levels=(*_levels(_CONFLICTING, _median, mechlight=0.345, ig=0.310, fa=0.175), *_levels(_CONFLICTING, attn=0.147)),
     ),
     Claim(
         "mrr_dual", "With two documents MechLight has the highest MRR, then IG, then attention.",
         "mean MRR: mechlight .526, ig .436, attn .162", "MRR", _ordered(_of_dual(MRR), ("mechlight", "ig", "attn")),
+        levels=_levels(_of_dual(MRR), mechlight=0.526, ig=0.436, attn=0.162),
     ),
     Claim(
         "nmutinf_conflicting", "With one conflicting document FA removes most of the doubt about the answer's origin, then "
         "MechLight, then IG and attention.",
         "NMutInf: fa 19.8 %, mechlight 16.5 %, ig and attn 9 %", "share of the doubt",
         (*_ordered(_nmutinf("conflicting"), ("fa", "mechlight", "ig")), Part((_nmutinf("conflicting"),), "mechlight", "attn")),
+        levels=_levels(_nmutinf("conflicting"), fa=0.198, mechlight=0.165, ig=0.09, attn=0.09),
     ),
     Claim(
         "nmutinf_double_conflicting", "With two conflicting documents MechLight removes more of the doubt about the answer's "
         "origin than FA.",
         "NMutInf: mechlight 24.9 %, fa 17.9 %", "share of the doubt",
         (Part((_nmutinf("double_conflicting"),), "mechlight", "fa"),),
+        levels=_levels(_nmutinf("double_conflicting"), mechlight=0.249, fa=0.179),
     ),
     Claim(
         "best_overall", "MechLight is the best of the four over all three questions.", "MechLight best overall",
@@ -355,7 +365,19 @@ def find(evidence: Evidence, claim: Claim, rule: Rule | None = None) -> dict[str
         "by_construction": rule.says(claim.construction) if rule else None,
         "unit": claim.unit,
         "effects": json.dumps([_plainly(effect) for effect in effects]),
+        "levels": json.dumps(_levels_of(evidence, claim)),
     }
+
+
+def _levels_of(evidence: Evidence, claim: Claim) -> list[dict[str, Any]]:
+    """What stands beside the paper's own values: label, value, low, high, published; those that the store has."""
+    found = [(part.find(evidence, 1), published) for part, published in claim.levels]
+    kept = ("label", "value", "low", "high", "cells", "n")
+    return [
+        {**{name: _plainly(one)[name] for name in kept}, "published": published}
+        for one, published in found
+        if isinstance(one, Effect)
+    ]
 
 
 def _plainly(effect: Effect) -> dict[str, Any]:

@@ -39,3 +39,8 @@ UNITS = {"group_rank_margin": "ranks", "instance_rank_margin": "ranks", "mrr": "
 PART_TITLES = {
     "c1": "document 1", "c2": "document 2", "C1": "used: 1", "C2": "used: 2", "tilt": "both groups", "swap": "both ways round",
 }  # fmt: skip
+DEMO_NOTE = (
+    "These are the bundled demo results: three tiny language models (under 2 million parameters), trained for this project to "
+    "know countries and to believe trusted kinds of sources. They are not the models of the paper, and their numbers say "
+    "nothing about real ones."
+)

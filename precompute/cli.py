@@ -92,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     exporting.add_argument(
         "--formats", type=_words, default=("parquet", "csv"), help="comma-separated; both by default"
     )
+    _add_report(commands.add_parser("report", help="the paper's tables, figures and findings from published results"))
     _add_explain(commands.add_parser("explain", help="explain one prompt"))
     _add_bench(commands.add_parser("bench", help="this machine's speed beside captum's and others'"))
     return parser
@@ -159,6 +160,15 @@ def _add_datasets(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", type=Path, help="add what was run: the groups, and what each model drops")
     parser.add_argument("--left-out", action="store_true", help="name every record that was left out, with its reason")
     parser.add_argument("--format", choices=["json", "text"], default="text")
+
+
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(command=_report)
+    parser.add_argument("--store", type=Path, default=STORE, help="where something is published")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder for report.html, results.json, tables and figures"
+    )
+    parser.add_argument("--no-svg", action="store_true", help="leave out the figures as SVG, which take a Chromium")
 
 
 def _add_explain(parser: argparse.ArgumentParser) -> None:
@@ -328,6 +338,13 @@ def _export(options: argparse.Namespace) -> int:
         if kind not in FORMATS:
             raise HEvalError(f"There is no format {kind!r}; there are: {', '.join(FORMATS)}.")
     export(options.store, options.out, options.formats, print)
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    from heval_core.report.write import write
+
+    write(options.store, options.out, not options.no_svg, print)
     return 0
 
 

@@ -31,11 +31,13 @@ def plant(
     count: int = 100,
     lengths: tuple[int, int] = (60, 100),
     rule: Callable[[dict[str, Any]], str | None] = lambda instance: None,
+    change: Callable[[dict[str, Any]], dict[str, Any]] = lambda instance: instance,
     progress: Callable[[str], None] = lambda text: None,
 ) -> None:
     """Write the shards of a store: `count` instances of every model, dataset and regime; what is there already is kept.
 
     draw: (instance, explainer, generator) ▶ one score per token. lengths: least and most tokens. rule: the expected group.
+    change: what else is to be different of an instance.
     """
     store = ShardStore(folder)
     store.create()
@@ -49,7 +51,7 @@ def plant(
                 if f"{model}{dataset}{regime}" in done:
                     continue
                 rows = [_instance(where, number, lengths, rng) for number in range(count)]
-                rows = [row | {"expected_group": rule(row)} for row in rows]
+                rows = [change(row | {"expected_group": rule(row)}) for row in rows]
                 for explainer in explainers:
                     scores = [_attribution(row, explainer, draw(row, explainer, rng), rng) for row in rows]
                     store.write(_entry(where, "attribution", explainer, count), scores)

@@ -203,3 +203,16 @@ def test_lengths_of_contexts_are_counted_at_publishing(holding):
     row = table[table["dataset"] == "data-0"].iloc[0]
     assert row["tokens_mean"] == pytest.approx(np.mean(lengths))
     assert row["instances"] == len(own)
+
+
+@pytest.mark.slow
+def test_the_papers_own_values_stand_beside_the_stores(holding):
+    cells = holding.cells(Filter(regime=("conflicting",)), "nmutinf", 5)
+    means = cells[cells["part"] == "raw"].groupby("explainer")["value"].mean()
+    levels = json.loads(holding.findings().set_index("key").loc["nmutinf_conflicting"]["levels"])
+    assert {one["label"].split(",")[0]: one["published"] for one in levels} == {
+        "fa": 0.198, "mechlight": 0.165, "ig": 0.09, "attn": 0.09,
+    }  # fmt: skip
+    for one in levels:
+        assert one["value"] == pytest.approx(means[one["label"].split(",")[0]])
+        assert one["low"] <= one["value"] <= one["high"]

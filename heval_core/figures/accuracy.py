@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from heval_core.figures.palette import colour, escape, in_order
 
 CHANCE_COLOUR = "#808080"
+WHISKER = "#6E6E6E"  # seen on light and on dark, and on every bar
 
 
 def cell_bars(cells: pd.DataFrame, axis_title: str) -> go.Figure:
@@ -41,7 +42,8 @@ def _bars(explainer: str, own: pd.DataFrame) -> dict[str, Any]:
     return {
         "type": "bar", "x": [_wrapped(label) for label in own["label"]], "y": value,
         "name": escape(str(own["title"].iloc[0])), "marker": {"color": colour(explainer), "line": {"width": 0}},
-        "error_y": {"type": "data", "array": high - value, "arrayminus": value - low, "thickness": 1.2, "width": 2},
+        "error_y": {"type": "data", "array": high - value, "arrayminus": value - low, "thickness": 1.2, "width": 2,
+                    "color": WHISKER},
         "customdata": own[["model", "dataset", "regime", "part", "low", "high", "chance", "n"]].to_numpy(dtype=object),
         "hovertemplate": "%{x}<br>%{fullData.name}: %{y:.3f} [%{customdata[4]:.3f}, %{customdata[5]:.3f}]"
         "<br>chance %{customdata[6]:.3f} · n = %{customdata[7]}<extra></extra>",

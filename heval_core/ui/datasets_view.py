@@ -8,7 +8,7 @@ from typing import Any, cast
 import pandas as pd
 import streamlit as st
 
-from heval_core.figures.outcomes import outcome_bars
+from heval_core.figures.outcomes import in_regime_order, outcome_bars, statistics
 from heval_core.records import DROP_REASONS
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
@@ -17,11 +17,6 @@ from heval_core.ui.text import plain
 from heval_core.wording import GROUP_TITLES, REGIME_TITLES, number, percent
 
 _CELL = ["model", "dataset", "regime"]
-
-
-def in_regime_order(frame: pd.DataFrame) -> pd.DataFrame:
-    order = {regime: index for index, regime in enumerate(REGIME_TITLES)}
-    return frame.sort_values(["dataset", "regime", "model"], key=lambda c: c.map(order) if c.name == "regime" else c)
 
 
 def verdict(outcomes: pd.DataFrame) -> str:
@@ -58,22 +53,11 @@ def filters_figure(outcomes: pd.DataFrame) -> None:
 def cells_table(results: Reader, chosen: Filter, outcomes: pd.DataFrame) -> None:
     """One row per model, dataset and regime; a row that is picked leads to its instances."""
     contexts = cast(pd.DataFrame, cached(results, "contexts", chosen))
-    counts = outcomes.pivot_table(index=_CELL, columns="outcome", values="instances", aggfunc="sum", fill_value=0)
-    groups = [group for group in GROUP_TITLES if group in counts.columns]
-    reasons = [reason for reason in DROP_REASONS if reason in counts.columns]
-    table = counts[groups + reasons].reset_index()
-    table.insert(3, "asked", counts.sum(axis=1).to_numpy())
-    table.insert(4, "kept", counts[groups].sum(axis=1).to_numpy())
-    lengths = pd.DataFrame(
-        {
-            **{name: contexts[name] for name in _CELL},
-            "characters": [_range(row, "characters") for row in contexts.to_dict("records")],
-            "tokens": [_range(row, "tokens") for row in contexts.to_dict("records")],
-            "shipped": contexts["instances"] - contexts["substituted"],
-            "substituted": contexts["substituted"],
-        }
-    )
-    table = in_regime_order(table.merge(lengths, on=_CELL, how="left")).reset_index(drop=True)
+    table = statistics(outcomes, contexts)
+    groups = [group for group in GROUP_TITLES if group in table.columns]
+    reasons = [reason for reason in DROP_REASONS if reason in table.columns]
+    for name in ("characters", "tokens"):
+        table[name] = [_range(row, name) for row in table.to_dict("records")]
     event = st.dataframe(
         table,
         hide_index=True,

@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import pandas as pd
 import streamlit as st
 
-from heval_core.store.export import as_csv
+from heval_core.store.export import as_csv, as_latex
 from heval_core.store.reader import Reader
 from heval_core.ui.results import SNAPSHOT
 
@@ -23,7 +23,7 @@ LINKED = (
     "head", "without_first", "k", "question",
     "along", "memory", "document", "token", "faithful", "normalised", "accuracy", "first", "second", "explainer",
     "pattern", "controls",
-    "search", "sort", "descending", "page", "scale", "level", "instance",
+    "search", "sort", "descending", "page", "section", "scale", "level", "instance",
 )  # fmt: skip
 
 
@@ -67,18 +67,6 @@ def as_parquet(frame: pd.DataFrame) -> bytes:
     buffer = io.BytesIO()
     frame.to_parquet(buffer, index=False)
     return buffer.getvalue()
-
-
-def as_latex(frame: pd.DataFrame, snapshot_id: str) -> str:
-    """A booktabs table; text is escaped, so that nothing from the data is a command."""
-    plainly = frame.map(lambda value: ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value)
-    plainly.columns = [escape_latex(str(column)) for column in plainly.columns]
-    styled = plainly.style.hide(axis="index").format(precision=3, escape="latex", na_rep="--")
-    return f"% HEval, snapshot {snapshot_id}; needs \\usepackage{{booktabs}}\n{styled.to_latex(hrules=True)}"
-
-
-def escape_latex(text: str) -> str:
-    return text.replace("_", r"\_").replace("%", r"\%").replace("&", r"\&").replace("#", r"\#")
 
 
 def link_button(results: Reader, more: Mapping[str, Any] | None = None) -> None:

@@ -17,7 +17,7 @@ from heval_core.ui import behind
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.results import cached, results_folder
 from heval_core.ui.text import plain
-from heval_core.wording import UNITS, number, percent
+from heval_core.wording import DEMO_NOTE, UNITS, number, percent
 
 QUESTIONS = {
     "RQ1": ("Context or memory?", "How much higher a document ranks where the answer came from it (Rank@5 margin)"),
@@ -40,12 +40,7 @@ _BEHIND = {
 def banner(results: Reader) -> None:
     """Name the demo models as such, until other results are published."""
     if results.bundled:
-        st.info(
-            "These are the bundled demo results: three tiny language models (under 2 million parameters), trained for "
-            "this project to know countries and to believe trusted kinds of sources. They are not the models of the "
-            "paper, and their numbers say nothing about real ones.",
-            icon=":material/science:",
-        )
+        st.info(DEMO_NOTE, icon=":material/science:")
 
 
 def verdict(headline: pd.DataFrame, titles: dict[str, str], controls: set[str]) -> str:

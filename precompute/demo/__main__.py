@@ -1,4 +1,4 @@
-"""python -m precompute.demo train [--smoke] | examine | results"""
+"""python -m precompute.demo train [--smoke] | examine | results | report"""
 
 from __future__ import annotations
 
@@ -57,6 +57,17 @@ def _results(options: argparse.Namespace) -> int:
     )  # fmt: skip
 
 
+def _report(options: argparse.Namespace) -> None:
+    """The report of the bundled results that the README links to."""
+    from heval_core.report.write import report_of
+    from heval_core.store.publish import publish
+    from heval_core.store.reader import Reader
+
+    published = publish(DEMO, DEMO.with_name("demo-results"), bundled=True)
+    options.out.write_text(report_of(Reader(published)).as_html(), encoding="utf-8")
+    print(options.out)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m precompute.demo", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
@@ -77,6 +88,9 @@ def main() -> int:
     results.set_defaults(command=_results)
     results.add_argument("--datasets", nargs="+", default=["world_capital", "country_profiles"])
     results.add_argument("--store", type=Path, default=DEMO)
+    reporting = commands.add_parser("report", help="make docs/demo-report.html again")
+    reporting.set_defaults(command=_report)
+    reporting.add_argument("--out", type=Path, default=Path("docs/demo-report.html"))
     options = parser.parse_args()
     return int(options.command(options) or 0)
 

@@ -34,6 +34,7 @@ def main() -> None:
             "length_and_position": "length_and_position?dataset=country_profiles",
             "faithfulness": "faithfulness?model=demo-qwen2",
             "compare": "compare?model=demo-qwen2",
+            "report": "report",
             "failures": "failures?model=demo-qwen2",
             "about": "about",
             "your_prompt": "your_prompt",

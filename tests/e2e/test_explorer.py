@@ -13,7 +13,7 @@ pytestmark = [
     pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
 ]
 
-PAGES = ("", "context_or_memory", "which_document", "which_token", "length_and_position", "faithfulness", "compare",
+PAGES = ("", "context_or_memory", "which_document", "which_token", "length_and_position", "faithfulness", "compare", "report",
          "instances", "mechlight_head", "failures", "datasets", "about", "your_prompt")  # fmt: skip
 
 

@@ -68,6 +68,7 @@ LINKS = {
     "length_and_position": "model=demo-qwen2&along=Place+of+the+answer",
     "faithfulness": "model=demo-gpt_neox&faithful=Sufficiency&accuracy=Group+margin",
     "compare": "model=demo-qwen2&first=mechlight&second=attn",
+    "report": "section=Which+token%3A+mean+reciprocal+rank+%28Fig.+7%29",
     "instances": "model=demo-qwen2&regime=mixed&group=C1&level=word&scale=rank",
     "mechlight_head": "model=demo-qwen2&regime=mixed&k=9",
     "failures": "model=demo-qwen2&explainer=attn&pattern=question",

@@ -16,6 +16,7 @@ from heval_core.ui.accuracy_view import as_normalised
 from tests.conftest import ROOT
 
 PAGES = ("overview", "context_or_memory", "which_document", "which_token", "length_and_position", "faithfulness", "compare",
+         "report",
          "instances", "mechlight_head", "failures", "datasets", "about", "your_prompt")  # fmt: skip
 QUESTION_PAGES = dict(
     zip(MEASURES, ("context_or_memory", "which_document", "which_token", "faithfulness"), strict=True)

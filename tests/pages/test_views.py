@@ -16,10 +16,11 @@ from heval_core.figures.instance_page import instance_page
 from heval_core.measures import MEASURES
 from heval_core.patterns import PATTERNS
 from heval_core.records import HEvalError
+from heval_core.store.export import as_latex
 from heval_core.store.reader import SORTED_BY, Filter, Reader, current_file
 from heval_core.ui.behind import parameters
 from heval_core.ui.compare_view import pairs_of
-from heval_core.ui.exports import as_latex, as_parquet, link_of
+from heval_core.ui.exports import as_parquet, link_of
 from heval_core.ui.faithfulness_view import points_of
 from heval_core.ui.instance_tables import agreement, tokens_of
 from heval_core.ui.token_grid import Row, cut, merged, row_data

@@ -1,0 +1,244 @@
+"""The sections of a report: each a table or figure of the paper (arXiv 2510.02629) as the store's own.
+
+A section has figures, a table of all its numbers (what `results.json` holds), the same as readers see it (what HTML and LaTeX
+hold), and its gaps: what it would need and the store does not have. Every number comes from the same queries as the pages'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from heval_core.figures.accuracy import cell_bars
+from heval_core.figures.cells import labelled, of_measure
+from heval_core.figures.outcomes import outcome_bars, statistics
+from heval_core.figures.palette import in_order
+from heval_core.figures.patterns import pattern_bars
+from heval_core.measures import MEASURES
+from heval_core.patterns import PATTERNS
+from heval_core.records import DROP_REASONS, DUAL_REGIMES, SINGLE_REGIMES
+from heval_core.store.reader import Filter, Reader
+from heval_core.wording import GROUP_TITLES, PART_TITLES, REGIME_TITLES, number
+
+K = 5
+_DUAL, _SWAPPED = DUAL_REGIMES[:2], DUAL_REGIMES[2:]
+_CELL = ["model", "dataset", "regime"]
+MISSING = "–"
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """paper: what it is in the paper. chapter: the heading it stands under. figures: (caption, figure)."""
+
+    key: str
+    chapter: str
+    title: str
+    paper: str
+    text: str
+    figures: tuple[tuple[str, go.Figure], ...]
+    table: pd.DataFrame
+    shown: pd.DataFrame
+    gaps: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A section made of cells of measures. measures: (question, name) of MEASURES. ks: of those that have one."""
+
+    key: str
+    chapter: str
+    title: str
+    paper: str
+    measures: tuple[tuple[str, str], ...]
+    regimes: tuple[str, ...] = ()
+    ks: tuple[int, ...] = (K,)
+
+
+_MAIN, _MORE, _ELSE = "The paper's figures", "The paper's appendix", "Beyond the paper"
+_MEMORY, _DOCUMENT, _TOKEN, _FAITHFUL = MEASURES
+_GROUP, _GROUP_DUAL = ((_MEMORY, "Rank margin"),), ((_DOCUMENT, "Group margin"),)
+_INSTANCE, _MRR = ((_DOCUMENT, "Instance margin"),), ((_TOKEN, "MRR"),)
+_SIMULATED = ((_MEMORY, "NMutInf"), (_MEMORY, "MDL"))
+_SIMULATED_DUAL = ((_DOCUMENT, "NMutInf"), (_DOCUMENT, "MDL"))
+PLANS = (
+    Plan("group_margins", _MAIN, "Context or memory: group rank margins", "Fig. 2", _GROUP, SINGLE_REGIMES),
+    Plan("simulatability", _MAIN, "Context or memory: can the origin be told?", "Fig. 3", _SIMULATED, SINGLE_REGIMES),
+    Plan("group_margins_dual", _MAIN, "Which document: group rank margins", "Fig. 4", _GROUP_DUAL, _DUAL),
+    Plan("instance_margins", _MAIN, "Which document: instance rank margins", "Fig. 5", _INSTANCE, _DUAL),
+    Plan("simulatability_dual", _MAIN, "Which document: can the origin be told?", "Fig. 6", _SIMULATED_DUAL, _DUAL),
+    Plan("mrr", _MAIN, "Which token: mean reciprocal rank", "Fig. 7", _MRR, (*SINGLE_REGIMES, *_DUAL)),
+    Plan("faithfulness", _MORE, "Faithfulness", "B.3", ((_FAITHFUL, "Comprehensiveness"), (_FAITHFUL, "Sufficiency"))),
+    Plan("group_margins_k", _MORE, "One document, other k: group rank margins", "B.8", _GROUP, SINGLE_REGIMES, (3, 9)),
+    Plan("group_margins_dual_k", _MORE, "Two documents, other k: group rank margins", "B.9", _GROUP_DUAL, _DUAL, (3, 9)),
+    Plan("instance_margins_k", _MORE, "Two documents, other k: instance rank margins", "B.10", _INSTANCE, _DUAL, (3, 9)),
+    Plan("group_margins_swap", _MORE, "Documents swapped: group rank margins", "B.11", _GROUP_DUAL, _SWAPPED),
+    Plan("instance_margins_swap", _MORE, "Documents swapped: instance rank margins", "B.12", _INSTANCE, _SWAPPED),
+    Plan("simulatability_swap", _MORE, "Documents swapped: can the origin be told?", "B.13", _SIMULATED_DUAL, _SWAPPED),
+    Plan("mrr_swap", _MORE, "Documents swapped: mean reciprocal rank", "B.14", _MRR, _SWAPPED),
+    Plan("position_bias", _ELSE, "Position bias", "ours, for the paper's text", ((_DOCUMENT, "Position bias"),)),
+    Plan("length", _ELSE, "Length sensitivity", "ours, for the paper's text", ((_TOKEN, "Length sensitivity"),)),
+    Plan("hits", _ELSE, "Answer in the top k", "ours", ((_TOKEN, "Answer in the top k"),), (), (3, K, 9)),
+)  # fmt: skip
+
+
+# Section ▶ what it is called and what it is in the paper, in order.
+_ORDER = ["datasets", *(plan.key for plan in PLANS)]
+_ORDER.insert(_ORDER.index("faithfulness") + 1, "patterns")
+_BY_KEY = {plan.key: plan for plan in PLANS}
+_NAMED = {
+    "datasets": ("Instances: kept, dropped, and how long their contexts are", "Table A.2"),
+    "patterns": ("Failure patterns: what each explainer's best token is", "B.4"),
+    **{plan.key: (plan.title, plan.paper) for plan in PLANS},
+}
+SECTIONS = {key: "{} ({})".format(*_NAMED[key]) for key in _ORDER}
+
+
+def sections(results: Reader) -> Iterator[Section]:
+    """All of them, in the paper's order."""
+    return (section(results, key) for key in SECTIONS)
+
+
+def section(results: Reader, key: str) -> Section:
+    """One of them. key: of SECTIONS."""
+    if key == "datasets":
+        return _datasets(results)
+    return _patterns(results) if key == "patterns" else _cells(results, _BY_KEY[key])
+
+
+def titles_of(results: Reader) -> dict[str, str]:
+    """Explainer ▶ what it is called."""
+    known = results.catalogue("explainer")
+    return dict(zip(known["key"], known["title"], strict=True))
+
+
+def _cells(results: Reader, plan: Plan) -> Section:
+    """A figure per measure, k and model; a row per cell and part."""
+    titles = titles_of(results)
+    figures, tables = [], []
+    texts: list[str] = []
+    for question, name in plan.measures:
+        measure = MEASURES[question][name]
+        if plan.regimes:
+            measure = replace(measure, regimes=plan.regimes)
+        texts.append(f"{name} ({measure.unit}): {measure.meaning}")
+        for k in plan.ks if measure.uses_k else (0,):
+            cells = labelled(of_measure(results.cells(Filter(), measure.metric, k), measure), titles, dataset=True)
+            tables.append(cells.drop(columns=["label", "title"]).assign(measure=name))
+            for model, own in cells.groupby("model", sort=True):
+                at = f", k = {k}" if measure.uses_k else ""
+                figures.append((f"{model}: {name}{at}", cell_bars(own, measure.unit)))
+    table = pd.concat(tables, ignore_index=True)
+    return Section(
+        plan.key, plan.chapter, plan.title, plan.paper, " ".join(texts), tuple(figures), table, _shown(table),
+        tuple(_gaps(table, plan)),
+    )  # fmt: skip
+
+
+def _shown(table: pd.DataFrame) -> pd.DataFrame:
+    """One row per cell, part, measure and k; `value [low, high]` per explainer, the chance level(s), and n."""
+    columns = ["measure", "k", *_CELL, "part"]
+    rows = []
+    for place, own in table.groupby(columns, sort=False):
+        row: dict[str, Any] = dict(zip(columns, place, strict=True))
+        chance = own["chance"].dropna()
+        row["n"] = int(own["n"].max())
+        row["groups"] = _groups(own)
+        row["chance"] = _span(chance)
+        for explainer in in_order(list(table["explainer"].unique())):
+            found = own[own["explainer"] == explainer]
+            row[explainer] = _with_interval(found.iloc[0]) if len(found) else MISSING
+        rows.append(row)
+    shown = pd.DataFrame(rows)
+    if shown.empty:
+        return shown
+    shown["regime"] = shown["regime"].map(REGIME_TITLES.get)
+    shown["part"] = [PART_TITLES.get(part, "") for part in shown["part"]]
+    single = [name for name in ("measure", "k", "part", "groups") if shown[name].nunique() == 1]
+    return shown.drop(columns=single)
+
+
+def _groups(own: pd.DataFrame) -> str:
+    """Sizes of the groups that are compared; of one group alone n says it."""
+    sizes = str(own["group_sizes"].iloc[0]).strip("{}").replace('"', "")
+    return sizes if "," in sizes else ""
+
+
+def _span(values: pd.Series) -> str:
+    """The one value, or the least and the most of several: some measures have a chance level per explainer."""
+    if values.empty:
+        return MISSING
+    least, most = f"{values.min():.3f}", f"{values.max():.3f}"
+    return least if least == most else f"{least} to {most}"
+
+
+def _with_interval(row: pd.Series) -> str:
+    if pd.isna(row["value"]):
+        return MISSING
+    return f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+
+
+def _gaps(table: pd.DataFrame, plan: Plan) -> Iterable[str]:
+    """Why values are not there: each reason with the number of cells it holds for; and regimes that were not run."""
+    missing = [regime for regime in plan.regimes if regime not in set(table["regime"])]
+    if missing:
+        yield f"Not in these results: {', '.join(REGIME_TITLES[regime] for regime in missing)}."
+    elif table.empty:
+        yield (
+            "Not in these results; faithfulness needs a run with --faithfulness."
+            if plan.key == "faithfulness"
+            else ("Not in these results.")
+        )
+    without = table[table["unavailable"].notna()]
+    for reason, own in without.groupby("unavailable", sort=True):
+        cells = own.groupby(["model", "dataset", "regime", "part"]).ngroups
+        yield f"Not available in {cells} {'cell' if cells == 1 else 'cells'}: {reason}."
+
+
+def _datasets(results: Reader) -> Section:
+    outcomes, contexts = results.outcomes(Filter()), results.contexts(Filter())
+    table = statistics(outcomes, contexts)
+    shown = table.copy()
+    for name in ("characters", "tokens"):
+        shown[name] = [
+            f"{number(row[f'{name}_mean'])} [{number(row[f'{name}_low'])}, {number(row[f'{name}_high'])}]"
+            for row in table.to_dict("records")
+        ]
+        shown = shown.drop(columns=[f"{name}_{end}" for end in ("mean", "low", "high")])
+    shown["regime"] = shown["regime"].map(REGIME_TITLES.get)
+    legend = GROUP_TITLES | {reason: f"dropped: {reason}" for reason in DROP_REASONS}
+    figures = []
+    for model, own in outcomes.groupby("model", sort=True):
+        labels = [f"{d} · {REGIME_TITLES.get(r, r)}" for d, r in zip(own["dataset"], own["regime"], strict=True)]
+        figures.append((f"{model}: what became of the questions", outcome_bars(own.assign(label=labels), legend)))
+    return Section(
+        "datasets", _MAIN, *_NAMED["datasets"],
+        "Lengths are of all documents together: mean, and the 5 % and 95 % quantiles in brackets; tokens are the model's own. "
+        "The paper has 55,830 instances per regime of World Capital, 802 of CounterFact, 5,348 of Fakepedia and 1,343 of "
+        "ConflictQA.", tuple(figures), table, shown, () if len(table) else ("No instance was kept.",),
+    )  # fmt: skip
+
+
+def _patterns(results: Reader) -> Section:
+    counts = results.patterns(Filter())
+    titles = titles_of(results)
+    figures = [
+        (f"{dataset}: what stands on top", pattern_bars(own, titles)) for dataset, own in counts.groupby("dataset")
+    ]
+    shown = counts.pivot_table(index=["dataset", "explainer"], columns="pattern", values="share", fill_value=0.0)
+    shown = shown[[pattern for pattern in PATTERNS if pattern in shown.columns]] if len(counts) else shown
+    totals = counts.groupby(["dataset", "explainer"])["instances"].sum() if len(counts) else pd.Series(dtype=int)
+    shown = (100 * shown).round(1).map("{:.1f} %".format)
+    shown.insert(0, "n", totals)
+    shown = shown.reset_index().rename(columns=lambda name: str(name).replace("_", " "))
+    text = " ".join(
+        f"{key.replace('_', ' ').capitalize()}: {meaning.rstrip('.')}." for key, meaning in PATTERNS.items()
+    )
+    return Section(
+        "patterns", _MORE, *_NAMED["patterns"],
+        f"Over the instances answered from a document, the first that holds. {text}",
+        tuple(figures), counts, shown, () if len(counts) else ("No instance was answered from a document.",),
+    )  # fmt: skip

@@ -1,0 +1,168 @@
+"""A report of a published store as files: `report.html`, `results.json`, `tables/*.tex`, and `figures/*.svg` where it can be.
+
+The same published results give the same bytes: nothing of the machine or the hour that the report was made at is in it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from heval_core import __version__
+from heval_core.findings import METHODS
+from heval_core.records import HEvalError
+from heval_core.report import html, pictures
+from heval_core.report.sections import Section, sections
+from heval_core.store.export import as_latex
+from heval_core.store.reader import Reader, current_file
+from heval_core.wording import DEMO_NOTE
+
+FORMAT = 1
+TITLE = "Which highlight explanation can be trusted?"
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """Everything a report holds, before it is written in one form or another. gaps: what the whole store does not have."""
+
+    snapshot_id: str
+    bundled: bool
+    findings: pd.DataFrame
+    headline: pd.DataFrame
+    sections: tuple[Section, ...]
+    provenance: tuple[tuple[str, pd.DataFrame], ...]
+    gaps: tuple[str, ...]
+
+    def as_html(self) -> str:
+        return html.page(TITLE, self.notes(), self.findings, self.sections, self.provenance)
+
+    def notes(self) -> list[str]:
+        """The paragraphs under the title."""
+        models = ", ".join(self.provenance[0][1]["model"])
+        return [
+            *([f"!{DEMO_NOTE}"] if self.bundled else []),
+            "The tables, figures and findings of Sun et al. 2025 (arXiv 2510.02629), computed from the published results "
+            f"{self.snapshot_id} by HEval {__version__}. Models: {models}. Whiskers and brackets are 95 % intervals, "
+            "bootstrapped over questions; a dashed line and the column “chance” are what random scores get.",
+            *self.gaps,
+        ]  # fmt: skip
+
+    def as_json(self) -> str:
+        """All numbers, unrounded."""
+        found = {
+            "format": FORMAT, "program": __version__, "snapshot": self.snapshot_id, "demo": self.bundled,
+            "gaps": list(self.gaps), "findings": records(self.findings), "headline": records(self.headline),
+            "sections": [
+                {"key": s.key, "title": s.title, "paper": s.paper, "gaps": list(s.gaps), "rows": records(s.table)}
+                for s in self.sections
+            ],
+            "provenance": {name: records(frame) for name, frame in self.provenance},
+        }  # fmt: skip
+        return json.dumps(found, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+
+
+def report_of(results: Reader) -> Report:
+    """Everything from one open results file; some seconds."""
+    return Report(
+        results.snapshot_id, results.bundled, results.findings(), results.headline(), tuple(sections(results)),
+        tuple(_provenance(results)), tuple(_gaps(results)),
+    )  # fmt: skip
+
+
+def write(store: Path, folder: Path, svg: bool = True, told: Callable[[str], None] = lambda _: None) -> None:
+    """Write the report of what is published in a store into a folder.
+
+    Raises HEvalError where nothing is published, or the folder cannot be written.
+    """
+    path = current_file(store)
+    if path is None:
+        raise HEvalError(f"Nothing is published in {store}; run: python -m precompute publish --store {store}")
+    report = report_of(Reader(path))
+    try:
+        (folder / "tables").mkdir(parents=True, exist_ok=True)
+        _put(folder / "report.html", report.as_html(), told)
+        _put(folder / "results.json", report.as_json(), told)
+        for section in report.sections:
+            if len(section.shown):
+                _put(folder / "tables" / f"{section.key}.tex", as_latex(section.shown, report.snapshot_id), told)
+        if svg:
+            told(_pictures(report.sections, folder / "figures"))
+    except OSError as error:
+        raise HEvalError(f"The folder {folder} cannot be written: {error.strerror or error}.") from error
+
+
+def _put(path: Path, text: str, told: Callable[[str], None]) -> None:
+    temporary = path.with_name(f"{path.name}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+    told(str(path))
+
+
+def _pictures(found: Sequence[Section], folder: Path) -> str:
+    """Write the figures as SVG, and say how many, or why none."""
+    browser = pictures.browser()
+    if browser is None:
+        return "no figures as SVG: no Chromium is installed here; the report's own figures save as SVG by their camera button"
+    named = {f"{s.key}-{place}": figure for s in found for place, (_, figure) in enumerate(s.figures, start=1)}
+    drawn = pictures.as_svg(browser, named)
+    folder.mkdir(exist_ok=True)
+    for name, picture in drawn.items():
+        (folder / f"{name}.svg").write_text(picture, encoding="utf-8")
+    left = len(named) - len(drawn)
+    return f"{folder}: {len(drawn)} figures as SVG" + (f"; {left} could not be drawn" if left else "")
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows for JSON: no NaN, JSON columns opened, times as text."""
+    opened = {"effects", "levels", "group_sizes", "details", "versions", "configuration", "unusable"}
+
+    def value_of(name: str, value: Any) -> Any:
+        return _plain(json.loads(value) if name in opened and isinstance(value, str) else value)
+
+    rows = frame.to_dict("records")
+    return [{str(name): value_of(str(name), value) for name, value in row.items()} for row in rows]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, pd.Timestamp):
+        return None if pd.isna(value) else value.isoformat()
+    if hasattr(value, "item"):
+        value = value.item()
+    if value is pd.NaT or value is pd.NA or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    return value
+
+
+def _provenance(results: Reader) -> list[tuple[str, pd.DataFrame]]:
+    runs = results.runs()
+    versions = json.loads(runs["versions"].iloc[-1]) if len(runs) else {}
+    return [
+        ("Models, by revision", results.models()),
+        ("Datasets, by fingerprint", results.datasets()),
+        ("Runs: when, on what, and with which program", runs.drop(columns=["versions", "configuration"])),
+        ("Settings of each run", runs[["run_id", "configuration"]]),
+        ("Libraries of the newest run", pd.DataFrame(sorted(versions.items()), columns=["library", "version"])),
+        ("Explainers", results.catalogue("explainer")[["key", "title", "control", "reference"]]),
+        ("Metrics", results.catalogue("metric")[["key", "title", "reference"]]),
+    ]
+
+
+def _gaps(results: Reader) -> list[str]:
+    """What the whole store is small for, in sentences."""
+    choices = results.choices()
+    gaps = []
+    for name, what in (("model", "model"), ("dataset", "dataset")):
+        there = sorted(set(choices[name]))
+        if len(there) == 1:
+            gaps.append(f"These results hold one {what}, {there[0]}: nothing here says what another one would do.")
+    ran = set(results.headline()["explainer"])
+    lacking = [key for key in METHODS if key not in ran]
+    if lacking:
+        gaps.append(f"Without a value at any of the three questions: {', '.join(lacking)}.")
+    return gaps

@@ -1,0 +1,226 @@
+"""The report: its numbers are the pages', its bytes are the store's, and what a store lacks is said."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pandas as pd
+import pytest
+
+from heval_core.measures import MEASURE_KEYS, MEASURES
+from heval_core.report import html, pictures
+from heval_core.report.sections import PLANS, SECTIONS, section, sections
+from heval_core.report.write import report_of, write
+from heval_core.store.publish import publish
+from heval_core.store.reader import Reader, current_file
+from precompute.cli import main
+from tests.conftest import ROOT
+from tests.pages.test_pages import open_page
+from tests.planted import plant, used_document
+
+PLACE = ["model", "dataset", "regime", "part", "explainer"]
+PAGE_OF = dict(zip(MEASURES, ("context_or_memory", "which_document", "which_token", "faithfulness"), strict=True))
+
+
+@pytest.fixture(scope="module")
+def demo(demo_results):
+    return Reader(current_file(demo_results))
+
+
+@pytest.fixture(scope="module")
+def told(demo):
+    """What `results.json` of the demo results holds."""
+    return json.loads(report_of(demo).as_json())
+
+
+def rows_of(told, key):
+    return pd.DataFrame(next(own["rows"] for own in told["sections"] if own["key"] == key))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.key)
+def test_every_number_of_a_section_is_what_its_page_shows(demo, demo_results, told, monkeypatch, plan):
+    monkeypatch.setenv("HEVAL_STORE", str(demo_results))
+    rows = rows_of(told, plan.key)
+    assert len(rows)
+    for question, name in plan.measures:
+        for k in plan.ks if MEASURES[question][name].uses_k else (5,):
+            app = open_page(PAGE_OF[question], **{"k": str(k), MEASURE_KEYS[question]: name})
+            assert not app.exception
+            shown = next(frame.value for frame in app.dataframe if "why not available" in frame.value.columns)
+            titles = dict(zip(demo.catalogue("explainer")["title"], demo.catalogue("explainer")["key"], strict=True))
+            shown = shown.assign(explainer=shown["explainer"].map(titles)).set_index(PLACE)
+            own = rows[(rows["measure"] == name) & rows["k"].isin((0, k))].set_index(PLACE)
+            assert set(own.index) <= set(shown.index)
+            for column in ("value", "low", "high", "chance", "normalised", "p", "n"):
+                expected = pd.to_numeric(shown.loc[own.index][column]).astype(float).to_numpy()
+                found = pd.to_numeric(own[column]).astype(float).round(3).to_numpy()
+                assert found == pytest.approx(expected, nan_ok=True), column
+
+
+@pytest.mark.slow
+def test_headline_patterns_instances_and_findings_are_what_their_pages_show(demo, demo_results, told, monkeypatch):
+    monkeypatch.setenv("HEVAL_STORE", str(demo_results))
+    app = open_page("overview")
+    shown = next(frame.value for frame in app.dataframe if "question" in frame.value.columns)
+    assert shown["value"].tolist() == pytest.approx([round(row["value"], 3) for row in told["headline"]])
+    failures = open_page("failures")
+    shown = next(frame.value for frame in failures.dataframe if "share" in frame.value.columns)
+    assert shown["instances"].tolist() == rows_of(told, "patterns")["instances"].tolist()
+    datasets = open_page("datasets")
+    shown = next(frame.value for frame in datasets.dataframe if "kept" in frame.value.columns)
+    assert shown["kept"].tolist() == rows_of(told, "datasets")["kept"].tolist()
+    report = open_page("report")
+    assert not report.exception
+    tables = [table.value.reset_index() for table in report.table]
+    for row in told["findings"]:
+        assert any(row["sentence"].split(",")[0][:20] in text.value.replace("\\", "") for text in report.markdown)
+        first = row["effects"][0]
+        written = f"{first['value']:.3f}".replace("-", "−")
+        assert any(written in " ".join(map(str, table.to_numpy().ravel())) for table in tables), row["key"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", SECTIONS)
+def test_the_page_shows_each_section_with_its_table(demo, demo_results, monkeypatch, key):
+    monkeypatch.setenv("HEVAL_STORE", str(demo_results))
+    app = open_page("report", section=SECTIONS[key])
+    assert not app.exception
+    expected = section(demo, key).shown
+    assert any(frame.value.shape == expected.shape for frame in app.dataframe)
+
+
+@pytest.mark.slow
+def test_the_html_holds_the_numbers_of_the_json(demo, told):
+    page = report_of(demo).as_html()
+    cells = set(re.findall(r"<td>([^<]*)</td>", page))
+    for own in told["sections"]:
+        for row in own["rows"]:
+            if "explainer" in row and row.get("value") is not None and row.get("low") is not None:
+                assert f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]" in cells
+    assert page.count('class="verdict') == len(told["findings"]) == 11
+
+
+@pytest.mark.slow
+def test_the_same_results_give_the_same_bytes(demo_results, tmp_path):
+    """Also published anew: nothing of the hour or the machine is in a report."""
+    again = tmp_path / "again"
+    publish(ROOT / "cache" / "demo", again, bundled=True)
+    folders = [tmp_path / name for name in ("one", "two", "three")]
+    for store, folder in zip((demo_results, demo_results, again), folders, strict=True):
+        write(store, folder, svg=False)
+    names = sorted(str(path.relative_to(folders[0])) for path in folders[0].rglob("*.*"))
+    assert {"report.html", "results.json", "tables/mrr.tex"} <= set(names)
+    for name in names:
+        first, *others = ((folder / name).read_bytes() for folder in folders)
+        assert all(other == first for other in others), name
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(pictures.browser() is None, reason="no Chromium here, and it could not be installed")
+def test_figures_are_drawn_as_the_same_svg_each_time(demo):
+    figures = {"one": section(demo, "mrr").figures[0][1], "two": section(demo, "patterns").figures[0][1]}
+    first, again = (pictures.as_svg(pictures.browser(), figures) for _ in range(2))
+    assert first == again
+    assert set(first) == {"one", "two"}
+    assert all(picture.startswith("<svg") and "MechLight" in picture for picture in first.values())
+
+
+@pytest.mark.slow
+def test_without_a_browser_there_is_a_sentence_in_place_of_figures(demo_results, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(pictures.shutil, "which", lambda name: None)
+    assert main(["report", "--store", str(demo_results), "--out", str(tmp_path / "report")]) == 0
+    assert "no figures as SVG: no Chromium is installed here" in capsys.readouterr().out
+    assert not (tmp_path / "report" / "figures").exists()
+
+
+def draw(instance, explainer, rng):
+    scores = rng.random(len(instance["tokens"]))
+    used = used_document(instance)
+    if used is not None and explainer == "fa":
+        scores[instance["answer_tokens"][used]] = 2
+    return scores
+
+
+def gaps_of(report, key):
+    return next(own.gaps for own in report.sections if own.key == key)
+
+
+def test_what_a_small_store_does_not_have_is_said(tmp_path):
+    plant(tmp_path, draw, regimes=("conflicting",), explainers=("fa", "ig"), count=80)
+    report = report_of(Reader(publish(tmp_path)))
+    text = report.as_html()
+    assert "These results hold one model, made-up-0" in text
+    assert "These results hold one dataset, data-0" in text
+    assert "Without a value at any of the three questions: mechlight, attn." in text
+    assert gaps_of(report, "instance_margins") == ("Not in these results: Double conflicting, Mixed.",)
+    assert gaps_of(report, "group_margins") == ("Not in these results: Irrelevant.",)
+    assert "--faithfulness" in gaps_of(report, "faithfulness")[0]
+    assert len(report.findings) == 11
+    assert set(report.findings["verdict"]) <= {"not enough data", "contradicted", "supported"}
+    json.loads(report.as_json())
+
+
+def test_a_store_of_one_instance_is_reported(tmp_path):
+    plant(tmp_path, draw, count=1)
+    out = tmp_path / "out"
+    publish(tmp_path)
+    write(tmp_path, out, svg=False)
+    told = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    assert {row["verdict"] for row in told["findings"]} == {"not enough data"}
+    gaps = next(own["gaps"] for own in told["sections"] if own["key"] == "group_margins")
+    assert any("Not available in" in gap for gap in gaps)
+    assert (out / "report.html").stat().st_size > 1e6
+
+
+def test_a_cell_with_one_group_only_says_why_it_has_no_margin(tmp_path):
+    plant(tmp_path, lambda instance, explainer, rng: rng.random(len(instance["tokens"])), regimes=("conflicting",),
+          count=60, change=lambda instance: instance | {"group": "C"})  # fmt: skip
+    report = report_of(Reader(publish(tmp_path)))
+    (gap, *_) = [gap for gap in gaps_of(report, "group_margins") if gap.startswith("Not available")]
+    assert "1 cell" in gap
+    assert "M" in gap
+
+
+def test_an_unwritable_folder_and_an_unpublished_store_are_one_line(demo_results, tmp_path, capsys):
+    (tmp_path / "taken").write_text("a file")
+    assert main(["report", "--store", str(demo_results), "--out", str(tmp_path / "taken")]) == 2
+    error = capsys.readouterr().err.strip()
+    assert "taken cannot be written" in error
+    assert "\n" not in error
+    assert main(["report", "--store", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err.strip()
+    assert "Nothing is published" in error
+    assert "\n" not in error
+
+
+def test_text_from_data_is_never_markup():
+    hostile = "<script>window.__pwn=1</script><img src=x onerror=alert(1)>"
+    findings = pd.DataFrame(
+        [{"key": "k", "sentence": hostile, "published": hostile, "verdict": "supported", "reason": hostile, "unit": hostile,
+          "by_construction": hostile, "effects": "[]", "levels": "[]"}]
+    )  # fmt: skip
+    page = html.page(
+        hostile, [hostile, "!" + hostile], findings, [], [(hostile, pd.DataFrame({hostile: [hostile, None]}))]
+    )
+    assert "<img" not in page
+    assert page.count("<script") == 3  # figures, library, and what draws them
+    assert "window.__pwn" in page
+
+
+@pytest.mark.slow
+def test_the_committed_report_is_that_of_the_committed_results(demo):
+    """Its visible text; figures and the drawing library are packed by whatever library versions are installed."""
+    committed = ROOT / "docs" / "demo-report.html"
+    assert committed.stat().st_size <= 6e6
+    body = re.search(r"<main>.*</main>", report_of(demo).as_html(), re.S)[0]
+    found = re.search(r"<main>.*</main>", committed.read_text(encoding="utf-8"), re.S)[0]
+    assert found == body, "make it again: make demo-report"
+
+
+@pytest.mark.slow
+def test_every_section_has_a_place_in_the_paper(demo):
+    found = list(sections(demo))
+    assert [own.key for own in found] == list(SECTIONS)
+    assert all(own.paper and own.text for own in found)
