@@ -14,7 +14,7 @@ test: install browser lint  ## every check
 	$(VENV)/bin/python -m pytest
 
 check: install lint  ## what takes under two minutes
-	$(VENV)/bin/python -m pytest -m "not slow and not browser" -x
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -m "not slow and not browser" -x -n 2
 
 install: $(VENV)/.dev
 

@@ -122,7 +122,7 @@ class Evidence:
         found: dict[tuple[str, str, str, str], set[str]] = {}
         for (model, dataset, regime, explainer, metric, part, k), row in self._rows.items():
             wanted = metric == series.metric and part in series.parts and k == series.k
-            defined = not series.scaled or np.isfinite(float(row.normalised))
+            defined = not series.scaled or pd.notna(row.normalised)
             if wanted and defined and regime in (series.regimes or (regime,)):
                 found.setdefault((model, dataset, regime, part), set()).add(explainer)
         return sorted(place for place, own in found.items() if own >= set(explainers))
