@@ -7,7 +7,7 @@ from heval_core.ui.exports import link_button
 from heval_core.ui.filters import filter_bar
 from heval_core.ui.find_instance import find
 from heval_core.ui.grid_controls import grid_controls
-from heval_core.ui.instance_tables import agreement_table, html_export, scores_table, token_table
+from heval_core.ui.instance_tables import agreement_table, answer_ranks, html_export, scores_table, token_table
 from heval_core.ui.instance_view import choose, facts_line, prompt_grid, rows_of
 from heval_core.ui.results import reader
 from heval_core.ui.slices import slice_bar
@@ -22,23 +22,28 @@ st.caption(
 results = reader()
 chosen, k = filter_bar(results, ("model", "dataset", "regime", "group"), metric_k=True)
 chosen, _ = slice_bar(results, chosen, ranked=False)
-chosen = find(results, chosen)
-instance = choose(results, chosen)
+found = find(results, chosen)
+instance = choose(results, *found)
 if instance:
     facts_line(instance)
     attributions = results.attributions(instance["instance_id"])
+    st.markdown(answer_ranks(instance, rows_of(results, attributions)))
+    head, page, link = st.columns([4, 4, 3])
+    with head:
+        st.page_link(
+            "pages/mechlight_head.py",
+            label="Open MechLight's head for this instance",
+            icon=":material/grid_on:",
+            query_params={"instance": instance["instance_id"]},
+        )
     how = grid_controls(len(instance["tokens"]))
     rows = rows_of(results, attributions, tuple(attributions) if how.controls else None)
+    with page:
+        html_export(results, instance, rows, k)
+    with link:
+        link_button(results, {"instance": instance["instance_id"], "sort": found.order, "descending": found.descending})
     prompt_grid(instance, rows, key="grid", k=k, how=how)
-    st.page_link(
-        "pages/mechlight_head.py",
-        label="Open MechLight's head for this instance",
-        icon=":material/grid_on:",
-        query_params={"instance": instance["instance_id"]},
-    )
     scores_table(results, instance["instance_id"], k)
     agreement_table(rows, instance["first_ranked"], k)
     token_table(results, instance, rows)
-    html_export(results, instance, rows, k)
-    link_button(results, {"instance": instance["instance_id"]})
 provenance.draw(results)

@@ -15,6 +15,7 @@ import numpy as np
 
 from heval_core.figures.palette import COLOURS, colour
 from heval_core.scores import average_ranks, normalise
+from heval_core.wording import REGIME_TITLES
 
 STEPS = 12
 _GLYPHS = {"\n": "⏎", "\t": "⇥", "\r": "␍", "\x00": "␀", "\u202e": "⟲", "\u00a0": "⍽"}
@@ -68,8 +69,10 @@ def _facts(instance: dict[str, Any]) -> str:
             instance["candidate_groups"], instance["candidate_texts"], instance["candidate_probabilities"], strict=True
         )
     )
+    regime = REGIME_TITLES.get(instance["regime"], instance["regime"])
     return (
-        f"<p>Regime <b>{_text(instance['regime'])}</b>. The model answers <b>{_text(instance['predicted_text'].strip())}</b> "
+        f"<p>{_text(instance['dataset'])}, regime <b>{_text(regime)}</b>. "
+        f"The model answers <b>{_text(instance['predicted_text'].strip())}</b> "
         f"(p = {instance['predicted_probability']:.2f}), group <b>{_text(instance['group'])}</b>; from memory it says "
         f"<i>{_text(instance['memory_answer'])}</i>. Candidates: {candidates}.</p>"
     )
@@ -79,7 +82,9 @@ def _grid(instance: dict[str, Any], rows: Sequence[Scored], k: int) -> str:
     tokens, first = instance["tokens"], instance["first_ranked"]
     gold = {index for own in instance["answer_tokens"] for index in own}
     cells = [_cells(row, len(tokens), first, k) for row in rows]
-    names = "".join(f'<span class="n">{_text(row.explainer)}</span>' for row in rows)
+    names = "".join(
+        f'<span class="n">{_text(row.title)}{" · " + _text(row.note) if row.note else ""}</span>' for row in rows
+    )
     out = [
         f'<div class="legend"><span class="t"><span class="w">token</span>{names}</span></div>',
         '<div class="grid">',
@@ -88,8 +93,9 @@ def _grid(instance: dict[str, Any], rows: Sequence[Scored], k: int) -> str:
     for index, token in enumerate(tokens):
         if index in starts:
             number = starts[index]
-            out.append(f"<h2>document {number}, answer {_text(instance['document_answers'][number - 1])}</h2>")
-        elif index == instance["question_start"]:
+            used = ", used" if instance["group"] in ("C", f"C{number}") else ""
+            out.append(f"<h2>document {number}, answer {_text(instance['document_answers'][number - 1])}{used}</h2>")
+        elif index == instance["document_ends"][-1]:
             out.append("<h2>question</h2>")
         marks = "".join(own[index] for own in cells)
         out.append(

@@ -35,7 +35,7 @@ def pattern_bars(counts: pd.DataFrame, titles: dict[str, str]) -> go.Figure:
             hovertemplate="%{y}: %{fullData.name}<br>%{customdata[2]:,} instances (%{x:.1%})<extra></extra>",
         )  # fmt: skip
     figure.update_layout(
-        barmode="stack", bargap=0.3, height=110 + 34 * len(explainers), margin={"l": 10, "r": 20, "t": 40, "b": 40},
+        barmode="stack", bargap=0.3, height=110 + 34 * len(explainers), margin={"l": 10, "r": 90, "t": 40, "b": 40},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.01, "x": 0, "traceorder": "normal"},
         xaxis={"tickformat": ".0%", "range": [0, 1], "title": "share of the instances answered from a document"},
         yaxis={"autorange": "reversed", "automargin": True}, clickmode="event+select",

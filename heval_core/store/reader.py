@@ -104,13 +104,15 @@ class Filter:
 
 
 RANKED = ("fa", "ig", "attn", "mechlight")
-# How the table of instances may be ordered: what a person chooses ▶ an SQL expression of our own.
-SORTED_BY = {
-    "as stored": "rowid",
+AS_STORED = "as stored"
+# How instances may be ordered: what a person chooses ▶ an SQL expression of our own, or (metric, k, explainer) of a score.
+SORTED_BY: dict[str, str | tuple[str, int, str]] = {
+    AS_STORED: "instance.rowid",
     "probability of the answer": "predicted_probability",
     "length of the prompt": "len(tokens)",
     "subject": "subject",
-    **{f"reciprocal rank of {key}": f"rank_{key}" for key in RANKED},
+    **{f"1/rank of {key}": ("mrr", 0, key) for key in RANKED},
+    **{f"margin of {key}": ("instance_rank_margin", 5, key) for key in RANKED},
 }
 
 
@@ -282,34 +284,25 @@ class Reader:
             values,
         )
 
-    def instance_ids(self, chosen: Filter) -> list[str]:
-        """The kept instances under a filter, in stored order."""
+    def instance_ids(self, chosen: Filter, order: str = AS_STORED, descending: bool = False) -> list[str]:
+        """The kept instances under a filter. order: a key of SORTED_BY. Raises HEvalError for another one."""
         where, values = chosen.of_instances()
+        joined, by, scored = _ordered(order, descending)
         found = self._searched(
-            f"SELECT instance_id FROM instance WHERE dropped_because IS NULL AND {where} ORDER BY rowid", values
+            f"SELECT instance_id FROM instance{joined} WHERE dropped_because IS NULL AND {where} ORDER BY {by}",
+            [*scored, *values],
         )
         return list(found["instance_id"])
 
     def instances(self, chosen: Filter, order: str, descending: bool, offset: int, most: int) -> pd.DataFrame:
         """A page of the kept instances under a filter. order: a key of SORTED_BY. Raises HEvalError for another one."""
-        if order not in SORTED_BY:
-            raise HEvalError(f"Instances cannot be ordered by {order!r}; there are: {', '.join(SORTED_BY)}.")
         where, values = chosen.of_instances()
-        explainer = order.removeprefix("reciprocal rank of ") if SORTED_BY[order].startswith("rank_") else ""
-        # Ranks of all instances are looked up only where they decide the order.
-        by, joined = SORTED_BY[order], ""
-        if explainer:
-            joined = (
-                " LEFT JOIN (SELECT instance_id, max(value) AS own FROM score WHERE metric = 'mrr' AND explainer = ? "
-                "GROUP BY 1) USING (instance_id)"
-            )
-            by = "own"
+        joined, by, scored = _ordered(order, descending)
         page = self._searched(
             'SELECT instance_id, model, dataset, regime, "group", subject, trim(predicted_text) AS answer, '
             "predicted_probability AS p, memory_answer AS memory, len(tokens) AS tokens "
-            f"FROM instance{joined} WHERE dropped_because IS NULL AND {where} "
-            f"ORDER BY {by} {'DESC' if descending else 'ASC'} NULLS LAST, instance.rowid LIMIT ? OFFSET ?",
-            [*([explainer] if explainer else []), *values, most, offset],
+            f"FROM instance{joined} WHERE dropped_because IS NULL AND {where} ORDER BY {by} LIMIT ? OFFSET ?",
+            [*scored, *values, most, offset],
         )
         ranks = self.query(
             "SELECT instance_id, explainer, max(value) AS value FROM score WHERE metric = 'mrr' "
@@ -317,7 +310,10 @@ class Reader:
             [list(page["instance_id"])],
         ).pivot(index="instance_id", columns="explainer", values="value")
         methods = [key for key in RANKED if key in ranks.columns]
-        return page.join(ranks[methods].rename(columns="rank of {}".format), on="instance_id")
+        found = page.join(ranks[methods].rename(columns="1/rank of {}".format), on="instance_id")
+        first = ["subject", "answer", "group", *(f"1/rank of {key}" for key in methods)]
+        last = ["instance_id"]
+        return found[[*first, *(name for name in found.columns if name not in (*first, *last)), *last]]
 
     def _searched(self, sql: str, values: list[Any]) -> pd.DataFrame:
         """Raises HEvalError for a search that is no regular expression."""
@@ -350,11 +346,13 @@ class Reader:
         ).fetchone()  # fmt: skip
         return None if row is None else list(row[0])
 
-    def instance_missed_by(self, explainer: str) -> str | None:
-        """The instance in which an explainer ranks the used document's answer tokens lowest; None without any."""
+    def instance_missed_by(self, explainer: str, found_by: str) -> str | None:
+        """The instance whose answer one explainer ranks lowest and another ranks first; None without any."""
         found = self.query(
-            "SELECT instance_id FROM score WHERE metric = 'mrr' AND explainer = ? ORDER BY value, instance_id LIMIT 1",
-            [explainer],
+            "SELECT one.instance_id FROM score one JOIN score other USING (instance_id, metric, part, k) "
+            "WHERE metric = 'mrr' AND one.explainer = ? AND other.explainer = ? "
+            "ORDER BY other.value = 1 DESC, one.value, one.instance_id LIMIT 1",
+            [explainer, found_by],
         )
         return str(found["instance_id"].iloc[0]) if len(found) else None
 
@@ -372,7 +370,8 @@ class Reader:
         """Instances in which an explainer's best token is of a pattern, in stored order."""
         where, values = chosen.of_instances()
         return self.query(
-            "SELECT instance_id, model, dataset, regime, subject, predicted_text AS answer, tokens[token + 1] AS best_token "
+            "SELECT instance_id, model, dataset, regime, subject, trim(predicted_text) AS answer, "
+            "tokens[token + 1] AS best_token "
             f"FROM pattern JOIN instance USING (instance_id) WHERE explainer = ? AND pattern = ? AND {where} "
             "ORDER BY instance.rowid LIMIT ?",
             [explainer, pattern, *values, most],
@@ -396,9 +395,8 @@ class Reader:
             "WITH pairs AS (SELECT instance_id, part, any_value(value) FILTER (explainer = ?) AS one, "
             "any_value(value) FILTER (explainer = ?) AS other FROM score "
             "WHERE metric = ? AND k = ? AND part IN (SELECT unnest(?)) AND explainer IN (?, ?) GROUP BY ALL) "
-            "SELECT instance_id, model, dataset, regime, subject, predicted_text AS answer, part, one AS first, "
-            "other AS second, "
-            "one - other AS difference FROM pairs JOIN instance USING (instance_id) "
+            "SELECT subject, trim(predicted_text) AS answer, one AS first, other AS second, one - other AS difference, "
+            "model, dataset, regime, part, instance_id FROM pairs JOIN instance USING (instance_id) "
             f"WHERE one IS NOT NULL AND other IS NOT NULL AND dropped_because IS NULL AND {where} "
             "ORDER BY abs(one - other) DESC, instance_id LIMIT ?",
             [first, second, metric, k, list(parts), first, second, *values, most],
@@ -407,3 +405,21 @@ class Reader:
     def scores(self, instance_id: str) -> pd.DataFrame:
         """Every metric value of one instance."""
         return self.query("SELECT * FROM score WHERE instance_id = ? ORDER BY metric, part, k", [instance_id])
+
+
+def _ordered(order: str, descending: bool) -> tuple[str, str, list[Any]]:
+    """What to join to `instance`, what to order by, and the join's parameters. Raises HEvalError for an unknown order.
+
+    Scores of all instances are looked up only where they decide the order.
+    """
+    if order not in SORTED_BY:
+        raise HEvalError(f"Instances cannot be ordered by {order!r}; there are: {', '.join(SORTED_BY)}.")
+    how = SORTED_BY[order]
+    way = "DESC" if descending else "ASC"
+    if isinstance(how, str):
+        return "", f"{how} {way} NULLS LAST, instance.rowid", []
+    joined = (
+        " LEFT JOIN (SELECT instance_id, max(value) AS ordering FROM score WHERE metric = ? AND k = ? AND explainer = ? "
+        "GROUP BY 1) USING (instance_id)"
+    )
+    return joined, f"ordering {way} NULLS LAST, instance.rowid", list(how)

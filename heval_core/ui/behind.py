@@ -17,6 +17,8 @@ from heval_core.ui.text import plain
 
 # A link cannot set a control's own parameter: one that another page has drawn stands above it. So these have names of theirs.
 PREFIX = "at_"
+SLICING = "slicing"
+SLICED = ("relation", "origin", "tokens", "answer_at", "head")
 _CHIPS = ("model", "dataset", "regime", "group")
 # Ranges, and how many steps of the control one unit of the filter is.
 _RANGES = {"tokens": 1, "answer_at": 100}
@@ -80,7 +82,8 @@ def take(choices: pd.DataFrame) -> None:
             if value not in known:
                 st.error(f"The link asks for the {column} {plain(value[:80])}, which is not in these results.")
         _keep(column, [value for value in wanted if value in known])
-    for name in ("relation", "origin", "head", "search", "sort", "page", *_RANGES):
+    st.session_state[SLICING] = any(PREFIX + name in asked for name in SLICED)
+    for name in (*SLICED, "search", "sort", "descending", "page"):
         st.session_state.pop(name, None)
         values = asked.get(PREFIX + name, [])
         if values:

@@ -117,11 +117,10 @@ def _instances(results: Reader, chosen: Filter, measure: Measure, k: int, first:
     if found.empty:
         st.caption("No instance has a value of both.")
         return
-    event = st.dataframe(
-        found.round(3), hide_index=True, on_select="rerun", selection_mode="single-row", key="differing"
-    )
+    named = found.rename(columns={"first": first, "second": second}).round(3)
+    event = st.dataframe(named, hide_index=True, on_select="rerun", selection_mode="single-row", key="differing")
     rows = event.selection.rows if event else []
-    st.caption(f"The {len(found)} instances with the largest difference; select one to open it.")
+    st.caption(f"The {len(found)} instances with the largest difference, either way round; tick one for the way to it.")
     if rows:
         row = found.iloc[rows[0]]
         st.page_link(

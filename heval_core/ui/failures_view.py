@@ -89,7 +89,7 @@ def _examples(results: Reader, chosen: Filter, counts: pd.DataFrame, clicked: li
         st.caption("There is none under these filters.")
         return
     event = st.dataframe(found, hide_index=True, on_select="rerun", selection_mode="single-row", key="pattern_rows")
-    st.caption(f"The first {len(found)}; select one, or click a part of a bar for its examples.")
+    st.caption(f"The first {len(found)}; tick one, or click a part of a bar for its examples.")
     rows = event.selection.rows if event else []
     shown = str(found.iloc[rows[0] if rows else 0]["instance_id"])
     st.page_link(

@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
+from typing import NamedTuple, cast
 
 import pandas as pd
 import streamlit as st
 
 from heval_core.records import HEvalError
-from heval_core.store.reader import SORTED_BY, Filter, Reader
+from heval_core.store.reader import AS_STORED, SORTED_BY, Filter, Reader
 from heval_core.ui.filters import refuse_value
 from heval_core.ui.results import cached
 from heval_core.ui.text import plain
 
 PAGE = 25
+_ORDER = "order_of_instances"
 
 
-def find(results: Reader, chosen: Filter) -> Filter:
-    """Draw the table, folded away until it is wanted. Returns the filter, narrowed by the search; a selected row is opened."""
+class Found(NamedTuple):
+    """The filter, narrowed by the search, and the order that instances are gone through in."""
+
+    chosen: Filter
+    order: str = AS_STORED
+    descending: bool = False
+
+
+def find(results: Reader, chosen: Filter) -> Found:
+    """Draw the table, folded away until it is wanted. A selected row is opened."""
     named = "instance" in st.query_params
     # A toggle, because what is folded away in an expander is computed all the same.
     if not st.toggle("Find an instance", value=not named, key=f"finding_{named}"):
-        narrowed = replace(chosen, search=str(st.query_params.get("search", "")))
-        return chosen if _count(results, narrowed) is None else narrowed
+        return _folded(results, chosen)
     with st.container(border=True):
-        left, middle, right = st.columns([4, 2.2, 1.6], vertical_alignment="bottom")
+        left, middle, right = st.columns([3.6, 2.4, 1.7], vertical_alignment="bottom")
         search = left.text_input(
             "Search prompts and answers",
             key="search",
@@ -36,17 +44,17 @@ def find(results: Reader, chosen: Filter) -> Filter:
         sort = middle.selectbox("Order by", list(SORTED_BY), key="sort", bind="query-params")
         descending = right.toggle("Descending", key="descending", bind="query-params")
         narrowed = replace(chosen, search=search)
+        st.session_state[_ORDER] = (sort, descending)
         count = _count(results, narrowed)
         if count is None:
-            return chosen
-        pages = max(1, -(-count // PAGE))
-        page = _page(pages)
+            return Found(chosen, sort, descending)
+        page = _page(max(1, -(-count // PAGE)))
         table = cast(pd.DataFrame, cached(results, "instances", narrowed, sort, descending, (page - 1) * PAGE, PAGE))
         event = st.dataframe(
             table.round(3), hide_index=True, on_select="rerun", selection_mode="single-row", key="found",
             height=min(38 + 35 * max(1, len(table)), 400),
         )  # fmt: skip
-        st.caption(f"{count:,} instances; select a row to open it.")
+        st.caption(f"{count:,} instances; tick a row to open it.")
         rows = event.selection.rows if event else []
         if rows and rows[0] < len(table):
             wanted = str(table.iloc[rows[0]]["instance_id"])
@@ -54,7 +62,20 @@ def find(results: Reader, chosen: Filter) -> Filter:
                 st.session_state["opened_from_table"] = wanted
                 st.query_params["instance"] = wanted
                 st.rerun()
-    return narrowed
+    return Found(narrowed, sort, descending)
+
+
+def _folded(results: Reader, chosen: Filter) -> Found:
+    """What the table was last set to, or what the link says, without drawing it."""
+    linked = st.query_params.get("sort")
+    if linked is not None:
+        refuse_value("sort", list(SORTED_BY), "order")
+        st.session_state[_ORDER] = (linked, st.query_params.get("descending") == "true")
+    order, descending = st.session_state.get(_ORDER, (AS_STORED, False))
+    if order not in SORTED_BY:
+        order = AS_STORED
+    narrowed = replace(chosen, search=str(st.query_params.get("search", "")))
+    return Found(chosen if _count(results, narrowed) is None else narrowed, order, descending)
 
 
 def _page(pages: int) -> int:

@@ -18,16 +18,32 @@ from heval_core.statistics import spearman
 from heval_core.store.reader import Reader
 from heval_core.ui.exports import table_exports
 from heval_core.ui.results import cached
+from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row
 
+# In this order on the page: what a reader comes for is first.
 _NAMES = {
-    "rank_at_k": "Rank@{k} of {part}",
-    "instance_rank_margin": "Margin of {part}@{k}",
     "mrr": "Reciprocal rank ({part})",
     "hit_at_k": "Answer in the top {k} ({part})",
+    "instance_rank_margin": "Margin of {part}@{k}",
+    "rank_at_k": "Rank@{k} of {part}",
     "comprehensiveness": "Comprehensiveness",
     "sufficiency": "Sufficiency",
 }
+
+
+def answer_ranks(instance: dict[str, Any], rows: Sequence[Row]) -> str:
+    """One sentence: where each row ranks the best token of the answer that was used; why not, where none was."""
+    used = {"C": 0, "C1": 0, "C2": 1}.get(instance["group"])
+    if used is None:
+        return "The answer came from no document here, so no token is its source."
+    first = instance["first_ranked"]
+    gold = [token - first for token in instance["answer_tokens"][used]]
+    found = []
+    for row in rows:
+        ranks = average_ranks(np.asarray(row.scores)[first:])[0]
+        found.append(f"{plain(row.title)} **{float(ranks[gold].min()):g}**")
+    return f"Rank of the used answer among {len(instance['tokens']) - first} tokens: {', '.join(found)}."
 
 
 def scores_table(results: Reader, instance_id: str, k: int) -> None:
@@ -43,8 +59,10 @@ def scores_table(results: Reader, instance_id: str, k: int) -> None:
             for s in scores.itertuples()
         ]
     )
+    order = [*_NAMES, *sorted(set(scores["metric"]) - set(_NAMES))]
+    scores = scores.sort_values("metric", key=lambda own: own.map(order.index), kind="stable")
     table = scores.pivot(index="explainer", columns="column", values="value")
-    table = table.loc[in_order(list(table.index))]
+    table = table.loc[in_order(list(table.index)), list(dict.fromkeys(scores["column"]))]
     table.index = [titles.get(key, key) for key in table.index]
     st.subheader("How each explainer does here")
     st.dataframe(table.round(3), width="stretch")

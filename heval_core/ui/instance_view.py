@@ -12,7 +12,7 @@ import streamlit as st
 from heval_core.figures.palette import in_order
 from heval_core.metrics._cell import KS
 from heval_core.records import HEvalError, head_name
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.reader import AS_STORED, Filter, Reader
 from heval_core.ui.grid_controls import LEVELS, How
 from heval_core.ui.results import cached
 from heval_core.ui.text import plain
@@ -20,9 +20,9 @@ from heval_core.ui.token_grid import Row, blocks_of, token_grid
 from heval_core.wording import REGIME_TITLES, number, percent
 
 
-def choose(results: Reader, chosen: Filter) -> dict[str, Any] | None:
-    """The instance the link names, or the first under the filter, with buttons to step. None where there is none."""
-    ids = cast(list[str], cached(results, "instance_ids", chosen))
+def choose(results: Reader, chosen: Filter, order: str = AS_STORED, descending: bool = False) -> dict[str, Any] | None:
+    """The instance the link names, or the first under the filter in this order, with buttons to step. None without any."""
+    ids = cast(list[str], cached(results, "instance_ids", chosen, order, descending))
     wanted = st.query_params.get("instance")
     before, st.session_state["instance_and_filter"] = st.session_state.get("instance_and_filter"), (wanted, chosen)
     if wanted is not None and wanted not in ids and before is not None and before[0] == wanted and before[1] != chosen:
@@ -48,7 +48,8 @@ def choose(results: Reader, chosen: Filter) -> dict[str, Any] | None:
         _open(ids[place - 1])
     if forward.button("Next", key="next", shortcut="n", disabled=place + 1 >= len(ids)):
         _open(ids[place + 1])
-    where.caption(f"instance {place + 1:,} of {len(ids):,}")
+    by = "" if order == AS_STORED else f", by {order}, {'highest' if descending else 'lowest'} first"
+    where.caption(f"instance {place + 1:,} of {len(ids):,}{by}")
     st.session_state["stepping"] = (ids, place)
     return results.instance(ids[place])
 

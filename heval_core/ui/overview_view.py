@@ -56,9 +56,9 @@ def verdict(headline: pd.DataFrame, titles: dict[str, str], controls: set[str]) 
                 f"*{short}* {plain(titles.get(best['explainer'], best['explainer']))} "
                 f"({number(best['value'])}{unit}, chance {number(best['chance'])})"
             )
-    return (
-        "Best at each question: " + "; ".join(parts) + "." if parts else "No metric is available in these results yet."
-    )
+    if not parts:
+        return "No metric is available in these results yet."
+    return f"Best at each question, controls aside: {'; '.join(parts)}."
 
 
 def headline_section(results: Reader, chosen: Filter) -> None:
@@ -73,7 +73,7 @@ def headline_section(results: Reader, chosen: Filter) -> None:
         own = headline[headline["question"] == question]
         with column:
             st.subheader(short)
-            st.caption(meaning)
+            st.caption(f"{meaning}. Click a bar for its instances.")
             if own.empty:
                 st.info("Not available: no cell has 30 instances in each group.")
                 continue
@@ -98,7 +98,7 @@ def _offer(explainer: str, question: str, chosen: Filter, titles: dict[str, str]
     if not explainer:
         return
     regimes, groups = _BEHIND[question]
-    sort = f"reciprocal rank of {explainer}" if question == "RQ3" else ""
+    sort = {"RQ2": f"margin of {explainer}", "RQ3": f"1/rank of {explainer}"}.get(question, "")
     worst = ", worst first" if sort in SORTED_BY else ""
     behind.link_to(
         f"Open the instances behind {titles.get(explainer, explainer)}{worst}",
@@ -110,13 +110,13 @@ def _offer(explainer: str, question: str, chosen: Filter, titles: dict[str, str]
 def doors(results: Reader) -> None:
     """Three ways on from here."""
     first, second, third = st.columns([5, 3.2, 3])
-    missed = cached(results, "instance_missed_by", "mechlight")
+    missed = cached(results, "instance_missed_by", "mechlight", "fa")
     if missed:
         first.page_link(
             "pages/instances.py",
-            label="Look at an instance where MechLight is wrong",
+            label="An instance where MechLight is wrong and FA is right",
             icon=":material/search:",
-            query_params={"instance": str(missed)},
+            query_params={"instance": str(missed), "sort": "1/rank of mechlight"},
         )
     second.page_link("pages/your_prompt.py", label="Explain your own prompt", icon=":material/edit_note:")
     third.page_link("pages/compare.py", label="Compare explainers", icon=":material/compare_arrows:")

@@ -11,18 +11,20 @@ from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.records import head_name
 from heval_core.store.reader import Filter, Reader
+from heval_core.ui.behind import SLICED, SLICING
 from heval_core.ui.filters import refuse_value
 from heval_core.ui.results import cached
 
-_LINKED = ("relation", "origin", "tokens", "answer_at", "head", "without_first")
+_LINKED = (*SLICED, "without_first")
 _SHOWN = {"natural": "shipped with the dataset", "substituted": "put in"}
 
 
 def slice_bar(results: Reader, chosen: Filter, *, ranked: bool) -> tuple[Filter, bool]:
     """Draw the slice under a filter. Returns the narrower filter, and whether the prompt's first token is left out."""
+    if SLICING not in st.session_state:
+        st.session_state[SLICING] = any(name in st.query_params for name in _LINKED)
     # A toggle, because what is folded away in an expander is computed all the same.
-    linked = any(name in st.query_params or st.session_state.get(name) for name in _LINKED)
-    if not st.toggle("Slice: only some of these instances", value=linked, key=f"slicing_{linked}"):
+    if not st.toggle("Slice: only some of these instances", key=SLICING):
         return chosen, False
     relations = cast(pd.DataFrame, cached(results, "relations", chosen))
     ranges = cast(pd.DataFrame, cached(results, "ranges", chosen)).iloc[0]

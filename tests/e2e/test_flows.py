@@ -56,7 +56,7 @@ def said(page):
 def copied_link(page):
     """What the popover behind "Copy link" offers."""
     page.get_by_role("button", name="Copy link").click()
-    link = page.locator("[data-testid=stCode] code").last.inner_text().replace("\n", "")
+    link = page.get_by_label("Link to this view").input_value()
     page.keyboard.press("Escape")
     return link
 
@@ -105,8 +105,37 @@ def instances_left(page):
     """The number of instances that the Instances page says are under its filter, or in its slice."""
     page.wait_for_url("**/instances**")
     settle(page)
-    told = page.get_by_text(re.compile(r"^instance 1 of [\d,]+$")).inner_text()
-    return int(told.rsplit(" ", 1)[1].replace(",", ""))
+    told = page.get_by_text(re.compile(r"^instance 1 of [\d,]+")).inner_text()
+    return int(re.search(r"of ([\d,]+)", told)[1].replace(",", ""))
+
+
+def test_a_newcomer_finds_sends_and_takes_away_an_instance_where_mechlight_fails_and_fa_does_not(address, page, reader):
+    """From the first page, by what is written on it."""
+    visit(page, address)
+    page.get_by_role("link", name="An instance where MechLight is wrong and FA is right").click()
+    page.wait_for_url("**/instances?**")
+    settle(page)
+    told = page.get_by_text("Rank of the used answer among").inner_text()
+    ranks = {name: float(re.search(rf"{name} ([\d.]+)", told)[1]) for name in ("MechLight", "Feature ablation")}
+    assert ranks["Feature ablation"] == 1
+    assert ranks["MechLight"] > 20
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="This instance as an HTML file").click()
+    link = copied_link(page)
+    wanted = parse_qs(urlsplit(link).query)["instance"][0]
+    assert wanted in saved.value.suggested_filename
+    with open(saved.value.path(), encoding="utf-8") as file:
+        picture = file.read()
+    page.get_by_role("link", name="Open MechLight's head for this instance").click()
+    page.wait_for_url("**/mechlight_head**")
+    settle(page)
+    found = reader.attributions(wanted)["mechlight"]
+    head = f"L{found['layer']}H{found['head']}"
+    page.get_by_text(f"{head} chosen").first.wait_for()
+    assert f"MechLight · {head}" in picture
+    with somebody_else(page) as other:
+        visit(other, link)
+        assert other.get_by_text("Rank of the used answer among").inner_text() == told
 
 
 def test_a_bar_of_the_leaderboard_leads_to_its_instances_worst_first(address, page, reader):
@@ -118,7 +147,7 @@ def test_a_bar_of_the_leaderboard_leads_to_its_instances_worst_first(address, pa
     page.mouse.click(*middle_of(page, figure, figure.locator(".bars .point path").nth(place)))
     page.get_by_text("Open the instances behind MechLight, worst first").click()
     assert {instances_left(page)} == set(own["n"])
-    page.wait_for_url("**sort=reciprocal+rank+of+mechlight**")
+    page.wait_for_url("**sort=1%2Frank+of+mechlight**")
     assert "model=demo-gpt2" in page.url
 
 

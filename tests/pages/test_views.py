@@ -261,12 +261,12 @@ def test_a_way_to_instances_sets_its_filter_and_forgets_the_earlier_one(demo):
     chosen = Filter(
         ("demo-qwen2",), ("world_capital",), ("conflicting",), ("C",), tokens=(24, 29), answer_at=(0.29, 0.6)
     )
-    app = open_page("instances", **dict(parameters(chosen, "reciprocal rank of fa")))
+    app = open_page("instances", **dict(parameters(chosen, "1/rank of fa")))
     assert not app.exception
     left = len(demo.instance_ids(chosen))
     assert 0 < left < len(demo.instance_ids(Filter(("demo-qwen2",), ("world_capital",), ("conflicting",), ("C",))))
     assert any(f"{left} of " in caption.value and "in the slice" in caption.value for caption in app.caption)
-    assert app.selectbox(key="sort").value == "reciprocal rank of fa"
+    assert app.selectbox(key="sort").value == "1/rank of fa"
     app.query_params.clear()
     app.query_params["at_model"] = "demo-gpt2"
     app.run()
@@ -300,3 +300,42 @@ def test_the_page_of_the_table_is_in_the_link_and_ends_with_the_table(demo):
     assert open_page("instances", model="demo-gpt2", page="99999").number_input(key="page").value == -(
         -len(demo.instance_ids(Filter(("demo-gpt2",)))) // 25
     )
+
+
+def test_stepping_follows_the_order_that_was_asked_for(demo):
+    ids = demo.instance_ids(Filter(("demo-gpt2",), group=("C1",)), "1/rank of mechlight")
+    worst = [demo.scores(one) for one in ids[:2]]
+    values = [own[(own["metric"] == "mrr") & (own["explainer"] == "mechlight")]["value"].max() for own in worst]
+    assert values == sorted(values)
+    app = open_page("instances", model="demo-gpt2", group="C1", sort="1/rank of mechlight")
+    assert any("by 1/rank of mechlight, lowest first" in caption.value for caption in app.caption)
+    shown = next(frame.value for frame in app.dataframe if "instance_id" in frame.value.columns)
+    assert shown["instance_id"].tolist() == ids[:25]
+    app.button(key="next").click().run()
+    assert app.query_params["instance"] in (ids[1], [ids[1]])
+    app.button(key="next").click().run()
+    assert app.query_params["instance"] in (ids[2], [ids[2]])
+
+
+def test_an_instance_says_where_its_answer_is_ranked(demo):
+    wrong = demo.instance_missed_by("mechlight", "fa")
+    scores = demo.scores(wrong)
+    values = scores[scores["metric"] == "mrr"].groupby("explainer")["value"].max()
+    assert values["fa"] == 1
+    everything = demo.query("SELECT min(value) AS least FROM score WHERE metric = 'mrr' AND explainer = 'mechlight'")
+    assert values["mechlight"] == pytest.approx(everything["least"].iloc[0], abs=0.01)
+    app = open_page("instances", instance=wrong)
+    told = next(text.value for text in app.markdown if text.value.startswith("Rank of the used answer among"))
+    assert f"MechLight **{1 / values['mechlight']:g}**" in told
+    assert "Feature ablation **1**" in told
+    from_memory = demo.instance_ids(Filter(group=("M",)))[0]
+    app = open_page("instances", instance=from_memory)
+    assert any("came from no document here" in text.value for text in app.markdown)
+
+
+@pytest.mark.parametrize("page", ["instances", "which_token"])
+def test_a_slice_is_switched_off_by_one_click(demo, page):
+    app = open_page(page, model="demo-gpt2")
+    for wanted in (True, False, True, False):
+        app.toggle(key="slicing").set_value(wanted).run()
+        assert any(slider.label.startswith("Place of the used") for slider in app.slider) is wanted
