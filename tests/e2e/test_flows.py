@@ -50,7 +50,7 @@ def said(page):
     texts = page.locator("[data-testid=stMain]").locator(
         "h1, h3, [data-testid=stMarkdown], [data-testid=stCaptionContainer]"
     )
-    return [text for text in texts.all_inner_texts() if text and "select a row" not in text]
+    return [text for text in texts.all_inner_texts() if text and "tick a row" not in text]
 
 
 def copied_link(page):
@@ -226,7 +226,10 @@ def test_an_instance_saved_as_html_opens_alone_and_asks_for_nothing(address, pag
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_the_sidebar_explains_with_each_demo_model(address, page, architecture):
     visit(page, address)
-    page.locator(".st-key-own_model [role=combobox], .st-key-own_model input").first.click()
+    models = page.locator(".st-key-own_model [role=combobox], .st-key-own_model input").first
+    models.evaluate("field => field.scrollIntoView({block: 'center'})")  # a menu closes when its field is scrolled
+    page.wait_for_timeout(500)
+    models.click()
     page.get_by_role("option", name=f"demo-{architecture}", exact=True).click()
     settle(page)
     page.get_by_role("button", name="Explain", exact=True).click()
