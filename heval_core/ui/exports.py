@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from functools import cache, partial
-from pathlib import Path
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -14,9 +13,9 @@ import streamlit as st
 
 from heval_core.store.export import as_csv, as_latex
 from heval_core.store.reader import Reader
+from heval_core.ui.component import component
 from heval_core.ui.results import SNAPSHOT
 
-_ASSETS = Path(__file__).parent / "components"
 PICTURE = "picture"
 _PARQUET = "application/vnd.apache.parquet"
 # Everything a link can carry, in this order; a control writes its own parameter only when it is not at its default.
@@ -71,20 +70,10 @@ def as_parquet(frame: pd.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
-@cache
-def _copier() -> Any:
-    return st.components.v2.component(
-        "heval_copy_link",
-        html='<div class="host"></div>',
-        css=(_ASSETS / "copy_link.css").read_text(encoding="utf-8"),
-        js=(_ASSETS / "copy_link.js").read_text(encoding="utf-8"),
-    )
-
-
 def link_button(results: Reader, more: Mapping[str, Any] | None = None) -> None:
     """The address of exactly this view: every parameter that is set, and the snapshot."""
     with st.popover("Copy link", icon=":material/link:"):
-        _copier()(key="link_to_this_view", data={"link": link_of(results, more or {})})
+        component("copy_link")(key="link_to_this_view", data={"link": link_of(results, more or {})})
         st.caption("It is tied to these results, of which the newest two sets are kept.")
 
 

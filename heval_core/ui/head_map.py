@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import streamlit as st
 
-_ASSETS = Path(__file__).parent / "components"
-
-
-@cache
-def _component() -> Any:
-    return st.components.v2.component(
-        "heval_head_map",
-        html='<div class="host"></div>',
-        css=(_ASSETS / "head_map.css").read_text(encoding="utf-8"),
-        js=(_ASSETS / "head_map.js").read_text(encoding="utf-8"),
-    )
+from heval_core.ui.component import component
 
 
 def head_map(strengths: np.ndarray, chosen: str, runner_up: str, *, key: str) -> str:
@@ -32,5 +18,5 @@ def head_map(strengths: np.ndarray, chosen: str, runner_up: str, *, key: str) ->
         "runner_up": runner_up,
         "shown": shown,
     }
-    result = _component()(key=key, data=data, on_head_change=lambda: None)
+    result = component("head_map")(key=key, data=data, on_head_change=lambda: None)
     return str(result.head or chosen)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,19 +11,8 @@ import streamlit as st
 
 from heval_core.figures.palette import colour
 from heval_core.scores import average_ranks, normalise
+from heval_core.ui.component import component
 from heval_core.ui.grid_controls import How
-
-_ASSETS = Path(__file__).parent / "components"
-
-
-@cache
-def _component() -> Any:
-    return st.components.v2.component(
-        "heval_token_grid",
-        html='<div class="host"></div>',
-        css=(_ASSETS / "token_grid.css").read_text(encoding="utf-8"),
-        js=(_ASSETS / "token_grid.js").read_text(encoding="utf-8"),
-    )
 
 
 @dataclass(frozen=True)
@@ -141,9 +128,9 @@ def token_grid(
         "dense": how.dense,
         "level": how.level,
     }  # fmt: skip
-    component = _component()
+    draw = component("token_grid")
     if on_key is None:
-        component(key=key, data=data)
+        draw(key=key, data=data)
         return
 
     def pressed() -> None:
@@ -151,7 +138,7 @@ def token_grid(
         if state.get("pressed"):
             on_key(str(state["pressed"]))
 
-    component(key=key, data=data, on_pressed_change=pressed)
+    draw(key=key, data=data, on_pressed_change=pressed)
 
 
 def _within(runs: Sequence[tuple[int, int]], offset: int) -> list[tuple[int, int]]:

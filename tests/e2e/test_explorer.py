@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from heval_core.scores import average_ranks
-from heval_core.store.reader import Filter, Reader, current_file
+from heval_core.store.reader import Filter
 from tests.e2e.browser import chromium, explorer, page_of, settle, visit
 
 pytestmark = [
@@ -15,17 +15,6 @@ pytestmark = [
 
 PAGES = ("", "context_or_memory", "which_document", "which_token", "length_and_position", "faithfulness", "compare", "report",
          "instances", "mechlight_head", "failures", "datasets", "about", "your_prompt")  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def address(demo_results):
-    with explorer(HEVAL_STORE=str(demo_results)) as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def reader(demo_results):
-    return Reader(current_file(demo_results))
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["light", "dark"])

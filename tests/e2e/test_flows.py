@@ -28,17 +28,6 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def address(demo_results):
-    with explorer(HEVAL_STORE=str(demo_results)) as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def reader(demo_results):
-    return Reader(current_file(demo_results))
-
-
-@pytest.fixture(scope="module")
 def page():
     with page_of() as opened:
         yield opened
