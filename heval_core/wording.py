@@ -44,3 +44,9 @@ DEMO_NOTE = (
     "know countries and to believe trusted kinds of sources. They are not the models of the paper, and their numbers say "
     "nothing about real ones."
 )
+# What the leaderboard is of: short, and what its number says.
+QUESTIONS = {
+    "RQ1": ("Context or memory?", "How much higher a document ranks where the answer came from it (Rank@5 margin)"),
+    "RQ2": ("Which document?", "How far the used document ranks above the other (Rank@5 margin)"),
+    "RQ3": ("Which token?", "How high the answer's own tokens rank (mean reciprocal rank)"),
+}

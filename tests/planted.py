@@ -32,35 +32,46 @@ def plant(
     lengths: tuple[int, int] = (60, 100),
     rule: Callable[[dict[str, Any]], str | None] = lambda instance: None,
     change: Callable[[dict[str, Any]], dict[str, Any]] = lambda instance: instance,
+    failed: Callable[[dict[str, Any], str], bool] = lambda instance, explainer: False,
+    first_part: float = 0.5,
+    named: str = "",
     progress: Callable[[str], None] = lambda text: None,
 ) -> None:
     """Write the shards of a store: `count` instances of every model, dataset and regime; what is there already is kept.
 
     draw: (instance, explainer, generator) ▶ one score per token. lengths: least and most tokens. rule: the expected group.
-    change: what else is to be different of an instance.
+    change: what else is to be different of an instance. failed: of which explainers there is no attribution. first_part: the
+    first of two documents' share of both. named: what comes behind the names of models and datasets.
     """
     store = ShardStore(folder)
     store.create()
     done = store.entries()
     for model in range(models):
-        store.note("model", model=f"made-up-{model}", revision="1", layers=HEADS[0], heads=HEADS[1], parameters=0)
+        store.note(
+            "model", model=f"made-up-{model}{named}", revision="1", layers=HEADS[0], heads=HEADS[1], parameters=0
+        )
         for dataset in range(datasets):
             for regime in regimes:
                 rng = np.random.default_rng([model, dataset, REGIMES.index(regime)])
-                where = {"model": f"made-up-{model}", "revision": "1", "dataset": f"data-{dataset}", "regime": regime}
-                if f"{model}{dataset}{regime}" in done:
+                where = {
+                    "model": f"made-up-{model}{named}", "revision": "1", "dataset": f"data-{dataset}{named}", "regime": regime,
+                }  # fmt: skip
+                place = f"{model}{dataset}"
+                if f"{place}{regime}" in done:
                     continue
-                rows = [_instance(where, number, lengths, rng) for number in range(count)]
+                rows = [_instance(where, place, number, lengths, first_part, rng) for number in range(count)]
                 rows = [change(row | {"expected_group": rule(row)}) for row in rows]
                 for explainer in explainers:
-                    scores = [_attribution(row, explainer, draw(row, explainer, rng), rng) for row in rows]
-                    store.write(_entry(where, "attribution", explainer, count), scores)
-                store.write(_entry(where, "instance", "", count), rows)
+                    drawn = [_attribution(row, explainer, draw(row, explainer, rng), rng) for row in rows]
+                    scores = [own for own, row in zip(drawn, rows, strict=True) if not failed(row, explainer)]
+                    if scores:
+                        store.write(_entry(where, place, "attribution", explainer, count), scores)
+                store.write(_entry(where, place, "instance", "", count), rows)
                 progress(f"made {where['model']} {where['dataset']} {regime}")
 
 
-def _entry(where: dict[str, str], kind: str, explainer: str, count: int) -> dict[str, Any]:
-    key = f"{where['model'][-1]}{where['dataset'][-1]}{where['regime']}{explainer}"
+def _entry(where: dict[str, str], place: str, kind: str, explainer: str, count: int) -> dict[str, Any]:
+    key = f"{place}{where['regime']}{explainer}"
     return {
         "key": key,
         "kind": kind,
@@ -73,17 +84,24 @@ def _entry(where: dict[str, str], kind: str, explainer: str, count: int) -> dict
     }
 
 
-def _instance(where: dict[str, str], number: int, lengths: tuple[int, int], rng: np.random.Generator) -> dict[str, Any]:
+def _instance(
+    where: dict[str, str],
+    place: str,
+    number: int,
+    lengths: tuple[int, int],
+    first_part: float,
+    rng: np.random.Generator,
+) -> dict[str, Any]:
     dual = where["regime"] in DUAL_REGIMES
     length = int(rng.integers(lengths[0], lengths[1] + 1))
     tokens = [_WORDS[index] for index in rng.integers(0, len(_WORDS), length)]
-    half = (length - QUESTION) // 2
+    half = int((length - QUESTION) * first_part)
     spans = [(0, half), (half, length - QUESTION)] if dual else [(0, length - QUESTION)]
     groups = ["C1", "C2", "M"] if dual else ["C", "M"]
     gold = [[int(rng.integers(start, end))] for start, end in spans]
     names = groups[:-1] + ["M"]
     return {
-        **where, "instance_id": f"{where['model'][-1]}{where['dataset'][-1]}{REGIMES.index(where['regime'])}{number:06d}",
+        **where, "instance_id": f"{place}{REGIMES.index(where['regime'])}{number:06d}",
         "technique": "regular", "place": number, "fact_id": f"f{number}", "subject": f"subject {number}",
         "relation": f"relation {number % 7}", "question": "Which word?", "true_answer": "word1", "prompt": "".join(tokens),
         "tokens": tokens, "first_ranked": 0, "document_starts": [s for s, _ in spans], "document_ends": [e for _, e in spans],

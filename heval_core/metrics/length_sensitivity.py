@@ -84,7 +84,8 @@ class LengthSensitivity:
         columns = tuple(Column(own, used) for own in (x, y, x * y, x * x))
         shares = np.where(used, x * (y - y[used].mean()), 0.0) / float((x[used] ** 2).sum())
         found = slope(lengths[used], values[used])
-        return Estimate(part, found, 0.0, float("nan"), sizes, None, columns, _slopes, shares)
+        details = (("length_sd", float(lengths[used].std())),)
+        return Estimate(part, found, 0.0, float("nan"), sizes, None, columns, _slopes, shares, details=details)
 
 
 def _slopes(means: np.ndarray) -> np.ndarray:

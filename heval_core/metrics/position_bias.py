@@ -73,7 +73,21 @@ class PositionBias(RankSettings):
             columns = tuple(Column(each.value, own) for _, own in groups)
             value, chance = (sum(float(v[own].mean()) for _, own in groups) / 2 for v in (each.value, each.chance))
             shares = sum(np.where(own, each.value, 0.0) / (2 * own.sum()) for _, own in groups)
-            found.append(Estimate("tilt", value, chance, float("nan"), sizes, None, columns, _half, np.asarray(shares)))
+            tokens = float(np.mean([cell.layout.lengths[own].mean() for _, own in groups]))
+            found.append(
+                Estimate(
+                    "tilt",
+                    value,
+                    chance,
+                    float("nan"),
+                    sizes,
+                    None,
+                    columns,
+                    _half,
+                    np.asarray(shares),
+                    details=(("tokens", tokens),),
+                )  # fmt: skip
+            )
         return found
 
     def both_ways(self, cell: Cell, swapped: Cell, k: int) -> Estimate:

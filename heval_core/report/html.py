@@ -149,6 +149,7 @@ def effects_of(row: dict[str, Any]) -> pd.DataFrame:
                 "effect": one["label"],
                 row["unit"]: f"{_number(one['value'])} [{_number(one['low'])}, {_number(one['high'])}]",
                 "expected": _expected(one["least"], one["most"]),
+                "so in": "–" if one["agree"] is None else f"{one['agree']} of {one['places']}",
                 "cells": one["cells"],
                 "n": f"{one['n']:,}",
             }

@@ -47,8 +47,11 @@ def as_svg(program: str, figures: Mapping[str, go.Figure]) -> dict[str, str]:
             encoding="utf-8",
         )
         command = [program, *_FLAGS, f"--user-data-dir={folder}/profile", "--dump-dom", page.as_uri()]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
-    match = re.search(r'<pre id="found">([A-Za-z0-9+/=]*)</pre>', done.stdout)
+        try:
+            drawn = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False).stdout
+        except (OSError, subprocess.SubprocessError):
+            return {}
+    match = re.search(r'<pre id="found">([A-Za-z0-9+/=]*)</pre>', drawn)
     if not match or not match[1]:
         return {}
     found: dict[str, str] = json.loads(base64.b64decode(match[1]))

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from heval_core.figures.accuracy import cell_bars
+from heval_core.figures.accuracy import cell_bars, headline_bars
 from heval_core.figures.cells import labelled, of_measure
 from heval_core.figures.outcomes import outcome_bars, statistics
 from heval_core.figures.palette import in_order
@@ -22,7 +22,7 @@ from heval_core.measures import MEASURES
 from heval_core.patterns import PATTERNS
 from heval_core.records import DROP_REASONS, DUAL_REGIMES, SINGLE_REGIMES
 from heval_core.store.reader import Filter, Reader
-from heval_core.wording import GROUP_TITLES, PART_TITLES, REGIME_TITLES, number
+from heval_core.wording import GROUP_TITLES, PART_TITLES, QUESTIONS, REGIME_TITLES, UNITS, number
 
 K = 5
 _DUAL, _SWAPPED = DUAL_REGIMES[:2], DUAL_REGIMES[2:]
@@ -58,7 +58,7 @@ class Plan:
     ks: tuple[int, ...] = (K,)
 
 
-_MAIN, _MORE, _ELSE = "The paper's figures", "The paper's appendix", "Beyond the paper"
+_GLANCE, _MAIN, _MORE, _ELSE = "At a glance", "The paper's figures", "The paper's appendix", "Beyond the paper"
 _MEMORY, _DOCUMENT, _TOKEN, _FAITHFUL = MEASURES
 _GROUP, _GROUP_DUAL = ((_MEMORY, "Rank margin"),), ((_DOCUMENT, "Group margin"),)
 _INSTANCE, _MRR = ((_DOCUMENT, "Instance margin"),), ((_TOKEN, "MRR"),)
@@ -86,10 +86,11 @@ PLANS = (
 
 
 # Section ▶ what it is called and what it is in the paper, in order.
-_ORDER = ["datasets", *(plan.key for plan in PLANS)]
+_ORDER = ["headline", "datasets", *(plan.key for plan in PLANS)]
 _ORDER.insert(_ORDER.index("faithfulness") + 1, "patterns")
 _BY_KEY = {plan.key: plan for plan in PLANS}
 _NAMED = {
+    "headline": ("The three questions, over all cells", "as on the Overview"),
     "datasets": ("Instances: kept, dropped, and how long their contexts are", "Table A.2"),
     "patterns": ("Failure patterns: what each explainer's best token is", "B.4"),
     **{plan.key: (plan.title, plan.paper) for plan in PLANS},
@@ -104,9 +105,8 @@ def sections(results: Reader) -> Iterator[Section]:
 
 def section(results: Reader, key: str) -> Section:
     """One of them. key: of SECTIONS."""
-    if key == "datasets":
-        return _datasets(results)
-    return _patterns(results) if key == "patterns" else _cells(results, _BY_KEY[key])
+    own = {"headline": _headline, "datasets": _datasets, "patterns": _patterns}
+    return own[key](results) if key in own else _cells(results, _BY_KEY[key])
 
 
 def titles_of(results: Reader) -> dict[str, str]:
@@ -150,14 +150,15 @@ def _shown(table: pd.DataFrame) -> pd.DataFrame:
         row["chance"] = _span(chance)
         for explainer in in_order(list(table["explainer"].unique())):
             found = own[own["explainer"] == explainer]
-            row[explainer] = _with_interval(found.iloc[0]) if len(found) else MISSING
+            row[explainer] = _with_interval(found.iloc[0], row["n"]) if len(found) else MISSING
         rows.append(row)
     shown = pd.DataFrame(rows)
     if shown.empty:
         return shown
     shown["regime"] = shown["regime"].map(REGIME_TITLES.get)
     shown["part"] = [PART_TITLES.get(part, "") for part in shown["part"]]
-    single = [name for name in ("measure", "k", "part", "groups") if shown[name].nunique() == 1]
+    single = [name for name in ("measure", "k", "part") if shown[name].nunique() == 1]
+    single += [] if shown["groups"].any() else ["groups"]
     return shown.drop(columns=single)
 
 
@@ -175,10 +176,12 @@ def _span(values: pd.Series) -> str:
     return least if least == most else f"{least} to {most}"
 
 
-def _with_interval(row: pd.Series) -> str:
+def _with_interval(row: pd.Series, n: int) -> str:
+    """n: of the cell; an explainer that failed somewhere, or is not done, says its own."""
     if pd.isna(row["value"]):
         return MISSING
-    return f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+    less = "" if int(row["n"]) == n else f", n = {int(row['n'])}"
+    return f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]{less}"
 
 
 def _gaps(table: pd.DataFrame, plan: Plan) -> Iterable[str]:
@@ -196,6 +199,32 @@ def _gaps(table: pd.DataFrame, plan: Plan) -> Iterable[str]:
     for reason, own in without.groupby("unavailable", sort=True):
         cells = own.groupby(["model", "dataset", "regime", "part"]).ngroups
         yield f"Not available in {cells} {'cell' if cells == 1 else 'cells'}: {reason}."
+
+
+def _headline(results: Reader) -> Section:
+    table, titles = results.headline(), titles_of(results)
+    figures, rows = [], []
+    for question, (short, meaning) in QUESTIONS.items():
+        own = table[table["question"] == question]
+        if len(own):
+            unit = UNITS[str(own["metric"].iloc[0])]
+            figures.append((f"{short} {meaning}", headline_bars(own, titles, unit)))
+        for row in own.itertuples():
+            value = f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}]"
+            rows.append(
+                {
+                    "question": short, "explainer": row.explainer, "value": value, "chance": f"{row.chance:.3f}",
+                    "cells": int(row.cells), "n": int(row.n),
+                }
+            )  # fmt: skip
+    missing = [short for question, (short, _) in QUESTIONS.items() if question not in set(table["question"])]
+    return Section(
+        "headline", _GLANCE, *_NAMED["headline"],
+        "Means over all cells (model, dataset, regime) in which the metric is available; questions are resampled in all of "
+        "them together. Controls look into no model: lexical marks the answer's own tokens, position the later ones.",
+        tuple(figures), table, pd.DataFrame(rows),
+        (f"Not available in any cell: {', '.join(missing)}.",) if missing else (),
+    )  # fmt: skip
 
 
 def _datasets(results: Reader) -> Section:
@@ -218,7 +247,8 @@ def _datasets(results: Reader) -> Section:
         "datasets", _MAIN, *_NAMED["datasets"],
         "Lengths are of all documents together: mean, and the 5 % and 95 % quantiles in brackets; tokens are the model's own. "
         "The paper has 55,830 instances per regime of World Capital, 802 of CounterFact, 5,348 of Fakepedia and 1,343 of "
-        "ConflictQA.", tuple(figures), table, shown, () if len(table) else ("No instance was kept.",),
+        "ConflictQA.", tuple(figures), table, shown,
+        () if table["kept"].sum() else ("No instance was kept.",),
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from heval_core import __version__
 from heval_core.findings import METHODS
 from heval_core.records import HEvalError
 from heval_core.report import html, pictures
-from heval_core.report.sections import Section, sections
+from heval_core.report.sections import SECTIONS, Section, sections
 from heval_core.store.export import as_latex
 from heval_core.store.reader import Reader, current_file
 from heval_core.wording import DEMO_NOTE
@@ -86,15 +86,24 @@ def write(store: Path, folder: Path, svg: bool = True, told: Callable[[str], Non
     report = report_of(Reader(path))
     try:
         (folder / "tables").mkdir(parents=True, exist_ok=True)
+        _clear(folder)
         _put(folder / "report.html", report.as_html(), told)
         _put(folder / "results.json", report.as_json(), told)
         for section in report.sections:
             if len(section.shown):
-                _put(folder / "tables" / f"{section.key}.tex", as_latex(section.shown, report.snapshot_id), told)
+                notes = (f"{section.title} ({section.paper})", *section.gaps)
+                _put(folder / "tables" / f"{section.key}.tex", as_latex(section.shown, report.snapshot_id, notes), told)
         if svg:
             told(_pictures(report.sections, folder / "figures"))
     except OSError as error:
         raise HEvalError(f"The folder {folder} cannot be written: {error.strerror or error}.") from error
+
+
+def _clear(folder: Path) -> None:
+    """Remove what an earlier report left: the folder is what these results give."""
+    for key in SECTIONS:
+        for old in (folder / "tables" / f"{key}.tex", *(folder / "figures").glob(f"{key}-*.svg")):
+            old.unlink(missing_ok=True)
 
 
 def _put(path: Path, text: str, told: Callable[[str], None]) -> None:
@@ -141,7 +150,8 @@ def _plain(value: Any) -> Any:
 
 def _provenance(results: Reader) -> list[tuple[str, pd.DataFrame]]:
     runs = results.runs()
-    versions = json.loads(runs["versions"].iloc[-1]) if len(runs) else {}
+    known = runs["versions"].dropna()  # of a run whose beginning was lost there are none
+    versions = json.loads(known.iloc[-1]) if len(known) else {}
     return [
         ("Models, by revision", results.models()),
         ("Datasets, by fingerprint", results.datasets()),

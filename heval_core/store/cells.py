@@ -207,6 +207,21 @@ def evaluate_all(
     return complete, joined
 
 
+def common(
+    whole: Regime, attributions: pd.DataFrame, faithful: pd.DataFrame, explainers: Iterable[str]
+) -> tuple[Regime, dict[str, Cell]]:
+    """The instances that all of these explainers have scores of, and their cells; explainers without any are left out."""
+    own = attributions[attributions["explainer"].isin(list(explainers))]
+    counts = own.groupby("instance_id").size()
+    everybody = counts[counts == own["explainer"].nunique()].index.to_numpy(dtype=object)
+    regime = whole.rows(np.isin(whole.ids, everybody))
+    own = own[own["instance_id"].isin(everybody)]
+    return regime, {
+        str(key): cell_of(regime, str(key), list(rows["scores"]), measured_of(regime, str(key), faithful))
+        for key, rows in own.groupby("explainer")
+    }
+
+
 def swap_rows(
     one: tuple[Regime, Mapping[str, Cell]], two: tuple[Regime, Mapping[str, Cell]], ks: Iterable[int] = KS
 ) -> list[dict[str, Any]]:

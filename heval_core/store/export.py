@@ -101,12 +101,13 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, (list, tuple)) or type(value).__name__ == "ndarray"
 
 
-def as_latex(frame: pd.DataFrame, snapshot_id: str) -> str:
-    """A booktabs table; text is escaped, so that nothing from the data is a command."""
+def as_latex(frame: pd.DataFrame, snapshot_id: str, notes: Iterable[str] = ()) -> str:
+    """A booktabs table; text is escaped, so that nothing from the data is a command. notes: comments above it."""
     plainly = frame.map(lambda value: ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value)
     plainly.columns = [escape_latex(str(column)) for column in plainly.columns]
     styled = plainly.style.hide(axis="index").format(precision=3, escape="latex", na_rep="--")
-    return f"% HEval, snapshot {snapshot_id}; needs \\usepackage{{booktabs}}\n{styled.to_latex(hrules=True)}"
+    told = "".join(f"% {' '.join(note.split())}\n" for note in notes)
+    return f"% HEval, snapshot {snapshot_id}; needs \\usepackage{{booktabs}}\n{told}{styled.to_latex(hrules=True)}"
 
 
 def escape_latex(text: str) -> str:

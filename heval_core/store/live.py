@@ -42,17 +42,7 @@ class Stored:
 
     def common(self) -> tuple[cells.Regime, dict[str, Cell]]:
         """The instances that every explainer has scores of, and their cells."""
-        counts = self.attributions.groupby("instance_id").size()
-        everybody = counts[counts == self.attributions["explainer"].nunique()].index.to_numpy(dtype=object)
-        chosen = np.isin(self.regime.ids, everybody)
-        own = self.attributions[self.attributions["instance_id"].isin(everybody)]
-        regime = self.regime.rows(chosen)
-        return regime, {
-            str(key): cells.cell_of(
-                regime, str(key), list(rows["scores"]), cells.measured_of(regime, str(key), self.measured)
-            )
-            for key, rows in own.groupby("explainer")
-        }
+        return cells.common(self.regime, self.attributions, self.measured, self.attributions["explainer"].unique())
 
 
 def stored(reader: Reader, chosen: Filter) -> Iterator[Stored]:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
@@ -137,7 +137,9 @@ def _insert_results(
             questions[entry.dataset].update(store.read(entry).column("fact_id").to_pylist())
     resamples = {dataset: Resamples(dataset, found) for dataset, found in questions.items()}
     metric_rows: list[dict[str, Any]] = []
-    spread: dict[tuple[Any, ...], np.ndarray] = {}
+    headline_spread: dict[findings.Place, np.ndarray] = {}
+    paired_rows: list[dict[str, Any]] = []
+    paired_spread: dict[findings.Place, np.ndarray] = {}
     for (model, dataset), keys in groupby(sorted(by_regime), key=lambda key: key[:2]):
         both_ways: dict[str, tuple[cells.Regime, dict[str, Cell]]] = {}
         for key in keys:
@@ -146,35 +148,51 @@ def _insert_results(
             found = _insert_regime(db, store, by_regime[key], resamples[dataset])
             if found is None:
                 continue
-            whole, own, evaluated = found
-            both_ways[regime] = (whole, own)
-            metric_rows += evaluated.rows
-            # place: explainer, metric, part, k. Of all metrics they would take a gigabyte for a large store.
-            spread |= {
-                (model, dataset, regime, *place): values
-                for place, values in evaluated.replicates.items()
-                if place[1:] in findings.WANTED
-            }
+            both_ways[regime] = (found.whole, found.complete)
+            metric_rows += found.evaluated.rows
+            paired_rows += [
+                row for row in found.paired.rows if (row["metric"], row["part"], row["k"]) in findings.WANTED
+            ]
+            headline_spread |= _kept(found.evaluated, found.whole)
+            paired_spread |= _kept(found.paired, found.whole)
         for regime in both_ways:
             if f"{regime}_swap" in both_ways:
                 metric_rows += cells.swap_rows(both_ways[regime], both_ways[f"{regime}_swap"])
     if metric_rows:
         _insert(db, "cell_metric", metric_rows)
-        frame = pd.DataFrame(metric_rows)
-        _insert(db, "headline", cells.headline_rows(frame, spread))
-        stated = findings.findings(frame, spread, summaries.rule_of(db))
-        _insert(db, "finding", [{"place": place, **row} for place, row in enumerate(stated)])
+        _insert(db, "headline", cells.headline_rows(pd.DataFrame(metric_rows), headline_spread))
+    stated = findings.findings(
+        pd.DataFrame(paired_rows, columns=_columns(db, "cell_metric")), paired_spread, summaries.rule_of(db)
+    )
+    _insert(db, "finding", [{"place": place, **row} for place, row in enumerate(stated)])
     summaries.insert_contexts(db)
+
+
+def _kept(evaluated: cells.Evaluated, regime: cells.Regime) -> dict[findings.Place, np.ndarray]:
+    """The replicates that headline and findings need; of all metrics they would take a gigabyte for a large store."""
+    return {
+        (regime.model, regime.dataset, regime.regime, *place): values
+        for place, values in evaluated.replicates.items()
+        if place[1:] in findings.WANTED
+    }
+
+
+class _Measured(NamedTuple):
+    """One model, dataset and regime: its instances, the cells of explainers that have scores of all of them, all metrics.
+
+    paired: what findings rest on, over the instances that all methods have scores of.
+    """
+
+    whole: cells.Regime
+    complete: dict[str, Cell]
+    evaluated: cells.Evaluated
+    paired: cells.Evaluated
 
 
 def _insert_regime(
     db: duckdb.DuckDBPyConnection, store: ShardStore, entries: list[Entry], resamples: Resamples
-) -> tuple[cells.Regime, dict[str, Cell], cells.Evaluated] | None:
-    """One model, dataset and regime: instances, attributions, scores.
-
-    Returns its instances, the cells of those explainers that have scores for all of them, and all metrics; None where every
-    instance was dropped.
-    """
+) -> _Measured | None:
+    """One model, dataset and regime: instances, attributions, scores. None where every instance was dropped."""
     instances = _table(store, entries, "instance", INSTANCE)
     frame = instances.to_pandas().drop_duplicates("instance_id", keep="last").sort_values(["place", "instance_id"])
     frame = frame.reset_index(drop=True)
@@ -204,7 +222,25 @@ def _insert_regime(
     complete, evaluated = cells.evaluate_all(whole, attributions, faithful)
     if evaluated.frames:
         _insert_frame(db, "score", pd.concat(evaluated.frames, ignore_index=True))
-    return whole, complete, evaluated
+    return _Measured(whole, complete, evaluated, _paired(whole, complete, attributions, faithful, evaluated))
+
+
+def _paired(
+    whole: cells.Regime,
+    complete: dict[str, Cell],
+    attributions: pd.DataFrame,
+    faithful: pd.DataFrame,
+    evaluated: cells.Evaluated,
+) -> cells.Evaluated:
+    """What findings rest on: where a method failed or is not done, all of them over the instances that it has."""
+    there = set(attributions["explainer"]) & set(findings.METHODS)
+    if there <= set(complete):
+        return evaluated
+    regime, methods = cells.common(whole, attributions, faithful, there)
+    if not len(regime.ids):
+        return cells.Evaluated([], [], {})
+    metrics = [plugin for key, plugin in catalogue.plugins("metric").items() if key in findings.METRICS]
+    return cells.evaluate(regime, methods, metrics, (findings.K,))
 
 
 def _without_unsampled(frame: pd.DataFrame, explained: set[str], sampled: pa.Table) -> pd.DataFrame:

@@ -165,16 +165,16 @@ class Reader:
         return self.query("SELECT * FROM model WHERE model IN (SELECT model FROM instance) ORDER BY model")
 
     def runs(self) -> pd.DataFrame:
-        return self.query("SELECT * FROM run ORDER BY started")
+        return self.query("SELECT * FROM run ORDER BY started, run_id")
 
     def failures(self) -> pd.DataFrame:
-        return self.query("SELECT * FROM failure ORDER BY happened")
+        return self.query("SELECT * FROM failure ORDER BY ALL")
 
     def catalogue(self, kind: str) -> pd.DataFrame:
-        return self.query("SELECT * FROM catalogue WHERE kind = ? ORDER BY control, title", [kind])
+        return self.query("SELECT * FROM catalogue WHERE kind = ? ORDER BY control, title, key", [kind])
 
     def headline(self) -> pd.DataFrame:
-        return self.query("SELECT * FROM headline ORDER BY question, value DESC")
+        return self.query("SELECT * FROM headline ORDER BY question, value DESC, explainer")
 
     def live_headline(self, chosen: Filter) -> pd.DataFrame:
         """`headline`, computed now for the instances under a filter."""
@@ -241,7 +241,8 @@ class Reader:
         """Cell metrics of one metric and k (0 where the metric has none)."""
         where, values = chosen.where(("model", "dataset", "regime"))
         return self.query(
-            f"SELECT * FROM cell_metric WHERE metric = ? AND k = ? AND {where} ORDER BY model, dataset, regime, part",
+            f"SELECT * FROM cell_metric WHERE metric = ? AND k = ? AND {where} "
+            "ORDER BY model, dataset, regime, part, explainer",
             [metric, k, *values],
         )
 

@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
+from heval_core.records import SINGLE_REGIMES
 from heval_core.store.reader import SORTED_BY, Filter
 from heval_core.ui.text import plain
 
@@ -24,7 +25,7 @@ _CHIPS = ("model", "dataset", "regime", "group")
 _RANGES = {"tokens": 1, "answer_at": 100}
 _ROUNDING = 1e-6  # a link has six digits
 # The groups whose instances a cell's part is made of; all of them for other parts.
-GROUPS_OF_PART = {"C": ("C",), "pooled": ("C1", "C2"), "C1": ("C1",), "C2": ("C2",)}
+GROUPS_OF_PART = {"C": ("C",), "pooled": ("C1", "C2"), "C1": ("C1",), "C2": ("C2",), "all": ()}
 
 
 def link_to(label: str, chosen: Filter, sort: str = "") -> None:
@@ -62,10 +63,15 @@ def offer_cell(event: Any, chosen: Filter) -> None:
     found = [str(value) for value in clicked(event)[:4]]
     if len(found) == 4:
         model, dataset, regime, part = found
-        groups = GROUPS_OF_PART.get(part, ())
+        groups = groups_of(part, regime)
         own = replace(chosen, model=(model,), dataset=(dataset,), regime=(regime,), group=groups or chosen.group)
         named = [model, dataset, regime, *(["answered from " + " or ".join(groups)] if groups else [])]
         link_to(f"Open the instances of {', '.join(named)}", own)
+
+
+def groups_of(part: str, regime: str) -> tuple[str, ...]:
+    """The groups whose instances a cell's part is made of; none where all are. Parts of ranks compare the regime's own two."""
+    return GROUPS_OF_PART.get(part, ("C", "M") if regime in SINGLE_REGIMES else ("C1", "C2"))
 
 
 def take(choices: pd.DataFrame) -> None:
@@ -85,6 +91,7 @@ def take(choices: pd.DataFrame) -> None:
     st.session_state[SLICING] = any(PREFIX + name in asked for name in SLICED)
     for name in (*SLICED, "search", "sort", "descending", "page"):
         st.session_state.pop(name, None)
+    for name in (*SLICED, "search", "sort"):
         values = asked.get(PREFIX + name, [])
         if values:
             _set(name, values)
@@ -92,18 +99,31 @@ def take(choices: pd.DataFrame) -> None:
 
 def _set(name: str, values: Sequence[str]) -> None:
     if name in _RANGES:
-        least, _, most = values[0].partition("-")
-        try:
-            ends = float(least), float(most)
-        except ValueError:
+        ends = _range(values[0], _RANGES[name])
+        if ends is None:
             st.error(f"The link asks for {plain(name)} {plain(values[0][:80])}; it should be two numbers, as in 60-80.")
-            return
-        low, high = (end * _RANGES[name] for end in ends)
-        _keep(name, (math.floor(low + _ROUNDING * 100), math.ceil(high - _ROUNDING * 100)))
+        else:
+            _keep(name, ends)
     elif name == "sort" and values[0] not in SORTED_BY:
         st.error(f"The link asks for the order {plain(values[0][:80])}; there are: {', '.join(SORTED_BY)}.")
+    elif name == "origin" and values[0] not in ("natural", "substituted"):
+        st.error(f"The link asks for the origin {plain(values[0][:80])}; there are: natural, substituted.")
     else:
         _keep(name, list(values) if name == "relation" else values[0])
+
+
+def _range(text: str, steps: int) -> tuple[int, int] | None:
+    """The least and most step of a control that hold a range of a filter; None for what is no range."""
+    least, _, most = text.partition("-")
+    try:
+        low, high = float(least) * steps, float(most) * steps
+    except ValueError:
+        return None
+    if not (math.isfinite(low) and math.isfinite(high) and 0 <= low <= high) or (
+        steps == 100 and high > 100 + _ROUNDING
+    ):
+        return None
+    return math.floor(low + _ROUNDING * 100), math.ceil(high - _ROUNDING * 100)
 
 
 def _keep(name: str, value: Any) -> None:

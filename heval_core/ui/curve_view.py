@@ -73,13 +73,13 @@ def _offer(cells: pd.DataFrame, chosen: Filter, by: str) -> None:
         st.selectbox(f"This quarter, of {len(names)} cells", list(names), key="quarter_of") if len(names) > 1 else None
     )
     row = names[name] if name in names else next(iter(names.values()))
-    groups = behind.GROUPS_OF_PART.get(row.part, chosen.group)
+    groups = behind.groups_of(row.part, row.regime) or chosen.group
     own = replace(chosen, model=(row.model,), dataset=(row.dataset,), regime=(row.regime,), group=groups)
     if by == "tokens":
         own, where = replace(own, tokens=(int(row.least), int(row.most))), f"{row.least:.0f} to {row.most:.0f} tokens"
     else:
         own = replace(own, answer_at=(row.least / 100, row.most / 100))
-        where = f"the answer at {row.least:.0f} to {row.most:.0f} % of the prompt"
+        where = f"the answer at about {row.least:.0f} to {row.most:.0f} % of the prompt"
     behind.link_to(f"Open its instances, those with {where}", own)
 
 

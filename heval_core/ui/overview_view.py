@@ -17,14 +17,7 @@ from heval_core.ui import behind
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.results import cached, results_folder
 from heval_core.ui.text import plain
-from heval_core.wording import DEMO_NOTE, UNITS, number, percent
-
-QUESTIONS = {
-    "RQ1": ("Context or memory?", "How much higher a document ranks where the answer came from it (Rank@5 margin)"),
-    "RQ2": ("Which document?", "How far the used document ranks above the other (Rank@5 margin)"),
-    "RQ3": ("Which token?", "How high the answer's own tokens rank (mean reciprocal rank)"),
-}
-
+from heval_core.wording import DEMO_NOTE, QUESTIONS, UNITS, number, percent
 
 PAGES = {"RQ1": "pages/context_or_memory.py", "RQ2": "pages/which_document.py", "RQ3": "pages/which_token.py"}
 

@@ -32,9 +32,9 @@ def slice_bar(results: Reader, chosen: Filter, *, ranked: bool) -> tuple[Filter,
         return chosen, False
     with st.container(border=True):
         first, second, third = st.columns(3)
-        relation = first.multiselect(
-            "Relation", sorted(set(relations["relation"])), key="relation", bind="query-params", placeholder="all"
-        )
+        there = sorted(set(relations["relation"]))
+        refuse_value("relation", there, "relation")
+        relation = first.multiselect("Relation", there, key="relation", bind="query-params", placeholder="all")
         origin = first.pills(
             "Second false answer", list(_SHOWN), key="origin", format_func=_SHOWN.__getitem__, bind="query-params",
             help="Where a prompt has two conflicting documents, the second may be the first with another answer put in.",
@@ -81,6 +81,7 @@ def _clamp(name: str, least: int, most: int) -> None:
     if ends:
         low, high = max(least, ends[0]), min(most, ends[1])
         if low > high:
+            st.error(f"No prompt under these filters has {ends[0]} to {ends[1]} {name}; there are {least} to {most}.")
             del st.session_state[name]
         elif (low, high) != tuple(ends):
             st.session_state[name] = (low, high)

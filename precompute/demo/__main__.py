@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 DEMO = Path("cache/demo")
@@ -63,8 +64,10 @@ def _report(options: argparse.Namespace) -> None:
     from heval_core.store.publish import publish
     from heval_core.store.reader import Reader
 
-    published = publish(DEMO, DEMO.with_name("demo-results"), bundled=True)
-    options.out.write_text(report_of(Reader(published)).as_html(), encoding="utf-8")
+    # Published anew: what lies in the cache may be of an earlier state of this program.
+    with tempfile.TemporaryDirectory() as folder:
+        published = publish(DEMO, Path(folder), bundled=True)
+        options.out.write_text(report_of(Reader(published)).as_html(), encoding="utf-8")
     print(options.out)
 
 

@@ -212,6 +212,27 @@ def test_an_instance_saved_as_html_opens_alone_and_asks_for_nothing(address, pag
     fresh.close()
 
 
+def test_the_report_saved_from_its_page_opens_alone_and_draws_its_figures(address, page, reader, tmp_path):
+    visit(page, f"{address}/report")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="The whole report as HTML").click()
+    assert reader.snapshot_id[:8] in saved.value.suggested_filename
+    target = tmp_path / "report.html"
+    shutil.copy(saved.value.path(), target)
+    with somebody_else(page) as fresh:
+        asked, wrong = [], []
+        fresh.on("request", lambda request: asked.append(request.url))
+        fresh.on("console", lambda message: wrong.append(message.text))
+        fresh.on("pageerror", lambda error: wrong.append(str(error)))
+        fresh.goto(target.as_uri())
+        fresh.wait_for_selector("html[data-ready=yes]")
+        fresh.locator("#mrr .plot").first.scroll_into_view_if_needed()
+        fresh.wait_for_selector("#mrr .plot .bars path")
+        assert fresh.locator(".finding").count() == 11
+        assert [url for url in asked if not url.startswith(("file:", "blob:", "data:"))] == []
+        assert wrong == []
+
+
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_the_sidebar_explains_with_each_demo_model(address, page, architecture):
     visit(page, address)

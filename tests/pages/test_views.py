@@ -18,7 +18,7 @@ from heval_core.patterns import PATTERNS
 from heval_core.records import HEvalError
 from heval_core.store.export import as_latex
 from heval_core.store.reader import SORTED_BY, Filter, Reader, current_file
-from heval_core.ui.behind import parameters
+from heval_core.ui.behind import groups_of, parameters
 from heval_core.ui.compare_view import pairs_of
 from heval_core.ui.exports import as_parquet, link_of
 from heval_core.ui.faithfulness_view import points_of
@@ -283,7 +283,10 @@ def test_a_head_that_mechlight_chose_is_a_filter(demo):
 
 @pytest.mark.parametrize(("parameter", "value", "said"), [
     ("at_model", "<b>", "which is not in these results"), ("at_tokens", "long", "two numbers, as in 60-80"),
-    ("at_sort", "rowid; --", "The link asks for the order"), ("head", "L9H9", "The link asks for the head"),
+    ("at_sort", "rowid; --", "The link asks for the order"), ("at_tokens", "nan-5", "two numbers, as in 60-80"),
+    ("at_tokens", "1e400-2", "two numbers, as in 60-80"), ("at_answer_at", "5-9", "two numbers, as in 60-80"),
+    ("at_tokens", "9000-9999", "No prompt under these filters has"), ("at_origin", "foo", "The link asks for the origin"),
+    ("relation", "foo", "The link asks for the relation"), ("head", "L9H9", "The link asks for the head"),
     ("page", "second", "it should be a number"),
 ])  # fmt: skip
 def test_a_way_to_instances_that_cannot_be_gone_says_so(demo, parameter, value, said):
@@ -339,3 +342,17 @@ def test_a_slice_is_switched_off_by_one_click(demo, page):
     for wanted in (True, False, True, False):
         app.toggle(key="slicing").set_value(wanted).run()
         assert any(slider.label.startswith("Place of the used") for slider in app.slider) is wanted
+
+
+def test_a_link_cannot_set_what_no_way_to_instances_sets(demo):
+    app = open_page("instances", model="demo-gpt2", at_page="abc", at_descending="no", at_k="99")
+    assert not app.exception
+    assert app.number_input(key="page").value == 1
+
+
+def test_a_parts_instances_are_of_the_groups_that_it_compares():
+    assert groups_of("c", "conflicting") == ("C", "M")
+    assert groups_of("raw", "irrelevant") == ("C", "M")
+    assert groups_of("c2", "mixed") == groups_of("tilt", "mixed_swap") == groups_of("pooled", "mixed") == ("C1", "C2")
+    assert groups_of("C1", "mixed") == ("C1",)
+    assert groups_of("all", "mixed") == ()

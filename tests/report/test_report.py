@@ -13,7 +13,7 @@ from heval_core.report import html, pictures
 from heval_core.report.sections import PLANS, SECTIONS, section, sections
 from heval_core.report.write import report_of, write
 from heval_core.store.publish import publish
-from heval_core.store.reader import Reader, current_file
+from heval_core.store.reader import Filter, Reader, current_file
 from precompute.cli import main
 from tests.conftest import ROOT
 from tests.pages.test_pages import open_page
@@ -52,7 +52,8 @@ def test_every_number_of_a_section_is_what_its_page_shows(demo, demo_results, to
             titles = dict(zip(demo.catalogue("explainer")["title"], demo.catalogue("explainer")["key"], strict=True))
             shown = shown.assign(explainer=shown["explainer"].map(titles)).set_index(PLACE)
             own = rows[(rows["measure"] == name) & rows["k"].isin((0, k))].set_index(PLACE)
-            assert set(own.index) <= set(shown.index)
+            wanted = [place for place in shown.index if not plan.regimes or place[2] in plan.regimes]
+            assert set(own.index) == set(wanted)
             for column in ("value", "low", "high", "chance", "normalised", "p", "n"):
                 expected = pd.to_numeric(shown.loc[own.index][column]).astype(float).to_numpy()
                 found = pd.to_numeric(own[column]).astype(float).round(3).to_numpy()
@@ -64,21 +65,30 @@ def test_headline_patterns_instances_and_findings_are_what_their_pages_show(demo
     monkeypatch.setenv("HEVAL_STORE", str(demo_results))
     app = open_page("overview")
     shown = next(frame.value for frame in app.dataframe if "question" in frame.value.columns)
-    assert shown["value"].tolist() == pytest.approx([round(row["value"], 3) for row in told["headline"]])
+    same(shown, pd.DataFrame(told["headline"]), ("value", "low", "high", "chance", "cells", "n"))
+    same(shown, rows_of(told, "headline"), ("value", "low", "high", "chance", "cells", "n"))
     failures = open_page("failures")
     shown = next(frame.value for frame in failures.dataframe if "share" in frame.value.columns)
-    assert shown["instances"].tolist() == rows_of(told, "patterns")["instances"].tolist()
+    same(shown, rows_of(told, "patterns"), ("instances", "share"))
     datasets = open_page("datasets")
     shown = next(frame.value for frame in datasets.dataframe if "kept" in frame.value.columns)
-    assert shown["kept"].tolist() == rows_of(told, "datasets")["kept"].tolist()
+    same(shown, rows_of(told, "datasets"), ("asked", "kept", "C", "M", "C1", "C2", "tokens_mean", "characters_high"))
     report = open_page("report")
     assert not report.exception
     tables = [table.value.reset_index() for table in report.table]
     for row in told["findings"]:
-        assert any(row["sentence"].split(",")[0][:20] in text.value.replace("\\", "") for text in report.markdown)
-        first = row["effects"][0]
-        written = f"{first['value']:.3f}".replace("-", "−")
-        assert any(written in " ".join(map(str, table.to_numpy().ravel())) for table in tables), row["key"]
+        expected = html.effects_of({**row, "effects": json.dumps(row["effects"])})
+        assert any(table.astype(str).to_dict("records") == expected.astype(str).to_dict("records") for table in tables)
+        for effect, written in zip(row["effects"], expected[row["unit"]], strict=True):
+            assert written.replace("−", "-") == "{value:.3f} [{low:.3f}, {high:.3f}]".format(**effect)
+
+
+def same(shown, own, columns):
+    """Every one of these columns of a page's table is the report's, rounded as pages round."""
+    assert len(shown) == len(own)
+    for column in columns:
+        found = pd.to_numeric(own[column]).astype(float).round(3)
+        assert pd.to_numeric(shown[column]).astype(float).round(3).tolist() == pytest.approx(found.tolist()), column
 
 
 @pytest.mark.slow
@@ -158,8 +168,12 @@ def test_what_a_small_store_does_not_have_is_said(tmp_path):
     assert gaps_of(report, "group_margins") == ("Not in these results: Irrelevant.",)
     assert "--faithfulness" in gaps_of(report, "faithfulness")[0]
     assert len(report.findings) == 11
-    assert set(report.findings["verdict"]) <= {"not enough data", "contradicted", "supported"}
+    assert set(report.findings["verdict"]) == {"not enough data"}
     json.loads(report.as_json())
+    write(tmp_path, tmp_path / "out", svg=False)
+    table = (tmp_path / "out" / "tables" / "group_margins.tex").read_text(encoding="utf-8")
+    assert "% Not in these results: Irrelevant." in table
+    assert "C: " in table  # group sizes
 
 
 def test_a_store_of_one_instance_is_reported(tmp_path):
@@ -195,18 +209,66 @@ def test_an_unwritable_folder_and_an_unpublished_store_are_one_line(demo_results
     assert "\n" not in error
 
 
-def test_text_from_data_is_never_markup():
-    hostile = "<script>window.__pwn=1</script><img src=x onerror=alert(1)>"
-    findings = pd.DataFrame(
-        [{"key": "k", "sentence": hostile, "published": hostile, "verdict": "supported", "reason": hostile, "unit": hostile,
-          "by_construction": hostile, "effects": "[]", "levels": "[]"}]
-    )  # fmt: skip
-    page = html.page(
-        hostile, [hostile, "!" + hostile], findings, [], [(hostile, pd.DataFrame({hostile: [hostile, None]}))]
-    )
+HOSTILE = "<script>window.__pwn=1</script><img src=x onerror=alert(1)>$\\input{x}"
+
+
+def test_text_from_data_is_never_markup_nor_a_command(tmp_path):
+    plant(tmp_path / "store", draw, count=40, named=HOSTILE)
+    publish(tmp_path / "store")
+    write(tmp_path / "store", tmp_path / "out", svg=False)
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "<img" not in page
     assert page.count("<script") == 3  # figures, library, and what draws them
-    assert "window.__pwn" in page
+    assert page.count("window.__pwn") > 20
+    for table in (tmp_path / "out" / "tables").glob("*.tex"):
+        text = table.read_text(encoding="utf-8")
+        assert "\\input" not in text
+        if HOSTILE[1:7] in text:
+            assert "\\textbackslash" in text
+    assert json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))["findings"]
+
+
+def test_every_text_of_a_finding_is_escaped():
+    effect = {"label": HOSTILE, "value": 1.0, "low": 0.5, "high": 1.5, "least": 0, "most": None, "agree": 1, "places": 1,
+              "cells": 1, "n": 10}  # fmt: skip
+    findings = pd.DataFrame(
+        [{"key": "k", "sentence": HOSTILE, "published": HOSTILE, "verdict": "supported", "reason": HOSTILE, "unit": HOSTILE,
+          "by_construction": HOSTILE, "effects": json.dumps([effect]),
+          "levels": json.dumps([{**effect, "published": 1.0}])}]
+    )  # fmt: skip
+    page = html.page(
+        HOSTILE, [HOSTILE, "!" + HOSTILE], findings, [], [(HOSTILE, pd.DataFrame({HOSTILE: [HOSTILE, None]}))]
+    )
+    assert "<img" not in page
+    assert page.count("<script") == 3
+
+
+def test_a_folder_holds_what_the_newest_report_gave(tmp_path):
+    plant(tmp_path / "large", draw, count=40)
+    plant(tmp_path / "small", draw, count=40, regimes=("conflicting",))
+    for name in ("large", "small"):
+        publish(tmp_path / name)
+        write(tmp_path / name, tmp_path / "out", svg=False)
+    left = {path.stem for path in (tmp_path / "out" / "tables").iterdir()}
+    assert "group_margins" in left
+    assert "instance_margins" not in left
+
+
+def test_an_explainer_that_failed_somewhere_says_its_own_n(tmp_path):
+    plant(tmp_path, draw, count=80, regimes=("conflicting",),
+          failed=lambda instance, explainer: explainer == "ig" and instance["place"] % 4 == 0)  # fmt: skip
+    reader = Reader(publish(tmp_path))
+    shown = section(reader, "mrr").shown
+    cells = reader.cells(Filter(), "mrr", 0).set_index("explainer")["n"]
+    assert shown["n"].tolist() == [cells["fa"]]
+    assert f"n = {cells['ig']}" in shown["ig"][0]
+    assert "n = " not in shown["fa"][0]
+
+
+def test_a_browser_that_fails_is_a_count_and_no_traceback(demo_results, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(pictures, "browser", lambda: "/bin/false")
+    assert main(["report", "--store", str(demo_results), "--out", str(tmp_path)]) == 0
+    assert "0 figures as SVG; 8" in capsys.readouterr().out
 
 
 @pytest.mark.slow
