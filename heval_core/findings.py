@@ -158,13 +158,18 @@ class Evidence:
         spread = np.stack([np.asarray(self._spread[key], dtype=float) for key in keys], axis=1)
         if not series.scale:
             return value, spread
-        chance = np.array([row.chance for row in rows], dtype=float)
+        chance = self.chance(series, explainer, places)
         if series.scale == "best":
             unit = np.array([row.best for row in rows], dtype=float) - chance
         else:
             detail = np.array([json.loads(row.details)[series.scale] for row in rows], dtype=float)
             unit = detail if series.scale == "tokens" else PER / detail
         return (value - chance) / unit, (spread - chance) / unit
+
+    def chance(self, series: Series, explainer: str, places: Sequence[tuple[str, str, str, str]]) -> np.ndarray:
+        """(cells,) the chance levels of `values`, before any scale."""
+        keys = [(*place[:3], explainer, series.metric, place[3], series.k) for place in places]
+        return np.array([self._rows[key].chance for key in keys], dtype=float)
 
     def instances(self, series: Series, explainer: str, place: tuple[str, str, str, str]) -> int:
         return int(self._rows[*place[:3], explainer, series.metric, place[3], series.k].n)
@@ -424,14 +429,17 @@ def find(evidence: Evidence, claim: Claim, rule: Rule | None = None) -> dict[str
 
 
 def _levels_of(evidence: Evidence, claim: Claim) -> list[dict[str, Any]]:
-    """What stands beside the paper's own values: label, value, low, high, published; those that the store has."""
-    found = [(part.find(evidence, 1, claim.explainers), published) for part, published in claim.levels]
+    """What stands beside the paper's own values: label, value, low, high, chance, published; those that the store has."""
     kept = ("label", "value", "low", "high", "cells", "n")
-    return [
-        {**{name: _plainly(one)[name] for name in kept}, "published": published}
-        for one, published in found
-        if isinstance(one, Effect)
-    ]
+    found = []
+    for part, published in claim.levels:
+        one = part.find(evidence, 1, claim.explainers)
+        if isinstance(one, Effect):
+            (series,) = part.series
+            chances = evidence.chance(series, part.first, evidence.places(series, claim.explainers))
+            chance = float(part.statistic(chances, np.zeros(len(chances))))
+            found.append({**{name: _plainly(one)[name] for name in kept}, "chance": chance, "published": published})
+    return found
 
 
 def _plainly(effect: Effect) -> dict[str, Any]:

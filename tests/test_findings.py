@@ -231,6 +231,8 @@ def test_the_papers_own_values_stand_beside_the_stores(holding):
     for one in levels:
         assert one["value"] == pytest.approx(means[one["label"].split(",")[0]])
         assert one["low"] <= one["value"] <= one["high"]
+        own = cells[(cells["part"] == "raw") & (cells["explainer"] == one["label"].split(",")[0])]
+        assert one["chance"] == pytest.approx(own["chance"].mean())
 
 
 def noise(instance, explainer, rng):

@@ -15,12 +15,14 @@ DROPPED = "#CFCFCF"
 def outcome_bars(outcomes: pd.DataFrame, titles: dict[str, str]) -> go.Figure:
     """One bar per label: shares of all that was asked, groups first, then the dropped, hatched.
 
-    outcomes: columns `label`, `outcome`, `dropped`, `instances`. titles: what an outcome is called in the legend.
+    outcomes: columns `label`, `dataset`, `regime`, `outcome`, `dropped`, `instances`. titles: what an outcome is called in the
+    legend. Custom data: instances, dataset, regime, and the group; that is empty for what was dropped.
     """
     figure = go.Figure()
     labels = list(dict.fromkeys(outcomes["label"]))
     counts = outcomes.groupby(["label", "outcome"])["instances"].sum()
     asked = outcomes.groupby("label")["instances"].sum()
+    places = outcomes.drop_duplicates("label").set_index("label")[["dataset", "regime"]]
     present = set(outcomes["outcome"])
     dropped = list(dict.fromkeys(outcomes[outcomes["dropped"]]["outcome"]))
     for outcome in [*(group for group in GROUPS if group in present), *sorted(dropped)]:
@@ -28,18 +30,21 @@ def outcome_bars(outcomes: pd.DataFrame, titles: dict[str, str]) -> go.Figure:
         figure.add_bar(
             y=[escape(label) for label in labels],
             x=[count / asked[label] for count, label in zip(own, labels, strict=True)],
-            customdata=own,
+            customdata=[
+                [count, *places.loc[label], "" if outcome in dropped else outcome]
+                for count, label in zip(own, labels, strict=True)
+            ],
             orientation="h",
             name=escape(titles.get(outcome, outcome)),
             marker_color=GROUPS.get(outcome, DROPPED),
             marker_pattern_shape="/" if outcome in dropped else "",
-            hovertemplate="%{y}<br>%{fullData.name}: %{customdata:,} (%{x:.1%})<extra></extra>",
+            hovertemplate="%{y}<br>%{fullData.name}: %{customdata[0]:,} (%{x:.1%})<extra></extra>",
         )
     figure.update_layout(
         barmode="stack", bargap=0.3, height=90 + 30 * len(labels), margin={"l": 10, "r": 20, "t": 40, "b": 40},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.01, "x": 0, "traceorder": "normal"},
         xaxis={"tickformat": ".0%", "range": [0, 1], "title": "share of the questions asked"},
-        yaxis={"autorange": "reversed", "automargin": True},
+        yaxis={"autorange": "reversed", "automargin": True}, clickmode="event+select",
     )  # fmt: skip
     return figure
 

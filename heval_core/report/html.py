@@ -165,6 +165,7 @@ def levels_of(row: dict[str, Any]) -> pd.DataFrame:
             {
                 "explainer": one["label"],
                 "here": f"{_number(one['value'])} [{_number(one['low'])}, {_number(one['high'])}]",
+                "chance": _number(one["chance"]),
                 "published": _number(one["published"]),
             }
             for one in json.loads(row["levels"])

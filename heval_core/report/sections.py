@@ -32,7 +32,10 @@ MISSING = "–"
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """paper: what it is in the paper. chapter: the heading it stands under. figures: (caption, figure)."""
+    """paper: what it is in the paper. chapter: the heading it stands under. figures: (caption, figure).
+
+    of_cells: whether the figures are of cells, so that their bars say which instances are behind them.
+    """
 
     key: str
     chapter: str
@@ -43,6 +46,7 @@ class Section:
     table: pd.DataFrame
     shown: pd.DataFrame
     gaps: tuple[str, ...]
+    of_cells: bool = False
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,7 @@ def _cells(results: Reader, plan: Plan) -> Section:
     table = pd.concat(tables, ignore_index=True)
     return Section(
         plan.key, plan.chapter, plan.title, plan.paper, " ".join(texts), tuple(figures), table, _shown(table),
-        tuple(_gaps(table, plan)),
+        tuple(_gaps(table, plan)), of_cells=True,
     )  # fmt: skip
 
 

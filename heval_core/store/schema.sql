@@ -169,7 +169,7 @@ CREATE TABLE finding (
     by_construction VARCHAR,  -- what the taught rule of the demo models makes true; NULL for other models
     unit VARCHAR,             -- of the effects
     effects VARCHAR,          -- JSON: label, value, low, high (95 %), the range it should lie in, cells, n
-    levels VARCHAR            -- JSON: label, value, low, high, and the value that the paper reports of the same
+    levels VARCHAR            -- JSON: label, value, low, high, chance, and the value that the paper reports of the same
 );
 
 CREATE TABLE context (

@@ -12,6 +12,7 @@ from heval_core.figures.outcomes import in_regime_order, outcome_bars, statistic
 from heval_core.records import DROP_REASONS
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
+from heval_core.ui.exports import figure_config
 from heval_core.ui.results import cached
 from heval_core.ui.text import plain
 from heval_core.wording import GROUP_TITLES, REGIME_TITLES, number, percent
@@ -32,21 +33,25 @@ def verdict(outcomes: pd.DataFrame) -> str:
     )
 
 
-def filters_figure(outcomes: pd.DataFrame) -> None:
+def filters_figure(outcomes: pd.DataFrame, chosen: Filter) -> None:
     single = outcomes["dataset"].nunique() == 1
     labels = [
         REGIME_TITLES.get(r, r) if single else f"{d} · {REGIME_TITLES.get(r, r)}"
         for d, r in zip(outcomes["dataset"], outcomes["regime"], strict=True)
     ]
     titles = GROUP_TITLES | {reason: f"dropped: {reason}" for reason in DROP_REASONS}
-    st.plotly_chart(
-        outcome_bars(outcomes.assign(label=labels), titles),
-        width="stretch",
-        key="outcomes",
-        config={"displayModeBar": False},
-    )
+    event = st.plotly_chart(
+        outcome_bars(outcomes.assign(label=labels), titles), width="stretch", key="outcomes", on_select="rerun",
+        selection_mode="points", config=figure_config(),
+    )  # fmt: skip
+    point = [str(value) for value in behind.clicked(event)]
+    if point:
+        _, dataset, regime, group = point
+        own = Filter(chosen.model, (dataset,), (regime,), (group,) if group else ())
+        behind.link_to(f"Open the instances of {', '.join(filter(None, (dataset, regime, group)))}", own)
     st.caption(
-        "All chosen models together. Groups say where the answer came from; `other` and `ambiguous` enter no metric."
+        "All chosen models together. Groups say where the answer came from; `other` and `ambiguous` enter no metric. Click a "
+        "part of a bar for its instances; of what was dropped, those that were kept beside it."
     )
 
 
@@ -133,7 +138,7 @@ def draw(results: Reader, chosen: Filter) -> None:
         return
     outcomes = in_regime_order(outcomes)
     st.markdown(verdict(outcomes))
-    filters_figure(outcomes)
+    filters_figure(outcomes, chosen)
     st.subheader("Every cell")
     cells_table(results, chosen, outcomes)
     st.subheader("What was read")

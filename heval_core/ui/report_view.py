@@ -8,7 +8,8 @@ from heval_core.findings import CONTRADICTED, SUPPORTED
 from heval_core.report.html import VERDICTS, effects_of, levels_of, told
 from heval_core.report.sections import SECTIONS, Section, section
 from heval_core.report.write import report_of
-from heval_core.store.reader import Reader
+from heval_core.store.reader import Filter, Reader
+from heval_core.ui import behind
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.filters import refuse_value
 from heval_core.ui.text import plain
@@ -28,11 +29,10 @@ def draw(results: Reader) -> None:
             st.markdown(f"**{plain(row['sentence'])}**")
             effects = effects_of(row)
             levels = levels_of(row)
-            left, right = st.columns([3, 2])
             if len(effects):
-                left.table(effects.set_index("effect"))
+                st.table(effects.set_index("effect"))
             if len(levels):
-                right.table(levels.set_index("explainer"))
+                st.table(levels.set_index("explainer"))
             st.caption(f"{plain(row['reason'])} Published: {plain(row['published'])}.")
             if isinstance(row["by_construction"], str):
                 st.caption(f"True by construction: {plain(row['by_construction'])}")
@@ -49,8 +49,13 @@ def _section(results: Reader, found: Section) -> None:
     for gap in found.gaps:
         st.info(plain(gap), icon=":material/info:")
     for number, (caption, figure) in enumerate(found.figures):
-        st.plotly_chart(figure, width="stretch", key=f"report_{found.key}_{number}", config=figure_config())
+        event = st.plotly_chart(
+            figure, width="stretch", key=f"report_{found.key}_{number}", on_select="rerun", selection_mode="points",
+            config=figure_config(),
+        )  # fmt: skip
         st.caption(plain(caption))
+        if found.of_cells:
+            behind.offer_cell(event, Filter())
     if len(found.shown):
         st.dataframe(found.shown, hide_index=True)
         table_exports(results, found.table, found.key)

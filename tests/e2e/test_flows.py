@@ -153,6 +153,24 @@ def test_a_point_of_a_curve_leads_to_the_quarter_of_a_cell(address, page, reader
     page.wait_for_url("**tokens=**")
 
 
+def test_a_part_of_a_bar_of_the_datasets_leads_to_its_instances(address, page, reader):
+    visit(page, f"{address}/datasets?model=demo-qwen2")
+    figure = page.locator(".st-key-outcomes .js-plotly-plot")
+    page.mouse.click(*middle_of(page, figure, figure.locator(".bars .point path").first))
+    page.get_by_role("link", name="Open the instances of country_profiles, conflicting, C").click()
+    cell = Filter(("demo-qwen2",), ("country_profiles",), ("conflicting",), ("C",))
+    assert instances_left(page) == len(reader.instance_ids(cell))
+
+
+def test_a_bar_of_the_report_leads_to_its_instances(address, page, reader):
+    visit(page, f"{address}/report?section=Which+token%3A+mean+reciprocal+rank+%28Fig.+7%29")
+    figure = page.locator(".st-key-report_mrr_0 .js-plotly-plot")
+    page.mouse.click(*middle_of(page, figure, figure.locator(".bars .point path").first))
+    page.get_by_role("link", name="Open the instances of demo-gpt2, country_profiles, conflicting").click()
+    cell = Filter(("demo-gpt2",), ("country_profiles",), ("conflicting",), ("C",))
+    assert instances_left(page) == len(reader.instance_ids(cell))
+
+
 def test_a_square_of_the_head_counts_leads_to_the_instances_it_was_chosen_in(address, page, reader):
     visit(page, f"{address}/mechlight_head?model=demo-qwen2&dataset=world_capital")
     figure = page.locator(".st-key-head_counts .js-plotly-plot")

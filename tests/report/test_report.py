@@ -234,7 +234,7 @@ def test_every_text_of_a_finding_is_escaped():
     findings = pd.DataFrame(
         [{"key": "k", "sentence": HOSTILE, "published": HOSTILE, "verdict": "supported", "reason": HOSTILE, "unit": HOSTILE,
           "by_construction": HOSTILE, "effects": json.dumps([effect]),
-          "levels": json.dumps([{**effect, "published": 1.0}])}]
+          "levels": json.dumps([{**effect, "chance": 0.1, "published": 1.0}])}]
     )  # fmt: skip
     page = html.page(
         HOSTILE, [HOSTILE, "!" + HOSTILE], findings, [], [(HOSTILE, pd.DataFrame({HOSTILE: [HOSTILE, None]}))]
