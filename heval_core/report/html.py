@@ -180,7 +180,7 @@ def _number(value: float | None) -> str:
 def _expected(least: float | None, most: float | None) -> str:
     if least is None:
         return f"below {most:g}"
-    return f"above {least:g}" if most is None else f"within ±{most:g}"
+    return f"above {least:g}"
 
 
 def _section(section: Section, drawn: list[go.Figure]) -> str:

@@ -18,7 +18,7 @@ from heval_core import __version__
 from heval_core.findings import METHODS
 from heval_core.records import HEvalError
 from heval_core.report import html, pictures
-from heval_core.report.sections import SECTIONS, Section, sections
+from heval_core.report.sections import Section, sections
 from heval_core.store.export import as_latex
 from heval_core.store.reader import Reader, current_file
 from heval_core.wording import DEMO_NOTE
@@ -86,7 +86,6 @@ def write(store: Path, folder: Path, svg: bool = True, told: Callable[[str], Non
     report = report_of(Reader(path))
     try:
         (folder / "tables").mkdir(parents=True, exist_ok=True)
-        _clear(folder)
         _put(folder / "report.html", report.as_html(), told)
         _put(folder / "results.json", report.as_json(), told)
         for section in report.sections:
@@ -95,15 +94,18 @@ def write(store: Path, folder: Path, svg: bool = True, told: Callable[[str], Non
                 _put(folder / "tables" / f"{section.key}.tex", as_latex(section.shown, report.snapshot_id, notes), told)
         if svg:
             told(_pictures(report.sections, folder / "figures"))
+        _clear(folder, report.sections, svg)
     except OSError as error:
         raise HEvalError(f"The folder {folder} cannot be written: {error.strerror or error}.") from error
 
 
-def _clear(folder: Path) -> None:
-    """Remove what an earlier report left: the folder is what these results give."""
-    for key in SECTIONS:
-        for old in (folder / "tables" / f"{key}.tex", *(folder / "figures").glob(f"{key}-*.svg")):
-            old.unlink(missing_ok=True)
+def _clear(folder: Path, found: Sequence[Section], svg: bool) -> None:
+    """Remove what an earlier report left and this one has none of, once this one is there; all figures without `svg`."""
+    for section in found:
+        names = {f"{section.key}-{place}.svg" for place, _ in enumerate(section.figures, start=1)} if svg else set()
+        old = [path for path in (folder / "figures").glob(f"{section.key}-*.svg") if path.name not in names]
+        for path in [*old, *([] if len(section.shown) else [folder / "tables" / f"{section.key}.tex"])]:
+            path.unlink(missing_ok=True)
 
 
 def _put(path: Path, text: str, told: Callable[[str], None]) -> None:
