@@ -164,6 +164,9 @@ function interact(view, data, press) {
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   const host = parentElement.querySelector(".host");
+  // Streamlit 1.67 calls this again for new data without cleaning up what the last call returned, so that call's observer
+  // would draw its old data over these as soon as the width changes. The host therefore keeps the one that is in force.
+  host.watching?.disconnect();
   let width = 0;
   const render = () => {
     if (host.clientWidth === width) return;
@@ -171,7 +174,7 @@ export default function (component) {
     interact(draw(host, data), data, (key) => setTriggerValue("pressed", key));
   };
   render();
-  const observer = new ResizeObserver(render);
+  const observer = host.watching = new ResizeObserver(render);
   observer.observe(host);
   return () => observer.disconnect();
 }
