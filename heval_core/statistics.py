@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from heval_core.scores import average_ranks
 
 RESAMPLES = 2000
 FLIPS = 5000
+BLOCK = 4_000_000
 
 
 class Interval(NamedTuple):
@@ -26,10 +27,21 @@ class Interval(NamedTuple):
 
 
 def resample_weights(questions: int, resamples: int = RESAMPLES, seed: int = 0) -> np.ndarray:
-    """(resamples, questions) float32: how often each question is drawn in each resample."""
+    """(resamples, questions) uint8: how often each question is drawn in each resample.
+
+    A byte is enough: with few questions none is drawn more often than there are questions, with many none nearly as often.
+    """
     generator = np.random.default_rng(seed)
-    draws = generator.multinomial(questions, np.full(questions, 1 / questions), size=resamples)
-    return draws.astype(np.float32)
+    weights = np.empty((resamples, questions), dtype=np.uint8)
+    for rows in _blocks(resamples, questions):
+        weights[rows] = generator.multinomial(questions, np.full(questions, 1 / questions), size=rows.stop - rows.start)
+    return weights
+
+
+def _blocks(rows: int, columns: int) -> Iterator[slice]:
+    """The rows of a matrix in runs of some 32 MB at eight bytes a number."""
+    height = max(1, BLOCK // max(1, columns))
+    return (slice(start, min(start + height, rows)) for start in range(0, rows, height))
 
 
 class Resamples:
@@ -51,13 +63,19 @@ class Resamples:
 def weighted_means(weights: np.ndarray, values: np.ndarray, used: np.ndarray) -> np.ndarray:
     """(resamples, C) the mean of those of (N, C) values that are used, under each row of (resamples, N) weights.
 
-    NaN where none of them was drawn. One product for all columns is far cheaper than one for each.
+    NaN where none of them was drawn. One product for all columns is far cheaper than one for each, and columns that use
+    the same instances are counted once. In float64: in float32 the last digit printed depends on the number of threads.
     """
-    width = values.shape[1]
-    columns = np.concatenate([np.where(used, values, 0.0), used], axis=1).astype(weights.dtype)
-    found = (weights @ columns).astype(np.float64)
+    place: dict[bytes, int] = {}
+    counted = [place.setdefault(column.tobytes(), len(place)) for column in used.T]
+    masks = np.stack([np.frombuffer(mask, dtype=bool) for mask in place], axis=1)
+    columns = np.concatenate([np.where(used, values, 0.0), masks], axis=1)
+    found = np.empty((len(weights), columns.shape[1]))
+    for rows in _blocks(*weights.shape):
+        found[rows] = weights[rows].astype(np.float64) @ columns
+    sums, counts = found[:, : values.shape[1]], found[:, values.shape[1] :]
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(found[:, :width] / found[:, width:])
+        return np.asarray(sums / counts[:, counted])
 
 
 def percentile_interval(replicates: np.ndarray, level: float = 0.95) -> Interval:

@@ -7,6 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from heval_core import statistics
 from heval_core.statistics import Resamples, holm, percentile_interval, sign_flip_p, weighted_means
@@ -47,10 +48,24 @@ def test_weighted_means_are_the_means_of_what_was_drawn():
     rng = np.random.default_rng(0)
     values, used = rng.random((30, 2)), rng.random((30, 2)) < 0.7
     draws = rng.integers(0, 30, (5, 30))
-    weights = np.stack([np.bincount(row, minlength=30) for row in draws]).astype(np.float32)
+    weights = np.stack([np.bincount(row, minlength=30) for row in draws]).astype(np.uint8)
     for row, found in zip(draws, weighted_means(weights, values, used), strict=True):
         for column in (0, 1):
-            assert found[column] == pytest.approx(values[row, column][used[row, column]].mean(), rel=1e-5)
+            assert found[column] == pytest.approx(values[row, column][used[row, column]].mean(), rel=1e-12)
+
+
+def test_resampled_means_depend_neither_on_threads_nor_on_blocks(monkeypatch):
+    rng = np.random.default_rng(0)
+    values, used = rng.random((3000, 24)), rng.random((3000, 3))[:, np.arange(24) % 3] < 0.5
+    weights = statistics.resample_weights(3000, 200)
+    found = {}
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            found[threads] = weighted_means(weights, values, used)
+    np.testing.assert_allclose(found[1], found[2], rtol=1e-13)
+    monkeypatch.setattr(statistics, "BLOCK", 7 * 3000)
+    np.testing.assert_array_equal(statistics.resample_weights(3000, 200), weights)
+    np.testing.assert_allclose(weighted_means(weights, values, used), found[1], rtol=1e-13)
 
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say():

@@ -7,6 +7,7 @@ import re
 
 import pandas as pd
 import pytest
+from threadpoolctl import threadpool_limits
 
 from heval_core.measures import MEASURE_KEYS, MEASURES
 from heval_core.report import html, pictures
@@ -118,7 +119,7 @@ _NUMBER = re.compile(r"[−-]?\d+\.\d+(?:e-?\d+)?")
 def all_but_rounding(one, other):
     """Whether two texts are the same but for numbers that differ in the last digit they are written with.
 
-    Intervals come from matrix products, which add up in another order with another number of threads.
+    On another kind of processor matrix products add up in another order.
     """
     numbers = [[float(found.replace("−", "-")) for found in _NUMBER.findall(text)] for text in (one, other)]
     return _NUMBER.sub("#", one) == _NUMBER.sub("#", other) and numbers[0] == pytest.approx(
@@ -128,43 +129,23 @@ def all_but_rounding(one, other):
 
 @pytest.mark.slow
 def test_the_same_results_give_the_same_bytes(demo_results, tmp_path):
-    """Also published anew, but for rounding: nothing of the hour or the machine is in a report."""
+    """Also published anew, with another number of threads: nothing of the hour or the machine is in a report."""
     again = tmp_path / "again"
-    publish(ROOT / "cache" / "demo", again, bundled=True)
+    with threadpool_limits(1):
+        publish(ROOT / "cache" / "demo", again, bundled=True)
     folders = [tmp_path / name for name in ("one", "two", "three")]
     for store, folder in zip((demo_results, demo_results, again), folders, strict=True):
         write(store, folder, svg=False)
     names = sorted(str(path.relative_to(folders[0])) for path in folders[0].rglob("*.*"))
     assert {"report.html", "results.json", "tables/mrr.tex"} <= set(names)
     for name in names:
-        first, second, published_anew = ((folder / name).read_text(encoding="utf-8") for folder in folders)
-        assert first == second, name
-        if name.endswith(".json"):
-            assert_numbers_agree(json.loads(first), json.loads(published_anew), name)
-        else:
-            assert all_but_rounding(visible(first), visible(published_anew)), name
+        first, second, published_anew = ((folder / name).read_bytes() for folder in folders)
+        assert first == second == published_anew, name
 
 
 def visible(text):
     """Of a page what is read; its figures are packed, and their numbers are those of the JSON."""
     return re.sub(r"<script.*?</script>", "", text, flags=re.S)
-
-
-def assert_numbers_agree(one, other, where):
-    """The same structure, words and whole numbers; other numbers but for rounding."""
-    assert type(one) is type(other), where
-    if isinstance(one, dict):
-        assert one.keys() == other.keys(), where
-        for key in one:
-            assert_numbers_agree(one[key], other[key], f"{where}/{key}")
-    elif isinstance(one, list):
-        assert len(one) == len(other), where
-        for place, pair in enumerate(zip(one, other, strict=True)):
-            assert_numbers_agree(*pair, f"{where}/{place}")
-    elif isinstance(one, float):
-        assert one == pytest.approx(other, rel=1e-3, abs=1e-4), where
-    else:
-        assert one == other, where
 
 
 @pytest.mark.slow
