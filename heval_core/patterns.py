@@ -5,6 +5,7 @@ document, the best-ranked token is looked at. The first that holds names it: `an
 `wrong_document`, in the other document; `question`, outside every document (the question and the template around it);
 `function_word`, nothing but punctuation, or a word of a closed class; `near_entity`, part of the subject's name or within
 NEAR tokens of it; else `other`. Where several tokens share the best rank and fall under different patterns: `tied`.
+Chance: the share of the ranked tokens that are of a kind, which is how often random scores put it on top.
 Reference: arXiv 2510.02629. Cost: some 10 microseconds an instance and explainer.
 """
 
@@ -28,6 +29,7 @@ PATTERNS = {
     "other": "Another word of the used document is on top.",
     "tied": "Tokens of different kinds share the first rank.",
 }
+KINDS = tuple(pattern for pattern in PATTERNS if pattern != "tied")
 # Words of closed classes; a token is compared without spaces and in lower case.
 _WORDS = """
 a an and are as at be been being but by can could did do does for from had has have he her his how i if in
@@ -45,6 +47,12 @@ def pattern_of(kinds: Sequence[str], scores: np.ndarray, first_ranked: int) -> t
     best = np.flatnonzero(ranks == np.nanmin(ranks)).tolist()
     found = {kinds[index] for index in best}
     return (found.pop() if len(found) == 1 else "tied"), best[0]
+
+
+def chance_of(kinds: Sequence[str], first_ranked: int) -> dict[str, float]:
+    """How likely random scores put each kind on top: its share of the ranked tokens. They never tie."""
+    ranked = kinds[first_ranked:]
+    return {kind: ranked.count(kind) / len(ranked) for kind in KINDS}
 
 
 def kinds_of(
@@ -82,16 +90,17 @@ def _near(tokens: Sequence[str], subject: str) -> set[int]:
 
 def rows_of(
     instances: Iterable[dict[str, Any]], scores: dict[str, list[tuple[str, np.ndarray]]]
-) -> list[dict[str, Any]]:
-    """Rows of the table `pattern`. scores: instance ▶ (explainer, scores)."""
-    rows = []
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Rows of the tables `pattern` and `pattern_chance`. scores: instance ▶ (explainer, scores)."""
+    rows, chance = [], []
     for one in instances:
         used = {"C": 0, "C1": 0, "C2": 1}.get(one["group"])
         if used is None:
             continue
         documents = list(zip(one["document_starts"], one["document_ends"], strict=True))
         kinds = kinds_of(one["tokens"], documents, used, one["answer_tokens"][used], one["subject"])
+        chance.append({"instance_id": one["instance_id"], **chance_of(kinds, int(one["first_ranked"]))})
         for explainer, own in scores.get(one["instance_id"], ()):
             pattern, token = pattern_of(kinds, own, one["first_ranked"])
             rows.append({"instance_id": one["instance_id"], "explainer": explainer, "pattern": pattern, "token": token})
-    return rows
+    return rows, chance

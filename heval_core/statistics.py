@@ -60,19 +60,27 @@ class Resamples:
         return self._matrix[:, [self._column[question] for question in questions]]
 
 
+def resampled_sums(weights: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """(resamples, C) sums of (N, C) columns under each row of (resamples, N) weights.
+
+    In float64: in float32 the last digit printed depends on the number of threads.
+    """
+    found = np.empty((len(weights), columns.shape[1]))
+    for rows in _blocks(*weights.shape):
+        found[rows] = weights[rows].astype(np.float64) @ columns
+    return found
+
+
 def weighted_means(weights: np.ndarray, values: np.ndarray, used: np.ndarray) -> np.ndarray:
     """(resamples, C) the mean of those of (N, C) values that are used, under each row of (resamples, N) weights.
 
     NaN where none of them was drawn. One product for all columns is far cheaper than one for each, and columns that use
-    the same instances are counted once. In float64: in float32 the last digit printed depends on the number of threads.
+    the same instances are counted once.
     """
     place: dict[bytes, int] = {}
     counted = [place.setdefault(column.tobytes(), len(place)) for column in used.T]
     masks = np.stack([np.frombuffer(mask, dtype=bool) for mask in place], axis=1)
-    columns = np.concatenate([np.where(used, values, 0.0), masks], axis=1)
-    found = np.empty((len(weights), columns.shape[1]))
-    for rows in _blocks(*weights.shape):
-        found[rows] = weights[rows].astype(np.float64) @ columns
+    found = resampled_sums(weights, np.concatenate([np.where(used, values, 0.0), masks], axis=1))
     sums, counts = found[:, : values.shape[1]], found[:, values.shape[1] :]
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(sums / counts[:, counted])

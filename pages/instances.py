@@ -21,7 +21,7 @@ st.caption(
 )
 results = reader()
 chosen, k = filter_bar(results, ("model", "dataset", "regime", "group"), metric_k=True)
-chosen, _ = slice_bar(results, chosen, ranked=False)
+chosen, _ = slice_bar(results, chosen, ranked=False, by_result=True)
 found = find(results, chosen)
 instance = choose(results, *found)
 if instance:

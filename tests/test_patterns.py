@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heval_core.patterns import PATTERNS, kinds_of, pattern_of, rows_of
+from heval_core.patterns import KINDS as ALL_KINDS
+from heval_core.patterns import PATTERNS, chance_of, kinds_of, pattern_of, rows_of
 
 TOKENS = [
     "Rome",
@@ -54,6 +55,16 @@ def test_tokens_that_share_the_first_rank_are_tied_only_where_they_differ():
     assert pattern_of(KINDS, np.ones(len(TOKENS)), 0)[0] == "tied"
 
 
+@pytest.mark.parametrize("first_ranked", [0, 1])
+def test_chance_is_how_often_random_scores_put_a_kind_on_top(first_ranked):
+    chance = chance_of(KINDS, first_ranked)
+    assert sum(chance.values()) == pytest.approx(1)
+    rng = np.random.default_rng(0)
+    drawn = [pattern_of(KINDS, rng.random(len(KINDS)), first_ranked)[0] for _ in range(4000)]
+    for kind in ALL_KINDS:
+        assert drawn.count(kind) / len(drawn) == pytest.approx(chance[kind], abs=0.03)
+
+
 def test_a_token_that_is_not_ranked_is_never_best():
     scores = np.zeros(len(TOKENS))
     scores[0], scores[3] = 2.0, 1.0
@@ -65,7 +76,7 @@ def test_only_instances_answered_from_a_document_have_a_pattern():
            "answer_tokens": [[0], [10]], "subject": "Kenya", "first_ranked": 0}  # fmt: skip
     others = [one | {"instance_id": group, "group": group} for group in ("M", "other", "ambiguous")]
     scores = {key: [("fa", np.arange(len(TOKENS), dtype=float))] for key in ("a", "M", "other", "ambiguous")}
-    assert rows_of([one, *others], scores) == [
-        {"instance_id": "a", "explainer": "fa", "pattern": "question", "token": 14}
-    ]
+    rows, chance = rows_of([one, *others], scores)
+    assert rows == [{"instance_id": "a", "explainer": "fa", "pattern": "question", "token": 14}]
+    assert [row["instance_id"] for row in chance] == ["a"]
     assert set(KINDS) < set(PATTERNS)

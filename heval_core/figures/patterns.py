@@ -1,7 +1,8 @@
-"""Patterns of failure as stacked bars: what each explainer's best token is."""
+"""Patterns of failure as stacked bars: what each explainer's best token is, and what random scores' would be."""
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -17,27 +18,53 @@ HUES = {
     "other": ("#9A9A9A", ""),
     "tied": ("#C9C9C9", "-"),
 }
+CHANCE = "chance"
 
 
 def pattern_bars(counts: pd.DataFrame, titles: dict[str, str]) -> go.Figure:
-    """One bar per explainer, shares of its instances. counts: explainer, pattern, instances, share."""
+    """One bar per explainer, shares of its instances, and one for chance. counts: of one dataset, as `live.patterns` gives.
+
+    The answer's part has its interval drawn; those of the others, which begin anywhere, are told in the hover.
+    """
     figure = go.Figure()
     explainers = in_order(list(counts["explainer"].unique()))
+    rows = [*(escape(titles.get(key, key)) for key in explainers), CHANCE]
     for pattern, (hue, texture) in HUES.items():
         own = counts[counts["pattern"] == pattern].set_index("explainer")
         if own.empty:
             continue
+        own = own.loc[explainers]
+        shares = own["share"].to_numpy()
+        chance = float(np.average(own["chance"], weights=own["n"]))
         figure.add_bar(
-            y=[escape(titles.get(key, key)) for key in explainers],
-            x=[float(own["share"].get(key, 0)) for key in explainers],
+            y=rows, x=[*shares, chance],
             orientation="h", name=pattern.replace("_", " "), marker_color=hue, marker_pattern_shape=texture,
-            customdata=[[key, pattern, int(own["instances"].get(key, 0))] for key in explainers],
-            hovertemplate="%{y}: %{fullData.name}<br>%{customdata[2]:,} instances (%{x:.1%})<extra></extra>",
+            marker_opacity=[*[1.0] * len(explainers), 0.55],
+            customdata=[
+                *([key, pattern, f"{one.instances:,} of {one.n:,} instances", f"[{one.low:.1%}, {one.high:.1%}]"]
+                  for key, one in zip(explainers, own.itertuples(), strict=True)),
+                ["", "", "random scores", ""],
+            ],
+            hovertemplate="%{y}: %{fullData.name}<br>%{customdata[2]}: %{x:.1%} %{customdata[3]}<extra></extra>",
+            error_x=_whiskers(own) if pattern == "answer" else None,
         )  # fmt: skip
     figure.update_layout(
-        barmode="stack", bargap=0.3, height=110 + 34 * len(explainers), margin={"l": 10, "r": 90, "t": 40, "b": 40},
+        barmode="stack", bargap=0.3, height=110 + 34 * len(rows), margin={"l": 10, "r": 90, "t": 40, "b": 40},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.01, "x": 0, "traceorder": "normal"},
         xaxis={"tickformat": ".0%", "range": [0, 1], "title": "share of the instances answered from a document"},
         yaxis={"autorange": "reversed", "automargin": True}, clickmode="event+select",
     )  # fmt: skip
     return figure
+
+
+def _whiskers(own: pd.DataFrame) -> dict[str, object]:
+    """The 95 % interval of each share; none of chance."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [*(own["high"] - own["share"]), 0],
+        "arrayminus": [*(own["share"] - own["low"]), 0],
+        "thickness": 1.2,
+        "width": 3,
+        "color": "#777777",
+    }

@@ -262,17 +262,31 @@ def _patterns(results: Reader) -> Section:
     figures = [
         (f"{dataset}: what stands on top", pattern_bars(own, titles)) for dataset, own in counts.groupby("dataset")
     ]
-    shown = counts.pivot_table(index=["dataset", "explainer"], columns="pattern", values="share", fill_value=0.0)
-    shown = shown[[pattern for pattern in PATTERNS if pattern in shown.columns]] if len(counts) else shown
-    totals = counts.groupby(["dataset", "explainer"])["instances"].sum() if len(counts) else pd.Series(dtype=int)
-    shown = (100 * shown).round(1).map("{:.1f} %".format)
-    shown.insert(0, "n", totals)
-    shown = shown.reset_index().rename(columns=lambda name: str(name).replace("_", " "))
     text = " ".join(
         f"{key.replace('_', ' ').capitalize()}: {meaning.rstrip('.')}." for key, meaning in PATTERNS.items()
     )
     return Section(
         "patterns", _MORE, *_NAMED["patterns"],
-        f"Over the instances answered from a document, the first that holds. {text}",
-        tuple(figures), counts, shown, () if len(counts) else ("No instance was answered from a document.",),
+        f"Over the instances answered from a document, the first that holds; % [95 % interval]. {text}",
+        tuple(figures), counts, _shown_patterns(counts), () if len(counts) else ("No instance was answered from a document.",),
     )  # fmt: skip
+
+
+def _shown_patterns(counts: pd.DataFrame) -> pd.DataFrame:
+    """A row for each explainer of a dataset, after them one for chance."""
+    rows = []
+    for (dataset, explainer), own in counts.groupby(["dataset", "explainer"]):
+        cells = {
+            row.pattern: f"{100 * row.share:.1f} [{100 * row.low:.1f}, {100 * row.high:.1f}]"
+            for row in own.itertuples()
+        }
+        rows.append({"dataset": dataset, "explainer": explainer, "n": int(own["n"].iloc[0]), **cells})
+    for dataset, own in counts.groupby("dataset"):
+        chance = (own["chance"] * own["n"]).groupby(own["pattern"]).sum() / own.groupby("pattern")["n"].sum()
+        rows.append(
+            {"dataset": dataset, "explainer": "chance", **{key: f"{100 * one:.1f}" for key, one in chance.items()}}
+        )
+    there = [pattern for pattern in PATTERNS if pattern in set(counts["pattern"])]
+    shown = pd.DataFrame(rows, columns=["dataset", "explainer", "n", *there]).sort_values("dataset", kind="stable")
+    shown["n"] = shown["n"].map(lambda n: MISSING if pd.isna(n) else f"{n:.0f}")
+    return shown.fillna(MISSING).rename(columns=lambda name: str(name).replace("_", " "))

@@ -215,7 +215,10 @@ def _insert_regime(
     own_scores: dict[str, list[tuple[str, np.ndarray]]] = defaultdict(list)
     for row in attributions.itertuples():
         own_scores[row.instance_id].append((row.explainer, row.scores))
-    _insert(db, "pattern", patterns.rows_of(kept.to_dict("records"), own_scores))
+    for table, rows in zip(
+        ("pattern", "pattern_chance"), patterns.rows_of(kept.to_dict("records"), own_scores), strict=True
+    ):
+        _insert(db, table, rows)
     faithful = _table(store, entries, "faithfulness", FAITHFULNESS).to_pandas()
     faithful = faithful.drop_duplicates(["instance_id", "explainer"], keep="last")
     whole = cells.regime_of(kept.assign(length=kept["tokens"].map(len)), resamples)

@@ -13,6 +13,7 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
+from heval_core.patterns import PATTERNS
 from heval_core.records import HEvalError
 from heval_core.statistics import Resamples
 from heval_core.store import live
@@ -51,7 +52,8 @@ class Filter:
 
     origin: of the second false answer, `substituted` or `natural` (shipped with the dataset). tokens: (least, most) length of
     the prompt. answer_at: (least, most) place of the used document's answer in the prompt, as a share of its tokens. head: the
-    one that MechLight chose, as in `L2H1`. search: a regular expression (RE2) over prompt and answer, whatever the case.
+    one that MechLight chose, as in `L2H1`. best: what explainers' best tokens are, as in `fa: answer`, all of which must hold;
+    see `heval_core.patterns`. search: a regular expression (RE2) over prompt and answer, whatever the case.
     """
 
     model: tuple[str, ...] = ()
@@ -63,12 +65,15 @@ class Filter:
     tokens: tuple[int, ...] = ()
     answer_at: tuple[float, ...] = ()
     head: str = ""
+    best: tuple[str, ...] = ()
     search: str = ""
 
     @property
     def cuts_cells(self) -> bool:
         """Whether it takes a part of cells' instances only, so that published values are none of its own."""
-        return any((self.group, self.relation, self.origin, self.tokens, self.answer_at, self.head, self.search))
+        return any(
+            (self.group, self.relation, self.origin, self.tokens, self.answer_at, self.head, self.best, self.search)
+        )
 
     def where(self, columns: tuple[str, ...], alias: str = "") -> tuple[str, list[Any]]:
         """An SQL condition over an allow-list of columns, and its parameters."""
@@ -97,6 +102,9 @@ class Filter:
                 "AND concat('L', layer, 'H', head) = ?)"
             )
             values.append(self.head)
+        for holds in self.best:
+            terms.append("instance_id IN (SELECT instance_id FROM pattern WHERE explainer = ? AND pattern = ?)")
+            values += holds.rsplit(": ", 1) if ": " in holds else [holds, ""]
         if self.search:
             terms.append("regexp_matches(concat_ws(' ', prompt, predicted_text, memory_answer), ?, 'i')")
             values.append(self.search)
@@ -358,14 +366,13 @@ class Reader:
         return str(found["instance_id"].iloc[0]) if len(found) else None
 
     def patterns(self, chosen: Filter) -> pd.DataFrame:
-        """Per dataset, explainer and pattern: instances under a filter, and their share of the explainer's."""
-        where, values = chosen.of_instances()
-        return self.query(
-            "WITH counted AS (SELECT dataset, explainer, pattern, count(*) AS instances "
-            f"FROM pattern JOIN instance USING (instance_id) WHERE {where} GROUP BY ALL) "
-            "SELECT *, instances / sum(instances) OVER (PARTITION BY dataset, explainer) AS share FROM counted ORDER BY ALL",
-            values,
-        )
+        """How often each pattern is on top, by dataset and explainer: see `live.patterns`."""
+        return live.patterns(self, chosen)
+
+    def best_tokens(self) -> list[str]:
+        """What `Filter.best` may hold: every explainer that has patterns, with every pattern."""
+        found = self.query("SELECT DISTINCT explainer FROM pattern ORDER BY explainer")
+        return [f"{explainer}: {pattern}" for explainer in found["explainer"] for pattern in PATTERNS]
 
     def pattern_examples(self, chosen: Filter, explainer: str, pattern: str, most: int) -> pd.DataFrame:
         """Instances in which an explainer's best token is of a pattern, in stored order."""

@@ -124,6 +124,16 @@ CREATE TABLE pattern (
     token INTEGER             -- that token
 );
 
+CREATE TABLE pattern_chance (
+    instance_id VARCHAR,      -- key into instance; those whose answer came from a document
+    answer DOUBLE,            -- share of the ranked tokens that are of each kind: how often random scores put it on top
+    wrong_document DOUBLE,
+    question DOUBLE,
+    function_word DOUBLE,
+    near_entity DOUBLE,
+    other DOUBLE
+);
+
 CREATE TABLE cell_metric (
     model VARCHAR,            -- a cell is one model, dataset, regime, technique and explainer
     dataset VARCHAR,

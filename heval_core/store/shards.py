@@ -23,7 +23,7 @@ from heval_core.records import HEvalError
 
 FORMAT = 1
 # Of the results file that shards are published to (schema.sql).
-PUBLISHED_FORMAT = 5
+PUBLISHED_FORMAT = 6
 POINTER = "current.json"
 EVENTS = "events.jsonl"
 

@@ -19,7 +19,7 @@ from heval_core.ui.text import plain
 # A link cannot set a control's own parameter: one that another page has drawn stands above it. So these have names of theirs.
 PREFIX = "at_"
 SLICING = "slicing"
-SLICED = ("relation", "origin", "tokens", "answer_at", "head")
+SLICED = ("relation", "origin", "tokens", "answer_at", "head", "best")
 _CHIPS = ("model", "dataset", "regime", "group")
 # Ranges, and how many steps of the control one unit of the filter is.
 _RANGES = {"tokens": 1, "answer_at": 100}
@@ -109,7 +109,7 @@ def _set(name: str, values: Sequence[str]) -> None:
     elif name == "origin" and values[0] not in ("natural", "substituted"):
         st.error(f"The link asks for the origin {plain(values[0][:80])}; there are: natural, substituted.")
     else:
-        _keep(name, list(values) if name == "relation" else values[0])
+        _keep(name, list(values) if name in ("relation", "best") else values[0])
 
 
 def _range(text: str, steps: int) -> tuple[int, int] | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -11,6 +13,7 @@ from heval_core.figures.palette import in_order
 from heval_core.figures.patterns import pattern_bars
 from heval_core.patterns import PATTERNS
 from heval_core.store.reader import Filter, Reader
+from heval_core.ui import behind
 from heval_core.ui.accuracy_view import titles_of
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.filters import refuse_value
@@ -31,6 +34,10 @@ def draw(results: Reader, chosen: Filter) -> None:
     titles = titles_of(results)
     known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
     st.markdown(_sentence(counts, titles, set(known[known["control"]]["key"])))
+    st.caption(
+        "Whiskers: 95 % interval of the answer's share, questions resampled; those of the other parts are in the hover and "
+        "the table. Chance: the share of the prompt's tokens that are of each kind."
+    )
     clicked = None
     for dataset, own in counts.groupby("dataset"):
         st.subheader(plain(str(dataset)))
@@ -38,8 +45,8 @@ def draw(results: Reader, chosen: Filter) -> None:
             pattern_bars(own, titles), width="stretch", key=f"patterns_{dataset}", on_select="rerun",
             selection_mode="points", config=figure_config(),
         )  # fmt: skip
-        points = event.selection.points if event and event.selection else []
-        clicked = points[0]["customdata"][:2] if points and points[0].get("customdata") else clicked
+        own_click = [str(value) for value in behind.clicked(event)[:2]]
+        clicked = own_click if any(own_click) else clicked
     with st.expander("What each pattern is"):
         st.markdown("\n".join(f"- **{key.replace('_', ' ')}**: {text}" for key, text in PATTERNS.items()))
         st.caption(
@@ -65,10 +72,13 @@ def _sentence(counts: pd.DataFrame, titles: dict[str, str], controls: set[str]) 
     right = shares["answer"] if "answer" in shares else shares.iloc[:, 0] * 0
     wrong = shares.drop(columns=["answer"], errors="ignore")
     worst = right.idxmin()
+    answers = counts[counts["pattern"] == "answer"]
+    chance = float(np.average(answers["chance"], weights=answers["n"])) if len(answers) else 0.0
     named = titles.get(str(right.idxmax()), str(right.idxmax()))
     return (
         f"**{plain(named)}** puts the answer's token first in {percent(right.max())} of its instances, "
-        f"{plain(titles.get(str(worst), str(worst)))} in {percent(right.min())}; there the commonest other thing on top is "
+        f"{plain(titles.get(str(worst), str(worst)))} in {percent(right.min())} "
+        f"(chance {percent(chance)}); there the commonest other thing on top is "
         f"*{str(wrong.loc[worst].idxmax()).replace('_', ' ')}* ({percent(wrong.loc[worst].max())})."
     )
 
@@ -81,15 +91,21 @@ def _examples(results: Reader, chosen: Filter, counts: pd.DataFrame, clicked: li
     if clicked and st.session_state.get("pattern_clicked") != clicked:
         st.session_state["pattern_clicked"] = clicked
         st.session_state["explainer"], st.session_state["pattern"] = clicked
-    left, right = st.columns(2)
+    refuse_value("while_right", explainers, "explainer")
+    left, middle, right = st.columns(3)
     explainer = left.selectbox("Explainer", explainers, key="explainer", bind="query-params")
-    pattern = right.selectbox("Pattern", patterns, index=1, key="pattern", bind="query-params")
-    found = cast(pd.DataFrame, cached(results, "pattern_examples", chosen, explainer, pattern, SHOWN))
+    pattern = middle.selectbox("Pattern", patterns, index=1, key="pattern", bind="query-params")
+    others = right.multiselect(
+        "While the answer is on top for", explainers, key="while_right", bind="query-params", placeholder="whomever",
+    )  # fmt: skip
+    own = replace(chosen, best=(f"{explainer}: {pattern}", *(f"{key}: answer" for key in others)))
+    count = len(cast(list[str], cached(results, "instance_ids", own)))
+    found = cast(pd.DataFrame, cached(results, "pattern_examples", own, explainer, pattern, SHOWN))
     if found.empty:
         st.caption("There is none under these filters.")
         return
     event = st.dataframe(found, hide_index=True, on_select="rerun", selection_mode="single-row", key="pattern_rows")
-    st.caption(f"The first {len(found)}; tick one, or click a part of a bar for its examples.")
+    st.caption(f"{len(found)} of {count:,}; tick one, or click a part of a bar for its examples.")
     rows = event.selection.rows if event else []
     shown = str(found.iloc[rows[0] if rows else 0]["instance_id"])
     st.page_link(
@@ -98,3 +114,4 @@ def _examples(results: Reader, chosen: Filter, counts: pd.DataFrame, clicked: li
         icon=":material/article:",
         query_params={"instance": shown},
     )
+    behind.link_to(f"Open all {count:,} of them", own)

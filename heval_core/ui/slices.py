@@ -19,8 +19,12 @@ _LINKED = (*SLICED, "without_first")
 _SHOWN = {"natural": "shipped with the dataset", "substituted": "put in"}
 
 
-def slice_bar(results: Reader, chosen: Filter, *, ranked: bool) -> tuple[Filter, bool]:
-    """Draw the slice under a filter. Returns the narrower filter, and whether the prompt's first token is left out."""
+def slice_bar(results: Reader, chosen: Filter, *, ranked: bool, by_result: bool = False) -> tuple[Filter, bool]:
+    """Draw the slice under a filter. Returns the narrower filter, and whether the prompt's first token is left out.
+
+    by_result: whether instances may be chosen by what explainers make of them. Not where explainers are then measured on them:
+    who is right where it was chosen to be right tells nothing.
+    """
     if SLICING not in st.session_state:
         st.session_state[SLICING] = any(name in st.query_params for name in _LINKED)
     # A toggle, because what is folded away in an expander is computed all the same.
@@ -55,6 +59,7 @@ def slice_bar(results: Reader, chosen: Filter, *, ranked: bool) -> tuple[Filter,
             key="answer_at",
             bind="query-params",
         )
+        best = _best(results) if by_result else ()
         without_first = ranked and third.toggle(
             "Leave the prompt's first token out of the ranks", key="without_first", bind="query-params",
             help="Under tokenizers that add no BOS the first token of the first document is where attention sinks.",
@@ -66,6 +71,7 @@ def slice_bar(results: Reader, chosen: Filter, *, ranked: bool) -> tuple[Filter,
         tokens=() if tokens == (shortest, longest) else tokens,
         answer_at=() if answer_at == (0, 100) else (answer_at[0] / 100, answer_at[1] / 100),
         head=head,
+        best=best,
     )
     if narrowed.cuts_cells:
         left = len(cast(list[str], cached(results, "instance_ids", narrowed)))
@@ -73,6 +79,19 @@ def slice_bar(results: Reader, chosen: Filter, *, ranked: bool) -> tuple[Filter,
             f"{left:,} of {int(ranges['instances']):,} instances are in the slice; everything below is of these."
         )
     return narrowed, bool(without_first)
+
+
+def _best(results: Reader) -> tuple[str, ...]:
+    options = cast(list[str], cached(results, "best_tokens"))
+    refuse_value("best", options, "best token")
+    if "best" in st.session_state:
+        st.session_state["best"] = [one for one in st.session_state["best"] if one in options]
+    return tuple(
+        st.multiselect(
+            "What explainers' best tokens are", options, key="best", bind="query-params", placeholder="anything",
+            help="All of them must hold: an explainer that is right where another points at the wrong document, say.",
+        )
+    )  # fmt: skip
 
 
 def _clamp(name: str, least: int, most: int) -> None:

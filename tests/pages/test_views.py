@@ -63,6 +63,50 @@ def test_patterns_account_for_every_instance_answered_from_a_document(demo):
         assert instance["document_starts"][other] <= best < instance["document_ends"][other]
 
 
+def test_patterns_have_chance_and_the_interval_of_whole_questions_resampled(demo):
+    chosen = Filter(("demo-gpt2",), ("world_capital",), ("mixed", "irrelevant"))
+    counts = demo.patterns(chosen).set_index(["explainer", "pattern"])
+    rows = demo.query(
+        "SELECT fact_id, pattern, tokens, first_ranked FROM pattern JOIN instance USING (instance_id) WHERE explainer = 'ig' "
+        "AND model = 'demo-gpt2' AND dataset = 'world_capital' AND regime IN ('mixed', 'irrelevant')"
+    )
+    assert set(counts.loc["ig"]["n"]) == {len(rows)}
+    weights = demo.resamples("world_capital").of(rows["fact_id"]).astype(float)
+    for pattern, own in counts.loc["ig"].iterrows():
+        is_it = (rows["pattern"] == pattern).to_numpy()
+        assert own["share"] == is_it.mean()
+        drawn = (weights * is_it).sum(axis=1) / weights.sum(axis=1)
+        assert (own["low"], own["high"]) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])))
+    by_chance = counts.loc["random"]
+    assert (by_chance["share"] - by_chance["chance"]).abs().max() < 0.05
+    assert by_chance["chance"].sum() == pytest.approx(1)
+
+
+def test_what_is_on_top_for_several_explainers_is_a_filter(demo):
+    def having(explainer, pattern):
+        found = demo.query("SELECT instance_id FROM pattern WHERE explainer = ? AND pattern = ?", [explainer, pattern])
+        return set(found["instance_id"])
+
+    both = having("mechlight", "question") & having("fa", "answer")
+    chosen = Filter(best=("mechlight: question", "fa: answer"))
+    assert both
+    assert set(demo.instance_ids(chosen)) == both
+    assert demo.instance_ids(Filter(best=("fa' OR 1=1 --: answer",))) == demo.instance_ids(Filter(best=("fa",))) == []
+    app = open_page("instances", at_best=list(chosen.best))
+    assert not app.exception
+    assert app.multiselect(key="best").value == list(chosen.best)
+    assert any(caption.value == f"instance 1 of {len(both):,}" for caption in app.caption)
+
+
+def test_failures_of_one_explainer_may_be_those_where_another_is_right(demo):
+    app = open_page("failures", explainer="mechlight", pattern="question", while_right=["fa"])
+    assert not app.exception
+    ids = demo.instance_ids(Filter(best=("mechlight: question", "fa: answer")))
+    shown = next(frame.value for frame in app.dataframe if "best_token" in frame.value.columns)
+    assert shown["instance_id"].tolist() == ids[:25]
+    assert any(caption.value.startswith(f"25 of {len(ids):,};") for caption in app.caption)
+
+
 def test_the_failures_page_counts_and_shows_examples(demo):
     app = open_page("failures", **QWEN, explainer="mechlight", pattern="function_word")
     assert not app.exception
@@ -287,7 +331,7 @@ def test_a_head_that_mechlight_chose_is_a_filter(demo):
     ("at_tokens", "1e400-2", "two numbers, as in 60-80"), ("at_answer_at", "5-9", "two numbers, as in 60-80"),
     ("at_tokens", "9000-9999", "No prompt under these filters has"), ("at_origin", "foo", "The link asks for the origin"),
     ("relation", "foo", "The link asks for the relation"), ("head", "L9H9", "The link asks for the head"),
-    ("page", "second", "it should be a number"),
+    ("page", "second", "it should be a number"), ("best", "fa: right", "The link asks for the best token"),
 ])  # fmt: skip
 def test_a_way_to_instances_that_cannot_be_gone_says_so(demo, parameter, value, said):
     app = open_page("instances", **{"model": "demo-gpt2", parameter: value})
