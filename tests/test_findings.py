@@ -123,7 +123,7 @@ def effects_of(reader, key):
 def test_an_effect_of_one_cell_is_the_paired_comparison_of_that_cell(tmp_path):
     reader = published(tmp_path, AS_PUBLISHED, regimes=("double_conflicting",), count=80)
     (found,) = effects_of(reader, "nmutinf_double_conflicting")
-    pairs = reader.comparisons(Filter(), "nmutinf", ("raw",), 5)
+    pairs = reader.comparisons(Filter(), "nmutinf", ("raw",), 5).cells
     (pair,) = pairs[(pairs["first"] == "fa") & (pairs["second"] == "mechlight")].to_dict("records")
     assert found["value"] == pytest.approx(-pair["difference"])
     assert (found["low"], found["high"]) == pytest.approx((-pair["high"], -pair["low"]))

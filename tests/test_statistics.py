@@ -7,6 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.stats
 from threadpoolctl import threadpool_limits
 
 from heval_core import statistics
@@ -83,3 +84,29 @@ def test_resamples_are_the_same_whatever_the_order_and_differ_between_datasets()
     one, two = Resamples("a", ["q2", "q1", "q3"]), Resamples("a", ["q1", "q2", "q3", "q1"])
     np.testing.assert_array_equal(one.of(["q3", "q1"]), two.of(["q3", "q1"]))
     assert (Resamples("b", ["q1", "q2", "q3"]).of(["q1"]) != one.of(["q1"])).any()
+
+
+def test_a_clustered_correlation_is_that_of_the_clusters_that_were_drawn():
+    rng = np.random.default_rng(3)
+    clusters = np.repeat(np.arange(12), 4)
+    one = rng.integers(0, 9, 48).astype(float)
+    other = one + rng.integers(0, 9, 48)
+    rho, (low, high) = statistics.clustered_spearman(one, other, [f"{cluster:02}" for cluster in clusters])
+    assert rho == statistics.spearman(one, other)
+    drawn = []
+    for weights in statistics.resample_weights(12):
+        again = np.repeat(np.arange(48), weights[clusters])
+        drawn.append(scipy.stats.spearmanr(one[again], other[again]).statistic)
+    assert (low, high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])))
+    assert low < rho < high
+    assert np.isnan(statistics.clustered_spearman(one, other, ["a"] * 48)[1]).all()
+
+
+def test_clusters_that_repeat_themselves_make_an_interval_wider():
+    rng = np.random.default_rng(4)
+    one, other = rng.random(20), rng.random(20)
+    single = statistics.clustered_spearman(one, other, range(20))[1]
+    copies = statistics.clustered_spearman(np.tile(one, 5), np.tile(other, 5), [*range(20)] * 5)[1]
+    naive = statistics.clustered_spearman(np.tile(one, 5), np.tile(other, 5), range(100))[1]
+    assert copies.high - copies.low == pytest.approx(single.high - single.low, rel=0.05)
+    assert naive.high - naive.low < 0.6 * (single.high - single.low)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -211,14 +211,24 @@ def _complete(rows: list[dict[str, Any]], bins: int) -> bool:
     return {row["bin"] for row in rows} == set(range(bins)) and all(row["unavailable"] is None for row in rows)
 
 
-def comparisons(reader: Reader, chosen: Filter, metric: str, parts: Collection[str], k: int) -> pd.DataFrame:
-    """Every pair of methods in every cell and part, paired over the instances that all explainers have scores of.
+class Compared(NamedTuple):
+    """Explainers in pairs, every difference first minus second, paired over the instances that all explainers have scores of.
 
-    Columns: the cell's, part, first, second, difference (first minus second), low, high (95 %, bootstrap over questions), p
-    (sign flips over questions), p_holm (over its pairs), better (the one that is, at p_holm < .05; "" where neither is), n.
+    cells: one row for each cell, part and pair: the cell's columns, part, first, second, difference, low, high (95 %,
+    questions resampled), p (sign flips over questions), p_holm (over its pairs), better (the one that is, at p_holm < .05; "" where
+    neither is), n. overall: one row for each pair: first, second, wins of the first, ties, losses, mean difference over cells
+    and parts, low, high (95 %, the same questions resampled in all cells), cells.
     """
+
+    cells: pd.DataFrame
+    overall: pd.DataFrame
+
+
+def comparisons(reader: Reader, chosen: Filter, metric: str, parts: Collection[str], k: int) -> Compared:
+    """Every pair of methods in every cell and part, and over all of them."""
     plugin = catalogue.find("metric", metric)
     rows: list[dict[str, Any]] = []
+    spreads: list[np.ndarray] = []
     for one in stored(reader, chosen):
         regime, everybody = one.common()
         methods = {key: cell for key, cell in everybody.items() if key not in catalogue.explainers(control=True)}
@@ -230,9 +240,12 @@ def comparisons(reader: Reader, chosen: Filter, metric: str, parts: Collection[s
                 for estimate in all_parts
                 if estimate.part == part and estimate.unavailable is None
             }
-            rows += _pairs(regime, own, part, lower_is_better(plugin, part))
+            for row, spread in _pairs(regime, own, part, lower_is_better(plugin, part)):
+                rows.append(row)
+                spreads.append(spread)
     columns = [*CELL, "part", "first", "second", "difference", "low", "high", "p", "p_holm", "better", "n"]
-    return pd.DataFrame(rows, columns=columns)
+    each = pd.DataFrame(rows, columns=columns)
+    return Compared(each, _overall(each, spreads))
 
 
 def patterns(reader: Reader, chosen: Filter) -> pd.DataFrame:
@@ -278,40 +291,39 @@ def lower_is_better(metric: Any, part: str) -> bool:
     return part in ("bits", "bits_per_label") or not metric.higher_is_better
 
 
-def _pairs(regime: cells.Regime, found: Mapping[str, Estimate], part: str, lower: bool) -> list[dict[str, Any]]:
+def _pairs(
+    regime: cells.Regime, found: Mapping[str, Estimate], part: str, lower: bool
+) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
+    """(row, replicates of its difference) of every pair."""
     names = list(combinations(found, 2))
     if not names:
-        return []
+        return
     spread = dict(zip(found, replicates(list(found.values()), regime.weights), strict=True))
     shares = {key: np.asarray(estimate.shares) for key, estimate in found.items()}
     p = sign_flip_p(np.stack([shares[first] - shares[second] for first, second in names], axis=1))
-    rows = []
     for (first, second), raw, adjusted in zip(names, p, holm(p), strict=True):
         difference = found[first].value - found[second].value
-        low, high = percentile_interval(spread[first] - spread[second])
+        apart = spread[first] - spread[second]
+        low, high = percentile_interval(apart)
         better = (second if (difference > 0) == lower else first) if adjusted < 0.05 else ""
+        row = {
+            "model": regime.model, "dataset": regime.dataset, "regime": regime.regime, "part": part, "first": first,
+            "second": second, "difference": difference, "low": low, "high": high, "p": raw, "p_holm": adjusted,
+            "better": better, "n": sum(size for _, size in found[first].sizes),
+        }  # fmt: skip
+        yield row, apart
+
+
+def _overall(found: pd.DataFrame, spreads: list[np.ndarray]) -> pd.DataFrame:
+    rows = []
+    for (first, second), own in found.groupby(["first", "second"]):
+        low, high = percentile_interval(np.mean([spreads[place] for place in own.index], axis=0))
         rows.append(
             {
-                "model": regime.model, "dataset": regime.dataset, "regime": regime.regime, "part": part, "first": first,
-                "second": second, "difference": difference, "low": low, "high": high, "p": raw, "p_holm": adjusted,
-                "better": better, "n": sum(size for _, size in found[first].sizes),
+                "first": first, "second": second, "wins": int((own["better"] == first).sum()),
+                "ties": int((own["better"] == "").sum()), "losses": int((own["better"] == second).sum()),
+                "mean difference": float(own["difference"].mean()), "low": low, "high": high, "cells": len(own),
             }
         )  # fmt: skip
-    return rows
-
-
-def tally(found: pd.DataFrame) -> pd.DataFrame:
-    """Over cells, of each pair of `comparisons`: wins of the first, ties, losses, and their mean difference."""
-    rows = [
-        {
-            "first": first,
-            "second": second,
-            "wins": int((own["better"] == first).sum()),
-            "ties": int((own["better"] == "").sum()),
-            "losses": int((own["better"] == second).sum()),
-            "mean difference": float(own["difference"].mean()),
-            "cells": len(own),
-        }
-        for (first, second), own in found.groupby(["first", "second"])
-    ]
-    return pd.DataFrame(rows, columns=["first", "second", "wins", "ties", "losses", "mean difference", "cells"])
+    columns = ["first", "second", "wins", "ties", "losses", "mean difference", "low", "high", "cells"]
+    return pd.DataFrame(rows, columns=columns)

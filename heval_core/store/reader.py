@@ -265,8 +265,8 @@ class Reader:
         """`cells`, computed now from the stored scores of the instances under a filter; metric: a key, or a variant of it."""
         return live.cells_of(self, chosen, metric, k)
 
-    def comparisons(self, chosen: Filter, metric: str, parts: tuple[str, ...], k: int) -> pd.DataFrame:
-        """Every pair of methods in every cell: see `live.comparisons`."""
+    def comparisons(self, chosen: Filter, metric: str, parts: tuple[str, ...], k: int) -> live.Compared:
+        """Every pair of methods, in every cell and over all: see `live.comparisons`."""
         return live.comparisons(self, chosen, metric, parts, k)
 
     def binned(self, chosen: Filter, metric: str, k: int, by: str = "tokens") -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import pandas as pd
 import streamlit as st
@@ -10,15 +10,14 @@ import streamlit as st
 from heval_core.figures.accuracy import difference_dots
 from heval_core.figures.palette import in_order
 from heval_core.measures import MEASURES, Measure
-from heval_core.store.live import tally
 from heval_core.store.reader import Filter, Reader
-from heval_core.ui import behind
+from heval_core.ui import behind, paired_view
 from heval_core.ui.accuracy_view import choose, titles_of
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.filters import refuse_value
 from heval_core.ui.results import cached
 from heval_core.ui.text import plain
-from heval_core.wording import REGIME_TITLES, number
+from heval_core.wording import REGIME_TITLES
 
 SHOWN = 20
 # Measures that single instances have: metric and parts in the table of scores.
@@ -49,11 +48,11 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
         st.info("These are the same explainer; choose another one to compare it with.", icon=":material/balance:")
         return
     own_k = k if measure.uses_k else 0
-    pairs = pairs_of(results, chosen, measure, own_k, first, second)
+    pairs, overall = pairs_of(results, chosen, measure, own_k, first, second)
     if pairs.empty:
         st.info("No cell has this measure for both of them under these filters.", icon=":material/balance:")
         return
-    st.markdown(_verdict(pairs, measure, titles.get(first, first), titles.get(second, second)))
+    st.markdown(_verdict(overall, measure, titles.get(first, first), titles.get(second, second)))
     event = st.plotly_chart(
         difference_dots(pairs, f"{first} minus {second}, {measure.unit}"), width="stretch", key="differences",
         on_select="rerun", selection_mode="points", config=figure_config(),
@@ -71,34 +70,37 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
     _instances(results, chosen, measure, own_k, first, second)
 
 
-def pairs_of(results: Reader, chosen: Filter, measure: Measure, k: int, first: str, second: str) -> pd.DataFrame:
-    """`Reader.comparisons` of two explainers, signed as first minus second, with a label per cell."""
-    found = cast(
-        pd.DataFrame, cached(results, "comparisons", chosen, measure.metric, measure.whole or measure.parts, k)
-    )
-    if measure.regimes:
-        found = found[found["regime"].isin(measure.regimes)]
+def pairs_of(
+    results: Reader, chosen: Filter, measure: Measure, k: int, first: str, second: str
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """`Reader.comparisons` of two explainers, signed as first minus second: cells, with a label each, and the row over all."""
+    found, overall = paired_view.compared(results, chosen, measure, measure.metric, k)
+    if found.empty:
+        return found, {}
+    both = _turned(found, first, second).sort_values(["model", "dataset", "regime", "part"], kind="stable")
     if measure.best == "zero":
-        found = found.assign(better="")
-    same = found[(found["first"] == first) & (found["second"] == second)]
-    turned = found[(found["first"] == second) & (found["second"] == first)]
-    turned = turned.assign(
-        first=first, second=second, difference=-turned["difference"], low=-turned["high"], high=-turned["low"]
-    )
-    both = pd.concat([same, turned], ignore_index=True).sort_values(
-        ["model", "dataset", "regime", "part"], kind="stable"
-    )
+        both = both.assign(better="")
     apart = len(measure.parts) > 1 and not measure.whole
     labels = [
         " · ".join([row.model, row.dataset, REGIME_TITLES.get(row.regime, row.regime), *([row.part] if apart else [])])
         for row in both.itertuples()
     ]
-    return both.assign(label=labels)
+    rows = _turned(overall, first, second).to_dict("records")
+    return both.assign(label=labels), {str(key): value for key, value in rows[0].items()} if rows else {}
 
 
-def _verdict(pairs: pd.DataFrame, measure: Measure, first: str, second: str) -> str:
-    (row,) = tally(pairs).to_dict("records")
-    mean = f"mean difference {number(row['mean difference'])} {measure.unit}"
+def _turned(found: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
+    """The rows of two explainers, whichever of them comes first in the results."""
+    same = found[(found["first"] == first) & (found["second"] == second)]
+    other = found[(found["first"] == second) & (found["second"] == first)]
+    swapped = {"first": "second", "second": "first", "low": "high", "high": "low", "wins": "losses", "losses": "wins"}
+    other = other.rename(columns=swapped)[list(found.columns)]
+    signed = [name for name in ("difference", "mean difference", "low", "high") if name in found.columns]
+    return pd.concat([same, other.assign(**{name: -other[name] for name in signed})], ignore_index=True)
+
+
+def _verdict(row: dict[str, Any], measure: Measure, first: str, second: str) -> str:
+    mean = paired_view.difference(row, measure.unit)
     if measure.best == "zero":
         return f"A bias has no winner. **{plain(first)}** minus {plain(second)}: {mean} over {row['cells']} cells."
     return (

@@ -9,7 +9,7 @@ import streamlit as st
 
 from heval_core.figures.accuracy import scatter
 from heval_core.figures.cells import as_normalised
-from heval_core.statistics import spearman
+from heval_core.statistics import clustered_spearman
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
 from heval_core.ui.accuracy_view import titles_of
@@ -41,11 +41,12 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
         return
     known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
     methods = points[~points["explainer"].isin(set(known[known["control"]]["key"]))]
-    rho = spearman(methods["x"].to_numpy(), methods["y"].to_numpy())
-    cells = methods.groupby(CELL[:3]).ngroups
+    names = list(methods[CELL[:3]].itertuples(index=False, name=None))
+    rho, (low, high) = clustered_spearman(methods["x"].to_numpy(), methods["y"].to_numpy(), names)
     st.markdown(
-        f"Over {len(methods)} dots of methods in {cells} cells, faithfulness and accuracy have a rank correlation of "
-        f"**{number(rho)}** (0: none; the dots of a cell share their instances, so no interval is given)."
+        f"Over {len(methods)} dots of methods in {len(set(names))} cells, faithfulness and accuracy have a rank correlation "
+        f"of **{number(rho)}** [{number(low)}, {number(high)}] (0: none; 95 % interval, whole cells resampled, for the dots "
+        "of a cell share their instances)."
     )
     event = st.plotly_chart(
         scatter(points, titles_of(results), "comprehensiveness above the random control, nats",

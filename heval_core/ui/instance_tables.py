@@ -20,6 +20,7 @@ from heval_core.ui.exports import table_exports
 from heval_core.ui.results import cached
 from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row
+from heval_core.wording import number
 
 # In this order on the page: what a reader comes for is first.
 _NAMES = {
@@ -77,11 +78,12 @@ def agreement_table(rows: Sequence[Row], first_ranked: int, k: int) -> None:
     """Every pair of rows: rank correlation over all tokens, and how many of their k best tokens they share."""
     if len(rows) < 2:
         return
+    ranked = len(rows[0].scores) - first_ranked
     with st.expander("Do the explainers agree?"):
         st.dataframe(agreement(rows, first_ranked, k).round(3), hide_index=True)
         st.caption(
-            f"Spearman's rank correlation over the prompt's tokens, and the share of their {k} best tokens that "
-            f"two have in common."
+            f"Spearman's rank correlation over the prompt's tokens (0 by chance), and the share of their {k} best tokens that "
+            f"two have in common ({number(min(1.0, k / ranked))} by chance)."
         )
 
 

@@ -2,41 +2,56 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
 
 import pandas as pd
 import streamlit as st
 
 from heval_core.measures import Measure
-from heval_core.store.live import tally
+from heval_core.store.live import Compared
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui.results import cached
 from heval_core.ui.text import plain
 from heval_core.wording import number
 
 
+def compared(results: Reader, chosen: Filter, measure: Measure, metric: str, k: int) -> Compared:
+    """`Reader.comparisons` of a measure, in the regimes that it is read in; metric: its key, or a variant of it."""
+    if measure.regimes:
+        chosen = replace(chosen, regime=tuple(r for r in measure.regimes if r in chosen.regime or not chosen.regime))
+        if not chosen.regime:
+            return Compared(pd.DataFrame(), pd.DataFrame())
+    return cast(Compared, cached(results, "comparisons", chosen, metric, measure.whole or measure.parts, k))
+
+
 def pairs(results: Reader, chosen: Filter, metric: str, measure: Measure, k: int, titles: dict[str, str]) -> None:
     """Wins, ties and losses over cells, and every paired difference behind them."""
-    found = cast(pd.DataFrame, cached(results, "comparisons", chosen, metric, measure.whole or measure.parts, k))
-    if measure.regimes:
-        found = found[found["regime"].isin(measure.regimes)]
+    found, overall = compared(results, chosen, measure, metric, k)
     if found.empty:
         st.info("No cell has this measure for two explainers under these filters.", icon=":material/balance:")
         return
-    if measure.best == "zero":
-        found = found.assign(better="")
-    counted = tally(found)
-    st.markdown(_sentence(counted, titles, measure))
-    shown = counted.assign(
-        **{side: counted[side].map(lambda key: titles.get(key, key)) for side in ("first", "second")}
+    st.markdown(_sentence(overall, titles, measure))
+    shown = overall.assign(
+        **{side: overall[side].map(lambda key: titles.get(key, key)) for side in ("first", "second")}
     )
-    st.dataframe(shown.round(3), hide_index=True)
+    no_winner = measure.best == "zero"
+    st.dataframe(shown.drop(columns=["wins", "ties", "losses"] if no_winner else []).round(3), hide_index=True)
     with st.expander("Every cell"):
-        st.dataframe(found.drop(columns=["better"] if measure.best == "zero" else []).round(4), hide_index=True)
+        st.dataframe(found.drop(columns=["better"] if no_winner else []).round(4), hide_index=True)
     st.caption(
-        "Differences are first minus second, over the same instances. Intervals: 95 %, questions resampled together. "
+        "Differences are first minus second, over the same instances; the mean over cells, too, has its interval: 95 %, the "
+        "same questions resampled everywhere. "
         "p: signs flipped by question, 5,000 times; p_holm: adjusted for all pairs of a cell. A win needs p_holm < .05."
     )
+
+
+def difference(row: Mapping[Any, Any], unit: str, sign: int = 1) -> str:
+    """`mean difference 3.1 [2.9, 3.3] ranks` of a row of `Compared.overall`; sign -1 turns it round."""
+    mean, *ends = (sign * row[name] for name in ("mean difference", "low", "high"))
+    low, high = sorted(ends)
+    return f"mean difference {number(mean)} [{number(low)}, {number(high)}] {unit}"
 
 
 def _sentence(counted: pd.DataFrame, titles: dict[str, str], measure: Measure) -> str:
@@ -45,9 +60,10 @@ def _sentence(counted: pd.DataFrame, titles: dict[str, str], measure: Measure) -
     clearest = counted.assign(lead=counted["wins"] - counted["losses"]).sort_values("lead", key=abs).iloc[-1]
     names = [titles.get(clearest[side], clearest[side]) for side in ("first", "second")]
     wins, losses = int(clearest["wins"]), int(clearest["losses"])
+    sign = -1 if clearest["mean difference"] < 0 else 1
     if wins < losses:
         names, wins, losses = names[::-1], losses, wins
     return (
         f"Clearest: **{plain(names[0])}** over {plain(names[1])}, better in {wins} of {int(clearest['cells'])} cells and "
-        f"worse in {losses} (mean difference {number(abs(clearest['mean difference']))} {measure.unit})."
+        f"worse in {losses} ({difference(clearest, measure.unit, sign)})."
     )

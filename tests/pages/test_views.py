@@ -39,9 +39,9 @@ def demo(demo_results, monkeypatch):
 @pytest.fixture
 def plain_session(monkeypatch):
     """Views' helpers outside a page: caching goes straight to the reader."""
-    from heval_core.ui import compare_view, faithfulness_view
+    from heval_core.ui import compare_view, faithfulness_view, paired_view
 
-    for module in (compare_view, faithfulness_view):
+    for module in (compare_view, faithfulness_view, paired_view):
         monkeypatch.setattr(module, "cached", lambda results, name, *arguments: getattr(results, name)(*arguments))
 
 
@@ -118,7 +118,10 @@ def test_the_failures_page_counts_and_shows_examples(demo):
 
 def test_a_comparison_is_signed_as_first_minus_second(demo, plain_session):
     chosen, mrr = Filter(("demo-qwen2",)), MEASURES["Which token?"]["MRR"]
-    one, other = (pairs_of(demo, chosen, mrr, 0, *names) for names in (("fa", "ig"), ("ig", "fa")))
+    (one, whole), (other, turned) = (pairs_of(demo, chosen, mrr, 0, *names) for names in (("fa", "ig"), ("ig", "fa")))
+    assert (whole["wins"], whole["losses"], whole["cells"]) == (turned["losses"], turned["wins"], 12)
+    assert (whole["mean difference"], whole["low"]) == (-turned["mean difference"], -turned["high"])
+    assert whole["mean difference"] == pytest.approx(one["difference"].mean())
     assert len(one) == 12
     assert one["difference"].tolist() == pytest.approx((-other["difference"]).tolist())
     assert one["low"].tolist() == pytest.approx((-other["high"]).tolist())

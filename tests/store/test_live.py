@@ -10,7 +10,6 @@ from heval_core import catalogue
 from heval_core.records import HEvalError
 from heval_core.statistics import Resamples
 from heval_core.store import cells
-from heval_core.store.live import tally
 from heval_core.store.reader import Filter, Reader, current_file
 
 KEY = ["model", "dataset", "regime", "explainer", "metric", "part", "k"]
@@ -81,7 +80,7 @@ def test_a_group_alone_has_no_margin_between_groups_and_says_so(results):
 def test_a_filter_that_leaves_nothing_gives_no_rows(results):
     nothing = Filter(relation=("none",))
     assert results.live_cells(nothing, "mrr", 0).empty
-    assert results.comparisons(nothing, "mrr", ("C",), 0).empty
+    assert results.comparisons(nothing, "mrr", ("C",), 0).overall.empty
     assert results.binned(nothing, "mrr", 0).empty
 
 
@@ -96,7 +95,7 @@ def test_a_variant_of_a_metric_is_computed_under_its_own_key(results):
 
 
 def test_differences_are_those_of_the_values_and_their_intervals_are_paired(results):
-    found = results.comparisons(CELL, "mrr", ("C",), 0)
+    found = results.comparisons(CELL, "mrr", ("C",), 0).cells
     assert len(found) == 6
     values = results.cells(CELL, "mrr", 0)
     values = values[values["part"] == "C"].set_index("explainer")["value"]
@@ -124,7 +123,7 @@ def test_differences_are_those_of_the_values_and_their_intervals_are_paired(resu
     [("group_rank_margin", "c", 5), ("nmutinf", "raw", 5), ("mdl", "compression", 3), ("mdl", "bits", 3)],
 )
 def test_other_metrics_are_compared_too_and_better_knows_their_direction(results, metric, part, k):
-    found = results.comparisons(CELL, metric, (part,), k)
+    found = results.comparisons(CELL, metric, (part,), k).cells
     assert len(found) == 6
     for row in found[found["better"] != ""].itertuples():
         higher = row.first if row.difference > 0 else row.second
@@ -132,11 +131,33 @@ def test_other_metrics_are_compared_too_and_better_knows_their_direction(results
 
 
 def test_wins_ties_and_losses_add_up_over_cells(results):
-    found = results.comparisons(Filter(QWEN.model, QWEN.dataset), "instance_rank_margin", ("pooled",), 5)
-    counted = tally(found)
+    found, counted = results.comparisons(Filter(QWEN.model, QWEN.dataset), "instance_rank_margin", ("pooled",), 5)
     assert (counted["wins"] + counted["ties"] + counted["losses"] == counted["cells"]).all()
     assert set(counted["cells"]) == {4}
-    assert tally(found.iloc[:0]).empty
+    means = found.groupby(["first", "second"])["difference"].mean()
+    for row in counted.to_dict("records"):
+        assert row["mean difference"] == pytest.approx(means[row["first"], row["second"]])
+        assert row["low"] < row["mean difference"] < row["high"]
+        widths = found[(found["first"] == row["first"]) & (found["second"] == row["second"])]
+        assert row["high"] - row["low"] < (widths["high"] - widths["low"]).mean()  # a mean over cells is surer than one
+
+
+def test_a_mean_difference_resamples_the_same_questions_in_all_its_cells(results):
+    chosen = Filter(QWEN.model, QWEN.dataset, ("double_conflicting", "double_conflicting_swap"))
+    overall = results.comparisons(chosen, "mrr", ("pooled",), 0).overall.set_index(["first", "second"])
+    values = results.query(
+        "SELECT i.fact_id, i.regime, any_value(s.value) FILTER (explainer = 'attn') - any_value(s.value) FILTER "
+        "(explainer = 'ig') AS apart FROM score s JOIN instance i USING (instance_id) WHERE metric = 'mrr' "
+        "AND part IN ('C1', 'C2') AND model = 'demo-qwen2' AND dataset = ? AND regime LIKE 'double_conflicting%' GROUP BY ALL",
+        [QWEN.dataset[0]],
+    ).dropna()
+    drawn = []
+    for _, own in values.groupby("regime"):
+        weights = results.resamples(QWEN.dataset[0]).of(own["fact_id"]).astype(float)
+        drawn.append(weights @ own["apart"].to_numpy() / weights.sum(axis=1))
+    low, high = np.quantile(np.mean(drawn, axis=0), [0.025, 0.975])
+    row = overall.loc[("attn", "ig")]
+    assert (row["low"], row["high"]) == pytest.approx((low, high))
 
 
 @pytest.mark.parametrize("by", ["tokens", "answer_at"])
@@ -187,7 +208,7 @@ def test_the_leaderboard_without_a_filter_is_the_published_one_and_with_one_its_
 
 
 def test_results_are_small_frames_that_can_be_cached(results):
-    found = results.comparisons(CELL, "mrr", ("C",), 0)
+    found = results.comparisons(CELL, "mrr", ("C",), 0).cells
     assert isinstance(found, pd.DataFrame)
     assert repr(CELL) == repr(Filter(CELL.model, CELL.dataset, CELL.regime))
 
