@@ -11,13 +11,14 @@ from heval_core.scores import normalise
 
 
 def to_json(explained: Explained) -> dict[str, Any]:
-    """Token indices count from 0, ends are exclusive; scores are one float per token."""
+    """Token indices count from 0, ends are exclusive; scores are one float per token, those before first_ranked a BOS's."""
     prompt, behaviour = explained.prompt, explained.behaviour
     return {
         "model": explained.model,
         "prompt": prompt.text,
         "tokens": list(prompt.tokens),
         "token_ids": list(prompt.ids),
+        "first_ranked": prompt.first_ranked,
         "documents": [
             {"start": span.start, "end": span.end, "answer": answer, "answer_tokens": list(tokens)}
             for span, answer, tokens in zip(prompt.documents, explained.answers, prompt.answer_tokens, strict=True)

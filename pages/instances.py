@@ -8,7 +8,7 @@ from heval_core.ui.filters import filter_bar
 from heval_core.ui.find_instance import find
 from heval_core.ui.grid_controls import grid_controls
 from heval_core.ui.instance_tables import agreement_table, answer_ranks, html_export, scores_table, token_table
-from heval_core.ui.instance_view import choose, facts_line, prompt_grid, rows_of
+from heval_core.ui.instance_view import choose, facts_line, pressed, prompt_grid, rows_of
 from heval_core.ui.results import reader
 from heval_core.ui.slices import slice_bar
 
@@ -42,7 +42,7 @@ if instance:
         html_export(results, instance, rows, k)
     with link:
         link_button(results, {"instance": instance["instance_id"], "sort": found.order, "descending": found.descending})
-    prompt_grid(instance, rows, key="grid", k=k, how=how)
+    prompt_grid(instance, rows, key="grid", k=k, how=how, on_key=pressed)
     scores_table(results, instance["instance_id"], k)
     agreement_table(rows, instance["first_ranked"], k)
     token_table(results, instance, rows)

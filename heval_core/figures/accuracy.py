@@ -140,17 +140,23 @@ def _whiskers(own: pd.DataFrame, axis: str) -> dict[str, object]:
             "thickness": 0.7, "width": 0}  # fmt: skip
 
 
-def difference_dots(pairs: pd.DataFrame, axis_title: str) -> go.Figure:
-    """One dot per cell with its 95 % whisker; filled where the difference holds.
+def _ahead(row: Any, lower: bool) -> str:
+    """The explainer that is ahead, also where it is not so for sure."""
+    return str(row.better or (row.first if (row.difference > 0) != lower else row.second))
 
-    pairs: label, difference, low, high, better, first, second, n, and the cell's model, dataset, regime, part (custom data).
+
+def difference_dots(pairs: pd.DataFrame, axis_title: str, best: str = "high") -> go.Figure:
+    """One dot per cell with its 95 % whisker, in the colour of the one that is ahead; filled where the difference holds.
+
+    best: `high`, `low`, or `zero` where neither is ahead, and all dots are grey. pairs: label, difference, low, high, better,
+    first, second, n, and the cell's model, dataset, regime, part (custom data).
     """
     figure = go.Figure()
     for holds, name in ((True, "holds (Holm)"), (False, "does not")):
         own = pairs[(pairs["better"] != "") == holds]
         if own.empty:
             continue
-        hues = [colour(row.first if row.difference > 0 else row.second) for row in own.itertuples()]
+        hues = [CHANCE_COLOUR if best == "zero" else colour(_ahead(row, best == "low")) for row in own.itertuples()]
         figure.add_scatter(
             x=own["difference"], y=[escape(label) for label in own["label"]], mode="markers", name=name,
             marker={"size": 10, "color": hues if holds else "rgba(0,0,0,0)", "line": {"width": 2, "color": hues}},

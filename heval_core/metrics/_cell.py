@@ -114,8 +114,9 @@ class Cell:
         return cls(layout, scores, average_ranks(scores, layout.ranked), measured or {})
 
     def rows(self, chosen: np.ndarray) -> Cell:
-        """The instances that (N,) bools or indices choose; what was measured with the model is left behind."""
-        return Cell(self.layout.rows(chosen), self.scores[chosen], self.ranks[chosen])
+        """The instances that (N,) bools or indices choose."""
+        measured = {key: Measured(*(values[chosen] for values in own)) for key, own in self.measured.items()}
+        return Cell(self.layout.rows(chosen), self.scores[chosen], self.ranks[chosen], measured)
 
     def narrowed(self, pool: str, drop_first: int) -> Cell:
         """The same scores with fewer tokens ranked: those of the documents, or all but each prompt's first ones."""

@@ -4,7 +4,7 @@ Formula: 1 where the best rank among the gold tokens is at most k, else 0, avera
 and pooled. Reference: hits@k as in link prediction (Bordes et al. 2013), read on the ranks of Sun et al. 2025, eq. 5.
 Departure: not in the paper, which has the reciprocal rank only. Range: [0, 1], higher is better.
 Chance for m gold tokens among n: 1 - C(n-m, k) / C(n, k). Ties share the average rank, so that of more than k tokens that are
-equally good none is among the k best. Best: 1.
+equally good none is among the k best. Best: 1. Option: `drop_first=1`, without the prompt's first token.
 
 Worked by hand: two gold tokens among five, k = 2: all but C(3, 2) = 3 of the 10 pairs hold one.
 
@@ -34,6 +34,7 @@ def chance_hit(gold: int, length: int, k: int) -> float:
 
 @dataclass(frozen=True)
 class HitAtK:
+    drop_first: int = 0
     smallest_group: int = SMALLEST_GROUP
 
     key = "hit_at_k"
@@ -45,6 +46,7 @@ class HitAtK:
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         """Each instance's hit, under the group that says which document was used; NaN elsewhere."""
+        cell = cell.narrowed("prompt", self.drop_first)
         layout, out = cell.layout, []
         for number in range(len(layout.documents)):
             group = "C" if len(layout.documents) == 1 else f"C{number + 1}"

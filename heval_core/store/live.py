@@ -176,7 +176,7 @@ def curve(
                 **means,
                 **interval._asdict(),
                 "n": int(own["n"].sum()),
-                "cells": len(own),
+                "cells": len(own.drop_duplicates(CELL)),
             }
         )
     return pd.DataFrame(found, columns=["explainer", "bin", "mean", "value", "low", "high", "chance", "n", "cells"])
@@ -215,9 +215,9 @@ class Compared(NamedTuple):
     """Explainers in pairs, every difference first minus second, paired over the instances that all explainers have scores of.
 
     cells: one row for each cell, part and pair: the cell's columns, part, first, second, difference, low, high (95 %,
-    questions resampled), p (sign flips over questions), p_holm (over its pairs), better (the one that is, at p_holm < .05; "" where
-    neither is), n. overall: one row for each pair: first, second, wins of the first, ties, losses, mean difference over cells
-    and parts, low, high (95 %, the same questions resampled in all cells), cells.
+    questions resampled), p (sign flips over questions), p_holm (over its pairs), better (the one that is, at p_holm < .05;
+    "" where neither is), n. overall: one row for each pair: first, second, wins of the first, ties, losses, mean difference
+    over cells and parts, low, high (95 %, the same questions resampled in all cells), comparisons, cells.
     """
 
     cells: pd.DataFrame
@@ -322,8 +322,9 @@ def _overall(found: pd.DataFrame, spreads: list[np.ndarray]) -> pd.DataFrame:
             {
                 "first": first, "second": second, "wins": int((own["better"] == first).sum()),
                 "ties": int((own["better"] == "").sum()), "losses": int((own["better"] == second).sum()),
-                "mean difference": float(own["difference"].mean()), "low": low, "high": high, "cells": len(own),
+                "mean difference": float(own["difference"].mean()), "low": low, "high": high, "comparisons": len(own),
+                "cells": len(own.drop_duplicates(CELL)),
             }
         )  # fmt: skip
-    columns = ["first", "second", "wins", "ties", "losses", "mean difference", "low", "high", "cells"]
+    columns = ["first", "second", "wins", "ties", "losses", "mean difference", "low", "high", "comparisons", "cells"]
     return pd.DataFrame(rows, columns=columns)

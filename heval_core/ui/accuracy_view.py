@@ -41,15 +41,16 @@ def verdict(cells: pd.DataFrame, measure: Measure, unit: str, controls: set[str]
     found = found[~found["explainer"].isin(controls)]
     if found.empty:
         return "Nothing is available under these filters; the table below says why."
-    means = found.groupby("title").agg(value=("value", "mean"), chance=("chance", "mean"), cells=("value", "size"))
+    means = found.groupby("title").agg(value=("value", "mean"), chance=("chance", "mean"))
     order = {"high": means["value"], "low": -means["value"], "zero": -(means["value"] - means["chance"]).abs()}[
         measure.best
     ]
     best = means.loc[order.idxmax()]
+    cells_of_best = found[found["title"] == best.name].drop_duplicates(["model", "dataset", "regime"])
     first = {"high": "Highest", "low": "Lowest", "zero": "Closest to none"}[measure.best]
     return (
-        f"{first} on average: **{plain(str(best.name))}** with {number(best['value'])} {unit} over {int(best['cells'])} "
-        f"cells (chance {number(best['chance'])}). {_clear(found, measure)}"
+        f"{first} on average: **{plain(str(best.name))}** with {number(best['value'])} {unit} over "
+        f"{len(cells_of_best)} cells (chance {number(best['chance'])}). {_clear(found, measure)}"
     )
 
 

@@ -25,7 +25,7 @@ _CHIPS = ("model", "dataset", "regime", "group")
 _RANGES = {"tokens": 1, "answer_at": 100}
 _ROUNDING = 1e-6  # a link has six digits
 # The groups whose instances a cell's part is made of; all of them for other parts.
-GROUPS_OF_PART = {"C": ("C",), "pooled": ("C1", "C2"), "C1": ("C1",), "C2": ("C2",), "all": ()}
+GROUPS_OF_PART = {"C": ("C",), "pooled": ("C1", "C2"), "C1": ("C1",), "C2": ("C2",), "all": (), "swap": ()}
 
 
 def link_to(label: str, chosen: Filter, sort: str = "") -> None:
@@ -71,6 +71,8 @@ def offer_cell(event: Any, chosen: Filter) -> None:
 
 def groups_of(part: str, regime: str) -> tuple[str, ...]:
     """The groups whose instances a cell's part is made of; none where all are. Parts of ranks compare the regime's own two."""
+    if part == "mrr":  # a slope of it, over the instances that it is defined for
+        return ("C",) if regime in SINGLE_REGIMES else ("C1", "C2")
     return GROUPS_OF_PART.get(part, ("C", "M") if regime in SINGLE_REGIMES else ("C1", "C2"))
 
 

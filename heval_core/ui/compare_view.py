@@ -54,7 +54,7 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
         return
     st.markdown(_verdict(overall, measure, titles.get(first, first), titles.get(second, second)))
     event = st.plotly_chart(
-        difference_dots(pairs, f"{first} minus {second}, {measure.unit}"), width="stretch", key="differences",
+        difference_dots(pairs, f"{first} minus {second}, {measure.unit}", measure.best), width="stretch", key="differences",
         on_select="rerun", selection_mode="points", config=figure_config(),
     )  # fmt: skip
     behind.offer_cell(event, chosen)
@@ -102,10 +102,10 @@ def _turned(found: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
 def _verdict(row: dict[str, Any], measure: Measure, first: str, second: str) -> str:
     mean = paired_view.difference(row, measure.unit)
     if measure.best == "zero":
-        return f"A bias has no winner. **{plain(first)}** minus {plain(second)}: {mean} over {row['cells']} cells."
+        return f"A bias has no winner. **{plain(first)}** minus {plain(second)}: {mean} over {paired_view.over(row)}."
     return (
         f"**{plain(first)}** against **{plain(second)}**: {row['wins']} wins, {row['ties']} ties, {row['losses']} losses over "
-        f"{row['cells']} cells ({mean})."
+        f"{paired_view.over(row)} ({mean})."
     )
 
 

@@ -14,7 +14,7 @@ from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
 from heval_core.ui.accuracy_view import choose, titles_of
 from heval_core.ui.exports import figure_config, table_exports
-from heval_core.ui.filters import refuse_value
+from heval_core.ui.filters import in_regimes, refuse_value
 from heval_core.ui.results import cached
 from heval_core.ui.text import plain
 from heval_core.wording import number
@@ -36,7 +36,11 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
     )  # fmt: skip
     measure = MEASURES[question][choose(question)]
     by, axis = ALONG[along]
-    wanted = replace(chosen, regime=measure.regimes) if measure.regimes and not chosen.regime else chosen
+    wanted = in_regimes(chosen, measure)
+    if wanted is None:
+        st.info("This question is not asked in the chosen regimes; remove one of the chips above.",
+                icon=":material/filter_alt_off:")  # fmt: skip
+        return
     parts, own_k = measure.whole or measure.parts, k if measure.uses_k else 0
     found = cast(pd.DataFrame, cached(results, "curve", wanted, measure.metric, parts, own_k, by))
     if found.empty:

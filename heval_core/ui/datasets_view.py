@@ -28,7 +28,7 @@ def verdict(outcomes: pd.DataFrame) -> str:
     from_memory = int(kept.get("M", 0)) / max(int(kept.sum()), 1)
     why = f", most often because {plain(DROP_REASONS.get(dropped.index[0], dropped.index[0]))}" if len(dropped) else ""
     return (
-        f"Of {asked:,} questions asked, {int(kept.sum()):,} are kept ({percent(kept.sum() / asked)}); "
+        f"Of {asked:,} instances asked, {int(kept.sum()):,} are kept ({percent(kept.sum() / asked)}); "
         f"{int(dropped.sum()):,} are dropped{why}. {percent(from_memory)} of the kept answers came from memory."
     )
 

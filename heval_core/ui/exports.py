@@ -21,9 +21,9 @@ _PARQUET = "application/vnd.apache.parquet"
 # Everything a link can carry, in this order; a control writes its own parameter only when it is not at its default.
 LINKED = (
     "leader_model", "leader_dataset", "model", "dataset", "regime", "group", "relation", "origin", "tokens", "answer_at",
-    "head", "without_first", "k", "question",
+    "head", "best", "without_first", "k", "question",
     "along", "memory", "document", "token", "faithful", "normalised", "accuracy", "first", "second", "explainer",
-    "pattern", "controls",
+    "pattern", "while_right", "controls",
     "search", "sort", "descending", "page", "section", "scale", "level", "instance",
 )  # fmt: skip
 
@@ -84,7 +84,7 @@ def link_of(results: Reader, more: Mapping[str, Any]) -> str:
     for name in LINKED:
         value = held.get(name)
         for one in value if isinstance(value, (list, tuple)) else [value]:
-            if one not in (None, "", False):
+            if one is not None and one is not False and one != "":
                 chosen.append((name, "true" if one is True else str(one)))
     here = urlsplit(st.context.url or "")
     return urlunsplit((here.scheme, here.netloc, here.path, urlencode([*chosen, (SNAPSHOT, results.snapshot_id)]), ""))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 import pandas as pd
 import streamlit as st
 
+from heval_core.measures import Measure
 from heval_core.metrics._cell import KS
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
@@ -44,6 +46,14 @@ def refuse_value(name: str, known: Sequence[object], what: str) -> None:
     for value in st.query_params.get_all(name):
         if value not in {str(one) for one in known}:
             st.error(f"The link asks for the {what} {plain(value[:80])}; there are: {', '.join(map(str, known))}.")
+
+
+def in_regimes(chosen: Filter, measure: Measure) -> Filter | None:
+    """The filter, in the regimes that a measure is read in; None where it chooses none of them."""
+    if not measure.regimes:
+        return chosen
+    there = tuple(regime for regime in measure.regimes if regime in chosen.regime or not chosen.regime)
+    return replace(chosen, regime=there) if there else None
 
 
 def filter_bar(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -29,7 +30,8 @@ def choose(results: Reader, chosen: Filter, order: str = AS_STORED, descending: 
         # The filter was changed while this instance was open, and it is not among those left.
         del st.query_params["instance"]
         wanted = None
-    if wanted is not None and wanted not in ids:
+    matching, outside = len(ids), wanted is not None and wanted not in ids
+    if wanted is not None and outside:
         try:
             results.instance(wanted)
         except HEvalError:
@@ -49,7 +51,10 @@ def choose(results: Reader, chosen: Filter, order: str = AS_STORED, descending: 
     if forward.button("Next", key="next", shortcut="n", disabled=place + 1 >= len(ids)):
         _open(ids[place + 1])
     by = "" if order == AS_STORED else f", by {order}, {'highest' if descending else 'lowest'} first"
-    where.caption(f"instance {place + 1:,} of {len(ids):,}{by}")
+    if outside:
+        where.caption(f"not one of the {matching:,} instances under these filters")
+    else:
+        where.caption(f"instance {place + 1:,} of {matching:,}{by}")
     st.session_state["stepping"] = (ids, place)
     return results.instance(ids[place])
 
@@ -109,7 +114,16 @@ def rows_of(
     return rows
 
 
-def prompt_grid(instance: dict[str, Any], rows: list[Row], *, key: str, k: int, how: How | None = None) -> None:
+def prompt_grid(
+    instance: dict[str, Any],
+    rows: list[Row],
+    *,
+    key: str,
+    k: int,
+    how: How | None = None,
+    on_key: Callable[[str], None] | None = None,
+) -> None:
+    """Prompt and rows of an instance. on_key: see `token_grid`."""
     documents = list(zip(instance["document_starts"], instance["document_ends"], strict=True))
     captions = [caption_of(instance, i + 1) for i in range(len(documents))]
     question = (instance["question_start"], instance["question_end"])
@@ -123,8 +137,14 @@ def prompt_grid(instance: dict[str, Any], rows: list[Row], *, key: str, k: int, 
         k=k,
         first_ranked=instance["first_ranked"],
         how=how,
-        on_key=pressed if how else None,
+        on_key=on_key,
     )
+
+
+def next_level(control: str) -> None:
+    """Set a control of the grid to the next finer or coarser cut."""
+    now = st.session_state.get(control, LEVELS[0])
+    st.session_state[control] = LEVELS[(LEVELS.index(now) + 1) % len(LEVELS)]
 
 
 def pressed(key: str) -> None:
@@ -133,8 +153,7 @@ def pressed(key: str) -> None:
         now = st.session_state.get("k", KS[1])
         st.session_state["k"] = KS[(KS.index(now) + 1) % len(KS)] if now in KS else KS[1]
     elif key == "g":
-        now = st.session_state.get("level", LEVELS[0])
-        st.session_state["level"] = LEVELS[(LEVELS.index(now) + 1) % len(LEVELS)]
+        next_level("level")
     elif key in "[]":
         ids, place = st.session_state.get("stepping", ([], 0))
         there = place + (1 if key == "]" else -1)

@@ -17,7 +17,7 @@ from heval_core.metrics._cell import KS
 from heval_core.ui.grid_controls import How, grid_controls
 from heval_core.ui.head_map import head_map
 from heval_core.ui.instance_tables import agreement_table, tokens_of
-from heval_core.ui.instance_view import prompt_grid
+from heval_core.ui.instance_view import next_level, prompt_grid
 from heval_core.ui.sidebar import KEPT, RESULT
 from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row
@@ -34,19 +34,22 @@ def choose() -> dict[str, Any] | None:
         return found
     if len(kept) == 1:
         return kept[0]
-    # The newest is shown first, also after another one was looked at.
-    return st.selectbox(
-        "Result", kept[::-1], format_func=_label, key=f"own_shown_{len(kept)}_{_id(kept[-1])}",
+    # By number, newest first: two prompts may begin alike. A new result is shown at once, whatever was looked at before.
+    places = list(range(len(kept)))[::-1]
+    shown = st.selectbox(
+        "Result", places, format_func=lambda place: _label(place + 1, kept[place]), key=f"own_shown_{_id(kept[-1])}",
         help=f"The last {len(kept)} results of this tab; they are gone when it is closed.",
     )  # fmt: skip
+    return kept[shown]
 
 
-def _label(result: dict[str, Any]) -> str:
-    return f"{result['model']} answers {result['answer']['text'].strip()} · {result['prompt'][:90]}"
+def _label(place: int, result: dict[str, Any]) -> str:
+    question = "".join(result["tokens"][result["question"]["start"] : result["question"]["end"]]).strip()
+    return f"{place} · {result['model']} · {result['answer']['text'].strip()} · {question} · {result['prompt'][:60]}"
 
 
 def _id(result: dict[str, Any]) -> str:
-    return hashlib.sha256(f"{result['model']}|{result['prompt']}".encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(result, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def draw(result: dict[str, Any]) -> None:
@@ -54,15 +57,21 @@ def draw(result: dict[str, Any]) -> None:
     answer_line(result)
     instance, rows = instance_of(result), rows_of(result)
     how = grid_controls(len(result["tokens"]), prefix="own_")
-    prompt_grid(instance, rows, key="own_grid", k=K, how=How(how.scale, how.level, how.dense))
+    prompt_grid(instance, rows, key="own_grid", k=K, how=How(how.scale, how.level, how.dense), on_key=pressed)
     times = " · ".join(f"{key} {result['explainers'][key]['seconds']:.2f} s" for key in result["explainers"])
     st.caption(f"{len(result['tokens'])} tokens · {times}")
-    agreement_table(rows, 0, K)
+    agreement_table(rows, result["first_ranked"], K)
     with st.expander("Every token's rank and score"):
         st.dataframe(tokens_of(instance, rows), hide_index=True)
     head_section(result)
     _files(result, instance, rows)
     _compare()
+
+
+def pressed(key: str) -> None:
+    """What a key pressed in the grid does here: g cuts finer or coarser; there is no other k, and no next instance."""
+    if key == "g":
+        next_level("own_level")
 
 
 def answer_line(result: dict[str, Any]) -> None:
@@ -90,7 +99,8 @@ def instance_of(result: dict[str, Any]) -> dict[str, Any]:
     candidates = answer["candidates"]
     return {
         "instance_id": _id(result), "model": result["model"], "revision": "as installed", "dataset": "own prompt",
-        "regime": "own prompt", "subject": result["prompt"][:60], "tokens": result["tokens"], "first_ranked": 0,
+        "regime": "own prompt", "subject": result["prompt"][:60], "tokens": result["tokens"],
+        "first_ranked": result["first_ranked"],
         "document_starts": [d["start"] for d in documents], "document_ends": [d["end"] for d in documents],
         "document_answers": [d["answer"] or "unknown" for d in documents], "document_kinds": ["own"] * len(documents),
         "document_origins": ["own"] * len(documents), "document_sources": [None] * len(documents),
@@ -141,9 +151,9 @@ def _compare() -> None:
 
 
 def _line(result: dict[str, Any]) -> dict[str, Any]:
-    answer = result["answer"]
+    answer, first = result["answer"], result["first_ranked"]
     best = {
-        key: result["tokens"][int(np.argmax(found["normalised"]))].strip()
+        key: result["tokens"][first + int(np.argmax(found["normalised"][first:]))].strip()
         for key, found in result["explainers"].items()
     }
     return {"model": result["model"], "prompt": result["prompt"], "answer": answer["text"].strip(), "group": answer["group"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, cast
 
 import pandas as pd
@@ -12,6 +11,7 @@ import streamlit as st
 from heval_core.measures import Measure
 from heval_core.store.live import Compared
 from heval_core.store.reader import Filter, Reader
+from heval_core.ui.filters import in_regimes
 from heval_core.ui.results import cached
 from heval_core.ui.text import plain
 from heval_core.wording import number
@@ -19,11 +19,10 @@ from heval_core.wording import number
 
 def compared(results: Reader, chosen: Filter, measure: Measure, metric: str, k: int) -> Compared:
     """`Reader.comparisons` of a measure, in the regimes that it is read in; metric: its key, or a variant of it."""
-    if measure.regimes:
-        chosen = replace(chosen, regime=tuple(r for r in measure.regimes if r in chosen.regime or not chosen.regime))
-        if not chosen.regime:
-            return Compared(pd.DataFrame(), pd.DataFrame())
-    return cast(Compared, cached(results, "comparisons", chosen, metric, measure.whole or measure.parts, k))
+    own = in_regimes(chosen, measure)
+    if own is None:
+        return Compared(pd.DataFrame(), pd.DataFrame())
+    return cast(Compared, cached(results, "comparisons", own, metric, measure.whole or measure.parts, k))
 
 
 def pairs(results: Reader, chosen: Filter, metric: str, measure: Measure, k: int, titles: dict[str, str]) -> None:
@@ -47,6 +46,12 @@ def pairs(results: Reader, chosen: Filter, metric: str, measure: Measure, k: int
     )
 
 
+def over(row: Mapping[Any, Any]) -> str:
+    """`12 cells`, or `24 comparisons in 12 cells` where a cell has several parts."""
+    comparisons, cells = int(row["comparisons"]), int(row["cells"])
+    return f"{cells} cells" if comparisons == cells else f"{comparisons} comparisons in {cells} cells"
+
+
 def difference(row: Mapping[Any, Any], unit: str, sign: int = 1) -> str:
     """`mean difference 3.1 [2.9, 3.3] ranks` of a row of `Compared.overall`; sign -1 turns it round."""
     mean, *ends = (sign * row[name] for name in ("mean difference", "low", "high"))
@@ -64,6 +69,6 @@ def _sentence(counted: pd.DataFrame, titles: dict[str, str], measure: Measure) -
     if wins < losses:
         names, wins, losses = names[::-1], losses, wins
     return (
-        f"Clearest: **{plain(names[0])}** over {plain(names[1])}, better in {wins} of {int(clearest['cells'])} cells and "
+        f"Clearest: **{plain(names[0])}** over {plain(names[1])}, better in {wins} of {over(clearest)} and "
         f"worse in {losses} ({difference(clearest, measure.unit, sign)})."
     )

@@ -14,9 +14,11 @@ from heval_core.store.reader import Filter, Reader
 from heval_core.ui.behind import SLICED, SLICING
 from heval_core.ui.filters import refuse_value
 from heval_core.ui.results import cached
+from heval_core.ui.text import plain
 
 _LINKED = (*SLICED, "without_first")
-_SHOWN = {"natural": "shipped with the dataset", "substituted": "put in"}
+# The link carries options as they are shown, so they are shown as they are called.
+_ORIGINS = ("natural", "substituted")
 
 
 def slice_bar(results: Reader, chosen: Filter, *, ranked: bool, by_result: bool = False) -> tuple[Filter, bool]:
@@ -38,19 +40,23 @@ def slice_bar(results: Reader, chosen: Filter, *, ranked: bool, by_result: bool 
         first, second, third = st.columns(3)
         there = sorted(set(relations["relation"]))
         refuse_value("relation", there, "relation")
+        refuse_value("origin", _ORIGINS, "origin of the second false answer")
         relation = first.multiselect("Relation", there, key="relation", bind="query-params", placeholder="all")
         origin = first.pills(
-            "Second false answer", list(_SHOWN), key="origin", format_func=_SHOWN.__getitem__, bind="query-params",
-            help="Where a prompt has two conflicting documents, the second may be the first with another answer put in.",
+            "Second false answer", _ORIGINS, key="origin", bind="query-params",
+            help="natural: shipped with the dataset. substituted: the first document with another answer put in, where a "
+            "prompt has two conflicting ones.",
         )  # fmt: skip
         shortest, longest = int(ranges["shortest"]), int(ranges["longest"])
         tokens: tuple[int, int] = (shortest, longest)
         if shortest < longest:
+            _from_link("tokens", shortest, longest)
             _clamp("tokens", shortest, longest)
             tokens = second.slider(
                 "Length of the prompt, tokens", shortest, longest, tokens, key="tokens", bind="query-params"
             )
         head = _head(results, chosen, second)
+        _from_link("answer_at", 0, 100)
         answer_at = third.slider(
             "Place of the used document's answer, % of the prompt",
             0,
@@ -94,6 +100,19 @@ def _best(results: Reader) -> tuple[str, ...]:
     )  # fmt: skip
 
 
+def _from_link(name: str, least: int, most: int) -> None:
+    """Say so where the link's range is none, or lies outside; the slider would silently show everything."""
+    asked = st.query_params.get_all(name)
+    if not asked or name in st.session_state:
+        return
+    ends = [int(value) for value in asked if value.isdecimal()]
+    if len(asked) == len(ends) == 2 and least <= ends[1] and ends[0] <= most and ends[0] <= ends[1]:
+        return
+    shown = " to ".join(plain(value[:40]) for value in asked)
+    st.error(f"The link asks for {plain(name)} from {shown}; there are {least} to {most} under these filters.")
+    del st.query_params[name]
+
+
 def _clamp(name: str, least: int, most: int) -> None:
     """A range that another page's link has set lies within what this filter holds, or is forgotten."""
     ends = st.session_state.get(name)
@@ -110,6 +129,11 @@ def _head(results: Reader, chosen: Filter, place: DeltaGenerator) -> str:
     """Of one model: the head that MechLight chose. Heads of different models have nothing but their name in common."""
     counts = cast(pd.DataFrame, cached(results, "chosen_heads", chosen))
     if counts["model"].nunique() != 1:
+        if "head" in st.query_params:
+            st.error(
+                "The link asks for a head; choose one model first, for heads of two have only their name in common."
+            )
+            del st.query_params["head"]
         return ""
     names = sorted((row.layer, row.head) for row in counts.itertuples())
     options = [head_name(*name) for name in names]

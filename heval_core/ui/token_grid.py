@@ -111,7 +111,12 @@ def token_grid(
     on_key: called with `k`, `g`, `[` or `]` when it is pressed in the grid.
     """
     how = how or How()
-    runs = [run for block in blocks for run in _within(cut(tokens[block.start : block.end], how.level), block.start)]
+    runs = [
+        run
+        for block in blocks
+        for start, end in parted(block, first_ranked)
+        for run in _within(cut(tokens[start:end], how.level), start)
+    ]
     place = {index: number for number, (start, end) in enumerate(runs) for index in range(start, end)}
     first = sum(end <= first_ranked for _, end in runs)
     own = [merged(row, runs) for row in rows]
@@ -139,6 +144,12 @@ def token_grid(
             on_key(str(state["pressed"]))
 
     draw(key=key, data=data, on_pressed_change=pressed)
+
+
+def parted(block: Block, first_ranked: int) -> list[tuple[int, int]]:
+    """The block in two where ranks begin inside it: what is not ranked shares no word or sentence with what is."""
+    middle = min(max(block.start, first_ranked), block.end)
+    return [(start, end) for start, end in ((block.start, middle), (middle, block.end)) if start < end]
 
 
 def _within(runs: Sequence[tuple[int, int]], offset: int) -> list[tuple[int, int]]:

@@ -17,7 +17,7 @@ from heval_core.measures import MEASURES
 from heval_core.patterns import PATTERNS
 from heval_core.records import HEvalError
 from heval_core.store.export import as_latex
-from heval_core.store.reader import SORTED_BY, Filter, Reader, current_file
+from heval_core.store.reader import SORTED_BY, Filter
 from heval_core.ui.behind import groups_of, parameters
 from heval_core.ui.compare_view import pairs_of
 from heval_core.ui.exports import as_parquet, link_of
@@ -28,12 +28,6 @@ from tests.pages.test_pages import QWEN, open_page
 
 HOSTILE = ['</script><script>window.__pwn=1</script>', '<img src=x onerror=window.__pwn=1>', 
            "<style>.stApp{display:none}</style>", "<s>", "&lt;", "\u202e", "\x00", '"><b>', "$x$", "=1+1"]  # fmt: skip
-
-
-@pytest.fixture
-def demo(demo_results, monkeypatch):
-    monkeypatch.setenv("HEVAL_STORE", str(demo_results))
-    return Reader(current_file(demo_results))
 
 
 @pytest.fixture

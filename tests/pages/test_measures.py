@@ -1,0 +1,88 @@
+"""Every measure on its pages: what it leads to, what it can leave out, and what is said of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from heval_core.figures.accuracy import difference_dots
+from heval_core.figures.cells import of_measure
+from heval_core.figures.palette import colour
+from heval_core.measures import MEASURES
+from heval_core.store.reader import Filter
+from heval_core.ui.behind import groups_of
+from tests.pages.test_pages import open_page
+
+
+@pytest.mark.parametrize(("question", "name"), [(q, n) for q, own in MEASURES.items() for n in own])
+def test_a_bar_leads_to_as_many_instances_as_it_is_of(demo, question, name):
+    measure = MEASURES[question][name]
+    cells = of_measure(demo.cells(Filter(("demo-qwen2",)), measure.metric, 5 if measure.uses_k else 0), measure)
+    cells = cells[(cells["explainer"] == "fa") & cells["value"].notna()]
+    assert len(cells) or name == "Length sensitivity"
+    for row in cells.itertuples():
+        chosen = Filter((row.model,), (row.dataset,), (row.regime,), groups_of(row.part, row.regime))
+        left = demo.instance_ids(chosen)
+        if row.part == "swap":  # of these, the ones that were kept both ways round
+            both = set(questions_of(demo, left))
+            turned = replace(chosen, regime=(f"{row.regime}_swap",))
+            assert row.n == len(both & set(questions_of(demo, demo.instance_ids(turned))))
+        else:
+            assert row.n == len(left), (row.regime, row.part)
+
+
+def questions_of(demo, ids):
+    return list(demo.query("SELECT fact_id FROM instance WHERE instance_id IN (SELECT unnest(?))", [ids])["fact_id"])
+
+
+@pytest.mark.parametrize("measure", [m for own in MEASURES.values() for m in own.values() if m.ranked])
+def test_what_is_made_of_ranks_can_leave_the_first_token_out(demo, measure):
+    chosen = Filter(("demo-qwen2",), ("world_capital",), measure.regimes[:1] or ("mixed",))
+    whole, without = (
+        demo.live_cells(chosen, key, 5 if measure.uses_k else 0)
+        for key in (measure.metric, f"{measure.metric}(drop_first=1)")
+    )
+    assert len(whole) == len(without) > 0
+    assert without["value"].notna().any()
+
+
+def test_a_question_that_the_chosen_regimes_do_not_ask_has_no_curve(demo):
+    asked = {"question": "Context or memory?", "memory": "NMutInf", "k": "3"}
+    app = open_page("length_and_position", **asked, regime=["mixed", "mixed_swap"])
+    assert not app.exception
+    assert any("not asked in the chosen regimes" in info.value for info in app.info)
+    both, single = (
+        open_page("length_and_position", **asked, regime=own) for own in (["conflicting", "mixed"], ["conflicting"])
+    )
+    tables = [next(f.value for f in app.dataframe if "bin" in f.value.columns) for app in (both, single)]
+    assert tables[0].equals(tables[1])
+
+
+def test_faithfulness_has_curves_too(demo):
+    app = open_page("length_and_position", question="Is it faithful?", model="demo-gpt2")
+    assert not app.exception
+    assert any("From the first to the last quarter" in m.value for m in app.markdown)
+
+
+@pytest.mark.parametrize(("best", "ahead"), [("high", "fa"), ("low", "attn"), ("zero", None)])
+def test_a_dot_has_the_colour_of_the_one_that_is_ahead(best, ahead):
+    row = {"label": "a cell", "difference": 1.0, "low": -1.0, "high": 3.0, "better": "", "first": "fa", "second": "attn",
+           "n": 9, "p_holm": 0.5, "model": "m", "dataset": "d", "regime": "mixed", "part": "all"}  # fmt: skip
+    (dots,) = difference_dots(pd.DataFrame([row]), "nats", best).data
+    assert dots.marker.line.color[0] == (colour(ahead) if ahead else "#808080")
+    (sure,) = difference_dots(pd.DataFrame([row | {"better": "attn"}]), "nats", "high").data
+    assert sure.marker.color[0] == colour("attn")
+
+
+def test_sentences_count_cells_and_not_their_parts(demo):
+    app = open_page("which_document", document="Group margin", model="demo-qwen2")
+    assert any("over 8 cells" in m.value for m in app.markdown)
+    app = open_page("compare", model="demo-qwen2", question="Which document?", document="Group margin")
+    assert any(re.search(r"over 16 comparisons in 8 cells", m.value) for m in app.markdown)
+    instance = demo.instance_ids(Filter(("demo-gpt2",)))[0]
+    others = len(demo.instance_ids(Filter(("demo-qwen2",))))
+    app = open_page("instances", model="demo-qwen2", instance=instance)
+    assert any(c.value == f"not one of the {others:,} instances under these filters" for c in app.caption)
