@@ -37,6 +37,7 @@ page = st.navigation(
     expanded=True,
 )
 entry.mark()
-with entry.watched(page.title):
+with entry.watched("sidebar"):
     sidebar.draw()
+with entry.watched(page.title):
     page.run()

@@ -2,7 +2,8 @@
 
 The explorer never imports torch; this process does, and may be killed at any time without harm. A request is
 {"op": "explain", "model", "documents", "question", "context_answers", "memory_answer", "explainers"} or
-{"op": "heads", "model", "prompt"} or {"op": "ablate", "model", "prompt", "head", "answer", "foil"}. Answers:
+{"op": "heads", "model", "prompt"} or {"op": "ablate", "model", "prompt", "head", "answer", "foil"}; these two with
+"expected": {"tokens", "ids", "logits"} are refused where the model does not say of the prompt what is stored. Answers:
 {"progress": text} any number of times, then {"result": …} or {"error": text}.
 """
 
@@ -39,6 +40,8 @@ def main() -> None:
 
 def _answer(request: dict[str, Any], loaded: dict[str, Any], progress: Any) -> Any:
     lm = _model(request["model"], loaded, progress)
+    if "expected" in request:
+        _refuse_another(lm, request["prompt"], request["expected"])
     if request["op"] == "heads":
         return _heads(lm, request["prompt"])
     if request["op"] == "ablate":
@@ -52,6 +55,29 @@ def _answer(request: dict[str, Any], loaded: dict[str, Any], progress: Any) -> A
     )
     explainers = [catalogue.find("explainer", key) for key in request["explainers"]]
     return to_json(explain_request(lm, asked, explainers, lambda key: progress(f"{key} done")))
+
+
+# Logits of one model in another precision differ by less than this, those of another model by more.
+TOLERANCE = 0.5
+
+
+def _refuse_another(lm: Any, text: str, expected: dict[str, Any]) -> None:
+    """Raises HEvalError where this is not the model that the stored prompt was asked of."""
+    from heval_core.records import Prompt, Span
+
+    prompt = lm.tokenise(Prompt(text, (), Span(0, 0), ()))
+    if list(prompt.tokens) != expected["tokens"]:
+        raise HEvalError(
+            "The model installed here cuts this prompt into other tokens than the results' model; it is not asked."
+        )
+    logits = lm.logits(lm.ids(prompt.ids))[0]
+    now = [float(logits[index] - logits[expected["ids"][0]]) for index in expected["ids"]]
+    stored = [value - expected["logits"][0] for value in expected["logits"]]
+    apart = max((abs(one - other) for one, other in zip(now, stored, strict=True)), default=0.0)
+    if apart > TOLERANCE:
+        raise HEvalError(
+            f"The model installed here is not the one that these results are of: its logits differ by {apart:.1f} here."
+        )
 
 
 def _heads(lm: Any, text: str) -> list[list[list[float]]]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, Genera
 from transformers.activations import NewGELUActivation
 from transformers.utils import logging as transformers_logging
 
+from heval_core.fingerprint import folder_revision
 from heval_core.lm.model import LanguageModel
 from heval_core.prompts import TEMPLATE
 from heval_core.records import HEvalError
@@ -67,7 +66,7 @@ def identify(name: str) -> Identity:
             raise HEvalError(f"The folder {name!r} has no config.json, so it is not a Hugging Face model.")
         settings = _settings(path)
         style = _style(settings.get("prompt_style", "plain"), name)
-        return Identity(path.resolve().name, _revision(path), style, settings.get("template", TEMPLATE), path)
+        return Identity(path.resolve().name, folder_revision(path), style, settings.get("template", TEMPLATE), path)
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise HEvalError(f"There is no model folder {name!r}; give a local folder or a Hugging Face model id.")
     name, _, revision = name.partition("@")
@@ -171,18 +170,3 @@ def _style(key: str, name: str) -> PromptStyle:
     if key not in STYLES:
         raise HEvalError(f"{name}/heval.json asks for the prompt style {key!r}; there are: {', '.join(STYLES)}.")
     return STYLES[key]
-
-
-def _revision(folder: Path) -> str:
-    """A fingerprint of a local folder: its small files whole, and the first and last MiB of each weight file."""
-    digest = hashlib.sha256()
-    for file in sorted(folder.iterdir()):
-        if file.suffix not in (".json", ".safetensors", ".txt", ".model"):
-            continue
-        digest.update(f"{file.name}|{file.stat().st_size}".encode())
-        with file.open("rb") as stream:
-            digest.update(stream.read(1 << 20))
-            if file.stat().st_size > 2 << 20:
-                stream.seek(-(1 << 20), os.SEEK_END)
-                digest.update(stream.read())
-    return digest.hexdigest()[:16]

@@ -169,7 +169,8 @@ class Estimate(NamedTuple):
     chance, best: what random and perfect scores get. sizes: group ▶ instances. unavailable: why value is NaN.
     combine: (…, C) means ▶ (…) values. shares: (N,) what each instance adds to the value (of compression: to minus its bits),
     up to a constant that is the same for every explainer: exchanging two explainers within an instance exchanges them.
-    p: of the value under chance, where a permutation test gives one. details: what else there is to tell.
+    p: of the value under chance, where a permutation test gives one. details: what else there is to tell. chance_columns: like
+    columns, where chance was measured on a sample of random scores and so has noise of its own.
     """
 
     part: str
@@ -183,6 +184,7 @@ class Estimate(NamedTuple):
     shares: np.ndarray | None = None
     p: float = float("nan")
     details: tuple[tuple[str, float], ...] = ()
+    chance_columns: tuple[Column, ...] = ()
 
     @property
     def normalised(self) -> float:

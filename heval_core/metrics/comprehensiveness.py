@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heval_core.metrics._cell import SMALLEST_GROUP, Cell, Each, Estimate, mean_estimate
+from heval_core.metrics._cell import SMALLEST_GROUP, Cell, Column, Each, Estimate, mean_estimate
 
 
 def aopc(before: np.ndarray | float, after: np.ndarray) -> np.ndarray | float:
@@ -46,7 +46,13 @@ class Comprehensiveness:
         return [Each("all", value, np.where(np.isfinite(value), chance, np.nan), np.full(len(value), np.nan))]
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
-        return [mean_estimate(each, self.smallest_group) for each in self.each(cell, k)]
+        found = [(mean_estimate(each, self.smallest_group), each) for each in self.each(cell, k)]
+        return [
+            estimate._replace(chance_columns=(Column(each.chance, np.isfinite(each.chance)),))
+            if np.isfinite(estimate.chance)
+            else estimate
+            for estimate, each in found
+        ]
 
 
 PLUGIN = Comprehensiveness()

@@ -172,11 +172,19 @@ def evaluate(
                 places.append((explainer, metric.key, estimate.part, k))
                 found.append(estimate)
     spread = replicates(found, regime.weights)
+    by_chance = _chance_replicates(found, regime.weights)
     rows = [
-        metric_row(regime, explainer, metric, k, estimate, own)
-        for (explainer, metric, _, k), estimate, own in zip(places, found, spread, strict=True)
+        metric_row(regime, explainer, metric, k, estimate, own, by_chance.get(place))
+        for place, ((explainer, metric, _, k), estimate, own) in enumerate(zip(places, found, spread, strict=True))
     ]
     return Evaluated(frames, rows, dict(zip(places, spread, strict=True)))
+
+
+def _chance_replicates(found: Sequence[Estimate], weights: np.ndarray) -> dict[int, np.ndarray]:
+    """Of the estimates whose chance was measured: place in the list ▶ (resamples,) chance under the same weights."""
+    measured = [place for place, estimate in enumerate(found) if estimate.chance_columns]
+    drawn = replicates([found[place]._replace(columns=found[place].chance_columns) for place in measured], weights)
+    return dict(zip(measured, drawn, strict=True))
 
 
 def evaluate_all(
@@ -262,10 +270,21 @@ def _score_frame(regime: Regime, explainer: str, metric: str, k: int, each: Each
 
 
 def metric_row(
-    regime: Regime, explainer: str, metric: str, k: int, estimate: Estimate, spread: np.ndarray
+    regime: Regime,
+    explainer: str,
+    metric: str,
+    k: int,
+    estimate: Estimate,
+    spread: np.ndarray,
+    by_chance: np.ndarray | None = None,
 ) -> dict[str, Any]:
-    """A row of `cell_metric`. spread: the value's bootstrap replicates."""
+    """A row of `cell_metric`. spread: the value's bootstrap replicates; by_chance: of its chance, where that was measured."""
     low, high = percentile_interval(spread) if len(spread) else (None, None)
+    above: tuple[float | None, float | None] = (None, None)
+    if low is not None and high is not None:
+        above = (low - estimate.chance, high - estimate.chance)
+        if by_chance is not None:
+            above = percentile_interval(spread - by_chance)
     return {
         "model": regime.model,
         "dataset": regime.dataset,
@@ -279,6 +298,8 @@ def metric_row(
         "low": low,
         "high": high,
         "chance": _defined(estimate.chance),
+        "above_low": above[0],
+        "above_high": above[1],
         "best": _defined(estimate.best),
         "normalised": _defined(estimate.normalised),
         "p": _defined(estimate.p),

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 BINS = 4
 CELL = ["model", "dataset", "regime"]
 COLUMNS = [
-    *CELL, "technique", "explainer", "metric", "part", "k", "value", "low", "high", "chance", "best", "normalised", "p", "n",
-    "group_sizes", "details", "unavailable",
+    *CELL, "technique", "explainer", "metric", "part", "k", "value", "low", "high", "chance", "above_low", "above_high",
+    "best", "normalised", "p", "n", "group_sizes", "details", "unavailable",
 ]  # fmt: skip
 
 

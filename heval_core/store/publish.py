@@ -361,7 +361,7 @@ def _swap_in(temporary: Path, final: Path) -> None:
 
 def _point(target: Path, final: Path) -> None:
     temporary = target / f"{POINTER}.{os.getpid()}.tmp"
-    line = {"file": final.name, "format": PUBLISHED_FORMAT, "sha256": sha256_of(final)}
+    line = {"file": final.name, "format": PUBLISHED_FORMAT, "size": final.stat().st_size, "sha256": sha256_of(final)}
     temporary.write_text(json.dumps(line) + "\n")
     os.replace(temporary, target / POINTER)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,11 +40,17 @@ def current_file(folder: Path) -> Path | None:
     if not pointer.is_file():
         return None
     try:
-        named = folder / Path(json.loads(pointer.read_text(encoding="utf-8"))["file"]).name
+        line = json.loads(pointer.read_text(encoding="utf-8"))
+        named = folder / Path(line["file"]).name
     except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError) as error:
         raise HEvalError(f"The pointer {pointer} is damaged; publish again: python -m precompute publish.") from error
     if not named.is_file():
         raise HEvalError(f"The results file {named} is gone; publish again: python -m precompute publish.")
+    if named.stat().st_size != line.get("size", named.stat().st_size):
+        raise HEvalError(
+            f"The results file {named} is not whole: {named.stat().st_size:,} of {line['size']:,} bytes. Publish again: "
+            "python -m precompute publish."
+        )
     return named
 
 
@@ -107,10 +115,12 @@ class Filter:
             values += holds.rsplit(": ", 1) if ": " in holds else [holds, ""]
         if self.search:
             terms.append("regexp_matches(concat_ws(' ', prompt, predicted_text, memory_answer), ?, 'i')")
-            values.append(self.search)
+            values.append(_bounded(self.search))
         return " AND ".join(terms), values
 
 
+# RE2 writes repetitions out, and the time for each prompt grows with what it has written: a thousand take minutes.
+LONGEST_SEARCH, MOST_REPETITIONS = 300, 60
 RANKED = ("fa", "ig", "attn", "mechlight")
 AS_STORED = "as stored"
 # How instances may be ordered: what a person chooses ▶ an SQL expression of our own, or (metric, k, explainer) of a score.
@@ -154,8 +164,17 @@ class Reader:
     def close(self) -> None:
         self._db.close()
 
+    @contextmanager
+    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A cursor for one query. Raises HEvalError where the file turns out to be damaged."""
+        try:
+            yield self._db.cursor()
+        except duckdb.IOException as error:
+            raise HEvalError(f"{self.path} is damaged; publish again: python -m precompute publish.") from error
+
     def query(self, sql: str, values: list[Any] | None = None) -> pd.DataFrame:
-        return self._db.cursor().execute(sql, values or []).df()
+        with self._cursor() as cursor:
+            return cursor.execute(sql, values or []).df()
 
     def tables(self) -> list[str]:
         """The names of all tables."""
@@ -334,25 +353,27 @@ class Reader:
 
     def instance(self, instance_id: str) -> dict[str, Any]:
         """One instance as column ▶ value. Raises HEvalError where there is none of that id."""
-        cursor = self._db.cursor().execute("SELECT * FROM instance WHERE instance_id = ?", [instance_id])
-        names = [column[0] for column in cursor.description or []]
-        row = cursor.fetchone()
+        with self._cursor() as cursor:
+            row = cursor.execute("SELECT * FROM instance WHERE instance_id = ?", [instance_id]).fetchone()
+            names = [column[0] for column in cursor.description or []]
         if row is None:
             raise HEvalError(f"There is no instance {instance_id!r} in these results.")
         return dict(zip(names, row, strict=True))
 
     def attributions(self, instance_id: str) -> dict[str, dict[str, Any]]:
         """All attributions of one instance, by explainer."""
-        cursor = self._db.cursor().execute("SELECT * FROM attribution WHERE instance_id = ?", [instance_id])
-        names = [column[0] for column in cursor.description or []]
-        return {row[names.index("explainer")]: dict(zip(names, row, strict=True)) for row in cursor.fetchall()}
+        with self._cursor() as cursor:
+            rows = cursor.execute("SELECT * FROM attribution WHERE instance_id = ?", [instance_id]).fetchall()
+            names = [column[0] for column in cursor.description or []]
+        return {row[names.index("explainer")]: dict(zip(names, row, strict=True)) for row in rows}
 
     def head_attention(self, instance_id: str, layer: int, head: int) -> list[float] | None:
         """One head's stored attention row, or None where it was not kept."""
-        row = self._db.cursor().execute(
-            "SELECT attention FROM head_attention WHERE instance_id = ? AND layer = ? AND head = ?",
-            [instance_id, layer, head],
-        ).fetchone()  # fmt: skip
+        with self._cursor() as cursor:
+            row = cursor.execute(
+                "SELECT attention FROM head_attention WHERE instance_id = ? AND layer = ? AND head = ?",
+                [instance_id, layer, head],
+            ).fetchone()
         return None if row is None else list(row[0])
 
     def instance_missed_by(self, explainer: str, found_by: str) -> str | None:
@@ -413,6 +434,18 @@ class Reader:
     def scores(self, instance_id: str) -> pd.DataFrame:
         """Every metric value of one instance."""
         return self.query("SELECT * FROM score WHERE instance_id = ? ORDER BY metric, part, k", [instance_id])
+
+
+def _bounded(search: str) -> str:
+    """The search as it is. Raises HEvalError for one that would keep the database busy."""
+    counts = re.findall(r"\{(\d*)(?:,(\d*))?\}", search)
+    repeated = math.prod(max(1, *(int(end) for end in own if end)) if any(own) else 1 for own in counts)
+    if len(search) > LONGEST_SEARCH or repeated > MOST_REPETITIONS:
+        raise HEvalError(
+            f"The search is too large: {LONGEST_SEARCH} characters, and {MOST_REPETITIONS} counted repetitions in all, are "
+            "what it may have."
+        )
+    return search
 
 
 def _ordered(order: str, descending: bool) -> tuple[str, str, list[Any]]:

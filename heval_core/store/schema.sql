@@ -147,6 +147,8 @@ CREATE TABLE cell_metric (
     low DOUBLE,               -- 95 % interval, bootstrap over questions
     high DOUBLE,
     chance DOUBLE,            -- what random scores get
+    above_low DOUBLE,         -- 95 % interval of value - chance; where chance was measured, of both resampled together
+    above_high DOUBLE,
     best DOUBLE,              -- what perfect scores get; NULL where that is not known
     normalised DOUBLE,        -- (value - chance) / (best - chance): 0 is chance, 1 is perfect
     p DOUBLE,                 -- of the value under chance, by permutation; NULL where no such test is made

@@ -56,7 +56,7 @@ def verdict(cells: pd.DataFrame, measure: Measure, unit: str, controls: set[str]
 
 def _clear(found: pd.DataFrame, measure: Measure) -> str:
     """How many of the methods' bars are clear of chance, and to which side."""
-    above, below = (found["low"] > found["chance"]).mean(), (found["high"] < found["chance"]).mean()
+    above, below = (found["above_low"] > 0).mean(), (found["above_high"] < 0).mean()
     if measure.best == "zero":
         return f"Of the methods' bars {percent(above)} lie above chance with their whole interval, {percent(below)} below it."
     side, share = ("below", below) if measure.best == "low" else ("above", above)

@@ -14,6 +14,9 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
+from heval_core.records import HEvalError
+from heval_core.ui.text import plain
+
 _log = logging.getLogger("heval")
 _MARK = "came_through_app"
 
@@ -43,6 +46,9 @@ def watched(page: str) -> Iterator[None]:
     file, started = os.environ.get("HEVAL_TIMING"), time.perf_counter()
     try:
         yield
+    except HEvalError as error:  # written for users
+        _log.exception("on the page %s", page)
+        st.error(plain(str(error)), icon=":material/error:")
     except Exception:
         error_id = uuid.uuid4().hex[:8]
         _log.exception("error %s on the page %s", error_id, page)

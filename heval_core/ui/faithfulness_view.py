@@ -68,9 +68,8 @@ def points_of(results: Reader, chosen: Filter, accuracy: str, k: int) -> pd.Data
     ]
     return found.assign(
         label=labels,
-        **{
-            f"x{end}": found[name] - found["chance"]
-            for end, name in (("", "value"), ("_low", "low"), ("_high", "high"))
-        },
+        x=found["value"] - found["chance"],
+        x_low=found["above_low"],
+        x_high=found["above_high"],
         **{f"y{end}": found[f"{name}_right"] for end, name in (("", "value"), ("_low", "low"), ("_high", "high"))},
     )

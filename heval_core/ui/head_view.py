@@ -21,7 +21,7 @@ from heval_core.ui.instance_view import details_of, prompt_grid, strengths_of
 from heval_core.ui.results import cached
 from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row
-from heval_core.ui.worker import installed_models, worker
+from heval_core.ui.worker import ask, asked_as_stored, installed
 from heval_core.wording import number, percent
 
 
@@ -98,9 +98,10 @@ def causal_check(instance: dict[str, Any], found: dict[str, Any]) -> None:
         "over the prompt, and the same for ten random heads. A head that matters takes away more of the answer's "
         "lead than they do."
     )
-    model = installed_models().get(instance["model"])
-    if model is None:
-        st.info("This model is not installed here, so it cannot be asked. Set HEVAL_MODELS to the folder it is in.")
+    try:
+        model = installed(instance["model"], instance["revision"])
+    except HEvalError as error:
+        st.info(plain(str(error)))
         return
     ids = dict(zip(instance["candidate_groups"], instance["candidate_ids"], strict=True))
     foil = str(details_of(found).get("foil", "")).removeprefix("candidate ")
@@ -110,10 +111,10 @@ def causal_check(instance: dict[str, Any], found: dict[str, Any]) -> None:
     if not st.button("Ablate the chosen head", key="ablate", icon=":material/science:"):
         return
     request = {"op": "ablate", "model": str(model), "prompt": instance["prompt"], "head": [found["layer"], found["head"]],
-               "answer": instance["predicted_id"], "foil": ids[foil]}  # fmt: skip
+               "answer": instance["predicted_id"], "foil": ids[foil], "expected": asked_as_stored(instance)}  # fmt: skip
     try:
         with st.spinner("Asking the model; the first time it has to be loaded …"):
-            result = worker(str(model)).ask(request)
+            result = ask(request)
     except HEvalError as error:
         st.error(plain(str(error)))
         return
@@ -180,21 +181,21 @@ def attention_of(results: Reader, instance: dict[str, Any], layer: int, head: in
     stored = results.head_attention(instance["instance_id"], layer, head)
     if stored is not None:
         return stored
-    model = installed_models().get(instance["model"])
-    if model is None:
-        st.info(
-            f"The attention of L{layer}H{head} was not kept for this instance, and the model is not installed here. "
-            "Run the batch with --keep-heads, or set HEVAL_MODELS."
-        )
+    try:
+        model = installed(instance["model"], instance["revision"])
+    except HEvalError as error:
+        st.info(f"The attention of L{layer}H{head} was not kept for this instance; the batch does with --keep-heads. "
+                + plain(str(error)))  # fmt: skip
         return None
     kept = st.session_state.setdefault("heads_of", {})
     if instance["instance_id"] not in kept:
         with st.spinner("Asking the model for its heads; the first time it has to be loaded …"):
             try:
                 kept.clear()
-                kept[instance["instance_id"]] = worker(str(model)).ask(
-                    {"op": "heads", "model": str(model), "prompt": instance["prompt"]}
-                )
+                kept[instance["instance_id"]] = ask(
+                    {"op": "heads", "model": str(model), "prompt": instance["prompt"],
+                     "expected": asked_as_stored(instance)}
+                )  # fmt: skip
             except HEvalError as error:
                 st.error(plain(str(error)))
                 return None

@@ -14,7 +14,7 @@ import streamlit as st
 from heval_core import catalogue
 from heval_core.prompts import TEMPLATE, assemble
 from heval_core.ui.text import plain
-from heval_core.ui.worker import Ticket, installed_models, worker
+from heval_core.ui.worker import Ticket, begin, installed_models
 
 METHODS = ("fa", "ig", "attn", "mechlight")
 EXAMPLE = {
@@ -43,7 +43,8 @@ def draw() -> None:
         model = st.selectbox("Model", list(models), key="own_model")
         first = st.text_area("Document 1", EXAMPLE["first"], key="own_first", height=90)
         first_answer = st.text_input("Its answer (if you know it)", EXAMPLE["first_answer"], key="own_first_answer")
-        with st.expander("A second document"):
+        # Open while it is filled in: a document that is out of sight must not be asked about.
+        with st.expander("A second document", expanded=bool(st.session_state.get("own_second"))):
             second = st.text_area("Document 2", EXAMPLE["second"], key="own_second", height=90)
             second_answer = st.text_input("Its answer", "", key="own_second_answer")
         question = st.text_input("Question", EXAMPLE["question"], key="own_question")
@@ -58,29 +59,31 @@ def draw() -> None:
         sent = st.button("Explain", type="primary", width="stretch", key="own_send", disabled=ticket is not None)
         if sent and not request["documents"]:
             st.error("Document 1 is empty; give the model something to read.")
+        elif sent and not request["question"]:
+            st.error("The question is empty; ask the model something.")
         elif sent:
-            ticket = st.session_state[TICKET] = worker(request["model"]).begin(request)
+            ticket = st.session_state[TICKET] = begin(request)
         if ticket is not None:
-            st.fragment(_watch, run_every=0.4)(model)
+            st.fragment(_watch, run_every=0.4)()
         elif RESULT in st.session_state:
             st.page_link("pages/your_prompt.py", label="Open the result", icon=":material/edit_note:")
 
 
-def _watch(model: str) -> None:
+def _watch() -> None:
     """How far the request is, and a way to end it; the page goes on as soon as it is over."""
     ticket: Ticket | None = st.session_state.get(TICKET)
     if ticket is None:
         return
     if ticket.over.is_set():
         st.rerun(scope="app")
-    own = worker(ticket.model)
+    own = ticket.worker
     if own.current is not ticket and own.ahead() > 1:
         st.info(f"Busy: {own.ahead() - 1} request(s) ahead.", icon=":material/hourglass_top:")
     else:
         said = [text for text in ticket.progress if text.endswith(" done")]
         st.progress(
             min(1.0, len(said) / len(METHODS)),
-            f"Asking {plain(model)}: {plain((ticket.progress or ['starting'])[-1])} …",
+            f"Asking {plain(Path(ticket.model).name)}: {plain((ticket.progress or ['starting'])[-1])} …",
         )
     if st.button("Cancel", key="own_cancel", width="stretch"):
         own.cancel(ticket)
@@ -124,7 +127,7 @@ def _cost(folder: Path, request: dict[str, Any]) -> str:
     """Tokens and forward passes, from the model's tokenizer file alone: nothing is loaded for it."""
     tokens = count_tokens(folder, tuple(request["documents"]), request["question"])
     if tokens is None:
-        return "This model's tokens are counted when it is asked."
+        return "Tokens are counted when the model is asked."
     # fa runs a suffix per token, half a prompt on average; ig goes forward and back at every step; the heads share one pass.
     passes = tokens / 2 + 2 * catalogue.find("explainer", "ig").steps + 1
     return f"{tokens:,} tokens; about {passes:,.0f} forward passes of the whole prompt."
@@ -138,13 +141,13 @@ def _tokenizer(folder: str, modified: float) -> Any:
 
 
 def count_tokens(folder: Path, documents: tuple[str, ...], question: str) -> int | None:
-    """Of the prompt that would be asked; None where the folder has no tokenizer file."""
-    file = folder / "tokenizer.json"
-    if not file.is_file():
+    """Of the prompt that would be asked; None where the form is not filled in yet, or the folder's files are not usable."""
+    file, settings = folder / "tokenizer.json", folder / "heval.json"
+    try:
+        template = TEMPLATE
+        if settings.is_file():
+            template = json.loads(settings.read_text(encoding="utf-8")).get("template", TEMPLATE)
+        text = assemble(documents, (None,) * len(documents), question, template).text
+        return len(_tokenizer(str(folder), file.stat().st_mtime).encode(text).ids)
+    except Exception:  # tokenizers raises nothing narrower for a damaged file; asking the model will say what is wrong
         return None
-    settings = folder / "heval.json"
-    template = (
-        json.loads(settings.read_text(encoding="utf-8")).get("template", TEMPLATE) if settings.is_file() else TEMPLATE
-    )
-    text = assemble(documents, (None,) * len(documents), question, template).text
-    return len(_tokenizer(str(folder), file.stat().st_mtime).encode(text).ids)

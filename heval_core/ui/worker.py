@@ -19,6 +19,7 @@ from typing import Any
 
 import streamlit as st
 
+from heval_core.fingerprint import folder_revision
 from heval_core.records import HEvalError
 from heval_core.ui.results import ROOT
 
@@ -32,6 +33,7 @@ class Ticket:
     """One request under way. progress: what has been said so far. result, error: one of them, when it is over."""
 
     model: str
+    worker: Worker
     progress: list[str] = field(default_factory=list)
     result: Any = None
     error: str = ""
@@ -48,6 +50,8 @@ class Worker:
     process: subprocess.Popen[str] | None = None
     waiting: int = 0
     current: Ticket | None = None
+    # Requests that it was handed out for and that are not over: while there are any it is not stopped for another model.
+    claims: int = 0
 
     def ask(
         self,
@@ -61,8 +65,7 @@ class Worker:
         """
         self.waiting += 1
         try:
-            if not self.lock.acquire(timeout=PATIENCE):
-                raise HEvalError("The worker is busy with another request; try again in a moment.")
+            self._wait(ticket)
         finally:
             self.waiting -= 1
         try:
@@ -73,6 +76,15 @@ class Worker:
         finally:
             self.current = None
             self.lock.release()
+
+    def _wait(self, ticket: Ticket | None) -> None:
+        """Until it is this request's turn. Raises HEvalError where it is cancelled meanwhile, or never comes."""
+        until = time.monotonic() + PATIENCE
+        while not self.lock.acquire(timeout=0.1):
+            if ticket is not None and ticket.cancelled:
+                raise HEvalError("Cancelled.")
+            if time.monotonic() > until:
+                raise HEvalError("The worker is busy with another request; try again in a moment.")
 
     def _converse(self, request: dict[str, Any], progress: Callable[[str], None]) -> Any:
         process = self._running()
@@ -111,9 +123,9 @@ class Worker:
             )
         return self.process
 
-    def begin(self, request: dict[str, Any]) -> Ticket:
-        """Send one request from a thread of its own."""
-        ticket = Ticket(request["model"])
+    def begin(self, request: dict[str, Any], over: Callable[[], None] = lambda: None) -> Ticket:
+        """Send one request from a thread of its own. over: called when it is over."""
+        ticket = Ticket(request["model"], self)
 
         def carry() -> None:
             try:
@@ -126,6 +138,7 @@ class Worker:
                 ticket.error = f"The worker could not be asked ({type(error).__name__}); the log has the details."
                 raise
             finally:
+                over()
                 ticket.over.set()
 
         threading.Thread(target=carry, daemon=True).start()
@@ -156,16 +169,37 @@ def _workers() -> dict[str, Worker]:
 _registry = threading.Lock()
 
 
-def worker(model: str = "") -> Worker:
-    """The worker of a model's folder. Of more than KEPT the one that was not used for longest is stopped, if it is idle."""
+def _claim(model: str) -> Worker:
+    """The worker of a model's folder, for one request. Of more than KEPT the one unused for longest is stopped, if idle."""
     with _registry:
         known = _workers()
         own = known.pop(model, None) or Worker()
         known[model] = own  # the newest last
+        own.claims += 1
         for name in list(known)[:-KEPT]:
-            if not known[name].ahead():
+            if not known[name].claims:
                 known.pop(name).stop()
         return own
+
+
+def _release(own: Worker) -> None:
+    with _registry:
+        own.claims -= 1
+
+
+def ask(request: dict[str, Any]) -> Any:
+    """Ask the worker of the request's model, and wait. Raises HEvalError with its message."""
+    own = _claim(request["model"])
+    try:
+        return own.ask(request)
+    finally:
+        _release(own)
+
+
+def begin(request: dict[str, Any]) -> Ticket:
+    """Ask the worker of the request's model from a thread of its own."""
+    own = _claim(request["model"])
+    return own.begin(request, over=lambda: _release(own))
 
 
 def installed_models() -> dict[str, Path]:
@@ -175,3 +209,35 @@ def installed_models() -> dict[str, Path]:
     for name in filter(None, os.environ.get("HEVAL_MODELS", "").split(os.pathsep)):
         found[Path(name).name] = Path(name)
     return found
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _revision(folder: str, modified: float) -> str:
+    return folder_revision(Path(folder))
+
+
+def installed(model: str, revision: str) -> Path:
+    """The folder of the very model that stored results are of. model: a folder's name, or a hub id.
+
+    Raises HEvalError, with what is missing, where it is not installed, or another one has its name. Of a model from the hub
+    the commit is not written in its files: there the worker compares what it answers (`asked_as_stored`).
+    """
+    folder = installed_models().get(model.rpartition("/")[2])
+    if folder is None:
+        raise HEvalError(
+            "This model is not installed here, so it cannot be asked. Set HEVAL_MODELS to the folder it is in."
+        )
+    if "/" not in model:
+        found = _revision(str(folder), max((file.stat().st_mtime for file in folder.iterdir()), default=0.0))
+        if found != revision:
+            raise HEvalError(
+                f"The model {model} that is installed here is another one than these results are of (revision {found}, not "
+                f"{revision}), so it is not asked."
+            )
+    return folder
+
+
+def asked_as_stored(instance: dict[str, Any]) -> dict[str, Any]:
+    """What a request about a stored instance carries, so that the worker refuses where its model answers otherwise."""
+    return {"tokens": list(instance["tokens"]), "ids": list(instance["candidate_ids"]),
+            "logits": list(instance["candidate_logits"])}  # fmt: skip

@@ -269,6 +269,17 @@ def test_the_sidebar_explains_with_each_demo_model(address, page, architecture):
     assert page.locator(".legend .item").count() >= 4
 
 
+def test_an_empty_question_is_said_in_the_sidebar_and_the_page_stays(address, page):
+    visit(page, address)
+    page.locator(".st-key-own_question input").fill("")
+    page.keyboard.press("Tab")
+    settle(page)
+    page.get_by_role("button", name="Explain", exact=True).click()
+    page.get_by_text("The question is empty; ask the model something.").wait_for()
+    assert page.get_by_text("Something went wrong").count() == 0
+    assert page.get_by_text("Best at each question").count() == 1
+
+
 def test_two_people_see_only_their_own_filters_and_rows(address, page):
     with somebody_else(page) as one, somebody_else(page) as other:
         visit(one, f"{address}/which_token?model=demo-qwen2&dataset=world_capital")

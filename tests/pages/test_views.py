@@ -157,6 +157,18 @@ def test_faithfulness_stands_beside_accuracy_in_every_cell(demo, plain_session):
     assert random["x"].to_numpy() == pytest.approx(0)  # it is its own chance level
     fa = points[points["explainer"] == "fa"]
     assert (fa["x_low"] > 0).all()
+    # Literally: the random control is a sample too, so it is resampled with what stands above it.
+    own = demo.query(
+        "SELECT i.fact_id, any_value(s.value) FILTER (explainer = 'fa') AS fa, any_value(s.value) FILTER (explainer = "
+        "'random') AS random FROM score s JOIN instance i USING (instance_id) WHERE metric = 'comprehensiveness' AND model = "
+        "'demo-qwen2' "
+        "AND dataset = 'world_capital' AND regime = 'conflicting' GROUP BY i.fact_id, instance_id ORDER BY 1"
+    )
+    weights = demo.resamples("world_capital").of(own["fact_id"]).astype(float)
+    drawn = weights @ (own["fa"] - own["random"]).to_numpy() / weights.sum(axis=1)
+    (dot,) = fa.query("model == 'demo-qwen2' and dataset == 'world_capital' and regime == 'conflicting'").itertuples()
+    assert (dot.x_low, dot.x_high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])))
+    assert dot.x_high - dot.x_low > 2 * (dot.high - dot.low)
     app = open_page("faithfulness", model="demo-gpt2")
     assert not app.exception
     assert any("rank correlation" in m.value for m in app.markdown)

@@ -1,0 +1,139 @@
+"""The worker's side of the explorer: waiting, cancelling, which model is asked, and what a bad form or file does."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from heval_core.records import HEvalError
+from heval_core.store.reader import Filter, _bounded
+from heval_core.ui import worker as workers
+from heval_core.ui.sidebar import count_tokens
+from heval_core.ui.worker import Worker, asked_as_stored, installed, installed_models
+from tests.conftest import ROOT
+from tests.pages.test_pages import open_page
+
+
+def test_a_request_that_waits_is_over_as_soon_as_it_is_cancelled():
+    own = Worker()
+    with own.lock:
+        ticket = own.begin({"model": "somewhere"})
+        time.sleep(0.2)
+        assert own.waiting == 1
+        own.cancel(ticket)
+        assert ticket.over.wait(2)
+    assert ticket.error == "Cancelled."
+    assert own.process is None
+    assert own.waiting == 0
+
+
+def test_a_request_cancelled_while_it_runs_costs_the_process_and_says_cancelled(monkeypatch):
+    own, begun = Worker(), threading.Event()
+
+    def converse(request, progress):
+        begun.set()
+        time.sleep(0.3)
+        return "an answer that nobody wants any more"
+
+    monkeypatch.setattr(own, "_converse", converse)
+    ticket = own.begin({"model": "somewhere"})
+    assert begun.wait(2)
+    own.cancel(ticket)
+    assert ticket.over.wait(2)
+    assert ticket.error == "Cancelled."
+
+
+def test_a_worker_that_was_handed_out_is_not_stopped_for_others(monkeypatch):
+    known: dict[str, Worker] = {}
+    monkeypatch.setattr(workers, "_workers", lambda: known)
+    first = workers._claim("first")
+    for name in ("second", "third", "fourth"):
+        workers._release(workers._claim(name))
+    assert known["first"] is first
+    workers._release(first)
+    workers._release(workers._claim("fifth"))
+    assert "first" not in known
+    assert len(known) == workers.KEPT
+
+
+def test_the_very_model_of_the_results_is_asked_and_no_other_of_its_name(demo, tmp_path, monkeypatch):
+    row = demo.models().set_index("model").loc["demo-gpt2"]
+    assert installed("demo-gpt2", row["revision"]) == installed_models()["demo-gpt2"]
+    shutil.copytree(installed_models()["demo-qwen2"], tmp_path / "demo-gpt2")
+    monkeypatch.setenv("HEVAL_MODELS", str(tmp_path / "demo-gpt2"))
+    with pytest.raises(HEvalError, match=f"another one than these results are of .*not {row['revision']}"):
+        installed("demo-gpt2", row["revision"])
+    with pytest.raises(HEvalError, match="not installed here"):
+        installed("somebody/something", "0" * 40)
+    assert installed("somebody/demo-gpt2", "0" * 40) == tmp_path / "demo-gpt2"
+    instance = demo.instance_ids(Filter(("demo-gpt2",)))[0]
+    app = open_page("mechlight_head", instance=instance)
+    assert not app.exception
+    assert any("another one than these results are of" in info.value for info in app.info)
+
+
+@pytest.mark.slow
+def test_the_worker_refuses_a_model_that_answers_otherwise(demo):
+    instance = demo.instance(demo.instance_ids(Filter(("demo-gpt2",), ("world_capital",)))[0])
+    asked = {"op": "heads", "prompt": instance["prompt"], "expected": asked_as_stored(instance)}
+    own = Worker()
+    try:
+        heads = own.ask({**asked, "model": str(installed_models()["demo-gpt2"])})
+        assert len(heads[0][0]) == len(instance["tokens"])
+        with pytest.raises(HEvalError, match="not the one that these results are of|into other tokens"):
+            own.ask({**asked, "model": str(installed_models()["demo-qwen2"])})
+        shifted = {**asked["expected"], "logits": [0.0, *(3.0 for _ in instance["candidate_ids"][1:])]}
+        with pytest.raises(HEvalError, match="its logits differ by"):
+            own.ask({**asked, "expected": shifted, "model": str(installed_models()["demo-gpt2"])})
+    finally:
+        own.stop()
+
+
+def test_an_empty_question_leaves_sidebar_and_page_alone(demo):
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.session_state["own_question"] = ""
+    app.run()
+    assert not app.error
+    assert any("Tokens are counted when the model is asked" in caption.value for caption in app.sidebar.caption)
+    assert any("Best at each question" in m.value for m in app.markdown)
+
+
+@pytest.mark.parametrize("damage", ["tokenizer.json", "heval.json"])
+def test_a_damaged_model_folder_is_counted_later_and_breaks_no_page(demo, tmp_path, damage):
+    folder = tmp_path / "model"
+    shutil.copytree(installed_models()["demo-gpt2"], folder)
+    assert count_tokens(folder, ("Kenya.",), "Where?")
+    whole = (folder / damage).read_bytes()
+    (folder / damage).write_bytes(whole[: len(whole) // 2])
+    assert count_tokens(folder, ("Kenya.",), "Where?") is None
+
+
+def test_a_results_file_that_was_cut_off_is_named(demo_results, tmp_path, monkeypatch):
+    store = tmp_path / "store"
+    shutil.copytree(demo_results, store)
+    pointer = json.loads((store / "current.json").read_text(encoding="utf-8"))
+    file = Path(store / pointer["file"])
+    with file.open("r+b") as stream:
+        stream.truncate(file.stat().st_size // 2)
+    monkeypatch.setenv("HEVAL_STORE", str(store))
+    for page in ("overview", "instances"):
+        app = open_page(page)
+        assert not app.exception
+        assert any("is not whole" in error.value and "publish" in error.value for error in app.error)
+
+
+@pytest.mark.parametrize("search", ["(?:.?){1000}x", "(?:(?:.?){50}){20}x", "a" * 400, "(a{,100}){100}"])
+def test_a_search_that_would_keep_the_database_busy_is_refused(demo, search):
+    with pytest.raises(HEvalError, match="search is too large"):
+        demo.instance_ids(Filter(search=search))
+
+
+@pytest.mark.parametrize("search", ["[A-Z]{2,9}", "(?:.?){60}x", "{", "a{2}{,}", "Kenya"])
+def test_a_search_with_a_few_repetitions_is_asked_as_it_is(search):
+    assert _bounded(search) == search
