@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,17 @@ class Filter:
         return any(
             (self.group, self.relation, self.origin, self.tokens, self.answer_at, self.head, self.best, self.search)
         )
+
+    def __str__(self) -> str:
+        """What is asked for, in words: `regime: mixed, mixed_swap; tokens: 40 to 60`; nothing for everything."""
+        parts = []
+        for field in fields(self):
+            wanted = getattr(self, field.name)
+            if field.name in ("tokens", "answer_at"):
+                wanted = " to ".join(f"{end:g}" for end in wanted)
+            shown = wanted if isinstance(wanted, str) else ", ".join(wanted)
+            parts += [f"{field.name}: {shown}"] if shown else []
+        return "; ".join(parts)
 
     def where(self, columns: tuple[str, ...], alias: str = "") -> tuple[str, list[Any]]:
         """An SQL condition over an allow-list of columns, and its parameters."""

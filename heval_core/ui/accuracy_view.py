@@ -78,17 +78,20 @@ def draw(results: Reader, chosen: Filter, k: int, question: str) -> None:
         "Normalised: 0 is chance, 1 is the best there can be", key="normalised", bind="query-params",
         help="So that explainers compare across prompts of different length. Intervals are moved with their values.",
     ):  # fmt: skip
-        cells, unit = as_normalised(cells), "normalised"
+        shown, unit = as_normalised(cells), "normalised"
+        cells = cells.assign(normalised_low=shown["low"], normalised_high=shown["high"])
+    else:
+        shown = cells
     known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
-    st.markdown(verdict(cells, measure, unit, set(known[known["control"]]["key"])))
-    _bars(cells, unit, chosen)
+    st.markdown(verdict(shown, measure, unit, set(known[known["control"]]["key"])))
+    _bars(shown, unit, chosen)
     st.caption(
         f"{measure.meaning} Whiskers: 95 % intervals, bootstrapped over questions. Dashed: what random scores get. "
         "Click a bar to get to the instances behind it."
     )
     table, paired = st.tabs(["Table", "Explainer against explainer"])
     with table:
-        _table(results, cells)
+        _table(results, cells, {"measure": metric, "unit": measure.unit, "filter": str(chosen)})
     with paired:
         if st.toggle("Compare every pair, paired over questions", key="compare"):
             paired_view.pairs(results, chosen, metric, measure, own_k, titles_of(results))
@@ -129,7 +132,8 @@ def _bars(cells: pd.DataFrame, unit: str, chosen: Filter) -> None:
         behind.offer_cell(event, chosen)
 
 
-def _table(results: Reader, cells: pd.DataFrame) -> None:
+def _table(results: Reader, cells: pd.DataFrame, of: dict[str, str]) -> None:
+    """Values as they are measured, whatever the figures show; normalised ones stand beside them."""
     shown = [
         "model",
         "dataset",
@@ -141,6 +145,7 @@ def _table(results: Reader, cells: pd.DataFrame) -> None:
         "high",
         "chance",
         "normalised",
+        *(name for name in ("normalised_low", "normalised_high") if name in cells.columns),
         "p",
         "n",
         "group_sizes",
@@ -150,4 +155,4 @@ def _table(results: Reader, cells: pd.DataFrame) -> None:
         cells[shown].rename(columns={"title": "explainer", "unavailable": "why not available"}).round(3),
         hide_index=True,
     )
-    table_exports(results, cells.drop(columns=["label", "title"]), "cells")
+    table_exports(results, cells.drop(columns=["label", "title"]), "cells", of)

@@ -66,7 +66,8 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
     )
     with st.expander("The numbers behind these dots"):
         st.dataframe(pairs.drop(columns=["label"]).round(4), hide_index=True)
-    table_exports(results, pairs.drop(columns=["label"]), "comparison")
+    table_exports(results, pairs.drop(columns=["label"]), "comparison",
+                  {"measure": measure.metric, "unit": measure.unit, "filter": str(chosen)})  # fmt: skip
     _instances(results, chosen, measure, own_k, first, second)
 
 

@@ -67,7 +67,8 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
     )
     with st.expander("The numbers behind these curves"):
         st.dataframe(found.round(3), hide_index=True)
-    table_exports(results, found, "curve")
+    of = {"measure": measure.metric, "unit": measure.unit, "along": axis, "filter": str(wanted)}
+    table_exports(results, found, "curve", of)
 
 
 def _offer(cells: pd.DataFrame, chosen: Filter, by: str) -> None:

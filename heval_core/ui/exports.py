@@ -40,9 +40,14 @@ def figure_config() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def table_exports(results: Reader, frame: pd.DataFrame, name: str) -> None:
-    """Download buttons for a table; the file's name has the snapshot it was made from. Files are made when asked for."""
-    stem = f"heval-{name}-{results.snapshot_id[:8]}"
+def table_exports(results: Reader, frame: pd.DataFrame, name: str, of: Mapping[str, str] | None = None) -> None:
+    """Download buttons for a table; the file's name has the snapshot it was made from. Files are made when asked for.
+
+    of: what the table is of, such as its measure and filter: columns of CSV and Parquet, comments of LaTeX.
+    """
+    said = {key: text for key, text in (of or {}).items() if text}
+    stem = "-".join(["heval", name, *(["filtered"] if "filter" in said else []), results.snapshot_id[:8]])
+    bare, frame = frame, frame.assign(**said)
     csv, parquet, latex, picture = st.columns([1, 1, 1, 3], vertical_alignment="bottom")
     common: dict[str, Any] = {"width": "stretch", "on_click": "ignore"}
     csv.download_button("CSV", partial(as_csv, frame), f"{stem}.csv", "text/csv", key=f"csv_{name}", **common)
@@ -51,7 +56,7 @@ def table_exports(results: Reader, frame: pd.DataFrame, name: str) -> None:
     )
     latex.download_button(
         "LaTeX",
-        partial(as_latex, frame, results.snapshot_id),
+        partial(as_latex, bare, results.snapshot_id, [f"{key}: {text}" for key, text in said.items()]),
         f"{stem}.tex",
         "text/x-tex",
         key=f"latex_{name}",

@@ -56,7 +56,7 @@ def draw(results: Reader, chosen: Filter) -> None:
     _examples(results, chosen, counts, clicked)
     with st.expander("The numbers behind these bars"):
         st.dataframe(counts.round(3), hide_index=True)
-    table_exports(results, counts, "patterns")
+    table_exports(results, counts, "patterns", {"filter": str(chosen)})
 
 
 def _sentence(counts: pd.DataFrame, titles: dict[str, str], controls: set[str]) -> str:

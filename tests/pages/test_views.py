@@ -286,6 +286,30 @@ def test_tables_are_taken_away_whole_and_harmless(demo):
     assert r"a\_b" in latex
     assert "50\\% \\textbackslash input\\{x\\} \\& \\$y\\$ \\#1" in latex
     assert "1.235" in latex
+    small = as_latex(pd.DataFrame({"v": [0.00012345, 0.0, -12.0], "n": [3, 4, 5]}), "snap", ["filter: a%b"])
+    rows = [line.removesuffix(r" \\") for line in small.splitlines() if "&" in line]
+    assert rows[1:] == ["0.000123 & 3", "0.000 & 4", "-12.000 & 5"]
+    assert "% filter: a%b" in small.splitlines()
+
+
+def test_a_filter_says_in_words_what_it_asks_for():
+    chosen = Filter(
+        regime=("mixed", "mixed_swap"), tokens=(40, 60), answer_at=(0.0, 0.5), head="L1H2", best=("fa: answer",)
+    )
+    assert (
+        str(chosen) == "regime: mixed, mixed_swap; tokens: 40 to 60; answer_at: 0 to 0.5; head: L1H2; best: fa: answer"
+    )
+    assert str(Filter()) == ""
+
+
+def test_normalising_a_figure_leaves_the_numbers_of_its_table_alone(demo):
+    own = {"model": "demo-qwen2", "dataset": "world_capital"}
+    plain, normalised = (
+        next(f.value for f in open_page("which_token", **own, **more).dataframe if "group_sizes" in f.value.columns)
+        for more in ({}, {"normalised": "true"})
+    )
+    assert normalised[list(plain.columns)].equals(plain)
+    assert (normalised["normalised_low"].dropna() <= normalised["normalised"].dropna()).all()
 
 
 def test_a_link_names_every_choice_and_the_snapshot(demo, monkeypatch):
