@@ -109,7 +109,7 @@ class Series:
 
 MRR = Series("MRR", "mrr", ("C", "pooled"))
 MARGIN = Series("group margin", "group_rank_margin", ("c",), SINGLE_REGIMES, K, "best")
-BETWEEN = Series("instance margin", "instance_rank_margin", ("pooled",), DUAL, K, "best")
+BETWEEN = Series("instance margin", "instance_rank_margin", ("balanced",), DUAL, K, "best")
 OVERALL = (MARGIN, BETWEEN, Series("MRR", "mrr", ("C", "pooled"), scale="best"))
 SLOPES = (
     Series("slope of MRR", "length_sensitivity", ("mrr",), MAIN, K, "length_sd"),

@@ -73,7 +73,7 @@ MEASURES: dict[str, dict[str, Measure]] = {
         "Instance margin": Measure(
             "instance_rank_margin", ("C1", "C2"), "ranks",
             "How many ranks higher the used document's k best tokens stand than the other's, in one and the same prompt.",
-            whole=("pooled",),
+            whole=("balanced",),
         ),
         "Group margin": Measure(
             "group_rank_margin", ("c1", "c2"), "ranks",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -246,23 +247,37 @@ def _only(means: np.ndarray) -> np.ndarray:
     return means[..., 0]
 
 
-def _difference(means: np.ndarray) -> np.ndarray:
-    return means[..., 0] - means[..., 1]
-
-
 def difference(part: str, first: Each, second: Each, names: tuple[str, str], smallest_group: int) -> Estimate:
     """The mean of `first` minus that of `second`, over the instances where each is defined; names: of the two groups."""
-    used = tuple(np.isfinite(each.value) for each in (first, second))
+    return _of_two(part, (first, second), names, smallest_group, (1.0, -1.0))
+
+
+def balanced(part: str, first: Each, second: Each, names: tuple[str, str], smallest_group: int) -> Estimate:
+    """Half the mean of `first` and half that of `second`, however many instances each has; names: of the two groups."""
+    return _of_two(part, (first, second), names, smallest_group, (0.5, 0.5))
+
+
+def _of_two(
+    part: str, both: tuple[Each, Each], names: tuple[str, str], smallest_group: int, factors: tuple[float, float]
+) -> Estimate:
+    used = tuple(np.isfinite(each.value) for each in both)
     sizes = tuple((name, int(own.sum())) for name, own in zip(names, used, strict=True))
     reason = too_small(sizes, smallest_group)
     if reason:
         return not_available(part, sizes, reason)
-    pairs = list(zip((first, second), used, strict=True))
-    means = [[own[use].mean() for own in (each.value, each.chance, each.best)] for each, use in pairs]
-    value, chance, best = (float(a - b) for a, b in zip(*means, strict=True))
-    one, two = (np.where(use, each.value, 0.0) / use.sum() for each, use in pairs)
-    columns = tuple(Column(each.value, use) for each, use in pairs)
-    return Estimate(part, value, chance, best, sizes, None, columns, _difference, one - two)
+    pairs = list(zip(both, used, factors, strict=True))
+    value, chance, best = (
+        float(sum(factor * own[use].mean() for own, (_, use, factor) in zip(values, pairs, strict=True)))
+        for values in zip(*((each.value, each.chance, each.best) for each in both), strict=True)
+    )
+    shares = sum(factor * np.where(use, each.value, 0.0) / use.sum() for each, use, factor in pairs)
+    columns = tuple(Column(each.value, use) for each, use, _ in pairs)
+    combine = partial(_weighted, factors=np.array(factors))
+    return Estimate(part, value, chance, best, sizes, None, columns, combine, np.asarray(shares))
+
+
+def _weighted(means: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    return np.asarray(means @ factors)
 
 
 def pool(first: Each, second: Each) -> Each:

@@ -1,8 +1,11 @@
 """Instance rank margin: within one prompt, does the document that was used stand above the other?
 
-Formula (Sun et al. 2025, eq. 2): over D_Ca, the mean of Rank@k(c_b) - Rank@k(c_a); for a = 1, a = 2, both pooled, and
-the gap between them (a = 1 minus a = 2), which is an explainer's bias towards a position. Reference: arXiv 2510.02629.
-Departure: `pooled` is ours. Range: about (-n, n); positive is better (the gap: 0 is best).
+Formula (Sun et al. 2025, eq. 2): over D_Ca, the mean of Rank@k(c_b) - Rank@k(c_a); for a = 1, a = 2, the mean of these
+two, and the gap between them (a = 1 minus a = 2), which is an explainer's bias towards a position.
+Reference: arXiv 2510.02629.
+Departure: `balanced`, the mean of the two groups' means, is ours. Pooled over instances it would reward whoever always points
+at the document that the model happens to use more often.
+Range: about (-n, n); positive is better (the gap: 0 is best).
 Chance: the same mean of the chance ranks' differences, 0 for documents of equal length. Best: the used document at the
 top and the other below everything else. Options: those of Rank@k.
 
@@ -18,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heval_core.metrics._cell import SMALLEST_GROUP, Cell, Each, Estimate, difference, mean_estimate, pool
+from heval_core.metrics._cell import SMALLEST_GROUP, Cell, Each, Estimate, balanced, difference, mean_estimate
 from heval_core.metrics.rank_at_k import RankSettings
 
 
@@ -56,9 +59,11 @@ class InstanceRankMargin(RankSettings):
         if not parts:
             return []
         first, second = parts
-        means = [mean_estimate(each, self.smallest_group) for each in (first, second, pool(first, second))]
-        gap = difference("gap", first, second, ("C1", "C2"), self.smallest_group)
-        return [*means, gap._replace(best=float("nan"))]  # a bias is best where it is at chance
+        means = [mean_estimate(each, self.smallest_group) for each in parts]
+        groups = ("C1", "C2")
+        both = balanced("balanced", first, second, groups, self.smallest_group)
+        gap = difference("gap", first, second, groups, self.smallest_group)
+        return [*means, both, gap._replace(best=float("nan"))]  # a bias is best where it is at chance
 
 
 PLUGIN = InstanceRankMargin()

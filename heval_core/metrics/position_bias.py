@@ -23,12 +23,10 @@ import numpy as np
 from heval_core.metrics._cell import (
     SMALLEST_GROUP,
     Cell,
-    Column,
     Each,
     Estimate,
+    balanced,
     mean_estimate,
-    not_available,
-    too_small,
 )
 from heval_core.metrics.rank_at_k import RankSettings
 
@@ -64,40 +62,19 @@ class PositionBias(RankSettings):
     def over(self, cell: Cell, k: int) -> list[Estimate]:
         found = []
         for each in self.each(cell, k):
-            groups = [(name, (cell.layout.groups == name) & np.isfinite(each.value)) for name in ("C1", "C2")]
-            sizes = tuple((name, int(own.sum())) for name, own in groups)
-            reason = too_small(sizes, self.smallest_group)
-            if reason:
-                found.append(not_available("tilt", sizes, reason))
-                continue
-            columns = tuple(Column(each.value, own) for _, own in groups)
-            value, chance = (sum(float(v[own].mean()) for _, own in groups) / 2 for v in (each.value, each.chance))
-            shares = sum(np.where(own, each.value, 0.0) / (2 * own.sum()) for _, own in groups)
-            tokens = float(np.mean([cell.layout.lengths[own].mean() for _, own in groups]))
-            found.append(
-                Estimate(
-                    "tilt",
-                    value,
-                    chance,
-                    float("nan"),
-                    sizes,
-                    None,
-                    columns,
-                    _half,
-                    np.asarray(shares),
-                    details=(("tokens", tokens),),
-                )  # fmt: skip
-            )
+            groups = [cell.layout.groups == name for name in ("C1", "C2")]
+            first, second = (Each("tilt", *(np.where(own, values, np.nan) for values in each[1:])) for own in groups)
+            estimate = balanced("tilt", first, second, ("C1", "C2"), self.smallest_group)
+            if estimate.unavailable is None:
+                tokens = float(np.mean([cell.layout.lengths[np.isfinite(own.value)].mean() for own in (first, second)]))
+                estimate = estimate._replace(details=(("tokens", tokens),))
+            found.append(estimate)
         return found
 
     def both_ways(self, cell: Cell, swapped: Cell, k: int) -> Estimate:
         """Part `swap`: the i-th instances of two cells ask one question, with the documents in turned order."""
         (one, chance_one, best), (two, chance_two, _) = self._lead(cell, k), self._lead(swapped, k)
         return mean_estimate(Each("swap", (one + two) / 2, (chance_one + chance_two) / 2, best), self.smallest_group)
-
-
-def _half(means: np.ndarray) -> np.ndarray:
-    return means.mean(axis=-1)
 
 
 PLUGIN = PositionBias()

@@ -25,7 +25,8 @@ _CHIPS = ("model", "dataset", "regime", "group")
 _RANGES = {"tokens": 1, "answer_at": 100}
 _ROUNDING = 1e-6  # a link has six digits
 # The groups whose instances a cell's part is made of; all of them for other parts.
-GROUPS_OF_PART = {"C": ("C",), "pooled": ("C1", "C2"), "C1": ("C1",), "C2": ("C2",), "all": (), "swap": ()}
+_BOTH = ("C1", "C2")
+GROUPS_OF_PART = {"C": ("C",), "pooled": _BOTH, "balanced": _BOTH, "C1": ("C1",), "C2": ("C2",), "all": (), "swap": ()}
 
 
 def link_to(label: str, chosen: Filter, sort: str = "") -> None:

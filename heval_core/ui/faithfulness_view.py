@@ -21,7 +21,7 @@ from heval_core.wording import REGIME_TITLES, number
 ACCURACY = {
     "MRR": ("mrr", ("C", "pooled")),
     "Group margin": ("group_rank_margin", ("c",)),
-    "Instance margin": ("instance_rank_margin", ("pooled",)),
+    "Instance margin": ("instance_rank_margin", ("balanced",)),
 }
 CELL = ["model", "dataset", "regime", "explainer"]
 

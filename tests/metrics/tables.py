@@ -41,7 +41,7 @@ SINGLE = {
 }
 DUAL = {
     "group margin": ("group_rank_margin", "c1"),
-    "instance margin": ("instance_rank_margin", "pooled"),
+    "instance margin": ("instance_rank_margin", "balanced"),
     "MRR": ("mrr", "pooled"),
     "in the top 5": ("hit_at_k", "pooled"),
     "NMutInf": ("nmutinf", "raw"),

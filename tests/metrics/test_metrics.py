@@ -14,6 +14,7 @@ from heval_core.metrics._cell import KS, Cell, Layout
 from heval_core.metrics.group_rank_margin import GroupRankMargin
 from heval_core.metrics.instance_rank_margin import InstanceRankMargin
 from heval_core.metrics.mrr import MeanReciprocalRank, chance_reciprocal_rank, reciprocal_rank
+from heval_core.metrics.position_bias import PositionBias
 from heval_core.metrics.rank_at_k import chance_rank, rank_at_k, segment_ranks
 from heval_core.records import HEvalError
 from heval_core.statistics import resample_weights
@@ -101,12 +102,23 @@ def test_an_explainer_that_knows_the_answers_token_gets_an_mrr_of_one():
 
 def test_an_explainer_that_knows_only_the_document_separates_documents_but_not_tokens():
     cell = planted("document")
-    margin = value_of(InstanceRankMargin(), cell, "pooled", 3)
+    margin = value_of(InstanceRankMargin(), cell, "balanced", 3)
     assert margin.value > margin.chance + 3
     assert value_of(GroupRankMargin(), cell, "c1").value > 3
     assert value_of(GroupRankMargin(), cell, "c2").value > 3
     found = value_of(MeanReciprocalRank(), cell, "pooled", 0)
     assert found.value < 0.8
+
+
+def test_to_point_always_at_the_document_that_is_used_more_often_is_no_skill():
+    """All scores rise with the place in the prompt, and the later of two equal documents is used in nine of ten instances."""
+    groups = ["C2"] * 360 + ["C1"] * 40
+    spans = [[(0, 6), (6, 12)]] * 400
+    layout = Layout.of([15] * 400, [0] * 400, spans, [[[1], [7]]] * 400, groups)
+    cell = Cell.of(layout, np.tile(np.arange(15.0), (400, 1)))
+    found = {part: value_of(InstanceRankMargin(), cell, part).value for part in ("C1", "C2", "balanced", "gap")}
+    assert (found["C1"], found["C2"], found["balanced"], found["gap"]) == (-6, 6, 0, -12)
+    assert value_of(PositionBias(), cell, "tilt").value == -6
 
 
 def test_a_random_explainer_gets_chance_everywhere():
@@ -171,7 +183,7 @@ def test_bad_input_is_refused(call, message):
 def test_intervals_are_paired_over_questions_and_cover_the_value():
     cell = planted("document")
     weights = resample_weights(120)
-    estimate = value_of(InstanceRankMargin(), cell, "pooled")
+    estimate = value_of(InstanceRankMargin(), cell, "balanced")
     low, high = np.quantile(estimate.of_weights(weights), [0.025, 0.975])
     assert low < estimate.value < high
     np.testing.assert_array_equal(estimate.of_weights(weights), estimate.of_weights(resample_weights(120)))

@@ -131,7 +131,7 @@ def test_other_metrics_are_compared_too_and_better_knows_their_direction(results
 
 
 def test_wins_ties_and_losses_add_up_over_cells(results):
-    found, counted = results.comparisons(Filter(QWEN.model, QWEN.dataset), "instance_rank_margin", ("pooled",), 5)
+    found, counted = results.comparisons(Filter(QWEN.model, QWEN.dataset), "instance_rank_margin", ("balanced",), 5)
     assert (counted["wins"] + counted["ties"] + counted["losses"] == counted["comparisons"]).all()
     assert set(counted["cells"]) == set(counted["comparisons"]) == {4}
     means = found.groupby(["first", "second"])["difference"].mean()
