@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import pandas as pd
 import streamlit as st
@@ -36,31 +36,54 @@ def titles_of(results: Reader) -> dict[str, str]:
 
 
 def verdict(cells: pd.DataFrame, measure: Measure, unit: str, controls: set[str]) -> str:
-    """One sentence from the data on screen."""
+    """One sentence from the data on screen: the best method beside chance and the best control, and how clear it is."""
     found = cells.dropna(subset=["value"])
-    found = found[~found["explainer"].isin(controls)]
-    if found.empty:
+    methods = found[~found["explainer"].isin(controls)]
+    if methods.empty:
         return "Nothing is available under these filters; the table below says why."
-    means = found.groupby("title").agg(value=("value", "mean"), chance=("chance", "mean"))
-    order = {"high": means["value"], "low": -means["value"], "zero": -(means["value"] - means["chance"]).abs()}[
-        measure.best
-    ]
-    best = means.loc[order.idxmax()]
-    cells_of_best = found[found["title"] == best.name].drop_duplicates(["model", "dataset", "regime"])
-    first = {"high": "Highest", "low": "Lowest", "zero": "Closest to none"}[measure.best]
+    # Cells of opposite sign are no small bias: of a measure that is best at none, the distance counts.
+    away = (found["value"] - found["chance"]).abs()
+    found = found.assign(order={"high": found["value"], "low": -found["value"], "zero": -away}[measure.best])
+    means = found.groupby(["title", "explainer"]).agg(
+        value=("value", "mean"), chance=("chance", "mean"), order=("order", "mean")
+    ).reset_index()  # fmt: skip
+    best = _first(means[~means["explainer"].isin(controls)])
+    count = len(found[found["title"] == best["title"]].drop_duplicates(["model", "dataset", "regime"]))
+    if measure.best == "zero":
+        far = f"{number(-best['order'])} {unit} from chance"
+        return f"Closest to none: **{plain(best['title'])}**, {far} on average over {count} cells. {_clear(methods, measure)}"
+    beside = [f"chance {number(best['chance'])}"]
+    rivals = means[means["explainer"].isin(controls - {"random"})]
+    if len(rivals):
+        rival = _first(rivals)
+        beside.append(f"best control: {plain(rival['title'].removesuffix(' (control)'))} {number(rival['value'])}")
     return (
-        f"{first} on average: **{plain(str(best.name))}** with {number(best['value'])} {unit} over "
-        f"{len(cells_of_best)} cells (chance {number(best['chance'])}). {_clear(found, measure)}"
+        f"{'Highest' if measure.best == 'high' else 'Lowest'} on average: **{plain(best['title'])}** with "
+        f"{number(best['value'])} {unit} over {count} cells ({', '.join(beside)}). {_clear(methods, measure)}"
     )
 
 
+def _first(means: pd.DataFrame) -> dict[str, Any]:
+    return {str(key): value for key, value in means.loc[means["order"].idxmax()].items()}
+
+
 def _clear(found: pd.DataFrame, measure: Measure) -> str:
-    """How many of the methods' bars are clear of chance, and to which side."""
-    above, below = (found["above_low"] > 0).mean(), (found["above_high"] < 0).mean()
+    """How many of the methods' bars are clear of chance, and who is on the wrong side of it."""
+    above, below = found["above_low"] > 0, found["above_high"] < 0
     if measure.best == "zero":
-        return f"Of the methods' bars {percent(above)} lie above chance with their whole interval, {percent(below)} below it."
-    side, share = ("below", below) if measure.best == "low" else ("above", above)
-    return f"{percent(share)} of the methods' bars lie {side} chance with their whole interval."
+        return (
+            f"Of the methods' bars {percent(above.mean())} lie above chance with their whole interval, "
+            f"{percent(below.mean())} below it."
+        )
+    right, wrong, side, other = above, below, "above", "below"
+    if measure.best == "low":
+        right, wrong, side, other = below, above, "below", "above"
+    told = f"{percent(right.mean())} of the methods' bars lie {side} chance with their whole interval"
+    names = found[wrong].groupby("title").size().sort_values(ascending=False)
+    if names.empty:
+        return f"{told}."
+    each = ", ".join(f"{plain(str(title))} in {count}" for title, count in names.items())
+    return f"{told}; wholly {other} it: {each}."
 
 
 def draw(results: Reader, chosen: Filter, k: int, question: str) -> None:

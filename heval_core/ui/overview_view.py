@@ -37,21 +37,26 @@ def banner(results: Reader) -> None:
 
 
 def verdict(headline: pd.DataFrame, titles: dict[str, str], controls: set[str]) -> str:
-    """One sentence from the data: the best method for each question, beside chance."""
+    """One sentence from the data: the best method for each question, beside chance and the best control."""
     parts = []
     for question, (short, _) in QUESTIONS.items():
-        own = headline[(headline["question"] == question) & ~headline["explainer"].isin(controls)]
-        own = own.dropna(subset=["value"]).sort_values("value", ascending=False)
-        if len(own):
-            best = own.iloc[0]
+        own = headline[headline["question"] == question].dropna(subset=["value"]).sort_values("value", ascending=False)
+        methods, rivals = (own[own["explainer"].isin(controls) == other] for other in (False, True))
+        rivals = rivals[rivals["explainer"] != "random"]
+        if len(methods):
+            best = methods.iloc[0]
             unit = " ranks" if best["metric"] != "mrr" else " MRR"
-            parts.append(
-                f"*{short}* {plain(titles.get(best['explainer'], best['explainer']))} "
-                f"({number(best['value'])}{unit}, chance {number(best['chance'])})"
-            )
+            named = plain(titles.get(best["explainer"], best["explainer"]))
+            ends = f"[{number(best['low'])}, {number(best['high'])}]"
+            beside = [f"chance {number(best['chance'])}"]
+            beside += [
+                f"{plain(titles.get(one.explainer, one.explainer))} {number(one.value)}"
+                for one in rivals[:1].itertuples()
+            ]
+            parts.append(f"*{short}* {named} ({number(best['value'])} {ends}{unit}; {', '.join(beside)})")
     if not parts:
         return "No metric is available in these results yet."
-    return f"Best at each question, controls aside: {'; '.join(parts)}."
+    return f"Best method at each question: {'; '.join(parts)}."
 
 
 def headline_section(results: Reader, chosen: Filter) -> None:

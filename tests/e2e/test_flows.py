@@ -277,7 +277,7 @@ def test_an_empty_question_is_said_in_the_sidebar_and_the_page_stays(address, pa
     page.get_by_role("button", name="Explain", exact=True).click()
     page.get_by_text("The question is empty; ask the model something.").wait_for()
     assert page.get_by_text("Something went wrong").count() == 0
-    assert page.get_by_text("Best at each question").count() == 1
+    assert page.get_by_text("Best method at each question").count() == 1
 
 
 def test_two_people_see_only_their_own_filters_and_rows(address, page):

@@ -11,8 +11,9 @@ import pytest
 from heval_core.figures.accuracy import difference_dots
 from heval_core.figures.cells import of_measure
 from heval_core.figures.palette import colour
-from heval_core.measures import MEASURES
+from heval_core.measures import MEASURES, Measure
 from heval_core.store.reader import Filter
+from heval_core.ui.accuracy_view import verdict
 from heval_core.ui.behind import groups_of
 from tests.pages.test_pages import open_page
 
@@ -86,3 +87,40 @@ def test_sentences_count_cells_and_not_their_parts(demo):
     others = len(demo.instance_ids(Filter(("demo-qwen2",))))
     app = open_page("instances", model="demo-qwen2", instance=instance)
     assert any(c.value == f"not one of the {others:,} instances under these filters" for c in app.caption)
+
+
+def of_cells(*rows):
+    """Made-up cells: (explainer, model, value, chance), intervals of 1 either way."""
+    titles = {"position": "Position (control)"}
+    return pd.DataFrame(
+        [
+            {"explainer": key, "title": titles.get(key, key), "model": model, "dataset": "d", "regime": "mixed", "value": value,
+             "chance": chance, "above_low": value - chance - 1, "above_high": value - chance + 1}
+            for key, model, value, chance in rows
+        ]
+    )  # fmt: skip
+
+
+def test_a_verdict_names_the_best_control_and_who_is_on_the_wrong_side_of_chance():
+    cells = of_cells(("fa", "a", 9.0, 2.0), ("fa", "b", 7.0, 2.0), ("ig", "a", 0.0, 2.0), ("ig", "b", 6.0, 2.0),
+                     ("position", "a", 9.5, 2.0), ("position", "b", 8.5, 2.0), ("random", "a", 20.0, 2.0))  # fmt: skip
+    told = verdict(cells, Measure("m", ("all",), "nats", ""), "nats", {"position", "random"})
+    assert told.startswith(
+        "Highest on average: **fa** with 8.0 nats over 2 cells (chance 2.0, best control: Position 9.0). "
+    )
+    assert told.endswith(
+        "75 % of the methods' bars lie above chance with their whole interval; wholly below it: ig in 1."
+    )
+    told = verdict(cells, Measure("m", ("all",), "nats", "", best="low"), "nats", {"position", "random"})
+    assert told.startswith(
+        "Lowest on average: **ig** with 3.0 nats over 2 cells (chance 2.0, best control: Position 9.0). "
+    )
+    assert told.endswith(
+        "25 % of the methods' bars lie below chance with their whole interval; wholly above it: fa in 2, ig in 1."
+    )
+
+
+def test_biases_of_opposite_sign_are_no_small_bias():
+    cells = of_cells(("fa", "a", 2.0, 0.0), ("fa", "b", 2.2, 0.0), ("ig", "a", 30.0, 0.0), ("ig", "b", -30.1, 0.0))
+    told = verdict(cells, Measure("m", ("tilt",), "ranks", "", best="zero"), "ranks", set())
+    assert told.startswith("Closest to none: **fa**, 2.1 ranks from chance on average over 2 cells.")

@@ -55,7 +55,7 @@ def test_the_sidebar_offers_to_explain_a_prompt_with_a_filled_in_example(demo):
 def test_the_overview_names_the_demo_models_as_such_and_gives_the_headline_with_chance(demo):
     app = open_page("overview")
     assert "not the models of the paper" in app.info[0].value
-    headline = next(m.value for m in app.markdown if m.value.startswith("Best at each question"))
+    headline = next(m.value for m in app.markdown if m.value.startswith("Best method at each question"))
     assert headline.count("chance") == 3
     assert any("instances were tried" in m.value for m in app.markdown)
 

@@ -101,7 +101,7 @@ def test_an_empty_question_leaves_sidebar_and_page_alone(demo):
     app.run()
     assert not app.error
     assert any("Tokens are counted when the model is asked" in caption.value for caption in app.sidebar.caption)
-    assert any("Best at each question" in m.value for m in app.markdown)
+    assert any("Best method at each question" in m.value for m in app.markdown)
 
 
 @pytest.mark.parametrize("damage", ["tokenizer.json", "heval.json"])
