@@ -54,6 +54,19 @@ def average_ranks(scores: np.ndarray, ranked: np.ndarray | None = None) -> np.nd
     return np.where(ranked, ranks, np.nan)
 
 
+def best_tokens(scores: np.ndarray, ranks: np.ndarray, k: int) -> list[int]:
+    """The places of the k best of (n,) scores, for emphasis. ranks: (n,) of `average_ranks`, NaN where a token takes no part.
+
+    Of tokens that share a place beyond the k-th there is none among them, and a score of 0 points at nothing.
+
+    >>> best_tokens(np.array([3.0, 0.0, 2.0, 2.0]), np.array([1.0, 4.0, 2.5, 2.5]), 2), best_tokens(np.zeros(2), np.ones(2), 2)
+    ([0], [])
+    """
+    _, place, sizes = np.unique(ranks, return_inverse=True, return_counts=True)
+    last = ranks + (sizes[place] - 1) / 2
+    return [int(index) for index in np.flatnonzero((last <= k) & (np.asarray(scores) != 0))]
+
+
 def round_keeping_ranks(scores: np.ndarray, bits: int = 10) -> np.ndarray:
     """float32 scores with as few mantissa bits as keep every rank, ties included; fewer bits compress better.
 

@@ -47,6 +47,9 @@ DEMO_NOTE = (
 # What the leaderboard is of: short, and what its number says.
 QUESTIONS = {
     "RQ1": ("Context or memory?", "How much higher a document ranks where the answer came from it (Rank@5 margin)"),
-    "RQ2": ("Which document?", "How far the used document ranks above the other, mean of both (Rank@5 margin)"),
+    "RQ2": (
+        "Which document?",
+        "How far the used document ranks above the other, each of the two weighing alike (Rank@5 margin)",
+    ),
     "RQ3": ("Which token?", "How high the answer's own tokens rank (mean reciprocal rank)"),
 }

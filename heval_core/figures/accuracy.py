@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from heval_core.figures.palette import colour, escape, in_order
+from heval_core.figures.palette import DASHES, HATCHED, SIGNS, TEXTURES, colour, escape, in_order
 
 CHANCE_COLOUR = "#808080"
 WHISKER = "#6E6E6E"  # seen on light and on dark, and on every bar
@@ -41,7 +41,9 @@ def _bars(explainer: str, own: pd.DataFrame) -> dict[str, Any]:
     value, low, high = (own[name].to_numpy(dtype=float) for name in ("value", "low", "high"))
     return {
         "type": "bar", "x": [_wrapped(label) for label in own["label"]], "y": value,
-        "name": escape(str(own["title"].iloc[0])), "marker": {"color": colour(explainer), "line": {"width": 0}},
+        "name": escape(str(own["title"].iloc[0])),
+        "marker": {"color": colour(explainer), "line": {"width": 0},
+                   "pattern": {"shape": TEXTURES.get(explainer, ""), **HATCHED}},
         "error_y": {"type": "data", "array": high - value, "arrayminus": value - low, "thickness": 1.2, "width": 2,
                     "color": WHISKER},
         "customdata": own[["model", "dataset", "regime", "part", "low", "high", "chance", "n"]].to_numpy(dtype=object),
@@ -52,9 +54,10 @@ def _bars(explainer: str, own: pd.DataFrame) -> dict[str, Any]:
 
 @cache
 def _wrapped(label: str) -> str:
-    """A cell's label in short lines, so that it need not be turned."""
-    words = (line for part in label.split(" · ") for line in textwrap.wrap(part, 13, break_long_words=False))
-    return "<br>".join(escape(line) for line in words)
+    """A cell's label in short lines, so that it need not be turned; a name may be parted at its underscores."""
+    parts = (part.replace("_", "_ ") for part in label.split(" · "))
+    words = (line for part in parts for line in textwrap.wrap(part, 13, break_long_words=False))
+    return "<br>".join(escape(line.replace("_ ", "_")) for line in words)
 
 
 def _chance(cells: pd.DataFrame, labels: list[str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -93,7 +96,8 @@ def quarter_lines(points: pd.DataFrame, titles: dict[str, str], axis_title: str,
         own = points[points["explainer"] == explainer]
         figure.add_scatter(
             x=own["mean"], y=own["value"], mode="lines+markers", name=escape(titles.get(explainer, explainer)),
-            line={"color": colour(explainer), "width": 2}, marker={"size": 7},
+            line={"color": colour(explainer), "width": 2, "dash": DASHES.get(explainer, "solid")},
+            marker={"size": 7, "symbol": SIGNS.get(explainer, "circle")},
             error_y={"type": "data", "array": own["high"] - own["value"], "arrayminus": own["value"] - own["low"],
                      "thickness": 1, "width": 3},
             customdata=own[["explainer", "bin"]],
@@ -121,7 +125,8 @@ def scatter(points: pd.DataFrame, titles: dict[str, str], x_title: str, y_title:
         own = points[points["explainer"] == explainer]
         figure.add_scatter(
             x=own["x"], y=own["y"], mode="markers", name=escape(titles.get(explainer, explainer)),
-            marker={"color": colour(explainer), "size": 9, "line": {"width": 1, "color": CHANCE_COLOUR}},
+            marker={"color": colour(explainer), "symbol": SIGNS.get(explainer, "circle"), "size": 9,
+                    "line": {"width": 1, "color": CHANCE_COLOUR}},
             error_x=_whiskers(own, "x"), error_y=_whiskers(own, "y"),
             customdata=own[["model", "dataset", "regime", "part", "label", "n"]],
             hovertemplate="%{fullData.name}<br>%{customdata[4]}<br>%{x:.3f}, %{y:.3f} · n = %{customdata[5]}<extra></extra>",
@@ -185,12 +190,14 @@ def headline_bars(headline: pd.DataFrame, titles: dict[str, str], axis_title: st
             y=[escape(titles.get(key, key)) for key in own["explainer"]],
             orientation="h",
             marker_color=[colour(key) for key in own["explainer"]],
+            marker_pattern={"shape": [TEXTURES.get(key, "") for key in own["explainer"]], **HATCHED},
             error_x={
                 "type": "data",
                 "array": own["high"] - own["value"],
                 "arrayminus": own["value"] - own["low"],
                 "thickness": 1.2,
                 "width": 3,
+                "color": WHISKER,
             },
             customdata=own[["explainer", "low", "high", "chance", "n", "cells"]],
             hovertemplate="%{y}: %{x:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}]<br>chance %{customdata[3]:.3f}"

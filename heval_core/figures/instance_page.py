@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from heval_core.figures.palette import COLOURS, colour
-from heval_core.scores import average_ranks, normalise
+from heval_core.scores import average_ranks, best_tokens, normalise
 from heval_core.wording import REGIME_TITLES
 
 STEPS = 12
@@ -110,7 +110,7 @@ def _cells(row: Scored, count: int, first_ranked: int, k: int) -> list[str]:
     ranks = average_ranks(raw[None], ranked[None])[0]
     scores = normalise(raw, row.signed)
     largest = float(np.abs(scores[ranked]).max(initial=0.0)) or 1.0
-    best = {int(index) for index in np.argsort(np.where(ranked, ranks, np.inf), kind="stable")[:k]}
+    best = set(best_tokens(raw, ranks, k))
     found = []
     for index in range(count):
         step = round(STEPS * min(1.0, abs(scores[index]) / largest) ** 0.5)

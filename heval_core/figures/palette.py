@@ -11,6 +11,12 @@ COLOURS = {
     "position": "#7A7A7A",
     "lexical": "#B8B8B8",
 }
+# Greys are told apart by more than their shade: texture of a bar, dash of a line, sign of a dot.
+TEXTURES = {"random": "x", "position": "/", "lexical": "."}
+# Over the bar's own colour, so that a narrow one is still a bar.
+HATCHED = {"fillmode": "overlay", "fgcolor": "#4A4A4A", "size": 6, "solidity": 0.25}
+DASHES = {"random": "dot", "position": "dashdot", "lexical": "longdash"}
+SIGNS = {"random": "x", "position": "triangle-up", "lexical": "square"}
 _SPARE = ("#D55E00", "#0072B2", "#F0E442")
 ORDER = ("mechlight", "fa", "ig", "attn", "lexical", "position", "random")
 

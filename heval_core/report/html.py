@@ -27,6 +27,7 @@ VERDICTS = (
     "for all effects of the sentence together. Intervals are over questions; models and datasets are those of these results, "
     "so a verdict is about them."
 )
+RULE = "What the demo models' training rule implies"
 _CLASSES = {SUPPORTED: "supported", CONTRADICTED: "contradicted"}
 
 
@@ -132,7 +133,7 @@ def _finding(row: dict[str, Any]) -> str:
         f"<b>{_text(row['sentence'])}</b></p>"
         f'<div class="pair">{table_html(effects) if len(effects) else ""}{table_html(levels) if len(levels) else ""}</div>'
         f'<p class="faint">{_text(row["reason"])}</p><p class="faint">Published: {_text(row["published"])}.</p>'
-        + (f'<p class="faint">True by construction: {_text(rule)}</p>' if isinstance(rule, str) else "")
+        + (f'<p class="faint">{RULE}: {_text(rule)}</p>' if isinstance(rule, str) else "")
         + "</article>"
     )
 

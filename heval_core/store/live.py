@@ -156,46 +156,57 @@ def _bins(
             yield number, values[inside], part, cells.evaluate(part, own, [plugin], (k,))
 
 
+class Curve(NamedTuple):
+    """Means over cells within quarters, see `binned`.
+
+    points: explainer, bin, mean, value, low, high (95 %), chance, n, cells. changes: explainer, change (from the first to the
+    last quarter, of the value above chance), low, high. cells: those that took part, with model, dataset, regime, part, bin,
+    least and most of what it is along. asked: how many cells there were.
+    """
+
+    points: pd.DataFrame
+    changes: pd.DataFrame
+    cells: pd.DataFrame
+    asked: int
+
+
 def curve(
     reader: Reader, chosen: Filter, metric: str, parts: Collection[str], k: int, by: str = "tokens", bins: int = BINS
-) -> pd.DataFrame:
-    """Means over cells within bins, see `binned`: explainer, bin, mean, value, low, high (95 %), chance, n, cells.
+) -> Curve:
+    """A metric along the quarters of each cell's instances.
 
     Only cells in which every bin is available for every explainer take part, so that every point is of the same cells. Their
     replicates are averaged, as for the headline: one resample draws the same questions in all cells of a dataset.
     """
-    whole = _along(reader, chosen, metric, parts, k, by, bins)
-    found = []
+    whole, asked = _along(reader, chosen, metric, parts, k, by, bins)
+    found, spread = [], {}
     for (explainer, place), own in pd.DataFrame(whole).groupby(["explainer", "bin"]) if whole else ():
-        interval = percentile_interval(np.mean(list(own["spread"]), axis=0))
+        spread[explainer, place] = np.mean(list(own["spread"]), axis=0)
         means = {name: float(own[name].astype(float).mean()) for name in ("value", "chance", "mean")}
         found.append(
             {
-                "explainer": explainer,
-                "bin": place,
-                **means,
-                **interval._asdict(),
-                "n": int(own["n"].sum()),
-                "cells": len(own.drop_duplicates(CELL)),
+                "explainer": explainer, "bin": place, **means, **percentile_interval(spread[explainer, place])._asdict(),
+                "n": int(own["n"].sum()), "cells": len(own.drop_duplicates(CELL)),
             }
-        )
-    return pd.DataFrame(found, columns=["explainer", "bin", "mean", "value", "low", "high", "chance", "n", "cells"])
-
-
-def curve_cells(
-    reader: Reader, chosen: Filter, metric: str, parts: Collection[str], k: int, by: str = "tokens", bins: int = BINS
-) -> pd.DataFrame:
-    """The cells that `curve` is the mean of: model, dataset, regime, part, bin, least and most of what it is along."""
-    columns = [*CELL, "part", "bin", "least", "most"]
-    return pd.DataFrame(_along(reader, chosen, metric, parts, k, by, bins), columns=columns).drop_duplicates(
-        ignore_index=True
-    )
+        )  # fmt: skip
+    points = pd.DataFrame(found, columns=["explainer", "bin", "mean", "value", "low", "high", "chance", "n", "cells"])
+    changes = []
+    for explainer, own in points.groupby("explainer"):
+        above = (own["value"] - own["chance"]).to_numpy()
+        first, last = own["bin"].iloc[0], own["bin"].iloc[-1]
+        by_chance = own["chance"].iloc[-1] - own["chance"].iloc[0]
+        if metric in cells.MEASURED:  # chance is the random control's, which was drawn along
+            by_chance = spread["random", last] - spread["random", first]
+        drawn = spread[explainer, last] - spread[explainer, first] - by_chance
+        changes.append({"explainer": explainer, "change": above[-1] - above[0], **percentile_interval(drawn)._asdict()})
+    ends = pd.DataFrame(whole, columns=[*CELL, "part", "bin", "least", "most"]).drop_duplicates(ignore_index=True)
+    return Curve(points, pd.DataFrame(changes, columns=["explainer", "change", "low", "high"]), ends, asked)
 
 
 def _along(
     reader: Reader, chosen: Filter, metric: str, parts: Collection[str], k: int, by: str, bins: int
-) -> list[dict[str, Any]]:
-    """The rows of all bins of those cells in which every bin is available for every explainer."""
+) -> tuple[list[dict[str, Any]], int]:
+    """The rows of all bins of those cells in which every bin is available for every explainer; how many cells there are."""
     rows: dict[tuple[str, str, str, str], list[dict[str, Any]]] = defaultdict(list)
     for place, values, regime, evaluated in _bins(reader, chosen, metric, k, by, bins):
         for row in evaluated.rows:
@@ -204,7 +215,7 @@ def _along(
                 family = (regime.model, regime.dataset, regime.regime, row["part"])
                 ends = {"least": float(values.min()), "most": float(values.max()), "mean": float(values.mean())}
                 rows[family].append(row | {"bin": place, "spread": spread, **ends})
-    return [row for own in rows.values() if _complete(own, bins) for row in own]
+    return [row for own in rows.values() if _complete(own, bins) for row in own], len({family[:3] for family in rows})
 
 
 def _complete(rows: list[dict[str, Any]], bins: int) -> bool:

@@ -303,15 +303,9 @@ class Reader:
         """`live_cells` in quarters of the instances: see `live.binned`."""
         return live.binned(self, chosen, metric, k, by)
 
-    def curve(self, chosen: Filter, metric: str, parts: tuple[str, ...], k: int, by: str = "tokens") -> pd.DataFrame:
+    def curve(self, chosen: Filter, metric: str, parts: tuple[str, ...], k: int, by: str = "tokens") -> live.Curve:
         """Means over cells in those quarters: see `live.curve`."""
         return live.curve(self, chosen, metric, parts, k, by)
-
-    def curve_cells(
-        self, chosen: Filter, metric: str, parts: tuple[str, ...], k: int, by: str = "tokens"
-    ) -> pd.DataFrame:
-        """The cells and quarters behind it: see `live.curve_cells`."""
-        return live.curve_cells(self, chosen, metric, parts, k, by)
 
     def ranges(self, chosen: Filter) -> pd.DataFrame:
         """One row: least and most tokens of a prompt, and how many kept instances have a substituted document or not."""
@@ -429,7 +423,7 @@ class Reader:
     def differences(
         self, chosen: Filter, metric: str, parts: tuple[str, ...], k: int, first: str, second: str, most: int
     ) -> pd.DataFrame:
-        """The instances in which two explainers' values of a metric differ most, largest first."""
+        """The instances in which an explainer's value of a metric is most above another's, largest difference first."""
         where, values = chosen.of_instances()
         return self.query(
             "WITH pairs AS (SELECT instance_id, part, any_value(value) FILTER (explainer = ?) AS one, "
@@ -437,8 +431,8 @@ class Reader:
             "WHERE metric = ? AND k = ? AND part IN (SELECT unnest(?)) AND explainer IN (?, ?) GROUP BY ALL) "
             "SELECT subject, trim(predicted_text) AS answer, one AS first, other AS second, one - other AS difference, "
             "model, dataset, regime, part, instance_id FROM pairs JOIN instance USING (instance_id) "
-            f"WHERE one IS NOT NULL AND other IS NOT NULL AND dropped_because IS NULL AND {where} "
-            "ORDER BY abs(one - other) DESC, instance_id LIMIT ?",
+            f"WHERE one > other AND dropped_because IS NULL AND {where} "
+            "ORDER BY one - other DESC, instance_id LIMIT ?",
             [first, second, metric, k, list(parts), first, second, *values, most],
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, cast
 
 import pandas as pd
@@ -17,7 +18,7 @@ from heval_core.ui.filters import refuse_value
 from heval_core.ui.results import cached
 from heval_core.ui.slices import slice_bar
 from heval_core.ui.text import plain
-from heval_core.wording import number, percent
+from heval_core.wording import GROUP_TITLES, number, percent
 
 
 def cells_of(results: Reader, chosen: Filter, measure: Measure, metric: str, k: int) -> pd.DataFrame:
@@ -107,6 +108,9 @@ def draw(results: Reader, chosen: Filter, k: int, question: str) -> None:
         shown = cells
     known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
     st.markdown(verdict(shown, measure, unit, set(known[known["control"]]["key"])))
+    st.caption(
+        f"{entering(cells):,} instances enter this measure: those whose groups it compares, in cells where it is available."
+    )
     _bars(shown, unit, chosen)
     st.caption(
         f"{measure.meaning} Whiskers: 95 % intervals, bootstrapped over questions. Dashed: what random scores get. "
@@ -118,6 +122,19 @@ def draw(results: Reader, chosen: Filter, k: int, question: str) -> None:
     with paired:
         if st.toggle("Compare every pair, paired over questions", key="compare"):
             paired_view.pairs(results, chosen, metric, measure, own_k, titles_of(results))
+
+
+def entering(cells: pd.DataFrame) -> int:
+    """How many instances the cells are of: of each model, dataset and regime the groups that any of its parts looks at."""
+    total = 0
+    for _, own in cells.dropna(subset=["value"]).groupby(["model", "dataset", "regime"]):
+        sizes: dict[str, int] = {}
+        for told in own["group_sizes"].unique():
+            for group, size in json.loads(told).items():
+                sizes[group] = max(size, sizes.get(group, 0))
+        groups = [size for group, size in sizes.items() if group in GROUP_TITLES]
+        total += sum(groups) if groups else max(sizes.values())
+    return total
 
 
 def choose(question: str) -> str:
@@ -157,23 +174,9 @@ def _bars(cells: pd.DataFrame, unit: str, chosen: Filter) -> None:
 
 def _table(results: Reader, cells: pd.DataFrame, of: dict[str, str]) -> None:
     """Values as they are measured, whatever the figures show; normalised ones stand beside them."""
-    shown = [
-        "model",
-        "dataset",
-        "regime",
-        "part",
-        "title",
-        "value",
-        "low",
-        "high",
-        "chance",
-        "normalised",
-        *(name for name in ("normalised_low", "normalised_high") if name in cells.columns),
-        "p",
-        "n",
-        "group_sizes",
-        "unavailable",
-    ]
+    shown = ["model", "dataset", "regime", "part", "title", "value", "low", "high", "chance", "n", "group_sizes"]
+    more = ["normalised", "normalised_low", "normalised_high", "p", "unavailable"]
+    shown += [name for name in more if name in cells.columns and cells[name].notna().any()]
     st.dataframe(
         cells[shown].rename(columns={"title": "explainer", "unavailable": "why not available"}).round(3),
         hide_index=True,

@@ -19,7 +19,7 @@ from heval_core.ui.results import cached
 from heval_core.ui.text import plain
 from heval_core.wording import REGIME_TITLES
 
-SHOWN = 20
+SHOWN = 10
 # Measures that single instances have: metric and parts in the table of scores.
 _OF_INSTANCES = {"mrr": ("C", "C1", "C2"), "instance_rank_margin": ("C1", "C2"), "hit_at_k": ("C", "C1", "C2"),
                  "comprehensiveness": ("all",), "sufficiency": ("all",)}  # fmt: skip
@@ -115,15 +115,22 @@ def _instances(results: Reader, chosen: Filter, measure: Measure, k: int, first:
     if measure.metric not in _OF_INSTANCES:
         st.caption("This measure is one of groups; single instances have none. Take MRR or the instance margin.")
         return
+    for place, (one, other) in enumerate(((first, second), (second, first))):
+        _highest(results, chosen, measure, k, one, other, key=f"differing_{place}")
+
+
+def _highest(results: Reader, chosen: Filter, measure: Measure, k: int, one: str, other: str, key: str) -> None:
+    """Instances in which the first one's value is furthest above the other's, and the way to one of them."""
     parts = _OF_INSTANCES[measure.metric]
-    found = cast(pd.DataFrame, cached(results, "differences", chosen, measure.metric, parts, k, first, second, SHOWN))
+    found = cast(pd.DataFrame, cached(results, "differences", chosen, measure.metric, parts, k, one, other, SHOWN))
+    st.markdown(f"**{plain(one)} higher than {plain(other)}**")
     if found.empty:
-        st.caption("No instance has a value of both.")
+        st.caption("In no instance.")
         return
-    named = found.rename(columns={"first": first, "second": second}).round(3)
-    event = st.dataframe(named, hide_index=True, on_select="rerun", selection_mode="single-row", key="differing")
+    named = found.rename(columns={"first": one, "second": other}).round(3)
+    event = st.dataframe(named, hide_index=True, on_select="rerun", selection_mode="single-row", key=key)
     rows = event.selection.rows if event else []
-    st.caption(f"The {len(found)} instances with the largest difference, either way round; tick one for the way to it.")
+    st.caption(f"The {len(found)} instances with the largest difference; tick one for the way to it.")
     if rows:
         row = found.iloc[rows[0]]
         st.page_link(

@@ -10,6 +10,7 @@ import streamlit as st
 
 from heval_core.figures.accuracy import quarter_lines
 from heval_core.measures import MEASURES
+from heval_core.store.live import Curve
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
 from heval_core.ui.accuracy_view import choose, titles_of
@@ -42,7 +43,7 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
                 icon=":material/filter_alt_off:")  # fmt: skip
         return
     parts, own_k = measure.whole or measure.parts, k if measure.uses_k else 0
-    found = cast(pd.DataFrame, cached(results, "curve", wanted, measure.metric, parts, own_k, by))
+    found, changes, ends, asked = cast(Curve, cached(results, "curve", wanted, measure.metric, parts, own_k, by))
     if found.empty:
         st.info(
             "In no cell do instances differ enough there, with enough of them in every quarter: groups need 30 "
@@ -51,19 +52,18 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
         )  # fmt: skip
         return
     titles = titles_of(results)
-    st.markdown(_sentence(found, titles, results))
+    st.markdown(_sentence(changes, titles, results))
+    st.caption(_covered(found, ends, asked, axis))
     event = st.plotly_chart(
         quarter_lines(found, titles, measure.unit, axis), width="stretch", key="curves", on_select="rerun",
         selection_mode="points", config=figure_config(),
     )  # fmt: skip
     point = behind.clicked(event)
     if point:
-        ends = cast(pd.DataFrame, cached(results, "curve_cells", wanted, measure.metric, parts, own_k, by))
         _offer(ends[ends["bin"] == int(point[1])], wanted, by)
     st.caption(
-        f"{measure.meaning} A point is the mean over the {int(found['cells'].max())} cells in which every quarter is large "
-        "enough. Whiskers: 95 % intervals of that mean, questions resampled. Dashed: chance. "
-        "Click a point to get to its instances."
+        f"{measure.meaning} A point is the mean over those cells. Whiskers: 95 % intervals of that mean, questions resampled. "
+        "Dashed: chance. Click a point to get to its instances."
     )
     with st.expander("The numbers behind these curves"):
         st.dataframe(found.round(3), hide_index=True)
@@ -88,18 +88,32 @@ def _offer(cells: pd.DataFrame, chosen: Filter, by: str) -> None:
     behind.link_to(f"Open its instances, those with {where}", own)
 
 
-def _sentence(found: pd.DataFrame, titles: dict[str, str], results: Reader) -> str:
-    """From the first to the last quarter: which method loses most above chance."""
+def _covered(points: pd.DataFrame, ends: pd.DataFrame, asked: int, axis: str) -> str:
+    """Which cells the curve is of: those whose quarters are all large enough are often not all."""
+    there = ends.drop_duplicates(["model", "dataset", "regime"])
+    named = ", ".join(plain(str(name)) for column in ("dataset", "regime") for name in there[column].unique())
+    least, most = number(ends["least"].min()), number(ends["most"].max())
+    rest = ""
+    if asked > len(there):
+        rest = (
+            f" In the other {asked - len(there)} a quarter has too few instances of a group, or all are of one length."
+        )
+    n = int(points.groupby("explainer")["n"].sum().max())
+    return f"Of {len(there)} of {asked} cells ({named}): {n:,} instances, {least} to {most} {axis}.{rest}"
+
+
+def _sentence(changes: pd.DataFrame, titles: dict[str, str], results: Reader) -> str:
+    """From the first to the last quarter: how each method's lead over chance changes."""
     known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
-    controls = set(known[known["control"]]["key"])
-    above = found.assign(above=found["value"] - found["chance"])
-    table = above[~above["explainer"].isin(controls)].pivot(index="explainer", columns="bin", values="above")
-    change = (table[table.columns.max()] - table[table.columns.min()]).sort_values()
-    if change.empty:
+    methods = changes[~changes["explainer"].isin(set(known[known["control"]]["key"]))].sort_values("change")
+    if methods.empty:
         return "No method is available here."
-    worst, best = change.index[0], change.index[-1]
-    return (
-        f"From the first to the last quarter **{plain(titles.get(worst, worst))}** changes by "
-        f"{number(change.iloc[0])} above chance, "
-        f"**{plain(titles.get(best, best))}** by {number(change.iloc[-1])}."
-    )
+    each = []
+    for row in methods.itertuples():
+        change, low, high = (_signed(value) for value in (row.change, row.low, row.high))
+        each.append(f"**{plain(titles.get(row.explainer, row.explainer))}** {change} [{low}, {high}]")
+    return f"From the first to the last quarter the lead over chance changes by: {', '.join(each)}."
+
+
+def _signed(value: float) -> str:
+    return f"{'−' if value < 0 else '+'}{number(abs(value))}"

@@ -17,6 +17,7 @@ from heval_core.scores import average_ranks
 from heval_core.statistics import spearman
 from heval_core.store.reader import Reader
 from heval_core.ui.exports import table_exports
+from heval_core.ui.instance_view import USED
 from heval_core.ui.results import cached
 from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row
@@ -35,7 +36,7 @@ _NAMES = {
 
 def answer_ranks(instance: dict[str, Any], rows: Sequence[Row]) -> str:
     """One sentence: where each row ranks the best token of the answer that was used; why not, where none was."""
-    used = {"C": 0, "C1": 0, "C2": 1}.get(instance["group"])
+    used = USED.get(instance["group"])
     if used is None:
         return "The answer came from no document here, so no token is its source."
     first = instance["first_ranked"]

@@ -20,6 +20,9 @@ from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row, blocks_of, token_grid
 from heval_core.wording import REGIME_TITLES, number, percent
 
+# Group ▶ index of the document that the answer came from.
+USED = {"C": 0, "C1": 0, "C2": 1}
+
 
 def choose(results: Reader, chosen: Filter, order: str = AS_STORED, descending: bool = False) -> dict[str, Any] | None:
     """The instance the link names, or the first under the filter in this order, with buttons to step. None without any."""
@@ -130,7 +133,7 @@ def prompt_grid(
     gold = [token for tokens in instance["answer_tokens"] for token in tokens]
     token_grid(
         instance["tokens"],
-        blocks_of(len(instance["tokens"]), documents, question, captions),
+        blocks_of(len(instance["tokens"]), documents, question, captions, USED.get(instance["group"])),
         gold,
         rows,
         key=key,

@@ -62,7 +62,8 @@ def difference(row: Mapping[Any, Any], unit: str, sign: int = 1) -> str:
 def _sentence(counted: pd.DataFrame, titles: dict[str, str], measure: Measure) -> str:
     if measure.best == "zero":
         return "A bias has no winner; the table gives the differences."
-    clearest = counted.assign(lead=counted["wins"] - counted["losses"]).sort_values("lead", key=abs).iloc[-1]
+    leads = counted.assign(lead=counted["wins"] - counted["losses"])
+    clearest = leads.sort_values(["lead", "mean difference"], key=abs).iloc[-1]
     names = [titles.get(clearest[side], clearest[side]) for side in ("first", "second")]
     wins, losses = int(clearest["wins"]), int(clearest["losses"])
     sign = -1 if clearest["mean difference"] < 0 else 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from heval_core.findings import CONTRADICTED, SUPPORTED
-from heval_core.report.html import VERDICTS, effects_of, levels_of, told
+from heval_core.report.html import RULE, VERDICTS, effects_of, levels_of, told
 from heval_core.report.sections import SECTIONS, Section, section
 from heval_core.report.write import report_of
 from heval_core.store.reader import Filter, Reader
@@ -35,7 +35,7 @@ def draw(results: Reader) -> None:
                 st.table(levels.set_index("explainer"))
             st.caption(f"{plain(row['reason'])} Published: {plain(row['published'])}.")
             if isinstance(row["by_construction"], str):
-                st.caption(f"True by construction: {plain(row['by_construction'])}")
+                st.caption(f"{RULE}: {plain(row['by_construction'])}")
     st.subheader("The paper's tables and figures")
     # The link carries an option as it is shown.
     keys = {title: key for key, title in SECTIONS.items()}
@@ -49,11 +49,11 @@ def _section(results: Reader, found: Section) -> None:
     for gap in found.gaps:
         st.info(plain(gap), icon=":material/info:")
     for number, (caption, figure) in enumerate(found.figures):
+        st.markdown(f"**{plain(caption)}**")
         event = st.plotly_chart(
             figure, width="stretch", key=f"report_{found.key}_{number}", on_select="rerun", selection_mode="points",
             config=figure_config(),
         )  # fmt: skip
-        st.caption(plain(caption))
         if found.of_cells:
             behind.offer_cell(event, Filter())
     if len(found.shown):

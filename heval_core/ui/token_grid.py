@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from heval_core.figures.palette import colour
-from heval_core.scores import average_ranks, normalise
+from heval_core.scores import average_ranks, best_tokens, normalise
 from heval_core.ui.component import component
 from heval_core.ui.grid_controls import How
 
@@ -28,12 +28,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Block:
-    """A run of tokens [start, end) shown together. kind: document, question or text."""
+    """A run of tokens [start, end) shown together. kind: document, question or text. used: where the answer came from."""
 
     kind: str
     start: int
     end: int
     caption: str = ""
+    used: bool = False
 
 
 def cut(tokens: Sequence[str], level: str) -> list[tuple[int, int]]:
@@ -77,7 +78,6 @@ def row_data(row: Row, first_ranked: int, k: int, scale: str = "raw", largest: f
     ranks = average_ranks(raw[None], ranked[None])[0]
     scores = normalise(raw, row.signed)
     total = np.abs(scores).sum()
-    best = [int(i) for i in np.argsort(np.where(ranked, ranks, np.inf), kind="stable")[:k] if ranked[i]]
     return {
         "title": row.title,
         "short": row.explainer,
@@ -90,7 +90,7 @@ def row_data(row: Row, first_ranked: int, k: int, scale: str = "raw", largest: f
         "ranks": [None if np.isnan(r) else float(r) for r in ranks],
         "strength": [round(float(value), 3) for value in strengths(scores, ranks, scale, largest)],
         "largest": float(np.abs(scores[ranked]).max(initial=0.0)) or 1.0,
-        "top": best,
+        "top": best_tokens(raw, ranks, k),
     }
 
 
@@ -124,10 +124,12 @@ def token_grid(
     data = {
         "tokens": ["".join(tokens[start:end]) for start, end in runs],
         "blocks": [
-            {"kind": b.kind, "start": place[b.start], "end": place[b.end - 1] + 1, "caption": b.caption}
+            {"kind": b.kind, "start": place[b.start], "end": place[b.end - 1] + 1, "caption": b.caption,
+             "used": b.used}
             for b in blocks if b.end > b.start
         ],
         "gold": sorted({place[int(i)] for i in gold}),
+        "k": k,
         "rows": [row_data(row, first, k, how.scale, largest) for row in own],
         "first_ranked": first,
         "dense": how.dense,
@@ -162,10 +164,17 @@ def _largest(row: Row, first_ranked: int) -> float:
 
 
 def blocks_of(
-    length: int, documents: Sequence[tuple[int, int]], question: tuple[int, int], captions: Sequence[str]
+    length: int,
+    documents: Sequence[tuple[int, int]],
+    question: tuple[int, int],
+    captions: Sequence[str],
+    used: int | None = None,
 ) -> list[Block]:
-    """Documents, question and what lies between them, covering the prompt without gaps."""
-    named = [Block("document", *span, caption) for span, caption in zip(documents, captions, strict=True)]
+    """Documents, question and what lies between them, covering the prompt without gaps. used: index of a document."""
+    named = [
+        Block("document", *span, caption, number == used)
+        for number, (span, caption) in enumerate(zip(documents, captions, strict=True))
+    ]
     if question[1] > question[0]:
         named.append(Block("question", *question, "question"))
     named.sort(key=lambda block: block.start)
@@ -173,9 +182,9 @@ def blocks_of(
     out: list[Block] = []
     end = 0
     for block in named:
-        out.append(Block(block.kind, end, block.end, block.caption))
+        out.append(replace(block, start=end))
         end = block.end
     if out and end < length:
         last = out.pop()
-        out.append(Block(last.kind, last.start, length, last.caption))
+        out.append(replace(last, end=length))
     return out or [Block("text", 0, length)]

@@ -148,7 +148,7 @@ def test_a_point_of_a_curve_leads_to_the_quarter_of_a_cell(address, page, reader
     )
     page.get_by_text("Open its instances").click()
     found = instances_left(page)
-    curve = reader.curve(Filter(("demo-qwen2",), ("country_profiles",), ("mixed",)), "mrr", ("C", "pooled"), 0)
+    curve = reader.curve(Filter(("demo-qwen2",), ("country_profiles",), ("mixed",)), "mrr", ("C", "pooled"), 0).points
     assert {found} == set(curve[curve["bin"] == 2]["n"])
     page.wait_for_url("**tokens=**")
 

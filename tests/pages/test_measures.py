@@ -13,7 +13,7 @@ from heval_core.figures.cells import of_measure
 from heval_core.figures.palette import colour
 from heval_core.measures import MEASURES, Measure
 from heval_core.store.reader import Filter
-from heval_core.ui.accuracy_view import verdict
+from heval_core.ui.accuracy_view import entering, verdict
 from heval_core.ui.behind import groups_of
 from tests.pages.test_pages import open_page
 
@@ -94,8 +94,8 @@ def of_cells(*rows):
     titles = {"position": "Position (control)"}
     return pd.DataFrame(
         [
-            {"explainer": key, "title": titles.get(key, key), "model": model, "dataset": "d", "regime": "mixed", "value": value,
-             "chance": chance, "above_low": value - chance - 1, "above_high": value - chance + 1}
+            {"explainer": key, "title": titles.get(key, key), "model": model, "dataset": "d", "regime": "mixed",
+             "value": value, "chance": chance, "above_low": value - chance - 1, "above_high": value - chance + 1}
             for key, model, value, chance in rows
         ]
     )  # fmt: skip
@@ -124,3 +124,20 @@ def test_biases_of_opposite_sign_are_no_small_bias():
     cells = of_cells(("fa", "a", 2.0, 0.0), ("fa", "b", 2.2, 0.0), ("ig", "a", 30.0, 0.0), ("ig", "b", -30.1, 0.0))
     told = verdict(cells, Measure("m", ("tilt",), "ranks", "", best="zero"), "ranks", set())
     assert told.startswith("Closest to none: **fa**, 2.1 ranks from chance on average over 2 cells.")
+
+
+@pytest.mark.parametrize(("question", "name", "line"), [
+    ("Context or memory?", "Rank margin", "RQ1"), ("Which document?", "Instance margin", "RQ2"),
+    ("Which token?", "MRR", "RQ3"),
+])  # fmt: skip
+def test_the_instances_that_enter_a_measure_are_those_of_the_leaderboard(demo, question, name, line):
+    measure = MEASURES[question][name]
+    cells = of_measure(demo.cells(Filter(), measure.metric, 5 if measure.uses_k else 0), measure)
+    headline = demo.headline().set_index(["question", "explainer"])
+    assert entering(cells) == headline.loc[(line, "fa"), "n"]
+
+
+def test_a_bias_over_both_ways_round_counts_no_instance_twice(demo):
+    measure = MEASURES["Which document?"]["Position bias"]
+    cells = of_measure(demo.cells(Filter(regime=("mixed",)), measure.metric, 5), measure)
+    assert entering(cells) == len(demo.instance_ids(Filter(regime=("mixed",), group=("C1", "C2"))))

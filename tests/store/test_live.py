@@ -177,7 +177,14 @@ def test_bins_share_out_the_instances(results, by):
 
 def test_a_curve_against_length_is_the_mean_over_cells_of_their_bins(results):
     chosen = Filter(QWEN.model, QWEN.dataset)
-    curve = results.curve(chosen, "mrr", ("C", "pooled"), 0)
+    curve, changes, ends, asked = results.curve(chosen, "mrr", ("C", "pooled"), 0)
+    assert asked == 6 >= len(ends.drop_duplicates("regime")) >= 2
+    fa = curve[curve["explainer"] == "fa"].sort_values("bin")
+    change = changes.set_index("explainer").loc["fa"]
+    assert change["change"] == pytest.approx(
+        (fa["value"] - fa["chance"]).iloc[-1] - (fa["value"] - fa["chance"]).iloc[0]
+    )
+    assert change["low"] < change["change"] < change["high"]
     bins = results.binned(chosen, "mrr", 0)
     bins = bins[bins["part"].isin(["C", "pooled"])]
     complete = bins.groupby(["regime", "part"])["unavailable"].transform(lambda why: why.isna().all())
@@ -188,7 +195,7 @@ def test_a_curve_against_length_is_the_mean_over_cells_of_their_bins(results):
     assert point["low"] < point["value"] < point["high"]
     widths = own["high"].astype(float) - own["low"].astype(float)
     assert point["high"] - point["low"] < widths.mean()  # a mean over cells is surer than one cell
-    assert results.curve(Filter(relation=("none",)), "mrr", ("C",), 0).empty
+    assert results.curve(Filter(relation=("none",)), "mrr", ("C",), 0).points.empty
 
 
 @pytest.mark.slow

@@ -26,17 +26,25 @@ function ruler(host, dense) {
   };
 }
 
-function legend(rows) {
+function legend(data) {
   const box = element("div", "legend");
-  for (const row of rows) {
+  for (const row of data.rows) {
     const item = element("span", "item");
     const swatch = element("span", "swatch");
     swatch.style.background = row.signed ? `linear-gradient(90deg, ${NEGATIVE}, transparent, ${POSITIVE})` : `linear-gradient(90deg, transparent, ${row.color})`;
     swatch.style.outline = `1.5px solid ${row.color}`;
-    item.append(swatch, element("span", "", row.note ? `${row.title} · ${row.note}` : row.title));
+    const name = row.title.toLowerCase() === row.short ? row.title : `${row.title} (${row.short})`;
+    item.append(swatch, element("span", "", row.note ? `${name} · ${row.note}` : name));
     box.append(item);
   }
   return box;
+}
+
+function key(data) {
+  const signs = data.rows.some((row) => row.signed) ? "Orange speaks for the answer, hatched blue against it; " : "";
+  const gold = "underlined: the answer's words in the document that was used, dotted in the other.";
+  const text = `${signs}the stronger, the larger the score; framed: the ${data.k} best; ${gold}`;
+  return element("div", "key", text[0].toUpperCase() + text.slice(1));
 }
 
 function cell(row, index) {
@@ -64,7 +72,7 @@ function describe(data, index) {
   return parts;
 }
 
-function token(data, index, width) {
+function token(data, block, index, width) {
   const made = element("div", "token");
   made.dataset.index = index;
   made.tabIndex = -1;
@@ -72,6 +80,7 @@ function token(data, index, width) {
   made.setAttribute("aria-label", `token ${index}: ${shown(data.tokens[index])}`);
   made.style.width = `${width}px`;
   if (data.gold.includes(index)) made.classList.add("gold");
+  if (block.used) made.classList.add("used");
   if (index < data.first_ranked) made.classList.add("unranked");
   made.append(element("div", "word", shown(data.tokens[index])));
   for (const row of data.rows) made.append(cell(row, index));
@@ -95,12 +104,12 @@ function draw(host, data) {
   const grid = element("div", data.dense ? "grid dense" : "grid");
   const measure = ruler(host, data.dense);
   const available = Math.max(220, Math.min(host.clientWidth || 900, 1500) - NAMES - PADDING - 4);
-  grid.append(legend(data.rows));
+  grid.append(legend(data), key(data));
   const detail = element("div", "detail", `Point at a ${data.level ?? "token"}, or move with the arrow keys, for its scores and ranks; click to keep it.`);
   detail.setAttribute("aria-live", "polite");
   grid.append(detail);
   for (const block of data.blocks) {
-    const box = element("div", `block ${block.kind}`);
+    const box = element("div", `block ${block.kind}${block.used ? " used" : ""}`);
     if (block.caption) box.append(element("div", "caption", block.caption));
     for (const line of lines(data, block, available, measure)) {
       const row = element("div", "line");
@@ -108,7 +117,7 @@ function draw(host, data) {
       names.append(element("div", "word", ""));
       for (const explainer of data.rows) names.append(element("div", "name", explainer.short));
       row.append(names);
-      for (const [index, width] of line) row.append(token(data, index, width));
+      for (const [index, width] of line) row.append(token(data, block, index, width));
       box.append(row);
     }
     grid.append(box);
