@@ -195,7 +195,9 @@ def curve(
         above = (own["value"] - own["chance"]).to_numpy()
         first, last = own["bin"].iloc[0], own["bin"].iloc[-1]
         by_chance = own["chance"].iloc[-1] - own["chance"].iloc[0]
-        if metric in cells.MEASURED:  # chance is the random control's, which was drawn along
+        if (
+            metric in cells.MEASURED and ("random", last) in spread
+        ):  # chance is the random control's, which was drawn along
             by_chance = spread["random", last] - spread["random", first]
         drawn = spread[explainer, last] - spread[explainer, first] - by_chance
         changes.append({"explainer": explainer, "change": above[-1] - above[0], **percentile_interval(drawn)._asdict()})

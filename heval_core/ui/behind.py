@@ -90,7 +90,7 @@ def take(choices: pd.DataFrame) -> None:
         for value in wanted:
             if value not in known:
                 st.error(f"The link asks for the {column} {plain(value[:80])}, which is not in these results.")
-        _keep(column, [value for value in wanted if value in known])
+        keep(column, [value for value in wanted if value in known])
     st.session_state[SLICING] = any(PREFIX + name in asked for name in SLICED)
     for name in (*SLICED, "search", "sort", "descending", "page"):
         st.session_state.pop(name, None)
@@ -106,13 +106,13 @@ def _set(name: str, values: Sequence[str]) -> None:
         if ends is None:
             st.error(f"The link asks for {plain(name)} {plain(values[0][:80])}; it should be two numbers, as in 60-80.")
         else:
-            _keep(name, ends)
+            keep(name, ends)
     elif name == "sort" and values[0] not in SORTED_BY:
         st.error(f"The link asks for the order {plain(values[0][:80])}; there are: {', '.join(SORTED_BY)}.")
     elif name == "origin" and values[0] not in ("natural", "substituted"):
         st.error(f"The link asks for the origin {plain(values[0][:80])}; there are: natural, substituted.")
     else:
-        _keep(name, list(values) if name in ("relation", "best") else values[0])
+        keep(name, list(values) if name in ("relation", "best") else values[0])
 
 
 def _range(text: str, steps: int) -> tuple[int, int] | None:
@@ -129,7 +129,7 @@ def _range(text: str, steps: int) -> tuple[int, int] | None:
     return math.floor(low + _ROUNDING * 100), math.ceil(high - _ROUNDING * 100)
 
 
-def _keep(name: str, value: Any) -> None:
+def keep(name: str, value: Any) -> None:
     """Set a control that is about to be drawn, and its parameter in the address."""
     st.session_state[name] = value
     with suppress(StreamlitAPIException):  # where the page before had this control too, it writes its parameter itself

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.records import head_name
 from heval_core.store.reader import Filter, Reader
-from heval_core.ui.behind import SLICED, SLICING
+from heval_core.ui.behind import SLICED, SLICING, keep
 from heval_core.ui.filters import refuse_value
 from heval_core.ui.results import cached
 from heval_core.ui.text import plain
@@ -101,12 +101,14 @@ def _best(results: Reader) -> tuple[str, ...]:
 
 
 def _from_link(name: str, least: int, most: int) -> None:
-    """Say so where the link's range is none, or lies outside; the slider would silently show everything."""
+    """The link's range, cut to what there is; said where it is none, or lies outside. A slider would silently show all."""
     asked = st.query_params.get_all(name)
     if not asked or name in st.session_state:
         return
     ends = [int(value) for value in asked if value.isdecimal()]
     if len(asked) == len(ends) == 2 and least <= ends[1] and ends[0] <= most and ends[0] <= ends[1]:
+        if ends != [max(least, ends[0]), min(most, ends[1])]:
+            keep(name, (max(least, ends[0]), min(most, ends[1])))
         return
     shown = " to ".join(plain(value[:40]) for value in asked)
     st.error(f"The link asks for {plain(name)} from {shown}; there are {least} to {most} under these filters.")

@@ -223,7 +223,7 @@ def installed(model: str, revision: str) -> Path:
     the commit is not written in its files: there the worker compares what it answers (`asked_as_stored`).
     """
     folder = installed_models().get(model.rpartition("/")[2])
-    if folder is None:
+    if folder is None or not folder.is_dir():
         raise HEvalError(
             "This model is not installed here, so it cannot be asked. Set HEVAL_MODELS to the folder it is in."
         )

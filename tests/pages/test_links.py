@@ -55,6 +55,15 @@ def test_a_copied_link_holds_what_the_link_before_it_held(demo, monkeypatch, pag
         )
 
 
+def test_a_range_that_reaches_beyond_what_there_is_is_cut_to_it(demo):
+    own = demo.ranges(Filter(*map(tuple, ONE.values()))).iloc[0]
+    app = open_page("which_token", **ONE, tokens=["1", "40"])
+    assert not app.error
+    assert app.slider(key="tokens").value == (own["shortest"], 40)
+    left = len(demo.instance_ids(Filter(*map(tuple, ONE.values()), tokens=(1, 40))))
+    assert any(caption.value.startswith(f"{left:,} of ") and "in the slice" in caption.value for caption in app.caption)
+
+
 def test_every_parameter_that_a_link_can_carry_is_tried():
     tried = {name for _, asked, _ in VIEWS for name in asked}
     # The instance that is shown, and the report's section, are tried in a real browser.
