@@ -404,8 +404,8 @@ class Reader:
         """Instances in which an explainer's best token is of a pattern, in stored order."""
         where, values = chosen.of_instances()
         return self.query(
-            "SELECT instance_id, model, dataset, regime, subject, trim(predicted_text) AS answer, "
-            "tokens[token + 1] AS best_token "
+            "SELECT subject, trim(predicted_text) AS answer, tokens[token + 1] AS best_token, model, dataset, regime, "
+            "instance_id "
             f"FROM pattern JOIN instance USING (instance_id) WHERE explainer = ? AND pattern = ? AND {where} "
             "ORDER BY instance.rowid LIMIT ?",
             [explainer, pattern, *values, most],

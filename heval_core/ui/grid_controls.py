@@ -44,5 +44,6 @@ def grid_controls(tokens: int, prefix: str = "") -> How:
             help="Scores of a word or a sentence are the sums of its tokens'; ranks are counted anew.",
         )  # fmt: skip
     thin = dense.toggle("Dense", value=tokens > LONG, key=f"{prefix}dense_{tokens > LONG}")
-    others = controls.toggle("Controls too", key=f"{prefix}controls", bind=None if prefix else "query-params")
+    # A prompt of one's own is not explained by controls.
+    others = not prefix and controls.toggle("Controls too", key="controls", bind="query-params")
     return How(str(chosen_scale or SCALES[0]), str(chosen_level or LEVELS[0]), thin, others)

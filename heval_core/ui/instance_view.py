@@ -18,7 +18,7 @@ from heval_core.ui.grid_controls import LEVELS, How
 from heval_core.ui.results import cached
 from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row, blocks_of, token_grid
-from heval_core.wording import REGIME_TITLES, number, percent
+from heval_core.wording import GROUP_TITLES, REGIME_TITLES, number, percent
 
 # Group ▶ index of the document that the answer came from.
 USED = {"C": 0, "C1": 0, "C2": 1}
@@ -44,7 +44,8 @@ def choose(results: Reader, chosen: Filter, order: str = AS_STORED, descending: 
         ids = [wanted, *ids]
     if not ids:
         st.info(
-            "No instance is left under these filters; remove one of the chips above.", icon=":material/filter_alt_off:"
+            "No instance is left under these filters; remove one of the chips above, the slice, or the search.",
+            icon=":material/filter_alt_off:",
         )
         return None
     place = ids.index(wanted) if wanted in ids else 0
@@ -67,6 +68,12 @@ def _open(instance_id: str) -> None:
     st.rerun()
 
 
+def origin(group: str) -> str:
+    """Where an answer came from, in words and with its group: `from document 2 (group C2)`."""
+    key, _, words = GROUP_TITLES.get(group, group).partition(": ")
+    return f"{words} (group **{plain(key)}**)" if words else f"which makes group **{plain(group)}**"
+
+
 def caption_of(instance: dict[str, Any], number_of_document: int) -> str:
     """`document 1 · answer Nairobi · conflicting · source: atlas · used`."""
     index = number_of_document - 1
@@ -86,7 +93,7 @@ def facts_line(instance: dict[str, Any]) -> None:
     group, expected = instance["group"], instance["expected_group"]
     st.markdown(
         f"**{plain(instance['model'])}** answers **{plain(instance['predicted_text'].strip())}** "
-        f"(p = {number(instance['predicted_probability'])}), which makes group **{plain(group)}**. "
+        f"(p = {number(instance['predicted_probability'])}), {origin(group)}. "
         f"From memory it says *{plain(instance['memory_answer'])}*."
         + (f" The rule it was taught asks for group {plain(expected)}." if expected else "")
     )

@@ -17,7 +17,7 @@ from heval_core.metrics._cell import KS
 from heval_core.ui.grid_controls import How, grid_controls
 from heval_core.ui.head_map import head_map
 from heval_core.ui.instance_tables import agreement_table, tokens_of
-from heval_core.ui.instance_view import next_level, prompt_grid
+from heval_core.ui.instance_view import next_level, origin, prompt_grid
 from heval_core.ui.sidebar import KEPT, RESULT
 from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row
@@ -78,7 +78,7 @@ def answer_line(result: dict[str, Any]) -> None:
     answer = result["answer"]
     st.markdown(
         f"**{plain(result['model'])}** answers **{plain(answer['text'].strip())}** (p = {number(answer['probability'])}), "
-        f"which makes group **{plain(answer['group'])}**. From memory it says *{plain(answer['memory_answer'])}*."
+        f"{origin(answer['group'])}. From memory it says *{plain(answer['memory_answer'])}*."
     )
     candidates = [f"{plain(c['group'])}: {plain(c['text'])} {percent(c['probability'])}" for c in answer["candidates"]]
     st.caption(f"candidates: {' · '.join(candidates)} · set against {plain(result['foil'])}")
