@@ -18,9 +18,9 @@ import pandas as pd
 from heval_core import catalogue
 from heval_core.metrics._cell import Cell, Estimate, replicates
 from heval_core.metrics.position_bias import PLUGIN as POSITION_BIAS
-from heval_core.patterns import KINDS, PATTERNS
-from heval_core.statistics import holm, percentile_interval, resampled_sums, sign_flip_p
+from heval_core.statistics import holm, percentile_interval, sign_flip_p
 from heval_core.store import cells
+from heval_core.store.summaries import PATTERN_COUNTS, pattern_shares
 
 if TYPE_CHECKING:
     from heval_core.store.reader import Filter, Reader
@@ -262,42 +262,11 @@ def comparisons(reader: Reader, chosen: Filter, metric: str, parts: Collection[s
 
 
 def patterns(reader: Reader, chosen: Filter) -> pd.DataFrame:
-    """Per dataset, explainer and pattern, over the instances answered from a document: what the best token is.
-
-    Columns: dataset, explainer, pattern, instances, share, low, high (95 %, questions resampled), chance (of random scores on
-    the same instances), n (of the explainer's). Of each dataset those patterns that occur, or could by chance.
-    """
+    """How often each pattern is on top under a filter: see `pattern_shares`; of all instances as published."""
     where, values = chosen.of_instances()
-    counts = ", ".join(f"count(*) FILTER (pattern = '{key}') AS {key}" for key in PATTERNS)
-    chances = ", ".join(f"sum(chance.{key}) AS {key}_chance" for key in KINDS)
-    found = reader.query(
-        f"SELECT dataset, explainer, fact_id, count(*) AS n, {counts}, {chances} FROM pattern "
-        "JOIN instance USING (instance_id) JOIN pattern_chance chance USING (instance_id) "
-        f"WHERE {where} GROUP BY ALL ORDER BY ALL",
-        values,
-    )
-    found["tied_chance"] = 0.0
-    names = [*PATTERNS, *(f"{key}_chance" for key in PATTERNS), "n"]
-    rows: list[dict[str, Any]] = []
-    for dataset, own in found.groupby("dataset"):
-        there = [key for key in PATTERNS if own[[key, f"{key}_chance"]].to_numpy().any()]
-        for explainer, by_question in own.groupby("explainer"):
-            sums = by_question[names].sum()
-            drawn = resampled_sums(
-                reader.resamples(str(dataset)).of(by_question["fact_id"]), by_question[[*there, "n"]].to_numpy(float)
-            )
-            with np.errstate(invalid="ignore"):
-                spread = drawn[:, :-1] / drawn[:, -1:]
-            rows += [
-                {
-                    "dataset": dataset, "explainer": explainer, "pattern": key, "instances": int(sums[key]),
-                    "share": sums[key] / sums["n"], **percentile_interval(spread[:, place])._asdict(),
-                    "chance": sums[f"{key}_chance"] / sums["n"], "n": int(sums["n"]),
-                }
-                for place, key in enumerate(there)
-            ]  # fmt: skip
-    columns = ["dataset", "explainer", "pattern", "instances", "share", "low", "high", "chance", "n"]
-    return pd.DataFrame(rows, columns=columns)
+    if not values:
+        return reader.query("SELECT * EXCLUDE (place) FROM pattern_share ORDER BY place")
+    return pattern_shares(reader.query(PATTERN_COUNTS.format(where), values), reader.resamples)
 
 
 def lower_is_better(metric: Any, part: str) -> bool:

@@ -166,6 +166,7 @@ def _insert_results(
     )
     _insert(db, "finding", [{"place": place, **row} for place, row in enumerate(stated)])
     summaries.insert_contexts(db)
+    summaries.insert_pattern_shares(db, resamples)
 
 
 def _kept(evaluated: cells.Evaluated, regime: cells.Regime) -> dict[findings.Place, np.ndarray]:

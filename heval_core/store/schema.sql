@@ -134,6 +134,19 @@ CREATE TABLE pattern_chance (
     other DOUBLE
 );
 
+CREATE TABLE pattern_share (
+    place INTEGER,            -- its place in the list, from 0
+    dataset VARCHAR,
+    explainer VARCHAR,
+    pattern VARCHAR,
+    instances INTEGER,        -- whose best token is of this pattern
+    share DOUBLE,             -- of the n instances answered from a document
+    low DOUBLE,               -- 95 % interval, questions resampled
+    high DOUBLE,
+    chance DOUBLE,            -- share under random scores
+    n INTEGER
+);
+
 CREATE TABLE cell_metric (
     model VARCHAR,            -- a cell is one model, dataset, regime, technique and explainer
     dataset VARCHAR,

@@ -1,10 +1,17 @@
-"""What publishing counts once over all instances, so that pages need not: lengths of contexts, how the taught rule shows."""
+"""What publishing counts once over all instances, so that pages need not: contexts, failure patterns, the taught rule."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import duckdb
+import numpy as np
+import pandas as pd
 
 from heval_core.findings import Rule
+from heval_core.patterns import KINDS, PATTERNS
+from heval_core.statistics import Resamples, percentile_interval, resampled_sums
 
 _TEXT = "length(trim(array_to_string(tokens[document_starts[{0}] + 1:document_ends[{0}]], '')))"
 _SPREAD = "avg({0}) AS {0}_mean, quantile_cont({0}, 0.05) AS {0}_low, quantile_cont({0}, 0.95) AS {0}_high"
@@ -28,6 +35,55 @@ SELECT count(*), avg(followed), avg(followed) FILTER (quarter = 1), avg(followed
     avg(("group" = 'C2')::INTEGER) FILTER ("group" IN ('C1', 'C2'))
 FROM asked
 """
+
+
+# Per dataset, explainer and question: instances, how many of each pattern, and how many of each there would be by chance.
+PATTERN_COUNTS = (
+    "SELECT dataset, explainer, fact_id, count(*) AS n, "
+    + ", ".join(f"count(*) FILTER (pattern = '{key}') AS {key}" for key in PATTERNS)
+    + ", "
+    + ", ".join(f"sum(chance.{key}) AS {key}_chance" for key in KINDS)
+    + " FROM pattern JOIN instance USING (instance_id) JOIN pattern_chance chance USING (instance_id) "
+    "WHERE {} GROUP BY ALL ORDER BY ALL"
+)
+
+
+def pattern_shares(counts: pd.DataFrame, resamples: Callable[[str], Resamples]) -> pd.DataFrame:
+    """Per dataset, explainer and pattern, over the instances answered from a document: what the best token is.
+
+    counts: rows of PATTERN_COUNTS. Columns: dataset, explainer, pattern, instances, share, low, high (95 %, questions
+    resampled), chance (of random scores on the same instances), n (of the explainer's). Of each dataset those patterns that
+    occur, or could by chance.
+    """
+    counts = counts.assign(tied_chance=0.0)
+    rows: list[dict[str, Any]] = []
+    for dataset, own in counts.groupby("dataset"):
+        there = [key for key in PATTERNS if own[[key, f"{key}_chance"]].to_numpy().any()]
+        table = own.pivot_table(index="fact_id", columns="explainer", values=[*there, "n"], aggfunc="sum", fill_value=0)
+        drawn = resampled_sums(resamples(str(dataset)).of(table.index), table.to_numpy(dtype=float))
+        spread = dict(zip(table.columns, drawn.T, strict=True))
+        for explainer, by_question in own.groupby("explainer"):
+            sums = by_question[[*there, *(f"{key}_chance" for key in there), "n"]].sum()
+            for key in there:
+                with np.errstate(invalid="ignore"):
+                    interval = percentile_interval(spread[key, explainer] / spread["n", explainer])
+                rows.append(
+                    {
+                        "dataset": dataset, "explainer": explainer, "pattern": key, "instances": int(sums[key]),
+                        "share": sums[key] / sums["n"], **interval._asdict(), "chance": sums[f"{key}_chance"] / sums["n"],
+                        "n": int(sums["n"]),
+                    }
+                )  # fmt: skip
+    columns = ["dataset", "explainer", "pattern", "instances", "share", "low", "high", "chance", "n"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def insert_pattern_shares(db: duckdb.DuckDBPyConnection, resamples: Mapping[str, Resamples]) -> None:
+    """Fill the table `pattern_share` from `pattern`."""
+    found = pattern_shares(db.execute(PATTERN_COUNTS.format("true")).df(), resamples.__getitem__)
+    db.register("shares", found.assign(place=range(len(found))))
+    db.execute("INSERT INTO pattern_share BY NAME SELECT * FROM shares")
+    db.unregister("shares")
 
 
 def insert_contexts(db: duckdb.DuckDBPyConnection) -> None:
