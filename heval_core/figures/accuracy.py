@@ -42,14 +42,17 @@ def _bars(explainer: str, own: pd.DataFrame) -> dict[str, Any]:
     return {
         "type": "bar", "x": [_wrapped(label) for label in own["label"]], "y": value,
         "name": escape(str(own["title"].iloc[0])),
-        "marker": {"color": colour(explainer), "line": {"width": 0},
-                   "pattern": {"shape": TEXTURES.get(explainer, ""), **HATCHED}},
+        "marker": {"color": colour(explainer), "line": {"width": 0}, **_texture(explainer)},
         "error_y": {"type": "data", "array": high - value, "arrayminus": value - low, "thickness": 1.2, "width": 2,
                     "color": WHISKER},
         "customdata": own[["model", "dataset", "regime", "part", "low", "high", "chance", "n"]].to_numpy(dtype=object),
         "hovertemplate": "%{x}<br>%{fullData.name}: %{y:.3f} [%{customdata[4]:.3f}, %{customdata[5]:.3f}]"
         "<br>chance %{customdata[6]:.3f} · n = %{customdata[7]}<extra></extra>",
     }  # fmt: skip
+
+
+def _texture(explainer: str) -> dict[str, Any]:
+    return {"pattern": {"shape": TEXTURES[explainer], **HATCHED}} if explainer in TEXTURES else {}
 
 
 @cache

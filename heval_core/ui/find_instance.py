@@ -93,7 +93,8 @@ def _page(pages: int) -> int:
 def _count(results: Reader, narrowed: Filter) -> int | None:
     """How many instances a search leaves; None, with a sentence, where it is no regular expression."""
     try:
-        return len(cast(list[str], cached(results, "instance_ids", narrowed)))
+        # With the arguments that `choose` asks with where nothing is sorted, so that it is asked once.
+        return len(cast(list[str], cached(results, "instance_ids", narrowed, AS_STORED, False)))
     except HEvalError as error:
         st.error(plain(str(error)))
         return None
