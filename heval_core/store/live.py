@@ -264,7 +264,7 @@ def comparisons(reader: Reader, chosen: Filter, metric: str, parts: Collection[s
 def patterns(reader: Reader, chosen: Filter) -> pd.DataFrame:
     """How often each pattern is on top under a filter: see `pattern_shares`; of all instances as published."""
     where, values = chosen.of_instances()
-    if not values:
+    if where == "true":
         return reader.query("SELECT * EXCLUDE (place) FROM pattern_share ORDER BY place")
     return pattern_shares(reader.query(PATTERN_COUNTS.format(where), values), reader.resamples)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import io
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
@@ -74,6 +75,16 @@ def test_patterns_have_chance_and_the_interval_of_whole_questions_resampled(demo
     by_chance = counts.loc["random"]
     assert (by_chance["share"] - by_chance["chance"]).abs().max() < 0.05
     assert by_chance["chance"].sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("chosen", [Filter(), Filter(origin=("natural",)), Filter(tokens=(20, 60))], ids=str)
+def test_patterns_are_of_the_instances_under_the_filter_as_published_or_live(demo, chosen):
+    counts = demo.patterns(chosen)
+    answered = len(demo.instance_ids(replace(chosen, group=("C", "C1", "C2"))))
+    assert counts[counts["explainer"] == "fa"].drop_duplicates("dataset")["n"].sum() == answered
+    if chosen == Filter():
+        live = demo.patterns(Filter(dataset=("country_profiles", "world_capital")))
+        pd.testing.assert_frame_equal(counts, live, check_dtype=False)
 
 
 def test_what_is_on_top_for_several_explainers_is_a_filter(demo):
