@@ -11,6 +11,8 @@ from heval_core.store.reader import Filter
 from heval_core.ui.exports import LINKED, link_of
 from tests.pages.test_pages import open_page
 
+pytestmark = pytest.mark.slow  # every view is opened
+
 ONE = {"model": ["demo-gpt2"], "dataset": ["world_capital"]}
 # (page, parameters, the filter of its slice where it has one)
 VIEWS = [

@@ -39,6 +39,7 @@ def questions_of(demo, ids):
     return list(demo.query("SELECT fact_id FROM instance WHERE instance_id IN (SELECT unnest(?))", [ids])["fact_id"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", [m for own in MEASURES.values() for m in own.values() if m.ranked])
 def test_what_is_made_of_ranks_can_leave_the_first_token_out(demo, measure):
     chosen = Filter(("demo-qwen2",), ("world_capital",), measure.regimes[:1] or ("mixed",))
@@ -50,6 +51,7 @@ def test_what_is_made_of_ranks_can_leave_the_first_token_out(demo, measure):
     assert without["value"].notna().any()
 
 
+@pytest.mark.slow
 def test_a_question_that_the_chosen_regimes_do_not_ask_has_no_curve(demo):
     asked = {"question": "Context or memory?", "memory": "NMutInf", "k": "3"}
     app = open_page("length_and_position", **asked, regime=["mixed", "mixed_swap"])
@@ -62,6 +64,7 @@ def test_a_question_that_the_chosen_regimes_do_not_ask_has_no_curve(demo):
     assert tables[0].equals(tables[1])
 
 
+@pytest.mark.slow
 def test_faithfulness_has_curves_too(demo):
     app = open_page("length_and_position", question="Is it faithful?", model="demo-gpt2")
     assert not app.exception
@@ -78,6 +81,7 @@ def test_a_dot_has_the_colour_of_the_one_that_is_ahead(best, ahead):
     assert sure.marker.color[0] == colour("attn")
 
 
+@pytest.mark.slow
 def test_sentences_count_cells_and_not_their_parts(demo):
     app = open_page("which_document", document="Group margin", model="demo-qwen2")
     assert any("over 8 cells" in m.value for m in app.markdown)

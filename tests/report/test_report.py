@@ -237,6 +237,7 @@ def test_an_unwritable_folder_and_an_unpublished_store_are_one_line(demo_results
 HOSTILE = "<script>window.__pwn=1</script><img src=x onerror=alert(1)>$\\input{x}"
 
 
+@pytest.mark.slow
 def test_text_from_data_is_never_markup_nor_a_command(tmp_path):
     plant(tmp_path / "store", draw, count=40, named=HOSTILE)
     publish(tmp_path / "store")
@@ -268,6 +269,7 @@ def test_every_text_of_a_finding_is_escaped():
     assert page.count("<script") == 3
 
 
+@pytest.mark.slow
 def test_a_folder_holds_what_the_newest_report_gave(tmp_path):
     plant(tmp_path / "large", draw, count=40)
     plant(tmp_path / "small", draw, count=40, regimes=("conflicting",))
@@ -293,6 +295,7 @@ def test_an_explainer_that_failed_somewhere_says_its_own_n(tmp_path):
     assert "n = " not in shown["fa"][0]
 
 
+@pytest.mark.slow
 def test_a_browser_that_fails_is_a_count_and_no_traceback(demo_results, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(pictures, "browser", lambda: "/bin/false")
     assert main(["report", "--store", str(demo_results), "--out", str(tmp_path)]) == 0
