@@ -254,6 +254,19 @@ def swap_rows(
     ]
 
 
+def entering(found: pd.DataFrame) -> int:
+    """How many instances rows of `cell_metric` are of: of each cell the groups that any of its parts looks at, each once."""
+    total = 0
+    for _, own in found.dropna(subset=["value"]).groupby(["model", "dataset", "regime"]):
+        sizes: dict[str, int] = {}
+        for told in own["group_sizes"].unique():
+            for group, size in json.loads(told).items():
+                sizes[group] = max(size, sizes.get(group, 0))
+        groups = [size for group, size in sizes.items() if group in ("C", "M", "C1", "C2")]
+        total += sum(groups) if groups else max(sizes.values())
+    return total
+
+
 def _score_frame(regime: Regime, explainer: str, metric: str, k: int, each: Each) -> pd.DataFrame:
     defined = np.isfinite(each.value)
     return pd.DataFrame(

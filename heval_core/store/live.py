@@ -186,7 +186,7 @@ def curve(
         found.append(
             {
                 "explainer": explainer, "bin": place, **means, **percentile_interval(spread[explainer, place])._asdict(),
-                "n": int(own["n"].sum()), "cells": len(own.drop_duplicates(CELL)),
+                "n": cells.entering(own), "cells": len(own.drop_duplicates(CELL)),
             }
         )  # fmt: skip
     points = pd.DataFrame(found, columns=["explainer", "bin", "mean", "value", "low", "high", "chance", "n", "cells"])
@@ -195,9 +195,8 @@ def curve(
         above = (own["value"] - own["chance"]).to_numpy()
         first, last = own["bin"].iloc[0], own["bin"].iloc[-1]
         by_chance = own["chance"].iloc[-1] - own["chance"].iloc[0]
-        if (
-            metric in cells.MEASURED and ("random", last) in spread
-        ):  # chance is the random control's, which was drawn along
+        # Measured chance is the random control's, which was drawn along.
+        if metric in cells.MEASURED and ("random", last) in spread:
             by_chance = spread["random", last] - spread["random", first]
         drawn = spread[explainer, last] - spread[explainer, first] - by_chance
         changes.append({"explainer": explainer, "change": above[-1] - above[0], **percentile_interval(drawn)._asdict()})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, cast
 
 import pandas as pd
@@ -11,6 +10,7 @@ import streamlit as st
 from heval_core.figures.accuracy import cell_bars
 from heval_core.figures.cells import as_normalised, labelled, of_measure
 from heval_core.measures import MEASURE_KEYS, MEASURES, Measure
+from heval_core.store.cells import entering
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind, paired_view
 from heval_core.ui.exports import figure_config, table_exports
@@ -18,7 +18,7 @@ from heval_core.ui.filters import refuse_value
 from heval_core.ui.results import cached
 from heval_core.ui.slices import slice_bar
 from heval_core.ui.text import plain
-from heval_core.wording import GROUP_TITLES, number, percent
+from heval_core.wording import number, percent
 
 
 def cells_of(results: Reader, chosen: Filter, measure: Measure, metric: str, k: int) -> pd.DataFrame:
@@ -122,19 +122,6 @@ def draw(results: Reader, chosen: Filter, k: int, question: str) -> None:
     with paired:
         if st.toggle("Compare every pair, paired over questions", key="compare"):
             paired_view.pairs(results, chosen, metric, measure, own_k, titles_of(results))
-
-
-def entering(cells: pd.DataFrame) -> int:
-    """How many instances the cells are of: of each model, dataset and regime the groups that any of its parts looks at."""
-    total = 0
-    for _, own in cells.dropna(subset=["value"]).groupby(["model", "dataset", "regime"]):
-        sizes: dict[str, int] = {}
-        for told in own["group_sizes"].unique():
-            for group, size in json.loads(told).items():
-                sizes[group] = max(size, sizes.get(group, 0))
-        groups = [size for group, size in sizes.items() if group in GROUP_TITLES]
-        total += sum(groups) if groups else max(sizes.values())
-    return total
 
 
 def choose(question: str) -> str:

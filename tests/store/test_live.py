@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from heval_core import catalogue
 from heval_core.records import HEvalError
 from heval_core.statistics import Resamples
-from heval_core.store import cells
+from heval_core.store import cells, live
 from heval_core.store.reader import Filter, Reader, current_file
 
 KEY = ["model", "dataset", "regime", "explainer", "metric", "part", "k"]
@@ -196,6 +198,17 @@ def test_a_curve_against_length_is_the_mean_over_cells_of_their_bins(results):
     widths = own["high"].astype(float) - own["low"].astype(float)
     assert point["high"] - point["low"] < widths.mean()  # a mean over cells is surer than one cell
     assert results.curve(Filter(relation=("none",)), "mrr", ("C",), 0).points.empty
+
+
+@pytest.mark.parametrize(("metric", "parts"), [
+    ("group_rank_margin", ("c1", "c2")), ("instance_rank_margin", ("C1", "C2")), ("instance_rank_margin", ("balanced",)),
+])  # fmt: skip
+def test_a_curve_counts_an_instance_once_whatever_the_parts_of_its_cell(results, metric, parts):
+    chosen = Filter(QWEN.model, QWEN.dataset, ("mixed", "double_conflicting"))
+    points = live.curve(results, chosen, metric, parts, 3, bins=1).points
+    answered = len(results.instance_ids(replace(chosen, group=("C1", "C2"))))
+    assert set(points["n"]) == {answered}
+    assert set(points["cells"]) == {2}
 
 
 @pytest.mark.slow
