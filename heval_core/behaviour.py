@@ -2,28 +2,30 @@
 
 The memory answer is the model's own greedy answer to the question without context. The answer in context is the greedy
 first token: in one candidate's set of first tokens it makes that candidate's group, in none `other`, in two `ambiguous`.
+Or, where that is asked for, the greedy answer of at most TEXT_TOKENS tokens: the candidate's with which its text begins.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from heval_core.answers import answer_in, group_by_text
 from heval_core.lm.model import LanguageModel
 from heval_core.prompts import memory_prompt, mentions
-from heval_core.records import Behaviour, Candidate, Contrast, Document, Dropped, Instance
+from heval_core.records import Behaviour, Candidate, Contrast, Document, Dropped, Instance, TokenisedPrompt
 
 if TYPE_CHECKING:
     import torch
 
 MEMORY_TOKENS = 12
+TEXT_TOKENS = 10
 
 
 @dataclass(frozen=True)
 class Memory:
-    """The model's answer without context: its text, and the ids it may begin with (its own first token first)."""
+    """The model's answer without context: its text, empty where it gave none, and the ids it may begin with."""
 
     text: str
     first_tokens: tuple[int, ...]
@@ -37,21 +39,31 @@ def ask(
     return lm.generate(prompts, MEMORY_TOKENS, progress)
 
 
-def memory_of(lm: LanguageModel, ids: tuple[int, ...], true_answer: str | None = None) -> Memory:
-    """What a continuation answers. Where it begins with the true answer, that is the memory answer."""
-    text = lm.decode(list(ids)).strip()
-    answer = true_answer if true_answer and mentions(true_answer, text[: len(true_answer) + 1]) else first_clause(text)
-    return Memory(answer, _unique(ids[:1] + lm.first_tokens(answer)))
+def memory_of(lm: LanguageModel, ids: tuple[int, ...], true_answer: str | None = None, question: str = "") -> Memory:
+    """What a continuation answers (`answer_in`), and the ids that this answer may begin with.
+
+    The first id that was generated is one of them, before any other, where the answer begins with its text: it may be the
+    beginning of another spelling in tokens. The " The" of "The capital of France is Paris" is none, nor is white space.
+    """
+    answer = answer_in(lm.decode(list(ids)), question, true_answer)
+    own = ids[:1] if _begins(lm, ids, answer) else ()
+    return Memory(answer, _unique(own + lm.first_tokens(answer)))
+
+
+def _begins(lm: LanguageModel, ids: tuple[int, ...], answer: str) -> bool:
+    """Whether the first of some ids covers the beginning of an answer that these ids spell."""
+    if not lm.decode(list(ids[:1])).strip():
+        return False
+    # One token may be a part of a character's bytes; then it takes the next ones to see which.
+    covered = next(
+        (text for end in range(1, len(ids) + 1) if not (text := lm.decode(list(ids[:end]))).endswith("\ufffd")), ""
+    )
+    return bool(covered.strip()) and answer.startswith(covered.strip())
 
 
 def recall(lm: LanguageModel, question: str, true_answer: str | None = None) -> Memory:
     """Ask one question without context."""
-    return memory_of(lm, ask(lm, [question])[0], true_answer)
-
-
-def first_clause(text: str) -> str:
-    """The answer in a continuation that may run on: up to a new line, a next question, or the clause's end."""
-    return re.split(r"\n|\bQ:|[.;!?](?:\s|$)|,\s", text.strip(), maxsplit=1)[0].strip()
+    return memory_of(lm, ask(lm, [question])[0], true_answer, question)
 
 
 def check_documents(instance: Instance, memory: Memory) -> None:
@@ -104,18 +116,49 @@ def name_candidates(lm: LanguageModel, answers: tuple[str | None, ...], memory: 
     return tuple(names)
 
 
-def observe(lm: LanguageModel, logits: torch.Tensor, names: tuple[Names, ...], memory_answer: str) -> Behaviour:
-    """The model's answer in context, its group, and every candidate's logit and probability. logits: (V,) float32."""
+def greedy_texts(lm: LanguageModel, prompts: Sequence[TokenisedPrompt], logits: torch.Tensor) -> list[str]:
+    """What the model writes on each prompt, at most TEXT_TOKENS tokens, the first of them by the (B, V) logits of its pass."""
+    first = logits.argmax(-1).tolist()
+    going_on = [index for index, token_id in enumerate(first) if token_id not in lm.end_ids]
+    rest = lm.generate([(*prompts[index].ids, first[index]) for index in going_on], TEXT_TOKENS - 1)
+    written = {index: [first[index], *ids] for index, ids in zip(going_on, rest, strict=True)}
+    return [lm.decode(written.get(index, [])) for index in range(len(first))]
+
+
+def observe(
+    lm: LanguageModel,
+    logits: torch.Tensor,
+    names: tuple[Names, ...],
+    memory_answer: str,
+    answer_text: str | None = None,
+) -> Behaviour:
+    """The model's answer in context, its group, and every candidate's logit and probability. logits: (V,) float32.
+
+    answer_text: the greedy answer, where its text is what decides the group.
+    """
     probabilities = logits.softmax(-1)
     predicted = int(logits.argmax())
     candidates = []
     for name in names:
         best = _representative(name, names, logits)
-        candidates.append(Candidate(name.group, name.text, best, float(logits[best]), float(probabilities[best])))
+        values = float(logits[best]), float(probabilities[best])
+        candidates.append(Candidate(name.group, name.text, best, *values, name.first_tokens[0]))
     matching = [name.group for name in names if predicted in name.first_tokens]
-    group = matching[0] if len(matching) == 1 else "ambiguous" if matching else "other"
-    text = lm.decode([predicted])
-    return Behaviour(predicted, text, float(probabilities[predicted]), group, memory_answer, tuple(candidates))
+    first_group = matching[0] if len(matching) == 1 else "ambiguous" if matching else "other"
+    text_group = None
+    if answer_text is not None:
+        text_group = group_by_text(((name.group, name.text) for name in names), answer_text)
+    return Behaviour(
+        predicted,
+        lm.decode([predicted]),
+        float(probabilities[predicted]),
+        text_group or first_group,
+        memory_answer,
+        tuple(candidates),
+        first_group,
+        answer_text,
+        text_group,
+    )
 
 
 def _representative(name: Names, names: tuple[Names, ...], logits: torch.Tensor) -> int:
@@ -142,6 +185,28 @@ def contrast_of(logits: torch.Tensor, behaviour: Behaviour) -> Contrast:
         return Contrast(answer, foil.token_id, f"candidate {foil.group}")
     second = int(logits.topk(2).indices[1]) if logits.numel() > 1 else answer
     return Contrast(answer, second, "runner-up token")
+
+
+# With one document its answer competes with memory's, with two documents the first one's with the second one's.
+_COMPETITORS = {"C": "M", "C1": "C2"}
+
+
+def context_contrast(behaviour: Behaviour) -> Contrast | None:
+    """The first document's answer against its competitor, whatever was answered; None where one of them is not known.
+
+    Each by the token that it begins with in a text: the likeliest form would depend on what was answered.
+    """
+    by_group = {candidate.group: candidate.leading_id for candidate in behaviour.candidates}
+    for group, competitor in _COMPETITORS.items():
+        if group in by_group and competitor in by_group:
+            return Contrast(by_group[group], by_group[competitor], f"candidate {competitor}")
+    return None
+
+
+def answers_one_of_both(behaviour: Behaviour) -> bool:
+    """Whether the answer is one of the two that `context_contrast` sets against each other."""
+    documents = sum(candidate.group != "M" for candidate in behaviour.candidates)
+    return behaviour.group in (("C", "M") if documents == 1 else ("C1", "C2"))
 
 
 def _unique(ids: tuple[int, ...]) -> tuple[int, ...]:

@@ -58,9 +58,9 @@ def split(text: str) -> tuple[str, ...]:
 
 
 def variants(keys: Iterable[str]) -> dict[str, Any]:
-    """All explainers that come along, and those among `keys` that are one of them with other settings."""
+    """All explainers that come along, and those among `keys` that are one of them with other settings; not what is gone."""
     own = plugins("explainer")
-    return own | {key: find("explainer", key) for key in sorted(set(keys)) if "(" in key}
+    return own | {key: find("explainer", key) for key in sorted(set(keys)) if "(" in key and key.split("(")[0] in own}
 
 
 def _variant(plugin: Any, options: str, key: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from heval_core import catalogue
 from heval_core.pipeline import Explained
 from heval_core.records import Attribution, head_name
-from heval_core.scores import normalise
+from heval_core.scores import normalise, tied
 
 
 def to_json(explained: Explained) -> dict[str, Any]:
@@ -29,6 +29,9 @@ def to_json(explained: Explained) -> dict[str, Any]:
             "token_id": behaviour.token_id,
             "probability": behaviour.probability,
             "group": behaviour.group,
+            "first_group": behaviour.first_group,
+            "answer_text": behaviour.answer_text,
+            "text_group": behaviour.text_group,
             "memory_answer": behaviour.memory_answer,
             "candidates": [
                 {
@@ -41,16 +44,19 @@ def to_json(explained: Explained) -> dict[str, Any]:
                 for c in behaviour.candidates
             ],
         },
+        "target": explained.target,
+        "target_text": explained.target_text,
         "foil": explained.foil,
-        "explainers": {a.explainer: _attribution(a) for a in explained.attributions},
+        "explainers": {a.explainer: _attribution(a, prompt.first_ranked) for a in explained.attributions},
     }
 
 
-def _attribution(attribution: Attribution) -> dict[str, Any]:
+def _attribution(attribution: Attribution, first_ranked: int) -> dict[str, Any]:
     signed = catalogue.find("explainer", attribution.explainer).signed
     out: dict[str, Any] = {
         "scores": attribution.scores.tolist(),
         "normalised": normalise(attribution.scores, signed).tolist(),
+        "tied": tied(attribution.scores[first_ranked:]),
         "seconds": attribution.seconds,
         "settings": attribution.settings,
         **dict(attribution.details),

@@ -1,40 +1,49 @@
 """Faithfulness: does the answer need the tokens an explanation points at, and are they enough?
 
-Formula (Sun et al. 2025, A.24-A.25; DeYoung et al. 2020): comprehensiveness = mean over K of log p(a|x) - log p(a|x with the
-k best tokens masked); sufficiency = mean over K of log p(a|x) - log p(a|x with only the k best tokens kept). In nats of the
+Formula (Sun et al. 2025, A.24-A.25; DeYoung et al. 2020): comprehensiveness = mean over K of log p(a|x) - log p(a|x without
+the k best tokens); sufficiency = mean over K of log p(a|x) - log p(a|x with only the k best tokens kept). In nats of the
 answer's first token. Higher comprehensiveness and lower sufficiency are better.
-K: 1 to 5 tokens for prompts under 64 tokens, else 1 % to 5 % of them, rounded up. Mask: the token that fa ablates with. The
-best tokens are those with the highest scores, of equal ones the earlier; a BOS is neither ranked nor masked.
-Reference: arXiv 2510.02629. Option `protect_question`: the question is never masked, and its tokens are not among the best.
-Departure: the paper's Table B.3 has values up to 2,500, which log-probabilities of single tokens cannot reach; ours must
-not be compared with them. Chance: what the random control gets on the same instances.
-Cost: 2 |K| = 10 forward passes over the prompt per explainer, prompts of equal length together.
+K: 1 to 5 tokens for prompts under 64 tokens, else 1 % to 5 % of them, rounded up. Tokens are taken out in each of the ways of
+`heval_core.replacements` (fa's baseline token, tokens drawn by frequency, deletion), and the value is the mean over these: the
+baseline token alone favours fa, which was asked with it. The best tokens are those with the highest scores, of equal ones the
+earlier; a BOS is neither ranked nor taken out. A prompt of which deletion leaves nothing is the baseline token.
+Reference: arXiv 2510.02629. Options: `protect_question`, the question is never taken out, and its tokens are not among the
+best; `replacements`, some of the three.
+Departure: the paper masks in one way. Its Table B.3 has values up to 2,500, which log-probabilities of single tokens cannot
+reach; ours must not be compared with them. Chance: what the random control gets on the same instances.
+Cost: 2 |K| = 10 forward passes over the prompt for each way per explainer, but five short ones with deletion; rows of equal
+length together, whatever prompt they are of.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from heval_core.metrics.comprehensiveness import aopc
+from heval_core.records import HEvalError
+from heval_core.replacements import REPLACEMENTS, drawn
 
 if TYPE_CHECKING:
-    import torch
-
-    from heval_core.lm.model import CleanPass
+    from heval_core.lm.model import CleanPass, LanguageModel
     from heval_core.records import TokenisedPrompt
 
 LEVELS = 5
 SHORT = 64
+# Rows of one pass, however short: each has logits over the whole vocabulary.
+MOST_ROWS = 256
 
 
 class Faithful(NamedTuple):
-    """Of one prompt, in nats. masked, kept: the loss of log-probability at each level of K, whose means they are."""
+    """Of one prompt and replacement, in nats. masked, kept: the loss of log-probability at each level of K, whose means the
+    other two are."""
 
+    replacement: str
     comprehensiveness: float
     sufficiency: float
     masked: tuple[float, ...]
@@ -55,56 +64,85 @@ def levels(tokens: int) -> tuple[int, ...]:
 @dataclass(frozen=True)
 class Faithfulness:
     protect_question: bool = False
+    replacements: tuple[str, ...] = REPLACEMENTS
 
-    def measure(self, clean: CleanPass, targets: Sequence[int], scores: Sequence[np.ndarray]) -> list[Faithful]:
-        """What every prompt of a clean pass loses. targets: (B,) the answers' first tokens. scores: B of (n,)."""
-        import torch
+    def check(self) -> None:
+        """Raises HEvalError for an unknown replacement, or none."""
+        if not self.replacements or not set(self.replacements) <= set(REPLACEMENTS):
+            raise HEvalError(
+                f"Faithfulness has no replacements {self.replacements!r}; there are: {', '.join(REPLACEMENTS)}."
+            )
 
-        lm, sizes = clean.lm, levels(clean.length)
-        changed = torch.stack(
-            [self._changed(clean, index, own, sizes) for index, own in enumerate(scores)]
-        )  # (B, 2 |K|, n)
-        wanted = torch.tensor(list(targets), device=lm.device)
-        before = clean.logits.log_softmax(-1).gather(1, wanted[:, None])
-        rows, answers = changed.flatten(0, 1), wanted.repeat_interleave(changed.shape[1])
-        size = max(1, lm.batch_tokens // clean.length)
-        after = torch.cat(
-            [
-                lm.logits(rows[start : start + size]).log_softmax(-1).gather(1, answers[start : start + size, None])
-                for start in range(0, len(rows), size)
-            ]
-        ).view(clean.size, -1)
-        return [_faithful(lost) for lost in (before - after).cpu().numpy().astype(np.float64)]
+    def measure(
+        self, clean: CleanPass, targets: Sequence[int], scores: Sequence[np.ndarray]
+    ) -> list[tuple[Faithful, ...]]:
+        """What every prompt of a clean pass loses, one value for each replacement.
 
-    def _changed(self, clean: CleanPass, index: int, scores: np.ndarray, sizes: tuple[int, ...]) -> torch.Tensor:
-        """(2 |K|, n) ids of one prompt: the k best masked for every k, then all but the k best."""
-        import torch
+        targets: (B,) the answers' first tokens. scores: B of (n,).
+        """
+        self.check()
+        wanted = np.asarray(list(targets))
+        changed = [
+            (index, row)
+            for index, own in enumerate(scores)
+            for row in self._changed(clean.lm, clean.prompts[index], own)
+        ]
+        after = _log_probabilities(clean.lm, [row for _, row in changed], wanted[[index for index, _ in changed]])
+        before = clean.logits.log_softmax(-1).cpu().numpy()[np.arange(clean.size), wanted]
+        lost = before[:, None].astype(np.float64) - after.reshape(clean.size, -1)
+        return [
+            tuple(
+                _faithful(name, part)
+                for name, part in zip(self.replacements, np.split(own, len(self.replacements)), strict=True)
+            )
+            for own in lost
+        ]
 
-        ids = clean.ids[index]
-        free = torch.from_numpy(self._free(clean.prompts[index])).to(ids.device)
-        best = self.best(clean.prompts[index], scores)
-        rows = []
-        for keep in (False, True):
-            for size in sizes:
-                chosen = torch.zeros_like(free)
-                chosen[torch.from_numpy(best[:size].copy()).to(ids.device)] = True
-                masked = free & ~chosen if keep else chosen
-                rows.append(torch.where(masked, torch.full_like(ids, clean.lm.baseline_id), ids))
-        return torch.stack(rows)
+    def _changed(self, lm: LanguageModel, prompt: TokenisedPrompt, scores: np.ndarray) -> Iterator[np.ndarray]:
+        """Ids of one prompt, for each replacement: without the k best for every k, then without all but the k best."""
+        ids, free, best = np.array(prompt.ids), self._free(prompt), self.best(prompt, scores)
+        chosen = np.zeros((LEVELS, len(ids)), dtype=bool)
+        for row, size in zip(chosen, levels(len(ids)), strict=True):
+            row[best[:size]] = True
+        taken = np.concatenate([chosen, free & ~chosen])
+        for name in self.replacements:
+            if name == "deletion":
+                yield from (ids[~out] if not out.all() else np.array([lm.baseline_id]) for out in taken)
+            else:
+                yield from np.where(taken, lm.baseline_id if name == "baseline" else drawn(lm, ids), ids)
 
     def _free(self, prompt: TokenisedPrompt) -> np.ndarray:
-        """(n,) bool: the tokens that may be masked."""
+        """(n,) bool: the tokens that may be taken out."""
         free = np.arange(len(prompt.ids)) >= prompt.first_ranked
         if self.protect_question:
             free[prompt.question.start : prompt.question.end] = False
         return free
 
     def best(self, prompt: TokenisedPrompt, scores: np.ndarray) -> np.ndarray:
-        """Indices of the tokens that may be masked, the highest score first, of equal scores the earlier."""
+        """Indices of the tokens that may be taken out, the highest score first, of equal scores the earlier."""
         candidates = np.flatnonzero(self._free(prompt))
         return candidates[np.argsort(-np.asarray(scores)[candidates], kind="stable")]
 
 
-def _faithful(lost: np.ndarray) -> Faithful:
+def _log_probabilities(lm: LanguageModel, rows: Sequence[np.ndarray], targets: np.ndarray) -> np.ndarray:
+    """(R,) log-probability of each row's own target after it; rows of equal length are run together."""
+    import torch
+
+    by_length: dict[int, list[int]] = defaultdict(list)
+    for place, row in enumerate(rows):
+        by_length[len(row)].append(place)
+    out = np.empty(len(rows))
+    for length, places in by_length.items():
+        size = max(1, min(MOST_ROWS, lm.batch_tokens // length))
+        for start in range(0, len(places), size):
+            own = places[start : start + size]
+            logits = lm.logits(torch.from_numpy(np.stack([rows[place] for place in own])).to(lm.device))
+            wanted = torch.from_numpy(targets[own]).to(lm.device)[:, None]
+            out[own] = (logits.gather(1, wanted)[:, 0] - logits.logsumexp(-1)).cpu().numpy()
+    return out
+
+
+def _faithful(replacement: str, lost: np.ndarray) -> Faithful:
     masked, kept = lost.reshape(2, -1)
-    return Faithful(float(aopc(0.0, -masked)), float(aopc(0.0, -kept)), tuple(masked.tolist()), tuple(kept.tolist()))
+    means = (float(aopc(0.0, -masked)), float(aopc(0.0, -kept)))
+    return Faithful(replacement, *means, tuple(masked.tolist()), tuple(kept.tolist()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
 
@@ -12,7 +12,8 @@ class Measure:
     """metric: its key. best: `high`, `low`, or `zero` for a bias. regimes: those it is read in; all where empty.
 
     whole: the part that takes all instances together, for what needs many; the parts themselves where empty. ranked:
-    whether it is made of ranks, so that the prompt's first token can be left out of them.
+    whether it is made of ranks, so that the prompt's first token can be left out of them. variant_of: the measure that this is
+    with every explainer's target held fixed.
     """
 
     metric: str
@@ -24,11 +25,34 @@ class Measure:
     uses_k: bool = True
     ranked: bool = True
     whole: tuple[str, ...] = ()
+    variant_of: str = ""
+
+
+def at_fixed_target(name: str) -> str:
+    """What the variant of a measure is called that holds the target fixed."""
+    return f"{name}, target fixed"
+
+
+_FIXED = (
+    "Here every explainer explains the first document's answer against its competitor, whatever the model answered: with the "
+    "answer given as its target, a string match finds the group's own answer and so knows the label; with one target for both "
+    "groups, only the scores can tell. "
+)
+
+
+def _with_variants(measures: dict[str, Measure]) -> dict[str, Measure]:
+    """Measures, and each of them at a fixed target."""
+    return measures | {
+        at_fixed_target(name): replace(
+            own, parts=tuple(f"{part}_context" for part in own.parts), meaning=_FIXED + own.meaning, variant_of=name
+        )
+        for name, own in measures.items()
+    }
 
 
 def _simulated(regimes: tuple[str, ...], of: str) -> dict[str, Measure]:
     """The simulatability measures of single or dual regimes. of: the part of the prompt that features are taken from."""
-    return {
+    return _with_variants({
         "NMutInf": Measure(
             "nmutinf", ("raw",), "share of the doubt removed",
             f"How much of the doubt about the answer's origin the k largest scores of {of} remove, judged by each instance's "
@@ -46,15 +70,16 @@ def _simulated(regimes: tuple[str, ...], of: str) -> dict[str, Measure]:
         "Probe accuracy": Measure(
             "probe", ("accuracy",), "share told rightly",
             f"How often a logistic regression on the k largest scores of {of} tells where the answer came from, on instances "
-            "that it was not trained on. Chance is the larger group's share.",
+            "that it was not trained on. Chance is what it tells of permuted labels.",
             regimes=regimes, ranked=False,
         ),
         "Probe information": Measure(
             "probe", ("information",), "bits",
-            "How many bits about the answer's origin the probe's probabilities are worth, held out; below 0 they mislead.",
+            "How many bits about the answer's origin the probe's probabilities are worth, held out; below 0 they mislead, "
+            "as those that are learnt from permuted labels do (chance).",
             regimes=regimes, ranked=False,
         ),
-    }  # fmt: skip
+    })  # fmt: skip
 
 
 _SINGLE = _simulated(SINGLE_REGIMES, "the document")
@@ -89,11 +114,11 @@ MEASURES: dict[str, dict[str, Measure]] = {
     },
     "Which token?": {
         "MRR": Measure(
-            "mrr", ("C", "pooled"), "mean reciprocal rank",
+            "mrr", ("C", "balanced"), "mean reciprocal rank",
             "One over the rank of the best of the used document's answer tokens, averaged.", uses_k=False,
         ),
         "Answer in the top k": Measure(
-            "hit_at_k", ("C", "pooled"), "share of instances",
+            "hit_at_k", ("C", "balanced"), "share of instances",
             "How often one of the used document's answer tokens is among the k best-ranked tokens of the prompt.",
         ),
         "Length sensitivity": Measure(
@@ -103,13 +128,14 @@ MEASURES: dict[str, dict[str, Measure]] = {
     "Is it faithful?": {
         "Comprehensiveness": Measure(
             "comprehensiveness", ("all",), "nats",
-            "How much log-probability the answer loses when the best-ranked tokens are masked. Chance: the random control.",
+            "How much log-probability the answer loses without the best-ranked tokens, the mean over three ways to take them "
+            "out (fa's baseline token, tokens drawn by frequency, deletion). Chance: the random control.",
             uses_k=False, ranked=False,
         ),
         "Sufficiency": Measure(
             "sufficiency", ("all",), "nats",
-            "How much log-probability the answer loses when only the best-ranked tokens are kept; lower is better. "
-            "Chance: the random control.",
+            "How much log-probability the answer loses when only the best-ranked tokens are kept, the mean over three ways to "
+            "take the others out; lower is better. Chance: the random control.",
             best="low", uses_k=False, ranked=False,
         ),
     },

@@ -7,10 +7,21 @@ the same scores.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from heval_core.behaviour import Memory, Names, check_documents, contrast_of, name_candidates, observe, recall
+from heval_core.behaviour import (
+    Memory,
+    Names,
+    answers_one_of_both,
+    check_documents,
+    context_contrast,
+    contrast_of,
+    greedy_texts,
+    name_candidates,
+    observe,
+    recall,
+)
 from heval_core.lm.model import CleanPass, LanguageModel, out_of_memory
 from heval_core.prompts import assemble, prompt_of
 from heval_core.records import Attribution, Behaviour, Contrast, Dropped, HEvalError, Instance, TokenisedPrompt
@@ -44,6 +55,8 @@ def prepare(lm: LanguageModel, instance: Instance, memory: Memory) -> Prepared:
     try:
         if len(prompt.ids) > lm.positions:
             raise Dropped("prompt too long")
+        if not memory.text:
+            raise Dropped("no memory answer")
         check_documents(instance, memory)
         names = name_candidates(lm, tuple(d.answer for d in instance.documents), memory)
     except Dropped as dropped:
@@ -51,16 +64,24 @@ def prepare(lm: LanguageModel, instance: Instance, memory: Memory) -> Prepared:
     return Prepared(instance, prompt, memory.text, names)
 
 
-def answer(lm: LanguageModel, prepared: Sequence[Prepared]) -> Answered:
-    """Answer instances of equal length, none of them dropped, in one pass. Raises HEvalError where logits are not finite."""
+def answer(lm: LanguageModel, prepared: Sequence[Prepared], match: str = "first") -> Answered:
+    """Answer instances of equal length, none of them dropped, in one pass. Raises HEvalError where logits are not finite.
+
+    match: what decides an answer's group, one of MATCHES; for its text some more tokens are generated, all prompts together.
+    """
     clean = CleanPass(lm, [one.prompt for one in prepared])
     behaviours = tuple(
-        observe(lm, logits, one.names, one.memory_answer) for one, logits in zip(prepared, clean.logits, strict=True)
+        observe(lm, logits, one.names, one.memory_answer, text)
+        for one, logits, text in zip(prepared, clean.logits, _texts(clean, match), strict=True)
     )
     contrasts = tuple(
         contrast_of(logits, behaviour) for behaviour, logits in zip(behaviours, clean.logits, strict=True)
     )
     return Answered(clean, tuple(prepared), behaviours, contrasts)
+
+
+def _texts(clean: CleanPass, match: str) -> Sequence[str | None]:
+    return greedy_texts(clean.lm, clean.prompts, clean.logits) if match == "text" else [None] * clean.size
 
 
 def explain(answered: Answered, explainer: Any) -> list[Attribution]:
@@ -70,6 +91,35 @@ def explain(answered: Answered, explainer: Any) -> list[Attribution]:
     for one, attribution in zip(answered.prepared, attributions, strict=True):
         check(attribution.scores, f"Instance {one.instance.id}, explainer {explainer.key}")
     return attributions
+
+
+def towards_context(answered: Answered) -> Answered | None:
+    """The same answers, to be explained as if the first document's had been given; None where there are none of these.
+
+    Of instances whose usual contrast this is already nothing has to be explained again, and those that answer something
+    else than the two answers of this contrast take no part in metrics: both are left out.
+    """
+    chosen: dict[int, Contrast] = {}
+    for index, (behaviour, usual) in enumerate(zip(answered.behaviours, answered.contrasts, strict=True)):
+        wanted = context_contrast(behaviour)
+        if wanted and answers_one_of_both(behaviour) and (wanted.target, wanted.foil) != (usual.target, usual.foil):
+            chosen[index] = wanted
+    if not chosen:
+        return None
+    return replace(part_of(answered, list(chosen)), contrasts=tuple(chosen.values()))
+
+
+def part_of(answered: Answered, chosen: Sequence[int]) -> Answered:
+    """Some of the instances of a pass; all of them are the pass itself, with what it has computed."""
+    if len(chosen) == answered.clean.size:
+        return answered
+    clean = CleanPass(answered.clean.lm, [answered.clean.prompts[index] for index in chosen])
+    return Answered(
+        clean,
+        tuple(answered.prepared[index] for index in chosen),
+        tuple(answered.behaviours[index] for index in chosen),
+        tuple(answered.contrasts[index] for index in chosen),
+    )
 
 
 def in_batches(lm: LanguageModel, prepared: Iterable[Prepared], work: Callable[[list[Prepared]], None]) -> None:
@@ -105,12 +155,17 @@ class Request:
 
 @dataclass(frozen=True)
 class Explained:
-    """What `explain_request` returns: a request answered, and explained by every method asked for."""
+    """What `explain_request` returns: a request answered, and explained by every method asked for.
+
+    target: what was explained, one of TARGETS; target_text: its first token.
+    """
 
     model: str
     prompt: TokenisedPrompt
     behaviour: Behaviour
     answers: tuple[str | None, ...]
+    target: str
+    target_text: str
     foil: str
     attributions: tuple[Attribution, ...]
 
@@ -120,34 +175,47 @@ def explain_request(
     request: Request,
     explainers: Iterable[Any],
     progress: Callable[[str], None] = lambda key: None,
+    match: str = "first",
+    target: str = "answer",
 ) -> Explained:
     """Explain a prompt of one's own by the same code path as the batch.
 
-    `progress` is called with each explainer's key when its scores are there.
+    `progress` is called with each explainer's key when its scores are there. match: see `answer`. target: what is explained,
+    the `answer` given, or the first document's against its competitor (`context`).
     Raises HEvalError for an empty or too long prompt, more than two documents, a context answer that its document does
-    not hold, or candidates that begin with the same token.
+    not hold, candidates that begin with the same token, or a target that is not known.
     """
     answers = _answers_of(request)
     prompt = lm.tokenise(assemble(request.documents, answers, request.question, lm.template))
     given = request.memory_answer
     memory = Memory(given, lm.first_tokens(given)) if given else recall(lm, request.question)
     try:
-        names = name_candidates(lm, answers, memory)
+        names = name_candidates(lm, answers, memory) if memory.text else _context_names(lm, answers)
     except Dropped as dropped:
         if given or dropped.reason != "same first token":
             raise HEvalError(_candidates_message(dropped, answers, memory.text)) from None
         # The model's own memory agrees with a document: then there is no memory candidate to tell apart.
         names = _context_names(lm, answers)
     clean = CleanPass(lm, [prompt])
-    behaviour = observe(lm, clean.logits[0], names, memory.text)
-    contrast = contrast_of(clean.logits[0], behaviour)
+    behaviour = observe(lm, clean.logits[0], names, memory.text, _texts(clean, match)[0])
+    contrast = context_contrast(behaviour) if target == "context" else contrast_of(clean.logits[0], behaviour)
+    if contrast is None:
+        raise HEvalError(_MISSING_TARGET[len(answers) > 1])
     attributions = []
     for explainer in explainers:
         attributions += _within_memory(lm, explainer, clean, contrast)
         check(attributions[-1].scores, f"The prompt, explainer {explainer.key}")
         progress(explainer.key)
     foil = f"{lm.decode([contrast.foil]).strip()} ({contrast.foil_kind})"
-    return Explained(lm.key, prompt, behaviour, answers, foil, tuple(attributions))
+    explained = lm.decode([contrast.target])
+    return Explained(lm.key, prompt, behaviour, answers, target, explained, foil, tuple(attributions))
+
+
+_MISSING_TARGET = (
+    "--target context explains the document's answer against the memory's: give --context and --context-answer, and "
+    "--memory-answer where the model remembers nothing or the same.",
+    "--target context explains the first document's answer against the second one's: give --context-answer for both.",
+)
 
 
 def _within_memory(lm: LanguageModel, explainer: Any, clean: CleanPass, contrast: Contrast) -> list[Attribution]:

@@ -13,12 +13,15 @@ SINGLE_REGIMES = ("conflicting", "irrelevant")
 DUAL_REGIMES = ("double_conflicting", "mixed", "double_conflicting_swap", "mixed_swap")
 REGIMES = SINGLE_REGIMES + DUAL_REGIMES
 TECHNIQUE = "regular"
+# The columns that say which instances are measured together; a cell is these for one explainer.
+CELL = ("model", "dataset", "regime", "technique")
 
 # Why a record or an instance takes no part in metrics: the fixed words that are stored, and what they mean.
 DROP_REASONS = {
     "answer not in document": "the document does not hold its answer literally",
     "answer is the memory answer": "a conflicting document says what the model would have said anyway",
     "memory answer is not true": "the model's own answer is not the dataset's true one, and `--memory true` asks for both",
+    "no memory answer": "asked without context, the model answers nothing, so no answer can be told to come from memory",
     "memory answer in document": "a document also names the memory answer, outside the subject's own name (a leak)",
     "same first token": "two candidate answers begin with the same token, so the answer cannot be told apart",
     "answer has no token": "a candidate answer is nothing in the model's tokens, so it cannot be looked for",
@@ -31,6 +34,12 @@ DROP_REASONS = {
     "subject not known": "the record does not say what it is about, so no document can be checked for naming it",
     "not sampled": "the cell has more instances than its cap, and the seeded, stratified sample left this one out",
 }
+
+
+# What decides the group of an answer: its first token, or its text.
+MATCHES = ("first", "text")
+# What is explained: the answer given, or beside it the first document's, whatever was answered.
+TARGETS = ("answer", "context")
 
 
 class HEvalError(Exception):
@@ -159,6 +168,7 @@ class Candidate:
     """An answer the model may give: a document's (`C`, `C1`, `C2`) or the memory's (`M`).
 
     token_id: the first token whose logit stands for this candidate (of its accepted first tokens, the likeliest).
+    leading_id: the token that the answer begins with where it stands in a text.
     """
 
     group: str
@@ -166,11 +176,16 @@ class Candidate:
     token_id: int
     logit: float
     probability: float
+    leading_id: int = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """What the model answered, and the group that follows from it."""
+    """What the model answered, and the group that follows from it.
+
+    token_id, text: the greedy first token. answer_text: the greedy answer of some more tokens; None where it was not asked.
+    first_group, text_group: the groups by one and by the other; `group` is the one that decides.
+    """
 
     token_id: int
     text: str
@@ -178,13 +193,17 @@ class Behaviour:
     group: str
     memory_answer: str
     candidates: tuple[Candidate, ...]
+    first_group: str = ""
+    answer_text: str | None = None
+    text_group: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
     """The two first tokens an explanation may set against each other.
 
-    target: the answer the model gave. foil: the competing candidate's. foil_kind says where the foil came from.
+    target: the answer the model gave, or the first document's. foil: the competing candidate's. foil_kind says where the foil
+    came from.
     """
 
     target: int

@@ -1,10 +1,14 @@
 """What is done to an attribution's scores after the explainer: check, normalise, rank, round for storage.
 
-Ranks (methods.md, section 3): every token of the prompt by descending score, 1 = best, ties share the average rank
-(ordinal ties would turn underflowed attention into a position bias).
+Ranks (methods.md, section 3): every token of the prompt by descending score, 1 = best. Ties are broken at random, and a metric
+is its expectation over that: shared ranks under a chance level that knows no ties made a string match look as good as the best
+explainer, and ordinal ties would turn underflowed attention into a position bias. One token's expected rank is the average of
+the places that its tie takes (`average_ranks`); what several tokens get together needs `Ties`.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +30,55 @@ def normalise(scores: np.ndarray, signed: bool) -> np.ndarray:
     return scores / norm if norm else scores
 
 
+class Ties(NamedTuple):
+    """Where every score of (N, n) stands, however ties are broken.
+
+    above: (N, n) how many ranked scores of the row are higher. size: (N, n) how many are equal, itself included, so that a
+    token takes one of the places above + 1 … above + size. Both are 0 where a token takes no part.
+    """
+
+    above: np.ndarray
+    size: np.ndarray
+
+
+def ties(scores: np.ndarray, ranked: np.ndarray | None = None) -> Ties:
+    """The ties of every row's scores.
+
+    scores: (rows, n). ranked: (rows, n) bool, the positions that take part (all by default).
+
+    >>> ties(np.array([[0.2, 0.9, 0.2, 0.1]]))
+    Ties(above=array([[1, 0, 1, 3]]), size=array([[2, 1, 2, 1]]))
+    """
+    scores = np.atleast_2d(np.asarray(scores, dtype=np.float64))
+    ranked = np.ones(scores.shape, dtype=bool) if ranked is None else ranked
+    # NaN sorts last, behind every score, so that padding never takes a place.
+    keys = np.where(ranked, -scores, np.nan)
+    order = np.argsort(keys, axis=1, kind="stable")
+    above, size = np.empty(scores.shape, dtype=int), np.empty(scores.shape, dtype=int)
+    first, last = runs(np.take_along_axis(keys, order, axis=1))
+    np.put_along_axis(above, order, first, axis=1)
+    np.put_along_axis(size, order, last - first + 1, axis=1)
+    return Ties(np.where(ranked, above, 0), np.where(ranked, size, 0))
+
+
+def runs(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(rows, n) sorted values ▶ the first and the last column of the run of equal values that each stands in.
+
+    >>> runs(np.array([[1, 1, 4]]))
+    (array([[0, 0, 2]]), array([[1, 1, 2]]))
+    """
+    places = np.broadcast_to(np.arange(ordered.shape[1]), ordered.shape)
+    starts = np.ones(ordered.shape, dtype=bool)
+    starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    ends = np.ones(ordered.shape, dtype=bool)
+    ends[:, :-1] = starts[:, 1:]
+    first = np.maximum.accumulate(np.where(starts, places, 0), axis=1)
+    last = np.minimum.accumulate(np.where(ends, places, ordered.shape[1])[:, ::-1], axis=1)[:, ::-1]
+    return first, last
+
+
 def average_ranks(scores: np.ndarray, ranked: np.ndarray | None = None) -> np.ndarray:
-    """Ranks of every row's scores, ties averaged.
+    """Expected rank of every row's scores where ties are broken at random: the average of the places that a tie takes.
 
     scores: (rows, n). ranked: (rows, n) bool, the positions that take part (all by default); the others get NaN.
     Returns (rows, n) float64, 1 = the highest score of the row.
@@ -35,23 +86,19 @@ def average_ranks(scores: np.ndarray, ranked: np.ndarray | None = None) -> np.nd
     >>> average_ranks(np.array([[0.2, 0.9, 0.2, 0.1]]))
     array([[2.5, 1. , 2.5, 4. ]])
     """
-    scores = np.atleast_2d(np.asarray(scores, dtype=np.float64))
-    ranked = np.ones(scores.shape, dtype=bool) if ranked is None else ranked
-    # NaN sorts last, behind every score, so that padding never takes a rank.
-    keys = np.where(ranked, -scores, np.nan)
-    order = np.argsort(keys, axis=1, kind="stable")
-    ordered = np.take_along_axis(keys, order, axis=1)
-    places = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
-    starts_tie = np.ones(scores.shape, dtype=bool)
-    starts_tie[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    first = np.maximum.accumulate(np.where(starts_tie, places, 0), axis=1)
-    ends_tie = np.ones(scores.shape, dtype=bool)
-    ends_tie[:, :-1] = starts_tie[:, 1:]
-    last = np.where(ends_tie, places, scores.shape[1])
-    last = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
-    ranks = np.empty(scores.shape)
-    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=1)
-    return np.where(ranked, ranks, np.nan)
+    found = ties(scores, ranked)
+    ranks = found.above + (found.size + 1) / 2
+    return ranks if ranked is None else np.where(ranked, ranks, np.nan)
+
+
+def tied(scores: np.ndarray) -> float:
+    """The share of (n,) ranked scores that equal another one: how much of an explainer's order is left to chance.
+
+    >>> tied(np.array([0.0, 0.5, 0.0, 0.2])), tied(np.array([0.1, 0.2])), tied(np.array([]))
+    (0.5, 0.0, 0.0)
+    """
+    _, counts = np.unique(np.asarray(scores), return_counts=True)
+    return float(counts[counts > 1].sum() / max(counts.sum(), 1))
 
 
 def best_tokens(scores: np.ndarray, ranks: np.ndarray, k: int) -> list[int]:

@@ -19,6 +19,8 @@ from heval_core.scores import average_ranks
 RESAMPLES = 2000
 FLIPS = 5000
 BLOCK = 4_000_000
+# Of the questions in two halves (`heval_core.subsampling`).
+SPLITS = 50
 
 
 class Interval(NamedTuple):
@@ -44,6 +46,12 @@ def _blocks(rows: int, columns: int) -> Iterator[slice]:
     return (slice(start, min(start + height, rows)) for start in range(0, rows, height))
 
 
+def priorities(questions: int, seed: int = 0) -> np.ndarray:
+    """(SPLITS, questions): a random order of the questions for each split; any set of them is cut in the middle of it."""
+    generator = np.random.default_rng([seed, 1])
+    return generator.permuted(np.tile(np.arange(questions), (SPLITS, 1)), axis=1)
+
+
 class Resamples:
     """The same resamples of a dataset's questions for all its cells, so that they stay paired.
 
@@ -53,11 +61,20 @@ class Resamples:
 
     def __init__(self, dataset: str, questions: Iterable[str]):
         self._column = {question: index for index, question in enumerate(sorted(set(questions)))}
-        self._matrix = resample_weights(len(self._column), seed=zlib.crc32(dataset.encode()))
+        self._seed = zlib.crc32(dataset.encode())
+        self._matrix = resample_weights(len(self._column), seed=self._seed)
 
     def of(self, questions: Iterable[str]) -> np.ndarray:
         """(resamples, N) how often each of N instances' questions is drawn."""
         return self._matrix[:, [self._column[question] for question in questions]]
+
+    def order(self, questions: Iterable[str]) -> np.ndarray:
+        """(SPLITS, N) the order of N instances' questions for each split (`priorities`)."""
+        return self._order[:, [self._column[question] for question in questions]]
+
+    @functools.cached_property
+    def _order(self) -> np.ndarray:
+        return priorities(len(self._column), self._seed)
 
 
 def resampled_sums(weights: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -93,6 +110,29 @@ def percentile_interval(replicates: np.ndarray, level: float = 0.95) -> Interval
         return Interval(float("nan"), float("nan"))
     low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high))
+
+
+def skewed_interval(value: float, influence: np.ndarray, df: float, level: float = 0.95) -> Interval:
+    """Of a value from its (N,) influences: how much each question moves it, summing to 0. NaN ends without any freedom.
+
+    Hall's transformation (1992, J. R. Statist. Soc. B 54, 221-228): a cubic that takes the skewness out of Student's ratio
+    and can be inverted. The skewness of a value is the sum of its influences' cubes over the 1.5th power of that of their
+    squares.
+    """
+    from scipy.stats import t
+
+    variance = float(np.square(influence).sum())
+    if df < 1 or not np.isfinite(variance):
+        return Interval(float("nan"), float("nan"))
+    se = np.sqrt(variance)
+    # Differences that are nothing but rounding have no skewness to speak of.
+    if se <= 1e-12 * max(abs(value), 1e-300):
+        return Interval(value, value)
+    skewness = float((influence**3).sum()) / variance**1.5
+    ends = np.array([1.0, -1.0]) * t.ppf((1 + level) / 2, df)
+    if abs(skewness) > 1e-6:
+        ends = 3 / skewness * (np.cbrt(1 + skewness * (ends - skewness / 6)) - 1)
+    return Interval(float(value - se * ends[0]), float(value - se * ends[1]))
 
 
 @functools.lru_cache(maxsize=4)

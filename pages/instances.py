@@ -43,7 +43,7 @@ if instance:
     with link:
         link_button(results, {"instance": instance["instance_id"], "sort": found.order, "descending": found.descending})
     prompt_grid(instance, rows, key="grid", k=k, how=how, on_key=pressed)
-    scores_table(results, instance["instance_id"], k)
+    scores_table(results, instance["instance_id"], attributions, k)
     agreement_table(rows, instance["first_ranked"], k)
     token_table(results, instance, rows)
 provenance.draw(results)

@@ -12,8 +12,8 @@ st.title("Which token did the answer come from?")
 st.caption(
     "Where the answer came from a document, it stands there literally, and these tokens should rank first. The "
     "control *lexical* "
-    "only looks for the answer's own token, so it finds it by construction: a method that does not beat chance "
-    "by far is far from it."
+    "only looks for the answer's own token, so it finds it by construction: its bar is where a string match gets, not a level "
+    "that a method has to beat."
 )
 results = reader()
 chosen, k = filter_bar(results, ("model", "dataset", "regime"), metric_k=True)

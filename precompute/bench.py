@@ -3,7 +3,7 @@
 Every pair is timed alternately, the best of a few rounds, on random weights of real shapes, and its scores are compared:
 a ratio of two things that do not compute the same would mean nothing. Ours is asked as the batch job asks it, with the
 clean pass in its time. Captum's feature ablation is timed over `SAMPLED` of the positions and scaled (each position costs
-the same), at the best of several `perturbations_per_eval`.
+the same), at the best of several `perturbations_per_eval`. `precision` says what bfloat16 does to the scores.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from heval_core.lm.model import CleanPass, LanguageModel
 from heval_core.prompts import assemble
 from heval_core.records import Contrast, HEvalError
 from heval_core.scores import average_ranks
+from precompute import precision
 
 TOKENIZER = Path(__file__).resolve().parent.parent / "cache" / "demo" / "models" / "demo-gpt2"
 ROUNDS, SAMPLED = 3, 16
@@ -282,6 +283,14 @@ def rounding_figures(name: str) -> Iterator[Figure]:
         yield Figure(name, 40, what, float(np.mean(found)), detail=f"lowest of {len(found)} prompts {min(found):.4f}")
 
 
+def precisions(say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+    """A bfloat16 run beside a float32 run of the same weights: the demo models, whose answers and documents are known."""
+    for folder in sorted(path for path in precision.DEMO.iterdir() if path.is_dir()):
+        for found in precision.compare(str(folder)):
+            say(precision.as_line(found))
+            yield precision.as_row(found)
+
+
 def memory_figure(name: str) -> Figure:
     """MiB that attn and mechlight add to the peak of a plain forward of 1,024 tokens, in a process of its own."""
     code = f"from precompute import bench; print(bench.memory_above_forward({name!r}))"
@@ -348,7 +357,10 @@ def run(names: list[str], tokens: list[int], out: Path | None, say: Callable[[st
             for figure in (memory_figure(name), *rounding_figures(name)):
                 rows.append(figure)
                 say(as_line(figure))
-    result = {"machine": machine(), "figures": [asdict(f) | {"reached": f.reached} for f in rows]} | on_gpu(say)
+    compared = list(precisions(say))
+    result = {
+        "machine": machine(), "figures": [asdict(f) | {"reached": f.reached} for f in rows], "precision": compared,
+    } | on_gpu(say)  # fmt: skip
     if out is not None:
         out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return result

@@ -16,14 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from heval_core import catalogue
-from heval_core.records import REGIMES, HEvalError
+from heval_core.records import MATCHES, REGIMES, TARGETS, TECHNIQUE, HEvalError
 from heval_core.store.progress import Progress, progress
 from heval_core.store.publish import check_published, publish
+from heval_core.store.renew import is_outdated
 from heval_core.store.shards import ShardStore
 
 METHODS = ("fa", "ig", "attn", "mechlight")
 EXPLAINERS_HELP = "comma-separated; all four by default; with options in brackets: fa(target=prob),ig(steps=20)"
+MATCH_HELP = "what decides whose answer was given: its first token, the default, or its text of at most 10 tokens"
+TARGET_HELP = "context: explain the first document's answer, whatever was answered; a run does so besides the usual"
 STORE = Path("cache/results")
+# As many as a terminal is read for.
+SHOWN_FAILURES = 100
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,6 +58,11 @@ def _explainers(options: argparse.Namespace) -> list[Any]:
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(word for word in text.split(",") if word)
+
+
+def _all_words(texts: Sequence[str]) -> tuple[str, ...]:
+    """Of an option that takes several, apart or with commas between them."""
+    return tuple(word for text in texts for word in _words(text))
 
 
 def _auto_or_number(text: str) -> int | None:
@@ -113,11 +123,12 @@ def _add_grid(parser: argparse.ArgumentParser) -> None:
     asked = parser.add_argument_group("what is asked for", argument_default=argparse.SUPPRESS)
     asked.add_argument("--models", nargs="+", help="Hugging Face ids or local folders")
     asked.add_argument("--datasets", nargs="+", help="NAME, NAME=PATH, or one's own FILE.jsonl")
-    asked.add_argument("--regimes", type=_words, help="comma-separated; all six by default")
+    asked.add_argument("--regimes", nargs="+", help=f"of {', '.join(REGIMES)}; all six by default")
     asked.add_argument("--explainers", type=catalogue.split, help=EXPLAINERS_HELP)
     asked.add_argument("--limit", type=int, help="questions per dataset; all by default")
     asked.add_argument("--cap", type=_cap, help="instances explained per regime: 2,000 short, 1,000 long by default")
     asked.add_argument("--memory", choices=["own", "true"], help="true: the model must remember the dataset's answer")
+    asked.add_argument("--match", choices=MATCHES, help=MATCH_HELP)
     asked.add_argument("--template", help="prompt layout, with {documents} and {question}")
     asked.add_argument("--seed", type=int)
     asked.add_argument("--device")
@@ -125,8 +136,10 @@ def _add_grid(parser: argparse.ArgumentParser) -> None:
     asked.add_argument("--batch-tokens", type=_auto_or_number, help="tokens per forward pass, or auto")
     asked.add_argument("--shard-size", type=_size, help="questions per shard, or auto: a minute or two of work")
     asked.add_argument(
-        "--faithfulness", action="store_true", help="measure comprehensiveness and sufficiency too: ten passes each"
-    )
+        "--faithfulness", nargs="?", type=int, const=True, metavar="N",
+        help="measure comprehensiveness and sufficiency too, 25 passes each; with N, of the first N questions",
+    )  # fmt: skip
+    asked.add_argument("--target", choices=TARGETS, help=TARGET_HELP)
     asked.add_argument("--keep-heads", type=int, help="questions whose every head's attention is kept")
 
 
@@ -154,7 +167,7 @@ def _add_datasets(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(command=_datasets)
     parser.add_argument("--datasets", nargs="+", default=[], help="as for run; all that come by name, by default")
     parser.add_argument("--models", nargs="+", default=[], help="count tokens too, in these models' own")
-    parser.add_argument("--regimes", type=_words, default=REGIMES, help="comma-separated; all six by default")
+    parser.add_argument("--regimes", nargs="+", default=REGIMES, help=f"of {', '.join(REGIMES)}; all six by default")
     parser.add_argument("--limit", type=int, help="questions per dataset; all by default")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--store", type=Path, help="add what was run: the groups, and what each model drops")
@@ -179,6 +192,8 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--memory-answer")
     parser.add_argument("--context-answer", action="append", default=[], help="one per --context, in order")
     parser.add_argument("--explainers", type=catalogue.split, default=METHODS, help=EXPLAINERS_HELP)
+    parser.add_argument("--match", choices=MATCHES, default="first", help=MATCH_HELP)
+    parser.add_argument("--target", choices=TARGETS, default="answer", help=TARGET_HELP)
     parser.add_argument("--format", choices=["json", "text"], default="text")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--dtype", default="auto")
@@ -196,10 +211,10 @@ def _grid_of(options: argparse.Namespace) -> Any:
     from precompute.presets import GRIDS
 
     given = {field.name: getattr(options, field.name) for field in fields(Grid) if hasattr(options, field.name)}
-    for name in ("models", "datasets"):
+    for name in ("models", "datasets", "regimes"):
         if name in given:
-            given[name] = tuple(word for text in given[name] for word in _words(text))
-        elif not options.grid:
+            given[name] = _all_words(given[name])
+        elif name != "regimes" and not options.grid:
             raise HEvalError(f"--{name} is missing; name some, or take a preset: --grid {', '.join(GRIDS)}.")
     if "explainers" in given:
         given["explainers"] = tuple(explainer.key for explainer in _explainers(options))
@@ -246,15 +261,16 @@ def _datasets(options: argparse.Namespace) -> int:
     from precompute import survey
     from precompute.grid import check_numbers
 
-    check_numbers(options.regimes, options.limit)
+    regimes = _all_words(options.regimes)
+    check_numbers(regimes, options.limit)
     store = _existing(options) if options.store else None
-    named = [word for text in options.datasets for word in _words(text)]
-    models = [identify(word) for text in options.models for word in _words(text)]
+    named = _all_words(options.datasets)
+    models = [identify(word) for word in _all_words(options.models)]
     sections = []
     for name in named or catalogue.plugins("dataset"):
         told = _name_record if options.left_out else survey.untold
         try:
-            section = survey.look(name, models, options.regimes, options.limit, options.seed, store, told)
+            section = survey.look(name, models, regimes, options.limit, options.seed, store, told)
         except HEvalError as error:
             if named:
                 raise
@@ -284,7 +300,7 @@ def _status(options: argparse.Namespace) -> int:
     _existing(options)
     while True:
         found = progress(options.store)
-        text = "\n".join(_status_lines(found))
+        text = "\n".join([*_status_lines(found), *_outdated_line(options.store)])
         again = options.watch and found.process is not None
         print(f"\033[H\033[2J{text}" if again and sys.stdout.isatty() else text, flush=True)
         if not again:
@@ -301,15 +317,25 @@ def _status_lines(found: Progress) -> Iterator[str]:
     yield f"{'model':24} {'dataset':20} {'regime':24} {'done':>5} {'running':>7} {'failed':>6} {'missing':>7}  rows"
     for cell in found.cells:
         rows = ", ".join(f"{name} {count}" for name, count in sorted(cell.rows.items()))
+        regime = cell.regime if cell.technique == TECHNIQUE else f"{cell.regime}, {cell.technique}"
         yield (
-            f"{cell.model:24} {cell.dataset:20} {cell.regime:24} {cell.done:5} {cell.running:7} {cell.failed:6} "
+            f"{cell.model:24} {cell.dataset:20} {regime:24} {cell.done:5} {cell.running:7} {cell.failed:6} "
             f"{cell.missing:7}  {rows}"
         )
-    for failure in found.failures:
+    for failure in found.failures[:SHOWN_FAILURES]:
         where = " · ".join(
-            failure[name] for name in ("model", "dataset", "regime", "explainer", "place") if failure[name]
+            failure[name] for name in ("model", "dataset", "regime", "technique", "explainer", "place") if failure[name]
         )
         yield f"failed: {where}: {failure['error']}"
+    if len(found.failures) > SHOWN_FAILURES:
+        more = len(found.failures) - SHOWN_FAILURES
+        yield f"failed: and {more:,} more, in the table `failure` once this is published"
+
+
+def _outdated_line(store: Path) -> Iterator[str]:
+    if is_outdated(store):
+        again = f"python -m precompute publish --store {store}"
+        yield f"published results were evaluated by other code than this program's; run: {again}"
 
 
 def _verify(options: argparse.Namespace) -> int:
@@ -319,6 +345,8 @@ def _verify(options: argparse.Namespace) -> int:
     for entry in bad:
         print(f"damaged: {entry.path}, set aside as {store.set_aside(entry).name}; the next run makes it again")
     print(f"{len(entries) - len(bad)} shards are as the manifest says, {len(bad)} are not")
+    for line in _outdated_line(options.store):
+        print(line)
     published = check_published(options.store)
     if published:
         print(f"published results: {published}; run: python -m precompute publish --store {options.store}")
@@ -362,7 +390,8 @@ def _explain(options: argparse.Namespace) -> int:
 
     explainers = _explainers(options)
     request = Request(tuple(options.context), options.question, tuple(options.context_answer), options.memory_answer)
-    result = to_json(explain_request(load(options.model, options.device, options.dtype), request, explainers))
+    lm = load(options.model, options.device, options.dtype)
+    result = to_json(explain_request(lm, request, explainers, match=options.match, target=options.target))
     if options.format == "json":
         print(json.dumps(result, ensure_ascii=False))
     else:
@@ -373,6 +402,8 @@ def _explain(options: argparse.Namespace) -> int:
 def _print_text(result: dict[str, Any]) -> None:
     answer, methods = result["answer"], result["explainers"]
     print(f"answer {answer['text'].strip()!r} (p = {answer['probability']:.2f}, group {answer['group']})")
+    if result["target"] == "context":
+        print(f"explained is {result['target_text'].strip()!r}, the first document's answer, not the one given")
     for key in methods:
         if "head" in methods[key]:
             print(f"{key} reads head {methods[key]['head']}")

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from heval_core import catalogue, pipeline, regimes
-from heval_core.faithfulness import Faithfulness
+from heval_core.faithfulness import Faithful, Faithfulness
 from heval_core.lm.model import Heads, LanguageModel, out_of_memory
 from heval_core.records import TECHNIQUE, Attribution, Behaviour, Dropped
-from heval_core.scores import round_keeping_ranks, round_mantissa
+from heval_core.scores import round_keeping_ranks, round_mantissa, tied
 from precompute.grid import Job, Questions, Shard, instance_id
 from precompute.tasks import Failure, Memories, Result
 from precompute.worker import named
@@ -91,7 +91,7 @@ class _Computation:
         found: list[tuple[str, int, list[dict[str, Any]]]] = []
         failures: list[Failure] = []
         try:
-            answered = pipeline.answer(self.lm, batch)
+            answered = pipeline.answer(self.lm, batch, self.job.match)
         except Exception as error:
             if out_of_memory(error) and self.lm.batch_tokens >= len(batch[0].prompt.ids):
                 raise  # a smaller budget may do
@@ -107,11 +107,16 @@ class _Computation:
                 if shard.kind == "instance":
                     row = self._placed(places[one.instance.id]) | instance_row(one, answered.behaviours[index])
                     found.append((shard.key, places[one.instance.id], [row]))
+        kinds = {shard.kind for shard in self.wanted}
+        towards_context = pipeline.towards_context(answered) if "context_attribution" in kinds else None
+        measured = self._first(answered, places) if "faithfulness" in kinds else None
         for shard in self.wanted:
             if shard.kind == "attribution":
                 self._explain(shard, answered, places, found, failures)
+            elif shard.kind == "context_attribution":
+                self._explain(shard, towards_context, places, found, failures)
             elif shard.kind == "faithfulness":
-                self._measure(shard, answered, places, found, failures)
+                self._measure(shard, measured, places, found, failures)
             elif shard.kind == "head_attention":
                 self._keep_heads(shard, answered, places, found, failures)
         for key, place, rows in found:
@@ -123,11 +128,14 @@ class _Computation:
     def _explain(
         self,
         shard: Shard,
-        answered: pipeline.Answered,
+        answered: pipeline.Answered | None,
         places: dict[str, int],
         found: list[tuple[str, int, list[dict[str, Any]]]],
         failures: list[Failure],
     ) -> None:
+        """answered: with the contrasts to be explained; None where there is nothing to explain."""
+        if answered is None:
+            return
         explainer = catalogue.find("explainer", shard.explainer)
         try:
             attributions = pipeline.explain(answered, explainer)
@@ -138,22 +146,36 @@ class _Computation:
                 failures.append(_failure(shard.explainer, answered.prepared[0].instance.fact_id, error))
                 return
             for one in answered.prepared:
-                self._explain(shard, pipeline.answer(self.lm, [one]), places, found, failures)
+                alone = pipeline.answer(self.lm, [one], self.job.match)
+                if shard.kind == "context_attribution":
+                    self._explain(shard, pipeline.towards_context(alone), places, found, failures)
+                else:
+                    self._explain(shard, alone, places, found, failures)
             return
         for one, attribution in zip(answered.prepared, attributions, strict=True):
             place = places[one.instance.id]
-            self.scores[shard.explainer, self._row_id(place)] = attribution.scores
-            found.append((shard.key, place, [attribution_row(self._row_id(place), attribution)]))
+            if shard.kind == "attribution":
+                self.scores[shard.explainer, self._row_id(place)] = attribution.scores
+            row = attribution_row(self._row_id(place), attribution, explainer.signed, one.prompt.first_ranked)
+            found.append((shard.key, place, [row]))
+
+    def _first(self, answered: pipeline.Answered, places: dict[str, int]) -> pipeline.Answered | None:
+        """Those whose faithfulness is measured; None where it is of none of them."""
+        limit = self.job.faithful
+        chosen = [i for i, one in enumerate(answered.prepared) if limit is None or places[one.instance.id] < limit]
+        return pipeline.part_of(answered, chosen) if chosen else None
 
     def _measure(
         self,
         shard: Shard,
-        answered: pipeline.Answered,
+        answered: pipeline.Answered | None,
         places: dict[str, int],
         found: list[tuple[str, int, list[dict[str, Any]]]],
         failures: list[Failure],
     ) -> None:
         """Faithfulness of one explainer's scores, or of a control's, for those instances that have them."""
+        if answered is None:
+            return
         explainer = catalogue.find("explainer", shard.explainer)
         ids = [self._row_id(places[one.instance.id]) for one in answered.prepared]
         # An instance on which the explainer failed, as is noted there, is measured with the rest and left out below.
@@ -173,10 +195,8 @@ class _Computation:
             return
         for one, row_id, value in zip(answered.prepared, ids, values, strict=True):
             if explainer.control or (shard.explainer, row_id) in self.scores:
-                row = {"instance_id": row_id, "explainer": shard.explainer, "settings": repr(FAITHFULNESS)}
-                # The two means are exact; each K's own loss is for a closer look, and compresses better when rounded.
-                losses = {name: _three_digits(getattr(value, name)) for name in ("masked", "kept")}
-                found.append((shard.key, places[one.instance.id], [row | value._asdict() | losses]))
+                rows = [_faithful_row(row_id, shard.explainer, own) for own in value]
+                found.append((shard.key, places[one.instance.id], rows))
 
     def _keep_heads(
         self,
@@ -225,6 +245,14 @@ def _stored_scores(job: Job, stored: Mapping[str, list[dict[str, Any]]]) -> dict
     }
 
 
+def _faithful_row(row_id: str, explainer: str, found: Faithful) -> dict[str, Any]:
+    """The two means are exact; each K's own loss is for a closer look, and compresses better when rounded."""
+    losses = {name: _three_digits(getattr(found, name)) for name in ("masked", "kept")}
+    return {
+        "instance_id": row_id, "explainer": explainer, "settings": repr(FAITHFULNESS), **found._asdict(), **losses,
+    }  # fmt: skip
+
+
 def _three_digits(losses: tuple[float, ...]) -> list[float]:
     return [float(loss) for loss in round_mantissa(np.array(losses, dtype=np.float32), 10)]
 
@@ -259,25 +287,35 @@ def instance_row(prepared: pipeline.Prepared, behaviour: Behaviour | None) -> di
             "candidate_groups": [c.group for c in behaviour.candidates],
             "candidate_texts": [c.text for c in behaviour.candidates],
             "candidate_ids": [c.token_id for c in behaviour.candidates],
+            "candidate_leading": [c.leading_id for c in behaviour.candidates],
             "candidate_logits": [c.logit for c in behaviour.candidates],
             "candidate_probabilities": [c.probability for c in behaviour.candidates],
             "predicted_text": behaviour.text,
             "predicted_id": behaviour.token_id,
             "predicted_probability": behaviour.probability,
+            "answer_text": behaviour.answer_text,
+            "first_group": behaviour.first_group,
+            "text_group": behaviour.text_group,
             "group": behaviour.group,
         }
     return row
 
 
-def attribution_row(row_id: str, attribution: Attribution) -> dict[str, Any]:
-    """Scores keep as many bits as their ranks need: half the size, the same order (`round_keeping_ranks`)."""
+def attribution_row(row_id: str, attribution: Attribution, signed: bool, first_ranked: int) -> dict[str, Any]:
+    """signed: whether the explainer's scores have a sign; kept with them, for the explainer may be gone when they are read.
+
+    Scores keep as many bits as their ranks need: half the size, the same order (`round_keeping_ranks`). first_ranked: where
+    the tokens begin whose ties are counted.
+    """
     heads = attribution.head_scores
     return {
         "instance_id": row_id,
         "explainer": attribution.explainer,
         "scores": round_keeping_ranks(attribution.scores),
+        "tied": tied(attribution.scores[first_ranked:]),
         "seconds": attribution.seconds,
         "settings": attribution.settings,
+        "signed": signed,
         "layer": attribution.layer,
         "head": attribution.head,
         "head_scores": None if heads is None else round_keeping_ranks(heads.ravel()),

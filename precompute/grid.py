@@ -21,7 +21,7 @@ from heval_core.datasets._records import BadRecord, Unusable
 from heval_core.faithfulness import Faithfulness
 from heval_core.lm.loading import DTYPES, Identity, choose_device, choose_dtype
 from heval_core.prompts import assemble
-from heval_core.records import REGIMES, TECHNIQUE, Fact, HEvalError
+from heval_core.records import MATCHES, REGIMES, TARGETS, TECHNIQUE, Fact, HEvalError
 from heval_core.store.shards import FORMAT
 
 
@@ -31,9 +31,12 @@ class Grid:
 
     models: hub ids or folders. datasets: as `open_dataset` reads them. limit: questions asked per dataset. cap: instances
     explained per model, dataset and regime: a number, `auto` for the paper's caps, or None. memory: `own`, the model's
-    own answer without context, or `true`, where that must also be the dataset's true answer. template: in place of the
+    own answer without context, or `true`, where that must also be the dataset's true answer. match: what decides the group of
+    an answer, its `first` token or its `text`. template: in place of the
     model's own. shard_size: questions per shard; None for what takes a minute or two (`sizes`). keep_heads: see `Job`.
-    faithfulness: measure comprehensiveness and sufficiency too, of the controls as well.
+    faithfulness: measure comprehensiveness and sufficiency too, of the controls as well; a number: of the first so many
+    questions. target: `context` explains the first
+    document's answer besides, whatever was answered.
     """
 
     models: tuple[str, ...]
@@ -43,6 +46,7 @@ class Grid:
     limit: int | None = None
     cap: int | str | None = "auto"
     memory: str = "own"
+    match: str = "first"
     template: str | None = None
     seed: int = 0
     device: str = "auto"
@@ -50,7 +54,8 @@ class Grid:
     batch_tokens: int | None = None
     shard_size: int | None = None
     keep_heads: int = 0
-    faithfulness: bool = False
+    faithfulness: bool | int = False
+    target: str = "answer"
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,8 @@ class Job:
 
     places: the questions' numbers in the fixed order, ascending. fingerprint: of the dataset.
     settings: see `Entry`.
-    keep_heads: every head's attention is kept for the questions before this number.
+    keep_heads: every head's attention is kept for the questions before this number. match: see `Grid`. faithful: faithfulness
+    is measured of the questions before this number; of all by default.
     """
 
     model: str
@@ -81,6 +87,8 @@ class Job:
     places: tuple[int, ...]
     keep_heads: int
     shards: tuple[Shard, ...]
+    match: str = "first"
+    faithful: int | None = None
 
     @property
     def start(self) -> int:
@@ -97,8 +105,8 @@ class Job:
 
 # Without a limit no more questions than these are taken of a dataset: every one of them is kept in memory.
 MOST_QUESTIONS = 200_000
-# Malformed records that are kept word for word; of more, only the number.
-KEPT_BAD = 100
+# Malformed records that are kept word for word, with their reasons some megabyte; of more, only the number.
+KEPT_BAD = 5_000
 
 
 @dataclass(frozen=True)
@@ -243,6 +251,10 @@ def check(grid: Grid) -> None:
         raise HEvalError(f"--cap is {grid.cap}; it must be at least 1, or auto, or none.")
     if grid.memory not in ("own", "true"):
         raise HEvalError(f"--memory is {grid.memory!r}; it must be own or true.")
+    if grid.match not in MATCHES:
+        raise HEvalError(f"--match is {grid.match!r}; it must be {' or '.join(MATCHES)}.")
+    if grid.target not in TARGETS:
+        raise HEvalError(f"--target is {grid.target!r}; it must be {' or '.join(TARGETS)}.")
     if grid.template is not None:
         assemble(("x",), (None,), "x", grid.template)
     if grid.shard_size is not None and grid.shard_size < 1:
@@ -271,7 +283,7 @@ def jobs_of(
         common = {
             "format": FORMAT, "model": model.key, "revision": model.revision, "dtype": dtype, "style": model.style.key,
             "template": model.template, "dataset": questions.dataset, "fingerprint": questions.fingerprint,
-            "regime": regime, "technique": TECHNIQUE, "memory": grid.memory, "seed": grid.seed,
+            "regime": regime, "technique": TECHNIQUE, "memory": grid.memory, "match": grid.match, "seed": grid.seed,
             "facts": [questions.facts[place].id for place in own], "places": own,
         }  # fmt: skip
         shards = [Shard("instance", "", _key(common, "instance"))] if INSTANCES in kinds else []
@@ -279,14 +291,21 @@ def jobs_of(
         shards += [
             Shard("attribution", key, _key(common, repr(catalogue.find("explainer", key)))) for key in explainers
         ]
-        if explainers and grid.faithfulness:
+        if grid.target == "context":
+            shards += [
+                Shard("context_attribution", key, _key(common, f"context {catalogue.find('explainer', key)!r}"))
+                for key in explainers
+            ]
+        faithful = None if isinstance(grid.faithfulness, bool) else grid.faithfulness
+        if explainers and grid.faithfulness and (faithful is None or own[0] < faithful):
             measured = [catalogue.find("explainer", key) for key in (*explainers, *catalogue.explainers(control=True))]
-            shards += [Shard("faithfulness", one.key, _key(common, f"{one!r} {Faithfulness()!r}")) for one in measured]
+            of = f"{Faithfulness()!r}" if faithful is None else f"{Faithfulness()!r} first {faithful}"
+            shards += [Shard("faithfulness", one.key, _key(common, f"{one!r} {of}")) for one in measured]
         if explainers and own[0] < grid.keep_heads:
             shards.append(Shard("head_attention", "", _key(common, f"heads {grid.keep_heads}")))
         yield Job(
             model.key, model.revision, questions.dataset, questions.fingerprint, settings_of(grid, model, dtype), regime,
-            grid.seed, own, grid.keep_heads, tuple(shards),
+            grid.seed, own, grid.keep_heads, tuple(shards), grid.match, faithful,
         )  # fmt: skip
 
 
@@ -304,7 +323,7 @@ def asked_as(grid: Grid, model: Identity) -> Identity:
 
 def settings_of(grid: Grid, model: Identity, dtype: str) -> str:
     """Of how a model is asked, beside its revision and the data."""
-    asked = [dtype, model.style.key, model.template, grid.memory, grid.seed]
+    asked = [dtype, model.style.key, model.template, grid.memory, grid.match, grid.seed]
     return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:12]
 
 

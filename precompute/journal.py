@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import uuid
+from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from heval_core.lm.loading import Identity
+from heval_core.records import TECHNIQUE
 from heval_core.store.shards import ShardStore
 from precompute.grid import MOST_QUESTIONS, Grid, Questions, dtype_of, settings_of
 
@@ -65,7 +67,7 @@ def note_model(store: ShardStore, facts: dict[str, Any]) -> None:
 def note_state(store: ShardStore, grid: Grid, model: Identity, questions: Questions, size: int) -> None:
     """What is run now of a model and a dataset is what publishing takes, even where all of it is done already."""
     line = {
-        "model": model.key, "dataset": questions.dataset, "revision": model.revision,
+        "model": model.key, "dataset": questions.dataset, "technique": TECHNIQUE, "revision": model.revision,
         "fingerprint": questions.fingerprint, "settings": settings_of(grid, model, dtype_of(grid)), "shard_size": size,
     }  # fmt: skip
     before = [old for old in store.journal("state") if (old["model"], old["dataset"]) == (model.key, questions.dataset)]
@@ -75,10 +77,16 @@ def note_state(store: ShardStore, grid: Grid, model: Identity, questions: Questi
 
 def note_dataset(store: ShardStore, questions: Questions) -> int:
     """Note what was read and left out. Returns how many records were malformed."""
-    for number, bad in enumerate(questions.bad):
-        note_failure(store, dataset=bad.dataset, place=bad.place, error=f"HEvalError: {bad.reason}")
-        if number < SAID_BAD:
-            say(f"{bad.place}: {bad.reason}; the record was left out")
+    lines = [
+        {"dataset": bad.dataset, "place": bad.place, "error": f"HEvalError: {bad.reason}"} for bad in questions.bad
+    ]
+    more = questions.malformed - len(lines)
+    if more:
+        error = f"HEvalError: {more:,} more malformed records, after these {len(lines):,}, are not named one by one"
+        lines.append({"dataset": questions.dataset, "place": questions.dataset, "error": error})
+    note_failures(store, lines)
+    for bad in questions.bad[:SAID_BAD]:
+        say(f"{bad.place}: {bad.reason}; the record was left out")
     if questions.malformed > SAID_BAD:
         say(
             f"{questions.dataset}: {questions.malformed} malformed records were left out, of which {SAID_BAD} are named"
@@ -108,8 +116,22 @@ def note_loaded(store: ShardStore, name: str) -> None:
 
 
 def note_failure(store: ShardStore, *, place: str, error: str, model: str = "", dataset: str = "", **more: Any) -> None:
-    """Once, however often it happens. more: regime, explainer, and the keys of shards that could not be made."""
-    line: dict[str, Any] = {"model": model, "dataset": dataset, "regime": "", "explainer": "", **more,
-                            "place": place, "error": error}  # fmt: skip
-    if not any(line.items() <= old.items() for old in store.journal("failure")):
-        store.note("failure", **line, happened=now())
+    """Once, however often it happens. more: regime, technique, explainer, and the keys of shards that could not be made."""
+    note_failures(store, [{"model": model, "dataset": dataset, **more, "place": place, "error": error}])
+
+
+def note_failures(store: ShardStore, failures: Iterable[dict[str, Any]]) -> None:
+    """Several at once, each as by `note_failure`: the journal is read and written once, however many they are."""
+    known = {_told(line) for line in store.journal("failure")}
+    lines: dict[str, dict[str, Any]] = {}
+    for failure in failures:
+        technique = TECHNIQUE if failure.get("regime") else ""
+        line = {"model": "", "dataset": "", "regime": "", "technique": technique, "explainer": "", **failure}
+        if (told := _told(line)) not in known:
+            lines[told] = line
+    store.note_all("failure", [{**line, "happened": now()} for line in lines.values()])
+
+
+def _told(line: dict[str, Any]) -> str:
+    """A failure but for when it happened."""
+    return json.dumps({name: value for name, value in line.items() if name != "happened"}, sort_keys=True)

@@ -12,7 +12,7 @@ from heval_core.lm.loading import identify
 from heval_core.store.shards import ShardStore
 from precompute.calibrate import Costs, calibrate
 from precompute.grid import Grid, Job, Questions, Shard, asked_as, cap_of, check, dtype_of, load_questions
-from precompute.sizes import mean_tokens, passes, shard_size
+from precompute.sizes import WRITTEN, mean_tokens, passes, shard_size
 from precompute.tasks import Model
 from precompute.track import known_jobs, pending
 
@@ -83,11 +83,17 @@ def _line(
     instances: Counter[str] = Counter()
     for job, shards in wanted:
         for shard in shards:
-            instances[shard.explainer if shard.kind == "attribution" else shard.kind] += len(job.places)
+            # Which instances have another answer than the first document's is known once they have answered: at most all.
+            explained = shard.kind in ("attribution", "context_attribution")
+            instances[shard.explainer if explained else shard.kind] += len(job.places)
     later = not any(shard.explainer for job in known for shard in job.shards)
+    most = 0
     if later:
         most = min(cap_of(grid, questions) or 0, len(questions.facts))
-        instances.update(dict.fromkeys(grid.explainers, most))
+        instances.update(dict.fromkeys(grid.explainers, most * (2 if grid.target == "context" else 1)))
+    if grid.match == "text":
+        # Whatever a job does, it answers its instances first.
+        instances[WRITTEN] = sum(len(job.places) for job, _ in wanted) + most
     tokens = mean_tokens(questions, regime, grid.seed, model.identity)
     missing = sum(len(shards) for _, shards in wanted)
     return Line(

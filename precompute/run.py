@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 
 from heval_core.lm.loading import Identity, choose_dtype, identify
-from heval_core.records import HEvalError
+from heval_core.records import TECHNIQUE, HEvalError
 from heval_core.store.shards import ShardStore
 from precompute import journal
 from precompute.bars import Bars
@@ -153,7 +153,7 @@ class _Run:
         for regime in self.grid.regimes:
             keys = [shard.key for job in track.jobs if job.regime == regime for shard in job.shards]
             self.store.event(
-                "plan", model=track.model.key, dataset=track.questions.dataset, regime=regime, keys=keys
+                "plan", model=track.model.key, dataset=track.questions.dataset, regime=regime, technique=TECHNIQUE, keys=keys
             )  # fmt: skip
 
     def _drive(self, workers: Executor) -> None:

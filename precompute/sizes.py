@@ -13,12 +13,14 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from heval_core import regimes
+from heval_core.behaviour import TEXT_TOKENS
 from heval_core.explainers import ig
 from heval_core.faithfulness import LEVELS
 from heval_core.lm.loading import Identity, cannot_load, choose_device, tokenizer_of
 from heval_core.lm.spans import tokenise
 from heval_core.prompts import prompt_of
 from heval_core.records import Dropped
+from heval_core.replacements import REPLACEMENTS
 from heval_core.store.shards import ShardStore
 from precompute.grid import Grid, Questions, dtype_of, settings_of
 
@@ -30,6 +32,8 @@ RATES = {"cpu": 5e10, "mps": 2e12, "cuda": 1e14}
 OLD_SIZE = 50
 SAMPLE = 20
 CONTROLS = 3
+# The answer as text, where it decides the group: a cost of its own, which `calibrate` times with the instance's.
+WRITTEN = "written answer"
 
 
 def shard_size(grid: Grid, model: Identity, questions: Questions, store: ShardStore) -> int:
@@ -55,14 +59,21 @@ def shard_size(grid: Grid, model: Identity, questions: Questions, store: ShardSt
 
 
 def kinds(grid: Grid) -> tuple[str, ...]:
-    """What is computed of an instance: its answer, each explainer's scores, and their faithfulness."""
+    """What is computed of an instance at most: its answer, each explainer's scores for it and, where asked for, for the first
+    document's answer, and their faithfulness."""
     measured = (len(grid.explainers) + CONTROLS) if grid.faithfulness else 0
-    return ("instance", *grid.explainers, *("faithfulness",) * measured)
+    answered = ("instance", WRITTEN) if grid.match == "text" else ("instance",)
+    explained = grid.explainers * (2 if grid.target == "context" else 1)
+    return (*answered, *explained, *("faithfulness",) * measured)
 
 
 def passes(what: str, tokens: float) -> float:
     """Forward passes over the whole prompt that something costs, as `plan` prints them."""
-    return {"fa": tokens, "ig": 2 * ig.PLUGIN.steps, "instance": 2, "faithfulness": 2 * LEVELS}.get(
+    if what == WRITTEN:
+        return 1 + TEXT_TOKENS / max(tokens, 1.0)
+    # Of what deletion leaves to keep, the passes are as short as that.
+    measured = (2 * len(REPLACEMENTS) - 1) * LEVELS
+    return {"fa": tokens, "ig": 2 * ig.PLUGIN.steps, "instance": 2, "faithfulness": measured}.get(
         what.partition("(")[0], 1
     )
 

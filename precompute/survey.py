@@ -21,7 +21,7 @@ from heval_core.behaviour import Memory, check_documents
 from heval_core.lm.loading import Identity, tokenizer_of
 from heval_core.lm.spans import tokenise_all
 from heval_core.prompts import prompt_of
-from heval_core.records import REGIMES, Dropped, Instance, Prompt
+from heval_core.records import REGIMES, TECHNIQUE, Dropped, Instance, Prompt
 from heval_core.store.shards import ShardStore
 from precompute.grid import Questions, load_questions, open_dataset
 
@@ -160,17 +160,18 @@ def look(
 
 
 def _answered(store: ShardStore, dataset: str) -> Iterator[dict[str, Any]]:
-    cells: dict[tuple[str, str], dict[str, tuple[str | None, str | None]]] = {}
+    cells: dict[tuple[str, str, str], dict[str, tuple[str | None, str | None]]] = {}
     for entry in store.entries().values():
         if entry.kind == "instance" and entry.dataset == dataset:
             rows = store.read(entry).select(["instance_id", "dropped_because", "group"]).to_pylist()
-            cell = cells.setdefault((entry.model, entry.regime), {})
+            cell = cells.setdefault((entry.model, entry.regime, entry.technique), {})
             cell |= {row["instance_id"]: (row["dropped_because"], row["group"]) for row in rows}
-    for (model, regime), cell in sorted(cells.items(), key=lambda item: (item[0][0], REGIMES.index(item[0][1]))):
+    for model, regime, technique in sorted(cells, key=lambda key: (key[0], REGIMES.index(key[1]), key[2])):
+        cell = cells[model, regime, technique]
         groups = Counter(group for reason, group in cell.values() if group and not reason)
         yield {
-            "model": model, "regime": regime, "asked": len(cell), "groups": dict(sorted(groups.items())),
-            "dropped": dict(Counter(reason for reason, _ in cell.values() if reason)),
+            "model": model, "regime": regime, "technique": technique, "asked": len(cell),
+            "groups": dict(sorted(groups.items())), "dropped": dict(Counter(reason for reason, _ in cell.values() if reason)),
         }  # fmt: skip
 
 
@@ -202,7 +203,8 @@ def _table(found: list[Survey], usable: int) -> Iterator[str]:
 def _answered_line(row: dict[str, Any]) -> str:
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in row["dropped"].items()) or "none"
     groups = ", ".join(f"{group} {count:,}" for group, count in row["groups"].items()) or "no answers"
-    return f"  {row['model']} · {row['regime']}: {row['asked']:,} asked; groups {groups}; dropped {reasons}"
+    technique = "" if row["technique"] == TECHNIQUE else f" · {row['technique']}"
+    return f"  {row['model']} · {row['regime']}{technique}: {row['asked']:,} asked; groups {groups}; dropped {reasons}"
 
 
 def _range(lengths: list[int]) -> str:

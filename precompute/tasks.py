@@ -15,7 +15,7 @@ from typing import Any
 from heval_core.behaviour import MEMORY_TOKENS, Memory, ask, memory_of
 from heval_core.lm.loading import Identity
 from heval_core.lm.model import LanguageModel
-from heval_core.records import Dropped, Fact
+from heval_core.records import TECHNIQUE, Dropped, Fact
 from heval_core.store.shards import FORMAT
 from precompute.grid import Job, Questions, Shard
 
@@ -52,8 +52,8 @@ class Memories:
 
     def of(self, lm: LanguageModel, fact: Fact) -> Memory:
         """Raises Dropped where the memory answer must be the true one, and is not."""
-        memory = memory_of(lm, self.continuations[fact.question], fact.answer or None)
-        if self.must_be_true and memory.text != fact.answer:
+        memory = memory_of(lm, self.continuations[fact.question], fact.answer or None, fact.question)
+        if self.must_be_true and memory.text and memory.text != fact.answer:
             raise Dropped("memory answer is not true")
         return memory
 
@@ -112,8 +112,8 @@ class MemoryTask:
         """What the manifest says of each shard, without path, rows and hashes."""
         yield {
             "key": self.key, "kind": "memory", "model": self.model.key, "revision": self.model.identity.revision,
-            "dataset": self.dataset, "fingerprint": self.fingerprint, "regime": "", "explainer": "", "start": 0,
-            "stop": len(self.asked), "failed": 0,
+            "dataset": self.dataset, "fingerprint": self.fingerprint, "regime": "", "technique": "", "explainer": "",
+            "start": 0, "stop": len(self.asked), "failed": 0,
         }  # fmt: skip
 
 
@@ -164,7 +164,7 @@ class JobTask:
             yield {
                 "key": shard.key, "kind": shard.kind, "model": job.model, "revision": job.revision,
                 "dataset": job.dataset, "fingerprint": job.fingerprint, "settings": job.settings, "regime": job.regime,
-                "explainer": shard.explainer, "start": job.start, "stop": job.stop, "failed": failed,
+                "technique": TECHNIQUE, "explainer": shard.explainer, "start": job.start, "stop": job.stop, "failed": failed,
             }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from heval_core.lm.loading import Identity
+from heval_core.records import TECHNIQUE
 from heval_core.regimes import sample
 from heval_core.store.shards import Entry, ShardStore
 from precompute.grid import INSTANCES, Grid, Job, Questions, Shard, cap_of, jobs_of, missing
@@ -60,7 +61,8 @@ def _sampled(
             {
                 "key": key, "kind": "sample", "model": first.model, "revision": first.revision,
                 "dataset": first.dataset, "fingerprint": first.fingerprint, "settings": first.settings,
-                "regime": first.regime, "explainer": "", "start": 0, "stop": answering[-1].stop, "failed": 0,
+                "regime": first.regime, "technique": TECHNIQUE, "explainer": "", "start": 0,
+                "stop": answering[-1].stop, "failed": 0,
             },
             [{"fact_id": questions.facts[place].id} for place in chosen],
         )  # fmt: skip

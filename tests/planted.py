@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from heval_core.records import DUAL_REGIMES, REGIMES
+from heval_core.records import DUAL_REGIMES, REGIMES, TECHNIQUE
 from heval_core.store.shards import ShardStore
 
 EXPLAINERS = ("fa", "ig", "attn", "mechlight")
@@ -35,13 +35,15 @@ def plant(
     failed: Callable[[dict[str, Any], str], bool] = lambda instance, explainer: False,
     first_part: float = 0.5,
     named: str = "",
+    technique: str = TECHNIQUE,
     progress: Callable[[str], None] = lambda text: None,
 ) -> None:
     """Write the shards of a store: `count` instances of every model, dataset and regime; what is there already is kept.
 
     draw: (instance, explainer, generator) ▶ one score per token. lengths: least and most tokens. rule: the expected group.
     change: what else is to be different of an instance. failed: of which explainers there is no attribution. first_part: the
-    first of two documents' share of both. named: what comes behind the names of models and datasets.
+    first of two documents' share of both. named: what comes behind the names of models and datasets. technique:
+    how the answers were produced; instances of two techniques have other ids, and other scores.
     """
     store = ShardStore(folder)
     store.create()
@@ -52,11 +54,14 @@ def plant(
         )
         for dataset in range(datasets):
             for regime in regimes:
-                rng = np.random.default_rng([model, dataset, REGIMES.index(regime)])
+                rng = np.random.default_rng(
+                    [model, dataset, REGIMES.index(regime), *([] if technique == TECHNIQUE else technique.encode())]
+                )
                 where = {
                     "model": f"made-up-{model}{named}", "revision": "1", "dataset": f"data-{dataset}{named}", "regime": regime,
+                    "technique": technique,
                 }  # fmt: skip
-                place = f"{model}{dataset}"
+                place = f"{model}{dataset}{technique if technique != TECHNIQUE else ''}"
                 if f"{place}{regime}" in done:
                     continue
                 rows = [_instance(where, place, number, lengths, first_part, rng) for number in range(count)]
@@ -102,7 +107,7 @@ def _instance(
     names = groups[:-1] + ["M"]
     return {
         **where, "instance_id": f"{place}{REGIMES.index(where['regime'])}{number:06d}",
-        "technique": "regular", "place": number, "fact_id": f"f{number}", "subject": f"subject {number}",
+        "place": number, "fact_id": f"f{number}", "subject": f"subject {number}",
         "relation": f"relation {number % 7}", "question": "Which word?", "true_answer": "word1", "prompt": "".join(tokens),
         "tokens": tokens, "first_ranked": 0, "document_starts": [s for s, _ in spans], "document_ends": [e for _, e in spans],
         "question_start": length - QUESTION, "question_end": length, "document_answers": ["word"] * len(spans),
@@ -119,7 +124,8 @@ def _attribution(row: dict[str, Any], explainer: str, scores: np.ndarray, rng: n
     heads = explainer in ("attn", "mechlight")
     return {
         "instance_id": row["instance_id"], "explainer": explainer, "scores": np.asarray(scores, dtype=np.float32).tolist(),
-        "seconds": 0.1, "settings": "", "layer": 1 if heads else None, "head": 2 if heads else None,
+        "seconds": 0.1, "settings": "", "signed": explainer in ("fa", "ig"),
+        "layer": 1 if heads else None, "head": 2 if heads else None,
         "head_scores": rng.standard_normal(HEADS[0] * HEADS[1]).tolist() if explainer == "mechlight" else None,
         "details": json.dumps({"runner_up": "L0H1", "margin": 0.5, "foil": "candidate M"}),
     }  # fmt: skip

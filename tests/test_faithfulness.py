@@ -10,26 +10,34 @@ import pytest
 from heval_core import catalogue
 from heval_core.faithfulness import Faithfulness, levels
 from heval_core.lm.model import CleanPass
+from heval_core.records import HEvalError
+from heval_core.replacements import drawn, frequencies
 from heval_core.store.publish import publish
-from heval_core.store.reader import Reader
+from heval_core.store.reader import Filter, Reader
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
 
 
-def literally(lm, prompt, target, scores, free):
+def literally(lm, prompt, target, scores, free, replacement):
     """A-24 and A-25 word by word: one forward for every k."""
 
     def log_p(ids):
         return float(lm.logits(lm.ids(tuple(ids))).log_softmax(-1)[0, target])
 
+    def without(gone):
+        if replacement == "deletion":
+            return [t for i, t in enumerate(prompt.ids) if i not in gone]
+        fill = [lm.baseline_id] * len(prompt.ids)
+        if replacement == "drawn":
+            fill = drawn(lm, np.array(prompt.ids)).tolist()
+        return [fill[i] if i in gone else t for i, t in enumerate(prompt.ids)]
+
     best = sorted(free, key=lambda i: (-scores[i], i))
     whole, masked, kept = log_p(prompt.ids), [], []
     for k in levels(len(prompt.ids)):
         top = set(best[:k])
-        masked.append(whole - log_p([lm.baseline_id if i in top else t for i, t in enumerate(prompt.ids)]))
-        kept.append(
-            whole - log_p([lm.baseline_id if i in free and i not in top else t for i, t in enumerate(prompt.ids)])
-        )
+        masked.append(whole - log_p(without(top)))
+        kept.append(whole - log_p(without(set(free) - top)))
     return np.mean(masked), np.mean(kept), masked, kept
 
 
@@ -44,12 +52,16 @@ def test_both_equal_a_literal_loop(clean, scores, protect):
     prompt, target = clean.prompts[0], int(clean.logits[0].argmax())
     question = range(prompt.question.start, prompt.question.end)
     free = [i for i in range(clean.length) if not (protect and i in question)]
-    (found,) = Faithfulness(protect_question=protect).measure(clean, [target], scores)
-    comprehensiveness, sufficiency, masked, kept = literally(clean.lm, prompt, target, scores[0], free)
-    assert found.comprehensiveness == pytest.approx(comprehensiveness, abs=1e-4)
-    assert found.sufficiency == pytest.approx(sufficiency, abs=1e-4)
-    np.testing.assert_allclose(found.masked, masked, atol=1e-4)
-    np.testing.assert_allclose(found.kept, kept, atol=1e-4)
+    (measured,) = Faithfulness(protect_question=protect).measure(clean, [target], scores)
+    assert [found.replacement for found in measured] == ["baseline", "drawn", "deletion"]
+    for found in measured:
+        expected = literally(clean.lm, prompt, target, scores[0], free, found.replacement)
+        comprehensiveness, sufficiency, masked, kept = expected
+        assert found.comprehensiveness == pytest.approx(comprehensiveness, abs=1e-4)
+        assert found.sufficiency == pytest.approx(sufficiency, abs=1e-4)
+        np.testing.assert_allclose(found.masked, masked, atol=1e-4)
+        np.testing.assert_allclose(found.kept, kept, atol=1e-4)
+    assert len({round(found.comprehensiveness, 4) for found in measured}) == 3
 
 
 @pytest.mark.parametrize("budget", [1, 100, 10_000])
@@ -61,13 +73,45 @@ def test_neither_company_nor_budget_changes_them(clean, scores, budget, monkeypa
     monkeypatch.setattr(clean.lm, "batch_tokens", budget)
     together = CleanPass(clean.lm, [other, clean.prompts[0]])
     _, found = Faithfulness().measure(together, [5, target], [scores[0][::-1], scores[0]])
-    np.testing.assert_allclose(found.masked + found.kept, alone.masked + alone.kept, atol=1e-4)
+    for one, other in zip(found, alone, strict=True):
+        np.testing.assert_allclose(one.masked + one.kept, other.masked + other.kept, atol=1e-4)
 
 
 def test_masking_nothing_but_the_special_tokens_is_impossible(clean):
     prompt = dataclasses.replace(clean.prompts[0], first_ranked=2)
     scores = np.arange(clean.length, 0, -1).astype(np.float32)
     assert list(Faithfulness().best(prompt, scores)[:2]) == [2, 3]
+
+
+def test_drawn_tokens_are_the_languages_by_frequency_never_the_token_itself_and_the_same_every_time(lm):
+    known, shares = frequencies(lm)
+    assert shares.sum() == pytest.approx(1)
+    text = " ".join(lm.decode([int(token)]) for token in known[np.argsort(-shares)[:15]])
+    assert "the" in text.split()
+    ids = np.full(20_000, int(known[shares.argmax()]))
+    found = drawn(lm, ids)
+    assert (found != ids).all()
+    others = known[known != ids[0]]
+    expected = np.delete(shares, shares.argmax()) / (1 - shares.max())
+    counts = np.array([(found == token).mean() for token in others[np.argsort(-expected)[:20]]])
+    np.testing.assert_allclose(counts, np.sort(expected)[::-1][:20], atol=0.01)
+    np.testing.assert_array_equal(drawn(lm, ids), found)
+    assert (drawn(lm, np.append(ids, 5))[:-1] != found).any()  # another prompt draws for itself
+
+
+def test_a_prompt_of_which_deletion_leaves_nothing_is_the_baseline_token(clean):
+    prompt = dataclasses.replace(clean.prompts[0], ids=clean.prompts[0].ids[:2], first_ranked=0)
+    short = CleanPass(clean.lm, [prompt])
+    ((found,),) = Faithfulness(replacements=("deletion",)).measure(short, [3], [np.array([1.0, 2.0])])
+    nothing = clean.lm.logits(clean.lm.ids((clean.lm.baseline_id,))).log_softmax(-1)[0, 3]
+    lost = float(short.logits.log_softmax(-1)[0, 3] - nothing)
+    np.testing.assert_allclose(found.masked[1:], [lost] * 4, atol=1e-4)
+    np.testing.assert_allclose(found.kept[1:], [0.0] * 4, atol=1e-4)
+
+
+def test_an_unknown_replacement_is_refused_by_name(clean):
+    with pytest.raises(HEvalError, match=r"replacements \('noise',\); there are: baseline, drawn, deletion"):
+        Faithfulness(replacements=("noise",)).measure(clean, [1], [np.zeros(clean.length)])
 
 
 def test_the_numbers_of_tokens():
@@ -93,14 +137,21 @@ def test_as_a_stage_it_is_stored_published_beside_chance_and_added_later(model_f
     assert set(cells["explainer"]) == {"attn", *catalogue.explainers(control=True)}
     assert (cells["n"] == kept).all()
     assert kept >= 30
-    random = cells[cells["explainer"] == "random"].set_index("metric")["value"]
+    assert set(cells["part"]) == {"all", "baseline", "drawn", "deletion"}
+    random = cells[cells["explainer"] == "random"].set_index(["metric", "part"])["value"]
     for row in cells.itertuples():
         assert row.low <= row.value <= row.high
-        assert row.chance == pytest.approx(random[row.metric])
+        assert row.chance == pytest.approx(random[row.metric, row.part])
         each = reader.query(
-            "SELECT avg(value) AS v FROM score WHERE metric = ? AND explainer = ?", [row.metric, row.explainer]
+            "SELECT avg(value) AS v FROM score WHERE metric = ? AND explainer = ? AND part = ?",
+            [row.metric, row.explainer, row.part],
         )
         assert each["v"].iloc[0] == pytest.approx(row.value)
+    wide = cells.pivot(index=["metric", "explainer"], columns="part", values="value")
+    np.testing.assert_allclose(wide["all"], wide[["baseline", "drawn", "deletion"]].mean(axis=1), rtol=1e-6)
+    live = reader.live_cells(Filter(), "comprehensiveness", 0).set_index(["explainer", "part"])["value"]
+    published = cells[cells["metric"] == "comprehensiveness"].set_index(["explainer", "part"])["value"]
+    assert live.to_dict() == pytest.approx(published.to_dict())
     assert main([*command, "--faithfulness"]) == 0
     assert "0 shards computed" in capsys.readouterr().out
 
@@ -115,9 +166,37 @@ def test_computed_in_one_run_or_later_it_is_the_same(model_folders, tmp_path):
     def values(folder):
         store = ShardStore(folder)
         rows = [r for e in store.entries().values() if e.kind == "faithfulness" for r in store.read(e).to_pylist()]
-        return {(r["instance_id"], r["explainer"]): r["masked"] + r["kept"] for r in rows}
+        return {(r["instance_id"], r["explainer"], r["replacement"]): r["masked"] + r["kept"] for r in rows}
 
     one, other = values(tmp_path / "a"), values(tmp_path / "b")
     assert one.keys() == other.keys()
     for key, found in one.items():
         np.testing.assert_allclose(found, other[key], atol=1e-4)
+
+
+def test_fas_advantage_is_how_much_more_it_gains_from_its_own_token_than_other_methods():
+    import pandas as pd
+
+    from heval_core.ui.replacement_view import Advantage, advantage, said
+
+    values = {  # baseline, drawn, deletion: fa gains 2 and 1, ig .5 and 1.5, attn 0; the control is left out
+        "one": {"fa": (5, 3, 3), "ig": (2, 1, 2), "attn": (1, 1, 1), "random": (9, 0, 0)},
+        "two": {"fa": (4, 3, 3), "ig": (3, 1, 2), "attn": (1, 0, 2), "random": (9, 0, 0)},
+    }
+    cells = pd.DataFrame(
+        {"model": "m", "dataset": "d", "regime": regime, "explainer": explainer, "part": part, "value": value}
+        for regime, own in values.items()
+        for explainer, three in own.items()
+        for part, value in zip(("baseline", "drawn", "deletion"), three, strict=True)
+    )
+    found = advantage(cells, {"random"}, lower_is_better=False)
+    assert found == Advantage(1.5, 0.5, 2, 2)
+    assert advantage(cells, {"random"}, lower_is_better=True) == Advantage(-1.5, -0.5, 2, 0)
+    told = said({"comprehensiveness": found, "sufficiency": Advantage(-1.5, -0.5, 2, 0)})
+    assert (
+        "1.5 nats better in comprehensiveness (the other methods 0.50 nats better; fa gains more in 2 of 2 cells)"
+        in told
+    )
+    assert told.endswith("make it look **1.0 nats better** in comprehensiveness and **1.0 nats worse** in sufficiency.")
+    assert advantage(cells[cells["part"] == "baseline"], set(), lower_is_better=False) is None
+    assert advantage(cells[cells["explainer"] != "fa"], set(), lower_is_better=False) is None

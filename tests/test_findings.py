@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core import findings
+from heval_core import catalogue, findings
 from heval_core.findings import (
     CLAIMS,
     CONTRADICTED,
@@ -22,6 +22,7 @@ from heval_core.findings import (
     find,
     outcome,
 )
+from heval_core.records import TECHNIQUE
 from heval_core.store.publish import publish
 from heval_core.store.reader import Filter, Reader
 from tests.planted import QUESTION, plant, used_document
@@ -88,17 +89,20 @@ TURNED = {
 def published(folder, plan, **more):
     plant(folder, lambda instance, explainer, rng: plan[explainer].draw(instance, rng), lengths=LENGTHS,
           explainers=tuple(plan), **more)  # fmt: skip
-    return Reader(publish(folder))
+    with pytest.MonkeyPatch.context() as patched:
+        for metric in ("mdl", "probe"):  # no finding rests on them, and they take most of a publishing
+            patched.delitem(catalogue.plugins("metric"), metric)
+        return Reader(publish(folder))
 
 
 @pytest.fixture(scope="module")
 def holding(tmp_path_factory):
-    return published(tmp_path_factory.mktemp("holding"), AS_PUBLISHED, datasets=2, count=200)
+    return published(tmp_path_factory.mktemp("holding"), AS_PUBLISHED, models=2, datasets=2, count=110)
 
 
 @pytest.fixture(scope="module")
 def failing(tmp_path_factory):
-    return published(tmp_path_factory.mktemp("failing"), TURNED, datasets=2, count=200)
+    return published(tmp_path_factory.mktemp("failing"), TURNED, models=2, datasets=2, count=110)
 
 
 @pytest.mark.slow
@@ -130,11 +134,36 @@ def test_an_effect_of_one_cell_is_the_paired_comparison_of_that_cell(tmp_path):
     assert (found["cells"], found["n"]) == (1, pair["n"])
 
 
+def test_one_model_or_one_dataset_supports_nothing():
+    """The same interval, on the right side: of two models and two datasets it supports, of fewer it is no more than a hint."""
+    effect = Effect("a - b", 2.0, 1.0, 3.0, 0.9, 3.1, 0.0, np.inf, 4, 100)
+    assert outcome([effect]) == SUPPORTED
+    for models, datasets in ((1, 3), (3, 1)):
+        few = replace(effect, models=models, datasets=datasets)
+        assert outcome([few]) == UNDECIDED
+    against = replace(effect, models=1, least=-np.inf, most=0.0)
+    assert outcome([against]) == CONTRADICTED  # one that it does not hold for is enough
+
+
+def test_cells_that_differ_by_more_than_their_errors_are_said():
+    assert not findings._differ([1.0, 1.1, 0.9], [0.01] * 3)
+    assert findings._differ([1.0, 2.0, 0.0], [0.01] * 3)
+    alike, apart = ([findings._differ(list(row), [1.0] * 4) for row in np.random.default_rng(0).normal(0, sd, (2000, 4))]
+                    for sd in (1.0, 3.0))  # fmt: skip
+    assert 0.03 < np.mean(alike) < 0.07
+    assert np.mean(apart) > 0.6
+    effect = Effect("a - b", 2.0, 1.0, 3.0, 0.9, 3.1, 0.0, np.inf, 4, 100, 4, 4, 3, 2, 0.5, 4.0, True)
+    assert findings._reason(SUPPORTED, [effect], []) == (
+        "Every interval lies where the sentence has it (1 of 1). Cells differ by more than their own errors, so this is said "
+        "of the 3 models and 2 datasets at hand: a - b from 0.5 to 4."
+    )
+
+
 @pytest.mark.slow
 def test_effects_are_means_and_medians_of_what_the_pages_show(holding):
     main = ("conflicting", "irrelevant", "double_conflicting", "mixed")
     dual = holding.cells(Filter(regime=main[2:]), "mrr", 0)
-    means = dual[dual["part"] == "pooled"].groupby("explainer")["value"].mean()
+    means = dual[dual["part"] == "balanced"].groupby("explainer")["value"].mean()
     first, second = effects_of(holding, "mrr_dual")
     assert first["value"] == pytest.approx(means["mechlight"] - means["ig"])
     assert second["value"] == pytest.approx(means["ig"] - means["attn"])
@@ -146,7 +175,7 @@ def test_effects_are_means_and_medians_of_what_the_pages_show(holding):
         for metric, k in (("group_rank_margin", 5), ("instance_rank_margin", 5), ("mrr", 0))
     ]
     overall = [
-        cells[cells["part"].isin(["c", "pooled", "balanced", "C"])].groupby("explainer")["normalised"].mean()
+        cells[cells["part"].isin(["c", "balanced", "balanced", "C"])].groupby("explainer")["normalised"].mean()
         for cells in overall
     ]
     expected = sum(own["mechlight"] - own["fa"] for own in overall) / 3
@@ -212,11 +241,12 @@ def test_the_taught_rule_says_what_is_true_by_construction(tmp_path):
 @pytest.mark.slow
 def test_lengths_of_contexts_are_counted_at_publishing(holding):
     table = holding.contexts(Filter(regime=("conflicting",)))
-    own = [holding.instance(one) for one in holding.instance_ids(Filter(dataset=("data-0",), regime=("conflicting",)))]
+    one = Filter(("made-up-0",), ("data-0",), ("conflicting",))
+    own = [holding.instance(found) for found in holding.instance_ids(one)]
     lengths = [
         sum(end - start for start, end in zip(one["document_starts"], one["document_ends"], strict=True)) for one in own
     ]
-    row = table[table["dataset"] == "data-0"].iloc[0]
+    row = table[(table["dataset"] == "data-0") & (table["model"] == "made-up-0")].iloc[0]
     assert row["tokens_mean"] == pytest.approx(np.mean(lengths))
     assert row["instances"] == len(own)
 
@@ -257,8 +287,8 @@ def test_explainers_are_compared_over_the_instances_that_all_of_them_have(tmp_pa
     for effect in effects_of(reader, "mrr_dual"):
         assert (effect["value"], effect["low"], effect["high"]) == (0, 0, 0)
     cells = reader.cells(Filter(regime=("mixed",)), "mrr", 0).set_index(["part", "explainer"])["n"]
-    assert cells["pooled", "ig"] < cells["pooled", "attn"]
-    assert effects_of(reader, "mrr_dual")[0]["n"] < 2 * cells["pooled", "attn"]
+    assert cells["balanced", "ig"] < cells["balanced", "attn"]
+    assert effects_of(reader, "mrr_dual")[0]["n"] < 2 * cells["balanced", "attn"]
 
 
 def test_a_longer_first_document_is_no_bias_of_explainers_that_know_nothing(tmp_path):
@@ -278,9 +308,18 @@ def made_up(spread_of, cells=12, seed=0):
     for series in OVERALL:
         for number in range(cells):
             for name, error in spread_of.items():
-                place = (f"m{number}", "d", series.regimes[0], name, series.metric, series.parts[0], series.k)
+                place = (
+                    f"m{number}",
+                    "d",
+                    series.regimes[0],
+                    TECHNIQUE,
+                    name,
+                    series.metric,
+                    series.parts[0],
+                    series.k,
+                )
                 value = 0.4 + rng.normal(0, error)
-                columns = ("model", "dataset", "regime", "explainer", "metric", "part", "k")
+                columns = ("model", "dataset", "regime", "technique", "explainer", "metric", "part", "k")
                 rows.append({**dict(zip(columns, place, strict=True)), "value": value, "chance": 0.0, "best": 1.0,
                              "normalised": value, "n": 100, "details": "{}", "unavailable": None})  # fmt: skip
                 spread[place] = value + rng.normal(0, error, 400)
@@ -306,8 +345,8 @@ def test_cells_of_opposite_sign_do_not_make_a_near_zero():
 def test_n_and_cells_are_counted_once_however_many_measures_take_part(holding):
     (first, *_) = effects_of(holding, "best_overall")
     regimes = ("conflicting", "irrelevant", "double_conflicting", "mixed")
-    assert first["cells"] == 2 * len(regimes)
-    assert first["places"] == 2 * (2 + 2 + 4)
+    assert first["cells"] == 4 * len(regimes)
+    assert first["places"] == 4 * (2 + 2 + 4)
     kept = len(holding.instance_ids(Filter(regime=regimes, group=("C", "M", "C1", "C2"))))
     assert first["n"] <= kept
     assert first["agree"] <= first["places"]

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import rankdata
 
 from heval_core.records import HEvalError
-from heval_core.scores import average_ranks, check, normalise, round_keeping_ranks
+from heval_core.scores import average_ranks, check, normalise, round_keeping_ranks, tied
 
 SCORES = arrays(np.float32, st.integers(1, 40), elements=st.floats(-8, 8, width=32))
 TIED = arrays(np.float32, st.integers(1, 40), elements=st.sampled_from([0.0, 1.0, -1.0, 0.5]))
@@ -58,3 +58,11 @@ def test_signed_scores_are_divided_by_their_l1_norm_and_attention_is_left_alone(
 def test_scores_that_cannot_be_ranked_are_refused_with_their_instance(bad):
     with pytest.raises(HEvalError, match="Instance 7"):
         check(np.array([1.0, bad]), "Instance 7")
+
+
+def test_the_share_of_tied_scores_counts_every_score_that_another_one_equals():
+    rng = np.random.default_rng(1)
+    for size in (1, 2, 7, 40):
+        values = rng.integers(0, 12, size).astype(np.float32)
+        assert tied(values) == pytest.approx(sum((values == value).sum() > 1 for value in values) / size)
+    assert tied(np.zeros(5)) == 1

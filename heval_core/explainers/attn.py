@@ -59,10 +59,10 @@ class Attention:
 
     def _votes(self, clean: CleanPass, token_ids: list[int]) -> torch.Tensor:
         """(B, H) how much each head of the last layer speaks for each prompt's token."""
-        lm = clean.lm
+        lm, last_layer = clean.lm, clean.heads.last_layer  # a model without heads is refused before they are counted
         if self.score == "head_output" or lm.width % lm.heads_per_layer:
             return lm.head_logits(clean.heads, token_ids)[:, -1]
-        votes = clean.heads.last_layer * lm.unembeddings(token_ids)
+        votes = last_layer * lm.unembeddings(token_ids)
         return votes.view(clean.size, lm.heads_per_layer, -1).sum(-1)
 
 

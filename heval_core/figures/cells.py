@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pandas as pd
 
 from heval_core.measures import Measure
-from heval_core.metrics._cell import normalised
-from heval_core.records import REGIMES
+from heval_core.metrics._estimate import normalised
+from heval_core.records import CELL, REGIMES
 from heval_core.wording import PART_TITLES, REGIME_TITLES
 
 
@@ -19,8 +19,13 @@ def of_measure(cells: pd.DataFrame, measure: Measure) -> pd.DataFrame:
 
 
 def labelled(cells: pd.DataFrame, titles: Mapping[str, str], *, dataset: bool = False) -> pd.DataFrame:
-    """Adds `label` (regime, and part where there are several; dataset first if asked) and `title`, in order of regimes."""
+    """Adds `label` and `title`, in order of regimes.
+
+    A label is the regime, with technique and part where there are several, and the dataset first if asked.
+    """
     labels = [REGIME_TITLES.get(regime, regime) for regime in cells["regime"]]
+    if cells["technique"].nunique() > 1:
+        labels = [f"{label} · {technique}" for label, technique in zip(labels, cells["technique"], strict=True)]
     if cells["part"].nunique() > 1:
         parts = [PART_TITLES.get(part, "") for part in cells["part"]]
         labels = [f"{label} · {part}" if part else label for label, part in zip(labels, parts, strict=True)]
@@ -29,10 +34,15 @@ def labelled(cells: pd.DataFrame, titles: Mapping[str, str], *, dataset: bool = 
     cells = cells.assign(label=labels, title=[titles.get(key, key) for key in cells["explainer"]])
     order = {regime: place for place, regime in enumerate(REGIMES)}
     return cells.sort_values(
-        ["model", "dataset", "regime", "part"],
+        [*CELL, "part"],
         key=lambda own: own.map(order) if own.name == "regime" else own,
         kind="stable",
     )
+
+
+def apart(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table as readers see it: without the column `technique` where all rows are of one."""
+    return frame if frame["technique"].nunique() > 1 else frame.drop(columns=["technique"])
 
 
 def as_normalised(cells: pd.DataFrame) -> pd.DataFrame:

@@ -14,7 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from heval_core.figures.palette import COLOURS, colour
-from heval_core.scores import average_ranks, best_tokens, normalise
+from heval_core.records import TECHNIQUE
+from heval_core.scores import average_ranks, best_tokens, normalise, tied
 from heval_core.wording import REGIME_TITLES
 
 STEPS = 12
@@ -70,6 +71,8 @@ def _facts(instance: dict[str, Any]) -> str:
         )
     )
     regime = REGIME_TITLES.get(instance["regime"], instance["regime"])
+    if instance["technique"] != TECHNIQUE:
+        regime = f"{regime} · {instance['technique']}"
     return (
         f"<p>{_text(instance['dataset'])}, regime <b>{_text(regime)}</b>. "
         f"The model answers <b>{_text(instance['predicted_text'].strip())}</b> "
@@ -123,8 +126,12 @@ def _cells(row: Scored, count: int, first_ranked: int, k: int) -> list[str]:
 
 def _numbers(instance: dict[str, Any], rows: Sequence[Scored]) -> str:
     """A plain table as well: colours alone tell a screen reader nothing."""
-    head = "".join(f"<th>{_text(row.title)}{' · ' + _text(row.note) if row.note else ''}</th>" for row in rows)
     ranked = np.arange(len(instance["tokens"])) >= instance["first_ranked"]
+    head = "".join(
+        f"<th>{_text(row.title)}{' · ' + _text(row.note) if row.note else ''}, "
+        f"{tied(np.asarray(row.scores)[ranked]):.0%} tied</th>"
+        for row in rows
+    )
     ranks = [average_ranks(np.asarray(row.scores)[None], ranked[None])[0] for row in rows]
     lines = []
     for index, token in enumerate(instance["tokens"]):

@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from heval_core.figures.palette import GROUPS, escape
-from heval_core.records import DROP_REASONS
+from heval_core.records import CELL, DROP_REASONS
 from heval_core.wording import GROUP_TITLES, REGIME_TITLES
 
 DROPPED = "#CFCFCF"
@@ -55,17 +55,17 @@ def in_regime_order(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def statistics(outcomes: pd.DataFrame, contexts: pd.DataFrame) -> pd.DataFrame:
-    """A row per model, dataset and regime: asked, kept, by group, lengths of the context, dropped by reason.
+    """A row per model, dataset, regime and technique: asked, kept, by group, lengths of the context, dropped by reason.
 
     outcomes, contexts: what `Reader.outcomes` and `Reader.contexts` give.
     """
-    cell = ["model", "dataset", "regime"]
+    cell = list(CELL)
     counts = outcomes.pivot_table(index=cell, columns="outcome", values="instances", aggfunc="sum", fill_value=0)
     groups = [group for group in GROUP_TITLES if group in counts.columns]
     reasons = [reason for reason in DROP_REASONS if reason in counts.columns]
     table = counts[groups].reset_index()
-    table.insert(3, "asked", counts.sum(axis=1).to_numpy())
-    table.insert(4, "kept", counts[groups].sum(axis=1).to_numpy())
+    table.insert(len(cell), "asked", counts.sum(axis=1).to_numpy())
+    table.insert(len(cell) + 1, "kept", counts[groups].sum(axis=1).to_numpy())
     lengths = contexts.assign(shipped=contexts["instances"] - contexts["substituted"]).drop(columns=["instances"])
     table = table.merge(lengths, on=cell, how="left").merge(counts[reasons].reset_index(), on=cell)
     return in_regime_order(table).reset_index(drop=True)

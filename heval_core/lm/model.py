@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,16 +16,25 @@ import torch
 from transformer_lens.model_bridge import TransformerBridge
 from transformers import DynamicCache, PreTrainedModel
 
+from heval_core.lm import read_out
 from heval_core.lm.spans import tokenise
 from heval_core.records import HEvalError, Prompt, TokenisedPrompt
 from heval_core.regimes import PromptStyle
 
+# How far a pass with hooks may be from the plain one, as a share of the logits' norm. In float32 25 random architectures come
+# to 2e-6; in bfloat16, where the two passes round apart, to .06, and to .14 where rounding sends a token to another expert.
+SAME, SAME_ROUNDINGS = 1e-4, 25
+
 
 @dataclass(frozen=True, eq=False)
 class Prefix:
-    """Keys and values that B clean prompts of n tokens left in every layer, each (B, KV heads, n, d_h)."""
+    """Keys and values that B clean prompts of n tokens left in every layer, each (B, KV heads, n, d_h).
+
+    logits: (B, V) of the pass that left them, which any other way of running the same prompts has to meet.
+    """
 
     layers: tuple[tuple[torch.Tensor, torch.Tensor], ...]
+    logits: torch.Tensor
 
     def first(self, length: int, copies: int = 1) -> DynamicCache:
         """A cache of the first `length` positions, with `copies` rows for each prompt, one prompt after the other."""
@@ -162,7 +171,7 @@ class LanguageModel:
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         """(b, n) ids of equal length ▶ (b, V) logits of the last position, float32; gradients flow where asked for."""
-        with self._last_position_only():
+        with self._reading():
             found = self.model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False, logits_to_keep=1)
         return found.logits[:, -1].float()
 
@@ -181,11 +190,13 @@ class LanguageModel:
         A model whose layers leave no keys and values gives an empty prefix.
         """
         if not self.keeps_prefix:
-            return self.forward(ids), Prefix(())
+            logits = self.forward(ids)
+            return logits, Prefix((), logits)
         cache = DynamicCache()
-        with self._last_position_only():
+        with self._reading():
             logits = self.model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[:, -1]
-        return logits.float(), Prefix(tuple((layer.keys, layer.values) for layer in cache.layers))
+        logits = logits.float()
+        return logits, Prefix(tuple((layer.keys, layer.values) for layer in cache.layers), logits)
 
     @torch.no_grad()
     def suffix_states(self, prefix: Prefix, start: int, suffixes: torch.Tensor) -> torch.Tensor:
@@ -204,10 +215,32 @@ class LanguageModel:
                 "use_cache": True,
             }
         options["attention_mask"] = torch.ones(batch, start + length, dtype=torch.long, device=self.device)
-        with self._last_position_only():
+        with self._reading():
             if self.reads_out_plainly:
                 return self.model.base_model(**options).last_hidden_state[:, -1]
             return self.model(**options, logits_to_keep=1).logits[:, -1]
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """A pass that is read at its last position, in float32. Generation is not in it: it asks the model as it is."""
+        with self._last_position_only(), self._float32():
+            yield
+
+    def _float32(self) -> AbstractContextManager[None]:
+        return read_out.in_float32(self._head) if self.reads_out_in_float32 else nullcontext()
+
+    @property
+    def _head(self) -> torch.nn.Module:
+        head: torch.nn.Module = self.model.get_output_embeddings()
+        return head
+
+    @cached_property
+    def reads_out_in_float32(self) -> bool:
+        """Whether logits are computed in float32 from the last states. Else they are the model's own, as coarse as its dtype.
+
+        They are its own where the unembedding is no plain matrix, or float32 logits differ from its own by more than rounding.
+        """
+        return self.model.dtype == torch.float32 or read_out.agrees(self.model, self._head)
 
     @contextmanager
     def _last_position_only(self) -> Iterator[None]:
@@ -232,7 +265,7 @@ class LanguageModel:
         if not isinstance(mlp, torch.nn.Module):
             return None
         ids = torch.arange(1, 11, device=self.device).view(2, 5)
-        with torch.no_grad():
+        with torch.no_grad(), self._float32():
             whole = self.model(input_ids=ids, use_cache=False, logits_to_keep=1).logits[:, -1].float()
             self.__dict__["_last_mlp"] = mlp  # what `forward` is to try out
             try:
@@ -248,7 +281,10 @@ class LanguageModel:
 
         Apart from `suffix_states`, because the unembedding is a large matrix to read for a few rows.
         """
-        return (self.model.get_output_embeddings()(states) if self.reads_out_plainly else states).float()
+        if not self.reads_out_plainly:
+            return states.float()
+        with self._float32():
+            return torch.as_tensor(self._head(states)).float()
 
     @cached_property
     def reads_out_plainly(self) -> bool:
@@ -258,10 +294,10 @@ class LanguageModel:
         if any(getattr(config, name, None) not in (None, 1, 1.0) for name in scales) or not self.keeps_prefix:
             return False
         ids = torch.arange(1, 5, device=self.device)[None]
-        with torch.no_grad():
+        with torch.no_grad(), self._float32():
             states = self.model.base_model(input_ids=ids, use_cache=False).last_hidden_state[:, -1]
             whole = self.model(input_ids=ids, use_cache=False, logits_to_keep=1).logits[:, -1]
-            return torch.allclose(self.model.get_output_embeddings()(states), whole, rtol=1e-3, atol=1e-4)
+            return torch.allclose(self._head(states), whole, rtol=1e-3, atol=1e-4)
 
     @torch.no_grad()
     def generate(
@@ -296,9 +332,13 @@ class LanguageModel:
             max_new_tokens=tokens,
             pad_token_id=pad,
         )
+        return [_up_to_end(row[width:], self.end_ids) for row in found.tolist()]
+
+    @property
+    def end_ids(self) -> set[int | None]:
+        """The tokens with which the model ends its text."""
         ends = self.model.generation_config.eos_token_id
-        ends = set(ends if isinstance(ends, list) else [ends])
-        return [_up_to_end(row[width:], ends) for row in found.tolist()]
+        return set(ends if isinstance(ends, list) else [ends])
 
     @property
     def embedding_layer(self) -> torch.nn.Module:
@@ -306,33 +346,52 @@ class LanguageModel:
 
     def unembeddings(self, token_ids: Sequence[int]) -> torch.Tensor:
         """(B, d) raw rows of W_U, float32."""
-        return self.model.get_output_embeddings().weight[list(token_ids)].detach().float()
+        weight: torch.Tensor = self._head.weight  # type: ignore[assignment]
+        return weight[list(token_ids)].detach().float()
 
     @cached_property
     def _bridge(self) -> TransformerBridge:
         if not self.keeps_prefix:
-            raise HEvalError(
-                f"{self.key} ({self.model.config.model_type}) has layers without softmax attention, so there are no heads to "
-                "look into. fa and ig still work; attn and mechlight do not."
+            raise self._blind("has layers without softmax attention, so there are no heads to look into")
+        if tuple(self._head.weight.shape)[1:] != (self.width,):
+            raise self._blind(
+                f"reads its answer from fewer than {self.width} dimensions, which no head writes to directly"
+            )
+        if self.model.config.model_type == "falcon" and self.model.config.alibi and self.model.dtype != torch.float32:
+            # In float32 `_check_same` finds it; in bfloat16 it is no larger than what other models' rounding comes to.
+            raise self._blind(
+                "adds its ALiBi twice where transformers shows attention, so that these are not its own rows"
             )
         # The bridge rewires the modules it is given; a copy of the modules that shares every weight keeps `forward`
         # plain and fast, at no memory. Head methods need eager attention: the others never form the pattern.
         shared = {id(t): t for t in (*self.model.parameters(), *self.model.buffers())}
         twin = copy.deepcopy(self.model, shared)
         twin.set_attn_implementation("eager")
+        self._twin_head = twin.get_output_embeddings()
         try:
             bridge = TransformerBridge.boot_transformers(
                 self.tokenizer.name_or_path or self.key, hf_model=twin, tokenizer=self.tokenizer
             )
         except Exception as error:
-            raise HEvalError(
-                f"TransformerLens cannot look into {self.key} ({self.model.config.model_type}): {error}. "
-                "fa and ig still work; attn and mechlight do not."
-            ) from error
-        for layer in range(self.layers):
-            if f"blocks.{layer}.attn.hook_pattern" not in bridge.hook_dict:
-                raise HEvalError(f"Layer {layer} of {self.key} has no softmax attention, so its heads have no pattern.")
+            raise self._blind(f"is not what TransformerLens can look into: {_first_line(error)}") from error
+        for name in (*self._pattern_names, *self._output_names, self._last_name):
+            if name not in bridge.hook_dict:
+                raise self._blind(f"has no {name}, where its heads would be looked into")
         return bridge
+
+    def _blind(self, why: str) -> HEvalError:
+        """The refusal to look into heads, by name."""
+        kind = self.model.config.model_type
+        return HEvalError(f"{self.key} ({kind}) {why}. fa and ig still work; attn and mechlight do not.")
+
+    def _check_same(self, found: torch.Tensor, clean: torch.Tensor) -> None:
+        """Raises HEvalError where a pass with hooks answers otherwise than the plain model: those are not its heads, then."""
+        apart = float(((found - clean).norm(dim=-1) / (clean - clean.mean(-1, keepdim=True)).norm(dim=-1)).max())
+        if not apart <= max(SAME, SAME_ROUNDINGS * torch.finfo(self.model.dtype).eps):
+            raise self._blind(
+                f"answers otherwise when its heads are looked into: its logits then differ by {apart:.2%}, which is more than "
+                f"{str(self.model.dtype).removeprefix('torch.')} rounds"
+            )
 
     @torch.no_grad()
     def heads(self, ids: torch.Tensor, prefix: Prefix) -> Heads:
@@ -342,7 +401,8 @@ class LanguageModel:
         the attention pattern is all that is ever formed, so that memory grows with n, not n².
         """
         batch, n = ids.shape
-        rows = self._hooked(ids[:, -1:], prefix.first(n - 1), n - 1)
+        rows, logits = self._hooked(ids[:, -1:], prefix.first(n - 1), n - 1)
+        self._check_same(logits, prefix.logits)
         attention = torch.stack([rows[name][:, :, -1] for name in self._pattern_names], 1).float()
         if not torch.allclose(attention.sum(-1), torch.ones((), device=self.device), atol=1e-2):
             raise HEvalError(f"The attention rows of {self.key} do not sum to one: this is not softmax attention.")
@@ -356,7 +416,9 @@ class LanguageModel:
         queries. This needs the whole pattern: memory and time grow with n²."""
         n = ids.shape[1]
         (name,) = self._pattern_names[-1:]
-        pattern = self._hooked(ids, DynamicCache(), 0, (name,))[name].float()
+        rows, logits = self._hooked(ids, DynamicCache(), 0, (name,))
+        self._check_same(logits, self.logits(ids))
+        pattern = rows[name].float()
         return pattern.sum(-2) / torch.arange(n, 0, -1, device=self.device)
 
     @torch.no_grad()
@@ -380,37 +442,43 @@ class LanguageModel:
                     outputs[row, :, head] = 0 if how == "zero" else outputs[row, :, head].mean(0)
             return outputs.reshape(tensor.shape)
 
-        rows = ids.expand(len(heads), -1)
-        logits = self._bridge.run_with_hooks(
-            rows,
-            fwd_hooks=[(name, without) for name in self._output_names],
-            use_cache=False,
-            position_ids=torch.arange(ids.shape[1], device=self.device).expand(len(heads), -1),
-            attention_mask=torch.ones_like(rows),
-            logits_to_keep=1,
-        )
+        rows = ids.expand(len(heads) + 1, -1)  # the last one keeps all its heads
+        logits = self._run_bridge(rows, [(name, without) for name in self._output_names], 0, use_cache=False)
+        self._check_same(logits[-1:], self.logits(ids))
+        return logits[:-1]
+
+    def _run_bridge(self, ids: torch.Tensor, hooks: list[Any], start: int, **options: Any) -> torch.Tensor:
+        """A pass with hooks over (b, n) ids that stand at positions from `start` on ▶ (b, V) last logits, float32."""
+        bridge, (batch, length) = self._bridge, ids.shape
+        try:
+            with read_out.in_float32(self._twin_head) if self.reads_out_in_float32 else nullcontext():
+                logits = bridge.run_with_hooks(
+                    ids,
+                    fwd_hooks=hooks,
+                    position_ids=torch.arange(start, start + length, device=self.device).expand(batch, -1),
+                    attention_mask=torch.ones(batch, start + length, dtype=torch.long, device=self.device),
+                    logits_to_keep=1,
+                    **options,
+                )
+        except Exception as error:  # whatever a library's bridge to one architecture stumbles over
+            if out_of_memory(error):
+                raise
+            raise self._blind(f"cannot be run with hooks: {_first_line(error)}") from error
         return torch.as_tensor(logits)[:, -1].float()
 
     def _hooked(
         self, ids: torch.Tensor, cache: DynamicCache, start: int, names: tuple[str, ...] = ()
-    ) -> dict[str, torch.Tensor]:
+    ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+        """What the hooks of these names see, and the logits (b, V) of the last position."""
         kept: dict[str, torch.Tensor] = {}
 
         def keep(tensor: torch.Tensor, hook: Any) -> None:
             kept[hook.name] = tensor
 
-        batch, length = ids.shape
         wanted = names or (*self._pattern_names, *self._output_names, self._last_name)
-        self._bridge.run_with_hooks(
-            ids,
-            fwd_hooks=[(name, keep) for name in wanted],
-            past_key_values=cache,
-            use_cache=True,
-            position_ids=torch.arange(start, start + length, device=self.device).expand(batch, -1),
-            attention_mask=torch.ones(batch, start + length, dtype=torch.long, device=self.device),
-            logits_to_keep=1,
-        )
-        return kept
+        hooks = [(name, keep) for name in wanted]
+        logits = self._run_bridge(ids, hooks, start, past_key_values=cache, use_cache=True)
+        return kept, logits
 
     @cached_property
     def _pattern_names(self) -> tuple[str, ...]:
@@ -449,6 +517,11 @@ class LanguageModel:
         folded = directions * gain[:, None]
         # A LayerNorm takes the mean out of what it reads; moved over to the direction, that is the direction's own mean.
         return folded - folded.mean(0) if "LayerNorm" in type(norm).__name__ else folded
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:300] if lines else type(error).__name__
 
 
 def _up_to_end(ids: list[int], ends: set[int | None]) -> tuple[int, ...]:

@@ -4,53 +4,83 @@ Features: the k largest scores of the document, descending; of two documents the
 order. Scores as metrics use them (fa and ig divided by their l1 norm). A document with fewer than k tokens is filled up
 with 0, the score of a token that says nothing. Labels: 1 where the context (the first document) was used, 0 for memory
 (the second document); instances of other groups take no part.
+
+Two targets: the answer given, as everywhere (its token is the label's own, so that a string match alone tells the label), and
+the first document's answer held fixed (`--target context`), where only the scores can tell.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
 
-from heval_core.metrics._cell import Cell, Estimate, not_available, too_small
+from heval_core.metrics._cell import Cell
+from heval_core.metrics._estimate import Estimate, not_available, too_small
 from heval_core.records import HEvalError
+from heval_core.statistics import priorities
+from heval_core.subsampling import splits
 
 SMALLEST_CLASS = 10
 
 
+# Suffixes of parts: explained is the answer given, or the first document's whatever was given.
+TARGETS = ("", "_context")
+
+
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """features: (M, f). labels: (M,) of 0 and 1. used: (N,) bool, the M instances that take part. sizes: group ▶ how many."""
+    """features: (M, f). labels: (M,) of 0 and 1. sizes: group ▶ how many. splits: (S, 2, M // 2), see `subsampling`.
+
+    suffix: one of TARGETS, which a part's name ends with.
+    """
 
     features: np.ndarray
     labels: np.ndarray
-    used: np.ndarray
     sizes: tuple[tuple[str, int], ...]
+    splits: np.ndarray
+    suffix: str = ""
 
     @property
     def reason(self) -> str | None:
         return too_small(self.sizes, SMALLEST_CLASS)
 
-    def spread(self, values: np.ndarray) -> np.ndarray:
-        """(M,) values at their places among the N instances, 0 elsewhere."""
-        out = np.zeros(len(self.used))
-        out[self.used] = values
-        return out
+    def named(self, found: list[Estimate]) -> list[Estimate]:
+        """The estimates under the names that this target's parts have."""
+        return [estimate._replace(part=estimate.part + self.suffix) for estimate in found]
 
     def unavailable(self, parts: tuple[str, ...], reason: str) -> list[Estimate]:
-        return [not_available(part, self.sizes, reason) for part in parts]
+        return self.named([not_available(part, self.sizes, reason) for part in parts])
+
+    @property
+    def digest(self) -> str:
+        """Of all that a value on halves depends on. Features as float32: their last bits differ between processors."""
+        found = hashlib.sha256(self.suffix.encode())
+        for own in (self.features.astype(np.float32), self.labels, self.splits.astype(np.int32)):
+            found.update(repr(own.shape).encode() + np.ascontiguousarray(own).tobytes())
+        return found.hexdigest()
 
 
-def labelled(cell: Cell, k: int) -> Labelled:
-    """The features and labels of a cell."""
+def labelled(cell: Cell, k: int) -> list[Labelled]:
+    """The features and labels of a cell, for each of TARGETS that there are scores of."""
+    everybody = np.ones(len(cell.layout.groups), dtype=bool)
+    found = [_labelled(cell, cell.scores, everybody, k, TARGETS[0])]
+    if cell.fixed is not None:
+        found.append(_labelled(cell, cell.fixed.scores, cell.fixed.there, k, TARGETS[1]))
+    return found
+
+
+def _labelled(cell: Cell, scores: np.ndarray, there: np.ndarray, k: int, suffix: str) -> Labelled:
     layout = cell.layout
     groups = ("C", "M") if len(layout.documents) < 2 else ("C1", "C2")
-    used = np.isin(layout.groups, groups)
+    used = np.isin(layout.groups, groups) & there
     labels = (layout.groups[used] == groups[0]).astype(np.int8)
-    features = [largest(cell.scores[used], (document & layout.ranked)[used], k) for document in layout.documents]
-    sizes = tuple((group, int((layout.groups == group).sum())) for group in groups)
+    features = [largest(scores[used], (document & layout.ranked)[used], k) for document in layout.documents]
+    sizes = tuple((group, int((layout.groups[used] == group).sum())) for group in groups)
     found = np.concatenate(features, axis=1) if features else np.zeros((int(used.sum()), 0))
-    return Labelled(found, labels, used, sizes)
+    order = priorities(len(used)) if cell.priorities is None else cell.priorities
+    return Labelled(found, labels, sizes, splits(order[:, used]), suffix)
 
 
 def largest(scores: np.ndarray, segment: np.ndarray, k: int) -> np.ndarray:

@@ -1,12 +1,13 @@
 """Comprehensiveness: how much of the answer's probability goes when the tokens an explanation points at are masked?
 
-Formula (Sun et al. 2025, A.24; DeYoung et al. 2020): mean over K of log p(a|x) - log p(a|x with the k best tokens masked), in
-nats of the answer's first token; K and mask as in `heval_core.faithfulness`, which measures it with the model.
+Formula (Sun et al. 2025, A.24; DeYoung et al. 2020): mean over K of log p(a|x) - log p(a|x without the k best tokens), in nats
+of the answer's first token; K, and how tokens are taken out, as in `heval_core.faithfulness`, which measures it.
+Parts: `baseline`, `drawn`, `deletion` (what stands in for a token), and `all`, the mean over these.
 Reference: arXiv 2510.02629. Departure: the paper's Table B.3 has values up to 2,500, which log-probabilities of single tokens
 cannot reach; ours must not be compared with them.
 Range: real, higher is better. Chance: what the random control gets on the same instances. Best: not known.
 
-Worked by hand: log-probabilities of -1 before, -3 and -5 with one and two tokens masked: the mean of 2 and 4.
+Worked by hand: log-probabilities of -1 before, -3 and -5 without one and two tokens: the mean of 2 and 4.
 
 >>> aopc(-1.0, np.array([-3.0, -5.0]))
 3.0
@@ -18,7 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heval_core.metrics._cell import SMALLEST_GROUP, Cell, Column, Each, Estimate, mean_estimate
+from heval_core.metrics._cell import Cell
+from heval_core.metrics._estimate import SMALLEST_GROUP, Column, Each, Estimate, mean_estimate
 
 
 def aopc(before: np.ndarray | float, after: np.ndarray) -> np.ndarray | float:
@@ -39,11 +41,12 @@ class Comprehensiveness:
     reference = "Sun et al. 2025, A.24 (arXiv 2510.02629); DeYoung et al. 2020"
 
     def each(self, cell: Cell, k: int) -> list[Each]:
-        """What the batch job measured; nothing where it was not asked to."""
-        if self.key not in cell.measured:
-            return []
-        value, chance = cell.measured[self.key]
-        return [Each("all", value, np.where(np.isfinite(value), chance, np.nan), np.full(len(value), np.nan))]
+        """What the batch job measured, by part; nothing where it was not asked to."""
+        return [
+            Each(part, value, np.where(np.isfinite(value), chance, np.nan), np.full(len(value), np.nan))
+            for (metric, part), (value, chance) in cell.measured.items()
+            if metric == self.key
+        ]
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
         found = [(mean_estimate(each, self.smallest_group), each) for each in self.each(cell, k)]

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heval_core.metrics._cell import SMALLEST_GROUP, Cell, Each, Estimate, difference, too_small
+from heval_core.metrics._cell import Cell
+from heval_core.metrics._estimate import SMALLEST_GROUP, Each, Estimate, difference, too_small
 from heval_core.metrics.rank_at_k import RankSettings
 
 
@@ -58,6 +59,9 @@ class GroupRankMargin(RankSettings):
                 self.smallest_group,
             )
             sizes = margin.sizes[::-1]
+            if margin.unavailable is None:
+                value = group_rank_margin(*(each.value[own & np.isfinite(each.value)] for own in (in_used, in_unused)))
+                margin = margin._replace(value=value)
             found.append(margin._replace(sizes=sizes, unavailable=too_small(sizes, self.smallest_group)))
         return found
 

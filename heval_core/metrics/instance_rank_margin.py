@@ -21,7 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heval_core.metrics._cell import SMALLEST_GROUP, Cell, Each, Estimate, balanced, difference, mean_estimate
+from heval_core.metrics._cell import Cell
+from heval_core.metrics._estimate import SMALLEST_GROUP, Each, Estimate, balanced, difference, mean_estimate
 from heval_core.metrics.rank_at_k import RankSettings
 
 
@@ -45,21 +46,31 @@ class InstanceRankMargin(RankSettings):
         """Each instance's own margin, under the part of the document it used; NaN elsewhere."""
         if len(cell.layout.documents) != 2:
             return []
-        documents, worst = self.documents(cell, k), self.worst(cell, k)
+        worst = self.worst(cell, k)
         found = []
-        for used, other in ((0, 1), (1, 0)):
-            own, rival = documents[used], documents[other]
+        for (used, other), (own, rival) in zip(((0, 1), (1, 0)), self._pairs(cell, k), strict=True):
             belongs = cell.layout.groups == f"C{used + 1}"
             margins = (rival.value - own.value, rival.chance - own.chance, worst[other] - own.best)
             found.append(Each(f"C{used + 1}", *(np.where(belongs, margin, np.nan) for margin in margins)))
         return found
+
+    def _pairs(self, cell: Cell, k: int) -> list[tuple[Each, Each]]:
+        """(used, other) Rank@k of the documents, for those that used the first and those that used the second."""
+        first, second = self.documents(cell, k)
+        return [(first, second), (second, first)]
+
+    def _mean(self, each: Each, own: Each, rival: Each) -> Estimate:
+        found, there = mean_estimate(each, self.smallest_group), np.isfinite(each.value)
+        if found.unavailable:
+            return found
+        return found._replace(value=instance_rank_margin(own.value[there], rival.value[there]))
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
         parts = self.each(cell, k)
         if not parts:
             return []
         first, second = parts
-        means = [mean_estimate(each, self.smallest_group) for each in parts]
+        means = [self._mean(each, own, rival) for each, (own, rival) in zip(parts, self._pairs(cell, k), strict=True)]
         groups = ("C1", "C2")
         both = balanced("balanced", first, second, groups, self.smallest_group)
         gap = difference("gap", first, second, groups, self.smallest_group)

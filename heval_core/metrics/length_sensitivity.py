@@ -1,11 +1,12 @@
 """Length sensitivity: does an explainer get worse as prompts get longer?
 
 Formula: the slope of a least-squares line through the instances' normalised values (0 = chance, 1 = best, so that what length
-alone does to chance is taken out) against their number of tokens, per 100 tokens. Parts: `mrr` and `instance_rank_margin`.
+alone does to chance is taken out) against their number of tokens, per 100 tokens; with two documents the mean of the slopes of
+those that used the first and those that used the second, so that both weigh alike. Parts: `mrr` and `instance_rank_margin`.
 Reference: ours; Sun et al. 2025 report falling accuracy with context length (arXiv 2510.02629). Departure: the paper compares
 datasets; within one, everything but length is more alike.
 Range: real; 0 is no sensitivity, negative gets worse. Chance: 0. Best: not defined.
-Needs 30 instances, and prompts of at least 5 different lengths; else not available.
+Needs 30 instances, and prompts of at least 5 different lengths, of each group; else not available.
 
 Worked by hand: values .9, .7, .5 at 100, 200, 300 tokens fall by .2 per 100.
 
@@ -20,17 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heval_core.metrics._cell import (
-    SMALLEST_GROUP,
-    Cell,
-    Column,
-    Each,
-    Estimate,
-    normalised,
-    not_available,
-    pool,
-    too_small,
-)
+from heval_core.metrics._cell import Cell
+from heval_core.metrics._estimate import SMALLEST_GROUP, Column, Each, Estimate, normalised, not_available, too_small
 from heval_core.metrics.instance_rank_margin import PLUGIN as MARGIN
 from heval_core.metrics.mrr import PLUGIN as MRR
 
@@ -68,29 +60,34 @@ class LengthSensitivity:
         ]
 
     def _slope(self, part: str, parts: Sequence[Each], lengths: np.ndarray) -> Estimate:
-        each = parts[0] if len(parts) == 1 else pool(*parts)
-        values = normalised(each.value, each.chance, each.best)
-        used = np.isfinite(values)
-        sizes = (("used", int(used.sum())),)
+        values = [normalised(each.value, each.chance, each.best) for each in parts]
+        used = [np.isfinite(own) for own in values]
+        sizes = tuple((each.part, int(own.sum())) for each, own in zip(parts, used, strict=True))
+        different = min(len(np.unique(lengths[own])) for own in used)
         reason = too_small(sizes, self.smallest_group)
-        different = len(np.unique(lengths[used]))
         if reason is None and different < FEWEST_LENGTHS:
             reason = f"prompts have {different} of the {FEWEST_LENGTHS} different lengths needed"
         if reason:
             return not_available(part, sizes, reason)
-        # Centred first: the means of squares below would lose their digits otherwise.
-        x = (lengths - lengths[used].mean()) / PER
-        y = np.where(used, values, 0.0)
-        columns = tuple(Column(own, used) for own in (x, y, x * y, x * x))
-        shares = np.where(used, x * (y - y[used].mean()), 0.0) / float((x[used] ** 2).sum())
-        found = slope(lengths[used], values[used])
-        details = (("length_sd", float(lengths[used].std())),)
-        return Estimate(part, found, 0.0, float("nan"), sizes, None, columns, _slopes, shares, details=details)
+        columns: list[Column] = []
+        shares = np.zeros(len(lengths))
+        for own, there in zip(values, used, strict=True):
+            # Centred first: the means of squares below would lose their digits otherwise.
+            x = (lengths - lengths[there].mean()) / PER
+            y = np.where(there, own, 0.0)
+            columns += [Column(column, there) for column in (x, y, x * y, x * x)]
+            shares += np.where(there, x * (y - y[there].mean()), 0.0) / float((x[there] ** 2).sum()) / len(parts)
+        found = float(np.mean([slope(lengths[there], own[there]) for own, there in zip(values, used, strict=True)]))
+        spread = float(np.sqrt(np.mean([lengths[there].var() for there in used])))
+        return Estimate(
+            part, found, 0.0, float("nan"), sizes, None, tuple(columns), _slopes, shares,
+            details=(("length_sd", spread),),
+        )  # fmt: skip
 
 
 def _slopes(means: np.ndarray) -> np.ndarray:
-    x, y, xy, xx = np.moveaxis(means, -1, 0)
-    return (xy - x * y) / (xx - x * x)
+    x, y, xy, xx = np.moveaxis(means.reshape(*means.shape[:-1], -1, 4), -1, 0)
+    return np.asarray(((xy - x * y) / (xx - x * x)).mean(axis=-1))
 
 
 PLUGIN = LengthSensitivity()

@@ -8,9 +8,13 @@ block; for each later block one step on it and one on a random earlier block (op
 standardised by what has been seen; p is clipped to [1e-4, 1 - 1e-4]. Weights start uniform in ±1/sqrt(inputs).
 Departure: none. Reported: `compression` = N H2(Y)/bits (higher is better), `bits_per_label` and `bits` (lower is better);
 bits of unequal N do not compare. sd: over the reshuffles.
-Chance: the same code for permuted labels, 3 reshuffles. Best: nothing but the first block costs bits.
-The smaller class needs 10 instances, and there must be labels beyond the first block; else not available.
-Cost: all reshuffles, explainers and k of a regime are one batch of small nets: about 1,400 steps for 2,000 instances.
+Chance: the same code for permuted labels, 20 reshuffles; its own error is part of the interval above chance. p: how far the
+value is from those, Student's t. Best: nothing but the first block costs bits.
+Interval: halves of the questions (`heval_core.subsampling`), each coded in 2 to 8 orders (fewer where there are more
+instances). What scatters is the mean cost of a label beyond the first block, which is then put in its share of all N labels.
+The smaller class needs 10 instances, and halves ten labels beyond their first block, so 60 instances in all; else not
+available. Cost: all orders, explainers and k of a regime are batches of small nets: .1 to .3 s per explainer and k, most of
+it for the interval.
 
 Worked by hand: twenty labels at a bit each are the first block, and five more are all that the net has to tell. A net that is
 sure pays next to nothing for them, so that a label costs about 20/25 = .8 bits.
@@ -24,13 +28,14 @@ sure pays next to nothing for them, so that a label costs about 20/25 = .8 bits.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from heval_core.metrics._cell import Cell, Column, Each, Estimate
+from heval_core.metrics._cell import Cell
+from heval_core.metrics._estimate import Each, Estimate, not_available, on_halves
 from heval_core.metrics._features import (
     SMALLEST_CLASS,
     Labelled,
@@ -39,11 +44,12 @@ from heval_core.metrics._features import (
     labelled,
     standardised,
 )
+from heval_core.metrics._nets import BATCH, SMALLEST_FIRST, code_lengths, first_block
 from heval_core.records import HEvalError
+from heval_core.subsampling import Runs
 
-HIDDEN, BATCH, EPOCHS, RATE, CLIP = 32, 10, 50, 1e-3, 1e-4
-SMALLEST_FIRST = 20
 PARTS = ("compression", "bits_per_label", "bits")
+SMALLEST = 2 * (SMALLEST_FIRST + BATCH)
 
 
 class Mdl(NamedTuple):
@@ -53,11 +59,6 @@ class Mdl(NamedTuple):
     bits_per_label: float
     compression: float
     sd: float
-
-
-def first_block(instances: int) -> int:
-    """How many labels are coded at 1 bit each."""
-    return max(SMALLEST_FIRST, math.ceil(instances / 10))
 
 
 def mdl(
@@ -73,14 +74,17 @@ def mdl(
     Raises HEvalError for features that are not finite, a class below `smallest_class`, or no labels beyond the first block.
     """
     check_labelled(features, labels, smallest_class)
+    labels = np.asarray(labels)
     if len(labels) <= first_block(len(labels)):
-        raise HEvalError(_too_few(len(labels)))
-    bits = code_lengths([np.asarray(features)], np.asarray(labels), reshuffles, 0, seed, replay)[0][0]
-    return _of(bits, np.asarray(labels))
+        raise HEvalError(
+            f"{len(labels)} instances are no more than the first block's {first_block(len(labels))}, which is coded blindly"
+        )
+    orders = _orders(len(labels), reshuffles, seed)
+    return _of(code_lengths(standardised(features)[None], orders, labels[orders], seed, replay)[0], labels)
 
 
-def _too_few(instances: int) -> str:
-    return f"{instances} instances are no more than the first block's {first_block(instances)}, which is coded blindly"
+def _orders(count: int, reshuffles: int, seed: int) -> np.ndarray:
+    return np.stack([np.random.default_rng((seed, number, 1)).permutation(count) for number in range(reshuffles)])
 
 
 def _of(bits: np.ndarray, labels: np.ndarray) -> Mdl:
@@ -96,157 +100,11 @@ def _doubt(labels: np.ndarray) -> float:
     return float(entropy(labels.mean())) / math.log(2)
 
 
-def code_lengths(
-    features: Sequence[np.ndarray],
-    labels: np.ndarray,
-    reshuffles: int,
-    chance_reshuffles: int,
-    seed: int = 0,
-    replay: int = 1,
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Bits of every label under each of C feature sets of the same N instances, all nets trained as one batch.
-
-    features: C of (N, f), f may differ. Returns per set (reshuffles, N) bits, and (chance_reshuffles, N) of permuted labels.
-    Every set meets the same reshuffles, permutations and initial nets, whatever others it is computed with.
-    """
-    labels = np.asarray(labels)
-    count, width = len(labels), max(own.shape[1] for own in features)
-    runs = [np.random.default_rng((seed, number)) for number in range(reshuffles + chance_reshuffles)]
-    orders = np.stack([rng.permutation(count) for rng in runs])
-    # Affine maps of a feature change nothing, for it is standardised anyway; this keeps float32 exact enough for it.
-    table = np.zeros((len(features), count, width), dtype=np.float32)
-    for index, own in enumerate(features):
-        table[index, :, : own.shape[1]] = standardised(own)
-    shuffled = np.stack([labels if run < reshuffles else rng.permutation(labels) for run, rng in enumerate(runs)])
-    told = np.take_along_axis(shuffled, orders, axis=1).astype(np.float32)
-    nets = _Nets([own.shape[1] for own in features], width, runs)
-    bits = np.ones((len(features), len(runs), count), dtype=np.float64)
-    for start, stop, found in _coded(nets, table, orders, told, replay, np.random.default_rng(seed)):
-        bits[:, :, start:stop] = found
-    back = np.empty_like(bits)
-    np.put_along_axis(back, np.broadcast_to(orders, bits.shape), bits, axis=2)
-    return [(own[:reshuffles], own[reshuffles:]) for own in back]
-
-
-def _coded(
-    nets: _Nets, table: np.ndarray, orders: np.ndarray, told: np.ndarray, replay: int, rng: np.random.Generator
-) -> Iterator[tuple[int, int, np.ndarray]]:
-    """Train and code: (start, stop, (C, runs, stop - start) bits) for each block after the first, in shuffled order."""
-    count, first = orders.shape[1], first_block(orders.shape[1])
-    rows = table[:, orders[:, :first]]
-    seen = _Seen(rows)
-    rows, own = seen.scaled(rows), told[:, :first]
-    for _ in range(EPOCHS):
-        order = rng.permutation(first)
-        for start in range(0, first, BATCH):
-            chosen = order[start : start + BATCH]
-            nets.step(rows[:, :, chosen], own[:, chosen])
-    starts = list(range(0, first, BATCH))
-    for start in range(first, count, BATCH):
-        stop = min(start + BATCH, count)
-        raw, own = table[:, orders[:, start:stop]], told[:, start:stop]
-        block = seen.scaled(raw)
-        yield start, stop, nets.bits(block, own)
-        nets.step(block, own)
-        for _ in range(replay):
-            old = starts[int(rng.integers(len(starts)))]
-            end = min(old + BATCH, first if old < first else count)
-            nets.step(seen.scaled(table[:, orders[:, old:end]]), told[:, old:end])
-        seen.add(raw)
-        starts.append(start)
-
-
-class _Seen:
-    """Mean and standard deviation of the features seen so far, per feature set and run."""
-
-    def __init__(self, rows: np.ndarray):
-        self._count, self._sum, self._squares = 0, np.float32(0), np.float32(0)
-        self.add(rows)
-
-    def add(self, rows: np.ndarray) -> None:
-        self._count += rows.shape[2]
-        self._sum = self._sum + rows.sum(axis=2, keepdims=True)
-        self._squares = self._squares + np.square(rows).sum(axis=2, keepdims=True)
-        self._mean = self._sum / self._count
-        variance = self._squares / self._count - np.square(self._mean)
-        self._factor = np.where(variance > 1e-6, 1 / np.sqrt(np.maximum(variance, 1e-6)), 1.0).astype(np.float32)
-
-    def scaled(self, rows: np.ndarray) -> np.ndarray:
-        return (rows - self._mean) * self._factor
-
-
-class _Nets:
-    """C x runs nets of one hidden layer, trained side by side with Adam in float32; a layer's bias is its last row.
-
-    Inputs beyond a feature set's own are 0, so that their weights get no gradient.
-    """
-
-    def __init__(self, inputs: Sequence[int], width: int, runs: Sequence[np.random.Generator]):
-        self._split, self._shape = (width + 1) * HIDDEN, (len(inputs), len(runs), width + 1, HIDDEN)
-        self._weights = np.zeros((len(inputs), len(runs), self._split + HIDDEN + 1), dtype=np.float32)
-        hidden = self._weights[..., : self._split].reshape(self._shape)
-        for run, rng in enumerate(runs):
-            last, bias, rows = (rng.uniform(-1, 1, size=size) for size in (HIDDEN + 1, HIDDEN, (width, HIDDEN)))
-            self._weights[:, run, self._split :] = last / math.sqrt(HIDDEN)
-            for index, own in enumerate(inputs):
-                hidden[index, run, :own] = rows[:own] / math.sqrt(own)
-                hidden[index, run, -1] = bias / math.sqrt(own)
-        self._mean, self._square = np.zeros_like(self._weights), np.zeros_like(self._weights)
-        self._steps = 0
-
-    def _forward(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(C, runs, b, f) features ▶ (C, runs, b, hidden) activations and (C, runs, b) logits."""
-        hidden = self._weights[..., : self._split].reshape(self._shape)
-        active = rows @ hidden[..., :-1, :]
-        active += hidden[..., -1:, :]
-        np.maximum(active, 0, out=active)
-        last = self._weights[..., self._split :]
-        return active, (active @ last[..., :-1, None])[..., 0] + last[..., -1:]
-
-    def bits(self, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """(C, runs, b) code lengths of (runs, b) labels."""
-        p = np.clip(_sigmoid(self._forward(rows)[1]), CLIP, 1 - CLIP)
-        return -np.log2(np.where(labels, p, 1 - p))
-
-    def step(self, rows: np.ndarray, labels: np.ndarray) -> None:
-        """One step of Adam on the mean cross-entropy."""
-        active, logits = self._forward(rows)
-        error = (_sigmoid(logits) - labels) / np.float32(labels.shape[-1])
-        gradient = np.empty_like(self._weights)
-        gradient[..., self._split : -1] = (error[..., None, :] @ active)[..., 0, :]
-        gradient[..., -1] = error.sum(axis=-1)
-        back = error[..., None] * self._weights[..., None, self._split : -1]
-        back *= active > 0
-        into = gradient[..., : self._split].reshape(self._shape)
-        np.matmul(rows.swapaxes(-1, -2), back, out=into[..., :-1, :])
-        back.sum(axis=-2, out=into[..., -1, :])
-        self._adam(gradient)
-
-    def _adam(self, gradient: np.ndarray) -> None:
-        self._steps += 1
-        self._mean *= np.float32(0.9)
-        self._mean += np.float32(0.1) * gradient
-        np.square(gradient, out=gradient)
-        gradient *= np.float32(0.001)
-        self._square *= np.float32(0.999)
-        self._square += gradient
-        np.sqrt(self._square, out=gradient)
-        correction = math.sqrt(1 - 0.999**self._steps)
-        gradient += np.float32(1e-8 * correction)
-        np.divide(self._mean, gradient, out=gradient)
-        gradient *= np.float32(RATE * correction / (1 - 0.9**self._steps))
-        self._weights -= gradient
-
-
-def _sigmoid(logits: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-np.clip(logits, -30, 30)))
-
-
 @dataclass(frozen=True)
 class MinimumDescriptionLength:
     reshuffles: int = 10
     replay: int = 1
-    chance_reshuffles: int = 3
+    chance_reshuffles: int = 20
     seed: int = 0
     smallest_class: int = SMALLEST_CLASS
 
@@ -261,48 +119,86 @@ class MinimumDescriptionLength:
         return []
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
-        return self.over_all([cell], [k])[0, k]
+        return [estimate for own in self.of_all(labelled(cell, k)) for estimate in own]
 
-    def over_all(self, cells: Sequence[Cell], ks: Sequence[int]) -> dict[tuple[int, int], list[Estimate]]:
-        """The estimates of several explainers over one layout, by (index of the cell, k)."""
-        data = {(index, k): labelled(cell, k) for index, cell in enumerate(cells) for k in ks}
-        one = next(iter(data.values()))
+    def of_all(self, data: Sequence[Labelled]) -> list[list[Estimate]]:
+        """The estimates of several explainers, k and targets. Those of the same instances are trained together."""
+        together: dict[bytes, list[int]] = {}
+        for place, one in enumerate(data):
+            together.setdefault(one.labels.tobytes() + one.splits.tobytes(), []).append(place)
+        found: list[list[Estimate]] = [[] for _ in data]
+        for places in together.values():
+            for place, own in zip(places, self._trained([data[place] for place in places]), strict=True):
+                found[place] = data[place].named(own)
+        return found
+
+    def _trained(self, data: list[Labelled]) -> list[list[Estimate]]:
+        one = data[0]
         count = len(one.labels)
-        reason = one.reason or (_too_few(count) if count <= first_block(count) else None)
+        reason = one.reason or (f"{count} of the {SMALLEST} instances needed" if count < SMALLEST else None)
         if reason:
-            return {place: own.unavailable(PARTS, reason) for place, own in data.items()}
-        found = code_lengths(
-            [own.features for own in data.values()],
-            one.labels, self.reshuffles, self.chance_reshuffles, self.seed, self.replay,
-        )  # fmt: skip
-        return {place: self._estimates(own, *bits) for (place, own), bits in zip(data.items(), found, strict=True)}
+            return [[not_available(part, own.sizes, reason) for part in PARTS] for own in data]
+        table = np.zeros((len(data), count, max(own.features.shape[1] for own in data)))
+        for row, own in zip(table, data, strict=True):
+            row[:, : own.features.shape[1]] = standardised(own.features)
+        whole, by_chance = self._whole(table, one.labels)
+        parts = self._parts(table, one)
+        return [self._estimates(own, *found) for own, *found in zip(data, whole, by_chance, parts, strict=True)]
 
-    def _estimates(self, data: Labelled, bits: np.ndarray, by_chance: np.ndarray) -> list[Estimate]:
+    def _whole(self, table: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(C, reshuffles, N) bits, and (C, chance_reshuffles, N) of permuted labels."""
+        orders = _orders(len(labels), self.reshuffles + self.chance_reshuffles, self.seed)
+        told = labels[orders]
+        told[self.reshuffles :] = np.random.default_rng(self.seed).permuted(told[self.reshuffles :], axis=1)
+        bits = code_lengths(table, orders, told, self.seed, self.replay)
+        return bits[:, : self.reshuffles], bits[:, self.reshuffles :]
+
+    def _parts(self, table: np.ndarray, one: Labelled) -> np.ndarray:
+        """(C, S, 2, r) mean bits of the labels beyond the first block, on the halves of S splits."""
+        count, (number, _, size) = len(one.labels), one.splits.shape
+        draws = int(np.clip(round(800 / count), 2, 8))
+        rng = np.random.default_rng((self.seed, 2))
+        orders = rng.permuted(np.repeat(one.splits.reshape(-1, size), draws, axis=0), axis=1)
+        bits = code_lengths(table, orders, one.labels[orders], self.seed, self.replay)
+        return bits[:, :, first_block(size) :].mean(axis=2).reshape(len(table), number, 2, draws)
+
+    def _estimates(self, data: Labelled, bits: np.ndarray, by_chance: np.ndarray, parts: np.ndarray) -> list[Estimate]:
         found, chance, count = _of(bits, data.labels), _of(by_chance, data.labels), len(data.labels)
-        own, blind = data.spread(bits.mean(axis=0)), first_block(count)
-        columns = (Column(own, data.used), Column(data.spread(data.labels), data.used))
-        details = (("sd", found.sd),)
+        blind, doubt = first_block(count), _doubt(data.labels)
+        per_label = (blind + (count - blind) * parts) / count
+        share = 2 * data.splits.shape[2] / count
+        runs = Runs(bits.mean(axis=1), per_label, share)
+        noise = float(by_chance.mean(axis=1).std(ddof=1) / math.sqrt(len(by_chance)))
+        p = _p(found, chance, by_chance.mean(axis=1))
+        # Compression changes with the doubt and against the bits; to first order, so that draws of a few labels stay sane.
+        of_half = np.array([[_doubt(data.labels[half]) for half in split] for split in data.splits]) / doubt
+        factor = found.compression
+        compression = Runs(
+            factor * (2 - runs.whole / found.bits_per_label),
+            factor * (1 + of_half[:, :, None] - per_label / found.bits_per_label),
+            share,
+        )
 
-        def total(means: np.ndarray) -> np.ndarray:
-            return means[..., 0] * count
+        def estimate(part: str, best: float, own: Runs, scale: float, **details: float) -> Estimate:
+            return on_halves(
+                part, getattr(found, part), getattr(chance, part), best, data.sizes, own, p=p, bound=0.0,
+                chance_se=noise * scale, details=tuple(details.items()),
+            )  # fmt: skip
 
-        best = count * _doubt(data.labels) / blind
-        common = (data.sizes, None, columns)
+        bits_runs = Runs(runs.whole * count, runs.parts * count, share)
         return [
-            # Of compression itself an instance has no share; of the bits it is made of, it has.
-            Estimate("compression", found.compression, chance.compression, best, *common, _compression, -own),
-            Estimate("bits_per_label", found.bits_per_label, chance.bits_per_label, blind / count, *common, _first,
-                     own / count, details=(("sd", found.sd / count),)),
-            Estimate("bits", found.bits, chance.bits, float(blind), *common, total, own, details=details),
-        ]  # fmt: skip
+            estimate("compression", count * doubt / blind, compression, chance.compression / chance.bits_per_label),
+            estimate("bits_per_label", blind / count, runs, 1.0, sd=found.sd / count),
+            estimate("bits", float(blind), bits_runs, float(count), sd=found.sd),
+        ]
 
 
-def _first(means: np.ndarray) -> np.ndarray:
-    return means[..., 0]
+def _p(found: Mdl, chance: Mdl, by_chance: np.ndarray) -> float:
+    """One-sided, of fewer bits than permuted labels take: Student's t on the permutations' spread."""
+    from scipy.stats import t
 
-
-def _compression(means: np.ndarray) -> np.ndarray:
-    return entropy(means[..., 1]) / math.log(2) / means[..., 0]
+    spread = float(by_chance.std(ddof=1)) * math.sqrt(1 + 1 / len(by_chance))
+    return float(t.sf((chance.bits_per_label - found.bits_per_label) / spread, len(by_chance) - 1))
 
 
 PLUGIN = MinimumDescriptionLength()

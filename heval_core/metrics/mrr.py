@@ -1,12 +1,14 @@
 """Mean reciprocal rank of the answer's tokens in the document that was used: does the explanation find the token?
 
 Formula (Sun et al. 2025, eq. 5-6): 1 / best rank among all gold tokens of the used document, averaged over D_C, or over
-D_C1 and D_C2, apart and pooled. Reference: arXiv 2510.02629.
-Departure: none. Range: (0, 1], higher is better.
-Chance for m gold tokens among n: sum over r of C(n-r, m-1) / (r C(n, m)), r = 1 .. n-m+1: a prompt of 22 tokens with one
-gold token starts at .17. Ties share the average rank, so a tied best rank lies above 1. Best: 1.
-Options: `mention="first"`, only tokens of the answer's first mention; `subtoken="first"`, only the first token of those;
-`pool="context"`, ranks among the documents' tokens only; `drop_first=1`, without the prompt's first token.
+D_C1 and D_C2, apart and together. Reference: arXiv 2510.02629.
+Departure: together both groups weigh alike (`balanced`), as for the margins; pooled over instances, the document that a model
+uses more often would decide. Range: (0, 1], higher is better.
+Ties are broken at random, and the value is its expectation over that: of a tie of s tokens below b others that holds m gold
+ones, sum over y of C(s-y, m-1) / ((b+y) C(s, m)), y = 1 .. s-m+1.
+Chance for m gold tokens among n: the same with b = 0 and s = n: a prompt of 22 tokens with one gold token starts at .17.
+Best: 1. Options: `mention="first"`, only tokens of the answer's first mention; `subtoken="first"`, only the first token of
+those; `pool="context"`, ranks among the documents' tokens only; `drop_first=1`, without the prompt's first token.
 
 Worked by hand: scores 1, 5, 3 with the third token gold: its rank is 2. Chance for one of three: (1 + 1/2 + 1/3)/3.
 
@@ -16,18 +18,18 @@ ReciprocalRank(value=0.5, chance=0.611111111111111)
 
 from __future__ import annotations
 
-import functools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from heval_core.metrics._cell import SMALLEST_GROUP, Cell, Each, Estimate, mean_estimate, pool
+from heval_core.metrics import _ties
+from heval_core.metrics._cell import Cell
+from heval_core.metrics._estimate import SMALLEST_GROUP, Each, Estimate, means_of_groups
 from heval_core.metrics.rank_at_k import POOLS
 from heval_core.records import HEvalError
-from heval_core.scores import average_ranks, check
+from heval_core.scores import Ties, check, ties
 
 
 class ReciprocalRank(NamedTuple):
@@ -35,19 +37,14 @@ class ReciprocalRank(NamedTuple):
     chance: float
 
 
-@functools.cache
 def chance_reciprocal_rank(gold: int, length: int) -> float:
     """The mean of 1 / best rank for `gold` of `length` tokens under random scores; NaN without gold tokens."""
-    if gold < 1 or gold > length:
-        return float("nan")
-    total = math.comb(length, gold)
-    return math.fsum(math.comb(length - r, gold - 1) / (r * total) for r in range(1, length - gold + 2))
+    return _ties.reciprocal(0, length, gold)
 
 
-def best_ranks(ranks: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """(N,) the best rank among each row's gold tokens; NaN for a row without any."""
-    best = np.where(gold & np.isfinite(ranks), ranks, np.inf).min(axis=1, initial=np.inf)
-    return np.where(np.isfinite(best), best, np.nan)
+def reciprocals(found: Ties, gold: np.ndarray) -> np.ndarray:
+    """(N,) expected 1 / best rank among each row's (N, n) gold tokens; NaN for a row without any."""
+    return _ties.of_distinct(_ties.reciprocal, *_ties.best(found, gold))
 
 
 def reciprocal_rank(scores: np.ndarray, answer_tokens: Sequence[int]) -> ReciprocalRank:
@@ -60,8 +57,9 @@ def reciprocal_rank(scores: np.ndarray, answer_tokens: Sequence[int]) -> Recipro
         raise HEvalError(f"The answer tokens {list(answer_tokens)} are not inside the prompt's {len(scores)} tokens.")
     gold = np.zeros((1, len(scores)), dtype=bool)
     gold[0, list(answer_tokens)] = True
-    best = best_ranks(average_ranks(scores), gold)[0]
-    return ReciprocalRank(float(1 / best), chance_reciprocal_rank(int(gold.sum()), len(scores)))
+    return ReciprocalRank(
+        float(reciprocals(ties(scores), gold)[0]), chance_reciprocal_rank(int(gold.sum()), len(scores))
+    )
 
 
 @dataclass(frozen=True)
@@ -94,9 +92,8 @@ class MeanReciprocalRank:
         for number in range(len(layout.documents)):
             group = "C" if len(layout.documents) == 1 else f"C{number + 1}"
             gold = self._gold(cell, number) & layout.ranked
-            pairs = zip(gold.sum(axis=1).tolist(), layout.lengths.tolist(), strict=True)
-            chance = np.array([chance_reciprocal_rank(m, n) for m, n in pairs])
-            value = 1 / best_ranks(cell.ranks, gold)
+            chance = _ties.of_distinct(chance_reciprocal_rank, gold.sum(axis=1), layout.lengths)
+            value = reciprocals(cell.ties, gold)
             used = (layout.groups == group) & np.isfinite(value)
             out.append(Each(group, *(np.where(used, own, np.nan) for own in (value, chance, 1.0))))
         return out
@@ -112,10 +109,7 @@ class MeanReciprocalRank:
         return starts
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
-        parts = self.each(cell, k)
-        if len(parts) == 2:
-            parts.append(pool(*parts))
-        return [mean_estimate(each, self.smallest_group) for each in parts]
+        return means_of_groups(self.each(cell, k), self.smallest_group)
 
 
 PLUGIN = MeanReciprocalRank()

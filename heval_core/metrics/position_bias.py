@@ -10,7 +10,7 @@ of equal length. Options: those of Rank@k.
 
 Worked by hand: the first document at ranks 2 and 3, the second at 6 and 5: the first stands 3 ranks above it.
 
->>> position_bias(np.array([2.0, 3.0]), np.array([6.0, 5.0]))
+>>> float(lead(np.array([2.0, 3.0]), np.array([6.0, 5.0])).mean())
 3.0
 """
 
@@ -20,20 +20,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heval_core.metrics._cell import (
-    SMALLEST_GROUP,
-    Cell,
-    Each,
-    Estimate,
-    balanced,
-    mean_estimate,
-)
+from heval_core.metrics._cell import Cell
+from heval_core.metrics._estimate import SMALLEST_GROUP, Each, Estimate, balanced, mean_estimate
 from heval_core.metrics.rank_at_k import RankSettings
 
 
-def position_bias(first: np.ndarray, second: np.ndarray) -> float:
-    """Mean of the second document's Rank@k minus the first one's; NaN without instances."""
-    return float(np.mean(second - first)) if len(first) else float("nan")
+def lead(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """(N,) how many ranks the first document stands above the second, from the Rank@k of both."""
+    return np.asarray(second - first)
 
 
 @dataclass(frozen=True)
@@ -57,7 +51,7 @@ class PositionBias(RankSettings):
     def _lead(self, cell: Cell, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         first, second = self.documents(cell, k)
         # No best to normalise by: a bias is best where it is at chance.
-        return second.value - first.value, second.chance - first.chance, np.full(len(first.value), np.nan)
+        return lead(first.value, second.value), lead(first.chance, second.chance), np.full(len(first.value), np.nan)
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
         found = []

@@ -1,13 +1,16 @@
 """A linear probe: how well is the answer's origin told from an explanation's largest scores, by somebody who trains on others?
 
-Formula: a logistic regression (scikit-learn, L2 with C = 1, features standardised on the training folds) in 5 stratified
+Formula: a logistic regression (scikit-learn's, L2 with C = 1, features standardised on the training folds) in 5 stratified
 folds. `accuracy`: share of instances predicted rightly. `information`: usable information in bits, H2(Y) minus the mean
 -log2 p(y) of the held-out instances. Features as for nmutinf. Reference: Xu et al. 2020 (V-information, arXiv 2002.10689);
 Hewitt et al. 2021. Departure: beyond the paper, whose NMutInf has a high chance level; held-out instances have none.
 Range: accuracy [0, 1], information up to H2(Y), both higher is better; information below 0 means that the probe misleads.
-Chance: accuracy the larger class' share, information 0. Best: 1, and H2(Y).
-The smaller class needs 10 instances; else not available. Interval: over questions, with everybody's prediction as it is.
-Cost: 5 small regressions per explainer and k.
+Chance: measured on 40 permutations of the labels, with its own error: learning from features that know nothing costs bits, so
+that information is below 0 there, and accuracy below the larger class' share. p: how far the value is from those, Student's
+t. Best: 1, and H2(Y).
+The smaller class needs 10 instances; else not available. Interval: halves of the questions (`heval_core.subsampling`).
+Cost: 700 small regressions per explainer and k, solved together by Newton's method: scikit-learn's own solver takes them one
+by one, some 2 s a value.
 
 Worked by hand: two far groups are told apart without a mistake.
 
@@ -19,15 +22,21 @@ Worked by hand: two far groups are told apart without a mistake.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from heval_core.metrics._cell import Cell, Column, Each, Estimate
-from heval_core.metrics._features import SMALLEST_CLASS, check_labelled, entropy, labelled
+from heval_core.metrics._cell import Cell
+from heval_core.metrics._estimate import Each, Estimate, on_halves
+from heval_core.metrics._features import SMALLEST_CLASS, Labelled, check_labelled, entropy, labelled
+from heval_core.subsampling import Runs
 
 PARTS = ("accuracy", "information")
+STEPS, ENOUGH = 30, 1e-8
+# Numbers of training data that are solved at once: more do not stay in a processor's cache.
+TOGETHER = 400_000
 
 
 class Probe(NamedTuple):
@@ -37,21 +46,56 @@ class Probe(NamedTuple):
     information: float
 
 
-def held_out(features: np.ndarray, labels: np.ndarray, folds: int = 5, seed: int = 0) -> np.ndarray:
-    """(N,) probability of label 1 for every instance, from a probe that did not see it."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import StratifiedKFold
-    from threadpoolctl import threadpool_limits
+def fold_of(labels: np.ndarray, folds: int, seed: int = 0) -> np.ndarray:
+    """(B, N) labels ▶ (B, N) the fold in which each instance is held out: each class is dealt out evenly, in random order."""
+    rng = np.random.default_rng(seed)
+    keys = labels + rng.random(labels.shape)  # by class, and in random order within it
+    place = np.argsort(np.argsort(keys, axis=1, kind="stable"), axis=1, kind="stable")
+    return np.asarray(place % folds)
 
-    found = np.empty(len(labels))
-    # These systems are tiny: a linear-algebra library's threads only wait for one another, for minutes on a busy machine.
-    with threadpool_limits(1):
-        for train, test in StratifiedKFold(folds, shuffle=True, random_state=seed).split(features, labels):
-            mean, sd = features[train].mean(axis=0), features[train].std(axis=0)
-            sd = np.where(sd > 1e-12, sd, 1.0)
-            engine = LogisticRegression(max_iter=500).fit((features[train] - mean) / sd, labels[train])
-            found[test] = engine.predict_proba((features[test] - mean) / sd)[:, 1]
+
+def held_out(features: np.ndarray, labels: np.ndarray, fold: np.ndarray) -> np.ndarray:
+    """(B, N) probability of label 1 for every instance of B samples, from a probe that did not see it.
+
+    features: (B, N, f), or (1, N, f) for all. labels, fold: (B, N).
+    """
+    found = np.empty(labels.shape)
+    size = max(1, TOGETHER // max(1, features.shape[1] * features.shape[2]))
+    for start in range(0, len(labels), size):
+        own = slice(start, start + size)
+        rows = features if len(features) == 1 else features[own]
+        for number in range(int(fold.max(initial=0)) + 1):
+            out = fold[own] == number
+            p = _fitted(rows, labels[own].astype(np.float64), ~out)
+            found[own] = np.where(out, p, found[own])
     return found
+
+
+def _fitted(features: np.ndarray, labels: np.ndarray, train: np.ndarray) -> np.ndarray:
+    """(B, N) probabilities by regressions on the (B, N) instances to train on; minimises sum of log losses + |w|²/2."""
+    weight = train.astype(np.float64)
+    total = weight.sum(axis=1)[:, None, None]
+    mean = (weight[:, None, :] @ features) / total
+    sd = np.sqrt((weight[:, None, :] @ np.square(features - mean)) / total)
+    rows = np.concatenate([(features - mean) / np.where(sd > 1e-12, sd, 1.0), np.ones((*labels.shape, 1))], axis=2)
+    penalty = np.ones(rows.shape[2])
+    penalty[-1] = 1e-9  # the intercept is free
+    beta = np.zeros((len(labels), rows.shape[2], 1))
+    for _ in range(STEPS):
+        p = _sigmoid((rows @ beta)[..., 0])
+        gradient = rows.swapaxes(1, 2) @ (weight * (p - labels))[..., None] + penalty[:, None] * beta
+        curvature = rows.swapaxes(1, 2) @ (rows * (weight * p * (1 - p))[..., None]) + np.diag(penalty)
+        step = np.linalg.solve(curvature, gradient)
+        # Far from the minimum a whole step may overshoot where classes are apart; damped, it still gets there.
+        step /= np.maximum(1.0, np.abs(step).max(axis=1, keepdims=True) / 4)
+        beta -= step
+        if np.abs(step).max() < ENOUGH:
+            break
+    return _sigmoid((rows @ beta)[..., 0])
+
+
+def _sigmoid(logits: np.ndarray) -> np.ndarray:
+    return np.asarray(1 / (1 + np.exp(-np.clip(logits, -40, 40))))
 
 
 def probe(features: np.ndarray, labels: np.ndarray, folds: int = 5, seed: int = 0) -> Probe:
@@ -60,23 +104,27 @@ def probe(features: np.ndarray, labels: np.ndarray, folds: int = 5, seed: int = 
     Raises HEvalError for features that are not finite, or a class too small.
     """
     check_labelled(features, labels, max(SMALLEST_CLASS, folds))
-    right, bits = _told(held_out(np.asarray(features, dtype=np.float64), np.asarray(labels), folds, seed), labels)
-    return Probe(float(right.mean()), float(_doubt(np.asarray(labels).mean()) - bits.mean()))
+    found = _told(np.asarray(features, dtype=np.float64)[None], np.asarray(labels)[None], folds, seed)
+    return Probe(*(float(own.mean()) for own in found))
 
 
-def _told(p: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Per instance whether it was predicted rightly, and its code length in bits."""
-    of_label = np.where(labels, p, 1 - p)
-    return (of_label > 0.5).astype(float), -np.log2(np.clip(of_label, 1e-12, 1))
+def _told(features: np.ndarray, labels: np.ndarray, folds: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Accuracy and information of B samples, as (B, N) shares whose means they are.
 
-
-def _doubt(share: np.ndarray | float) -> np.ndarray:
-    return entropy(share) / math.log(2)
+    features: (B, N, f) or (1, N, f). labels: (B, N).
+    """
+    p = held_out(features, labels, fold_of(labels, folds, seed))
+    of_label = np.where(labels > 0, p, 1 - p)
+    bits = -np.log2(np.clip(of_label, 1e-12, 1))
+    # A probability of exactly one half tells neither label.
+    right = (of_label > 0.5) + (of_label == 0.5) / 2
+    return right, entropy(labels.mean(axis=1))[:, None] / math.log(2) - bits
 
 
 @dataclass(frozen=True)
 class LinearProbe:
     folds: int = 5
+    permutations: int = 40
     seed: int = 0
     smallest_class: int = SMALLEST_CLASS
 
@@ -91,30 +139,42 @@ class LinearProbe:
         return []
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
-        data = labelled(cell, k)
+        return [estimate for own in self.of_all(labelled(cell, k)) for estimate in own]
+
+    def of_all(self, data: Sequence[Labelled]) -> list[list[Estimate]]:
+        return [self.of(one) for one in data]
+
+    def of(self, data: Labelled) -> list[Estimate]:
+        """The estimates of one target."""
         if data.reason:
             return data.unavailable(PARTS, data.reason)
-        right, bits = _told(held_out(data.features, data.labels, self.folds, self.seed), data.labels)
-        share, count = float(data.labels.mean()), len(data.labels)
-        doubt = float(_doubt(share))
-        hits, cost, labels = (data.spread(own) for own in (right, bits, data.labels))
-        accuracy = Estimate(
-            "accuracy", float(right.mean()), max(share, 1 - share), 1.0, data.sizes, None,
-            (Column(hits, data.used),), _first, hits / count,
+        features, labels = data.features[None], data.labels[None]
+        whole = _told(features, labels, self.folds, self.seed)
+        shuffled = np.random.default_rng(self.seed).permuted(np.repeat(labels, self.permutations, axis=0), axis=1)
+        by_chance = _told(features, shuffled, self.folds, self.seed)
+        halves = data.splits.reshape(-1, data.splits.shape[2])
+        parts = _told(data.features[halves], data.labels[halves], self.folds, self.seed)
+        best = (1.0, float(entropy(labels.mean())) / math.log(2))
+        return data.named(
+            [self._estimate(data, *found) for found in zip(PARTS, whole, by_chance, parts, best, strict=True)]
+        )
+
+    def _estimate(
+        self, data: Labelled, part: str, whole: np.ndarray, by_chance: np.ndarray, parts: np.ndarray, best: float
+    ) -> Estimate:
+        from scipy.stats import t
+
+        number, _, size = data.splits.shape
+        value, draws = float(whole.mean()), by_chance.mean(axis=1)
+        chance, spread = float(draws.mean()), float(draws.std(ddof=1))
+        # Features that are all alike tell every permutation the same.
+        apart = (value - chance) / (spread * math.sqrt(1 + 1 / len(draws))) if spread else 0.0
+        p = float(t.sf(apart, len(draws) - 1))
+        runs = Runs(np.array([value]), parts.mean(axis=1).reshape(number, 2, 1), 2 * size / len(data.labels), whole[0])
+        return on_halves(
+            part, value, chance, best, data.sizes, runs, p=p, bound=best, counted=len(data.labels) * (part == "accuracy"),
+            chance_se=spread / math.sqrt(len(draws)),
         )  # fmt: skip
-        information = Estimate(
-            "information", doubt - float(bits.mean()), 0.0, doubt, data.sizes, None,
-            (Column(cost, data.used), Column(labels, data.used)), _information, -cost / count,
-        )  # fmt: skip
-        return [accuracy, information]
-
-
-def _first(means: np.ndarray) -> np.ndarray:
-    return means[..., 0]
-
-
-def _information(means: np.ndarray) -> np.ndarray:
-    return _doubt(means[..., 1]) - means[..., 0]
 
 
 PLUGIN = LinearProbe()

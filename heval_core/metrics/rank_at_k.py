@@ -2,11 +2,13 @@
 
 Formula (decision, methods.md): of segment T's m tokens take the k best ranked; the mean of their ranks in the whole
 prompt of n tokens; all of them where m < k. Reference: Sun et al. 2025 (arXiv 2510.02629).
-Departure: none. Range: [1, n], lower is higher up. Ranks are descending with ties averaged.
-Chance: (min(k, m) + 1)/2 * (n + 1)/(m + 1), the mean of the k smallest of m ranks drawn from 1..n: unequal pieces are
-biased by their length, so the value must be read beside it. Best: (min(k, m) + 1)/2.
+Departure: none. Range: [1, n], lower is higher up. Ranks are descending; ties are broken at random, and the value is its
+expectation over that, in closed form (`_ties`).
+Chance: (min(k, m) + 1)/2 * (n + 1)/(m + 1), the mean of the k smallest of m ranks drawn from 1..n, which is also what a prompt
+gets whose scores are all equal: unequal pieces are biased by their length, so the value must be read beside it. Best:
+(min(k, m) + 1)/2.
 Options: `tokens="all"`, the mean over all m (chance (n + 1)/2); `tokens="global_topk"`, ranks beyond the prompt's k best
-all count as k + 1, so that only reaching the top k tells (chance: the same mean over hypergeometric draws, without ties);
+all count as k + 1, so that only reaching the top k tells (chance: the same mean over hypergeometric draws);
 `pool="context"`, ranks among the documents' tokens only; `drop_first=1`, without the prompt's first token, where attention
 sinks under tokenizers that add no BOS; `normalise`, divided by n.
 
@@ -18,16 +20,16 @@ RankAtK(value=2.5, chance=2.5)
 
 from __future__ import annotations
 
-import functools
-import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from heval_core.metrics._cell import Cell, Each, Estimate
+from heval_core.metrics import _ties
+from heval_core.metrics._cell import Cell
+from heval_core.metrics._estimate import Each, Estimate
 from heval_core.records import HEvalError
-from heval_core.scores import average_ranks, check
+from heval_core.scores import Ties, check, ties
 
 TOKENS = ("best", "global_topk", "all")
 POOLS = ("prompt", "context")
@@ -45,34 +47,27 @@ def chance_rank(k: int, segment_sizes: np.ndarray, lengths: np.ndarray) -> np.nd
     return np.where(m > 0, chance, np.nan)
 
 
-@functools.cache
-def chance_capped(k: int, size: int, length: int) -> float:
-    """What random scores get where ranks beyond the k best count as k + 1; NaN for an empty segment.
-
-    The j-th best of m tokens has a rank above r when fewer than j of the m are among the r best: a hypergeometric tail.
-    """
-    if not size:
-        return float("nan")
-    best = min(k, size)
-    total = 0.0
-    for r in range(min(k, length) + 1):
-        below = [math.comb(size, i) * math.comb(length - size, r - i) for i in range(min(best, r + 1))]
-        share = np.cumsum([value / math.comb(length, r) for value in below])
-        total += sum(share[min(j, len(share)) - 1] for j in range(1, best + 1))
-    return total / best
+def chance_capped(k: int, segment_sizes: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """What random scores get where ranks beyond the k best count as k + 1; NaN for an empty segment."""
+    m, n = (np.asarray(own, dtype=int)[..., None] for own in (segment_sizes, lengths))
+    order = np.arange(1, k + 1) + np.zeros_like(m)
+    there = order <= m
+    # All tokens in one tie: what is expected of them is what chance gives.
+    tied = (np.where(there, own, 1) for own in (n, m, order))
+    return mean_of_first(_ties.Leading(there, np.zeros_like(order), *tied).capped(k + 1))
 
 
-def segment_ranks(ranks: np.ndarray, segment: np.ndarray, k: int) -> np.ndarray:
-    """(N,) Rank@k from (N, n) ranks and a (N, n) bool segment; NaN for an empty segment."""
-    return mean_of_first(np.sort(np.where(segment & np.isfinite(ranks), ranks, np.inf), axis=1)[:, :k])
+def segment_ranks(found: Ties, segment: np.ndarray, k: int) -> np.ndarray:
+    """(N,) Rank@k from the ties of (N, n) scores and a (N, n) bool segment; NaN for an empty segment."""
+    return mean_of_first(_ties.leading(found, segment & (found.size > 0), k).places())
 
 
 def mean_of_first(leading: np.ndarray) -> np.ndarray:
-    """(N,) means of the finite entries of (N, k); NaN for a row without any."""
+    """(…,) means of the finite entries of (…, k); NaN for a row without any."""
     found = np.isfinite(leading)
-    counts = found.sum(axis=1)
-    sums = np.where(found, leading, 0.0).sum(axis=1)
-    return np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
+    counts = found.sum(axis=-1)
+    sums = np.where(found, leading, 0.0).sum(axis=-1)
+    return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
 
 
 def rank_at_k(scores: np.ndarray, segment: tuple[int, int], k: int) -> RankAtK:
@@ -88,7 +83,7 @@ def rank_at_k(scores: np.ndarray, segment: tuple[int, int], k: int) -> RankAtK:
         raise HEvalError(f"k is {k}; it must be at least 1.")
     inside = np.zeros((1, len(scores)), dtype=bool)
     inside[0, start:end] = True
-    value = segment_ranks(average_ranks(scores), inside, k)[0]
+    value = segment_ranks(ties(scores), inside, k)[0]
     return RankAtK(float(value), float(chance_rank(k, np.array(end - start), np.array(len(scores)))))
 
 
@@ -133,14 +128,12 @@ class RankSettings:
         inside = layout.documents[number] & layout.ranked
         m, n = inside.sum(axis=1), layout.lengths
         if self.tokens == "all":
-            value = mean_of_first(np.where(inside, cell.ranks, np.inf))
+            value = mean_of_first(np.where(inside, cell.ties.above + (cell.ties.size + 1) / 2, np.inf))
             chance = np.where(m > 0, (n + 1) / 2, np.nan)
         elif self.tokens == "global_topk":
-            leading = cell.leading(number, k)
-            value = mean_of_first(np.where(np.isfinite(leading), np.minimum(leading, k + 1), np.inf))
-            chance = np.array([chance_capped(k, int(a), int(b)) for a, b in zip(m, n, strict=True)])
+            value, chance = mean_of_first(cell.leading(number, k).capped(k + 1)), chance_capped(k, m, n)
         else:
-            value, chance = mean_of_first(cell.leading(number, k)), chance_rank(k, m, n)
+            value, chance = mean_of_first(cell.leading(number, k).places()), chance_rank(k, m, n)
         best = np.where(m > 0, (self._count(k, m) + 1) / 2, np.nan)
         scale = np.maximum(n, 1) if self.normalise else 1.0
         return Each(part, value / scale, chance / scale, best / scale)

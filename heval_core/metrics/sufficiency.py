@@ -1,7 +1,7 @@
 """Sufficiency: how much of the answer's probability goes when only the tokens an explanation points at are kept?
 
 Formula (Sun et al. 2025, A.25; DeYoung et al. 2020): mean over K of log p(a|x) - log p(a|x with only the k best tokens kept),
-in nats of the answer's first token; K and mask as in `heval_core.faithfulness`, which measures it with the model.
+in nats of the answer's first token; K, parts and how tokens are taken out as for comprehensiveness.
 Reference: arXiv 2510.02629. Departure: as for comprehensiveness.
 Range: real, lower is better. Chance: what the random control gets on the same instances. Best: not known.
 

@@ -6,7 +6,7 @@ hold), and its gaps: what it would need and the store does not have. Every numbe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,19 +14,18 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from heval_core.figures.accuracy import cell_bars, headline_bars
-from heval_core.figures.cells import labelled, of_measure
+from heval_core.figures.cells import apart, labelled, of_measure
 from heval_core.figures.outcomes import outcome_bars, statistics
 from heval_core.figures.palette import in_order
 from heval_core.figures.patterns import pattern_bars
-from heval_core.measures import MEASURES
+from heval_core.measures import MEASURES, at_fixed_target
 from heval_core.patterns import PATTERNS
-from heval_core.records import DROP_REASONS, DUAL_REGIMES, SINGLE_REGIMES
+from heval_core.records import CELL, DROP_REASONS, DUAL_REGIMES, SINGLE_REGIMES
 from heval_core.store.reader import Filter, Reader
 from heval_core.wording import GROUP_TITLES, PART_TITLES, QUESTIONS, REGIME_TITLES, UNITS, number
 
 K = 5
 _DUAL, _SWAPPED = DUAL_REGIMES[:2], DUAL_REGIMES[2:]
-_CELL = ["model", "dataset", "regime"]
 MISSING = "–"
 
 
@@ -66,8 +65,8 @@ _GLANCE, _MAIN, _MORE, _ELSE = "At a glance", "The paper's figures", "The paper'
 _MEMORY, _DOCUMENT, _TOKEN, _FAITHFUL = MEASURES
 _GROUP, _GROUP_DUAL = ((_MEMORY, "Rank margin"),), ((_DOCUMENT, "Group margin"),)
 _INSTANCE, _MRR = ((_DOCUMENT, "Instance margin"),), ((_TOKEN, "MRR"),)
-_SIMULATED = ((_MEMORY, "NMutInf"), (_MEMORY, "MDL"))
-_SIMULATED_DUAL = ((_DOCUMENT, "NMutInf"), (_DOCUMENT, "MDL"))
+_TOLD = tuple(name for own in ("NMutInf", "MDL") for name in (own, at_fixed_target(own)))
+_SIMULATED, _SIMULATED_DUAL = (tuple((question, name) for name in _TOLD) for question in (_MEMORY, _DOCUMENT))
 PLANS = (
     Plan("group_margins", _MAIN, "Context or memory: group rank margins", "Fig. 2", _GROUP, SINGLE_REGIMES),
     Plan("simulatability", _MAIN, "Context or memory: can the origin be told?", "Fig. 3", _SIMULATED, SINGLE_REGIMES),
@@ -144,7 +143,7 @@ def _cells(results: Reader, plan: Plan) -> Section:
 
 def _shown(table: pd.DataFrame) -> pd.DataFrame:
     """One row per cell, part, measure and k; `value [low, high]` per explainer, the chance level(s), and n."""
-    columns = ["measure", "k", *_CELL, "part"]
+    columns = ["measure", "k", *CELL, "part"]
     rows = []
     for place, own in table.groupby(columns, sort=False):
         row: dict[str, Any] = dict(zip(columns, place, strict=True))
@@ -161,7 +160,7 @@ def _shown(table: pd.DataFrame) -> pd.DataFrame:
         return shown
     shown["regime"] = shown["regime"].map(REGIME_TITLES.get)
     shown["part"] = [PART_TITLES.get(part, "") for part in shown["part"]]
-    single = [name for name in ("measure", "k", "part") if shown[name].nunique() == 1]
+    single = [name for name in ("measure", "k", "part", "technique") if shown[name].nunique() == 1]
     single += [] if shown["groups"].any() else ["groups"]
     return shown.drop(columns=single)
 
@@ -201,8 +200,16 @@ def _gaps(table: pd.DataFrame, plan: Plan) -> Iterable[str]:
         )
     without = table[table["unavailable"].notna()]
     for reason, own in without.groupby("unavailable", sort=True):
-        cells = own.groupby(["model", "dataset", "regime", "part"]).ngroups
+        cells = own.groupby([*CELL, "part"]).ngroups
         yield f"Not available in {cells} {'cell' if cells == 1 else 'cells'}: {reason}."
+
+
+_HEADLINE = ["question", "technique", "explainer", "value", "chance", "cells", "n"]
+
+
+def _of(caption: str, technique: object, table: pd.DataFrame) -> str:
+    """A caption that says which technique its figure is of, where the table has several."""
+    return f"{caption} ({technique})" if table["technique"].nunique() > 1 else caption
 
 
 def _headline(results: Reader) -> Section:
@@ -210,23 +217,26 @@ def _headline(results: Reader) -> Section:
     figures, rows = [], []
     for question, (short, meaning) in QUESTIONS.items():
         own = table[table["question"] == question]
-        if len(own):
-            unit = UNITS[str(own["metric"].iloc[0])]
-            figures.append((f"{short} {meaning}", headline_bars(own, titles, unit)))
+        for technique, alone in own.groupby("technique"):
+            unit = UNITS[str(alone["metric"].iloc[0])]
+            figures.append((_of(f"{short} {meaning}", technique, table), headline_bars(alone, titles, unit)))
         for row in own.itertuples():
             value = f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}]"
             rows.append(
                 {
-                    "question": short, "explainer": row.explainer, "value": value, "chance": f"{row.chance:.3f}",
+                    "question": short, "technique": row.technique, "explainer": row.explainer, "value": value,
+                    "chance": f"{row.chance:.3f}",
                     "cells": int(row.cells), "n": int(row.n),
                 }
             )  # fmt: skip
     missing = [short for question, (short, _) in QUESTIONS.items() if question not in set(table["question"])]
     return Section(
         "headline", _GLANCE, *_NAMED["headline"],
-        "Means over all cells (model, dataset, regime) in which the metric is available; questions are resampled in all of "
-        "them together. Controls look into no model: lexical marks the answer's own tokens, position the later ones.",
-        tuple(figures), table, pd.DataFrame(rows),
+        "Means over all cells (model, dataset, regime, technique) in which the metric is available; questions are "
+        "resampled in all of them together. With two documents, instances answered from the first and from the "
+        "second weigh alike. Controls look into no model: lexical marks the answer's own tokens, position the "
+        "later ones.",
+        tuple(figures), table, apart(pd.DataFrame(rows, columns=_HEADLINE)),
         (f"Not available in any cell: {', '.join(missing)}.",) if missing else (),
     )  # fmt: skip
 
@@ -234,7 +244,7 @@ def _headline(results: Reader) -> Section:
 def _datasets(results: Reader) -> Section:
     outcomes, contexts = results.outcomes(Filter()), results.contexts(Filter())
     table = statistics(outcomes, contexts)
-    shown = table.copy()
+    shown = apart(table.copy())
     for name in ("characters", "tokens"):
         shown[name] = [
             f"{number(row[f'{name}_mean'])} [{number(row[f'{name}_low'])}, {number(row[f'{name}_high'])}]"
@@ -244,9 +254,10 @@ def _datasets(results: Reader) -> Section:
     shown["regime"] = shown["regime"].map(REGIME_TITLES.get)
     legend = GROUP_TITLES | {reason: f"dropped: {reason}" for reason in DROP_REASONS}
     figures = []
-    for model, own in outcomes.groupby("model", sort=True):
+    for (model, technique), own in outcomes.groupby(["model", "technique"], sort=True):
         labels = [f"{d} · {REGIME_TITLES.get(r, r)}" for d, r in zip(own["dataset"], own["regime"], strict=True)]
-        figures.append((f"{model}: what became of the questions", outcome_bars(own.assign(label=labels), legend)))
+        caption = _of(f"{model}: what became of the questions", technique, outcomes)
+        figures.append((caption, outcome_bars(own.assign(label=labels), legend)))
     return Section(
         "datasets", _MAIN, *_NAMED["datasets"],
         "Lengths are of all documents together: mean, and the 5 % and 95 % quantiles in brackets; tokens are the model's own. "
@@ -260,7 +271,8 @@ def _patterns(results: Reader) -> Section:
     counts = results.patterns(Filter())
     titles = titles_of(results)
     figures = [
-        (f"{dataset}: what stands on top", pattern_bars(own, titles)) for dataset, own in counts.groupby("dataset")
+        (_of(f"{dataset}: what stands on top", technique, counts), pattern_bars(own, titles))
+        for (dataset, technique), own in counts.groupby(["dataset", "technique"])
     ]
     text = " ".join(
         f"{key.replace('_', ' ').capitalize()}: {meaning.rstrip('.')}." for key, meaning in PATTERNS.items()
@@ -272,21 +284,26 @@ def _patterns(results: Reader) -> Section:
     )  # fmt: skip
 
 
+def _placed(place: Sequence[str]) -> dict[str, str]:
+    return dict(zip(("dataset", "technique"), place, strict=True))
+
+
 def _shown_patterns(counts: pd.DataFrame) -> pd.DataFrame:
-    """A row for each explainer of a dataset, after them one for chance."""
+    """A row for each explainer of a dataset and technique, after them one for chance."""
     rows = []
-    for (dataset, explainer), own in counts.groupby(["dataset", "explainer"]):
+    for (*place, explainer), own in counts.groupby(["dataset", "technique", "explainer"]):
         cells = {
             row.pattern: f"{100 * row.share:.1f} [{100 * row.low:.1f}, {100 * row.high:.1f}]"
             for row in own.itertuples()
         }
-        rows.append({"dataset": dataset, "explainer": explainer, "n": int(own["n"].iloc[0]), **cells})
-    for dataset, own in counts.groupby("dataset"):
+        rows.append({**_placed(place), "explainer": explainer, "n": int(own["n"].iloc[0]), **cells})
+    for place, own in counts.groupby(["dataset", "technique"]):
         chance = (own["chance"] * own["n"]).groupby(own["pattern"]).sum() / own.groupby("pattern")["n"].sum()
         rows.append(
-            {"dataset": dataset, "explainer": "chance", **{key: f"{100 * one:.1f}" for key, one in chance.items()}}
+            {**_placed(place), "explainer": "chance", **{key: f"{100 * one:.1f}" for key, one in chance.items()}}
         )
     there = [pattern for pattern in PATTERNS if pattern in set(counts["pattern"])]
-    shown = pd.DataFrame(rows, columns=["dataset", "explainer", "n", *there]).sort_values("dataset", kind="stable")
+    shown = pd.DataFrame(rows, columns=["dataset", "technique", "explainer", "n", *there])
+    shown = apart(shown.sort_values(["dataset", "technique"], kind="stable"))
     shown["n"] = shown["n"].map(lambda n: MISSING if pd.isna(n) else f"{n:.0f}")
     return shown.fillna(MISSING).rename(columns=lambda name: str(name).replace("_", " "))

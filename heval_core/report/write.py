@@ -48,8 +48,8 @@ class Report:
         return [
             *([f"!{DEMO_NOTE}"] if self.bundled else []),
             "The tables, figures and findings of Sun et al. 2025 (arXiv 2510.02629), computed from the published results "
-            f"{self.snapshot_id} by HEval {__version__}. Models: {models}. Whiskers and brackets are 95 % intervals, "
-            "bootstrapped over questions; a dashed line and the column “chance” are what random scores get.",
+            f"{self.snapshot_id} by HEval {__version__}. Models: {models}. Whiskers and brackets are 95 % intervals "
+            "over questions; a dashed line and the column “chance” are what random scores get.",
             *self.gaps,
         ]  # fmt: skip
 

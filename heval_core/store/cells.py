@@ -3,149 +3,42 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from heval_core import catalogue, scores
-from heval_core.metrics._cell import KS, Cell, Each, Estimate, Layout, Measured, replicates
+from heval_core import catalogue
+from heval_core.metrics._cell import KS, Cell
+from heval_core.metrics._estimate import Each, Estimate, replicates
+from heval_core.metrics._features import labelled
 from heval_core.metrics.position_bias import PLUGIN as POSITION_BIAS
-from heval_core.records import TECHNIQUE, HEvalError
-from heval_core.statistics import Resamples, percentile_interval
+from heval_core.records import CELL
+from heval_core.statistics import percentile_interval
+from heval_core.store.kept import Kept
+from heval_core.store.regime import Regime
+from heval_core.store.scored import Scored
 
-MEASURED = ("comprehensiveness", "sufficiency")
 
+def estimates(
+    metric: Any, cells: Mapping[str, Cell], ks: Iterable[int], kept: Kept | None = None
+) -> dict[tuple[str, int], list[Estimate]]:
+    """A metric's estimates by (explainer, k), k = 0 for one that has none. cells: of one layout, by explainer.
 
-@dataclass(frozen=True, eq=False)
-class Regime:
-    """N kept instances of one model, dataset and regime.
-
-    ids, questions: (N,) str, the instances and what they ask. weights: (resamples, N), how often each question is drawn.
+    kept: what was computed before of metrics whose errors take long; without runs, so not for differences.
     """
-
-    model: str
-    dataset: str
-    regime: str
-    ids: np.ndarray
-    questions: np.ndarray
-    layout: Layout
-    weights: np.ndarray
-
-    def rows(self, chosen: np.ndarray) -> Regime:
-        """The instances that (N,) bools choose."""
-        if chosen.all():
-            return self
-        return Regime(
-            self.model, self.dataset, self.regime, self.ids[chosen], self.questions[chosen], self.layout.rows(chosen),
-            self.weights[:, chosen],
-        )  # fmt: skip
-
-
-def layout_of(instances: pd.DataFrame) -> Layout:
-    """From the columns length (tokens of the prompt), first_ranked, document_starts, document_ends, answer_tokens,
-    first_mention and group.
-
-    Raises HEvalError, naming the instance, for answer tokens outside their prompt.
-    """
-    for row in instances.itertuples():
-        places = [int(token) for tokens in row.answer_tokens for token in tokens]
-        if places and not 0 <= min(places) <= max(places) < row.length:
-            raise HEvalError(f"Instance {row.instance_id} has answer tokens outside its prompt of {row.length} tokens.")
-    spans = [
-        list(zip(starts, ends, strict=True))
-        for starts, ends in zip(instances["document_starts"], instances["document_ends"], strict=True)
-    ]
-    return Layout.of(
-        list(instances["length"]),
-        list(instances["first_ranked"]),
-        spans,
-        list(instances["answer_tokens"]),
-        list(instances["group"]),
-        list(instances["first_mention"]),
-    )
-
-
-def regime_of(instances: pd.DataFrame, resamples: Resamples) -> Regime:
-    """From rows of one model, dataset and regime, at least one."""
-    first = instances.iloc[0]
-    ids, questions = (instances[name].to_numpy(dtype=object) for name in ("instance_id", "fact_id"))
-    weights = resamples.of(questions)
-    return Regime(first["model"], first["dataset"], first["regime"], ids, questions, layout_of(instances), weights)
-
-
-def padded(rows: Sequence[np.ndarray], width: int) -> np.ndarray:
-    """(N, width) float64 from ragged rows."""
-    out = np.zeros((len(rows), width))
-    for index, row in enumerate(rows):
-        out[index, : len(row)] = row
-    return out
-
-
-def control_attributions(instances: pd.DataFrame) -> list[dict[str, Any]]:
-    """The controls' scores: they need only what is stored of an instance."""
-    rows = []
-    for key, control in catalogue.explainers(control=True).items():
-        settings = repr(control)
-        for instance in instances.itertuples():
-            values = control.scores(tuple(instance.tokens), instance.predicted_text, instance.instance_id)
-            rows.append({"instance_id": instance.instance_id, "explainer": key, "scores": values, "settings": settings})
-    return rows
-
-
-def signed(explainer: str) -> bool:
-    """Whether an explainer's scores have a sign; of one that is not there any more it is not known, and taken so."""
-    try:
-        found = catalogue.find("explainer", explainer)
-    except HEvalError:
-        return True
-    return bool(found.signed) and not found.control
-
-
-def cell_of(
-    regime: Regime, explainer: str, values: Sequence[np.ndarray], measured: Mapping[str, Measured] | None = None
-) -> Cell:
-    """One explainer's cell. values: its raw scores of the regime's instances, in their order.
-
-    Raises HEvalError, naming the instance, for scores that are not finite, or not one for each token.
-    """
-    lengths = regime.layout.ranked.shape[1]
-    for instance_id, row in zip(regime.ids, values, strict=True):
-        scores.check(row, f"Instance {instance_id}, explainer {explainer}")
-        if len(row) > lengths:
-            raise HEvalError(f"Instance {instance_id}, explainer {explainer}: {len(row)} scores for fewer tokens.")
-    table = padded(values, lengths)
-    if signed(explainer):
-        norms = np.abs(table).sum(axis=1, keepdims=True)
-        table = np.divide(table, norms, out=table, where=norms > 0)
-    return Cell.of(regime.layout, table, measured)
-
-
-def measured_of(regime: Regime, explainer: str, found: pd.DataFrame) -> dict[str, Measured]:
-    """What the batch job measured of one explainer. found: rows of instance_id, explainer and the values of MEASURED.
-
-    Chance is what the random control gets on the same instances; without it there is none.
-    """
-    own = found[found["explainer"] == explainer].set_index("instance_id")
-    random = found[found["explainer"] == "random"].set_index("instance_id")
-    if own.empty:
-        return {}
-    return {
-        key: Measured(*(table[key].reindex(regime.ids).to_numpy(dtype=float) for table in (own, random)))
-        for key in MEASURED
-    }
-
-
-def estimates(metric: Any, cells: Mapping[str, Cell], ks: Iterable[int]) -> dict[tuple[str, int], list[Estimate]]:
-    """A metric's estimates by (explainer, k), k = 0 for one that has none. cells: of one layout, by explainer."""
     ks = tuple(ks) if metric.uses_k else (0,)
-    if hasattr(metric, "over_all"):
-        names = list(cells)
-        found = metric.over_all(list(cells.values()), ks)
-        return {(names[index], k): own for (index, k), own in found.items()}
-    return {(name, k): metric.over(cell, k) for name, cell in cells.items() for k in ks}
+    if not hasattr(metric, "of_all"):
+        return {(name, k): metric.over(cell, k) for name, cell in cells.items() for k in ks}
+    data = [(name, k, one) for name, cell in cells.items() for k in ks for one in labelled(cell, k)]
+    prepared = [one for _, _, one in data]
+    computed = metric.of_all(prepared) if kept is None else kept.of_all(metric, [k for _, k, _ in data], prepared)
+    found: dict[tuple[str, int], list[Estimate]] = {}
+    for (name, k, _), own in zip(data, computed, strict=True):
+        found.setdefault((name, k), []).extend(own)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +51,11 @@ class Evaluated:
 
 
 def evaluate(
-    regime: Regime, cells: Mapping[str, Cell], metrics: Iterable[Any] | None = None, ks: Iterable[int] = KS
+    regime: Regime,
+    cells: Mapping[str, Cell],
+    metrics: Iterable[Any] | None = None,
+    ks: Iterable[int] = KS,
+    kept: Kept | None = None,
 ) -> Evaluated:
     """Every metric of explainers that share one layout; intervals of all of them from one matrix product."""
     metrics = list(catalogue.plugins("metric").values() if metrics is None else metrics)
@@ -167,45 +64,36 @@ def evaluate(
         for explainer, cell in cells.items():
             for k in ks if metric.uses_k else (0,):
                 frames += [_score_frame(regime, explainer, metric.key, k, each) for each in metric.each(cell, k)]
-        for (explainer, k), own in estimates(metric, cells, ks).items():
+        for (explainer, k), own in estimates(metric, cells, ks, kept).items():
             for estimate in own:
                 places.append((explainer, metric.key, estimate.part, k))
                 found.append(estimate)
     spread = replicates(found, regime.weights)
-    by_chance = _chance_replicates(found, regime.weights)
     rows = [
-        metric_row(regime, explainer, metric, k, estimate, own, by_chance.get(place))
-        for place, ((explainer, metric, _, k), estimate, own) in enumerate(zip(places, found, spread, strict=True))
+        metric_row(regime, explainer, metric, k, estimate)
+        for (explainer, metric, _, k), estimate in zip(places, found, strict=True)
     ]
     return Evaluated(frames, rows, dict(zip(places, spread, strict=True)))
 
 
-def _chance_replicates(found: Sequence[Estimate], weights: np.ndarray) -> dict[int, np.ndarray]:
-    """Of the estimates whose chance was measured: place in the list ▶ (resamples,) chance under the same weights."""
-    measured = [place for place, estimate in enumerate(found) if estimate.chance_columns]
-    drawn = replicates([found[place]._replace(columns=found[place].chance_columns) for place in measured], weights)
-    return dict(zip(measured, drawn, strict=True))
-
-
 def evaluate_all(
     whole: Regime,
-    attributions: pd.DataFrame,
-    faithful: pd.DataFrame,
+    scored: Scored,
     metrics: Iterable[Any] | None = None,
     ks: Iterable[int] = KS,
+    kept: Kept | None = None,
 ) -> tuple[dict[str, Cell], Evaluated]:
     """Every explainer of a regime, each on the instances that it has scores of.
 
-    attributions: rows of instance_id, explainer and scores, in the order of the regime's instances. Returns the cells of
-    explainers that have scores of all instances, and all metrics: explainers that failed somewhere are measured on the others.
+    Returns the cells of explainers that have scores of all instances, and all metrics: explainers that failed somewhere are
+    measured on the others.
     """
     by_rows: dict[bytes, tuple[Regime, dict[str, Cell]]] = {}
-    for explainer, own in attributions.groupby("explainer"):
+    for explainer, own in scored.attributions.groupby("explainer"):
         chosen = np.isin(whole.ids, own["instance_id"].to_numpy(dtype=object))
         regime, cells = by_rows.setdefault(chosen.tobytes(), (whole.rows(chosen), {}))
-        measured = measured_of(regime, str(explainer), faithful)
-        cells[str(explainer)] = cell_of(regime, str(explainer), list(own["scores"]), measured)
-    parts = [evaluate(regime, cells, metrics, ks) for regime, cells in by_rows.values()]
+        cells[str(explainer)] = scored.cell(regime, str(explainer), own)
+    parts = [evaluate(regime, cells, metrics, ks, kept) for regime, cells in by_rows.values()]
     complete = next((cells for regime, cells in by_rows.values() if regime is whole), {})
     joined = Evaluated(
         [frame for part in parts for frame in part.frames],
@@ -213,21 +101,6 @@ def evaluate_all(
         {place: spread for part in parts for place, spread in part.replicates.items()},
     )
     return complete, joined
-
-
-def common(
-    whole: Regime, attributions: pd.DataFrame, faithful: pd.DataFrame, explainers: Iterable[str]
-) -> tuple[Regime, dict[str, Cell]]:
-    """The instances that all of these explainers have scores of, and their cells; explainers without any are left out."""
-    own = attributions[attributions["explainer"].isin(list(explainers))]
-    counts = own.groupby("instance_id").size()
-    everybody = counts[counts == own["explainer"].nunique()].index.to_numpy(dtype=object)
-    regime = whole.rows(np.isin(whole.ids, everybody))
-    own = own[own["instance_id"].isin(everybody)]
-    return regime, {
-        str(key): cell_of(regime, str(key), list(rows["scores"]), measured_of(regime, str(key), faithful))
-        for key, rows in own.groupby("explainer")
-    }
 
 
 def swap_rows(
@@ -247,17 +120,16 @@ def swap_rows(
         for k in ks:
             places.append((explainer, k))
             found.append(POSITION_BIAS.both_ways(cells[explainer].rows(chosen), swapped[explainer].rows(theirs), k))
-    spread = replicates(found, regime.weights)
     return [
-        metric_row(regime, explainer, POSITION_BIAS.key, k, estimate, own)
-        for (explainer, k), estimate, own in zip(places, found, spread, strict=True)
+        metric_row(regime, explainer, POSITION_BIAS.key, k, estimate)
+        for (explainer, k), estimate in zip(places, found, strict=True)
     ]
 
 
 def entering(found: pd.DataFrame) -> int:
     """How many instances rows of `cell_metric` are of: of each cell the groups that any of its parts looks at, each once."""
     total = 0
-    for _, own in found.dropna(subset=["value"]).groupby(["model", "dataset", "regime"]):
+    for _, own in found.dropna(subset=["value"]).groupby(list(CELL)):
         sizes: dict[str, int] = {}
         for told in own["group_sizes"].unique():
             for group, size in json.loads(told).items():
@@ -282,27 +154,15 @@ def _score_frame(regime: Regime, explainer: str, metric: str, k: int, each: Each
     )
 
 
-def metric_row(
-    regime: Regime,
-    explainer: str,
-    metric: str,
-    k: int,
-    estimate: Estimate,
-    spread: np.ndarray,
-    by_chance: np.ndarray | None = None,
-) -> dict[str, Any]:
-    """A row of `cell_metric`. spread: the value's bootstrap replicates; by_chance: of its chance, where that was measured."""
-    low, high = percentile_interval(spread) if len(spread) else (None, None)
-    above: tuple[float | None, float | None] = (None, None)
-    if low is not None and high is not None:
-        above = (low - estimate.chance, high - estimate.chance)
-        if by_chance is not None:
-            above = percentile_interval(spread - by_chance)
+def metric_row(regime: Regime, explainer: str, metric: str, k: int, estimate: Estimate) -> dict[str, Any]:
+    """A row of `cell_metric`."""
+    low, high, above_low, above_high = (None,) * 4
+    if estimate.unavailable is None:
+        questions = regime.numbers
+        ends = (*estimate.interval(questions), *estimate.above_chance(questions))
+        low, high, above_low, above_high = (_defined(end) for end in ends)
     return {
-        "model": regime.model,
-        "dataset": regime.dataset,
-        "regime": regime.regime,
-        "technique": TECHNIQUE,
+        **dict(zip(CELL, regime.place, strict=True)),
         "explainer": explainer,
         "metric": metric,
         "part": estimate.part,
@@ -311,8 +171,8 @@ def metric_row(
         "low": low,
         "high": high,
         "chance": _defined(estimate.chance),
-        "above_low": above[0],
-        "above_high": above[1],
+        "above_low": above_low,
+        "above_high": above_high,
         "best": _defined(estimate.best),
         "normalised": _defined(estimate.normalised),
         "p": _defined(estimate.p),
@@ -331,27 +191,26 @@ def _defined(value: float) -> float | None:
 HEADLINES = {
     "RQ1": ("group_rank_margin", ("c",), 5),
     "RQ2": ("instance_rank_margin", ("balanced",), 5),
-    "RQ3": ("mrr", ("C", "pooled"), 0),
+    "RQ3": ("mrr", ("C", "balanced"), 0),
 }
 
 
 def headline_rows(cells: pd.DataFrame, spread: dict[tuple[Any, ...], np.ndarray]) -> list[dict[str, Any]]:
-    """Means over cells with intervals from replicates that resampled the same questions in every cell.
+    """Means over the cells of a technique, with intervals from replicates that resampled the same questions in every cell.
 
-    spread: replicates by (model, dataset, regime, explainer, metric, part, k).
+    spread: replicates by (model, dataset, regime, technique, explainer, metric, part, k).
     """
     rows = []
     for question, (metric, parts, k) in HEADLINES.items():
         chosen = cells[(cells["metric"] == metric) & cells["part"].isin(parts) & (cells["k"] == k)]
-        for explainer, found in chosen[chosen["unavailable"].isna()].groupby("explainer"):
-            mean = np.mean(
-                [spread[r.model, r.dataset, r.regime, explainer, metric, r.part, k] for r in found.itertuples()],
-                axis=0,
-            )
+        for (technique, explainer), found in chosen[chosen["unavailable"].isna()].groupby(["technique", "explainer"]):
+            places = found[[*CELL, "explainer", "metric", "part"]].itertuples(index=False, name=None)
+            mean = np.mean([spread[(*place, k)] for place in places], axis=0)
             low, high = percentile_interval(mean)
             rows.append(
                 {
                     "question": question,
+                    "technique": technique,
                     "explainer": explainer,
                     "metric": metric,
                     "k": k,

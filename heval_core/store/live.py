@@ -16,101 +16,107 @@ import numpy as np
 import pandas as pd
 
 from heval_core import catalogue
-from heval_core.metrics._cell import Cell, Estimate, replicates
+from heval_core.metrics._cell import Cell
+from heval_core.metrics._estimate import Estimate, differences
 from heval_core.metrics.position_bias import PLUGIN as POSITION_BIAS
-from heval_core.statistics import holm, percentile_interval, sign_flip_p
+from heval_core.records import CELL
+from heval_core.statistics import holm, percentile_interval
 from heval_core.store import cells
+from heval_core.store.regime import Regime, regime_of
+from heval_core.store.scored import MEASURED, Scored
 from heval_core.store.summaries import PATTERN_COUNTS, pattern_shares
 
 if TYPE_CHECKING:
     from heval_core.store.reader import Filter, Reader
 
 BINS = 4
-CELL = ["model", "dataset", "regime"]
+_CURVE = ["technique", "explainer"]
 COLUMNS = [
-    *CELL, "technique", "explainer", "metric", "part", "k", "value", "low", "high", "chance", "above_low", "above_high",
+    *CELL, "explainer", "metric", "part", "k", "value", "low", "high", "chance", "above_low", "above_high",
     "best", "normalised", "p", "n", "group_sizes", "details", "unavailable",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """One model, dataset and regime as it is stored, under a filter."""
+    """One model, dataset, regime and technique as it is stored, under a filter."""
 
-    regime: cells.Regime
-    attributions: pd.DataFrame
-    measured: pd.DataFrame
+    regime: Regime
+    scored: Scored
 
-    def common(self) -> tuple[cells.Regime, dict[str, Cell]]:
+    def common(self) -> tuple[Regime, dict[str, Cell]]:
         """The instances that every explainer has scores of, and their cells."""
-        return cells.common(self.regime, self.attributions, self.measured, self.attributions["explainer"].unique())
+        return self.scored.common(self.regime, self.scored.attributions["explainer"].unique())
 
 
 def stored(reader: Reader, chosen: Filter) -> Iterator[Stored]:
     """What there is under a filter, regime by regime in stored order."""
     where, values = chosen.of_instances()
     instances = reader.query(
-        "SELECT instance_id, fact_id, model, dataset, regime, len(tokens) AS length, first_ranked, document_starts, "
-        f'document_ends, answer_tokens, first_mention, "group" FROM instance WHERE dropped_because IS NULL AND {where} '
-        "ORDER BY rowid",
+        "SELECT instance_id, fact_id, model, dataset, regime, technique, len(tokens) AS length, first_ranked, "
+        'document_starts, document_ends, answer_tokens, first_mention, "group" '
+        f"FROM instance WHERE dropped_because IS NULL AND {where} ORDER BY rowid",
         values,
     )
-    for (_, dataset, _), own in instances.groupby(CELL, sort=False):
+    for (_, dataset, *_), own in instances.groupby(list(CELL), sort=False):
         ids = [list(own["instance_id"])]
-        attributions = reader.query(
-            "SELECT instance_id, explainer, scores FROM attribution WHERE instance_id IN (SELECT unnest(?)) ORDER BY rowid",
-            ids,
+        attributions, towards = (
+            reader.query(
+                f"SELECT instance_id, explainer, scores, signed FROM {table} WHERE instance_id IN (SELECT unnest(?)) "
+                "ORDER BY rowid",
+                ids,
+            )
+            for table in ("attribution", "context_attribution")
         )
         measured = reader.query(
-            "PIVOT (SELECT instance_id, explainer, metric, value FROM score WHERE instance_id IN (SELECT unnest(?)) "
+            "PIVOT (SELECT instance_id, explainer, part, metric, value FROM score WHERE instance_id IN (SELECT unnest(?)) "
             "AND metric IN ('comprehensiveness', 'sufficiency')) ON metric IN ('comprehensiveness', 'sufficiency') "
             "USING first(value)",
             ids,
         )
-        yield Stored(cells.regime_of(own, reader.resamples(dataset)), attributions, measured)
+        yield Stored(regime_of(own, reader.resamples(dataset)), Scored(attributions, measured, towards))
 
 
 def cells_of(reader: Reader, chosen: Filter, metric: str, k: int) -> pd.DataFrame:
     """Rows like those of `cell_metric`. Raises HEvalError for a metric that there is not."""
     plugin = catalogue.find("metric", metric)
     rows: list[dict[str, Any]] = []
-    complete: dict[tuple[str, str, str], tuple[cells.Regime, dict[str, Cell]]] = {}
+    complete: dict[tuple[str, str, str, str], tuple[Regime, dict[str, Cell]]] = {}
     for one in stored(reader, chosen):
-        whole, evaluated = cells.evaluate_all(one.regime, one.attributions, one.measured, [plugin], (k,))
+        whole, evaluated = cells.evaluate_all(one.regime, one.scored, [plugin], (k,))
         rows += evaluated.rows
-        complete[one.regime.model, one.regime.dataset, one.regime.regime] = (one.regime, whole)
+        complete[one.regime.place] = (one.regime, whole)
     if plugin.key == POSITION_BIAS.key:
-        for (model, dataset, regime), own in complete.items():
-            swapped = complete.get((model, dataset, f"{regime}_swap"))
+        for (model, dataset, regime, technique), own in complete.items():
+            swapped = complete.get((model, dataset, f"{regime}_swap", technique))
             rows += cells.swap_rows(own, swapped, (k,)) if swapped else []
     return pd.DataFrame(rows, columns=COLUMNS).sort_values([*CELL, "part"], kind="stable", ignore_index=True)
 
 
 def headline(reader: Reader, chosen: Filter) -> pd.DataFrame:
-    """The leaderboard of the instances under a filter: rows like those of the table `headline`."""
+    """The leaderboard of the instances under a filter, technique by technique: rows like those of the table `headline`."""
     wanted = {metric: catalogue.find("metric", metric) for metric, _, _ in cells.HEADLINES.values()}
     rows: list[dict[str, Any]] = []
     spread: dict[tuple[Any, ...], np.ndarray] = {}
     for one in stored(reader, chosen):
-        place = (one.regime.model, one.regime.dataset, one.regime.regime)
         for metric, _, k in cells.HEADLINES.values():
-            _, evaluated = cells.evaluate_all(one.regime, one.attributions, one.measured, [wanted[metric]], (k,))
+            _, evaluated = cells.evaluate_all(one.regime, one.scored, [wanted[metric]], (k,))
             rows += evaluated.rows
-            spread |= {(*place, *key): values for key, values in evaluated.replicates.items()}
-    columns = ["question", "explainer", "metric", "k", "value", "low", "high", "chance", "cells", "n"]
+            spread |= {(*one.regime.place, *key): values for key, values in evaluated.replicates.items()}
+    columns = ["question", "technique", "explainer", "metric", "k", "value", "low", "high", "chance", "cells", "n"]
     found = cells.headline_rows(pd.DataFrame(rows, columns=COLUMNS), spread) if rows else []
     return pd.DataFrame(found, columns=columns).sort_values(
-        ["question", "value"], ascending=[True, False], ignore_index=True
+        ["technique", "question", "value"], ascending=[True, True, False], ignore_index=True
     )
 
 
-def _lengths(regime: cells.Regime) -> np.ndarray:
+def _lengths(regime: Regime) -> np.ndarray:
     """(N,) tokens of each prompt."""
     ranked = regime.layout.ranked
     return np.asarray(ranked.shape[1] - np.argmax(ranked[:, ::-1], axis=1), dtype=np.float64)
 
 
-def _places(regime: cells.Regime) -> np.ndarray:
+def _places(regime: Regime) -> np.ndarray:
     """(N,) where the used document's answer first stands (the first document's where none was), in % of the prompt."""
     layout = regime.layout
     gold = layout.gold[0]
@@ -140,7 +146,7 @@ def binned(reader: Reader, chosen: Filter, metric: str, k: int, by: str = "token
 
 def _bins(
     reader: Reader, chosen: Filter, metric: str, k: int, by: str, bins: int
-) -> Iterator[tuple[int, np.ndarray, cells.Regime, cells.Evaluated]]:
+) -> Iterator[tuple[int, np.ndarray, Regime, cells.Evaluated]]:
     """(bin, what its instances are binned by, its instances, the metric) of every model, dataset and regime."""
     plugin = catalogue.find("metric", metric)
     for one in stored(reader, chosen):
@@ -157,11 +163,11 @@ def _bins(
 
 
 class Curve(NamedTuple):
-    """Means over cells within quarters, see `binned`.
+    """Means over the cells of a technique within quarters, see `binned`.
 
-    points: explainer, bin, mean, value, low, high (95 %), chance, n, cells. changes: explainer, change (from the first to the
-    last quarter, of the value above chance), low, high. cells: those that took part, with model, dataset, regime, part, bin,
-    least and most of what it is along. asked: how many cells there were.
+    points: technique, explainer, bin, mean, value, low, high (95 %), chance, n, cells. changes: technique, explainer, change
+    (from the first to the last quarter, of the value above chance), low, high. cells: those that took part, with the columns
+    of CELL, part, bin, least and most of what it is along. asked: how many cells there were.
     """
 
     points: pd.DataFrame
@@ -180,43 +186,45 @@ def curve(
     """
     whole, asked = _along(reader, chosen, metric, parts, k, by, bins)
     found, spread = [], {}
-    for (explainer, place), own in pd.DataFrame(whole).groupby(["explainer", "bin"]) if whole else ():
-        spread[explainer, place] = np.mean(list(own["spread"]), axis=0)
+    for (technique, explainer, place), own in pd.DataFrame(whole).groupby([*_CURVE, "bin"]) if whole else ():
+        drawn = spread[technique, explainer, place] = np.mean(list(own["spread"]), axis=0)
         means = {name: float(own[name].astype(float).mean()) for name in ("value", "chance", "mean")}
         found.append(
             {
-                "explainer": explainer, "bin": place, **means, **percentile_interval(spread[explainer, place])._asdict(),
-                "n": cells.entering(own), "cells": len(own.drop_duplicates(CELL)),
+                "technique": technique, "explainer": explainer, "bin": place, **means,
+                **percentile_interval(drawn)._asdict(), "n": cells.entering(own),
+                "cells": len(own.drop_duplicates(list(CELL))),
             }
         )  # fmt: skip
-    points = pd.DataFrame(found, columns=["explainer", "bin", "mean", "value", "low", "high", "chance", "n", "cells"])
+    points = pd.DataFrame(found, columns=[*_CURVE, "bin", "mean", "value", "low", "high", "chance", "n", "cells"])
     changes = []
-    for explainer, own in points.groupby("explainer"):
+    for (technique, explainer), own in points.groupby(_CURVE):
         above = (own["value"] - own["chance"]).to_numpy()
         first, last = own["bin"].iloc[0], own["bin"].iloc[-1]
         by_chance = own["chance"].iloc[-1] - own["chance"].iloc[0]
         # Measured chance is the random control's, which was drawn along.
-        if metric in cells.MEASURED and ("random", last) in spread:
-            by_chance = spread["random", last] - spread["random", first]
-        drawn = spread[explainer, last] - spread[explainer, first] - by_chance
-        changes.append({"explainer": explainer, "change": above[-1] - above[0], **percentile_interval(drawn)._asdict()})
+        if metric in MEASURED and (technique, "random", last) in spread:
+            by_chance = spread[technique, "random", last] - spread[technique, "random", first]
+        drawn = spread[technique, explainer, last] - spread[technique, explainer, first] - by_chance
+        whole_change = {"change": above[-1] - above[0], **percentile_interval(drawn)._asdict()}
+        changes.append({"technique": technique, "explainer": explainer, **whole_change})
     ends = pd.DataFrame(whole, columns=[*CELL, "part", "bin", "least", "most"]).drop_duplicates(ignore_index=True)
-    return Curve(points, pd.DataFrame(changes, columns=["explainer", "change", "low", "high"]), ends, asked)
+    return Curve(points, pd.DataFrame(changes, columns=[*_CURVE, "change", "low", "high"]), ends, asked)
 
 
 def _along(
     reader: Reader, chosen: Filter, metric: str, parts: Collection[str], k: int, by: str, bins: int
 ) -> tuple[list[dict[str, Any]], int]:
     """The rows of all bins of those cells in which every bin is available for every explainer; how many cells there are."""
-    rows: dict[tuple[str, str, str, str], list[dict[str, Any]]] = defaultdict(list)
+    rows: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
     for place, values, regime, evaluated in _bins(reader, chosen, metric, k, by, bins):
         for row in evaluated.rows:
             if row["part"] in parts:
                 spread = evaluated.replicates[row["explainer"], row["metric"], row["part"], row["k"]]
-                family = (regime.model, regime.dataset, regime.regime, row["part"])
+                family = (*regime.place, row["part"])
                 ends = {"least": float(values.min()), "most": float(values.max()), "mean": float(values.mean())}
                 rows[family].append(row | {"bin": place, "spread": spread, **ends})
-    return [row for own in rows.values() if _complete(own, bins) for row in own], len({family[:3] for family in rows})
+    return [row for own in rows.values() if _complete(own, bins) for row in own], len({family[:-1] for family in rows})
 
 
 def _complete(rows: list[dict[str, Any]], bins: int) -> bool:
@@ -228,8 +236,8 @@ class Compared(NamedTuple):
 
     cells: one row for each cell, part and pair: the cell's columns, part, first, second, difference, low, high (95 %,
     questions resampled), p (sign flips over questions), p_holm (over its pairs), better (the one that is, at p_holm < .05;
-    "" where neither is), n. overall: one row for each pair: first, second, wins of the first, ties, losses, mean difference
-    over cells and parts, low, high (95 %, the same questions resampled in all cells), comparisons, cells.
+    "" where neither is), n. overall: one row for each technique and pair: first, second, wins of the first, ties, losses,
+    mean difference over cells and parts, low, high (95 %, the same questions resampled in all cells), comparisons, cells.
     """
 
     cells: pd.DataFrame
@@ -262,9 +270,10 @@ def comparisons(reader: Reader, chosen: Filter, metric: str, parts: Collection[s
 
 def patterns(reader: Reader, chosen: Filter) -> pd.DataFrame:
     """How often each pattern is on top under a filter: see `pattern_shares`; of all instances as published."""
+    if chosen.is_all:
+        where, values = chosen.where(("technique",))
+        return reader.query(f"SELECT * EXCLUDE (place) FROM pattern_share WHERE {where} ORDER BY place", values)
     where, values = chosen.of_instances()
-    if where == "true":
-        return reader.query("SELECT * EXCLUDE (place) FROM pattern_share ORDER BY place")
     return pattern_shares(reader.query(PATTERN_COUNTS.format(where), values), reader.resamples)
 
 
@@ -273,39 +282,45 @@ def lower_is_better(metric: Any, part: str) -> bool:
 
 
 def _pairs(
-    regime: cells.Regime, found: Mapping[str, Estimate], part: str, lower: bool
+    regime: Regime, found: Mapping[str, Estimate], part: str, lower: bool
 ) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
     """(row, replicates of its difference) of every pair."""
     names = list(combinations(found, 2))
-    if not names:
-        return
-    spread = dict(zip(found, replicates(list(found.values()), regime.weights), strict=True))
-    shares = {key: np.asarray(estimate.shares) for key, estimate in found.items()}
-    p = sign_flip_p(np.stack([shares[first] - shares[second] for first, second in names], axis=1))
-    for (first, second), raw, adjusted in zip(names, p, holm(p), strict=True):
+    apart = differences([(found[first], found[second]) for first, second in names], regime.weights, regime.numbers)
+    adjusted = holm(np.array([own.p for own in apart]))
+    for (first, second), own, p in zip(names, apart, adjusted, strict=True):
         difference = found[first].value - found[second].value
-        apart = spread[first] - spread[second]
-        low, high = percentile_interval(apart)
-        better = (second if (difference > 0) == lower else first) if adjusted < 0.05 else ""
+        better = (second if (difference > 0) == lower else first) if p < 0.05 else ""
         row = {
-            "model": regime.model, "dataset": regime.dataset, "regime": regime.regime, "part": part, "first": first,
-            "second": second, "difference": difference, "low": low, "high": high, "p": raw, "p_holm": adjusted,
-            "better": better, "n": sum(size for _, size in found[first].sizes),
+            **dict(zip(CELL, regime.place, strict=True)), "part": part, "first": first, "second": second,
+            "difference": difference, **own.interval._asdict(), "p": own.p, "p_holm": p, "better": better,
+            "n": sum(size for _, size in found[first].sizes),
         }  # fmt: skip
-        yield row, apart
+        yield row, own.replicates
 
 
 def _overall(found: pd.DataFrame, spreads: list[np.ndarray]) -> pd.DataFrame:
     rows = []
-    for (first, second), own in found.groupby(["first", "second"]):
+    for (technique, first, second), own in found.groupby(["technique", "first", "second"]):
         low, high = percentile_interval(np.mean([spreads[place] for place in own.index], axis=0))
         rows.append(
             {
-                "first": first, "second": second, "wins": int((own["better"] == first).sum()),
+                "technique": technique, "first": first, "second": second, "wins": int((own["better"] == first).sum()),
                 "ties": int((own["better"] == "").sum()), "losses": int((own["better"] == second).sum()),
                 "mean difference": float(own["difference"].mean()), "low": low, "high": high, "comparisons": len(own),
-                "cells": len(own.drop_duplicates(CELL)),
+                "cells": len(own.drop_duplicates(list(CELL))),
             }
         )  # fmt: skip
-    columns = ["first", "second", "wins", "ties", "losses", "mean difference", "low", "high", "comparisons", "cells"]
-    return pd.DataFrame(rows, columns=columns)
+    columns = [
+        "technique",
+        "first",
+        "second",
+        "wins",
+        "ties",
+        "losses",
+        "mean difference",
+        "low",
+        "high",
+        "comparisons",
+    ]
+    return pd.DataFrame(rows, columns=[*columns, "cells"])

@@ -11,12 +11,12 @@ from typing import Any
 
 from heval_core.store.shards import Entry, ShardStore
 
-Cell = tuple[str, str, str]
+Cell = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True)
 class CellProgress:
-    """Shards of one model, dataset and regime.
+    """Shards of one model, dataset, regime and technique.
 
     failed: made with failures in them, or not made at all. missing: planned by the newest run, and not there yet.
     rows: explainer or kind ▶ rows that are there.
@@ -25,6 +25,7 @@ class CellProgress:
     model: str
     dataset: str
     regime: str
+    technique: str
     done: int
     running: int
     failed: int
@@ -55,9 +56,9 @@ def progress(folder: Path) -> Progress:
     store = ShardStore(folder)
     entries, failures = store.entries(), store.failures()
     events = _newest_run(store.events())
-    process = _holder(folder)
+    process = holder(folder)
     planned: dict[str, Cell] = {
-        key: (line["model"], line["dataset"], line["regime"])
+        key: (line["model"], line["dataset"], line["regime"], line["technique"])
         for line in events if line["event"] == "plan" for key in line["keys"]
     }  # fmt: skip
     ended = {line["key"] for line in events if line["event"] == "shard"}
@@ -68,7 +69,7 @@ def progress(folder: Path) -> Progress:
     rows: dict[Cell, dict[str, int]] = defaultdict(dict)
     for entry in entries.values():
         if entry.regime:
-            cell = (entry.model, entry.dataset, entry.regime)
+            cell = (entry.model, entry.dataset, entry.regime, entry.technique)
             counts[cell]["failed" if entry.failed else "done"] += 1
             name = _name(entry)
             rows[cell][name] = rows[cell].get(name, 0) + entry.rows
@@ -83,8 +84,12 @@ def progress(folder: Path) -> Progress:
     return Progress(tuple(cells), tuple(failures), process, _seconds_left(events, left) if process else None)
 
 
+# Kinds that an explainer has beside its attributions.
+_BESIDE = ("context_attribution", "faithfulness")
+
+
 def _name(entry: Entry) -> str:
-    return f"{entry.kind}: {entry.explainer}" if entry.kind == "faithfulness" else entry.explainer or entry.kind
+    return f"{entry.kind}: {entry.explainer}" if entry.kind in _BESIDE else entry.explainer or entry.kind
 
 
 def _newest_run(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -106,7 +111,7 @@ def _seconds_left(events: list[dict[str, Any]], left: int) -> float | None:
     return taken / made * left
 
 
-def _holder(folder: Path) -> str | None:
+def holder(folder: Path) -> str | None:
     """The process that holds the store, by trying its lock."""
     lock = folder / "writer.lock"
     if not lock.is_file():

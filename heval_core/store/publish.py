@@ -25,9 +25,12 @@ import pyarrow as pa
 
 from heval_core import __version__, catalogue, findings, patterns
 from heval_core.metrics._cell import Cell
-from heval_core.records import REGIMES, HEvalError
+from heval_core.records import REGIMES, TECHNIQUE, HEvalError
 from heval_core.statistics import Resamples
-from heval_core.store import cells, summaries
+from heval_core.store import cells, context_target, evaluator, summaries
+from heval_core.store.kept import Kept
+from heval_core.store.regime import Regime, regime_of
+from heval_core.store.scored import Scored, control_attributions, with_means
 from heval_core.store.shards import (
     ATTRIBUTION,
     FAITHFULNESS,
@@ -45,11 +48,17 @@ KEPT_FILES = 2
 
 
 def publish(
-    source: Path, target: Path | None = None, bundled: bool = False, progress: Callable[[str], None] = lambda _: None
+    source: Path,
+    target: Path | None = None,
+    bundled: bool = False,
+    progress: Callable[[str], None] = lambda _: None,
+    keep: bool | None = None,
 ) -> Path:
     """Build the results file of a store and make it the current one.
 
     source: the store with the shards. target: the folder for the file and its pointer, the store itself by default.
+    keep: whether values that take
+    long are kept in the store for the next time (`kept`); of bundled results, which belong to the program, they are not.
     Returns the published file. Raises HEvalError where there is nothing to publish, or a shard is damaged.
     """
     store, target = ShardStore(source), target or source
@@ -66,7 +75,7 @@ def publish(
     if not final.is_file():
         temporary = target / f"results-{snapshot_id}.{os.getpid()}.tmp"
         try:
-            _build(temporary, store, entries, snapshot_id, bundled, progress)
+            _build(temporary, store, entries, snapshot_id, bundled, progress, not bundled if keep is None else keep)
             _swap_in(temporary, final)
         finally:
             for left in (temporary, Path(f"{temporary}.wal")):
@@ -77,24 +86,28 @@ def publish(
 
 
 def _newest(store: ShardStore) -> list[Entry]:
-    """The entries that belong to what was run last of each model and dataset.
+    """The entries that belong to what was run last of each model, dataset and technique.
 
     Results of another revision of the model, another state of the data, or other settings must not stand beside them: their
     instances would be counted twice, or be given the other's scores.
     """
     entries = [entry for entry in store.entries().values() if entry.kind != "memory"]
-    there = {(entry.model, entry.dataset): _state(asdict(entry)) for entry in entries}
-    known = {(entry.model, entry.dataset, *_state(asdict(entry))) for entry in entries}
+    there = {_asked(asdict(entry)): _state(asdict(entry)) for entry in entries}
+    known = {(*_asked(asdict(entry)), *_state(asdict(entry))) for entry in entries}
     revision = {entry.model: entry.revision for entry in entries}
     for line in store.journal("state"):
-        if (line["model"], line["dataset"], *_state(line)) in known:
-            there[line["model"], line["dataset"]] = _state(line)
+        if (*_asked(line), *_state(line)) in known:
+            there[_asked(line)] = _state(line)
             revision[line["model"]] = line["revision"]
     return [
         entry
         for entry in entries
-        if entry.revision == revision[entry.model] and _state(asdict(entry)) == there[entry.model, entry.dataset]
+        if entry.revision == revision[entry.model] and _state(asdict(entry)) == there[_asked(asdict(entry))]
     ]
+
+
+def _asked(line: dict[str, Any]) -> tuple[str, str, str]:
+    return line["model"], line["dataset"], line["technique"]
 
 
 def _state(line: dict[str, Any]) -> tuple[str, str, str]:
@@ -104,7 +117,8 @@ def _state(line: dict[str, Any]) -> tuple[str, str, str]:
 def _snapshot_id(entries: list[Entry], bundled: bool) -> str:
     lines = sorted(f"{e.kind}|{e.key}|{e.content}" for e in entries)
     schema = files("heval_core.store").joinpath("schema.sql").read_text(encoding="utf-8")
-    return hashlib.sha256("\n".join([schema, __version__, str(bundled), *lines]).encode()).hexdigest()[:16]
+    evaluated = [schema, __version__, evaluator.evaluator_id(), str(bundled)]
+    return hashlib.sha256("\n".join([*evaluated, *lines]).encode()).hexdigest()[:16]
 
 
 def _build(
@@ -114,25 +128,31 @@ def _build(
     snapshot_id: str,
     bundled: bool,
     progress: Callable[[str], None],
+    keep: bool,
 ) -> None:
     path.unlink(missing_ok=True)
     with duckdb.connect(str(path)) as db:
         db.execute(files("heval_core.store").joinpath("schema.sql").read_text(encoding="utf-8"))
         _insert(db, "snapshot", [{"snapshot_id": snapshot_id, "format": PUBLISHED_FORMAT, "bundled": bundled,
+                                  "evaluator": evaluator.evaluator_id(),
                                   "published_at": datetime.now(UTC).replace(tzinfo=None)}])  # fmt: skip
         _insert_journal(db, store)
         _insert_catalogue(db, {entry.explainer for entry in entries})
-        _insert_results(db, store, entries, progress)
+        _insert_results(db, store, entries, progress, keep)
         db.execute("CHECKPOINT")
 
 
 def _insert_results(
-    db: duckdb.DuckDBPyConnection, store: ShardStore, entries: list[Entry], progress: Callable[[str], None]
+    db: duckdb.DuckDBPyConnection,
+    store: ShardStore,
+    entries: list[Entry],
+    progress: Callable[[str], None],
+    keep: bool,
 ) -> None:
-    by_regime: dict[tuple[str, str, int], list[Entry]] = defaultdict(list)
+    by_regime: dict[tuple[str, str, str, int], list[Entry]] = defaultdict(list)
     questions: dict[str, set[str]] = defaultdict(set)
     for entry in entries:
-        by_regime[entry.model, entry.dataset, REGIMES.index(entry.regime)].append(entry)
+        by_regime[entry.model, entry.dataset, entry.technique, REGIMES.index(entry.regime)].append(entry)
         if entry.kind == "instance":
             questions[entry.dataset].update(store.read(entry).column("fact_id").to_pylist())
     resamples = {dataset: Resamples(dataset, found) for dataset, found in questions.items()}
@@ -140,12 +160,12 @@ def _insert_results(
     headline_spread: dict[findings.Place, np.ndarray] = {}
     paired_rows: list[dict[str, Any]] = []
     paired_spread: dict[findings.Place, np.ndarray] = {}
-    for (model, dataset), keys in groupby(sorted(by_regime), key=lambda key: key[:2]):
-        both_ways: dict[str, tuple[cells.Regime, dict[str, Cell]]] = {}
+    for (model, dataset, technique), keys in groupby(sorted(by_regime), key=lambda key: key[:3]):
+        both_ways: dict[str, tuple[Regime, dict[str, Cell]]] = {}
         for key in keys:
-            regime = REGIMES[key[2]]
-            progress(f"{model} · {dataset} · {regime}")
-            found = _insert_regime(db, store, by_regime[key], resamples[dataset])
+            regime = REGIMES[key[3]]
+            progress(" · ".join([model, dataset, *([technique] if technique != TECHNIQUE else []), regime]))
+            found = _insert_regime(db, store, by_regime[key], resamples[dataset], keep)
             if found is None:
                 continue
             both_ways[regime] = (found.whole, found.complete)
@@ -169,31 +189,31 @@ def _insert_results(
     summaries.insert_pattern_shares(db, resamples)
 
 
-def _kept(evaluated: cells.Evaluated, regime: cells.Regime) -> dict[findings.Place, np.ndarray]:
+def _kept(evaluated: cells.Evaluated, regime: Regime) -> dict[findings.Place, np.ndarray]:
     """The replicates that headline and findings need; of all metrics they would take a gigabyte for a large store."""
     return {
-        (regime.model, regime.dataset, regime.regime, *place): values
+        (*regime.place, *place): values
         for place, values in evaluated.replicates.items()
         if place[1:] in findings.WANTED
     }
 
 
 class _Measured(NamedTuple):
-    """One model, dataset and regime: its instances, the cells of explainers that have scores of all of them, all metrics.
+    """One model, dataset, regime and technique: its instances, the cells of explainers that have scores of all, all metrics.
 
     paired: what findings rest on, over the instances that all methods have scores of.
     """
 
-    whole: cells.Regime
+    whole: Regime
     complete: dict[str, Cell]
     evaluated: cells.Evaluated
     paired: cells.Evaluated
 
 
 def _insert_regime(
-    db: duckdb.DuckDBPyConnection, store: ShardStore, entries: list[Entry], resamples: Resamples
+    db: duckdb.DuckDBPyConnection, store: ShardStore, entries: list[Entry], resamples: Resamples, keep: bool
 ) -> _Measured | None:
-    """One model, dataset and regime: instances, attributions, scores. None where every instance was dropped."""
+    """One model, dataset, regime and technique: instances, attributions, scores. None where every instance was dropped."""
     instances = _table(store, entries, "instance", INSTANCE)
     frame = instances.to_pandas().drop_duplicates("instance_id", keep="last").sort_values(["place", "instance_id"])
     frame = frame.reset_index(drop=True)
@@ -205,12 +225,14 @@ def _insert_regime(
     _insert_arrow(db, "head_attention", _table(store, entries, "head_attention", HEAD_ATTENTION))
     # Controls stand beside methods: on instances that no method has explained they would be measured on others.
     explained = kept[kept["instance_id"].isin(found["instance_id"])]
-    controls = pd.DataFrame(cells.control_attributions(explained), columns=ATTRIBUTION.names)
+    controls = pd.DataFrame(control_attributions(explained), columns=ATTRIBUTION.names)
     attributions = pd.concat([found, controls], ignore_index=True) if len(controls) else found
     order = {instance_id: index for index, instance_id in enumerate(kept["instance_id"])}
     attributions = attributions[attributions["instance_id"].isin(order)]
     attributions = attributions.assign(order=attributions["instance_id"].map(order)).sort_values(["order", "explainer"])
     _insert_arrow(db, "attribution", pa.Table.from_pandas(attributions, schema=ATTRIBUTION, preserve_index=False))
+    towards = context_target.rows_of(_table(store, entries, "context_attribution", ATTRIBUTION).to_pandas(), kept)
+    _insert_arrow(db, "context_attribution", towards)
     if kept.empty:
         return None
     own_scores: dict[str, list[tuple[str, np.ndarray]]] = defaultdict(list)
@@ -221,26 +243,28 @@ def _insert_regime(
     ):
         _insert(db, table, rows)
     faithful = _table(store, entries, "faithfulness", FAITHFULNESS).to_pandas()
-    faithful = faithful.drop_duplicates(["instance_id", "explainer"], keep="last")
-    whole = cells.regime_of(kept.assign(length=kept["tokens"].map(len)), resamples)
-    complete, evaluated = cells.evaluate_all(whole, attributions, faithful)
+    faithful = with_means(faithful.drop_duplicates(["instance_id", "explainer", "replacement"], keep="last"))
+    whole = regime_of(kept.assign(length=kept["tokens"].map(len)), resamples)
+    scored = Scored(attributions, faithful, towards.to_pandas())
+    before = Kept(store.folder, whole.place, findings.WANTED, keep)
+    complete, evaluated = cells.evaluate_all(whole, scored, kept=before)
+    before.save()
     if evaluated.frames:
         _insert_frame(db, "score", pd.concat(evaluated.frames, ignore_index=True))
-    return _Measured(whole, complete, evaluated, _paired(whole, complete, attributions, faithful, evaluated))
+    return _Measured(whole, complete, evaluated, _paired(whole, complete, scored, evaluated))
 
 
 def _paired(
-    whole: cells.Regime,
+    whole: Regime,
     complete: dict[str, Cell],
-    attributions: pd.DataFrame,
-    faithful: pd.DataFrame,
+    scored: Scored,
     evaluated: cells.Evaluated,
 ) -> cells.Evaluated:
     """What findings rest on: where a method failed or is not done, all of them over the instances that it has."""
-    there = set(attributions["explainer"]) & set(findings.METHODS)
+    there = set(scored.attributions["explainer"]) & set(findings.METHODS)
     if there <= set(complete):
         return evaluated
-    regime, methods = cells.common(whole, attributions, faithful, there)
+    regime, methods = scored.common(whole, there)
     if not len(regime.ids):
         return cells.Evaluated([], [], {})
     metrics = [plugin for key, plugin in catalogue.plugins("metric").items() if key in findings.METRICS]
@@ -362,7 +386,10 @@ def _swap_in(temporary: Path, final: Path) -> None:
 
 def _point(target: Path, final: Path) -> None:
     temporary = target / f"{POINTER}.{os.getpid()}.tmp"
-    line = {"file": final.name, "format": PUBLISHED_FORMAT, "size": final.stat().st_size, "sha256": sha256_of(final)}
+    line = {
+        "file": final.name, "format": PUBLISHED_FORMAT, "evaluator": evaluator.evaluator_id(),
+        "size": final.stat().st_size, "sha256": sha256_of(final),
+    }  # fmt: skip
     temporary.write_text(json.dumps(line) + "\n")
     os.replace(temporary, target / POINTER)
 

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,9 @@ import pandas as pd
 import pyarrow as pa
 
 from heval_core.patterns import PATTERNS
-from heval_core.records import HEvalError
+from heval_core.records import CELL, HEvalError
 from heval_core.statistics import Resamples
-from heval_core.store import live
+from heval_core.store import live, matching
 from heval_core.store.shards import POINTER, PUBLISHED_FORMAT
 
 _HARDENING = {
@@ -29,7 +29,6 @@ _HARDENING = {
     "memory_limit": "768MB",
     "lock_configuration": "true",
 }
-_SIZES = ("model", "dataset", "regime", "group")
 # Where the answer first stands: of the document that was used, or of the first one where none was.
 _ANSWER_AT = "(CASE WHEN \"group\" = 'C2' THEN answer_tokens[2][1] ELSE answer_tokens[1][1] END) / len(tokens)"
 
@@ -75,6 +74,12 @@ class Filter:
     head: str = ""
     best: tuple[str, ...] = ()
     search: str = ""
+    technique: tuple[str, ...] = ()
+
+    @property
+    def is_all(self) -> bool:
+        """Whether it takes everything, of some or all techniques."""
+        return replace(self, technique=()) == Filter()
 
     @property
     def cuts_cells(self) -> bool:
@@ -106,7 +111,7 @@ class Filter:
 
     def of_instances(self) -> tuple[str, list[Any]]:
         """An SQL condition over all it says, for the table `instance`, and its parameters."""
-        where, values = self.where((*_SIZES, "relation"))
+        where, values = self.where((*CELL, "group", "relation"))
         terms = [where]
         if len(set(self.origin)) == 1:
             negation = "" if self.origin[0] == "substituted" else "NOT "
@@ -161,13 +166,14 @@ class Reader:
                 "publish again: python -m precompute publish."
             ) from error
         try:
-            found = self.query("SELECT snapshot_id, format, published_at, bundled FROM snapshot")
+            found = self.query("SELECT * FROM snapshot")
             version = int(found["format"].iloc[0])
         except (duckdb.Error, IndexError) as error:
             raise HEvalError(f"{path} is a database, but not one of this program's results.") from error
         if version != PUBLISHED_FORMAT:
             raise HEvalError(f"{path} has format {version}; this program reads {PUBLISHED_FORMAT}. Publish it again.")
         self.snapshot_id = str(found["snapshot_id"].iloc[0])
+        self.evaluator = str(found["evaluator"].iloc[0])
         self.published_at = found["published_at"].iloc[0]
         self.bundled = bool(found["bundled"].iloc[0])
         self._resamples: dict[str, Resamples] = {}
@@ -211,24 +217,28 @@ class Reader:
     def catalogue(self, kind: str) -> pd.DataFrame:
         return self.query("SELECT * FROM catalogue WHERE kind = ? ORDER BY control, title, key", [kind])
 
-    def headline(self) -> pd.DataFrame:
-        return self.query("SELECT * FROM headline ORDER BY question, value DESC, explainer")
+    def headline(self, chosen: Filter = Filter()) -> pd.DataFrame:  # noqa: B008
+        """The leaderboard as published, of all instances of the filter's techniques."""
+        where, values = chosen.where(("technique",))
+        return self.query(
+            f"SELECT * FROM headline WHERE {where} ORDER BY technique, question, value DESC, explainer", values
+        )
 
     def live_headline(self, chosen: Filter) -> pd.DataFrame:
         """`headline`, computed now for the instances under a filter."""
         return live.headline(self, chosen)
 
     def choices(self) -> pd.DataFrame:
-        """What there is to filter by: model, dataset, regime, group and the number of instances."""
+        """What there is to filter by: model, dataset, regime, technique, group and the number of instances."""
         return self.query(
-            'SELECT model, dataset, regime, coalesce("group", \'dropped\') AS "group", count(*) AS instances '
+            'SELECT model, dataset, regime, technique, coalesce("group", \'dropped\') AS "group", count(*) AS instances '
             "FROM instance GROUP BY ALL ORDER BY ALL"
         )
 
     def accounting(self) -> pd.DataFrame:
-        """Per model, dataset and regime: instances tried, kept and dropped, by reason."""
+        """Per model, dataset, regime and technique: instances tried, kept and dropped, by reason."""
         return self.query(
-            "SELECT model, dataset, regime, coalesce(dropped_because, 'kept') AS outcome, count(*) AS instances "
+            "SELECT model, dataset, regime, technique, coalesce(dropped_because, 'kept') AS outcome, count(*) AS instances "
             "FROM instance GROUP BY ALL ORDER BY ALL"
         )
 
@@ -237,22 +247,22 @@ class Reader:
         return self.query("SELECT * FROM dataset ORDER BY dataset")
 
     def outcomes(self, chosen: Filter) -> pd.DataFrame:
-        """What became of the questions: per model, dataset and regime instances by group, or by why they were dropped."""
-        where, values = chosen.where(("model", "dataset", "regime"))
+        """What became of the questions: instances of each model, dataset, regime and technique, by group or by why dropped."""
+        where, values = chosen.where(CELL)
         return self.query(
-            "SELECT model, dataset, regime, dropped_because IS NOT NULL AS dropped, "
+            "SELECT model, dataset, regime, technique, dropped_because IS NOT NULL AS dropped, "
             'coalesce(dropped_because, "group") AS outcome, count(*) AS instances '
             f"FROM instance WHERE {where} GROUP BY ALL ORDER BY ALL",
             values,
         )
 
     def contexts(self, chosen: Filter) -> pd.DataFrame:
-        """Per model, dataset and regime, over the kept instances: lengths of the context, all documents together.
+        """Per model, dataset, regime and technique, over the kept instances: lengths of the context, all documents together.
 
         characters and tokens: mean, 5 % and 95 % quantile. substituted: those whose second false answer was put in.
         """
-        where, values = chosen.where(("model", "dataset", "regime"))
-        return self.query(f"SELECT * FROM context WHERE {where} ORDER BY model, dataset, regime", values)
+        where, values = chosen.where(CELL)
+        return self.query(f"SELECT * FROM context WHERE {where} ORDER BY model, dataset, regime, technique", values)
 
     def findings(self) -> pd.DataFrame:
         """The paper's statements with their verdicts, in order: see `heval_core.findings`."""
@@ -260,7 +270,7 @@ class Reader:
 
     def relations(self, chosen: Filter) -> pd.DataFrame:
         """Per dataset and relation: questions asked, and those kept for at least one model and regime."""
-        where, values = chosen.where(("model", "dataset", "regime"))
+        where, values = chosen.where(CELL)
         return self.query(
             "SELECT dataset, relation, count(DISTINCT fact_id) AS questions, "
             "count(DISTINCT fact_id) FILTER (dropped_because IS NULL) AS kept, count(DISTINCT subject) AS subjects "
@@ -269,18 +279,22 @@ class Reader:
         )
 
     def agreement(self) -> pd.DataFrame:
-        """Per model, dataset and regime: how often the observed group is the one that the taught rule expects."""
+        """Per model, dataset, regime and technique: how often the observed group is the one that the taught rule expects."""
         return self.query(
-            'SELECT model, dataset, regime, count(*) AS n, avg(("group" = expected_group)::INTEGER) AS agreement '
+            'SELECT model, dataset, regime, technique, count(*) AS n, avg(("group" = expected_group)::INTEGER) AS agreement '
             "FROM instance WHERE dropped_because IS NULL AND expected_group IS NOT NULL GROUP BY ALL ORDER BY ALL"
         )
 
+    def text_agreement(self, chosen: Filter) -> pd.DataFrame:
+        """How often first token and text lead to the same group: see `matching.text_agreement`."""
+        return matching.text_agreement(self, chosen)
+
     def cells(self, chosen: Filter, metric: str, k: int) -> pd.DataFrame:
         """Cell metrics of one metric and k (0 where the metric has none)."""
-        where, values = chosen.where(("model", "dataset", "regime"))
+        where, values = chosen.where(CELL)
         return self.query(
             f"SELECT * FROM cell_metric WHERE metric = ? AND k = ? AND {where} "
-            "ORDER BY model, dataset, regime, part, explainer",
+            "ORDER BY model, dataset, regime, technique, part, explainer",
             [metric, k, *values],
         )
 
@@ -381,18 +395,20 @@ class Reader:
             ).fetchone()
         return None if row is None else list(row[0])
 
-    def instance_missed_by(self, explainer: str, found_by: str) -> str | None:
-        """The instance whose answer one explainer ranks lowest and another ranks first; None without any."""
+    def instance_missed_by(self, explainer: str, found_by: str, chosen: Filter) -> str | None:
+        """The instance under a filter whose answer one explainer ranks lowest and another ranks first; None without any."""
+        where, values = chosen.of_instances()
         found = self.query(
             "SELECT one.instance_id FROM score one JOIN score other USING (instance_id, metric, part, k) "
             "WHERE metric = 'mrr' AND one.explainer = ? AND other.explainer = ? "
+            f"AND one.instance_id IN (SELECT instance_id FROM instance WHERE {where}) "
             "ORDER BY other.value = 1 DESC, one.value, one.instance_id LIMIT 1",
-            [explainer, found_by],
+            [explainer, found_by, *values],
         )
         return str(found["instance_id"].iloc[0]) if len(found) else None
 
     def patterns(self, chosen: Filter) -> pd.DataFrame:
-        """How often each pattern is on top, by dataset and explainer: see `live.patterns`."""
+        """How often each pattern is on top, by dataset, technique and explainer: see `live.patterns`."""
         return live.patterns(self, chosen)
 
     def best_tokens(self) -> list[str]:

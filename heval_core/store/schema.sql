@@ -1,8 +1,9 @@
--- The data contract: what a published results file holds. Rows are in the order (model, dataset, regime, place).
+-- The data contract: what a published results file holds. Rows are in the order (model, dataset, technique, regime, place).
 
 CREATE TABLE snapshot (
-    snapshot_id VARCHAR,      -- hash of everything below but timings: the same shards give the same id
+    snapshot_id VARCHAR,      -- hash of shards and evaluator: the same of both give the same id
     format INTEGER,           -- version of this schema
+    evaluator VARCHAR,        -- hash of the code, settings and libraries that computed everything below from the shards
     published_at TIMESTAMP,   -- when this file was built, UTC
     bundled BOOLEAN           -- whether these are the demo results that come with the program
 );
@@ -33,7 +34,8 @@ CREATE TABLE model (
     adds_bos BOOLEAN,         -- whether it puts it before a prompt
     pad_id INTEGER,           -- padding token, if any
     baseline_id INTEGER,      -- token that stands for an absent one in fa and ig
-    prompt_style VARCHAR      -- plain, or taught_sources for the demo models
+    prompt_style VARCHAR,     -- plain, or taught_sources for the demo models
+    float32_logits BOOLEAN    -- whether logits were computed in float32; else they are as coarse as the weights' dtype
 );
 
 CREATE TABLE dataset (
@@ -78,12 +80,16 @@ CREATE TABLE instance (
     candidate_groups VARCHAR[],       -- per candidate answer: C, C1, C2 or M
     candidate_texts VARCHAR[],        -- per candidate: its text
     candidate_ids INTEGER[],          -- per candidate: its likeliest first token
+    candidate_leading INTEGER[],      -- per candidate: the token that it begins with where it stands in a text
     candidate_logits FLOAT[],         -- per candidate: that token's logit
     candidate_probabilities FLOAT[],  -- per candidate: that token's probability
     predicted_text VARCHAR,   -- the model's greedy first token, as text
     predicted_id INTEGER,     -- and as id
     predicted_probability FLOAT,  -- and its probability
-    "group" VARCHAR,          -- where the answer came from: C, M, C1, C2, other, ambiguous
+    answer_text VARCHAR,      -- the model's greedy answer, at most 10 tokens; NULL where it was not asked (--match first)
+    first_group VARCHAR,      -- the group by the first token: C, M, C1, C2, other, ambiguous
+    text_group VARCHAR,       -- the group by the answer's text: the same; NULL where it was not asked
+    "group" VARCHAR,          -- where the answer came from: the one of these two that decides (--match)
     expected_group VARCHAR,   -- the group the taught rule asks for; NULL where no rule is known
     dropped_because VARCHAR   -- why the instance takes no part in metrics; NULL where it does
 );
@@ -92,11 +98,30 @@ CREATE TABLE attribution (
     instance_id VARCHAR,      -- key into instance
     explainer VARCHAR,        -- key of the explainer
     scores FLOAT[],           -- one per token, as the method defines them
+    tied FLOAT,               -- share of the ranked tokens whose score equals another ranked token's
     seconds FLOAT,            -- wall time of this explainer; NULL for controls
     settings VARCHAR,         -- the explainer's repr
+    signed BOOLEAN,           -- whether its scores have a sign, as it was when they were made
     layer INTEGER,            -- chosen head's layer, for methods that choose one
     head INTEGER,             -- chosen head
     head_scores FLOAT[],      -- layers x heads, row by row: how much each head speaks for the answer
+    details VARCHAR           -- JSON: what else the method tells (margin, runner-up, completeness gap, …)
+);
+
+-- With --target context: the first document's answer explained against its competitor (the memory's with one document, the
+-- second document's with two), whatever was answered. Instances that `attribution` explains so already (groups C and C1) have
+-- no rows here, nor have those of another answer than these two.
+CREATE TABLE context_attribution (
+    instance_id VARCHAR,      -- key into instance
+    explainer VARCHAR,        -- key of the explainer
+    scores FLOAT[],           -- one per token, as the method defines them
+    tied FLOAT,               -- share of the ranked tokens whose score equals another ranked token's
+    seconds FLOAT,            -- wall time of this explainer; NULL for controls
+    settings VARCHAR,         -- the explainer's repr
+    signed BOOLEAN,           -- whether its scores have a sign
+    layer INTEGER,            -- chosen head's layer, for methods that choose one
+    head INTEGER,             -- chosen head
+    head_scores FLOAT[],      -- layers x heads, row by row: how much each head speaks for the first document's answer
     details VARCHAR           -- JSON: what else the method tells (margin, runner-up, completeness gap, …)
 );
 
@@ -111,7 +136,8 @@ CREATE TABLE score (
     instance_id VARCHAR,      -- key into instance
     explainer VARCHAR,        -- key of the explainer
     metric VARCHAR,           -- key of the metric
-    part VARCHAR,             -- which document (c, c1, c2) or group (C, C1, C2); all, for faithfulness
+    part VARCHAR,             -- which document (c, c1, c2) or group (C, C1, C2); of faithfulness how tokens are taken
+                              -- out (baseline, drawn, deletion), and all, the mean of these
     k INTEGER,                -- tokens considered; 0 where the metric has no k
     value DOUBLE,             -- the metric's value for this instance
     chance DOUBLE             -- what random scores get here on average
@@ -137,6 +163,7 @@ CREATE TABLE pattern_chance (
 CREATE TABLE pattern_share (
     place INTEGER,            -- its place in the list, from 0
     dataset VARCHAR,
+    technique VARCHAR,
     explainer VARCHAR,
     pattern VARCHAR,
     instances INTEGER,        -- whose best token is of this pattern
@@ -154,7 +181,7 @@ CREATE TABLE cell_metric (
     technique VARCHAR,
     explainer VARCHAR,
     metric VARCHAR,           -- key of the metric
-    part VARCHAR,             -- which document or group
+    part VARCHAR,             -- which document or group; of faithfulness as in score
     k INTEGER,                -- 0 where the metric has no k
     value DOUBLE,             -- NULL where not available
     low DOUBLE,               -- 95 % interval, bootstrap over questions
@@ -173,10 +200,11 @@ CREATE TABLE cell_metric (
 
 CREATE TABLE headline (
     question VARCHAR,         -- RQ1, RQ2, RQ3
+    technique VARCHAR,
     explainer VARCHAR,
     metric VARCHAR,
     k INTEGER,
-    value DOUBLE,             -- mean over the cells where the metric is available
+    value DOUBLE,             -- mean over the technique's cells where the metric is available
     low DOUBLE,               -- 95 % interval, questions resampled in all cells together
     high DOUBLE,
     chance DOUBLE,
@@ -201,6 +229,7 @@ CREATE TABLE context (
     model VARCHAR,
     dataset VARCHAR,
     regime VARCHAR,
+    technique VARCHAR,
     instances INTEGER,        -- kept; the lengths below are of their documents together
     characters_mean DOUBLE,
     characters_low DOUBLE,    -- 5 % quantile
@@ -215,6 +244,7 @@ CREATE TABLE failure (
     model VARCHAR,            -- where it happened, as far as known
     dataset VARCHAR,
     regime VARCHAR,
+    technique VARCHAR,
     explainer VARCHAR,
     place VARCHAR,            -- the instance, or the record's file and line
     error VARCHAR,            -- class and message

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,9 +21,9 @@ import pyarrow.parquet as pq
 
 from heval_core.records import HEvalError
 
-FORMAT = 1
+FORMAT = 2
 # Of the results file that shards are published to (schema.sql).
-PUBLISHED_FORMAT = 6
+PUBLISHED_FORMAT = 8
 POINTER = "current.json"
 EVENTS = "events.jsonl"
 
@@ -48,11 +48,13 @@ INSTANCE = pa.schema(
         ("candidate_groups", _TEXTS),
         ("candidate_texts", _TEXTS),
         ("candidate_ids", _INTS),
+        ("candidate_leading", _INTS),
         ("candidate_logits", _FLOATS),
         ("candidate_probabilities", _FLOATS),
         ("predicted_text", _TEXT),
         ("predicted_id", pa.int32()),
         ("predicted_probability", pa.float32()),
+        *((name, _TEXT) for name in ("answer_text", "first_group", "text_group")),
         *((name, _TEXT) for name in ("group", "expected_group", "dropped_because")),
     ]
 )
@@ -61,8 +63,10 @@ ATTRIBUTION = pa.schema(
         ("instance_id", _TEXT),
         ("explainer", _TEXT),
         ("scores", _FLOATS),
+        ("tied", pa.float32()),
         ("seconds", pa.float32()),
         ("settings", _TEXT),
+        ("signed", pa.bool_()),
         ("layer", pa.int32()),
         ("head", pa.int32()),
         ("head_scores", _FLOATS),
@@ -78,6 +82,7 @@ FAITHFULNESS = pa.schema(
     [
         ("instance_id", _TEXT),
         ("explainer", _TEXT),
+        ("replacement", _TEXT),
         ("comprehensiveness", pa.float32()),
         ("sufficiency", pa.float32()),
         ("masked", _FLOATS),
@@ -88,6 +93,7 @@ FAITHFULNESS = pa.schema(
 SCHEMAS = {
     "instance": INSTANCE,
     "attribution": ATTRIBUTION,
+    "context_attribution": ATTRIBUTION,
     "head_attention": HEAD_ATTENTION,
     "faithfulness": FAITHFULNESS,
     "memory": MEMORY,
@@ -97,6 +103,7 @@ SCHEMAS = {
 # Float columns whose bytes compress far better when the exponents stand together.
 _SPLIT = {
     "attribution": ["scores.list.element"],
+    "context_attribution": ["scores.list.element"],
     "head_attention": ["attention.list.element"],
     "faithfulness": ["comprehensiveness", "sufficiency", "masked.list.element", "kept.list.element"],
 }
@@ -109,8 +116,9 @@ class Entry:
 
     kind: what its rows are, a key of SCHEMAS. key: hash of everything the shard depends on. content: hash of its rows but
     for timings. failed: instances whose failure is in the journal, so that a later run tries the shard again.
-    fingerprint: of the dataset as it was read. settings: hash of how the model was asked (dtype, style, template, memory,
-    seed); instances of two settings have the same ids and must never be published together.
+    technique: how the answers were produced; "" of what is of no regime. fingerprint: of the dataset as it was read. settings:
+    hash of how the model was asked (dtype, style, template, memory, seed); instances of two settings have the same ids and
+    must never be published together.
     """
 
     key: str
@@ -120,6 +128,7 @@ class Entry:
     revision: str
     dataset: str
     regime: str
+    technique: str
     explainer: str
     start: int
     stop: int
@@ -132,7 +141,7 @@ class Entry:
 
 
 class ShardStore:
-    """A folder of shards. Raises HEvalError where it was written by a newer version or cannot be written."""
+    """A folder of shards. Raises HEvalError where it was written by an older or newer version, or cannot be written."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -141,7 +150,12 @@ class ShardStore:
             found = json.loads(mark.read_text())["format"]
             if found > FORMAT:
                 raise HEvalError(
-                    f"The store {folder} has format {found}; this program reads up to {FORMAT}. Update it."
+                    f"The store {folder} has format {found}; this program reads format {FORMAT}. Update it."
+                )
+            if found < FORMAT:
+                raise HEvalError(
+                    f"The store {folder} has format {found}, whose numbers were computed by rules that have changed; run "
+                    "again into another folder: python -m precompute run --store NEW … (nothing in the old one is deleted)."
                 )
 
     def create(self) -> None:
@@ -165,7 +179,8 @@ class ShardStore:
         kind = entry["kind"]
         table = pa.Table.from_pylist(rows, schema=SCHEMAS[kind])
         name = "-".join(part for part in (f"{entry['start']:06d}", kind, entry["explainer"], entry["key"][:10]) if part)
-        folder = Path("shards", _slug(entry["model"]), _slug(entry["dataset"]), entry["regime"])
+        parts = (_slug(entry[name]) for name in ("model", "dataset", "regime", "technique"))
+        folder = Path("shards", *(part for part in parts if part))
         path = folder / f"{name}.parquet"
         target = self.folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -213,7 +228,11 @@ class ShardStore:
 
     def note(self, kind: str, **fields: Any) -> None:
         """Add a run, a model or a failure to the journal."""
-        append_line(self.folder / "journal.jsonl", {"kind": kind, **fields})
+        self.note_all(kind, [fields])
+
+    def note_all(self, kind: str, lines: Iterable[dict[str, Any]]) -> None:
+        """`note` for many lines, which are written and synced together."""
+        append_lines(self.folder / "journal.jsonl", [{"kind": kind, **line} for line in lines])
 
     def failures(self) -> list[dict[str, Any]]:
         """Failures that still stand: of instances, those in shards that were not made again without them since.
@@ -221,12 +240,12 @@ class ShardStore:
         Of models, those that were not loaded since.
         """
         entries = self.entries()
-        unmended = {(e.model, e.dataset, e.regime, e.explainer) for e in entries.values() if e.failed}
-        cells = {cell[:3] for cell in unmended}
+        unmended = {(e.model, e.dataset, e.regime, e.technique, e.explainer) for e in entries.values() if e.failed}
+        cells = {cell[:-1] for cell in unmended}
         loaded = {line["model"]: line["happened"] for line in self.journal("loaded")}
         found = {}
         for line in self.journal("failure"):
-            cell = (line["model"], line["dataset"], line["regime"])
+            cell = (line["model"], line["dataset"], line["regime"], line["technique"])
             if "keys" in line:  # shards that were not made at all
                 stands = any(key not in entries for key in line["keys"])
             else:
@@ -263,7 +282,14 @@ def weight(kind: str, rows: list[dict[str, Any]]) -> int:
 
 def append_line(path: Path, record: dict[str, Any]) -> None:
     """Append one JSON line and sync it; a torn line before it is closed off first."""
-    data = (json.dumps(record, ensure_ascii=False) + "\n").encode()
+    append_lines(path, [record])
+
+
+def append_lines(path: Path, records: Sequence[dict[str, Any]]) -> None:
+    """`append_line` for several, synced once; nothing for none."""
+    if not records:
+        return
+    data = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode()
     with path.open("ab+") as file:
         if file.tell():
             file.seek(-1, os.SEEK_END)

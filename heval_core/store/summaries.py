@@ -11,6 +11,7 @@ import pandas as pd
 
 from heval_core.findings import Rule
 from heval_core.patterns import KINDS, PATTERNS
+from heval_core.records import TECHNIQUE
 from heval_core.statistics import Resamples, percentile_interval, resampled_sums
 
 _TEXT = "length(trim(array_to_string(tokens[document_starts[{0}] + 1:document_ends[{0}]], '')))"
@@ -18,28 +19,29 @@ _SPREAD = "avg({0}) AS {0}_mean, quantile_cont({0}, 0.05) AS {0}_low, quantile_c
 _CONTEXTS = f"""
 INSERT INTO context BY NAME
 WITH sized AS (
-    SELECT model, dataset, regime, list_contains(document_origins, 'substituted') AS put_in,
+    SELECT model, dataset, regime, technique, list_contains(document_origins, 'substituted') AS put_in,
         list_sum(document_ends) - list_sum(document_starts) AS tokens,
         {_TEXT.format(1)} + CASE WHEN len(document_starts) > 1 THEN {_TEXT.format(2)} ELSE 0 END AS characters
     FROM instance WHERE dropped_because IS NULL)
-SELECT model, dataset, regime, count(*) AS instances, {_SPREAD.format("characters")}, {_SPREAD.format("tokens")},
+SELECT model, dataset, regime, technique, count(*) AS instances, {_SPREAD.format("characters")}, {_SPREAD.format("tokens")},
     count(*) FILTER (put_in) AS substituted
 FROM sized GROUP BY ALL ORDER BY ALL
 """
-_RULE = """
+# Of the technique that findings are about.
+_RULE = f"""
 WITH asked AS (
     SELECT ("group" = expected_group)::INTEGER AS followed, "group",
         ntile(4) OVER (PARTITION BY model, dataset, regime ORDER BY len(tokens), instance_id) AS quarter
-    FROM instance WHERE dropped_because IS NULL AND expected_group IS NOT NULL)
+    FROM instance WHERE dropped_because IS NULL AND expected_group IS NOT NULL AND technique = '{TECHNIQUE}')
 SELECT count(*), avg(followed), avg(followed) FILTER (quarter = 1), avg(followed) FILTER (quarter = 4),
     avg(("group" = 'C2')::INTEGER) FILTER ("group" IN ('C1', 'C2'))
 FROM asked
 """
 
 
-# Per dataset, explainer and question: instances, how many of each pattern, and how many of each there would be by chance.
+# Per dataset, technique, explainer and question: instances, how many of each pattern, and how many by chance.
 PATTERN_COUNTS = (
-    "SELECT dataset, explainer, fact_id, count(*) AS n, "
+    "SELECT dataset, technique, explainer, fact_id, count(*) AS n, "
     + ", ".join(f"count(*) FILTER (pattern = '{key}') AS {key}" for key in PATTERNS)
     + ", "
     + ", ".join(f"sum(chance.{key}) AS {key}_chance" for key in KINDS)
@@ -49,15 +51,15 @@ PATTERN_COUNTS = (
 
 
 def pattern_shares(counts: pd.DataFrame, resamples: Callable[[str], Resamples]) -> pd.DataFrame:
-    """Per dataset, explainer and pattern, over the instances answered from a document: what the best token is.
+    """Per dataset, technique, explainer and pattern, over the instances answered from a document: what the best token is.
 
-    counts: rows of PATTERN_COUNTS. Columns: dataset, explainer, pattern, instances, share, low, high (95 %, questions
-    resampled), chance (of random scores on the same instances), n (of the explainer's). Of each dataset those patterns that
-    occur, or could by chance.
+    counts: rows of PATTERN_COUNTS. Columns: dataset, technique, explainer, pattern, instances, share, low, high (95 %,
+    questions resampled), chance (of random scores on the same instances), n (of the explainer's). Of each
+    dataset and technique those patterns that occur, or could by chance.
     """
     counts = counts.assign(tied_chance=0.0)
     rows: list[dict[str, Any]] = []
-    for dataset, own in counts.groupby("dataset"):
+    for (dataset, technique), own in counts.groupby(["dataset", "technique"]):
         there = [key for key in PATTERNS if own[[key, f"{key}_chance"]].to_numpy().any()]
         table = own.pivot_table(index="fact_id", columns="explainer", values=[*there, "n"], aggfunc="sum", fill_value=0)
         drawn = resampled_sums(resamples(str(dataset)).of(table.index), table.to_numpy(dtype=float))
@@ -69,12 +71,12 @@ def pattern_shares(counts: pd.DataFrame, resamples: Callable[[str], Resamples]) 
                     interval = percentile_interval(spread[key, explainer] / spread["n", explainer])
                 rows.append(
                     {
-                        "dataset": dataset, "explainer": explainer, "pattern": key, "instances": int(sums[key]),
-                        "share": sums[key] / sums["n"], **interval._asdict(), "chance": sums[f"{key}_chance"] / sums["n"],
-                        "n": int(sums["n"]),
+                        "dataset": dataset, "technique": technique, "explainer": explainer, "pattern": key,
+                        "instances": int(sums[key]), "share": sums[key] / sums["n"], **interval._asdict(),
+                        "chance": sums[f"{key}_chance"] / sums["n"], "n": int(sums["n"]),
                     }
                 )  # fmt: skip
-    columns = ["dataset", "explainer", "pattern", "instances", "share", "low", "high", "chance", "n"]
+    columns = ["dataset", "technique", "explainer", "pattern", "instances", "share", "low", "high", "chance", "n"]
     return pd.DataFrame(rows, columns=columns)
 
 

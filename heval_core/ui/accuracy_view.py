@@ -8,11 +8,13 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.figures.accuracy import cell_bars
-from heval_core.figures.cells import as_normalised, labelled, of_measure
-from heval_core.measures import MEASURE_KEYS, MEASURES, Measure
+from heval_core.figures.cells import apart, as_normalised, labelled, of_measure
+from heval_core.measures import MEASURE_KEYS, MEASURES, Measure, at_fixed_target
+from heval_core.records import CELL
 from heval_core.store.cells import entering
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind, paired_view
+from heval_core.ui.computing import live_cells
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.filters import refuse_value
 from heval_core.ui.results import cached
@@ -27,7 +29,9 @@ def cells_of(results: Reader, chosen: Filter, measure: Measure, metric: str, k: 
     metric: the measure's, or a variant of it. Published values where these are of all instances, else computed now.
     """
     live = chosen.cuts_cells or metric != measure.metric
-    cells = cast(pd.DataFrame, cached(results, "live_cells" if live else "cells", chosen, metric, k))
+    if live:
+        return labelled(of_measure(live_cells(results, chosen, metric, k), measure), titles_of(results))
+    cells = cast(pd.DataFrame, cached(results, "cells", chosen, metric, k))
     return labelled(of_measure(cells, measure), titles_of(results))
 
 
@@ -49,7 +53,7 @@ def verdict(cells: pd.DataFrame, measure: Measure, unit: str, controls: set[str]
         value=("value", "mean"), chance=("chance", "mean"), order=("order", "mean")
     ).reset_index()  # fmt: skip
     best = _first(means[~means["explainer"].isin(controls)])
-    count = len(found[found["title"] == best["title"]].drop_duplicates(["model", "dataset", "regime"]))
+    count = len(found[found["title"] == best["title"]].drop_duplicates(list(CELL)))
     if measure.best == "zero":
         far = f"{number(-best['order'])} {unit} from chance"
         return f"Closest to none: **{plain(best['title'])}**, {far} on average over {count} cells. {_clear(methods, measure)}"
@@ -113,7 +117,7 @@ def draw(results: Reader, chosen: Filter, k: int, question: str) -> None:
     )
     _bars(shown, unit, chosen)
     st.caption(
-        f"{measure.meaning} Whiskers: 95 % intervals, bootstrapped over questions. Dashed: what random scores get. "
+        f"{measure.meaning} Whiskers: 95 % intervals over questions. Dashed: what random scores get. "
         "Click a bar to get to the instances behind it."
     )
     table, paired = st.tabs(["Table", "Explainer against explainer"])
@@ -126,17 +130,27 @@ def draw(results: Reader, chosen: Filter, k: int, question: str) -> None:
 
 def choose(question: str) -> str:
     """The measure of a question that is asked for, kept in the link."""
-    names, key = list(MEASURES[question]), MEASURE_KEYS[question]
+    names = [name for name, measure in MEASURES[question].items() if not measure.variant_of]
+    key = MEASURE_KEYS[question]
     refuse_value(key, names, "measure")
     if len(names) == 1:
         return names[0]
     name = st.segmented_control(
         "Measure", names, default=names[0], key=key, required=True, bind="query-params", label_visibility="collapsed"
     )
-    return str(name or names[0])
+    name = str(name or names[0])
+    if at_fixed_target(name) in MEASURES[question] and st.toggle(
+        "Target held fixed", key="fixed", bind="query-params",
+        help="Every explainer explains the first document's answer, whatever was answered: only its scores can tell the "
+        "groups apart, not the token that is explained.",
+    ):  # fmt: skip
+        return at_fixed_target(name)
+    return name
 
 
 def _nothing(measure: Measure) -> str:
+    if measure.variant_of:
+        return "No cell was explained with a fixed target; run the batch job with --target context, and publish again."
     if measure.parts == ("all",):
         return "Faithfulness was not measured in these cells; run the batch job with --faithfulness, and publish again."
     return "No cell is left under these filters for this question; remove one of the chips above, or the slice."
@@ -161,11 +175,11 @@ def _bars(cells: pd.DataFrame, unit: str, chosen: Filter) -> None:
 
 def _table(results: Reader, cells: pd.DataFrame, of: dict[str, str]) -> None:
     """Values as they are measured, whatever the figures show; normalised ones stand beside them."""
-    shown = ["model", "dataset", "regime", "part", "title", "value", "low", "high", "chance", "n", "group_sizes"]
+    shown = [*CELL, "part", "title", "value", "low", "high", "chance", "n", "group_sizes"]
     more = ["normalised", "normalised_low", "normalised_high", "p", "unavailable"]
     shown += [name for name in more if name in cells.columns and cells[name].notna().any()]
     st.dataframe(
-        cells[shown].rename(columns={"title": "explainer", "unavailable": "why not available"}).round(3),
+        apart(cells[shown]).rename(columns={"title": "explainer", "unavailable": "why not available"}).round(3),
         hide_index=True,
     )
     table_exports(results, cells.drop(columns=["label", "title"]), "cells", of)

@@ -26,7 +26,7 @@ _RANGES = {"tokens": 1, "answer_at": 100}
 _ROUNDING = 1e-6  # a link has six digits
 # The groups whose instances a cell's part is made of; all of them for other parts.
 _BOTH = ("C1", "C2")
-GROUPS_OF_PART = {"C": ("C",), "pooled": _BOTH, "balanced": _BOTH, "C1": ("C1",), "C2": ("C2",), "all": (), "swap": ()}
+GROUPS_OF_PART = {"C": ("C",), "balanced": _BOTH, "C1": ("C1",), "C2": ("C2",), "all": (), "swap": ()}
 
 
 def link_to(label: str, chosen: Filter, sort: str = "") -> None:
@@ -91,6 +91,7 @@ def take(choices: pd.DataFrame) -> None:
             if value not in known:
                 st.error(f"The link asks for the {column} {plain(value[:80])}, which is not in these results.")
         keep(column, [value for value in wanted if value in known])
+    _take_technique(asked.get(f"{PREFIX}technique", []), set(choices["technique"]))
     st.session_state[SLICING] = any(PREFIX + name in asked for name in SLICED)
     for name in (*SLICED, "search", "sort", "descending", "page"):
         st.session_state.pop(name, None)
@@ -98,6 +99,16 @@ def take(choices: pd.DataFrame) -> None:
         values = asked.get(PREFIX + name, [])
         if values:
             _set(name, values)
+
+
+def _take_technique(wanted: Sequence[str], known: set[str]) -> None:
+    """The one technique that pages are of; its control is only there where results hold several."""
+    st.session_state.pop("technique", None)
+    for value in wanted[:1]:
+        if value not in known:
+            st.error(f"The link asks for the technique {plain(value[:80])}, which is not in these results.")
+        elif len(known) > 1:
+            keep("technique", value)
 
 
 def _set(name: str, values: Sequence[str]) -> None:

@@ -8,8 +8,10 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.figures.accuracy import difference_dots
+from heval_core.figures.cells import apart
 from heval_core.figures.palette import in_order
 from heval_core.measures import MEASURES, Measure
+from heval_core.records import CELL
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind, paired_view
 from heval_core.ui.accuracy_view import choose, titles_of
@@ -65,7 +67,7 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
         "for its instances."
     )
     with st.expander("The numbers behind these dots"):
-        st.dataframe(pairs.drop(columns=["label"]).round(4), hide_index=True)
+        st.dataframe(apart(pairs.drop(columns=["label"])).round(4), hide_index=True)
     table_exports(results, pairs.drop(columns=["label"]), "comparison",
                   {"measure": measure.metric, "unit": measure.unit, "filter": str(chosen)})  # fmt: skip
     _instances(results, chosen, measure, own_k, first, second)
@@ -78,7 +80,7 @@ def pairs_of(
     found, overall = paired_view.compared(results, chosen, measure, measure.metric, k)
     if found.empty:
         return found, {}
-    both = _turned(found, first, second).sort_values(["model", "dataset", "regime", "part"], kind="stable")
+    both = _turned(found, first, second).sort_values([*CELL, "part"], kind="stable")
     if measure.best == "zero":
         both = both.assign(better="")
     apart = len(measure.parts) > 1 and not measure.whole

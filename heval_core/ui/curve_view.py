@@ -9,11 +9,14 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.figures.accuracy import quarter_lines
+from heval_core.figures.cells import apart
 from heval_core.measures import MEASURES
+from heval_core.records import CELL
 from heval_core.store.live import Curve
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
 from heval_core.ui.accuracy_view import choose, titles_of
+from heval_core.ui.computing import waiting
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.filters import in_regimes, refuse_value
 from heval_core.ui.results import cached
@@ -43,7 +46,8 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
                 icon=":material/filter_alt_off:")  # fmt: skip
         return
     parts, own_k = measure.whole or measure.parts, k if measure.uses_k else 0
-    found, changes, ends, asked = cast(Curve, cached(results, "curve", wanted, measure.metric, parts, own_k, by))
+    with waiting(measure.metric):
+        found, changes, ends, asked = cast(Curve, cached(results, "curve", wanted, measure.metric, parts, own_k, by))
     if found.empty:
         st.info(
             "In no cell do instances differ enough there, with enough of them in every quarter: groups need 30 "
@@ -66,7 +70,7 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
         "Dashed: chance. Click a point to get to its instances."
     )
     with st.expander("The numbers behind these curves"):
-        st.dataframe(found.round(3), hide_index=True)
+        st.dataframe(apart(found).round(3), hide_index=True)
     of = {"measure": measure.metric, "unit": measure.unit, "along": axis, "filter": str(wanted)}
     table_exports(results, found, "curve", of)
 
@@ -90,7 +94,7 @@ def _offer(cells: pd.DataFrame, chosen: Filter, by: str) -> None:
 
 def _covered(points: pd.DataFrame, ends: pd.DataFrame, asked: int, axis: str) -> str:
     """Which cells the curve is of: those whose quarters are all large enough are often not all."""
-    there = ends.drop_duplicates(["model", "dataset", "regime"])
+    there = ends.drop_duplicates(list(CELL))
     named = ", ".join(plain(str(name)) for column in ("dataset", "regime") for name in there[column].unique())
     least, most = number(ends["least"].min()), number(ends["most"].max())
     rest = ""

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, cast
 
 import pandas as pd
 import streamlit as st
 
+from heval_core.figures.cells import apart
 from heval_core.figures.outcomes import in_regime_order, outcome_bars, statistics
-from heval_core.records import DROP_REASONS
+from heval_core.records import CELL, DROP_REASONS
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
 from heval_core.ui.exports import figure_config
 from heval_core.ui.results import cached
 from heval_core.ui.text import plain
 from heval_core.wording import GROUP_TITLES, REGIME_TITLES, number, percent
-
-_CELL = ["model", "dataset", "regime"]
 
 
 def verdict(outcomes: pd.DataFrame) -> str:
@@ -47,7 +47,7 @@ def filters_figure(outcomes: pd.DataFrame, chosen: Filter) -> None:
     point = [str(value) for value in behind.clicked(event)]
     if point:
         _, dataset, regime, group = point
-        own = Filter(chosen.model, (dataset,), (regime,), (group,) if group else ())
+        own = replace(chosen, dataset=(dataset,), regime=(regime,), group=(group,) if group else ())
         behind.link_to(f"Open the instances of {', '.join(filter(None, (dataset, regime, group)))}", own)
     st.caption(
         "All chosen models together. Groups say where the answer came from; `other` and `ambiguous` enter no metric. Click a "
@@ -56,7 +56,7 @@ def filters_figure(outcomes: pd.DataFrame, chosen: Filter) -> None:
 
 
 def cells_table(results: Reader, chosen: Filter, outcomes: pd.DataFrame) -> None:
-    """One row per model, dataset and regime; a row that is picked leads to its instances."""
+    """One row per model, dataset, regime and technique; a row that is picked leads to its instances."""
     contexts = cast(pd.DataFrame, cached(results, "contexts", chosen))
     table = statistics(outcomes, contexts)
     groups = [group for group in GROUP_TITLES if group in table.columns]
@@ -69,8 +69,8 @@ def cells_table(results: Reader, chosen: Filter, outcomes: pd.DataFrame) -> None
         key="cells",
         on_select="rerun",
         selection_mode="single-cell",
-        column_order=["dataset", "regime", "model", "asked", "kept", *groups, "characters", "tokens", "shipped",
-                      "substituted", *reasons],
+        column_order=["dataset", "regime", *apart(table[["technique"]]), "model", "asked", "kept", *groups,
+                      "characters", "tokens", "shipped", "substituted", *reasons],
         column_config={
             "asked": st.column_config.NumberColumn(help="Questions put to the model"),
             "kept": st.column_config.NumberColumn(help="Instances that metrics may use"),
@@ -96,9 +96,36 @@ def _open_instances(event: Any, table: pd.DataFrame) -> None:
     if not cells:
         st.caption("Click a row to open its instances.")
         return
-    model, dataset, regime = (str(table.iloc[cells[0][0]][name]) for name in _CELL)
-    wanted = Filter((model,), (dataset,), (regime,))
+    model, dataset, regime, technique = (str(table.iloc[cells[0][0]][name]) for name in CELL)
+    wanted = Filter((model,), (dataset,), (regime,), technique=(technique,))
     st.switch_page("pages/instances.py", query_params=behind.parameters(wanted))
+
+
+def matching_sentence(found: pd.DataFrame) -> str:
+    """One sentence from the rows of `Reader.text_agreement`, at least one."""
+    least, kept = found.loc[found["share"].idxmin()], int(found["n"].sum())
+    where = f"{plain(least['model'])} on {plain(least['dataset'])}"
+    few = f", in {where} in {percent(least['share'])}" if len(found) > 1 else ""
+    return (
+        f"The answer's first token and its text lead to the same group in {percent(found['same'].sum() / kept)} of "
+        f"{kept:,} kept instances{few}; the text decided."
+    )
+
+
+def matching_table(results: Reader, chosen: Filter) -> None:
+    """Do first token and text agree on the groups? Nothing where answers were not asked as text."""
+    found = cast(pd.DataFrame, cached(results, "text_agreement", chosen))
+    if found.empty:
+        return
+    st.subheader("First token and text")
+    st.markdown(matching_sentence(found))
+    shown = found.assign(low=100 * found["low"], high=100 * found["high"], share=100 * found["share"])
+    percentage = {name: st.column_config.NumberColumn(format="%.1f %%") for name in ("share", "low", "high")}
+    st.dataframe(shown, hide_index=True, column_config=percentage)
+    st.caption(
+        "The text is the greedy answer of at most ten tokens; it is a candidate's if it begins with the candidate's answer, "
+        "whatever its case, punctuation, spaces and leading article. Low and high: 95 %, questions resampled."
+    )
 
 
 def sources_table(results: Reader) -> None:
@@ -141,6 +168,7 @@ def draw(results: Reader, chosen: Filter) -> None:
     filters_figure(outcomes, chosen)
     st.subheader("Every cell")
     cells_table(results, chosen, outcomes)
+    matching_table(results, chosen)
     st.subheader("What was read")
     sources_table(results)
     st.subheader("Relations")

@@ -20,9 +20,9 @@ PICTURE = "picture"
 _PARQUET = "application/vnd.apache.parquet"
 # Everything a link can carry, in this order; a control writes its own parameter only when it is not at its default.
 LINKED = (
-    "leader_model", "leader_dataset", "model", "dataset", "regime", "group", "relation", "origin", "tokens", "answer_at",
-    "head", "best", "without_first", "k", "question",
-    "along", "memory", "document", "token", "faithful", "normalised", "accuracy", "first", "second", "explainer",
+    "technique", "leader_model", "leader_dataset", "model", "dataset", "regime", "group", "relation", "origin", "tokens",
+    "answer_at", "head", "best", "without_first", "k", "question",
+    "along", "memory", "document", "token", "faithful", "fixed", "normalised", "accuracy", "first", "second", "explainer",
     "pattern", "while_right", "controls",
     "search", "sort", "descending", "page", "section", "scale", "level", "instance",
 )  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from heval_core.figures.cells import apart
 from heval_core.figures.palette import in_order
 from heval_core.figures.patterns import pattern_bars
 from heval_core.patterns import PATTERNS
@@ -55,7 +56,7 @@ def draw(results: Reader, chosen: Filter) -> None:
         )
     _examples(results, chosen, counts, clicked)
     with st.expander("The numbers behind these bars"):
-        st.dataframe(counts.round(3), hide_index=True)
+        st.dataframe(apart(counts).round(3), hide_index=True)
     table_exports(results, counts, "patterns", {"filter": str(chosen)})
 
 

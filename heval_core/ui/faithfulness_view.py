@@ -9,6 +9,7 @@ import streamlit as st
 
 from heval_core.figures.accuracy import scatter
 from heval_core.figures.cells import as_normalised
+from heval_core.records import CELL
 from heval_core.statistics import clustered_spearman
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
@@ -19,11 +20,10 @@ from heval_core.wording import REGIME_TITLES, number
 
 # Accuracy ▶ metric and the parts of it, one of which each regime has.
 ACCURACY = {
-    "MRR": ("mrr", ("C", "pooled")),
+    "MRR": ("mrr", ("C", "balanced")),
     "Group margin": ("group_rank_margin", ("c",)),
     "Instance margin": ("instance_rank_margin", ("balanced",)),
 }
-CELL = ["model", "dataset", "regime", "explainer"]
 
 
 def draw(results: Reader, chosen: Filter, k: int) -> None:
@@ -41,7 +41,7 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
         return
     known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
     methods = points[~points["explainer"].isin(set(known[known["control"]]["key"]))]
-    names = list(methods[CELL[:3]].itertuples(index=False, name=None))
+    names = list(methods[list(CELL)].itertuples(index=False, name=None))
     rho, (low, high) = clustered_spearman(methods["x"].to_numpy(), methods["y"].to_numpy(), names)
     st.markdown(
         f"Over {len(methods)} dots of methods in {len(set(names))} cells, faithfulness and accuracy have a rank correlation "
@@ -62,7 +62,8 @@ def points_of(results: Reader, chosen: Filter, accuracy: str, k: int) -> pd.Data
     faithful = cast(pd.DataFrame, cached(results, "cells", chosen, "comprehensiveness", 0))
     right = cast(pd.DataFrame, cached(results, "cells", chosen, metric, 0 if metric == "mrr" else k))
     right = as_normalised(right[right["part"].isin(parts)].dropna(subset=["value"]))
-    found = faithful.dropna(subset=["value"]).merge(right, on=CELL, suffixes=("", "_right"))
+    faithful = faithful[faithful["part"] == "all"]
+    found = faithful.dropna(subset=["value"]).merge(right, on=[*CELL, "explainer"], suffixes=("", "_right"))
     labels = [
         f"{row.model} · {row.dataset} · {REGIME_TITLES.get(row.regime, row.regime)}" for row in found.itertuples()
     ]

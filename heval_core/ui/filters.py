@@ -11,6 +11,7 @@ import streamlit as st
 
 from heval_core.measures import Measure
 from heval_core.metrics._cell import KS
+from heval_core.records import TECHNIQUE
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
 from heval_core.ui.results import cached
@@ -59,7 +60,7 @@ def in_regimes(chosen: Filter, measure: Measure) -> Filter | None:
 def filter_bar(
     results: Reader, columns: tuple[str, ...], *, metric_k: bool = False, prefix: str = ""
 ) -> tuple[Filter, int]:
-    """Draw the bar. Returns the filter and k; nothing chosen means everything.
+    """Draw the bar. Returns the filter and k; nothing chosen means everything, but of one technique.
 
     prefix: of the parameters in the link, where a page's filters are not to follow to other pages.
     """
@@ -67,8 +68,9 @@ def filter_bar(
     choices = choices[choices["group"] != "dropped"]
     behind.take(choices)
     refuse_unknown(choices, columns, prefix)
+    techniques = _techniques(choices)
     chosen: dict[str, tuple[str, ...]] = {}
-    slots = st.columns([4.2] * len(columns) + ([4.0] if metric_k else []))
+    slots = st.columns([4.2] * len(columns) + ([4.0] if metric_k else []) + ([4.2] if len(techniques) > 1 else []))
     for slot, column in zip(slots, columns, strict=False):
         with slot:
             picked = st.multiselect(
@@ -83,12 +85,37 @@ def filter_bar(
     k = KS[1]
     if metric_k:
         refuse_value("k", KS, "k")
-        with slots[-1]:
+        with slots[len(columns)]:
             k = int(st.segmented_control("k", KS, default=KS[1], key="k", required=True, bind="query-params",
                                          help="How many of a document's best-ranked tokens count") or KS[1])  # fmt: skip
+    technique: tuple[str, ...] = ()
+    if len(techniques) > 1:
+        with slots[-1]:
+            technique = (_technique(techniques),)
+        choices = choices[choices["technique"].isin(technique)]
     left = choices
     for column, values in chosen.items():
         left = left[left[column].isin(values)] if values else left
     st.caption(f"{int(left['instances'].sum()):,} of {int(choices['instances'].sum()):,} instances")
     model, dataset, regime, group = (chosen.get(column, ()) for column in ("model", "dataset", "regime", "group"))
-    return Filter(model, dataset, regime, group), k
+    return Filter(model, dataset, regime, group, technique=technique), k
+
+
+def _techniques(choices: pd.DataFrame) -> list[str]:
+    """Those of the results, `regular` first. Says so where the link asks for another one."""
+    refuse_unknown(choices, ("technique",))
+    return sorted(set(choices["technique"]), key=lambda name: (name != TECHNIQUE, name))
+
+
+def _technique(known: list[str]) -> str:
+    """The one that the page is of: numbers of two are never put together. It is the same on every page."""
+    before = st.session_state.get("technique")
+    if before in known:
+        # Said again: on the first page after a link Streamlit (1.67) would go back to the default.
+        st.session_state["technique"] = before
+    elif before is not None:
+        del st.session_state["technique"]
+    return str(
+        st.selectbox("Technique", known, key="technique", bind="query-params", help="How the answers were produced")
+        or known[0]
+    )

@@ -77,7 +77,7 @@ def _attention(
     k: int,
 ) -> None:
     layer, head = (int(number) for number in shown[1:].split("H"))
-    rows = [Row("mechlight", "MechLight", False, found["scores"], chosen)]
+    rows = [Row("mechlight", "MechLight", bool(found["signed"]), found["scores"], chosen)]
     if shown != chosen:
         attention = attention_of(results, instance, layer, head)
         if attention is None:

@@ -29,9 +29,10 @@ _NAMES = {
     "hit_at_k": "Answer in the top {k} ({part})",
     "instance_rank_margin": "Margin of {part}@{k}",
     "rank_at_k": "Rank@{k} of {part}",
-    "comprehensiveness": "Comprehensiveness",
-    "sufficiency": "Sufficiency",
+    "comprehensiveness": "Comprehensiveness ({part})",
+    "sufficiency": "Sufficiency ({part})",
 }
+TIED = "Tied scores"
 
 
 def answer_ranks(instance: dict[str, Any], rows: Sequence[Row]) -> str:
@@ -48,12 +49,10 @@ def answer_ranks(instance: dict[str, Any], rows: Sequence[Row]) -> str:
     return f"Rank of the used answer among {len(instance['tokens']) - first} tokens: {', '.join(found)}."
 
 
-def scores_table(results: Reader, instance_id: str, k: int) -> None:
-    """One row per explainer, one column per metric with its chance level below the name."""
+def scores_table(results: Reader, instance_id: str, attributions: dict[str, dict[str, Any]], k: int) -> None:
+    """One row per explainer, one column per metric with its chance level below the name; first, how many scores are tied."""
     scores = results.scores(instance_id)
     scores = scores[scores["k"].isin((0, k))]
-    if scores.empty:
-        return
     titles = cast(pd.DataFrame, cached(results, "catalogue", "explainer")).set_index("key")["title"]
     scores = scores.assign(
         column=[
@@ -64,14 +63,16 @@ def scores_table(results: Reader, instance_id: str, k: int) -> None:
     order = [*_NAMES, *sorted(set(scores["metric"]) - set(_NAMES))]
     scores = scores.sort_values("metric", key=lambda own: own.map(order.index), kind="stable")
     table = scores.pivot(index="explainer", columns="column", values="value")
-    table = table.loc[in_order(list(table.index)), list(dict.fromkeys(scores["column"]))]
+    table = table.reindex(in_order(list(attributions)))[list(dict.fromkeys(scores["column"]))]
+    table.insert(0, TIED, [attributions[key]["tied"] for key in table.index])
     table.index = [titles.get(key, key) for key in table.index]
     st.subheader("How each explainer does here")
     st.dataframe(table.round(3), width="stretch")
     st.caption(
+        "Tied scores: share of the ranked tokens whose score another one has too; their order says nothing. "
         "Rank@k: mean rank of a document's best k tokens, 1 is the top. Reciprocal rank: of the best gold token. "
         "Comprehensiveness and "
-        "sufficiency: nats the answer loses when the best tokens are masked, or only they are kept."
+        "sufficiency: nats the answer loses without the best tokens, or with only them (all: mean over replacements)."
     )
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 
 from heval_core.figures.palette import in_order
 from heval_core.metrics._cell import KS
-from heval_core.records import HEvalError, head_name
+from heval_core.records import TECHNIQUE, HEvalError, head_name
 from heval_core.store.reader import AS_STORED, Filter, Reader
 from heval_core.ui.grid_controls import LEVELS, How
 from heval_core.ui.results import cached
@@ -104,6 +104,8 @@ def facts_line(instance: dict[str, Any]) -> None:
         )
     ]
     regime = REGIME_TITLES.get(instance["regime"], instance["regime"])
+    if instance["technique"] != TECHNIQUE:
+        regime = f"{regime} · {plain(instance['technique'])}"
     st.caption(f"{plain(instance['dataset'])} · {regime} · candidates: {' · '.join(candidates)}")
 
 
@@ -120,7 +122,7 @@ def rows_of(
         row = attributions[key]
         note = head_name(row["layer"], row["head"]) if row["layer"] is not None else ""
         title = known["title"] if known is not None else key
-        rows.append(Row(key, title, bool(known["signed"]) if known is not None else True, row["scores"], note))
+        rows.append(Row(key, title, bool(row["signed"]), row["scores"], note))
     return rows
 
 

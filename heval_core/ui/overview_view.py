@@ -10,7 +10,8 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.figures.accuracy import headline_bars
-from heval_core.records import DROP_REASONS, DUAL_REGIMES, SINGLE_REGIMES
+from heval_core.figures.cells import apart
+from heval_core.records import CELL, DROP_REASONS, DUAL_REGIMES, SINGLE_REGIMES
 from heval_core.store.progress import progress
 from heval_core.store.reader import SORTED_BY, Filter, Reader
 from heval_core.ui import behind
@@ -60,10 +61,7 @@ def verdict(headline: pd.DataFrame, titles: dict[str, str], controls: set[str]) 
 
 
 def headline_section(results: Reader, chosen: Filter) -> None:
-    everything = chosen == Filter()
-    headline = cast(
-        pd.DataFrame, cached(results, "headline") if everything else cached(results, "live_headline", chosen)
-    )
+    headline = cast(pd.DataFrame, cached(results, "headline" if chosen.is_all else "live_headline", chosen))
     known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
     titles = dict(zip(known["key"], known["title"], strict=True))
     st.markdown(verdict(headline, titles, set(known[known["control"]]["key"])))
@@ -83,10 +81,11 @@ def headline_section(results: Reader, chosen: Filter) -> None:
             _offer(next(iter(behind.clicked(event)), ""), question, chosen, titles)
             st.page_link(PAGES[question], label="Cell by cell", icon=":material/arrow_forward:")
     with st.expander("The numbers behind these bars"):
-        st.dataframe(headline.assign(explainer=headline["explainer"].map(titles)).round(3), hide_index=True)
+        st.dataframe(apart(headline).assign(explainer=headline["explainer"].map(titles)).round(3), hide_index=True)
         st.caption(
-            "Means over all cells (model, dataset, regime) in which the metric is available; intervals are 95 %, "
-            "bootstrapped over questions; n counts instances."
+            "Means over all cells (model, dataset, regime, technique) in which the metric is available; with two documents, "
+            "those answered from the first and from the second weigh alike. Intervals are 95 %, bootstrapped over questions; "
+            "n counts instances."
         )
         table_exports(results, headline, "leaderboard")
 
@@ -105,10 +104,10 @@ def _offer(explainer: str, question: str, chosen: Filter, titles: dict[str, str]
     )
 
 
-def doors(results: Reader) -> None:
+def doors(results: Reader, chosen: Filter) -> None:
     """Three ways on from here."""
     first, second, third = st.columns([5, 3.2, 3])
-    missed = cached(results, "instance_missed_by", "mechlight", "fa")
+    missed = cached(results, "instance_missed_by", "mechlight", "fa", chosen)
     if missed:
         first.page_link(
             "pages/instances.py",
@@ -128,13 +127,11 @@ def run_section(results: Reader) -> None:
     st.markdown(
         f"{tried:,} instances were tried, {kept:,} kept and {tried - kept:,} dropped ({percent(1 - kept / tried)})."
     )
-    table = accounting.pivot_table(
-        index=["model", "dataset", "regime"], columns="outcome", values="instances", fill_value=0, aggfunc="sum"
-    )
+    table = accounting.pivot_table(index=list(CELL), columns="outcome", values="instances", fill_value=0, aggfunc="sum")
     agreement = cast(pd.DataFrame, cached(results, "agreement"))
     if len(agreement):
-        table["follows the taught rule"] = agreement.set_index(["model", "dataset", "regime"])["agreement"].map(percent)
-    st.dataframe(table.reset_index(), hide_index=True, height=min(38 + 35 * len(table), 460))
+        table["follows the taught rule"] = agreement.set_index(list(CELL))["agreement"].map(percent)
+    st.dataframe(apart(table.reset_index()), hide_index=True, height=min(38 + 35 * len(table), 460))
     reasons = [reason for reason in DROP_REASONS if reason in table.columns]
     if reasons:
         st.caption("Dropped: " + "; ".join(f"*{reason}*: {DROP_REASONS[reason]}" for reason in reasons) + ".")
@@ -162,13 +159,13 @@ def _job(folder: Path) -> None:
         st.markdown(f"A run is on: {now.done:,} shards are done, {now.missing:,} missing{left}.")
         st.progress(now.done / max(1, now.done + now.missing))
     if now.missing or now.failures:
-        columns = ["model", "dataset", "regime", "done", "running", "failed", "missing"]
-        st.dataframe(pd.DataFrame([asdict(cell) for cell in now.cells])[columns], hide_index=True)
+        columns = [*CELL, "done", "running", "failed", "missing"]
+        st.dataframe(apart(pd.DataFrame([asdict(cell) for cell in now.cells])[columns]), hide_index=True)
 
 
 def draw(results: Reader, chosen: Filter) -> None:
-    """chosen: which models and datasets the leaderboard is of."""
+    """chosen: which models, datasets and technique the leaderboard is of."""
     headline_section(results, chosen)
-    doors(results)
+    doors(results, chosen)
     run_section(results)
     job_section(results_folder())

@@ -14,6 +14,7 @@ from heval_core import catalogue
 from heval_core.figures.instance_page import instance_page
 from heval_core.figures.palette import in_order
 from heval_core.metrics._cell import KS
+from heval_core.records import TECHNIQUE
 from heval_core.ui.grid_controls import How, grid_controls
 from heval_core.ui.head_map import head_map
 from heval_core.ui.instance_tables import agreement_table, tokens_of
@@ -99,7 +100,7 @@ def instance_of(result: dict[str, Any]) -> dict[str, Any]:
     candidates = answer["candidates"]
     return {
         "instance_id": _id(result), "model": result["model"], "revision": "as installed", "dataset": "own prompt",
-        "regime": "own prompt", "subject": result["prompt"][:60], "tokens": result["tokens"],
+        "regime": "own prompt", "technique": TECHNIQUE, "subject": result["prompt"][:60], "tokens": result["tokens"],
         "first_ranked": result["first_ranked"],
         "document_starts": [d["start"] for d in documents], "document_ends": [d["end"] for d in documents],
         "document_answers": [d["answer"] or "unknown" for d in documents], "document_kinds": ["own"] * len(documents),

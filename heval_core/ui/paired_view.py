@@ -8,9 +8,11 @@ from typing import Any, cast
 import pandas as pd
 import streamlit as st
 
+from heval_core.figures.cells import apart
 from heval_core.measures import Measure
 from heval_core.store.live import Compared
 from heval_core.store.reader import Filter, Reader
+from heval_core.ui.computing import waiting
 from heval_core.ui.filters import in_regimes
 from heval_core.ui.results import cached
 from heval_core.ui.text import plain
@@ -22,7 +24,8 @@ def compared(results: Reader, chosen: Filter, measure: Measure, metric: str, k: 
     own = in_regimes(chosen, measure)
     if own is None:
         return Compared(pd.DataFrame(), pd.DataFrame())
-    return cast(Compared, cached(results, "comparisons", own, metric, measure.whole or measure.parts, k))
+    with waiting(metric):
+        return cast(Compared, cached(results, "comparisons", own, metric, measure.whole or measure.parts, k))
 
 
 def pairs(results: Reader, chosen: Filter, metric: str, measure: Measure, k: int, titles: dict[str, str]) -> None:
@@ -36,13 +39,14 @@ def pairs(results: Reader, chosen: Filter, metric: str, measure: Measure, k: int
         **{side: overall[side].map(lambda key: titles.get(key, key)) for side in ("first", "second")}
     )
     no_winner = measure.best == "zero"
-    st.dataframe(shown.drop(columns=["wins", "ties", "losses"] if no_winner else []).round(3), hide_index=True)
+    st.dataframe(apart(shown).drop(columns=["wins", "ties", "losses"] if no_winner else []).round(3), hide_index=True)
     with st.expander("Every cell"):
-        st.dataframe(found.drop(columns=["better"] if no_winner else []).round(4), hide_index=True)
+        st.dataframe(apart(found).drop(columns=["better"] if no_winner else []).round(4), hide_index=True)
     st.caption(
         "Differences are first minus second, over the same instances; the mean over cells, too, has its interval: 95 %, the "
         "same questions resampled everywhere. "
-        "p: signs flipped by question, 5,000 times; p_holm: adjusted for all pairs of a cell. A win needs p_holm < .05."
+        "p: signs flipped by question, 5,000 times; of NMutInf, MDL and the probe, whose values are no means of instances, "
+        "Student's t on halves of the questions; p_holm: adjusted for all pairs of a cell. A win needs p_holm < .05."
     )
 
 

@@ -8,6 +8,7 @@ from typing import cast
 import pandas as pd
 import streamlit as st
 
+from heval_core.store import evaluator
 from heval_core.store.reader import Reader
 from heval_core.ui.results import cached
 
@@ -17,7 +18,13 @@ def draw(results: Reader) -> None:
     with st.expander("Where these numbers come from", icon=":material/verified:"):
         st.markdown(
             f"Snapshot `{results.snapshot_id}`, published {results.published_at:%Y-%m-%d %H:%M} UTC in "
-            f"`{results.path.name}`; an export or a link names it, and the same shards give the same snapshot."
+            f"`{results.path.name}`; an export or a link names it, and the same shards, evaluated by the same code, give "
+            f"the same snapshot. Evaluated by `{results.evaluator}` (code, settings and libraries)"
+            + (
+                "."
+                if results.evaluator == evaluator.evaluator_id()
+                else f"; this program is `{evaluator.evaluator_id()}`."
+            )
         )
         runs = cast(pd.DataFrame, cached(results, "runs"))
         st.caption("Runs: when, on what, and with which program")

@@ -10,7 +10,9 @@ from typing import TypeVar
 import streamlit as st
 
 from heval_core.records import HEvalError
+from heval_core.store import evaluator
 from heval_core.store.reader import Reader, current_file
+from heval_core.store.renew import is_outdated, obstacle, renew, told
 from heval_core.ui.text import plain
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -29,19 +31,32 @@ def results_folder() -> Path:
     return RESULTS if current_file(RESULTS) else DEMO_RESULTS
 
 
-def ensure_published() -> None:
-    """Publish the bundled demo results where nothing else is; again when they have changed, as after an update."""
-    manifest = DEMO_SHARDS / "manifest.jsonl"
-    if results_folder() == DEMO_RESULTS and manifest.is_file():
-        _publish_demo(manifest.stat().st_mtime)
+def ensure_published() -> str:
+    """Publish the bundled demo results where nothing else is; these and others again when other code has evaluated them.
+
+    Returns a sentence where that could not be done, and the older results stay; empty where all is well. Raises HEvalError
+    where the demo results cannot be published, and nothing is there.
+    """
+    target = results_folder()
+    bundled = target == DEMO_RESULTS
+    source = DEMO_SHARDS if bundled else target
+    manifest = source / "manifest.jsonl"
+    outdated = is_outdated(target)
+    if not outdated and not (bundled and manifest.is_file()):
+        return ""
+    # What can pass by itself is looked at every time.
+    why = obstacle(source, target)
+    if why is None:
+        why = _publish(str(source), str(target), bundled, manifest.stat().st_mtime, evaluator.evaluator_id())
+    if why and bundled and current_file(target) is None:
+        raise HEvalError(f"The bundled demo results cannot be published: {why}.")
+    return told(target, why) if why and is_outdated(target) else ""
 
 
-@st.cache_resource(show_spinner="Publishing the bundled demo results: once, in a few seconds …")
-def _publish_demo(modified: float) -> None:
-    """Once per server, whoever comes first; a file that is published already is only pointed to."""
-    from heval_core.store.publish import publish
-
-    publish(DEMO_SHARDS, DEMO_RESULTS, bundled=True)
+@st.cache_resource(show_spinner="Publishing these results: once, in a few seconds (of a large store, minutes) …")
+def _publish(source: str, target: str, bundled: bool, modified: float, evaluated_by: str) -> str | None:
+    """Once per server, whoever comes first; a file that is published already is only pointed to. Returns what `renew` does."""
+    return renew(Path(source), Path(target), bundled)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -60,7 +75,7 @@ def reader() -> Reader:
     cannot be read.
     """
     try:
-        ensure_published()
+        remark = ensure_published()
         folder = results_folder()
         current = current_file(folder)
         if current is None:
@@ -69,6 +84,8 @@ def reader() -> Reader:
                 f"then: python -m precompute publish --store {folder}"
             )
         path, modified = _pinned(folder, current)
+        if remark and path == str(current):
+            st.warning(plain(remark), icon=":material/update_disabled:")
         return _open(path, modified)
     except HEvalError as error:
         st.error(plain(str(error)), icon=":material/database_off:")

@@ -148,7 +148,7 @@ def test_a_point_of_a_curve_leads_to_the_quarter_of_a_cell(address, page, reader
     )
     page.get_by_text("Open its instances").click()
     found = instances_left(page)
-    curve = reader.curve(Filter(("demo-qwen2",), ("country_profiles",), ("mixed",)), "mrr", ("C", "pooled"), 0).points
+    curve = reader.curve(Filter(("demo-qwen2",), ("country_profiles",), ("mixed",)), "mrr", ("C", "balanced"), 0).points
     assert {found} == set(curve[curve["bin"] == 2]["n"])
     page.wait_for_url("**tokens=**")
 
@@ -186,7 +186,7 @@ def test_a_square_of_the_head_counts_leads_to_the_instances_it_was_chosen_in(add
 def test_tables_and_pictures_are_saved_and_read_back(address, page, reader):
     visit(page, f"{address}/which_token?model=demo-qwen2&dataset=world_capital")
     stored = reader.cells(Filter(("demo-qwen2",), ("world_capital",)), "mrr", 0)
-    stored = stored[stored["part"].isin(["C", "pooled"])]
+    stored = stored[stored["part"].isin(["C", "balanced"])]
     found = {}
     for name in ("CSV", "Parquet", "LaTeX"):
         with page.expect_download() as saved:

@@ -8,16 +8,22 @@ import math
 import numpy as np
 
 
-def rank_of(scores, place) -> float:
-    """Average rank by counting: 1 + how many are higher + half of the others that are equal."""
-    higher = sum(s > scores[place] for s in scores)
-    equal = sum(s == scores[place] for s in scores) - 1
-    return 1 + higher + equal / 2
+def of_ranks(scores, places, k, value=lambda rank: rank) -> float:
+    """Mean of a value of the k best ranks among `places`, over every way to break every tie."""
+    above = taken = 0
+    total = 0.0
+    for score in sorted(set(scores), reverse=True):
+        tied = [i for i, own in enumerate(scores) if own == score]
+        inside = sum(i in places for i in tied)
+        ways = list(itertools.combinations(range(above + 1, above + len(tied) + 1), inside))
+        total += sum(sum(value(rank) for rank in way[: max(0, k - taken)]) for way in ways) / len(ways)
+        above, taken = above + len(tied), taken + inside
+    return total / min(k, len(places))
 
 
-def rank_at_k(scores, places, k) -> float:
-    ranks = sorted(rank_of(scores, place) for place in places)[:k]
-    return sum(ranks) / len(ranks)
+def of_best(scores, places, value) -> float:
+    """Mean of a value of the best rank among `places`, over every way to break every tie."""
+    return of_ranks(scores, places, 1, value)
 
 
 def margin(values_used, values_unused) -> float:

@@ -10,12 +10,15 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 
 from heval_core import catalogue
 from heval_core.metrics._cell import KS, Layout
 from heval_core.metrics._features import labelled
 from heval_core.statistics import Resamples
 from heval_core.store import cells
+from heval_core.store.regime import Regime
+from heval_core.store.scored import cell_of
 from tests.metrics import literal
 
 INSTANCES, TOKENS = 2000, 150
@@ -23,7 +26,7 @@ EXPLAINERS = ("fa", "ig", "attn", "mechlight", "random", "position", "lexical")
 LITERAL_RUNS = 3
 
 
-def regime(two_documents: bool, rng: np.random.Generator) -> cells.Regime:
+def regime(two_documents: bool, rng: np.random.Generator) -> Regime:
     """A made-up regime: random lengths and groups."""
     lengths = rng.integers(TOKENS - 20, TOKENS + 1, INSTANCES).tolist()
     if two_documents:
@@ -35,7 +38,12 @@ def regime(two_documents: bool, rng: np.random.Generator) -> cells.Regime:
     layout = Layout.of(lengths, [0] * INSTANCES, documents, gold, groups.tolist())
     ids = np.array([f"q{index}" for index in range(INSTANCES)], dtype=object)
     name = "double_conflicting" if two_documents else "conflicting"
-    return cells.Regime("model", "data", name, ids, ids, layout, Resamples("data", ids).of(ids))
+    drawn = Resamples("data", ids)
+    return Regime("model", "data", name, "regular", ids, ids, layout, drawn.of(ids), drawn.order(ids))
+
+
+def scored(explainer: str, rows: list[np.ndarray]) -> pd.DataFrame:
+    return pd.DataFrame({"scores": rows, "signed": catalogue.find("explainer", explainer).signed})
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -53,14 +61,14 @@ def main() -> None:
     for two_documents in (False, True):
         whole = regime(two_documents, rng)
         scores = {key: [rng.standard_normal(n).astype(np.float32) for n in whole.layout.lengths] for key in EXPLAINERS}
-        found = {key: cells.cell_of(whole, key, rows) for key, rows in scores.items()}
+        found = {key: cell_of(whole, key, scored(key, rows)) for key, rows in scores.items()}
         print(f"{'two documents' if two_documents else 'one document'}")
         accuracy = [
             catalogue.find("metric", key) for key in ("rank_at_k", "group_rank_margin", "instance_rank_margin", "mrr")
         ]
 
         def ranks_and_all(whole=whole, scores=scores, accuracy=accuracy) -> None:
-            made = {key: cells.cell_of(whole, key, rows) for key, rows in scores.items()}
+            made = {key: cell_of(whole, key, scored(key, rows)) for key, rows in scores.items()}
             cells.evaluate(whole, made, accuracy)
 
         print(f"  ranks, margins, MRR, with intervals: {seconds(ranks_and_all):.2f} s")

@@ -7,17 +7,19 @@ import importlib
 
 import numpy as np
 import pytest
-from scipy.stats import rankdata
 
 from heval_core import catalogue
 from heval_core.metrics._cell import KS, Cell, Layout
 from heval_core.metrics.group_rank_margin import GroupRankMargin
+from heval_core.metrics.hit_at_k import chance_hit, hits
 from heval_core.metrics.instance_rank_margin import InstanceRankMargin
-from heval_core.metrics.mrr import MeanReciprocalRank, chance_reciprocal_rank, reciprocal_rank
+from heval_core.metrics.mrr import MeanReciprocalRank, chance_reciprocal_rank, reciprocal_rank, reciprocals
 from heval_core.metrics.position_bias import PositionBias
 from heval_core.metrics.rank_at_k import chance_rank, rank_at_k, segment_ranks
 from heval_core.records import HEvalError
+from heval_core.scores import ties
 from heval_core.statistics import resample_weights
+from tests.metrics import literal
 
 
 @pytest.mark.parametrize("name", catalogue.plugins("metric"))
@@ -28,12 +30,6 @@ def test_the_examples_worked_by_hand_hold(name):
     assert failed == 0
 
 
-def literal_rank_at_k(scores, start, end, k):
-    """Slow and separate: sort the segment's ranks, take the first k, average."""
-    ranks = rankdata([-s for s in scores])
-    return sum(sorted(ranks[start:end])[:k]) / min(k, end - start)
-
-
 @pytest.mark.parametrize("k", KS)
 def test_rank_at_k_equals_a_literal_version(k):
     rng = np.random.default_rng(0)
@@ -41,16 +37,18 @@ def test_rank_at_k_equals_a_literal_version(k):
         scores = rng.choice([0.0, 0.1, 0.5, 2.0], size=rng.integers(2, 30)).astype(float)
         start = int(rng.integers(0, len(scores) - 1))
         end = int(rng.integers(start + 1, len(scores) + 1))
-        assert rank_at_k(scores, (start, end), k).value == pytest.approx(literal_rank_at_k(scores, start, end, k))
+        assert rank_at_k(scores, (start, end), k).value == pytest.approx(
+            literal.of_ranks(list(scores), range(start, end), k)
+        )
 
 
 @pytest.mark.parametrize(("k", "m", "n"), [(3, 8, 30), (5, 4, 22), (9, 60, 150)])
 def test_rank_at_k_of_random_scores_meets_its_chance_level(k, m, n):
     rng = np.random.default_rng(1)
-    ranks = rng.permuted(np.tile(np.arange(1.0, n + 1), (40_000, 1)), axis=1)
-    inside = np.zeros(ranks.shape, dtype=bool)
+    scores = rng.random((40_000, n))
+    inside = np.zeros(scores.shape, dtype=bool)
     inside[:, :m] = True
-    values = segment_ranks(ranks, inside, k)
+    values = segment_ranks(ties(scores), inside, k)
     error = values.std() / np.sqrt(len(values))
     assert abs(values.mean() - chance_rank(k, np.array(m), np.array(n))) < 4 * error
 
@@ -96,7 +94,7 @@ def value_of(metric, cell, part, k=5):
 
 def test_an_explainer_that_knows_the_answers_token_gets_an_mrr_of_one():
     cell = planted("answer")
-    for part in ("C1", "C2", "pooled"):
+    for part in ("C1", "C2", "balanced"):
         assert value_of(MeanReciprocalRank(), cell, part, 0).value == 1
 
 
@@ -106,7 +104,7 @@ def test_an_explainer_that_knows_only_the_document_separates_documents_but_not_t
     assert margin.value > margin.chance + 3
     assert value_of(GroupRankMargin(), cell, "c1").value > 3
     assert value_of(GroupRankMargin(), cell, "c2").value > 3
-    found = value_of(MeanReciprocalRank(), cell, "pooled", 0)
+    found = value_of(MeanReciprocalRank(), cell, "balanced", 0)
     assert found.value < 0.8
 
 
@@ -143,7 +141,7 @@ def test_swapping_the_documents_swaps_the_parts():
     layout = cell.layout
     flipped = np.where(layout.groups == "C1", "C2", "C1")
     turned = (marks[::-1] for marks in (layout.documents, layout.gold, layout.first_mention))
-    mirror = Cell(Layout(layout.ranked, *turned, flipped), cell.scores, cell.ranks)
+    mirror = Cell(Layout(layout.ranked, *turned, flipped), cell.scores, cell.ties)
     for metric, k in ((InstanceRankMargin(), 5), (MeanReciprocalRank(), 0)):
         assert value_of(metric, cell, "C1", k).value == value_of(metric, mirror, "C2", k).value
     assert value_of(GroupRankMargin(), cell, "c1").value == value_of(GroupRankMargin(), mirror, "c2").value
@@ -156,9 +154,69 @@ def test_too_small_a_group_is_not_available_and_says_so():
     assert estimate.unavailable == "group C has 20 of the 30 instances needed"
 
 
-def test_all_equal_scores_get_average_ranks():
+def test_all_equal_scores_get_exactly_what_chance_gives():
+    """Ties are broken at random: whoever says nothing is not above chance, nor below it."""
     assert rank_at_k(np.zeros(9), (0, 3), 3) == (5.0, 5.0)
-    assert reciprocal_rank(np.zeros(9), [4]).value == pytest.approx(1 / 5)
+    assert rank_at_k(np.zeros(9), (0, 5), 3).value == rank_at_k(np.zeros(9), (0, 5), 3).chance == pytest.approx(10 / 3)
+    value, chance = reciprocal_rank(np.zeros(9), [4, 7])
+    assert value == chance == pytest.approx(chance_reciprocal_rank(2, 9))
+    assert hits(ties(np.zeros((1, 9))), np.arange(9)[None] < 2, 3)[0] == chance_hit(2, 9, 3)
+
+
+def test_a_string_match_that_is_97_percent_tied_has_no_margin_beyond_its_one_token():
+    """400 prompts of 30 tokens, one token of the document's 15 matches where it was used: 1 of its 5 best stands first.
+
+    By hand: 1, and four of 29 tied places that the document's 14 others share, against five of 30 that its 15 share.
+    """
+    groups = ["C", "M"] * 200
+    layout = Layout.of([30] * 400, [0] * 400, [[(0, 15)]] * 400, [[(3,)]] * 400, groups)
+    scores = np.zeros((400, 30))
+    scores[::2, 3] = 1
+    used = (1 + sum(1 + j * 30 / 15 for j in (1, 2, 3, 4))) / 5
+    unused = sum(j * 31 / 16 for j in (1, 2, 3, 4, 5)) / 5
+    margin = value_of(GroupRankMargin(), Cell.of(layout, scores), "c")
+    assert margin.value == pytest.approx(unused - used)
+    assert margin.value < 0.9  # shared average ranks made it 5.6
+
+
+def test_ties_broken_by_draws_average_to_the_closed_form():
+    rng = np.random.default_rng(8)
+    scores = rng.choice([0.0, 1.0, 2.0], (1, 14))
+    inside = np.isin(np.arange(14), (1, 4, 5, 9, 12))[None]
+    broken = ties(scores + 1e-6 * rng.random((60_000, 14)))
+    marks = np.repeat(inside, 60_000, axis=0)
+    for exact, drawn in (
+        (segment_ranks(ties(scores), inside, 3), segment_ranks(broken, marks, 3)),
+        (reciprocals(ties(scores), inside), reciprocals(broken, marks)),
+        (hits(ties(scores), inside, 2), hits(broken, marks, 2)),
+    ):
+        assert abs(exact[0] - drawn.mean()) < 4 * drawn.std() / np.sqrt(len(drawn)) + 1e-12
+
+
+def test_two_groups_together_need_as_many_as_one_alone_and_either_a_third():
+    def found(first, second):
+        count = first + second
+        groups = ["C1"] * first + ["C2"] * second
+        layout = Layout.of([15] * count, [0] * count, [[(0, 6), (6, 12)]] * count, [[[1], [7]]] * count, groups)
+        cell = Cell.of(layout, np.random.default_rng(0).random((count, 15)))
+        return {e.part: e.unavailable for e in MeanReciprocalRank().over(cell, 0)}["balanced"]
+
+    assert found(20, 10) is None
+    assert found(15, 14) == "group used has 29 of the 30 instances needed"
+    assert found(90, 9) == "group C2 has 9 of the 10 instances needed"
+
+
+def test_both_groups_of_two_documents_weigh_alike():
+    """An explainer that finds the token in C2 only, which is used in nine of ten prompts, knows half of what there is."""
+    groups = ["C2"] * 360 + ["C1"] * 40
+    layout = Layout.of([15] * 400, [0] * 400, [[(0, 6), (6, 12)]] * 400, [[[1], [7]]] * 400, groups)
+    scores = np.tile(np.arange(15.0) == 7, (400, 1)).astype(float)
+    found = {
+        part: value_of(MeanReciprocalRank(), Cell.of(layout, scores), part, 0).value
+        for part in ("C1", "C2", "balanced")
+    }
+    assert found["C2"] == 1
+    assert found["balanced"] == pytest.approx((found["C1"] + 1) / 2)
 
 
 def test_more_tokens_asked_for_than_a_segment_has_means_all_of_them():

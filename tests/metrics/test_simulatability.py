@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -9,12 +10,13 @@ import pytest
 
 from heval_core.metrics._cell import Cell, Layout
 from heval_core.metrics._features import labelled, largest, standardised
+from heval_core.metrics._nets import code_lengths, first_block
 from heval_core.metrics.mdl import PLUGIN as MDL
-from heval_core.metrics.mdl import code_lengths, first_block, mdl
+from heval_core.metrics.mdl import mdl
 from heval_core.metrics.nmutinf import PLUGIN as NMUTINF
-from heval_core.metrics.nmutinf import doubts, neighbours, nmutinf
+from heval_core.metrics.nmutinf import Neighbourhood, nmutinf
 from heval_core.metrics.probe import PLUGIN as PROBE
-from heval_core.metrics.probe import probe
+from heval_core.metrics.probe import fold_of, held_out, probe
 from heval_core.records import HEvalError
 from tests.metrics import literal
 
@@ -42,12 +44,55 @@ def test_nmutinf_equals_a_literal_version(seed):
     assert nmutinf(features, labels).raw == pytest.approx(literal.nmutinf(features.tolist(), labels.tolist()))
 
 
+def whole(near, labels):
+    """Mean entropy among everybody's neighbours."""
+    return near.doubt(np.ones((1, len(labels)), dtype=bool), labels[None])[0]
+
+
 def test_neighbours_are_scikit_learns_in_its_exact_tree():
     from sklearn.neighbors import KDTree
 
-    features, _ = sample(300, 0.0)
+    features, labels = sample(300, 0.0)
     found = KDTree(standardised(features)).query(standardised(features), k=6)[1][:, 1:]
-    np.testing.assert_array_equal(np.sort(neighbours(features, 5), axis=1), np.sort(found, axis=1))
+    expected = np.mean([literal.entropy(labels[row].mean()) for row in found])
+    assert whole(Neighbourhood(features, 5), labels) == pytest.approx(expected)
+
+
+def test_neighbours_of_a_half_are_those_of_the_half_alone():
+    features, labels = sample(120, 0.8)
+    there = np.random.default_rng(1).random(120) < 0.5
+    found = Neighbourhood(features, 5).doubt(there[None], labels[None])[0]
+    # Standardised by everybody: a literal search among those that are there.
+    points = standardised(features)[there]
+    distances = np.linalg.norm(points[:, None] - points[None], axis=2)
+    near = np.argsort(distances, axis=1)[:, 1:6]
+    assert found == pytest.approx(np.mean([literal.entropy(labels[there][row].mean()) for row in near]))
+
+
+def test_tied_neighbours_are_drawn_and_the_value_is_the_mean_over_all_draws():
+    """Six equal instances and five of another kind, by hand and by drawing: each has ties that no order decides."""
+    features = np.array([[0.0]] * 6 + [[1.0]] * 5 + [[1.0 + 1e-9]] * 1)
+    labels = np.array([1, 0, 0, 1, 1, 0] + [0, 1, 0, 0, 0] + [1])
+    expected = []
+    for i in range(12):
+        order = sorted(
+            (abs(round(float(features[j, 0]), 6) - round(float(features[i, 0]), 6)), j) for j in range(12) if j != i
+        )
+        fifth = order[4][0]
+        sure = [labels[j] for d, j in order if d < fifth]
+        tied = [labels[j] for d, j in order if d == fifth]
+        ways = list(itertools.combinations(tied, 5 - len(sure)))
+        expected.append(sum(literal.entropy((sum(sure) + sum(way)) / 5) for way in ways) / len(ways))
+    assert whole(Neighbourhood(features, 5), labels) == pytest.approx(np.mean(expected))
+
+
+def test_the_order_of_the_instances_and_a_seed_change_nothing_among_ties():
+    """One draw of the ties moved the value by up to .08."""
+    rng = np.random.default_rng(4)
+    features, labels = rng.integers(0, 3, (200, 2)).astype(float), rng.integers(0, 2, 200)
+    order = rng.permutation(200)
+    one, other = (nmutinf(features, labels, seed=seed).raw for seed in (0, 1))
+    assert one == other == pytest.approx(nmutinf(features[order], labels[order]).raw)
 
 
 @pytest.mark.parametrize(("share", "published"), [(0.5, 0.168), (0.8, 0.24), (0.9, 0.33)])
@@ -56,10 +101,9 @@ def test_the_chance_level_of_nmutinf_is_that_of_methods_md(share, published):
     weights = [math.comb(5, i) * share**i * (1 - share) ** (5 - i) for i in range(6)]
     by_formula = 1 - sum(w * literal.entropy(i / 5) for i, w in enumerate(weights)) / literal.entropy(share)
     assert by_formula == pytest.approx(published, abs=0.006)
-    rng = np.random.default_rng(0)
-    labels = (rng.random(400_000) < share).astype(np.int8)
-    found = np.mean([doubts(rng.integers(0, len(labels), (400_000, 5)), labels).mean() for _ in range(5)])
-    assert 1 - found / literal.entropy(labels.mean()) == pytest.approx(by_formula, abs=1e-3)
+    labels = (np.arange(100_000) < share * 100_000).astype(np.int8)
+    found = whole(Neighbourhood(np.zeros((100_000, 1)), 5), labels)  # all tied: drawn from everybody
+    assert 1 - found / literal.entropy(labels.mean()) == pytest.approx(by_formula, abs=1e-4)
 
 
 def test_nmutinf_of_random_features_is_its_chance_and_its_p_says_so():
@@ -71,16 +115,14 @@ def test_nmutinf_of_random_features_is_its_chance_and_its_p_says_so():
     assert found.p > 0.05
     sure = nmutinf(*sample(300, 200.0, width=1))
     assert (sure.raw, sure.adjusted) == (1.0, 1.0)
-    assert sure.p == pytest.approx(1 / 51)
+    assert sure.p == pytest.approx(1 / 101)
 
 
 def test_equal_features_have_random_neighbours_and_no_order_of_the_instances_tells():
     """All scores equal, labels in blocks: neighbours by stored order would know everything."""
     labels = np.repeat([0, 1], 500)
-    near = neighbours(np.zeros((1000, 5)), 5)
-    assert len(np.unique(near)) > 900
     found = nmutinf(np.zeros((1000, 5)), labels)
-    assert found.raw == pytest.approx(found.chance, abs=0.04)
+    assert found.raw == pytest.approx(found.chance, abs=1e-12)
 
 
 def test_mdl_costs_a_bit_for_random_labels_and_far_less_where_features_tell():
@@ -95,64 +137,86 @@ def test_mdl_costs_a_bit_for_random_labels_and_far_less_where_features_tell():
 @pytest.mark.parametrize(("count", "strength"), [(150, 0.0), (200, 1.5)])
 def test_mdl_agrees_with_scikit_learns_net_within_sampling_error(count, strength):
     features, labels = sample(count, strength)
-    ours = code_lengths([features], labels, 20, 0)[0][0].sum(axis=1)
+    orders = np.stack([np.random.default_rng(i).permutation(count) for i in range(20)])
+    ours = coded([features], labels, orders)[0].sum(axis=1)
     theirs = np.array([literal.mdl_bits(features, labels, np.random.default_rng(i)) for i in range(20)])
     error = math.sqrt((ours.var(ddof=1) + theirs.var(ddof=1)) / 20)
     assert abs(ours.mean() - theirs.mean()) < 3.5 * error
     assert 0.5 < ours.std() / theirs.std() < 2
 
 
+def coded(sets, labels, orders):
+    """(C, runs, n) bits, in the order of the orders."""
+    width = max(own.shape[1] for own in sets)
+    table = np.stack([np.pad(standardised(own), ((0, 0), (0, width - own.shape[1]))) for own in sets])
+    return code_lengths(table, orders, labels[orders])
+
+
+ORDERS = np.stack([np.random.default_rng(i).permutation(120) for i in range(6)])
+
+
 def test_the_code_of_features_is_the_same_in_any_company():
     features, labels = sample(120, 1.0)
-    alone = code_lengths([features[:, :3]], labels, 4, 0)[0][0]
-    company = code_lengths([features, features[:, :3], features[:, 3:]], labels, 4, 2)[1][0]
+    alone = coded([features[:, :3]], labels, ORDERS[:4])[0]
+    company = coded([features, features[:, :3], features[:, 3:]], labels, ORDERS)[1, :4]
     np.testing.assert_allclose(alone, company, atol=2e-3)
 
 
 def test_scaling_or_shifting_features_changes_no_code():
     features, labels = sample(120, 1.0)
     np.testing.assert_allclose(
-        code_lengths([features], labels, 2, 0)[0][0], code_lengths([1e-4 * features + 7], labels, 2, 0)[0][0], atol=5e-3
+        coded([features], labels, ORDERS), coded([1e-4 * features + 7], labels, ORDERS), atol=5e-3
     )
 
 
 def test_no_label_is_coded_after_it_was_seen():
     """With the labels of the last block turned, only that block's bits change: nothing before has met them."""
     features, labels = sample(60, 2.0)
-    orders = np.random.default_rng((0, 0)).permutation(60)
-    last = orders[50:]
+    orders = np.random.default_rng((0, 0)).permutation(60)[None]
+    last = orders[0, 50:]
     turned = labels.copy()
     turned[last] = 1 - turned[last]
-    one, two = (code_lengths([features], own, 1, 0)[0][0][0] for own in (labels, turned))
-    changed = np.flatnonzero(np.abs(one - two) > 1e-6)
-    assert set(changed) == set(last)
-    assert (one[orders[: first_block(60)]] == 1).all()
+    one, two = (coded([features], own, orders)[0, 0] for own in (labels, turned))
+    assert list(np.flatnonzero(np.abs(one - two) > 1e-6)) == list(range(50, 60))
+    assert (one[: first_block(60)] == 1).all()
 
 
 def test_the_probe_is_scikit_learns_cross_validated_regression():
     from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import StratifiedKFold, cross_val_predict
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    features, labels = sample(200, 1.2)
-    engine = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
-    folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    p = cross_val_predict(engine, features, labels, cv=folds, method="predict_proba")
-    found = probe(features, labels)
-    assert found.accuracy == pytest.approx((p.argmax(axis=1) == labels).mean())
-    share = labels.mean()
-    cost = -np.log2(p[np.arange(200), labels]).mean()
-    assert found.information == pytest.approx(literal.entropy(share) / math.log(2) - cost, abs=1e-6)
-    blind = probe(*sample(400, 0.0))
-    assert blind.information < 0.02
+    for features, labels in (sample(200, 1.2), sample(60, 8.0, width=10), sample(90, 0.0, width=18)):
+        (fold,) = fold_of(labels[None], 5)
+        for number in range(5):  # stratified: no fold has more of a class than another, but for one
+            assert all(
+                abs(((fold == number) & (labels == own)).sum() - (labels == own).sum() / 5) <= 1 for own in (0, 1)
+            )
+        expected = np.empty(len(labels))
+        for number in range(5):
+            out = fold == number
+            engine = make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000, tol=1e-10))
+            expected[out] = engine.fit(features[~out], labels[~out]).predict_proba(features[out])[:, 1]
+        np.testing.assert_allclose(held_out(features[None], labels[None], fold[None])[0], expected, atol=1e-5)
+        found = probe(features, labels)
+        assert found.accuracy == pytest.approx(((expected > 0.5) == labels).mean())
+        cost = -np.log2(np.where(labels, expected, 1 - expected)).mean()
+        assert found.information == pytest.approx(literal.entropy(labels.mean()) / math.log(2) - cost, abs=1e-4)
+
+
+def test_the_probes_chance_is_measured_learning_from_nothing_costs_bits():
+    (accuracy, information) = PROBE.over(cell_of(*sample(200, 0.0, width=9)), 9)
+    assert information.chance < -0.02  # 0 lies above what random scores get
+    assert abs(information.value - information.chance) < 4 * information.runs.error().se
+    assert accuracy.chance < 0.53
+    assert min(accuracy.p, information.p) > 0.01
 
 
 def test_features_are_the_largest_scores_descending_and_of_two_documents_in_prompt_order():
     scores = np.array([[0.1, 0.9, 0.5, 0.3, 0.8, 0.7]] * 20)
     groups = ["C1", "C2", "M", "other"] * 5
     layout = Layout.of([6] * 20, [1] * 20, [[(0, 3), (3, 5)]] * 20, [[(1,), (4,)]] * 20, groups)
-    data = labelled(Cell.of(layout, scores), 3)
+    (data,) = labelled(Cell.of(layout, scores), 3)
     # The first token is not ranked (a BOS); the first document has two tokens left, the second two: filled up with 0.
     assert data.features.tolist() == [[0.9, 0.5, 0.0, 0.8, 0.3, 0.0]] * 10
     assert data.labels.tolist() == [1, 0] * 5
@@ -161,7 +225,7 @@ def test_features_are_the_largest_scores_descending_and_of_two_documents_in_prom
 
 
 @pytest.mark.parametrize("metric", [NMUTINF, MDL, PROBE], ids=lambda m: m.key)
-def test_a_cell_gives_what_the_function_gives_and_bootstraps_around_it(metric):
+def test_a_cell_gives_what_the_function_gives_and_its_halves_scatter_around_it(metric):
     features, labels = sample(150, 1.5)
     features = -np.sort(-features, axis=1)
     found = {e.part: e for e in metric.over(cell_of(features, labels), 5)}
@@ -169,7 +233,11 @@ def test_a_cell_gives_what_the_function_gives_and_bootstraps_around_it(metric):
     for part, estimate in found.items():
         expected = getattr(functions[metric.key](features, labels), part)
         assert estimate.value == pytest.approx(expected, rel=1e-4)
-        assert estimate.of_weights(np.ones((1, 150)))[0] == pytest.approx(expected, rel=1e-4)
+        error = estimate.runs.error()
+        assert estimate.runs.whole.mean() == pytest.approx(expected, rel=1e-4)
+        spread = estimate.of_weights(np.ones((2000, 150)))
+        assert abs(np.median(spread) - expected) < 0.1 * error.se
+        assert 0.9 < spread.std() / (error.se * math.sqrt(error.df / (error.df - 2))) < 1.1
         if part != "bits":
             assert estimate.normalised == pytest.approx(
                 (estimate.value - estimate.chance) / (estimate.best - estimate.chance)
@@ -188,10 +256,10 @@ def test_what_is_too_small_is_not_available_and_says_why(metric):
 
 
 def test_no_labels_beyond_the_first_block_are_not_enough_for_mdl():
-    features, _ = sample(20, 1.0)
-    labels = np.tile([0, 1], 10)
-    (estimate, *_) = MDL.over(cell_of(features, labels), 5)
-    assert estimate.unavailable == "20 instances are no more than the first block's 20, which is coded blindly"
+    features, _ = sample(58, 1.0)
+    (estimate, *_) = MDL.over(cell_of(features, np.tile([0, 1], 29)), 5)
+    assert estimate.unavailable == "58 of the 60 instances needed"
+    features, labels = features[:20], np.tile([0, 1], 10)
     with pytest.raises(HEvalError, match="20 instances are no more than the first block's 20"):
         mdl(features, labels)
 

@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from heval_core.figures.palette import in_order
 from heval_core.measures import MEASURE_KEYS, MEASURES
 from heval_core.records import DROP_REASONS, REGIMES
-from heval_core.store.reader import Filter, current_file
+from heval_core.store.reader import Filter, Reader, current_file
 from heval_core.ui.accuracy_view import as_normalised
 from tests.conftest import ROOT
 
@@ -60,6 +61,16 @@ def test_the_overview_names_the_demo_models_as_such_and_gives_the_headline_with_
     assert any("instances were tried" in m.value for m in app.markdown)
 
 
+def test_an_instance_shows_how_many_scores_of_each_explainer_are_tied(small_store, monkeypatch):
+    monkeypatch.setenv("HEVAL_STORE", str(small_store))
+    published = Reader(current_file(small_store))
+    ids = published.instance_ids(Filter())
+    app = open_page("instances", instance=ids[0])
+    table = next(frame.value for frame in app.dataframe if "Tied scores" in frame.value.columns)
+    stored = {key: row["tied"] for key, row in published.attributions(ids[0]).items()}
+    assert table["Tied scores"].tolist() == pytest.approx([stored[key] for key in in_order(list(stored))], abs=1e-3)
+
+
 def test_stepping_moves_to_the_next_instance_under_the_filter(demo):
     ids = demo.instance_ids(Filter(model=("demo-qwen2",), regime=("mixed",)))
     app = open_page("instances", model="demo-qwen2", regime="mixed")
@@ -104,7 +115,7 @@ def test_accuracy_shows_the_published_value_of_every_cell(demo):
     assert not app.exception
     table = app.dataframe[0].value
     stored = demo.cells(Filter(model=("demo-qwen2",), dataset=("world_capital",)), "mrr", 0)
-    stored = stored[stored["part"].isin(["C", "pooled"])]
+    stored = stored[stored["part"].isin(["C", "balanced"])]
     titles = demo.catalogue("explainer").set_index("key")["title"]
     stored = stored.assign(explainer=stored["explainer"].map(titles)).set_index(["regime", "part", "explainer"])[
         "value"
@@ -120,9 +131,14 @@ ALL_MEASURES = [(question, name) for question, names in MEASURES.items() for nam
 
 @pytest.mark.parametrize(("question", "name"), ALL_MEASURES)
 def test_every_measure_shows_its_published_values_or_says_why_there_are_none(demo, question, name):
-    app = open_page(QUESTION_PAGES[question], **QWEN, **{MEASURE_KEYS[question]: name})
-    assert not app.exception
     measure = MEASURES[question][name]
+    asked = (
+        {MEASURE_KEYS[question]: measure.variant_of, "fixed": "true"}
+        if measure.variant_of
+        else {MEASURE_KEYS[question]: name}
+    )
+    app = open_page(QUESTION_PAGES[question], **QWEN, **asked)
+    assert not app.exception
     stored = demo.cells(Filter(("demo-qwen2",), ("country_profiles",)), measure.metric, 5 if measure.uses_k else 0)
     stored = stored[stored["part"].isin(measure.parts)]
     stored = stored[stored["regime"].isin(measure.regimes or REGIMES)]
@@ -139,7 +155,7 @@ def test_a_slice_is_computed_live_and_says_how_many_instances_it_has(demo):
     left = len(demo.instance_ids(chosen))
     assert any(c.value.startswith(f"{left:,} of") and "in the slice" in c.value for c in app.caption)
     expected = demo.live_cells(chosen, "mrr", 0)
-    expected = expected[expected["part"].isin(["C", "pooled"])]
+    expected = expected[expected["part"].isin(["C", "balanced"])]
     table = app.dataframe[0].value
     assert sorted(table["value"].dropna()) == pytest.approx(sorted(expected["value"].dropna().astype(float).round(3)))
     app.toggle(key="without_first").set_value(True).run()

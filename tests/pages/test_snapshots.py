@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+from heval_core.store import evaluator
 from heval_core.store.publish import publish
 from heval_core.store.reader import Reader, current_file
 from precompute.run import only_writer
@@ -77,3 +78,40 @@ def test_the_overview_shows_how_far_the_batch_job_is(store):
     assert any("A run is on: 39 shards are done, 5 missing" in m.value for m in app.markdown)
     table = next(frame.value for frame in app.dataframe if "missing" in frame.value)
     assert table["missing"].sum() == 5
+
+
+@pytest.fixture
+def other_code(monkeypatch):
+    """From here on this program is one whose formulas have changed."""
+    yield lambda: (
+        monkeypatch.setattr(evaluator, "source_hash", lambda: "changed"),
+        evaluator.evaluator_id.cache_clear(),
+    )
+    evaluator.evaluator_id.cache_clear()
+
+
+def test_results_of_other_code_are_published_again_when_a_page_is_opened(store, other_code):
+    first = Reader(current_file(store)).snapshot_id
+    other_code()
+    app = open_page("which_token")
+    assert not app.exception
+    assert not app.warning
+    assert shown(app) == Reader(current_file(store)).snapshot_id != first
+    assert Reader(current_file(store)).evaluator == evaluator.evaluator_id()
+    before = current_file(store).stat().st_mtime_ns
+    open_page("which_document")
+    assert current_file(store).stat().st_mtime_ns == before
+
+
+def test_where_they_cannot_be_published_again_a_page_says_so_and_shows_the_old_ones(store, other_code):
+    first = Reader(current_file(store)).snapshot_id
+    other_code()
+    with only_writer(store):
+        app = open_page("which_token")
+    assert shown(app) == first
+    assert "evaluated by other code" in app.warning[0].value
+    assert "holds the store" in app.warning[0].value
+    (store / "manifest.jsonl").unlink()
+    app = open_page("which_token")
+    assert shown(app) == first
+    assert "its shards are not in" in app.warning[0].value

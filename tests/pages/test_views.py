@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import skew, t
 
 from heval_core.figures.instance_page import instance_page
 from heval_core.measures import MEASURES
@@ -154,7 +155,7 @@ def test_curves_show_what_the_reader_computes(demo, along):
     app = open_page("length_and_position", model="demo-qwen2", dataset="country_profiles", along=along)
     assert not app.exception
     by = {"Length of the prompt": "tokens", "Place of the answer": "answer_at"}[along]
-    expected = demo.curve(Filter(("demo-qwen2",), ("country_profiles",)), "mrr", ("C", "pooled"), 0, by).points
+    expected = demo.curve(Filter(("demo-qwen2",), ("country_profiles",)), "mrr", ("C", "balanced"), 0, by).points
     if expected.empty:
         assert any("In no cell do instances differ enough" in info.value for info in app.info)
         return
@@ -169,18 +170,23 @@ def test_faithfulness_stands_beside_accuracy_in_every_cell(demo, plain_session):
     assert random["x"].to_numpy() == pytest.approx(0)  # it is its own chance level
     fa = points[points["explainer"] == "fa"]
     assert (fa["x_low"] > 0).all()
-    # Literally: the random control is a sample too, so it is resampled with what stands above it.
+    # Literally: the random control is a sample too, so its noise is in the interval. Skewness is SciPy's.
     own = demo.query(
         "SELECT i.fact_id, any_value(s.value) FILTER (explainer = 'fa') AS fa, any_value(s.value) FILTER (explainer = "
-        "'random') AS random FROM score s JOIN instance i USING (instance_id) WHERE metric = 'comprehensiveness' AND model = "
-        "'demo-qwen2' "
+        "'random') AS random FROM score s JOIN instance i USING (instance_id) WHERE metric = 'comprehensiveness' "
+        "AND part = 'all' AND model = 'demo-qwen2' "
         "AND dataset = 'world_capital' AND regime = 'conflicting' GROUP BY i.fact_id, instance_id ORDER BY 1"
     )
-    weights = demo.resamples("world_capital").of(own["fact_id"]).astype(float)
-    drawn = weights @ (own["fa"] - own["random"]).to_numpy() / weights.sum(axis=1)
+    apart = (own["fa"] - own["random"]).to_numpy()
+    count, skewness = len(apart), skew(apart) * ((len(apart) - 1) / len(apart)) ** 1.5 / np.sqrt(len(apart))
+    ends = 3 / skewness * (np.cbrt(1 + skewness * (t.ppf([0.975, 0.025], count - 1) - skewness / 6)) - 1)
     (dot,) = fa.query("model == 'demo-qwen2' and dataset == 'world_capital' and regime == 'conflicting'").itertuples()
-    assert (dot.x_low, dot.x_high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])))
-    assert dot.x_high - dot.x_low > 2 * (dot.high - dot.low)
+    assert (dot.x_low, dot.x_high) == pytest.approx(
+        tuple(apart.mean() - apart.std(ddof=1) / np.sqrt(count) * ends), rel=1e-4
+    )
+    assert dot.x_high - dot.x_low > 1.5 * (
+        dot.high - dot.low
+    )  # a mean over three replacements: its noise is the smaller part
     app = open_page("faithfulness", model="demo-gpt2")
     assert not app.exception
     assert any("rank correlation" in m.value for m in app.markdown)
@@ -269,7 +275,7 @@ def test_agreement_is_one_for_the_same_scores_and_minus_one_for_the_reverse():
 def a_hostile_instance():
     tokens = HOSTILE
     return {"instance_id": "i<", "model": "<b>m", "revision": "r", "dataset": "d", "regime": "conflicting",
-            "subject": HOSTILE[0],
+            "technique": "regular", "subject": HOSTILE[0],
             "tokens": tokens, "first_ranked": 0, "document_starts": [0], "document_ends": [5], "document_answers": ["<img>"],
             "question_start": 5, "question_end": 10, "answer_tokens": [[1]], "group": "C", "predicted_text": HOSTILE[1],
             "predicted_probability": 0.5, "memory_answer": HOSTILE[2], "candidate_groups": ["C"],
@@ -410,7 +416,7 @@ def test_stepping_follows_the_order_that_was_asked_for(demo):
 
 
 def test_an_instance_says_where_its_answer_is_ranked(demo):
-    wrong = demo.instance_missed_by("mechlight", "fa")
+    wrong = demo.instance_missed_by("mechlight", "fa", Filter())
     scores = demo.scores(wrong)
     values = scores[scores["metric"] == "mrr"].groupby("explainer")["value"].max()
     assert values["fa"] == 1
@@ -442,6 +448,6 @@ def test_a_link_cannot_set_what_no_way_to_instances_sets(demo):
 def test_a_parts_instances_are_of_the_groups_that_it_compares():
     assert groups_of("c", "conflicting") == ("C", "M")
     assert groups_of("raw", "irrelevant") == ("C", "M")
-    assert groups_of("c2", "mixed") == groups_of("tilt", "mixed_swap") == groups_of("pooled", "mixed") == ("C1", "C2")
+    assert groups_of("c2", "mixed") == groups_of("tilt", "mixed_swap") == groups_of("balanced", "mixed") == ("C1", "C2")
     assert groups_of("C1", "mixed") == ("C1",)
     assert groups_of("all", "mixed") == ()

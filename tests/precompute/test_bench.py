@@ -67,3 +67,31 @@ def test_the_agreement_of_ranks_is_scipys_and_a_batch_changes_none_in_float32(lm
     assert bench.spearman(first, second) == pytest.approx(spearmanr(first, second).statistic)
     for found in bench.agreement(lm, bench.prompts_of(lm, 20, 3)).values():
         assert min(found) > 0.999
+
+
+def test_bfloat16_is_compared_with_float32_of_the_same_weights(monkeypatch):
+    """Two runs that differ in nothing agree in everything; with other weights in one of them they do not."""
+    from precompute import precision
+
+    load, asked = precision.load, []
+
+    def one_dtype(name, device, dtype):
+        asked.append(dtype)
+        lm = load(name, device, "float32")
+        if dtype == "bfloat16" and shaken:
+            with torch.no_grad():
+                lm.model.get_input_embeddings().weight.mul_(1 + 0.2 * torch.randn(lm.width))
+        return lm
+
+    monkeypatch.setattr(precision, "load", one_dtype)
+    folder, shaken = str(precision.DEMO / "demo-gpt2"), False
+    alike = list(precision.compare(folder, 6))
+    assert asked == ["bfloat16", "float32"]
+    assert [found.explainer for found in alike] == ["fa", "ig", "attn", "mechlight"]
+    for found in alike:
+        assert found.spearman == pytest.approx(1)
+        assert found.tied == found.tied_float32
+        assert (found.margin_bfloat16, found.mrr_bfloat16) == (found.margin[0], found.mrr[0])
+        assert found.inside
+    shaken = True
+    assert all(found.spearman < 0.999 for found in precision.compare(folder, 6) if found.explainer in ("fa", "ig"))

@@ -13,9 +13,9 @@ from heval_core.regimes import Plain
 from heval_core.store.publish import publish
 from heval_core.store.reader import Reader, current_file
 from heval_core.store.shards import ShardStore
-from precompute import tasks
+from precompute import journal, tasks
 from precompute.cli import main
-from precompute.grid import load_questions
+from precompute.grid import KEPT_BAD, load_questions
 from tests.conftest import ROOT
 from tests.datasets import samples
 
@@ -225,15 +225,39 @@ def test_a_context_longer_than_the_models_positions_is_dropped_for_that_and_the_
     assert (reasons["dropped_because"] == "prompt too long").sum() < len(reasons) / 2
 
 
-def test_of_very_many_bad_lines_a_hundred_are_kept_and_all_are_counted(model_folders, tmp_path, capsys):
-    path = samples.write_lines(tmp_path / "mine.jsonl", [*["{broken"] * 2000, samples.own("Peru")])
+@pytest.mark.parametrize("bad", [150, KEPT_BAD + 50])
+def test_of_very_many_bad_lines_all_are_stored_or_it_is_said_how_many_were_left_out(
+    bad, model_folders, tmp_path, capsys
+):
+    path = samples.write_lines(tmp_path / "mine.jsonl", [*["{broken"] * bad, samples.own("Peru")])
     common = ["--datasets", str(path), "--explainers", "attn", "--regimes", "conflicting"]
     assert main(command(model_folders, tmp_path / "s", *common)) == 1
     printed = capsys.readouterr()
-    assert "2000 failures" in printed.out
-    assert "mine: 2000 malformed records were left out, of which 20 are named" in printed.err
+    assert f"{bad} failures" in printed.out
+    assert f"mine: {bad} malformed records were left out, of which 20 are named" in printed.err
     assert len(printed.err.splitlines()) < 30
-    assert len(ShardStore(tmp_path / "s").journal("failure")) == 100
+    assert main(command(model_folders, tmp_path / "s", *common)) == 1  # a second run adds nothing
+    capsys.readouterr()
+    found = Reader(publish(tmp_path / "s")).failures()
+    named, more = found[found["place"] != "mine"], found[found["place"] == "mine"]
+    assert set(named["place"]) == {f"mine.jsonl:{line}" for line in range(1, min(bad, KEPT_BAD) + 1)}
+    assert len(named) == min(bad, KEPT_BAD)
+    left_out = [f"HEvalError: 50 more malformed records, after these {KEPT_BAD:,}, are not named one by one"]
+    assert list(more["error"]) == ([] if bad <= KEPT_BAD else left_out)
+    assert main(["status", "--store", str(tmp_path / "s")]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("failed: ") for line in lines) == 101
+    assert lines[-1] == f"failed: and {len(found) - 100:,} more, in the table `failure` once this is published"
+
+
+def test_what_fails_again_is_noted_once_and_a_changed_number_replaces_the_earlier_one(tmp_path):
+    store = ShardStore(tmp_path)
+    store.create()
+    one = {"dataset": "mine", "place": "mine.jsonl:1", "error": "HEvalError: broken"}
+    journal.note_failures(store, [one, one, {"dataset": "mine", "place": "mine", "error": "HEvalError: 1 more"}])
+    journal.note_failures(store, [one, {"dataset": "mine", "place": "mine", "error": "HEvalError: 2 more"}])
+    assert [line["error"] for line in store.failures()] == ["HEvalError: broken", "HEvalError: 2 more"]
+    assert len(store.journal("failure")) == 3
 
 
 def test_the_lines_in_the_readme_are_facts_as_printed(tmp_path):
@@ -327,3 +351,33 @@ def test_datasets_counts_tokens_and_adds_what_was_run(model_folders, small_store
     printed = capsys.readouterr().out
     assert "in the tokens and the style of random-gpt2" in printed
     assert "random-qwen2 · mixed: 6 asked" in printed
+
+
+def test_faithfulness_of_the_first_questions_only_and_later_of_all(model_folders, tmp_path):
+    def measured():
+        store = ShardStore(tmp_path)
+        found = [(entry, row) for entry in store.entries().values() for row in store.read(entry).to_pylist()]
+        places = {row["instance_id"]: row["place"] for entry, row in found if entry.kind == "instance"}
+        rows = [(entry.explainer, places[row["instance_id"]]) for entry, row in found if entry.kind == "faithfulness"]
+        return len(rows), {place for _, place in rows}, {explainer for explainer, _ in rows}
+
+    asked = (
+        "--datasets",
+        "world_capital",
+        "--regimes",
+        "conflicting",
+        "--limit",
+        "8",
+        "--explainers",
+        "attn",
+        "--memory",
+        "own",
+    )
+    assert main(command(model_folders, tmp_path, *asked, "--faithfulness", "3")) == 0
+    count, places, explainers = measured()
+    assert places
+    assert places <= {0, 1, 2}
+    assert explainers == {"attn", "lexical", "position", "random"}
+    assert count == len(places) * len(explainers) * 3  # replacements
+    assert main(command(model_folders, tmp_path, *asked, "--faithfulness")) == 0
+    assert measured()[1] > places

@@ -11,8 +11,10 @@ import pytest
 from heval_core import catalogue
 from heval_core.records import HEvalError
 from heval_core.statistics import Resamples
-from heval_core.store import cells, live
+from heval_core.store import live
 from heval_core.store.reader import Filter, Reader, current_file
+from heval_core.store.regime import regime_of
+from heval_core.store.scored import cell_of
 
 KEY = ["model", "dataset", "regime", "explainer", "metric", "part", "k"]
 QWEN = Filter(model=("demo-qwen2",), dataset=("country_profiles",))
@@ -146,17 +148,20 @@ def test_wins_ties_and_losses_add_up_over_cells(results):
 
 def test_a_mean_difference_resamples_the_same_questions_in_all_its_cells(results):
     chosen = Filter(QWEN.model, QWEN.dataset, ("double_conflicting", "double_conflicting_swap"))
-    overall = results.comparisons(chosen, "mrr", ("pooled",), 0).overall.set_index(["first", "second"])
+    overall = results.comparisons(chosen, "mrr", ("balanced",), 0).overall.set_index(["first", "second"])
     values = results.query(
-        "SELECT i.fact_id, i.regime, any_value(s.value) FILTER (explainer = 'attn') - any_value(s.value) FILTER "
+        "SELECT i.fact_id, i.regime, part, any_value(s.value) FILTER (explainer = 'attn') - any_value(s.value) FILTER "
         "(explainer = 'ig') AS apart FROM score s JOIN instance i USING (instance_id) WHERE metric = 'mrr' "
         "AND part IN ('C1', 'C2') AND model = 'demo-qwen2' AND dataset = ? AND regime LIKE 'double_conflicting%' GROUP BY ALL",
         [QWEN.dataset[0]],
     ).dropna()
     drawn = []
     for _, own in values.groupby("regime"):
-        weights = results.resamples(QWEN.dataset[0]).of(own["fact_id"]).astype(float)
-        drawn.append(weights @ own["apart"].to_numpy() / weights.sum(axis=1))
+        for _, group in own.groupby(
+            "part"
+        ):  # those that used the first document and those that used the second weigh alike
+            weights = results.resamples(QWEN.dataset[0]).of(group["fact_id"]).astype(float)
+            drawn.append(weights @ group["apart"].to_numpy() / weights.sum(axis=1))
     low, high = np.quantile(np.mean(drawn, axis=0), [0.025, 0.975])
     row = overall.loc[("attn", "ig")]
     assert (row["low"], row["high"]) == pytest.approx((low, high))
@@ -179,7 +184,7 @@ def test_bins_share_out_the_instances(results, by):
 
 def test_a_curve_against_length_is_the_mean_over_cells_of_their_bins(results):
     chosen = Filter(QWEN.model, QWEN.dataset)
-    curve, changes, ends, asked = results.curve(chosen, "mrr", ("C", "pooled"), 0)
+    curve, changes, ends, asked = results.curve(chosen, "mrr", ("C", "balanced"), 0)
     assert asked == 6 >= len(ends.drop_duplicates("regime")) >= 2
     fa = curve[curve["explainer"] == "fa"].sort_values("bin")
     change = changes.set_index("explainer").loc["fa"]
@@ -188,7 +193,7 @@ def test_a_curve_against_length_is_the_mean_over_cells_of_their_bins(results):
     )
     assert change["low"] < change["change"] < change["high"]
     bins = results.binned(chosen, "mrr", 0)
-    bins = bins[bins["part"].isin(["C", "pooled"])]
+    bins = bins[bins["part"].isin(["C", "balanced"])]
     complete = bins.groupby(["regime", "part"])["unavailable"].transform(lambda why: why.isna().all())
     own = bins[complete & (bins["explainer"] == "fa") & (bins["bin"] == 2)]
     point = curve[(curve["explainer"] == "fa") & (curve["bin"] == 2)].iloc[0]
@@ -221,7 +226,7 @@ def test_the_leaderboard_without_a_filter_is_the_published_one_and_with_one_its_
         assert other[column].astype(float).to_numpy() == pytest.approx(one[column].astype(float).to_numpy(), abs=1e-5)
     own = results.live_headline(QWEN).set_index(key)
     cells = results.cells(QWEN, "mrr", 0)
-    cells = cells[cells["part"].isin(["C", "pooled"]) & (cells["explainer"] == "fa")]
+    cells = cells[cells["part"].isin(["C", "balanced"]) & (cells["explainer"] == "fa")]
     assert own.loc[("RQ3", "fa"), "value"] == pytest.approx(cells["value"].mean())
     assert own.loc[("RQ3", "fa"), "cells"] == len(cells)
     assert results.live_headline(Filter(relation=("none",))).empty
@@ -250,11 +255,15 @@ def regime(answer_tokens=((1,),)):
     frame = pd.DataFrame(
         {
             "instance_id": ["i7"], "fact_id": ["q"], "model": ["m"], "dataset": ["d"], "regime": ["conflicting"],
-            "length": [4], "first_ranked": [0], "document_starts": [[0]], "document_ends": [[3]],
+            "technique": ["regular"], "length": [4], "first_ranked": [0], "document_starts": [[0]], "document_ends": [[3]],
             "answer_tokens": [list(answer_tokens)], "first_mention": [list(answer_tokens)], "group": ["C"],
         }
     )  # fmt: skip
-    return cells.regime_of(frame, Resamples("d", ["q"]))
+    return regime_of(frame, Resamples("d", ["q"]))
+
+
+def scored(scores, signed=True):
+    return pd.DataFrame({"scores": [scores], "signed": [signed]})
 
 
 @pytest.mark.parametrize(
@@ -267,7 +276,7 @@ def regime(answer_tokens=((1,),)):
 )
 def test_scores_that_cannot_be_ranked_are_refused_and_their_instance_named(scores, told):
     with pytest.raises(HEvalError, match=told):
-        cells.cell_of(regime(), "fa", [np.array(scores)])
+        cell_of(regime(), "fa", scored(np.array(scores)))
 
 
 def test_answer_tokens_outside_the_prompt_are_refused_and_their_instance_named():
@@ -276,8 +285,13 @@ def test_answer_tokens_outside_the_prompt_are_refused_and_their_instance_named()
 
 
 def test_scores_with_a_sign_are_divided_by_their_norm_and_attention_is_not():
-    assert cells.cell_of(regime(), "fa", [np.array([1.0, -3.0, 0.0, 0.0])]).scores.tolist() == [[0.25, -0.75, 0, 0]]
-    assert cells.cell_of(regime(), "attn", [np.array([0.5, 0.25, 0.0, 0.0])]).scores.tolist() == [[0.5, 0.25, 0, 0]]
-    assert cells.cell_of(regime(), "fa", [np.zeros(4)]).scores.tolist() == [[0, 0, 0, 0]]
-    assert cells.signed("fa(target=prob)")
-    assert not cells.signed("mechlight(kv=true)")
+    plain = np.array([0.5, 0.25, 0.0, 0.0])
+    assert cell_of(regime(), "gone", scored(plain)).scores.tolist() == [[2 / 3, 1 / 3, 0, 0]]
+    assert cell_of(regime(), "gone", scored(-3 * plain)).scores.tolist() == [[-2 / 3, -1 / 3, 0, 0]]
+    assert cell_of(regime(), "gone", scored(plain, signed=False)).scores.tolist() == [[0.5, 0.25, 0, 0]]
+    assert cell_of(regime(), "gone", scored(np.zeros(4))).scores.tolist() == [[0, 0, 0, 0]]
+
+
+def test_scores_that_do_not_say_whether_they_have_a_sign_are_refused_and_their_explainer_named():
+    with pytest.raises(HEvalError, match="explainer gone do not say whether they have a sign"):
+        cell_of(regime(), "gone", scored(np.ones(4), signed=None))

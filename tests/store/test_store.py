@@ -15,6 +15,7 @@ from heval_core.records import HEvalError
 from heval_core.store.publish import publish
 from heval_core.store.reader import Filter, Reader, current_file
 from heval_core.store.shards import ShardStore, append_line
+from precompute.cli import main
 
 TABLES = {
     "run": {"git_commit", "versions", "device", "dtype", "seed", "configuration", "started", "finished"},
@@ -59,6 +60,19 @@ def test_every_kept_instance_has_one_finite_score_per_token_from_every_explainer
         for row in attributions.values():
             assert len(row["scores"]) == len(instance["tokens"])
             assert np.isfinite(row["scores"]).all()
+
+
+def test_the_share_of_tied_scores_is_stored_with_every_attribution(reader):
+    for instance_id in reader.instance_ids(Filter()):
+        first = reader.instance(instance_id)["first_ranked"]
+        for explainer, row in reader.attributions(instance_id).items():
+            ranked = row["scores"][first:]
+            literally = sum(ranked.count(score) > 1 for score in ranked) / len(ranked)
+            assert row["tied"] == pytest.approx(literally), explainer
+    ties = reader.query("SELECT explainer, avg(tied) AS tied FROM attribution GROUP BY explainer")
+    ties = ties.set_index("explainer")["tied"]
+    assert ties["position"] == ties["random"] == 0
+    assert ties["lexical"] > 0.8
 
 
 def test_instances_stand_in_the_order_of_model_dataset_regime_and_place(reader):
@@ -132,6 +146,17 @@ def test_a_store_of_a_newer_version_is_refused(store):
     (store / "format.json").write_text('{"format": 99}')
     with pytest.raises(HEvalError, match="has format 99"):
         ShardStore(store)
+
+
+def test_a_store_of_an_older_format_is_refused_by_every_command_and_nothing_in_it_is_touched(store, capsys):
+    (store / "format.json").write_text('{"format": 1}')
+    before = {path: path.read_bytes() for path in store.rglob("*") if path.is_file()}
+    asked = {"run": ["--models", "m", "--datasets", "world_capital"], "status": [], "verify": [], "publish": []}
+    for command, more in asked.items():
+        assert main([command, "--store", str(store), *more]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "has format 1, whose numbers were computed by rules that have changed; run again" in line
+    assert {path: path.read_bytes() for path in store.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize("content", [b"", b"not a database", None])

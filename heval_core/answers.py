@@ -1,0 +1,103 @@
+"""Answers as text: what a continuation answers, and whose answer a text begins with. No model, no torch.
+
+Texts are compared normalised: compatibility forms composed, case folded, full stops of an acronym left out, punctuation and
+runs of white space one space, and an article in front left out. Articles inside stay: "Vitamin A" is not "Vitamin".
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from heval_core.prompts import mentions
+
+_COPULA = re.compile(r"\b(?:is|was|are|were)\b", re.IGNORECASE)
+_NEGATION = re.compile(r"\bnot\b|n['’]t\b|\bnever\b", re.IGNORECASE)
+# What a sentence may call what was asked for without naming it.
+_STANDS_FOR_IT = {"it", "this", "that", "he", "she", "they", "answer"}
+_SMALL = {
+    "the",
+    "a",
+    "an",
+    "of",
+    "in",
+    "on",
+    "at",
+    "to",
+    "by",
+    "for",
+    "and",
+    "or",
+    "who",
+    "what",
+    "which",
+    "where",
+    "when",
+}
+_ACRONYM = re.compile(r"\b(?:\w\.){2,}")
+_ARTICLE = re.compile(r"^(?:a|an|the)\s+(?=\S)")
+
+
+def answer_in(text: str, question: str = "", true_answer: str | None = None) -> str:
+    """The answer in a continuation; empty where it has none.
+
+    The true answer where the text begins with it, or says it in a sentence that does not deny it ("The capital of France is
+    Paris"); else the first clause, without the words that only repeat the question.
+    """
+    text = text.strip()
+    if true_answer and mentions(true_answer, text[: len(true_answer) + 1]):
+        return true_answer
+    clause = first_clause(text)
+    said = _said_of_it(clause, question)
+    if true_answer and not _NEGATION.search(clause):
+        copula = _COPULA.search(clause)
+        start = 0 if said else copula.end() if copula else len(clause)
+        if mentions(true_answer, clause[start:]):
+            return true_answer
+    return said or clause
+
+
+def first_clause(text: str) -> str:
+    """The answer in a continuation that may run on: up to a new line, a next question, or the clause's end."""
+    return re.split(r"\n|\bQ:|[.;!?](?:\s|$)|,\s", text.strip(), maxsplit=1)[0].strip()
+
+
+def _said_of_it(clause: str, question: str) -> str:
+    """What a sentence says of what the question asks for: "Lyon" in "The capital of France is Lyon"; empty for another one."""
+    copula = _COPULA.search(clause)
+    if copula is None:
+        return ""
+    named = set(_words(clause[: copula.start()])) - _SMALL
+    return clause[copula.end() :].strip() if named & (set(_words(question)) | _STANDS_FOR_IT) else ""
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
+
+
+def normalised(text: str) -> str:
+    """A text as it is compared; see the module's head. Empty for one that is only punctuation."""
+    text = unicodedata.normalize("NFKC", text).casefold()
+    text = _ACRONYM.sub(lambda found: found[0].replace(".", ""), text)
+    kept = "".join(" " if _is_punctuation(char) else char for char in text if char not in "'’")
+    return _ARTICLE.sub("", " ".join(kept.split()))
+
+
+def _is_punctuation(char: str) -> bool:
+    category = unicodedata.category(char)
+    return category[0] == "P" or category == "Sk"
+
+
+def group_by_text(answers: Iterable[tuple[str, str]], text: str) -> str:
+    """The group whose answer a text begins with, up to the end of a word. answers: (group, answer).
+
+    Of several the one with the longest answer; `ambiguous` where these are equally long, `other` where there is none.
+    """
+    given, lengths = normalised(text), {}
+    for group, answer in answers:
+        wanted = normalised(answer)
+        if any(span.start == 0 for span in mentions(wanted, given)):
+            lengths[group] = len(wanted)
+    longest = [group for group, length in lengths.items() if length == max(lengths.values())]
+    return "other" if not longest else longest[0] if len(longest) == 1 else "ambiguous"

@@ -1,0 +1,74 @@
+"""The last step of a model in float32: states after the final norm, times the unembedding, plus its bias.
+
+A bfloat16 model rounds its logits to eight bits: differences of two logits of about 20 come in steps of an eighth, so that
+most scores of feature ablation tie, or are exactly 0. Its last states are as coarse, but a logit is a sum over all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+# Rows of the unembedding that are float32 at a time: of a vocabulary of 152,000 all of them would be gigabytes.
+BLOCK = 32_768
+
+
+class _Product(torch.autograd.Function):
+    """states @ weight.T in float32, a block of the vocabulary at a time, also on the way back."""
+
+    @staticmethod
+    def forward(ctx: Any, states: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(weight)
+        ctx.dtype = states.dtype
+        wide = states.float()
+        out = wide.new_empty((*states.shape[:-1], weight.shape[0]))
+        for start in range(0, weight.shape[0], BLOCK):
+            rows = slice(start, start + BLOCK)
+            out[..., rows] = wide @ weight[rows].float().T
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, None]:
+        (weight,), (grad,) = ctx.saved_tensors, grads
+        found = grad.new_zeros((*grad.shape[:-1], weight.shape[1]))
+        for start in range(0, weight.shape[0], BLOCK):
+            rows = slice(start, start + BLOCK)
+            found += grad[..., rows] @ weight[rows].float()
+        return found.to(ctx.dtype), None
+
+
+def float32_logits(head: torch.nn.Linear, states: torch.Tensor) -> torch.Tensor:
+    """(…, d) states in the model's dtype ▶ (…, V) logits, float32; gradients flow to the states, not to the weights."""
+    if head.weight.dtype == torch.float32:
+        return torch.nn.functional.linear(states.float(), head.weight, head.bias)
+    logits: torch.Tensor = _Product.apply(states, head.weight.detach())
+    return logits if head.bias is None else logits + head.bias.float()
+
+
+@contextmanager
+def in_float32(head: torch.nn.Module) -> Iterator[None]:
+    """Within it a model whose unembedding this is gives float32 logits; its scales and soft caps then work on these."""
+    if not isinstance(head, torch.nn.Linear) or head.weight.dtype == torch.float32 or "forward" in vars(head):
+        yield  # nothing to change, or done already by a caller
+        return
+    head.forward = lambda states: float32_logits(head, states)  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        del head.forward  # the class's own again
+
+
+@torch.no_grad()
+def agrees(model: Any, head: torch.nn.Module) -> bool:
+    """Whether a model's logits under `in_float32` are float32, and its own up to the rounding of its dtype."""
+    if not isinstance(head, torch.nn.Linear):
+        return False
+    ids = torch.arange(1, 5, device=model.device)[None]
+    own = model(input_ids=ids, use_cache=False).logits.float()
+    with in_float32(head):
+        found = model(input_ids=ids, use_cache=False).logits
+    rounding = 4 * torch.finfo(model.dtype).eps * float(own.abs().max())
+    return found.dtype == torch.float32 and bool((found - own).abs().max() <= rounding)

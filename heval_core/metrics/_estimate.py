@@ -1,0 +1,279 @@
+"""What a metric says of a cell: values of instances and of the whole cell, and what intervals and tests are made from.
+
+An interval of means of instances is Student's, adjusted for skewness (Hall 1992): reciprocal ranks and hits are so skewed that
+percentiles of a bootstrap over 30 questions hold the truth in 81 % of draws. Of what learns from the instances or compares
+them with one another, halves make the interval (`heval_core.subsampling`). Replicates, for means over cells and what is
+compared over them, are a bootstrap over questions, or random sums over halves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heval_core import subsampling
+from heval_core.statistics import Interval, percentile_interval, sign_flip_p, skewed_interval, weighted_means
+
+SMALLEST_GROUP = 30
+
+
+class Each(NamedTuple):
+    """Values of single instances, (N,) each, NaN where undefined.
+
+    part: which document or group. chance: what random scores get. best: what perfect ones get.
+    """
+
+    part: str
+    value: np.ndarray
+    chance: np.ndarray
+    best: np.ndarray
+
+
+class Column(NamedTuple):
+    """(N,) values of instances, and (N,) bool which of them are averaged."""
+
+    values: np.ndarray
+    used: np.ndarray
+
+    def mean(self) -> float:
+        return float(self.values[self.used].mean()) if self.used.any() else float("nan")
+
+
+def _only(means: np.ndarray) -> np.ndarray:
+    return means[..., 0]
+
+
+class Estimate(NamedTuple):
+    """A value of a whole cell, with what its interval is made from: columns of instances, or runs on halves.
+
+    chance, best: what random and perfect scores get. sizes: group ▶ instances. unavailable: why value is NaN.
+    columns, combine: value = combine of the means of its columns; (…, C) means ▶ (…) values. shares: (N,) what each instance
+    adds to the value, up to a constant that is the same for every explainer: exchanging two explainers within an instance
+    exchanges them. p: of the value under chance, where a permutation test gives one. details: what else there is to tell.
+    chance_columns: like columns, where chance was measured on a sample of random scores and so has noise of its own. runs: in
+    place of columns and shares, where instances are each other's neighbours or training data; bound: the value that it then
+    nears and never passes. chance_se: of a chance level drawn by permutation.
+    """
+
+    part: str
+    value: float
+    chance: float
+    best: float
+    sizes: tuple[tuple[str, int], ...]
+    unavailable: str | None = None
+    columns: tuple[Column, ...] = ()
+    combine: Callable[[np.ndarray], np.ndarray] = _only
+    shares: np.ndarray | None = None
+    p: float = float("nan")
+    details: tuple[tuple[str, float], ...] = ()
+    chance_columns: tuple[Column, ...] = ()
+    error: subsampling.Error | None = None
+    runs: subsampling.Runs | None = None
+    bound: float = float("nan")
+    counted: int = 0
+    chance_se: float = 0.0
+
+    @property
+    def normalised(self) -> float:
+        return float(normalised(self.value, self.chance, self.best))
+
+    def of_weights(self, weights: np.ndarray) -> np.ndarray:
+        """(resamples,) replicates of the value; under (resamples, N) weights, where it is bootstrapped."""
+        return replicates([self], weights)[0]
+
+    def interval(self, questions: np.ndarray | None = None) -> Interval:
+        """95 %. questions: (N,) which instances belong together, as numbers from 0; each for itself by default."""
+        if self.error is not None:
+            return self._around(self.error)
+        return skewed_interval(self.value, *self._influence(questions, self.columns))
+
+    def above_chance(self, questions: np.ndarray | None = None) -> Interval:
+        """95 % of value minus chance, with the error of a chance level that was measured or drawn."""
+        if self.error is not None:
+            low, high = self._around(self.error.plus(self.chance_se))
+            return Interval(low - self.chance, high - self.chance)
+        own, fewest = self._influence(questions, self.columns)
+        if self.chance_columns:
+            own = own - self._influence(questions, self.chance_columns)[0]
+        return skewed_interval(self.value - self.chance, own, fewest)
+
+    def _around(self, error: subsampling.Error) -> Interval:
+        if self.counted:
+            return subsampling.share_interval(self.value, error, self.counted)
+        return subsampling.interval(self.value, error, self.bound)
+
+    def _influence(self, questions: np.ndarray | None, columns: tuple[Column, ...]) -> tuple[np.ndarray, int]:
+        """How much each question moves the value, summing to 0; and the degrees of freedom of its error.
+
+        To first order: the slope of `combine` in each mean, times what an instance adds to that mean.
+        """
+        means = np.array([column.mean() for column in columns])
+        steps = 1e-4 * np.maximum(np.array([column.values[column.used].std() for column in columns]), 1e-9)
+        around = means + np.concatenate([np.diag(steps), -np.diag(steps)])
+        up, down = np.split(np.asarray(self.combine(around), dtype=np.float64), 2)
+        found: np.ndarray = np.zeros(len(columns[0].values))
+        for column, mean, slope in zip(columns, means, (up - down) / (2 * steps), strict=True):
+            count = int(column.used.sum())
+            factor = slope / count * np.sqrt(count / max(count - 1, 1))
+            found += np.where(column.used, factor * (column.values - mean), 0.0)
+        groups = {column.used.tobytes(): int(column.used.sum()) for column in columns}
+        if questions is not None:
+            found = np.bincount(questions, found)
+        return found, sum(groups.values()) - len(groups)
+
+
+def normalised(value: Any, chance: Any, best: Any) -> Any:
+    """0 at chance, 1 at best; NaN where the two are the same."""
+    span = np.asarray(best, dtype=np.float64) - chance
+    return np.divide(np.subtract(value, chance), span, out=np.full(np.shape(span), np.nan), where=span != 0)
+
+
+def replicates(estimates: Sequence[Estimate], weights: np.ndarray) -> list[np.ndarray]:
+    """(resamples,) replicates of each estimate under (resamples, N) weights, or from its runs; () where not available.
+
+    All columns of all estimates go through one matrix product.
+    """
+    columns = [column for estimate in estimates if estimate.unavailable is None for column in estimate.columns]
+    means = np.empty((len(weights), 0))
+    if columns:
+        means = weighted_means(
+            weights, np.stack([c.values for c in columns], axis=1), np.stack([c.used for c in columns], axis=1)
+        )
+    found, start = [], 0
+    for estimate in estimates:
+        if estimate.unavailable is not None:
+            found.append(np.array([]))
+        elif estimate.error is not None:
+            found.append(subsampling.replicates(estimate.value, estimate.error, len(weights)))
+        else:
+            stop = start + len(estimate.columns)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                found.append(np.asarray(estimate.combine(means[:, start:stop]), dtype=np.float64))
+            start = stop
+    return found
+
+
+class Difference(NamedTuple):
+    """Of two explainers' values: (resamples,) replicates, its 95 % interval, and the p of it being 0, two-sided."""
+
+    replicates: np.ndarray
+    interval: Interval
+    p: float
+
+
+def differences(
+    pairs: Sequence[tuple[Estimate, Estimate]], weights: np.ndarray, questions: np.ndarray | None = None
+) -> list[Difference]:
+    """The differences of pairs of available estimates of one metric and part over one layout.
+
+    p: by flipping the signs of instances' differences; of values made on halves by Student's t.
+    """
+    if pairs and pairs[0][0].error is not None:
+        return [_apart(first, second, len(weights)) for first, second in pairs]
+    everybody = list({id(one): one for pair in pairs for one in pair}.values())
+    spread = dict(zip(map(id, everybody), replicates(everybody, weights), strict=True))
+    apart = [np.asarray(first.shares) - np.asarray(second.shares) for first, second in pairs]
+    p = sign_flip_p(np.stack(apart, axis=1)) if pairs else np.array([])
+    found = []
+    for (first, second), own in zip(pairs, p, strict=True):
+        one, fewest = first._influence(questions, first.columns)
+        influence = one - second._influence(questions, second.columns)[0]
+        interval = skewed_interval(first.value - second.value, influence, fewest)
+        found.append(Difference(spread[id(first)] - spread[id(second)], interval, float(own)))
+    return found
+
+
+def _apart(first: Estimate, second: Estimate, count: int) -> Difference:
+    assert first.runs is not None
+    assert second.runs is not None
+    apart, value = first.runs.minus(second.runs), first.value - second.value
+    drawn = subsampling.replicates(value, apart.error(), count)
+    return Difference(drawn, percentile_interval(drawn), apart.p())
+
+
+def on_halves(
+    part: str,
+    value: float,
+    chance: float,
+    best: float,
+    sizes: tuple[tuple[str, int], ...],
+    runs: subsampling.Runs,
+    **more: Any,
+) -> Estimate:
+    """A value whose error is made on halves. more: p, details, bound, counted, chance_se."""
+    return Estimate(part, value, chance, best, sizes, error=runs.error(), runs=runs, **more)
+
+
+def not_available(part: str, sizes: tuple[tuple[str, int], ...], reason: str) -> Estimate:
+    nothing = float("nan")
+    return Estimate(part, nothing, nothing, nothing, sizes, reason)
+
+
+def mean_estimate(each: Each, smallest_group: int) -> Estimate:
+    """The mean over the instances where a value is defined; not available below `smallest_group` of them."""
+    used = np.isfinite(each.value)
+    sizes = ((each.part, int(used.sum())),)
+    reason = too_small(sizes, smallest_group)
+    if reason:
+        return not_available(each.part, sizes, reason)
+    value, chance, best = (float(own[used].mean()) for own in (each.value, each.chance, each.best))
+    shares = np.where(used, each.value, 0.0) / used.sum()
+    return Estimate(each.part, value, chance, best, sizes, None, (Column(each.value, used),), _only, shares)
+
+
+def difference(part: str, first: Each, second: Each, names: tuple[str, str], smallest_group: int) -> Estimate:
+    """The mean of `first` minus that of `second`, over the instances where each is defined; names: of the two groups."""
+    return _of_two(part, (first, second), names, smallest_group, (1.0, -1.0))
+
+
+def balanced(part: str, first: Each, second: Each, names: tuple[str, str], smallest_group: int) -> Estimate:
+    """Half the mean of `first` and half that of `second`, however many instances each has; names: of the two groups."""
+    return _of_two(part, (first, second), names, smallest_group, (0.5, 0.5))
+
+
+def _of_two(
+    part: str, both: tuple[Each, Each], names: tuple[str, str], smallest_group: int, factors: tuple[float, float]
+) -> Estimate:
+    used = tuple(np.isfinite(each.value) for each in both)
+    sizes = tuple((name, int(own.sum())) for name, own in zip(names, used, strict=True))
+    reason = too_small(sizes, smallest_group)
+    if reason:
+        return not_available(part, sizes, reason)
+    pairs = list(zip(both, used, factors, strict=True))
+    value, chance, best = (
+        float(sum(factor * own[use].mean() for own, (_, use, factor) in zip(values, pairs, strict=True)))
+        for values in zip(*((each.value, each.chance, each.best) for each in both), strict=True)
+    )
+    shares = sum(factor * np.where(use, each.value, 0.0) / use.sum() for each, use, factor in pairs)
+    columns = tuple(Column(each.value, use) for each, use, _ in pairs)
+    combine = partial(_weighted, factors=np.array(factors))
+    return Estimate(part, value, chance, best, sizes, None, columns, combine, np.asarray(shares))
+
+
+def _weighted(means: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    return np.asarray(means @ factors)
+
+
+def means_of_groups(parts: Sequence[Each], smallest_group: int) -> list[Estimate]:
+    """The mean of each group's instances and, of two groups, of both: they weigh alike, however many instances each has.
+
+    Both together need `smallest_group` instances, and either a third of that.
+    """
+    found = [mean_estimate(each, smallest_group) for each in parts]
+    if len(parts) == 2:
+        first, second = parts
+        both = balanced("balanced", first, second, (first.part, second.part), smallest_group // 3)
+        reason = too_small((("used", sum(size for _, size in both.sizes)),), smallest_group)
+        found.append(not_available("balanced", both.sizes, reason) if reason else both)
+    return found
+
+
+def too_small(sizes: tuple[tuple[str, int], ...], needed: int) -> str | None:
+    """Why a value is not available, as pages print it; None where every group is large enough."""
+    for group, size in sizes:
+        if size < needed:
+            return f"group {group} has {size} of the {needed} instances needed"
+    return None

@@ -1,0 +1,129 @@
+"""What tied tokens get on average when chance breaks the tie; the chance level is the case in which everything is tied.
+
+Of a tie of `size` tokens that stands below `above` others, any `inside` of its places are as likely to be those of a segment:
+the j-th best of them stands on average at above + j (size + 1)/(inside + 1), the best one at above + y with probability
+C(size - y, inside - 1)/C(size, inside), and among the first r places there is one with probability
+1 - C(size - inside, r)/C(size, r). Exact, so that no draw adds noise. Cost: one sort per prompt; scalar formulas are
+evaluated once for each distinct case.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from heval_core.scores import Ties, runs
+
+
+class Leading(NamedTuple):
+    """The best tokens of a segment, (N, count) each, best first. there: whether the segment has so many.
+
+    above, size: of the tie that each belongs to. inside: how many of the tie are the segment's. order: which of those it is,
+    from 1.
+    """
+
+    there: np.ndarray
+    above: np.ndarray
+    size: np.ndarray
+    inside: np.ndarray
+    order: np.ndarray
+
+    def places(self) -> np.ndarray:
+        """(N, count) expected ranks; infinite where there is no token."""
+        return np.where(self.there, self.above + self.order * (self.size + 1) / (self.inside + 1), np.inf)
+
+    def capped(self, cap: int) -> np.ndarray:
+        """(N, count) expected min(rank, cap); infinite where there is no token."""
+        room = np.clip(cap - self.above, 0, self.size + 1)
+        found = self.above + of_distinct(_capped, self.size, self.inside, self.order, room)
+        return np.where(self.there, np.minimum(found, cap), np.inf)
+
+
+def leading(found: Ties, segment: np.ndarray, count: int) -> Leading:
+    """The `count` best tokens of each row's (N, n) bool segment."""
+    outside = np.iinfo(found.above.dtype).max
+    keys = np.where(segment, found.above, outside)
+    order = np.argsort(keys, axis=1, kind="stable")
+    ordered = np.take_along_axis(keys, order, axis=1)
+    first, last = runs(ordered)
+    size = np.take_along_axis(found.size, order, axis=1)
+    cut = slice(0, count)
+    there = ordered[:, cut] != outside
+    place = np.arange(ordered.shape[1])[None, cut]
+    return Leading(
+        there,
+        np.where(there, ordered[:, cut], 0),
+        np.where(there, size[:, cut], 1),
+        np.where(there, (last - first + 1)[:, cut], 1),
+        np.where(there, place - first[:, cut] + 1, 1),
+    )
+
+
+class Best(NamedTuple):
+    """The tie that holds the best token of a segment, (N,) each; above is -1 for a row whose segment is empty."""
+
+    above: np.ndarray
+    size: np.ndarray
+    inside: np.ndarray
+
+
+def best(found: Ties, segment: np.ndarray) -> Best:
+    """Where the best token of each row's (N, n) bool segment stands."""
+    if not segment.shape[1]:
+        nothing = np.zeros(len(segment), dtype=int)
+        return Best(nothing - 1, nothing + 1, nothing + 1)
+    keys = np.where(segment, found.above, np.iinfo(found.above.dtype).max)
+    place = keys.argmin(axis=1)[:, None]
+    above = np.take_along_axis(keys, place, axis=1)
+    there = segment.any(axis=1)
+    inside = (segment & (keys == above)).sum(axis=1)
+    size = np.take_along_axis(found.size, place, axis=1)[:, 0]
+    return Best(np.where(there, above[:, 0], -1), np.where(there, size, 1), np.where(there, inside, 1))
+
+
+def of_distinct(function: Callable[..., float], *columns: np.ndarray) -> np.ndarray:
+    """A scalar function of whole numbers, evaluated once for each distinct row of equally shaped columns."""
+    table = np.stack([column.ravel() for column in columns], axis=1)
+    cases, place = np.unique(table, axis=0, return_inverse=True)
+    values = np.array([function(*case) for case in cases.tolist()], dtype=np.float64)
+    return values[place.ravel()].reshape(columns[0].shape)
+
+
+@functools.cache
+def reciprocal(above: int, size: int, inside: int) -> float:
+    """Expected 1 / rank of the best of `inside` tokens in a tie; NaN where there is none.
+
+    >>> reciprocal(0, 3, 1) == (1 + 1 / 2 + 1 / 3) / 3, reciprocal(4, 1, 1)
+    (True, 0.2)
+    """
+    if above < 0 or not 1 <= inside <= size:
+        return float("nan")
+    total = math.comb(size, inside)
+    return math.fsum(math.comb(size - y, inside - 1) / (total * (above + y)) for y in range(1, size - inside + 2))
+
+
+@functools.cache
+def hit(above: int, size: int, inside: int, k: int) -> float:
+    """The probability that one of `inside` tokens of a tie is among the k best of the prompt; NaN where there is none.
+
+    >>> hit(0, 5, 2, 2), hit(0, 5, 2, 9), hit(3, 1, 1, 3)
+    (0.7, 1.0, 0.0)
+    """
+    if above < 0 or not 1 <= inside <= size:
+        return float("nan")
+    room = min(max(k - above, 0), size)
+    return 1 - math.comb(size - inside, room) / math.comb(size, room)
+
+
+@functools.cache
+def _capped(size: int, inside: int, order: int, room: int) -> float:
+    """Expected min(y, room), where y is the place within its tie of the order-th of `inside` tokens."""
+    total = 0.0
+    for r in range(room):  # the sum of P(y > r): fewer than `order` of them are among the first r places
+        ways = sum(math.comb(inside, i) * math.comb(size - inside, r - i) for i in range(min(order, r + 1)))
+        total += ways / math.comb(size, r) if r <= size else 0.0
+    return total

@@ -1,0 +1,49 @@
+"""What evaluates a store: a hash of the code that turns shards into published numbers, of its settings and its libraries.
+
+It is part of a snapshot's id and stands in the published file, so that numbers of one formula are never taken for another's.
+What an explainer computes in the batch job is in the shards' keys instead; the controls are computed at publishing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+from heval_core import catalogue
+
+ROOT = Path(__file__).resolve().parent.parent
+# Every file of this package that publishing and live slices import; a test follows the imports.
+SOURCES = (
+    "__init__.py", "catalogue.py", "explainers", "findings.py", "metrics", "patterns.py", "prompts.py", "records.py",
+    "replacements.py", "scores.py", "statistics.py", "store/__init__.py", "store/cells.py", "store/context_target.py",
+    "store/evaluator.py", "store/kept.py", "store/live.py", "store/publish.py", "store/regime.py", "store/schema.sql",
+    "store/scored.py", "store/shards.py", "store/summaries.py", "subsampling.py",
+)  # fmt: skip
+LIBRARIES = ("numpy", "pandas", "scikit-learn", "scipy")
+
+
+def sources() -> Iterator[Path]:
+    """The files of SOURCES, in a fixed order."""
+    for name in SOURCES:
+        path = ROOT / name
+        yield from sorted(path.glob("*.py")) if path.is_dir() else [path]
+
+
+def source_hash() -> str:
+    """Of the content of `sources`, each under its name."""
+    digest = hashlib.sha256()
+    for path in sources():
+        digest.update(f"{path.relative_to(ROOT).as_posix()}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def evaluator_id() -> str:
+    """16 hexadecimal digits. The same for the same code, plug-in settings and versions of LIBRARIES; read once per process."""
+    settings = [repr(metric) for _, metric in sorted(catalogue.plugins("metric").items())]
+    settings += [repr(control) for _, control in sorted(catalogue.explainers(control=True).items())]
+    versions = [f"{name} {version(name)}" for name in LIBRARIES]
+    return hashlib.sha256("\n".join([source_hash(), *settings, *versions]).encode()).hexdigest()[:16]

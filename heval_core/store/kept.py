@@ -1,0 +1,129 @@
+"""Values whose errors take long, kept from one publishing to the next: NMutInf, MDL and the probe, on a hundred halves each.
+
+A value is found again by all that it depends on: features, labels, splits, the metric's settings, the sources that compute it
+and the libraries they use. Nothing else reads what is kept, and it may be deleted at any time: publishing then takes longer.
+What lies in `evaluated/` beside a store's shards is one Parquet file for each cell's regime.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Collection, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from heval_core import metrics, scores, subsampling
+from heval_core.metrics._estimate import Estimate
+from heval_core.metrics._features import Labelled
+from heval_core.subsampling import Error
+
+FOLDER = "evaluated"
+_NUMBERS = ("value", "chance", "best", "p", "bound", "chance_se", "se", "df")
+_SCHEMA = pa.schema(
+    [
+        ("key", pa.string()), ("part", pa.string()), ("unavailable", pa.string()), ("sizes", pa.string()),
+        ("details", pa.string()), ("counted", pa.int32()), *((name, pa.float64()) for name in _NUMBERS),
+        ("deviations", pa.list_(pa.float64())),
+    ]
+)  # fmt: skip
+
+
+@functools.cache
+def _sources() -> str:
+    """Hash of the code that makes values on halves, and of the libraries that it calls."""
+    folder = Path(metrics.__file__).parent
+    files = [folder / f"{name}.py" for name in ("_features", "_nets", "mdl", "nmutinf", "probe")]
+    files += [Path(module.__file__ or "") for module in (subsampling, scores)]
+    digest = hashlib.sha256("".join(f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "scipy")).encode())
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+class Kept:
+    """What is kept of one regime. missed: how many values had to be computed.
+
+    needed: the (metric, part, k) that are combined with others, so that the deviations behind their errors are kept too.
+    writable: whether what had to be computed is kept; a folder that cannot be written is as good as one that may not be.
+    """
+
+    def __init__(
+        self, folder: Path, place: Sequence[str], needed: Collection[tuple[str, str, int]], writable: bool = True
+    ):
+        name = "-".join("".join(c if c.isalnum() or c in "-_." else "_" for c in part) for part in place)
+        self._path, self._writable = folder / FOLDER / f"{name}.parquet", writable
+        self._needed = needed
+        self._known: dict[str, list[dict[str, Any]]] = {}
+        self._used: set[str] = set()
+        self.missed = 0
+        if self._path.is_file():
+            for row in _read(self._path):
+                self._known.setdefault(row["key"], []).append(row)
+
+    def of_all(self, metric: Any, ks: Sequence[int], data: Sequence[Labelled]) -> list[list[Estimate]]:
+        """As the metric's own, for the k of each: what is known is not computed, and has no runs behind its error."""
+        keys = [self._key(metric, k, one) for k, one in zip(ks, data, strict=True)]
+        missing = [place for place, key in enumerate(keys) if key not in self._known]
+        self.missed += len(missing)
+        computed = metric.of_all([data[place] for place in missing]) if missing else []
+        for place, found in zip(missing, computed, strict=True):
+            needed = ((metric.key, own.part, ks[place]) in self._needed for own in found)
+            self._known[keys[place]] = [_row(keys[place], own, whole) for own, whole in zip(found, needed, strict=True)]
+        self._used.update(keys)
+        return [[_estimate(row) for row in self._known[key]] for key in keys]
+
+    @staticmethod
+    def _key(metric: Any, k: int, data: Labelled) -> str:
+        return hashlib.sha256(f"{_sources()}|{metric!r}|{k}|{data.digest}".encode()).hexdigest()[:24]
+
+    def save(self) -> None:
+        """Keep what was asked for since it was opened, and nothing else."""
+        if not (self._writable and self.missed):
+            return
+        rows = [row for key in sorted(self._used) for row in self._known[key]]
+        temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
+        try:
+            self._path.parent.mkdir(exist_ok=True)
+            pq.write_table(
+                pa.Table.from_pylist(rows, schema=_SCHEMA), temporary, compression="zstd", compression_level=15
+            )
+            os.replace(temporary, self._path)
+        except OSError:
+            temporary.unlink(missing_ok=True)  # it is computed again the next time
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    try:
+        found: list[dict[str, Any]] = pq.read_table(path, schema=_SCHEMA).to_pylist()
+    except (OSError, pa.ArrowException):
+        return []  # damaged, or of another version: what it held is computed again
+    return found
+
+
+def _row(key: str, estimate: Estimate, whole: bool) -> dict[str, Any]:
+    error = estimate.error or Error(float("nan"), float("nan"), np.array([]))
+    return {
+        "key": key, "part": estimate.part, "unavailable": estimate.unavailable, "sizes": json.dumps(estimate.sizes),
+        "details": json.dumps(estimate.details), "counted": estimate.counted, "se": error.se, "df": error.df,
+        **{name: getattr(estimate, name) for name in _NUMBERS[:-2]},
+        "deviations": error.deviations if whole else [],
+    }  # fmt: skip
+
+
+def _estimate(row: Mapping[str, Any]) -> Estimate:
+    error = None if row["unavailable"] else Error(row["se"], row["df"], np.array(row["deviations"], dtype=np.float64))
+    sizes, details = (
+        tuple((name, value) for name, value in json.loads(row[column])) for column in ("sizes", "details")
+    )
+    return Estimate(
+        row["part"], row["value"], row["chance"], row["best"], sizes, row["unavailable"], p=row["p"], details=details,
+        error=error, bound=row["bound"], counted=row["counted"], chance_se=row["chance_se"],
+    )  # fmt: skip

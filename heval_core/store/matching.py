@@ -1,0 +1,36 @@
+"""How often an answer's first token and its text lead to the same group, where both were asked (`--match text`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from heval_core.statistics import percentile_interval, resampled_sums
+
+if TYPE_CHECKING:
+    from heval_core.store.reader import Filter, Reader
+
+_COUNTS = (
+    "SELECT model, dataset, fact_id, count(*) AS n, count(*) FILTER (first_group = text_group) AS same FROM instance "
+    "WHERE dropped_because IS NULL AND first_group IS NOT NULL AND text_group IS NOT NULL AND {} GROUP BY ALL ORDER BY ALL"
+)
+COLUMNS = ["model", "dataset", "n", "same", "share", "low", "high"]
+
+
+def text_agreement(reader: Reader, chosen: Filter) -> pd.DataFrame:
+    """Per model and dataset, over the kept instances: n, how many have the same group both ways, and their share.
+
+    low, high: of the share, 95 %, whole questions resampled: one question is asked under several regimes.
+    """
+    where, values = chosen.where(("model", "dataset", "regime"))
+    rows = []
+    for (model, dataset), own in reader.query(_COUNTS.format(where), values).groupby(["model", "dataset"]):
+        counts = own[["same", "n"]].to_numpy(dtype=float)
+        drawn = resampled_sums(reader.resamples(str(dataset)).of(own["fact_id"]), counts)
+        with np.errstate(invalid="ignore"):
+            low, high = percentile_interval(drawn[:, 0] / drawn[:, 1])
+        same, n = (int(total) for total in counts.sum(axis=0))
+        rows.append((model, dataset, n, same, same / n, low, high))
+    return pd.DataFrame(rows, columns=COLUMNS)

@@ -1,0 +1,84 @@
+"""The instances of one model, dataset, regime and technique: where things stand in their prompts, and what they ask."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from heval_core.metrics._cell import Layout
+from heval_core.records import CELL, HEvalError
+from heval_core.statistics import Resamples
+
+
+@dataclass(frozen=True, eq=False)
+class Regime:
+    """N kept instances of one model, dataset, regime and technique.
+
+    ids, questions: (N,) str, the instances and what they ask. weights: (resamples, N), how often each question is
+    drawn. order: (splits, N), where each question stands when they are cut in halves.
+    """
+
+    model: str
+    dataset: str
+    regime: str
+    technique: str
+    ids: np.ndarray
+    questions: np.ndarray
+    layout: Layout
+    weights: np.ndarray
+    order: np.ndarray
+
+    @property
+    def place(self) -> tuple[str, str, str, str]:
+        """The values of CELL."""
+        return self.model, self.dataset, self.regime, self.technique
+
+    @functools.cached_property
+    def numbers(self) -> np.ndarray | None:
+        """(N,) which instances ask the same question, as numbers; None where each asks its own."""
+        different, places = np.unique(self.questions, return_inverse=True)
+        return places if len(different) < len(self.questions) else None
+
+    def rows(self, chosen: np.ndarray) -> Regime:
+        """The instances that (N,) bools choose."""
+        if chosen.all():
+            return self
+        return Regime(
+            *self.place, self.ids[chosen], self.questions[chosen], self.layout.rows(chosen), self.weights[:, chosen],
+            self.order[:, chosen],
+        )  # fmt: skip
+
+
+def layout_of(instances: pd.DataFrame) -> Layout:
+    """From the columns length (tokens of the prompt), first_ranked, document_starts, document_ends, answer_tokens,
+    first_mention and group.
+
+    Raises HEvalError, naming the instance, for answer tokens outside their prompt.
+    """
+    for row in instances.itertuples():
+        places = [int(token) for tokens in row.answer_tokens for token in tokens]
+        if places and not 0 <= min(places) <= max(places) < row.length:
+            raise HEvalError(f"Instance {row.instance_id} has answer tokens outside its prompt of {row.length} tokens.")
+    spans = [
+        list(zip(starts, ends, strict=True))
+        for starts, ends in zip(instances["document_starts"], instances["document_ends"], strict=True)
+    ]
+    return Layout.of(
+        list(instances["length"]),
+        list(instances["first_ranked"]),
+        spans,
+        list(instances["answer_tokens"]),
+        list(instances["group"]),
+        list(instances["first_mention"]),
+    )
+
+
+def regime_of(instances: pd.DataFrame, resamples: Resamples) -> Regime:
+    """From rows of one model, dataset, regime and technique, at least one."""
+    model, dataset, regime, technique = instances.iloc[0][list(CELL)]
+    ids, questions = (instances[name].to_numpy(dtype=object) for name in ("instance_id", "fact_id"))
+    weights, order = resamples.of(questions), resamples.order(questions)
+    return Regime(model, dataset, regime, technique, ids, questions, layout_of(instances), weights, order)

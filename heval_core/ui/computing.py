@@ -1,0 +1,44 @@
+"""What is computed while somebody waits: a bar over the cells, or a clock where they are computed together."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from typing import cast
+
+import pandas as pd
+import streamlit as st
+
+from heval_core import catalogue
+from heval_core.records import CELL
+from heval_core.store.reader import Filter, Reader
+from heval_core.ui.results import cached
+
+WHY = "NMutInf, MDL and the probe are computed again on a hundred halves of the questions, some seconds a cell"
+
+
+def takes_long(metric: str) -> bool:
+    """Whether a metric's errors are made on halves."""
+    return hasattr(catalogue.find("metric", metric), "of_all")
+
+
+def live_cells(results: Reader, chosen: Filter, metric: str, k: int) -> pd.DataFrame:
+    """`Reader.live_cells`; with a bar where that takes long, cell's regime by regime, each of which is kept by itself."""
+    if not takes_long(metric):
+        return cast(pd.DataFrame, cached(results, "live_cells", chosen, metric, k))
+    whole = Filter(chosen.model, chosen.dataset, chosen.regime, technique=chosen.technique)
+    there = cast(pd.DataFrame, cached(results, "cells", whole, metric.partition("(")[0], k))
+    places = there.drop_duplicates(list(CELL))[list(CELL)].itertuples(index=False)
+    pieces = [replace(chosen, model=(p.model,), dataset=(p.dataset,), regime=(p.regime,)) for p in places]
+    bar = st.progress(0.0, WHY)
+    found = []
+    for number, piece in enumerate(pieces, start=1):
+        found.append(cast(pd.DataFrame, cached(results, "live_cells", piece, metric, k)))
+        bar.progress(number / len(pieces), f"{WHY}: {number} of {len(pieces)}")
+    bar.empty()
+    return pd.concat(found, ignore_index=True) if found else there.iloc[:0]
+
+
+def waiting(metric: str) -> contextlib.AbstractContextManager[None]:
+    """A clock beside what takes long, nothing beside what does not."""
+    return st.spinner(f"{WHY} …", show_time=True) if takes_long(metric) else contextlib.nullcontext()

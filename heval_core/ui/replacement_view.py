@@ -1,0 +1,98 @@
+"""Faithfulness by what stands in for a token that is taken out, and what its own baseline token is worth to fa."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, cast
+
+import pandas as pd
+import streamlit as st
+
+from heval_core.figures.palette import in_order
+from heval_core.store.reader import Filter, Reader
+from heval_core.ui.accuracy_view import titles_of
+from heval_core.ui.results import cached
+from heval_core.wording import number
+
+METRICS = ("comprehensiveness", "sufficiency")
+PARTS = {"baseline": "fa's baseline token", "drawn": "drawn by frequency", "deletion": "deletion", "all": "mean"}
+CELL = ["model", "dataset", "regime"]
+
+
+class Advantage(NamedTuple):
+    """What fa's own token is worth to it, in nats, means over cells; above 0 it looks better by it.
+
+    own: how much better fa is under `baseline` than under the mean of the other replacements. rest: the same, mean of the
+    other methods. cells: how many. above: those of them in which fa gains more than the rest.
+    """
+
+    own: float
+    rest: float
+    cells: int
+    above: int
+
+
+def advantage(cells: pd.DataFrame, controls: set[str], lower_is_better: bool) -> Advantage | None:
+    """cells: rows of `cell_metric` of one metric, all parts. None where fa, or the other replacements, were not measured."""
+    methods = cells[~cells["explainer"].isin(controls)].dropna(subset=["value"])
+    wide = methods.pivot_table(index=[*CELL, "explainer"], columns="part", values="value")
+    if not {"baseline", "drawn", "deletion"} <= set(wide.columns):
+        return None
+    gain = (wide["baseline"] - (wide["drawn"] + wide["deletion"]) / 2) * (-1 if lower_is_better else 1)
+    table = gain.unstack("explainer")
+    if "fa" not in table or table.shape[1] < 2:
+        return None
+    own, rest = table["fa"], table.drop(columns="fa").mean(axis=1)
+    both = own.notna() & rest.notna()
+    own, rest = own[both], rest[both]
+    return Advantage(float(own.mean()), float(rest.mean()), len(own), int((own > rest).sum())) if len(own) else None
+
+
+def said(found: dict[str, Advantage]) -> str:
+    """One sentence with fa's advantage under its own token. found: by metric."""
+    parts = [
+        f"{_signed(one.own)} in {metric} (the other methods {_signed(one.rest)}; fa gains more in {one.above} of {one.cells} "
+        "cells)"
+        for metric, one in found.items()
+    ]
+    worth = [f"**{_signed(one.own - one.rest)}** in {metric}" for metric, one in found.items()]
+    return (
+        f"Under its own baseline token fa is, against the mean of the other two, {' and '.join(parts)}; beside the other "
+        f"methods, that token alone would make it look {' and '.join(worth)}."
+    )
+
+
+def _signed(nats: float) -> str:
+    return f"{number(abs(nats))} nats {'better' if nats >= 0 else 'worse'}"
+
+
+def table_of(frames: dict[str, pd.DataFrame], titles: dict[str, str]) -> pd.DataFrame:
+    """Per explainer the mean over cells of each metric and replacement, as measured."""
+    columns = {}
+    for metric, cells in frames.items():
+        means = cells.dropna(subset=["value"]).groupby(["part", "explainer"])["value"].mean()
+        for part, words in PARTS.items():
+            if part in means:
+                columns[f"{metric}, {words}"] = means[part]
+    table = pd.DataFrame(columns)
+    table = table.reindex(in_order(list(table.index)))
+    table.index = pd.Index([titles.get(key, key) for key in table.index], name="explainer")
+    return table
+
+
+def draw(results: Reader, chosen: Filter) -> None:
+    """The table and the sentence; nothing where faithfulness was not measured."""
+    frames = {metric: cast(pd.DataFrame, cached(results, "cells", chosen, metric, 0)) for metric in METRICS}
+    if all(frame.empty for frame in frames.values()):
+        return
+    known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
+    controls = set(known[known["control"]]["key"])
+    st.subheader("By what stands in for a token")
+    found = {
+        metric: one
+        for metric, frame in frames.items()
+        if (one := advantage(frame, controls, metric == "sufficiency")) is not None
+    }
+    if found:
+        st.markdown(said(found))
+    st.dataframe(table_of(frames, titles_of(results)).round(3), width="stretch")
+    st.caption("Nats, means over the cells. Bars and dots on this page are of the mean over the three.")

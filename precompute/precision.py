@@ -1,0 +1,166 @@
+"""What bfloat16 does to an explainer: the same model, as it is on disk, asked the same questions in bfloat16 and in float32.
+
+Per explainer: Spearman's correlation of the two runs' scores over prompts that both answer alike, the share of tied scores,
+and margin and MRR of both runs over the instances that both keep, with the float32 run's interval. The rounding of the weights
+is part of it, as it is of a run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from heval_core import catalogue, pipeline, regimes
+from heval_core.behaviour import ask
+from heval_core.lm.loading import load
+from heval_core.lm.model import LanguageModel
+from heval_core.records import TECHNIQUE, Attribution, Behaviour, Dropped
+from heval_core.scores import tied
+from heval_core.statistics import Resamples, spearman
+from heval_core.store import cells
+from heval_core.store.regime import regime_of
+from heval_core.store.scored import cell_of
+from precompute.compute import instance_row
+from precompute.grid import load_questions
+from precompute.tasks import Memories
+
+DATASET, REGIME, K, QUESTIONS = "world_capital", "double_conflicting", 5, 24
+EXPLAINERS = ("fa", "ig", "attn", "mechlight")
+DEMO = Path(__file__).resolve().parent.parent / "cache" / "demo" / "models"
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Instances of one model in one dtype, in the order of the questions: each as it was asked, answered and explained."""
+
+    dataset: str
+    prepared: list[pipeline.Prepared]
+    behaviours: dict[str, Behaviour]
+    attributions: dict[str, dict[str, Attribution]]
+
+    def explained(self, explainer: str) -> list[tuple[pipeline.Prepared, Attribution]]:
+        return [(one, self.attributions[one.instance.fact_id][explainer]) for one in self.prepared]
+
+    def only(self, questions: set[str]) -> Run:
+        kept = [one for one in self.prepared if one.instance.fact_id in questions]
+        return dataclasses.replace(self, prepared=kept)
+
+
+def double_conflicting(lm: LanguageModel, questions: int = QUESTIONS) -> Run:
+    """The first questions of a dataset under two conflicting documents, answered and explained."""
+    asked = load_questions(DATASET, questions, 0, lm.style)
+    texts = list(dict.fromkeys(fact.question for fact in asked.facts))
+    memories = Memories(dict(zip(texts, ask(lm, texts), strict=True)))
+    run = Run(DATASET, [], {}, {})
+    for place, fact in enumerate(asked.facts):
+        try:
+            instance = regimes.build(fact, REGIME, asked.pool, 0, lm.style, place)
+            one = pipeline.prepare(lm, instance, memories.of(lm, fact))
+        except Dropped:
+            continue
+        if one.dropped_because is None:
+            run.prepared.append(one)
+
+    def work(batch: list[pipeline.Prepared]) -> None:
+        answered = pipeline.answer(lm, batch)
+        found = {key: pipeline.explain(answered, catalogue.find("explainer", key)) for key in EXPLAINERS}
+        for index, one in enumerate(batch):
+            run.behaviours[one.instance.fact_id] = answered.behaviours[index]
+            run.attributions[one.instance.fact_id] = {key: own[index] for key, own in found.items()}
+
+    pipeline.in_batches(lm, run.prepared, work)
+    return run
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One model and explainer. margin and mrr: of the float32 run with its interval, and of the bfloat16 run."""
+
+    model: str
+    explainer: str
+    instances: int
+    spearman: float
+    lowest: float
+    tied: float
+    tied_float32: float
+    margin: tuple[float, float, float]
+    margin_bfloat16: float
+    mrr: tuple[float, float, float]
+    mrr_bfloat16: float
+
+    @property
+    def inside(self) -> bool:
+        """Whether both of the bfloat16 run lie in the float32 run's intervals."""
+        return all(
+            low <= own <= high
+            for (_, low, high), own in ((self.margin, self.margin_bfloat16), (self.mrr, self.mrr_bfloat16))
+        )
+
+
+def compare(name: str, questions: int = QUESTIONS, device: str = "cpu") -> Iterator[Compared]:
+    """A bfloat16 run beside a float32 run of one model on disk, per explainer."""
+    coarse, fine = (double_conflicting(load(name, device, dtype), questions) for dtype in ("bfloat16", "float32"))
+    both = set(coarse.behaviours) & set(fine.behaviours)
+    coarse, fine = coarse.only(both), fine.only(both)
+    alike = {i for i in both if coarse.behaviours[i].token_id == fine.behaviours[i].token_id}
+    for explainer in EXPLAINERS:
+        pairs = [
+            spearman(_ranked(*one), _ranked(*other))
+            for one, other in zip(coarse.explained(explainer), fine.explained(explainer), strict=True)
+            if one[0].instance.fact_id in alike
+        ]
+        ties = [float(np.mean([tied(_ranked(*one)) for one in run.explained(explainer)])) for run in (coarse, fine)]
+        measured, expected = _measures(coarse, explainer), _measures(fine, explainer)
+        yield Compared(
+            Path(name).name, explainer, len(both), float(np.mean(pairs)), float(np.min(pairs)), ties[0], ties[1],
+            expected["instance_rank_margin"], measured["instance_rank_margin"][0], expected["mrr"], measured["mrr"][0],
+        )  # fmt: skip
+
+
+def as_row(found: Compared) -> dict[str, Any]:
+    return asdict(found) | {"inside": found.inside}
+
+
+def as_line(found: Compared) -> str:
+    def beside(value: float, expected: tuple[float, float, float]) -> str:
+        return f"{value:.2f} for {expected[0]:.2f} [{expected[1]:.2f}, {expected[2]:.2f}]"
+
+    return (
+        f"{found.model:14} bfloat16 / float32 {found.explainer:10} n {found.instances:3}  "
+        f"Spearman {found.spearman:.4f} (lowest {found.lowest:.3f})  tied {found.tied:.1%} for {found.tied_float32:.1%}  "
+        f"margin@{K} {beside(found.margin_bfloat16, found.margin)}  MRR {beside(found.mrr_bfloat16, found.mrr)}  "
+        f"{'inside' if found.inside else 'OUTSIDE'}"
+    )
+
+
+def _ranked(one: pipeline.Prepared, attribution: Attribution) -> np.ndarray:
+    return attribution.scores[one.prompt.first_ranked :]
+
+
+def _measures(run: Run, explainer: str) -> dict[str, tuple[float, float, float]]:
+    """Metric ▶ its value with the interval, over both groups alike."""
+    frame = pd.DataFrame(
+        [
+            {"model": "", "dataset": run.dataset, "regime": REGIME, "technique": TECHNIQUE, "instance_id": one.instance.id,
+             "fact_id": one.instance.fact_id, "length": len(one.prompt.ids),
+             **instance_row(one, run.behaviours[one.instance.fact_id])}
+            for one in run.prepared
+        ]
+    )  # fmt: skip
+    regime = regime_of(frame, Resamples(run.dataset, frame["fact_id"]))
+    rows = [own.scores for _, own in run.explained(explainer)]
+    signed = catalogue.find("explainer", explainer).signed
+    cell = cell_of(regime, explainer, pd.DataFrame({"scores": rows, "signed": signed}))
+    parts = {"instance_rank_margin": "balanced", "mrr": "balanced"}
+    # Two dozen prompts are enough here, where the same ones are compared.
+    metrics = [dataclasses.replace(catalogue.find("metric", key), smallest_group=2) for key in parts]
+    found = cells.evaluate(regime, {explainer: cell}, metrics, (K,)).rows
+    return {
+        row["metric"]: (row["value"], row["low"], row["high"]) for row in found if row["part"] == parts[row["metric"]]
+    }

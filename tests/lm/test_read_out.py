@@ -1,0 +1,153 @@
+"""Logits are float32 from the last states on, whatever the model's dtype: against the literal product, in every read-out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, CohereConfig, Gemma2Config, GraniteConfig, PhiConfig
+
+from heval_core.behaviour import observe
+from heval_core.explainers.ig import IntegratedGradients
+from heval_core.lm import read_out
+from heval_core.lm.loading import as_language_model, load
+from heval_core.lm.model import CleanPass
+from heval_core.prompts import assemble
+from heval_core.records import Contrast
+from heval_core.scores import tied
+from tests.conftest import DEMO_MODELS
+
+SMALL = {"vocab_size": 2400, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+         "num_key_value_heads": 2, "initializer_range": 0.4, "bos_token_id": 0, "eos_token_id": 0,
+         "pad_token_id": 0}  # fmt: skip
+SCALED = {
+    "soft cap": (Gemma2Config(**SMALL, head_dim=8, final_logit_softcapping=5.0), lambda z: 5 * torch.tanh(z / 5)),
+    "scale": (CohereConfig(**SMALL, logit_scale=0.25), lambda z: 0.25 * z),
+    "division": (GraniteConfig(**SMALL, logits_scaling=3.0), lambda z: z / 3),
+    "bias": (PhiConfig(**SMALL), lambda z: z),
+}  # fmt: skip
+
+
+def in_bfloat16(config):
+    torch.manual_seed(5)
+    model = AutoModelForCausalLM.from_config(config).eval().requires_grad_(False)
+    head = model.get_output_embeddings()
+    if head.bias is not None:
+        torch.nn.init.normal_(head.bias, std=0.3)
+    tokenizer = AutoTokenizer.from_pretrained(DEMO_MODELS / "demo-gpt2")
+    return as_language_model("tiny", model.to(torch.bfloat16), tokenizer)
+
+
+def literally(lm, ids, tail=lambda z: z):
+    """The last hidden state times the whole unembedding, both as float32."""
+    head = lm.model.get_output_embeddings()
+    with torch.no_grad():
+        states = lm.model.base_model(input_ids=ids, use_cache=False).last_hidden_state[:, -1]
+        bias = 0 if head.bias is None else head.bias.float()
+        return tail(states.float() @ head.weight.float().T + bias)
+
+
+@pytest.fixture(scope="module")
+def coarse(model_folders):
+    return {key: load(str(folder), "cpu", "bfloat16") for key, folder in model_folders.items()}
+
+
+@pytest.fixture(params=["gpt2", "gpt_neox", "qwen2"])
+def lm(request, coarse):
+    return coarse[request.param]
+
+
+@pytest.fixture
+def ids():
+    return torch.randint(1, 2000, (3, 24), generator=torch.Generator().manual_seed(2))
+
+
+def test_every_read_out_is_the_literal_product_in_float32(lm, ids):
+    expected = literally(lm, ids)
+    logits, prefix = lm.clean(ids)
+    found = {
+        "clean": logits,
+        "forward": lm.forward(ids),
+        "logits": lm.logits(ids),
+        "suffix": lm.read_out(lm.suffix_states(prefix, 0, ids)),
+    }
+    assert lm.reads_out_in_float32
+    for name, own in found.items():
+        assert own.dtype == torch.float32, name
+        # What is left is the rounding of the states: shapes of matrix products differ between the passes.
+        torch.testing.assert_close(own, expected, rtol=0, atol=0.02 * float(expected.abs().max()), msg=name)
+        fine = own != own.bfloat16().float()
+        assert fine.float().mean() > 0.9, f"{name}: these logits are bfloat16"
+    assert lm.model(ids).logits.dtype == torch.bfloat16  # the model itself, and so generation, is as it was
+
+
+def test_heads_taken_out_are_read_in_float32(lm, ids):
+    found = lm.ablated(ids[:1], [(0, 0), (1, 2)])
+    assert (found != found.bfloat16().float()).float().mean() > 0.9
+
+
+@pytest.mark.parametrize("kind", SCALED)
+def test_scales_caps_and_biases_work_on_float32_logits(kind, ids):
+    config, tail = SCALED[kind]
+    lm = in_bfloat16(config)
+    expected = literally(lm, ids, tail)
+    assert lm.reads_out_in_float32
+    torch.testing.assert_close(lm.forward(ids), expected, rtol=0, atol=0.02 * float(expected.abs().max()))
+    found = lm.read_out(lm.suffix_states(lm.clean(ids)[1], 4, ids[:, 4:]))
+    torch.testing.assert_close(found, expected, rtol=0, atol=0.02 * float(expected.abs().max()))
+    assert (found != found.bfloat16().float()).float().mean() > 0.9
+
+
+def test_in_blocks_the_product_and_its_gradient_are_those_of_the_whole(monkeypatch):
+    torch.manual_seed(0)
+    head = torch.nn.Linear(16, 100).to(torch.bfloat16).requires_grad_(False)
+    states = torch.randn(2, 3, 16, dtype=torch.bfloat16, requires_grad=True)
+    weights = torch.randn(2, 3, 100)
+    monkeypatch.setattr(read_out, "BLOCK", 7)
+    found = read_out.float32_logits(head, states)
+    (gradient,) = torch.autograd.grad((found * weights).sum(), states)
+    torch.testing.assert_close(found, states.float() @ head.weight.float().T + head.bias.float())
+    torch.testing.assert_close(gradient, (weights @ head.weight.float()).bfloat16())
+
+
+def test_a_model_whose_unembedding_is_more_than_a_matrix_keeps_its_own_logits_and_it_is_known(coarse, ids):
+    class Doubled(torch.nn.Linear):
+        def forward(self, states):
+            return 2 * super().forward(states)
+
+    lm = load(coarse["qwen2"].tokenizer.name_or_path, "cpu", "bfloat16")
+    old = lm.model.get_output_embeddings()
+    head = Doubled(old.in_features, old.out_features, bias=False, dtype=torch.bfloat16).requires_grad_(False)
+    head.weight = old.weight
+    lm.model.set_output_embeddings(head)
+    assert not lm.reads_out_in_float32
+    torch.testing.assert_close(lm.forward(ids), lm.model(ids).logits[:, -1].float(), rtol=0, atol=0.5)
+
+
+def test_float32_models_are_read_as_they_were(language_models, ids):
+    for lm in language_models.values():
+        torch.testing.assert_close(lm.forward(ids), lm.model(ids).logits[:, -1], rtol=0, atol=1e-5)
+
+
+def test_gradients_flow_through_it(lm):
+    prompt = lm.tokenise(assemble(("The capital of Kenya is Lisbon.",), (None,), "Which capital?"))
+    clean = CleanPass(lm, [prompt])
+    contrast = Contrast(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
+    (found,) = IntegratedGradients().explain(clean, [contrast])
+    assert np.abs(found.scores).max() > 0
+
+
+def test_fa_on_a_demo_model_in_bfloat16_hardly_ties():
+    from precompute.precision import double_conflicting
+
+    run = double_conflicting(load(str(DEMO_MODELS / "demo-qwen2"), "cpu", "bfloat16"), 24)
+    ties = [tied(a.scores[o.prompt.first_ranked :]) for o, a in run.explained("fa")]
+    assert len(ties) >= 20
+    assert np.mean(ties) <= 0.01
+
+
+def test_probabilities_of_candidates_come_from_float32_logits(coarse):
+    lm = coarse["gpt2"]
+    clean = CleanPass(lm, [lm.tokenise(assemble(("The capital of Kenya is Lisbon.",), (None,), "Which?"))])
+    found = observe(lm, clean.logits[0], (), "x")
+    assert found.probability == pytest.approx(float(literally(lm, clean.ids).softmax(-1)[0].max()), rel=0.05)

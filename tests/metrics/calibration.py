@@ -1,0 +1,187 @@
+"""python -m tests.metrics.calibration: do intervals hold the truth, and do tests of equals say "different" in 5 % of draws?
+
+Two explainers that are equally good, because their scores are drawn alike, are evaluated on cells of 60, 200 and 1,000
+instances with one document or two, again and again. They know either nothing, or something of the document and the token that
+was used. For every metric that shows an interval or a p: in how many draws the interval holds the truth (the mean over all
+draws), the interval above chance holds 0 where nothing is known, the p of the difference is below .05, and the p of the value
+under chance is. Writes the tables of docs/metrics.md; `--draws` and `--sizes` make it quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from heval_core import catalogue
+from heval_core.metrics._cell import Cell, Layout, Measured
+from heval_core.metrics._estimate import Estimate, differences
+from heval_core.statistics import priorities, resample_weights
+from heval_core.store.cells import estimates
+from tests.metrics.tables import DOC, put
+
+K = 5
+PAIRS = 10  # of explainers to a layout: nets are trained together
+SIZES = (60, 200, 1000)
+DRAWS = {60: 100, 200: 100, 1000: 50}
+FEWER = {"mdl": 0.4}  # of what takes long, this share of the draws
+RESAMPLES = 1000
+QUICK = ("rank_at_k",)  # has no interval of its own
+
+
+class Calibrated(NamedTuple):
+    """Shares of draws. covers: the truth is in the interval. chance: 0 is in that above chance (where nothing is known).
+
+    differs: p of two equals below .05. above: p under chance below .05 (where nothing is known). n: intervals.
+    """
+
+    covers: float
+    chance: float
+    differs: float
+    above: float
+    n: int
+
+
+def layout(count: int, dual: bool, rng: np.random.Generator) -> Layout:
+    """Prompts of 30 to 60 tokens; either group has at least 30 instances of the smallest cells."""
+    lengths = rng.integers(30, 61, count)
+    groups = rng.permutation(np.repeat(["C1", "C2"] if dual else ["C", "M"], [count // 2, count - count // 2]))
+    ends = [(0, int(own) // 3, 2 * int(own) // 3) for own in lengths]
+    documents = [[(a, b), (b, c)] if dual else [(a, c)] for a, b, c in ends]
+    gold = [[(int(rng.integers(start, end)),) for start, end in own] for own in documents]
+    return Layout.of(list(lengths), [0] * count, documents, gold, list(groups))
+
+
+def cell(where: Layout, strength: float, order: np.ndarray, rng: np.random.Generator) -> Cell:
+    """An explainer that knows as much as `strength` says; a fifth of its scores is tied."""
+    scores = rng.standard_normal(where.ranked.shape)
+    for number, (document, gold) in enumerate(zip(where.documents, where.gold, strict=True), start=1):
+        used = (where.groups == ("C" if len(where.documents) == 1 else f"C{number}"))[:, None]
+        scores += strength * (document & used) * (0.7 + 0.6 * rng.random((len(scores), 1))) + 2 * strength * (
+            gold & used
+        )
+    scores[rng.random(scores.shape) < 0.2] = 0.0
+    measured = {
+        (key, "all"): Measured(strength + rng.exponential(1, len(scores)), rng.exponential(1, len(scores)))
+        for key in ("comprehensiveness", "sufficiency")
+    }
+    return Cell.of(where, np.where(where.ranked, scores, 0.0), measured, order)
+
+
+def evaluated(found: list[Cell], metric) -> list[list[Estimate]]:
+    own = estimates(metric, {str(place): one for place, one in enumerate(found)}, (K,))
+    return [own[str(place), K if metric.uses_k else 0] for place in range(len(found))]
+
+
+class Drawn(NamedTuple):
+    """One estimate of one draw: its place (metric, part), value, interval, that above chance, and p under chance."""
+
+    place: tuple[str, str]
+    value: float
+    interval: tuple[float, float]
+    above: tuple[float, float]
+    p: float
+
+
+def draws(
+    count: int, dual: bool, strength: float, layouts: int, metrics: list[str]
+) -> Iterator[tuple[list[Drawn], list]]:
+    """For each layout: its estimates, and (place, p) of the pairs of equals."""
+    for number in range(layouts):
+        rng = np.random.default_rng((count, dual, int(strength * 100), number))
+        where, weights = layout(count, dual, rng), resample_weights(count, RESAMPLES, number)
+        cells = [cell(where, strength, priorities(count, number), rng) for _ in range(2 * PAIRS)]
+        found, p = [], []
+        for key in metrics:
+            for parts in zip(*evaluated(cells, catalogue.find("metric", key)), strict=True):
+                if any(one.unavailable for one in parts):
+                    continue
+                place = (key, parts[0].part)
+                found += [Drawn(place, one.value, one.interval(), one.above_chance(), one.p) for one in parts]
+                pairs = list(zip(parts[::2], parts[1::2], strict=True))
+                p += [(place, own.p) for own in differences(pairs, weights)]
+        yield found, p
+
+
+def calibrate(
+    count: int, dual: bool, strength: float, layouts: int, metrics: list[str]
+) -> dict[tuple[str, str], Calibrated]:
+    by_place: dict[tuple[str, str], list[Drawn]] = defaultdict(list)
+    differs: dict[tuple[str, str], list[bool]] = defaultdict(list)
+    for found, p in draws(count, dual, strength, layouts, metrics):
+        for one in found:
+            by_place[one.place].append(one)
+        for place, own in p:
+            differs[place].append(own < 0.05)
+    out = {}
+    for place, own in by_place.items():
+        truth = np.mean([one.value for one in own])
+        known = np.isfinite([one.p for one in own])
+        out[place] = Calibrated(
+            float(np.mean([low <= truth <= high for _, _, (low, high), _, _ in own])),
+            float(np.mean([low <= 0 <= high for _, _, _, (low, high), _ in own])) if not strength else np.nan,
+            float(np.mean(differs[place])),
+            float(np.mean([one.p < 0.05 for one in own])) if not strength and known.all() else np.nan,
+            len(own),
+        )
+    return out
+
+
+def metrics() -> list[str]:
+    return [key for key in catalogue.plugins("metric") if key not in QUICK]
+
+
+def as_table(found: dict[tuple[int, bool, float], dict[tuple[str, str], Calibrated]], sizes: list[int]) -> str:
+    """One line a metric and part: coverage / false positives for each size, of those that know nothing and something."""
+    places = sorted({(place, dual) for (_, dual, _), own in found.items() for place in own}, key=lambda p: (p[1], p[0]))
+    heads = [f"{what}, N = {size:,}" for what in ("nothing known", "something known") for size in sizes]
+    lines = ["| documents | metric | part | " + " | ".join(heads) + " |", "|" + "---|" * (3 + len(heads))]
+    for (metric, part), dual in places:
+        cells = []
+        for strength in (0.0, 1.0):
+            for size in sizes:
+                one = found.get((size, dual, strength), {}).get((metric, part))
+                if one is None:
+                    cells.append("")
+                    continue
+                told = [f"{one.covers:.3f}", f"{one.differs:.3f}"]
+                told += [f"{one.chance:.3f}"] if not np.isnan(one.chance) else []
+                told += [f"{one.above:.3f}"] if not np.isnan(one.above) else []
+                cells.append(" / ".join(told))
+        lines.append(f"| {2 if dual else 1} | {metric} | {part} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
+    parser.add_argument(
+        "--draws", type=int, help="of pairs; by default 100, and 50 of the largest size; of mdl two fifths of that"
+    )
+    parser.add_argument("--metrics", nargs="+", default=metrics())
+    parser.add_argument("--print", action="store_true", help="leave docs/metrics.md as it is")
+    options = parser.parse_args()
+    found = {}
+    for size in options.sizes:
+        pairs = options.draws or DRAWS.get(size, 100)
+        for dual in (False, True):
+            for strength in (0.0, 1.0):
+                found[size, dual, strength] = {}
+                for metric in options.metrics:
+                    layouts = max(1, round(pairs * FEWER.get(metric, 1) / PAIRS))
+                    found[size, dual, strength] |= calibrate(size, dual, strength, layouts, [metric])
+                for place, own in found[size, dual, strength].items():
+                    print(
+                        size, "two" if dual else "one", strength, *place, *(f"{value:.3f}" for value in own), flush=True
+                    )
+    table = as_table(found, options.sizes)
+    print(table)
+    if not options.print:
+        DOC.write_text(put(DOC.read_text(encoding="utf-8"), "calibration", table), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

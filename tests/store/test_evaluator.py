@@ -1,0 +1,205 @@
+"""A snapshot says what evaluated it; a formula that has changed is computed again, and one that has not is not."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heval_core import catalogue
+from heval_core.store import evaluator
+from heval_core.store.publish import publish
+from heval_core.store.reader import Reader, current_file
+from heval_core.store.renew import is_outdated, obstacle, renew
+from precompute.cli import main
+from precompute.run import only_writer
+from tests.conftest import ROOT
+from tests.planted import plant, used_document
+
+PACKAGE = ROOT / "heval_core"
+
+
+def draw(instance, explainer, rng):
+    scores = rng.random(len(instance["tokens"]))
+    used = used_document(instance)
+    if used is not None:
+        scores[instance["answer_tokens"][used][0]] += 0.5
+    return scores
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("evaluated")
+    plant(folder, draw, regimes=("conflicting",), explainers=("fa",), count=70)
+    publish(folder)
+    return folder
+
+
+@pytest.fixture
+def store(published, tmp_path):
+    return shutil.copytree(published, tmp_path / "store")
+
+
+def other_code(monkeypatch):
+    monkeypatch.setattr(evaluator, "source_hash", lambda: "a formula has changed")
+    evaluator.evaluator_id.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def forget():
+    yield
+    evaluator.evaluator_id.cache_clear()
+
+
+def imported_by(path: Path) -> Iterator[Path]:
+    """The files of the package that a file imports when it runs, at any depth of its code."""
+
+    class Imports(ast.NodeVisitor):
+        names: set[str] = set()
+
+        def visit_If(self, node):  # noqa: N802
+            if ast.unparse(node.test) != "TYPE_CHECKING":
+                self.generic_visit(node)
+
+        def visit_Import(self, node):  # noqa: N802
+            self.names |= {alias.name for alias in node.names}
+
+        def visit_ImportFrom(self, node):  # noqa: N802
+            self.names |= {node.module or ""} | {f"{node.module}.{alias.name}" for alias in node.names}
+
+    found = Imports()
+    found.names = set()
+    found.visit(ast.parse(path.read_text(encoding="utf-8")))
+    for name in found.names:
+        if name.split(".")[0] == "heval_core":
+            place = ROOT.joinpath(*name.split("."))
+            yield from (one for one in (place.with_suffix(".py"), place / "__init__.py") if one.is_file())
+
+
+def test_every_file_that_evaluation_imports_is_in_the_hash():
+    # Plug-ins are found by their folder; of explainers only the controls compute anything here, but all tell their properties.
+    waiting = [PACKAGE / "store" / name for name in ("publish.py", "live.py")]
+    waiting += [path for kind in ("metrics", "explainers") for path in (PACKAGE / kind).glob("*.py")]
+    seen: set[Path] = set()
+    while waiting:
+        path = waiting.pop()
+        if path not in seen:
+            seen.add(path)
+            waiting += imported_by(path)
+    assert len(seen) > 25
+    hashed = set(evaluator.sources())
+    assert {path.relative_to(PACKAGE).as_posix() for path in seen - hashed} == set()
+    assert all(path.is_file() for path in hashed)
+
+
+def test_the_snapshot_names_its_evaluator_and_nothing_is_published_again_where_it_is_the_same(store):
+    path = current_file(store)
+    reader = Reader(path)
+    assert reader.evaluator == evaluator.evaluator_id()
+    assert not is_outdated(store)
+    before = path.stat().st_mtime_ns
+    assert renew(store, store, bundled=False) is None
+    assert current_file(store) == path
+    assert path.stat().st_mtime_ns == before
+
+
+def test_other_code_gives_another_snapshot_of_the_same_shards(store, monkeypatch):
+    path = current_file(store)
+    other_code(monkeypatch)
+    assert is_outdated(store)
+    assert renew(store, store, bundled=False) is None
+    again = current_file(store)
+    assert again != path
+    assert path.is_file()  # a tab that is open stays on it
+    assert not is_outdated(store)
+
+
+@pytest.mark.parametrize("what", ["settings", "versions"])
+def test_settings_and_libraries_are_part_of_it(monkeypatch, what):
+    before = evaluator.evaluator_id()
+    evaluator.evaluator_id.cache_clear()
+    if what == "versions":
+        monkeypatch.setattr(evaluator, "version", lambda name: "0")
+    else:
+        known = catalogue.plugins
+        other = {"mrr": catalogue.find("metric", "mrr(subtoken=first)")}
+        monkeypatch.setattr(catalogue, "plugins", lambda kind: known(kind) | (other if kind == "metric" else {}))
+    assert evaluator.evaluator_id() != before
+
+
+def test_why_it_cannot_be_published_again_is_said(store, monkeypatch):
+    path = current_file(store)
+    other_code(monkeypatch)
+    with only_writer(store):
+        assert f"a run (process {os.getpid()}) holds" in (renew(store, store, bundled=False) or "")
+    monkeypatch.setattr(os, "access", lambda *asked: False)
+    assert "cannot be written" in (obstacle(store, store) or "")
+    monkeypatch.undo()
+    (store / "manifest.jsonl").unlink()
+    assert "its shards are not in" in (renew(store, store, bundled=False) or "")
+    assert current_file(store) == path
+
+
+@pytest.mark.parametrize("command", ["status", "verify"])
+def test_the_command_line_says_it_too(store, monkeypatch, capsys, command):
+    assert main([command, "--store", str(store)]) == 0
+    assert "other code" not in capsys.readouterr().out
+    other_code(monkeypatch)
+    assert main([command, "--store", str(store)]) == 0
+    assert f"evaluated by other code than this program's; run: python -m precompute publish --store {store}" in (
+        capsys.readouterr().out
+    )
+
+
+PUBLISH = """
+import sys
+from pathlib import Path
+from heval_core.store.reader import Filter, Reader, current_file
+from heval_core.store.renew import is_outdated, renew
+folder = Path(sys.argv[1])
+outdated, why = is_outdated(folder), renew(folder, folder, bundled=False)
+results = Reader(current_file(folder))
+stored, live = results.cells(Filter(), "mrr", 0), results.live_cells(Filter(), "mrr", 0)
+print(outdated, why, results.evaluator, *stored["value"], "|", *live["value"], "|", results.path)
+"""
+
+
+def run_copy(package: Path, folder: Path) -> tuple[list[str], np.ndarray, np.ndarray, str]:
+    environment = os.environ | {"PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", PUBLISH, str(folder)],
+        cwd=package,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    first, live, path = done.stdout.strip().split("|")
+    words = first.split()
+    return words[:3], np.array(words[3:], dtype=float), np.array(live.split(), dtype=float), path.strip()
+
+
+def test_an_edited_formula_is_published_again_and_live_values_agree(store, tmp_path):
+    package = tmp_path / "copy"
+    shutil.copytree(PACKAGE, package / "heval_core", ignore=shutil.ignore_patterns("__pycache__"))
+    (outdated, why, one), stored, live, path = run_copy(package, store)
+    assert (outdated, why, one) == ("False", "None", evaluator.evaluator_id())
+    np.testing.assert_allclose(stored, live, rtol=1e-6)
+    assert path == str(current_file(store))
+    formula = package / "heval_core" / "metrics" / "mrr.py"
+    formula.write_text(formula.read_text() + "\n\n_whole = reciprocals\n\n\ndef reciprocals(*given):\n"
+                       "    return _whole(*given) / 2\n")  # fmt: skip
+    (outdated, why, other), halved, live, path_of_halved = run_copy(package, store)
+    assert (outdated, why) == ("True", "None")
+    assert other != one
+    assert path_of_halved != path
+    np.testing.assert_allclose(halved, live, rtol=1e-6)
+    np.testing.assert_allclose(halved, stored / 2, rtol=1e-6)

@@ -1,0 +1,62 @@
+"""Attributions carry what their numbers depend on: an explainer that is not installed any more is measured as it was."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from heval_core.records import HEvalError
+from heval_core.store.publish import publish
+from heval_core.store.reader import Filter, Reader, current_file
+from tests import planted
+from tests.planted import plant
+
+# Two that are gone, one with options, beside an unsigned and a signed one that are there: all with the same scores.
+GONE, VARIANT, UNSIGNED, SIGNED = "my_attention", "my_attention(layers=2)", "attn", "ig"
+
+
+def draw(instance, explainer, rng):
+    own = np.random.default_rng(int(instance["place"]))
+    # Of very different size from instance to instance, by group: divided by their norm they tell nothing.
+    return own.random(len(instance["tokens"])) * (3.0 if instance["group"] == "C" else 1.0)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("gone")
+    plant(folder, draw, regimes=("conflicting",), explainers=(GONE, VARIANT, UNSIGNED, SIGNED), count=80)
+    publish(folder)
+    return Reader(current_file(folder))
+
+
+def values(cells, explainer):
+    own = cells[cells["explainer"] == explainer].drop(columns=["explainer"]).reset_index(drop=True)
+    return own.astype(object).where(own.notna(), None)
+
+
+@pytest.mark.parametrize("gone", [GONE, VARIANT])
+def test_an_unsigned_explainer_that_is_gone_keeps_its_numbers(results, gone):
+    published = results.query("SELECT * FROM cell_metric ORDER BY metric, part, k")
+    pd.testing.assert_frame_equal(values(published, gone), values(published, UNSIGNED))
+    assert not values(published, gone).equals(values(published, SIGNED))
+    live = results.live_cells(Filter(), "nmutinf", 5)
+    pd.testing.assert_frame_equal(values(live, gone), values(live, UNSIGNED))
+    assert not values(live, gone).equals(values(live, SIGNED))
+
+
+def test_a_page_colours_its_scores_without_a_sign(results, monkeypatch):
+    from heval_core.ui import instance_view
+
+    monkeypatch.setattr(instance_view, "cached", lambda reader, name, *asked: getattr(reader, name)(*asked))
+    rows = instance_view.rows_of(results, results.attributions(results.instance_ids(Filter())[0]))
+    assert {row.explainer: row.signed for row in rows} == {GONE: False, VARIANT: False, UNSIGNED: False, SIGNED: True}
+
+
+@pytest.mark.parametrize("explainer", [GONE, SIGNED])
+def test_attributions_that_do_not_say_it_are_refused_and_the_explainer_named(tmp_path, monkeypatch, explainer):
+    whole = planted._attribution
+    monkeypatch.setattr(planted, "_attribution", lambda *given: whole(*given) | {"signed": None})
+    plant(tmp_path, draw, regimes=("conflicting",), explainers=(explainer,), count=10)
+    with pytest.raises(HEvalError, match=f"explainer {explainer} do not say whether they have a sign"):
+        publish(tmp_path)

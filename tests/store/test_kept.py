@@ -1,0 +1,96 @@
+"""Values that are kept between publishings: the same as computed, found by what they depend on, and harmless when damaged."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from heval_core import catalogue
+from heval_core.metrics._cell import KS
+from heval_core.store import cells, kept
+from heval_core.store.kept import Kept
+from tests.contracts.test_metrics import drawn, layout
+
+PLACE = ("org/model", "data", "mixed", "regular")
+NEEDED = {("nmutinf", "raw", 5)}
+METRICS = [plugin for plugin in catalogue.plugins("metric").values() if hasattr(plugin, "of_all")]
+
+
+def opened(folder, writable=True):
+    return Kept(folder, PLACE, NEEDED, writable)
+
+
+def evaluated(store, found):
+    return {metric.key: cells.estimates(metric, found, KS, store) for metric in METRICS}
+
+
+@pytest.fixture(scope="module")
+def own():
+    where = layout(True, 120)
+    return {"fa": drawn(where, 1), "ig": drawn(where, 2)}
+
+
+def test_what_is_kept_is_what_is_computed(tmp_path, own):
+    first = opened(tmp_path)
+    found = evaluated(first, own)
+    assert first.missed == len(METRICS) * 2 * len(KS) * 2  # explainers, k, targets
+    first.save()
+    second = opened(tmp_path)
+    again = evaluated(second, own)
+    assert second.missed == 0
+    for metric in METRICS:
+        fresh = cells.estimates(metric, own, KS)
+        for place, estimates in fresh.items():
+            for one, kept_one, told in zip(estimates, again[metric.key][place], found[metric.key][place], strict=True):
+                assert (one.part, one.sizes, one.unavailable) == (kept_one.part, kept_one.sizes, kept_one.unavailable)
+                for ends in ("interval", "above_chance"):
+                    np.testing.assert_allclose(getattr(kept_one, ends)(), getattr(told, ends)())
+                    np.testing.assert_allclose(getattr(kept_one, ends)(), getattr(one, ends)(), rtol=2e-3, atol=2e-3)
+                assert bool(len(kept_one.error.deviations)) == ((metric.key, one.part, place[1]) in NEEDED)
+
+
+def test_other_scores_settings_or_code_are_computed_anew(tmp_path, own, monkeypatch):
+    first = opened(tmp_path)
+    (metric,) = (one for one in METRICS if one.key == "nmutinf")
+    cells.estimates(metric, own, (5,), first)
+    first.save()
+    changed = own | {"ig": drawn(own["ig"].layout, 7)}
+    for found, plugin, missed in ((changed, metric, 2), (own, catalogue.find("metric", "nmutinf(n_neighbors=4)"), 4)):
+        again = opened(tmp_path)
+        cells.estimates(plugin, found, (5,), again)
+        assert again.missed == missed
+    monkeypatch.setattr(kept, "_sources", lambda: "edited")
+    edited = opened(tmp_path)
+    cells.estimates(metric, own, (5,), edited)
+    assert edited.missed == 4
+
+
+def test_a_damaged_file_or_a_folder_that_may_not_be_written_costs_time_only(tmp_path, own):
+    (metric,) = (one for one in METRICS if one.key == "probe")
+    first = opened(tmp_path, writable=False)
+    expected = cells.estimates(metric, own, (5,), first)
+    first.save()
+    assert not (tmp_path / kept.FOLDER).exists()
+    second = opened(tmp_path)
+    cells.estimates(metric, own, (5,), second)
+    second.save()
+    (file,) = (tmp_path / kept.FOLDER).iterdir()
+    assert file.name == "org_model-data-mixed-regular.parquet"
+    file.write_bytes(file.read_bytes()[:100])
+    third = opened(tmp_path)
+    found = cells.estimates(metric, own, (5,), third)
+    assert third.missed == 4
+    assert [e.value for e in found["fa", 5]] == [e.value for e in expected["fa", 5]]
+
+
+@pytest.mark.slow
+def test_the_bundled_results_need_nothing_to_be_computed_that_takes_long(tmp_path, monkeypatch):
+    """Else the first start of the explorer takes minutes: `python -m precompute.demo keep` makes them again."""
+    from heval_core.store.publish import publish
+    from tests.conftest import ROOT
+
+    missed = []
+    monkeypatch.setattr(Kept, "save", lambda self: missed.append(self.missed))
+    publish(ROOT / "cache" / "demo", tmp_path, bundled=True)
+    assert len(missed) == 36
+    assert not any(missed)

@@ -1,0 +1,140 @@
+"""Two techniques in one store: every number is that of a store of the technique alone, and nothing is pooled."""
+
+from __future__ import annotations
+
+import shutil
+
+import pandas as pd
+import pytest
+
+from heval_core.records import CELL, TECHNIQUE
+from heval_core.report.sections import sections
+from heval_core.store.publish import publish
+from heval_core.store.reader import Filter, Reader, current_file
+from heval_core.store.shards import ShardStore
+from tests.planted import plant, used_document
+
+OTHER = "rephrased"
+REGIMES = ("conflicting", "double_conflicting", "double_conflicting_swap")
+SHOWN = (("mrr", 0), ("group_rank_margin", 5), ("instance_rank_margin", 5), ("position_bias", 5))
+
+pytestmark = pytest.mark.slow
+
+
+def draw(instance, explainer, rng):
+    """Scores that know the used document's answer, far better under the other technique."""
+    scores = rng.random(len(instance["tokens"]))
+    used = used_document(instance)
+    if used is not None:
+        scores[instance["answer_tokens"][used][0]] += 0.9 if instance["technique"] == OTHER else 0.2
+    return scores
+
+
+def planted(folder, *techniques, count=110, regimes=REGIMES):
+    for technique in techniques:
+        plant(
+            folder,
+            draw,
+            regimes=regimes,
+            explainers=("fa", "mechlight"),
+            count=count,
+            lengths=(40, 60),
+            technique=technique,
+        )
+    publish(folder)
+    return Reader(current_file(folder))
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    return {name: tmp_path_factory.mktemp(name) for name in ("both", TECHNIQUE, OTHER)}
+
+
+@pytest.fixture(scope="module")
+def both(folders):
+    return planted(folders["both"], TECHNIQUE, OTHER)
+
+
+@pytest.fixture(scope="module")
+def alone(folders):
+    return {technique: planted(folders[technique], technique) for technique in (TECHNIQUE, OTHER)}
+
+
+def same(one: pd.DataFrame, other: pd.DataFrame) -> None:
+    assert len(one)
+    one, other = (
+        own.reset_index(drop=True).astype(object).where(lambda values: values.notna(), None) for own in (one, other)
+    )
+    pd.testing.assert_frame_equal(one, other, rtol=1e-9)
+
+
+@pytest.mark.parametrize("technique", [TECHNIQUE, OTHER])
+@pytest.mark.parametrize("table", ["cell_metric", "headline", "pattern_share", "context"])
+def test_every_published_number_is_that_of_the_technique_alone(both, alone, table, technique):
+    aside = "place" if table == "pattern_share" else "technique"
+    rows = f"SELECT * EXCLUDE ({aside}) FROM {table} WHERE technique = ? ORDER BY ALL"
+    same(both.query(rows, [technique]), alone[technique].query(rows, [technique]))
+
+
+@pytest.mark.parametrize("technique", [TECHNIQUE, OTHER])
+def test_live_values_comparisons_and_patterns_are_those_of_the_technique_alone(both, alone, technique):
+    chosen, every = Filter(technique=(technique,)), Filter()
+    own = alone[technique]
+    for metric, k in SHOWN:
+        same(both.live_cells(chosen, metric, k), own.live_cells(every, metric, k))
+        everything = both.live_cells(every, metric, k)
+        same(everything[everything["technique"] == technique], own.live_cells(every, metric, k))
+    for whole in (chosen, every):
+        overall = both.comparisons(whole, "mrr", ("C", "balanced"), 0).overall
+        same(overall[overall["technique"] == technique], own.comparisons(every, "mrr", ("C", "balanced"), 0).overall)
+    same(both.live_headline(chosen), own.live_headline(every))
+    same(both.headline(chosen), own.headline())
+    same(both.patterns(chosen), own.patterns(every))
+    sliced = {"relation": ("relation 1", "relation 2")}
+    same(both.patterns(Filter(technique=(technique,), **sliced)), own.patterns(Filter(**sliced)))
+    same(both.outcomes(chosen), own.outcomes(every))
+    assert sorted(both.instance_ids(chosen)) == sorted(own.instance_ids(every))
+
+
+def test_a_curve_is_of_one_technique(tmp_path):
+    both, own = (
+        planted(tmp_path / str(len(techniques)), *techniques, count=200, regimes=("double_conflicting",))
+        for techniques in ((TECHNIQUE, OTHER), (OTHER,))
+    )
+    expected = own.curve(Filter(), "mrr", ("balanced",), 0)
+    for chosen in (Filter(technique=(OTHER,)), Filter()):
+        found = both.curve(chosen, "mrr", ("balanced",), 0)
+        for name in ("points", "changes"):
+            frame = getattr(found, name)
+            same(frame[frame["technique"] == OTHER], getattr(expected, name))
+
+
+def test_the_two_differ_so_that_a_pool_would_show(both):
+    found = both.cells(Filter(), "mrr", 0)
+    assert not found.duplicated([*CELL, "part", "explainer"]).any()
+    means = found[(found["explainer"] == "fa") & (found["part"] != "C2")].groupby("technique")["value"].mean()
+    assert means[OTHER] > means[TECHNIQUE] + 0.1
+    assert set(both.headline()["technique"]) == {TECHNIQUE, OTHER}
+
+
+def test_findings_are_about_the_regular_technique_only(both, alone):
+    same(both.findings(), alone[TECHNIQUE].findings())
+
+
+def test_a_report_names_the_technique_of_every_row_and_figure(both, alone):
+    for section, single in zip(sections(both), sections(alone[TECHNIQUE]), strict=True):
+        assert "technique" not in single.shown.columns
+        if len(section.table):
+            assert set(section.shown["technique"]) == {TECHNIQUE, OTHER}, section.key
+            captions = [caption for caption, _ in section.figures]
+            assert len(captions) == len(set(captions))
+
+
+def test_other_settings_of_one_technique_do_not_drop_the_other_ones_results(folders, both, tmp_path):
+    store = ShardStore(shutil.copytree(folders["both"], tmp_path / "store"))
+    entry = next(e for e in store.entries().values() if e.technique == OTHER)
+    named = {name: getattr(entry, name) for name in ("model", "dataset", "revision", "fingerprint")}
+    for technique in (TECHNIQUE, OTHER):
+        store.note("state", **named, settings="", technique=technique, shard_size=1)
+    again = Reader(publish(store.folder))
+    assert set(again.choices()["technique"]) == {TECHNIQUE, OTHER}

@@ -1,0 +1,119 @@
+"""What a memory answer is, and with which tokens it may begin."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from heval_core import pipeline, regimes
+from heval_core.answers import answer_in
+from heval_core.behaviour import Memory, memory_of
+from heval_core.records import HEvalError
+from precompute.grid import load_questions
+
+CAPITAL = "What is the capital of France?"
+
+
+def memory_after(lm, text, true_answer=None, question=CAPITAL):
+    ids = tuple(lm.tokenizer(text, add_special_tokens=False).input_ids)
+    return ids, memory_of(lm, ids, true_answer, question)
+
+
+@pytest.mark.parametrize(
+    ("text", "true_answer", "expected"),
+    [
+        (" Paris.", "Paris", "Paris"),
+        (" Paris, and so on", None, "Paris"),
+        (" The capital of France is Paris.", "Paris", "Paris"),
+        (" The capital of France is Lyon.", "Paris", "Lyon"),
+        (" The capital of France is not Paris.", "Paris", "not Paris"),
+        (" It is Lyon", None, "Lyon"),
+        (" The answer is Lyon", None, "Lyon"),
+        (" a suburb of Paris", "Paris", "a suburb of Paris"),
+        (" Lyon is the capital of France", "Paris", "Lyon is the capital of France"),
+        (" The Beatles", None, "The Beatles"),
+        (" Parisian life", "Paris", "Parisian life"),
+        ("\n\nParis", "Paris", "Paris"),
+        ("\n", "Paris", ""),
+        (" Q: What is the capital of Spain?", "Madrid", ""),
+        ("", None, ""),
+    ],
+)
+def test_the_answer_in_a_continuation(text, true_answer, expected):
+    assert answer_in(text, CAPITAL, true_answer) == expected
+
+
+def test_without_the_question_a_sentence_that_ends_in_the_true_answer_gives_it():
+    assert answer_in(" The capital of France is Paris.", "", "Paris") == "Paris"
+    assert answer_in(" The mayor was never in Paris.", "", "Paris") == "The mayor was never in Paris"
+
+
+def test_the_first_token_counts_only_where_the_answer_begins_with_it(lm):
+    ids, memory = memory_after(lm, " The capital of France is Lisbon.", "Lisbon")
+    assert memory == Memory("Lisbon", lm.first_tokens("Lisbon"))
+    assert ids[0] not in memory.first_tokens
+    ids, memory = memory_after(lm, "\n\nLisbon", "Lisbon")
+    assert memory.first_tokens == lm.first_tokens("Lisbon")
+    assert not {i for i in memory.first_tokens if not lm.decode([i]).strip()}
+
+
+def test_a_first_token_that_covers_only_a_part_of_the_answer_counts(lm):
+    """The model may spell an answer in other tokens than the tokenizer would."""
+    pieces = tuple(lm.tokenizer(letter, add_special_tokens=False).input_ids[0] for letter in "Lisbon")
+    assert lm.decode(list(pieces)) == "Lisbon"
+    memory = memory_of(lm, pieces)
+    assert memory == Memory("Lisbon", tuple(dict.fromkeys((pieces[0], *lm.first_tokens("Lisbon")))))
+
+
+def test_a_token_that_holds_a_part_of_a_characters_bytes_counts(lm):
+    ids = tuple(lm.tokenizer("東京", add_special_tokens=False).input_ids)
+    assert lm.decode([ids[0]]) == "\ufffd"  # the demo tokenizers know no Chinese
+    assert memory_of(lm, ids).first_tokens[0] == ids[0]
+    assert memory_of(lm, ids).text == "東京"
+
+
+def test_the_space_that_sentencepiece_writes_first_is_no_answer(lm):
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.WordLevel({"▁": 0, "Lisbon": 1, "▁Lisbon": 2, "<unk>": 3}, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    tokenizer.decoder = decoders.Metaspace(prepend_scheme="always")
+    other = copy.copy(lm)
+    other.tokenizer = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>")
+    assert memory_of(other, (0, 1)) == Memory("Lisbon", (2,))
+    assert memory_of(other, (2,)) == Memory("Lisbon", (2,))
+
+
+def test_an_empty_memory_has_no_first_tokens_and_drops_its_instance(lm):
+    end = lm.tokenizer.eos_token_id
+    for ids in ((end,), (), tuple(lm.tokenizer("\n\n").input_ids)):
+        assert memory_of(lm, ids, "Lisbon") == Memory("", ())
+    questions = load_questions("world_capital", 1, 0, lm.style)
+    instance = regimes.build(questions.facts[0], "conflicting", questions.pool, 0, lm.style, 0)
+    assert pipeline.prepare(lm, instance, Memory("", ())).dropped_because == "no memory answer"
+    assert pipeline.prepare(lm, instance, Memory("Nowhere", (3,))).dropped_because is None
+
+
+@pytest.mark.parametrize("must_be_true", [False, True])
+def test_in_the_batch_an_empty_memory_is_counted_as_that(lm, must_be_true):
+    from precompute.tasks import Memories
+
+    fact = load_questions("world_capital", 1, 0, lm.style).facts[0]
+    memories = Memories({fact.question: (lm.tokenizer.eos_token_id,)}, must_be_true)
+    assert memories.of(lm, fact) == Memory("", ())
+
+
+def test_a_prompt_of_ones_own_without_a_memory_has_no_memory_candidate(lm, monkeypatch):
+    from heval_core.explainers.attn import Attention
+
+    monkeypatch.setattr(pipeline, "recall", lambda *_: Memory("", ()))
+    request = pipeline.Request(("The capital of Kenya is Lisbon.",), "What is the capital of Kenya?", ("Lisbon",))
+    explained = pipeline.explain_request(lm, request, [Attention()])
+    assert [candidate.group for candidate in explained.behaviour.candidates] == ["C"]
+    assert explained.behaviour.memory_answer == ""
+    bare = pipeline.explain_request(lm, pipeline.Request((), "What is the capital of Kenya?"), [Attention()])
+    assert bare.foil.endswith("(runner-up token)")
+    with pytest.raises(HEvalError, match="nothing in the model's tokens"):
+        pipeline.explain_request(lm, pipeline.Request((), "Why?", memory_answer=" "), [Attention()])

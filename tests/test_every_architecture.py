@@ -1,0 +1,213 @@
+"""fa, ig, attn and mechlight on every architecture equal a literal computation on the plain model, or refuse by name."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers.decoders import Metaspace
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+from heval_core.explainers.attn import Attention
+from heval_core.explainers.fa import FeatureAblation
+from heval_core.explainers.ig import IntegratedGradients
+from heval_core.explainers.mechlight import MechLight
+from heval_core.lm.loading import load
+from heval_core.lm.model import CleanPass
+from heval_core.prompts import assemble
+from heval_core.records import Contrast, HEvalError
+from precompute.cli import main
+from tests.conftest import DEMO_MODELS
+from tests.literal_models import CONFIGURATIONS, Plain, saved
+
+# Heads cannot be looked into: why, as it is said. Everything else must equal the literal computation.
+REFUSED = {
+    "falcon-alibi": r"falcon-alibi \(falcon\) answers otherwise when its heads are looked into",
+    "falcon-new": r"falcon-new \(falcon\) is not what TransformerLens can look into",
+    "opt-narrow": r"opt-narrow \(opt\) reads its answer from fewer than 32 dimensions",
+}
+LONG = 400
+
+
+def demo_tokenizer():
+    return AutoTokenizer.from_pretrained(DEMO_MODELS / "demo-gpt2")
+
+
+def with_bos():
+    tokenizer = demo_tokenizer()
+    bos = tokenizer.convert_ids_to_tokens(0)
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{bos} $A", special_tokens=[(bos, 0)]
+    )
+    return tokenizer
+
+
+def sentence_piece():
+    """Unigram over text whose spaces are part of the tokens that follow, and a BOS, as in Llama."""
+    words = [
+        "The capital of Kenya is Lisbon.",
+        "The capital of Peru is Lima.",
+        "Which capital is it?",
+        "Answer: Nairobi",
+    ]
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    tokenizer.decoder = Metaspace(prepend_scheme="first")
+    trainer = trainers.UnigramTrainer(
+        vocab_size=120, special_tokens=["<s>", "</s>", "<unk>"], unk_token="<unk>", show_progress=False
+    )
+    tokenizer.train_from_iterator(words * 20, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", unk_token="<unk>", pad_token="</s>"
+    )
+
+
+TOKENIZERS = {"demo": demo_tokenizer, "bos": with_bos, "sentencepiece": sentence_piece}
+CASES = [(kind, "demo") for kind in CONFIGURATIONS] + [
+    ("llama-gqa", "bos"), ("gemma2", "bos"), ("mistral", "sentencepiece"), ("opt", "sentencepiece")
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=CASES, ids="-".join)
+def both(request, tmp_path_factory):
+    """(kind, the model as HEval loads it, the plain one)"""
+    kind, tokenizer = request.param
+    folder = saved(kind, TOKENIZERS[tokenizer](), tmp_path_factory.mktemp("made") / kind)
+    return kind, load(folder, "cpu"), Plain(folder)
+
+
+@pytest.fixture(scope="module")
+def answered(both):
+    """Two prompts of equal length as one batch, and what is explained of each."""
+    lm = both[1]
+    documents = ("The capital of Kenya is Lisbon.", "The capital of Peru is Lima.")
+    prompt = lm.tokenise(assemble(documents, (None, None), "Which capital is it?"))
+    other = dataclasses.replace(prompt, ids=prompt.ids[:2] + prompt.ids[:1:-1])
+    clean = CleanPass(lm, [prompt, other])
+    return clean, [Contrast(*own.topk(2).indices.tolist(), "runner-up token") for own in clean.logits]
+
+
+def close(found, expected, what):
+    expected = np.asarray(expected.detach() if isinstance(expected, torch.Tensor) else expected)
+    apart = np.abs(np.asarray(found) - expected).max() / np.abs(expected).max()
+    assert apart <= 1e-4, f"{what}: relative difference {apart:.1e}"
+
+
+def test_fa_and_ig_equal_the_literal_computation(both, answered):
+    _, lm, plain = both
+    clean, contrasts = answered
+    close(clean.logits, plain.logits(clean.ids), "logits")
+    found = zip(
+        FeatureAblation().explain(clean, contrasts), IntegratedGradients().explain(clean, contrasts), strict=True
+    )
+    for row, (fa, ig) in enumerate(found):
+        ids, target = clean.ids[row : row + 1], contrasts[row].target
+        close(fa.scores, plain.fa(ids, target, lm.baseline_id, list(range(clean.length))), "fa")
+        close(ig.scores, plain.ig(ids, target, lm.baseline_id), "ig")
+
+
+def test_attn_and_mechlight_equal_the_literal_computation_or_refuse_by_name(both, answered):
+    kind, _, plain = both
+    clean, contrasts = answered
+    for explainer in (Attention(), MechLight()):
+        if kind in REFUSED:
+            with pytest.raises(HEvalError, match=REFUSED[kind]):
+                explainer.explain(clean, contrasts)
+            continue
+        for row, found in enumerate(explainer.explain(clean, contrasts)):
+            compare_heads(plain, clean.ids[row : row + 1], contrasts[row], found)
+
+
+def compare_heads(plain, ids, contrast, found):
+    if found.explainer == "attn":
+        head, row = plain.attn(ids, contrast.target)
+        assert found.head == head
+    else:
+        strengths, row = plain.mechlight(ids, contrast.target, contrast.foil)
+        close(found.head_scores, strengths, "head scores")
+    close(found.scores, row, found.explainer)
+
+
+def test_ways_to_look_at_whole_prompts_are_checked_too(both, answered):
+    kind, lm, plain = both
+    clean, contrasts = answered
+    if kind in REFUSED:
+        with pytest.raises(HEvalError, match=REFUSED[kind]):
+            lm.column_means(clean.ids)
+        with pytest.raises(HEvalError, match=REFUSED[kind]):
+            lm.ablated(clean.ids[:1], [(0, 0)])
+        return
+    pattern = plain.eager(clean.ids[:1], output_attentions=True).attentions[-1][0].detach()
+    expected = pattern.sum(-2) / torch.arange(clean.length, 0, -1)
+    close(lm.column_means(clean.ids)[0], expected, "column means")
+    assert lm.ablated(clean.ids[:1], [(0, 0)]).shape == (1, lm.vocabulary)
+
+
+def test_prompts_of_400_tokens(both):
+    kind, lm, plain = both
+    short = lm.tokenise(assemble(("x",), (None,), "x"))
+    ids = torch.randint(3, 100, (1, LONG), generator=torch.Generator().manual_seed(4))
+    clean = CleanPass(lm, [dataclasses.replace(short, ids=tuple(ids[0].tolist()), tokens=("",) * LONG)])
+    contrast = Contrast(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
+    close(clean.logits, plain.logits(ids), "logits")
+    # What fa makes of its prefix, at some places: all of them would take a minute.
+    for place in (0, 1, 150, 398, 399):
+        suffix = ids[:, place:].clone()
+        suffix[0, 0] = lm.baseline_id
+        logits = lm.read_out(lm.suffix_states(clean.prefix, place, suffix))
+        found = (clean.logits - logits)[:, contrast.target]
+        expected = plain.fa(ids, contrast.target, lm.baseline_id, [place])
+        assert float((found - expected).abs()) <= 1e-4 * float(clean.logits.abs().max())
+    for explainer in (Attention(), MechLight()):
+        if kind in REFUSED:
+            with pytest.raises(HEvalError, match=REFUSED[kind]):
+                explainer.explain(clean, [contrast])
+        else:
+            compare_heads(plain, ids, contrast, explainer.explain(clean, [contrast])[0])
+
+
+@pytest.mark.parametrize("kind", [*REFUSED, "mamba"])
+def test_the_command_line_refuses_in_one_line(kind, tmp_path, capsys):
+    folder = tmp_path / kind
+    if kind == "mamba":
+        from transformers import AutoModelForCausalLM, MambaConfig
+
+        config = MambaConfig(vocab_size=2400, hidden_size=32, num_hidden_layers=2, bos_token_id=0, eos_token_id=0)
+        AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+        demo_tokenizer().save_pretrained(folder)
+    else:
+        saved(kind, demo_tokenizer(), folder)
+    command = ["explain", "--model", str(folder), "--context", "The capital of Peru is Lima.", "--question", "Which?",
+               "--memory-answer", "Oslo", "--device", "cpu", "--explainers"]  # fmt: skip
+    for explainer in ("attn", "mechlight"):
+        assert main([*command, explainer]) == 2
+        told = capsys.readouterr().err.strip().splitlines()
+        assert len(told) == 1
+        assert told[0].startswith(f"error: {kind} (")
+        assert told[0].endswith("fa and ig still work; attn and mechlight do not.")
+    assert main([*command, "fa,ig"]) == 0
+
+
+def test_falcons_doubled_alibi_is_refused_in_bfloat16_too(tmp_path):
+    """There it is as small as rounding: it is known, not found."""
+    lm = load(saved("falcon-alibi", demo_tokenizer(), tmp_path / "falcon-alibi"), "cpu", "bfloat16")
+    clean = CleanPass(lm, [lm.tokenise(assemble(("The capital of Peru is Lima.",), (None,), "Which?"))])
+    with pytest.raises(HEvalError, match=r"falcon-alibi \(falcon\) adds its ALiBi twice"):
+        MechLight().explain(clean, [Contrast(5, 6, "runner-up token")])
+
+
+def test_a_hooked_pass_that_is_off_by_a_thousandth_is_refused(tmp_path):
+    lm = load(saved("llama-gqa", demo_tokenizer(), tmp_path / "llama-gqa"), "cpu")
+    clean = CleanPass(lm, [lm.tokenise(assemble(("The capital of Peru is Lima.",), (None,), "Which?"))])
+    assert clean.heads.attention.shape[1:3] == (2, 4)
+    layer = lm._bridge.blocks[0].mlp.original_component
+    layer.register_forward_hook(lambda _, inputs, output: output * 1.002)
+    with pytest.raises(
+        HEvalError, match="answers otherwise when its heads are looked into: its logits then differ by 0"
+    ):
+        lm.heads(clean.ids, clean.prefix)

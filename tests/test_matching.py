@@ -1,0 +1,220 @@
+"""Whose answer a text is: the rule, the model's own greedy text, the batch, what is stored, and what the page says of it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from heval_core import pipeline, regimes
+from heval_core.answers import group_by_text, normalised
+from heval_core.behaviour import TEXT_TOKENS, Memory, Names, greedy_texts, observe
+from heval_core.lm.model import CleanPass, LanguageModel
+from heval_core.prompts import assemble
+from heval_core.store.publish import publish
+from heval_core.store.reader import Filter, Reader
+from heval_core.ui.datasets_view import matching_sentence
+from precompute.cli import main
+from precompute.grid import load_questions
+from tests.pages.test_pages import open_page
+from tests.planted import plant
+
+LISBON_OSLO = (("C", "Lisbon"), ("M", "Oslo"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (" The U.S. Virgin Islands, of course", "us virgin islands of course"),
+        ("  an\n“Answer” — with **stars** ", "answer with stars"),
+        ("Vitamin A", "vitamin a"),
+        ("The", "the"),
+        ("N'Djamena", "ndjamena"),
+        ("Ｌｉｓｂｏｎ", "lisbon"),
+        ("Sa\u0303o Paulo", "são paulo"),
+        ("... !?", ""),
+    ],
+)
+def test_texts_are_normalised(text, expected):
+    assert normalised(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("answers", "text", "group"),
+    [
+        (LISBON_OSLO, " Lisbon.", "C"),
+        (LISBON_OSLO, " the LISBON, which", "C"),
+        (LISBON_OSLO, "\n\n**Oslo**", "M"),
+        (LISBON_OSLO, " Lisbonne", "other"),
+        (LISBON_OSLO, " I think Lisbon", "other"),
+        (LISBON_OSLO, "", "other"),
+        ((("C1", "New York"), ("C2", "New York City"), ("M", "Boston")), " New York City is", "C2"),
+        ((("C1", "New York"), ("C2", "New York City"), ("M", "Boston")), " New York is", "C1"),
+        ((("C", "the Hague"), ("M", "Hague")), " Hague", "ambiguous"),
+        ((("C", "..."), ("M", "Oslo")), " ... Oslo", "M"),
+        ((("C", "..."), ("M", "Oslo")), " ...", "other"),
+        ((("C", "Vitamin A"), ("M", "Iron")), " Vitamin B", "other"),
+        ((("C", "東京"), ("M", "大阪")), "東京です", "C"),
+        ((), " Lisbon", "other"),
+    ],
+)
+def test_the_group_is_of_the_answer_that_the_text_begins_with(answers, text, group):
+    assert group_by_text(answers, text) == group
+
+
+def prepared_of(lm, count=12, regime="conflicting"):
+    questions = load_questions("world_capital", count, 0, lm.style)
+    built = [
+        regimes.build(fact, regime, questions.pool, 0, lm.style, place) for place, fact in enumerate(questions.facts)
+    ]
+    found = [pipeline.prepare(lm, instance, Memory("Nowhere", (3,))) for instance in built]
+    return [one for one in found if one.dropped_because is None]
+
+
+def literally(lm, prompt):
+    """One token after the other, each by a whole pass."""
+    out: list[int] = []
+    for _ in range(TEXT_TOKENS):
+        out.append(int(lm.logits(lm.ids((*prompt.ids, *out)))[0].argmax()))
+        if out[-1] in lm.end_ids:
+            break
+    return lm.decode(out)
+
+
+def test_the_text_of_a_prompt_is_the_same_alone_in_a_batch_and_literally(lm, monkeypatch):
+    prepared = prepared_of(lm)
+    length = max((len(one.prompt.ids) for one in prepared), key=[len(one.prompt.ids) for one in prepared].count)
+    batch = [one for one in prepared if len(one.prompt.ids) == length]
+    assert len(batch) > 2
+    expected = [literally(lm, one.prompt) for one in batch]
+    together = pipeline.answer(lm, batch, "text").behaviours
+    assert [behaviour.answer_text for behaviour in together] == expected
+    monkeypatch.setattr(lm, "batch_tokens", 1)
+    alone = [pipeline.answer(lm, [one], "text").behaviours[0] for one in batch]
+    assert [behaviour.answer_text for behaviour in alone] == expected
+    assert [one.group for one in alone] == [one.group for one in together]
+
+
+def test_an_end_at_once_is_an_empty_text_and_a_full_prompt_has_its_first_token(lm):
+    clean = CleanPass(lm, [lm.tokenise(assemble(("The capital of Kenya is Lisbon.",), ("Lisbon",), "Which?"))] * 2)
+    logits = clean.logits.clone()
+    logits[0, lm.tokenizer.eos_token_id] = 1e6
+    empty, text = greedy_texts(lm, clean.prompts, logits)
+    assert empty == ""
+    assert text == literally(lm, clean.prompts[1])
+    full = dataclasses.replace(clean.prompts[0], ids=(5,) * lm.positions)
+    assert greedy_texts(lm, [full], clean.logits[1:]) == [lm.decode([int(clean.logits[1].argmax())])]
+
+
+def test_the_text_decides_where_it_is_asked_and_the_first_tokens_group_stands_beside_it(lm):
+    the, lisbon, oslo = (lm.tokenizer(word).input_ids[0] for word in (" The", " Lisbon", " Oslo"))
+    names = (Names("C", "Lisbon", (lisbon,)), Names("M", "Oslo", (oslo, the)))
+    logits = torch.zeros(lm.vocabulary)
+    logits[the] = 5.0
+    plain = observe(lm, logits, names, "Oslo")
+    assert (plain.group, plain.first_group, plain.text_group, plain.answer_text) == ("M", "M", None, None)
+    asked = observe(lm, logits, names, "Oslo", " The Lisbon of today")
+    assert (asked.group, asked.first_group, asked.text_group) == ("C", "M", "C")
+    assert observe(lm, logits, names, "Oslo", " The end").group == "other"
+
+
+def run_with(model_folders, store, *more):
+    command = ["run", "--models", str(model_folders["qwen2"]), "--datasets", "world_capital", "--limit", "8"]
+    command += ["--regimes", "conflicting", "--shard-size", "8", "--explainers", "attn", "--device", "cpu"]
+    assert main([*command, "--store", str(store), *more]) == 0
+
+
+def test_in_the_batch_both_groups_are_stored_and_two_ways_to_match_are_never_mixed(
+    model_folders, language_models, tmp_path
+):
+    run_with(model_folders, tmp_path)
+    first = Reader(publish(tmp_path)).query("SELECT * FROM instance ORDER BY place")
+    assert first["answer_text"].isna().all()
+    assert first["text_group"].isna().all()
+    kept = first["dropped_because"].isna()
+    assert (first["first_group"] == first["group"])[kept].all()
+    assert first["first_group"].isna()[~kept].all()
+    run_with(model_folders, tmp_path, "--match", "text")
+    reader = Reader(publish(tmp_path))
+    found = reader.query("SELECT * FROM instance WHERE dropped_because IS NULL ORDER BY place")
+    assert len(reader.query("SELECT * FROM instance")) == len(first) == 8
+    assert (found["group"] == found["text_group"]).all()
+    assert (found["first_group"].to_numpy() == first["first_group"][kept].to_numpy()).all()
+    lm = language_models["qwen2"]
+    for row in found.itertuples():
+        prompt = lm.tokenise(assemble((), (), row.prompt, "{question}{documents}"))
+        assert row.answer_text == literally(lm, prompt)
+        answers = list(zip(row.candidate_groups, row.candidate_texts, strict=True))
+        assert row.text_group == group_by_text(answers, row.answer_text)
+
+
+def test_where_memory_does_not_suffice_for_the_texts_the_budget_is_halved(lm, monkeypatch):
+    prepared = prepared_of(lm)
+    whole, texts, failed = LanguageModel.generate, {}, []
+
+    def with_little_memory(self, prompts, tokens, progress=lambda _: None):
+        if len(prompts) > 1:
+            failed.append(len(prompts))
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return whole(self, prompts, tokens, progress)
+
+    def work(batch):
+        answered = pipeline.answer(lm, batch, "text")
+        texts.update({one.instance.id: b.answer_text for one, b in zip(batch, answered.behaviours, strict=True)})
+
+    monkeypatch.setattr(LanguageModel, "generate", with_little_memory)
+    monkeypatch.setattr(lm, "batch_tokens", 4096)
+    pipeline.in_batches(lm, prepared, work)
+    assert failed
+    assert texts == {one.instance.id: literally(lm, one.prompt) for one in prepared}
+
+
+def test_a_plan_counts_what_the_texts_cost(model_folders, tmp_path):
+    from precompute.grid import Grid
+    from precompute.plan import plan
+
+    grid = Grid((str(model_folders["gpt2"]),), ("world_capital",), ("conflicting",), ("attn",), limit=6, shard_size=6)
+    by = {match: plan(dataclasses.replace(grid, match=match), tmp_path, False) for match in ("first", "text")}
+    more = by["text"].total("passes") - by["first"].total("passes")
+    assert more == round(6 * (1 + TEXT_TOKENS / by["text"].lines[0].tokens))
+
+
+def test_the_agreement_of_both_has_the_interval_of_whole_questions_resampled(tmp_path):
+    def draw(instance, explainer, generator):
+        return generator.standard_normal(len(instance["tokens"]))
+
+    def change(instance):
+        other = instance["place"] % 5 == 0
+        return instance | {"first_group": "other" if other else instance["group"], "text_group": instance["group"]}
+
+    plant(tmp_path, draw, regimes=("conflicting", "irrelevant"), explainers=("fa",), count=50, change=change)
+    reader = Reader(publish(tmp_path))
+    (row,) = reader.text_agreement(Filter()).to_dict("records")
+    assert (row["n"], row["same"], row["share"]) == (100, 80, 0.8)
+    facts = np.array([f"f{number}" for number in range(50)])
+    weights = reader.resamples("data-0").of(facts).astype(float)
+    drawn = (weights * (np.arange(50) % 5 != 0)).sum(axis=1) / weights.sum(axis=1)
+    assert (row["low"], row["high"]) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])))
+    (one,) = reader.text_agreement(Filter(regime=("irrelevant",))).to_dict("records")
+    assert one["n"] == 50
+    said = matching_sentence(reader.text_agreement(Filter()))
+    assert "lead to the same group in 80 % of 100 kept instances; the text decided." in said
+
+
+def test_the_datasets_page_shows_the_agreement_where_there_is_one(tmp_path, monkeypatch):
+    def draw(instance, explainer, generator):
+        return generator.standard_normal(len(instance["tokens"]))
+
+    def asked(row):
+        return row | {"first_group": "C", "text_group": row["group"]}
+
+    for name, change in (("with", asked), ("without", dict)):
+        store = tmp_path / name
+        plant(store, draw, regimes=("conflicting",), explainers=("fa",), count=40, change=change)
+        publish(store)
+        monkeypatch.setenv("HEVAL_STORE", str(store))
+        app = open_page("datasets")
+        assert not app.exception
+        assert any(heading.value == "First token and text" for heading in app.subheader) == (change is asked)
