@@ -1,7 +1,8 @@
 """Intervals and tests of what a bootstrap gets wrong: values in which instances are each other's neighbours or training data.
 
 A question that a bootstrap draws twice is its own neighbour, or is learnt and then asked: intervals of NMutInf, MDL and the
-probe held the truth in 52 to 83 % of draws. Here the questions are split in two, and the value is computed on either half.
+probe missed the chance level of random scores in 25 to 48 % of draws. Here the questions are split in two, and the value is
+computed on either half.
 The halves are samples of their own, so half the difference of their values scatters as the value of all N instances does,
 wherever the variance falls as 1/N: also for scores that know nothing, for which halves drawn one by one scatter too much
 (Shao & Wu 1989 on the delete-d jackknife; the split is its d = N/2 in complementary pairs). The same splits are taken for

@@ -1,12 +1,14 @@
 """Values whose errors take long, kept from one publishing to the next: NMutInf, MDL and the probe, on a hundred halves each.
 
-A value is found again by all that it depends on: features, labels, splits, the metric's settings, the sources that compute it
-and the libraries they use. Nothing else reads what is kept, and it may be deleted at any time: publishing then takes longer.
+A value is found again by all that it depends on: features, labels, splits, the metric's settings, the code that computes it
+and the libraries it calls. What a file says (comments, docstrings, a metric's title) and where it stands is no part of that.
+Nothing else reads what is kept, and it may be deleted at any time: publishing then takes longer.
 What lies in `evaluated/` beside a store's shards is one Parquet file for each cell's regime.
 """
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
 import json
@@ -36,6 +38,20 @@ _SCHEMA = pa.schema(
 )  # fmt: skip
 
 
+def computing(source: str) -> str:
+    """What a module computes: its functions, fields and constants, without imports, docstrings and what a class declares."""
+    kept = []
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef):
+            node.body = [own for own in node.body if isinstance(own, ast.FunctionDef | ast.AnnAssign)]
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.Assign | ast.AnnAssign):
+            kept.append(node)
+    for function in (own for node in kept for own in ast.walk(node) if isinstance(own, ast.FunctionDef)):
+        if ast.get_docstring(function) is not None:
+            function.body = function.body[1:]
+    return "\n".join(ast.dump(node) for node in kept)
+
+
 @functools.cache
 def _sources() -> str:
     """Hash of the code that makes values on halves, and of the libraries that it calls."""
@@ -44,7 +60,7 @@ def _sources() -> str:
     files += [Path(module.__file__ or "") for module in (subsampling, scores)]
     digest = hashlib.sha256("".join(f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "scipy")).encode())
     for file in files:
-        digest.update(file.read_bytes())
+        digest.update(computing(file.read_text(encoding="utf-8")).encode())
     return digest.hexdigest()
 
 
