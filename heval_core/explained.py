@@ -7,7 +7,7 @@ from typing import Any
 from heval_core import catalogue
 from heval_core.pipeline import Explained
 from heval_core.records import Attribution, head_name
-from heval_core.scores import normalise, tied
+from heval_core.statistics.scores import normalise, tied
 
 
 def to_json(explained: Explained) -> dict[str, Any]:

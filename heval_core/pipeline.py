@@ -25,7 +25,7 @@ from heval_core.behaviour import (
 from heval_core.lm.model import CleanPass, LanguageModel, out_of_memory
 from heval_core.prompts import assemble, prompt_of
 from heval_core.records import Attribution, Behaviour, Contrast, Dropped, HEvalError, Instance, TokenisedPrompt
-from heval_core.scores import check
+from heval_core.statistics.scores import check
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from heval_core.lm.loading import as_language_model
 from heval_core.lm.model import CleanPass, LanguageModel
 from heval_core.prompts import assemble
 from heval_core.records import Contrast, HEvalError
-from heval_core.scores import average_ranks
+from heval_core.statistics.scores import average_ranks
 from precompute import precision
 
 TOKENIZER = Path(__file__).resolve().parent.parent / "cache" / "demo" / "models" / "demo-gpt2"

@@ -12,7 +12,7 @@ from heval_core import catalogue, pipeline, regimes
 from heval_core.faithfulness import Faithful, Faithfulness
 from heval_core.lm.model import Heads, LanguageModel, out_of_memory
 from heval_core.records import TECHNIQUE, Attribution, Behaviour, Dropped
-from heval_core.scores import round_keeping_ranks, round_mantissa, tied
+from heval_core.statistics.scores import round_keeping_ranks, round_mantissa, tied
 from precompute.grid import Job, Questions, Shard, instance_id
 from precompute.tasks import Failure, Memories, Result
 from precompute.worker import named

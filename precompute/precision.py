@@ -18,14 +18,15 @@ import pandas as pd
 
 from heval_core import catalogue, pipeline, regimes
 from heval_core.behaviour import ask
+from heval_core.evaluation import cells
+from heval_core.evaluation.regime import regime_of
+from heval_core.evaluation.scored import cell_of
 from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
 from heval_core.records import TECHNIQUE, Attribution, Behaviour, Dropped
-from heval_core.scores import tied
-from heval_core.statistics import Resamples, spearman
-from heval_core.store import cells
-from heval_core.store.regime import regime_of
-from heval_core.store.scored import cell_of
+from heval_core.statistics.bootstrap import Resamples
+from heval_core.statistics.correlation import spearman
+from heval_core.statistics.scores import tied
 from precompute.compute import instance_row
 from precompute.grid import load_questions
 from precompute.tasks import Memories

@@ -88,7 +88,7 @@ def small_grid(model_folders):
 @pytest.fixture(scope="session")
 def small_store(small_grid, tmp_path_factory) -> Path:
     """A finished and published store of the small grid. Tests that change a store copy it."""
-    from heval_core.store.publish import publish
+    from heval_core.evaluation.publishing import publish
     from precompute.run import run
 
     folder = tmp_path_factory.mktemp("store")
@@ -101,7 +101,7 @@ def small_store(small_grid, tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def demo_results(tmp_path_factory) -> Path:
     """The bundled demo results, published into a folder of the session's own."""
-    from heval_core.store.publish import publish
+    from heval_core.evaluation.publishing import publish
 
     folder = tmp_path_factory.mktemp("demo-results")
     publish(ROOT / "cache" / "demo", folder, bundled=True)

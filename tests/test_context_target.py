@@ -11,12 +11,12 @@ import pytest
 
 from heval_core import catalogue, pipeline
 from heval_core.behaviour import ask
+from heval_core.evaluation.publishing import publish
 from heval_core.lm.loading import identify
 from heval_core.lm.model import CleanPass
 from heval_core.prompts import assemble
 from heval_core.records import Contrast
-from heval_core.scores import round_keeping_ranks
-from heval_core.store.publish import publish
+from heval_core.statistics.scores import round_keeping_ranks
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from precompute.cli import main

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from heval_core import catalogue
+from heval_core.evaluation.publishing import publish
 from heval_core.faithfulness import Faithfulness, levels
 from heval_core.lm.model import CleanPass
 from heval_core.records import HEvalError
 from heval_core.replacements import drawn, frequencies
-from heval_core.store.publish import publish
 from heval_core.store.reader import Filter, Reader
 from heval_core.store.shards import ShardStore
 from precompute.cli import main

@@ -24,7 +24,7 @@ for page in ("overview", "instances", "mechlight_head", "which_token", "datasets
     app.switch_page(f"pages/{{page}}.py").run()
     assert not app.exception, page
 from heval_core import catalogue
-from heval_core.store import publish
+from heval_core.evaluation import publishing
 [catalogue.plugins(kind) for kind in catalogue.KINDS]
 print([name for name in {HEAVY!r} if name in sys.modules])
 """

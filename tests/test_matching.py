@@ -11,9 +11,9 @@ import torch
 from heval_core import pipeline, regimes
 from heval_core.answers import group_by_text, normalised
 from heval_core.behaviour import TEXT_TOKENS, Memory, Names, greedy_texts, observe
+from heval_core.evaluation.publishing import publish
 from heval_core.lm.model import CleanPass, LanguageModel
 from heval_core.prompts import assemble
-from heval_core.store.publish import publish
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui.datasets_view import matching_sentence
 from precompute.cli import main

@@ -15,7 +15,7 @@ import numpy as np
 
 from heval_core.figures.palette import COLOURS, colour
 from heval_core.records import TECHNIQUE
-from heval_core.scores import average_ranks, best_tokens, normalise, tied
+from heval_core.statistics.scores import average_ranks, best_tokens, normalise, tied
 from heval_core.wording import REGIME_TITLES
 
 STEPS = 12

@@ -2,7 +2,7 @@
 
 An interval of means of instances is Student's, adjusted for skewness (Hall 1992): reciprocal ranks and hits are so skewed that
 percentiles of a bootstrap over 30 questions hold the truth in 81 % of draws. Of what learns from the instances or compares
-them with one another, halves make the interval (`heval_core.subsampling`). Replicates, for means over cells and what is
+them with one another, halves make the interval (`statistics.subsampling`). Replicates, for means over cells and what is
 compared over them, are a bootstrap over questions, or random sums over halves.
 """
 
@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heval_core import subsampling
-from heval_core.statistics import Interval, percentile_interval, sign_flip_p, skewed_interval, weighted_means
+from heval_core.statistics import subsampling
+from heval_core.statistics.bootstrap import Interval, percentile_interval, skewed_interval, weighted_means
+from heval_core.statistics.paired_tests import sign_flip_p
 
 SMALLEST_GROUP = 30
 

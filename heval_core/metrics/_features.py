@@ -19,8 +19,8 @@ import numpy as np
 from heval_core.metrics._cell import Cell
 from heval_core.metrics._estimate import Estimate, not_available, too_small
 from heval_core.records import HEvalError
-from heval_core.statistics import priorities
-from heval_core.subsampling import splits
+from heval_core.statistics.bootstrap import priorities
+from heval_core.statistics.subsampling import splits
 
 SMALLEST_CLASS = 10
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heval_core.scores import Ties, runs
+from heval_core.statistics.scores import Ties, runs
 
 
 class Leading(NamedTuple):

@@ -22,7 +22,7 @@ import numpy as np
 from heval_core.metrics import _ties
 from heval_core.metrics._cell import Cell
 from heval_core.metrics._estimate import SMALLEST_GROUP, Each, Estimate, means_of_groups
-from heval_core.scores import Ties
+from heval_core.statistics.scores import Ties
 
 
 def chance_hit(gold: int, length: int, k: int) -> float:

@@ -10,7 +10,7 @@ Departure: none. Reported: `compression` = N H2(Y)/bits (higher is better), `bit
 bits of unequal N do not compare. sd: over the reshuffles.
 Chance: the same code for permuted labels, 20 reshuffles; its own error is part of the interval above chance. p: how far the
 value is from those, Student's t. Best: nothing but the first block costs bits.
-Interval: halves of the questions (`heval_core.subsampling`), each coded in 2 to 8 orders (fewer where there are more
+Interval: halves of the questions (`statistics.subsampling`), each coded in 2 to 8 orders (fewer where there are more
 instances). What scatters is the mean cost of a label beyond the first block, which is then put in its share of all N labels.
 The smaller class needs 10 instances, and halves ten labels beyond their first block, so 60 instances in all; else not
 available. Cost: all orders, explainers and k of a regime are batches of small nets: .1 to .3 s per explainer and k, most of
@@ -46,7 +46,7 @@ from heval_core.metrics._features import (
 )
 from heval_core.metrics._nets import BATCH, SMALLEST_FIRST, code_lengths, first_block
 from heval_core.records import HEvalError
-from heval_core.subsampling import Runs
+from heval_core.statistics.subsampling import Runs
 
 PARTS = ("compression", "bits_per_label", "bits")
 SMALLEST = 2 * (SMALLEST_FIRST + BATCH)

@@ -29,7 +29,7 @@ from heval_core.metrics._cell import Cell
 from heval_core.metrics._estimate import SMALLEST_GROUP, Each, Estimate, means_of_groups
 from heval_core.metrics.rank_at_k import POOLS
 from heval_core.records import HEvalError
-from heval_core.scores import Ties, check, ties
+from heval_core.statistics.scores import Ties, check, ties
 
 
 class ReciprocalRank(NamedTuple):

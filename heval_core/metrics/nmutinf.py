@@ -9,7 +9,7 @@ drawn is hypergeometric. Taking one draw moved the value by up to .08, taking th
 five. Range: up to 1, higher is better. Chance: the printed estimator is far from 0 for features that know nothing: 17 % for
 balanced labels, 24 % at 80/20, 33 % at 90/10 (1 - E[h(Bin(5,p)/5)]/h(p)). So it stands beside the mean of 100 permutations of
 the labels; adjusted = (raw - chance)/(1 - chance); p = the share of permutations that reach the value, itself counted. The
-smaller class needs 10 instances; else not available. Interval: halves of the questions (`heval_core.subsampling`). Cost: one
+smaller class needs 10 instances; else not available. Interval: halves of the questions (`statistics.subsampling`). Cost: one
 search for neighbours per explainer and k, O(N² f), and a pass over 40 neighbours per half and permutation.
 
 Worked by hand: two far groups of six, each with one label: all neighbours agree, nothing is left in doubt.
@@ -38,8 +38,8 @@ from heval_core.metrics._features import (
     standardised,
 )
 from heval_core.records import HEvalError
-from heval_core.scores import runs
-from heval_core.subsampling import Runs
+from heval_core.statistics.scores import runs
+from heval_core.statistics.subsampling import Runs
 
 # Distances that differ by less are equal, in standard deviations of a feature.
 TOLERANCE = 1e-6

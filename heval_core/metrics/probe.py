@@ -8,7 +8,7 @@ Range: accuracy [0, 1], information up to H2(Y), both higher is better; informat
 Chance: measured on 40 permutations of the labels, with its own error: learning from features that know nothing costs bits, so
 that information is below 0 there, and accuracy below the larger class' share. p: how far the value is from those, Student's
 t. Best: 1, and H2(Y).
-The smaller class needs 10 instances; else not available. Interval: halves of the questions (`heval_core.subsampling`).
+The smaller class needs 10 instances; else not available. Interval: halves of the questions (`statistics.subsampling`).
 Cost: 700 small regressions per explainer and k, solved together by Newton's method: scikit-learn's own solver takes them one
 by one, some 2 s a value.
 
@@ -31,7 +31,7 @@ import numpy as np
 from heval_core.metrics._cell import Cell
 from heval_core.metrics._estimate import Each, Estimate, on_halves
 from heval_core.metrics._features import SMALLEST_CLASS, Labelled, check_labelled, entropy, labelled
-from heval_core.subsampling import Runs
+from heval_core.statistics.subsampling import Runs
 
 PARTS = ("accuracy", "information")
 STEPS, ENOUGH = 30, 1e-8

@@ -29,7 +29,7 @@ from heval_core.metrics import _ties
 from heval_core.metrics._cell import Cell
 from heval_core.metrics._estimate import Each, Estimate
 from heval_core.records import HEvalError
-from heval_core.scores import Ties, check, ties
+from heval_core.statistics.scores import Ties, check, ties
 
 TOKENS = ("best", "global_topk", "all")
 POOLS = ("prompt", "context")

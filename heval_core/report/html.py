@@ -19,7 +19,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from heval_core.findings import CONTRADICTED, SUPPORTED
+from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED
 from heval_core.report.sections import Section
 
 VERDICTS = (

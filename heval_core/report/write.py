@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from heval_core import __version__
-from heval_core.findings import METHODS
+from heval_core.evaluation.findings import METHODS
 from heval_core.records import HEvalError
 from heval_core.report import html, pictures
 from heval_core.report.sections import Section, sections

@@ -15,10 +15,10 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from heval_core.patterns import PATTERNS
+from heval_core.evaluation import live, text_agreement
+from heval_core.evaluation.patterns import PATTERNS
 from heval_core.records import CELL, HEvalError
-from heval_core.statistics import Resamples
-from heval_core.store import live, matching
+from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.shards import POINTER, PUBLISHED_FORMAT
 
 _HARDENING = {
@@ -60,7 +60,7 @@ class Filter:
     origin: of the second false answer, `substituted` or `natural` (shipped with the dataset). tokens: (least, most) length of
     the prompt. answer_at: (least, most) place of the used document's answer in the prompt, as a share of its tokens. head: the
     one that MechLight chose, as in `L2H1`. best: what explainers' best tokens are, as in `fa: answer`, all of which must hold;
-    see `heval_core.patterns`. search: a regular expression (RE2) over prompt and answer, whatever the case.
+    see `heval_core.evaluation.patterns`. search: a regular expression (RE2) over prompt and answer, whatever the case.
     """
 
     model: tuple[str, ...] = ()
@@ -265,7 +265,7 @@ class Reader:
         return self.query(f"SELECT * FROM context WHERE {where} ORDER BY model, dataset, regime, technique", values)
 
     def findings(self) -> pd.DataFrame:
-        """The paper's statements with their verdicts, in order: see `heval_core.findings`."""
+        """The paper's statements with their verdicts, in order: see `heval_core.evaluation.findings`."""
         return self.query("SELECT * EXCLUDE (place) FROM finding ORDER BY place")
 
     def relations(self, chosen: Filter) -> pd.DataFrame:
@@ -286,8 +286,8 @@ class Reader:
         )
 
     def text_agreement(self, chosen: Filter) -> pd.DataFrame:
-        """How often first token and text lead to the same group: see `matching.text_agreement`."""
-        return matching.text_agreement(self, chosen)
+        """How often first token and text lead to the same group: see `text_agreement.text_agreement`."""
+        return text_agreement.text_agreement(self, chosen)
 
     def cells(self, chosen: Filter, metric: str, k: int) -> pd.DataFrame:
         """Cell metrics of one metric and k (0 where the metric has none)."""

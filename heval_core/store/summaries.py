@@ -9,10 +9,10 @@ import duckdb
 import numpy as np
 import pandas as pd
 
-from heval_core.findings import Rule
-from heval_core.patterns import KINDS, PATTERNS
+from heval_core.evaluation.findings import Rule
+from heval_core.evaluation.patterns import KINDS, PATTERNS
 from heval_core.records import TECHNIQUE
-from heval_core.statistics import Resamples, percentile_interval, resampled_sums
+from heval_core.statistics.bootstrap import Resamples, percentile_interval, resampled_sums
 
 _TEXT = "length(trim(array_to_string(tokens[document_starts[{0}] + 1:document_ends[{0}]], '')))"
 _SPREAD = "avg({0}) AS {0}_mean, quantile_cont({0}, 0.05) AS {0}_low, quantile_cont({0}, 0.95) AS {0}_high"

@@ -7,11 +7,11 @@ from typing import Any, cast
 import pandas as pd
 import streamlit as st
 
+from heval_core.evaluation.cells import entering
 from heval_core.figures.accuracy import cell_bars
 from heval_core.figures.cells import apart, as_normalised, labelled, of_measure
 from heval_core.measures import MEASURE_KEYS, MEASURES, Measure, at_fixed_target
 from heval_core.records import CELL
-from heval_core.store.cells import entering
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind, paired_view
 from heval_core.ui.computing import live_cells

@@ -8,11 +8,11 @@ from typing import cast
 import pandas as pd
 import streamlit as st
 
+from heval_core.evaluation.live import Curve
 from heval_core.figures.accuracy import quarter_lines
 from heval_core.figures.cells import apart
 from heval_core.measures import MEASURES
 from heval_core.records import CELL
-from heval_core.store.live import Curve
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
 from heval_core.ui.accuracy_view import choose, titles_of

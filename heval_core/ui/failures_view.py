@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from heval_core.evaluation.patterns import PATTERNS
 from heval_core.figures.cells import apart
 from heval_core.figures.palette import in_order
 from heval_core.figures.patterns import pattern_bars
-from heval_core.patterns import PATTERNS
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
 from heval_core.ui.accuracy_view import titles_of

@@ -10,7 +10,7 @@ import streamlit as st
 from heval_core.figures.accuracy import scatter
 from heval_core.figures.cells import as_normalised
 from heval_core.records import CELL
-from heval_core.statistics import clustered_spearman
+from heval_core.statistics.correlation import clustered_spearman
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
 from heval_core.ui.accuracy_view import titles_of

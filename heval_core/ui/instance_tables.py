@@ -13,8 +13,8 @@ import streamlit as st
 
 from heval_core.figures.instance_page import instance_page
 from heval_core.figures.palette import in_order
-from heval_core.scores import average_ranks
-from heval_core.statistics import spearman
+from heval_core.statistics.correlation import spearman
+from heval_core.statistics.scores import average_ranks
 from heval_core.store.reader import Reader
 from heval_core.ui.exports import table_exports
 from heval_core.ui.instance_view import USED

@@ -8,9 +8,9 @@ from typing import Any, cast
 import pandas as pd
 import streamlit as st
 
+from heval_core.evaluation.live import Compared
 from heval_core.figures.cells import apart
 from heval_core.measures import Measure
-from heval_core.store.live import Compared
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui.computing import waiting
 from heval_core.ui.filters import in_regimes

@@ -8,7 +8,7 @@ from typing import cast
 import pandas as pd
 import streamlit as st
 
-from heval_core.store import evaluator
+from heval_core.evaluation import evaluator
 from heval_core.store.reader import Reader
 from heval_core.ui.results import cached
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from heval_core.findings import CONTRADICTED, SUPPORTED
+from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED
 from heval_core.report.html import RULE, VERDICTS, effects_of, levels_of, told
 from heval_core.report.sections import SECTIONS, Section, section
 from heval_core.report.write import report_of

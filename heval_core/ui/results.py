@@ -9,10 +9,10 @@ from typing import TypeVar
 
 import streamlit as st
 
+from heval_core.evaluation import evaluator
+from heval_core.evaluation.renew import is_outdated, obstacle, renew, told
 from heval_core.records import HEvalError
-from heval_core.store import evaluator
 from heval_core.store.reader import Reader, current_file
-from heval_core.store.renew import is_outdated, obstacle, renew, told
 from heval_core.ui.text import plain
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from heval_core.figures.palette import colour
-from heval_core.scores import average_ranks, best_tokens, normalise
+from heval_core.statistics.scores import average_ranks, best_tokens, normalise
 from heval_core.ui.component import component
 from heval_core.ui.grid_controls import How
 

@@ -68,7 +68,7 @@ def _results(options: argparse.Namespace) -> int:
 
 def _keep_values(store: Path) -> None:
     """What takes long to evaluate is kept beside the shards, so that the first start of the explorer is quick."""
-    from heval_core.store.publish import publish
+    from heval_core.evaluation.publishing import publish
 
     with tempfile.TemporaryDirectory() as folder:
         publish(store, Path(folder), bundled=True, keep=True)
@@ -76,8 +76,8 @@ def _keep_values(store: Path) -> None:
 
 def _report(options: argparse.Namespace) -> None:
     """The report of the bundled results that the README links to."""
+    from heval_core.evaluation.publishing import publish
     from heval_core.report.write import report_of
-    from heval_core.store.publish import publish
     from heval_core.store.reader import Reader
 
     # Published anew: what lies in the cache may be of an earlier state of this program.

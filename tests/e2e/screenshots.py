@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from heval_core.store.publish import publish
+from heval_core.evaluation.publishing import publish
 from heval_core.store.reader import Filter, Reader
 from tests.e2e.browser import ROOT, explorer, page_of, settle, visit
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from heval_core.store.publish import publish
+from heval_core.evaluation.publishing import publish
 from heval_core.store.reader import Filter, Reader, current_file
 from tests.e2e.browser import explorer, page_of, settle, visit
 from tests.planted import plant, used_document

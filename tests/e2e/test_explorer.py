@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from heval_core.scores import average_ranks
+from heval_core.statistics.scores import average_ranks
 from heval_core.store.reader import Filter
 from tests.e2e.browser import chromium, explorer, page_of, settle, visit
 

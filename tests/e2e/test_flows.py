@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import pandas as pd
 import pytest
 
-from heval_core.store.publish import publish
+from heval_core.evaluation.publishing import publish
 from heval_core.store.reader import Filter, Reader, current_file
 from tests.conftest import ARCHITECTURES
 from tests.e2e.browser import chromium, explorer, page_of, settle, somebody_else, visit

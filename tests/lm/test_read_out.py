@@ -14,7 +14,7 @@ from heval_core.lm.loading import as_language_model, load
 from heval_core.lm.model import CleanPass
 from heval_core.prompts import assemble
 from heval_core.records import Contrast
-from heval_core.scores import tied
+from heval_core.statistics.scores import tied
 from tests.conftest import DEMO_MODELS
 
 SMALL = {"vocab_size": 2400, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,

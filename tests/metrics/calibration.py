@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from heval_core import catalogue
+from heval_core.evaluation.cells import estimates
 from heval_core.metrics._cell import Cell, Layout, Measured
 from heval_core.metrics._estimate import Estimate, differences
-from heval_core.statistics import priorities, resample_weights
-from heval_core.store.cells import estimates
+from heval_core.statistics.bootstrap import priorities, resample_weights
 from tests.metrics.tables import DOC, put
 
 K = 5

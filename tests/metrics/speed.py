@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 
 from heval_core import catalogue
+from heval_core.evaluation import cells
+from heval_core.evaluation.regime import Regime
+from heval_core.evaluation.scored import cell_of
 from heval_core.metrics._cell import KS, Layout
 from heval_core.metrics._features import labelled
-from heval_core.statistics import Resamples
-from heval_core.store import cells
-from heval_core.store.regime import Regime
-from heval_core.store.scored import cell_of
+from heval_core.statistics.bootstrap import Resamples
 from tests.metrics import literal
 
 INSTANCES, TOKENS = 2000, 150

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from heval_core import catalogue
+from heval_core.evaluation import cells, live
+from heval_core.evaluation.publishing import publish
 from heval_core.metrics._cell import Cell, Layout
 from heval_core.metrics._estimate import normalised
-from heval_core.statistics import percentile_interval
-from heval_core.store import cells, live
-from heval_core.store.publish import publish
+from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.store.reader import Filter, Reader
 from tests.conftest import ROOT
 

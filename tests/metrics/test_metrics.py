@@ -17,8 +17,8 @@ from heval_core.metrics.mrr import MeanReciprocalRank, chance_reciprocal_rank, r
 from heval_core.metrics.position_bias import PositionBias
 from heval_core.metrics.rank_at_k import chance_rank, rank_at_k, segment_ranks
 from heval_core.records import HEvalError
-from heval_core.scores import ties
-from heval_core.statistics import resample_weights
+from heval_core.statistics.bootstrap import resample_weights
+from heval_core.statistics.scores import ties
 from tests.metrics import literal
 
 

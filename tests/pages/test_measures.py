@@ -8,11 +8,11 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from heval_core.evaluation.cells import entering
 from heval_core.figures.accuracy import difference_dots
 from heval_core.figures.cells import of_measure
 from heval_core.figures.palette import colour
 from heval_core.measures import MEASURES, Measure
-from heval_core.store.cells import entering
 from heval_core.store.reader import Filter
 from heval_core.ui.accuracy_view import verdict
 from heval_core.ui.behind import groups_of

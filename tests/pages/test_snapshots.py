@@ -7,8 +7,8 @@ import shutil
 
 import pytest
 
-from heval_core.store import evaluator
-from heval_core.store.publish import publish
+from heval_core.evaluation import evaluator
+from heval_core.evaluation.publishing import publish
 from heval_core.store.reader import Reader, current_file
 from precompute.run import only_writer
 from tests.pages.test_pages import open_page

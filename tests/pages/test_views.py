@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 from scipy.stats import skew, t
 
+from heval_core.evaluation.patterns import PATTERNS
 from heval_core.figures.instance_page import instance_page
 from heval_core.measures import MEASURES
-from heval_core.patterns import PATTERNS
 from heval_core.records import HEvalError
 from heval_core.store.export import as_latex
 from heval_core.store.reader import SORTED_BY, Filter

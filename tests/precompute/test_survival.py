@@ -16,9 +16,9 @@ import time
 
 import pytest
 
+from heval_core.evaluation.publishing import publish
 from heval_core.store import shards
 from heval_core.store.progress import progress
-from heval_core.store.publish import publish
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
 from precompute.executors.local import Local

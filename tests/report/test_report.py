@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 from threadpoolctl import threadpool_limits
 
+from heval_core.evaluation.publishing import publish
 from heval_core.measures import MEASURE_KEYS, MEASURES
 from heval_core.report import html, pictures
 from heval_core.report.sections import PLANS, SECTIONS, section, sections
 from heval_core.report.write import report_of, write
-from heval_core.store.publish import publish
 from heval_core.store.reader import Filter, Reader, current_file
 from precompute.cli import main
 from tests.conftest import ROOT

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from heval_core.evaluation.publishing import publish
 from heval_core.records import HEvalError
-from heval_core.store.publish import publish
 from heval_core.store.reader import Filter, Reader, current_file
 from tests import planted
 from tests.planted import plant

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from heval_core import catalogue
+from heval_core.evaluation.publishing import publish
 from heval_core.records import HEvalError
-from heval_core.store.publish import publish
 from heval_core.store.reader import Filter, Reader, current_file
 from heval_core.store.shards import ShardStore, append_line
 from precompute.cli import main
@@ -85,7 +85,7 @@ def test_instances_stand_in_the_order_of_model_dataset_regime_and_place(reader):
 def test_stored_scores_are_the_explainers_own_in_rank_and_nearly_in_value(reader, language_models, small_store):
     from heval_core import pipeline, regimes
     from heval_core.behaviour import recall
-    from heval_core.scores import average_ranks
+    from heval_core.statistics.scores import average_ranks
     from precompute.grid import load_questions
 
     lm = language_models["qwen2"]

@@ -7,9 +7,9 @@ import shutil
 import pandas as pd
 import pytest
 
+from heval_core.evaluation.publishing import publish
 from heval_core.records import CELL, TECHNIQUE
 from heval_core.report.sections import sections
-from heval_core.store.publish import publish
 from heval_core.store.reader import Filter, Reader, current_file
 from heval_core.store.shards import ShardStore
 from tests.planted import plant, used_document

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core import catalogue, findings
-from heval_core.findings import (
+from heval_core import catalogue
+from heval_core.evaluation import findings
+from heval_core.evaluation.findings import (
     CLAIMS,
     CONTRADICTED,
     OVERALL,
@@ -22,8 +23,8 @@ from heval_core.findings import (
     find,
     outcome,
 )
+from heval_core.evaluation.publishing import publish
 from heval_core.records import TECHNIQUE
-from heval_core.store.publish import publish
 from heval_core.store.reader import Filter, Reader
 from tests.planted import QUESTION, plant, used_document
 

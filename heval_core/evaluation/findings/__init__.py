@@ -45,7 +45,7 @@ import pandas as pd
 
 from heval_core.metrics.length_sensitivity import PER
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES, TECHNIQUE
-from heval_core.statistics import percentile_interval
+from heval_core.statistics.bootstrap import percentile_interval
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "not enough data"
 METHODS = ("mechlight", "fa", "ig", "attn")

@@ -22,10 +22,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from heval_core import metrics, scores, subsampling
+from heval_core import metrics
 from heval_core.metrics._estimate import Estimate
 from heval_core.metrics._features import Labelled
-from heval_core.subsampling import Error
+from heval_core.statistics import scores, subsampling
+from heval_core.statistics.subsampling import Error
 
 FOLDER = "evaluated"
 _NUMBERS = ("value", "chance", "best", "p", "bound", "chance_se", "se", "df")

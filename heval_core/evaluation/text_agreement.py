@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from heval_core.statistics import percentile_interval, resampled_sums
+from heval_core.statistics.bootstrap import percentile_interval, resampled_sums
 
 if TYPE_CHECKING:
     from heval_core.store.reader import Filter, Reader

@@ -10,7 +10,7 @@ import pandas as pd
 
 from heval_core.metrics._cell import Layout
 from heval_core.records import CELL, HEvalError
-from heval_core.statistics import Resamples
+from heval_core.statistics.bootstrap import Resamples
 
 
 @dataclass(frozen=True, eq=False)

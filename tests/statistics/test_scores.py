@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import rankdata
 
 from heval_core.records import HEvalError
-from heval_core.scores import average_ranks, check, normalise, round_keeping_ranks, tied
+from heval_core.statistics.scores import average_ranks, check, normalise, round_keeping_ranks, tied
 
 SCORES = arrays(np.float32, st.integers(1, 40), elements=st.floats(-8, 8, width=32))
 TIED = arrays(np.float32, st.integers(1, 40), elements=st.sampled_from([0.0, 1.0, -1.0, 0.5]))

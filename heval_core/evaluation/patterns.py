@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from heval_core.prompts import mentions
-from heval_core.scores import average_ranks
+from heval_core.statistics.scores import average_ranks
 
 NEAR = 3
 PATTERNS = {

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from heval_core import catalogue
-from heval_core.store import evaluator
-from heval_core.store.publish import publish
+from heval_core.evaluation import evaluator
+from heval_core.evaluation.publishing import publish
+from heval_core.evaluation.renew import is_outdated, obstacle, renew
 from heval_core.store.reader import Reader, current_file
-from heval_core.store.renew import is_outdated, obstacle, renew
 from precompute.cli import main
 from precompute.run import only_writer
 from tests.conftest import ROOT
@@ -85,7 +85,7 @@ def imported_by(path: Path) -> Iterator[Path]:
 
 def test_every_file_that_evaluation_imports_is_in_the_hash():
     # Plug-ins are found by their folder; of explainers only the controls compute anything here, but all tell their properties.
-    waiting = [PACKAGE / "store" / name for name in ("publish.py", "live.py")]
+    waiting = [PACKAGE / "evaluation" / name for name in ("publishing.py", "live.py")]
     waiting += [path for kind in ("metrics", "explainers") for path in (PACKAGE / kind).glob("*.py")]
     seen: set[Path] = set()
     while waiting:
@@ -162,7 +162,7 @@ PUBLISH = """
 import sys
 from pathlib import Path
 from heval_core.store.reader import Filter, Reader, current_file
-from heval_core.store.renew import is_outdated, renew
+from heval_core.evaluation.renew import is_outdated, renew
 folder = Path(sys.argv[1])
 outdated, why = is_outdated(folder), renew(folder, folder, bundled=False)
 results = Reader(current_file(folder))

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from heval_core.statistics import SPLITS, priorities
-from heval_core.subsampling import Runs, replicates, splits
+from heval_core.statistics.bootstrap import SPLITS, priorities
+from heval_core.statistics.subsampling import Runs, replicates, splits
 
 
 def runs_of(values, order, draws=1, noise=0.0, seed=0):

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from heval_core import catalogue, scores
+from heval_core import catalogue
+from heval_core.evaluation.regime import Regime
 from heval_core.metrics._cell import Cell, Fixed, Measured
 from heval_core.records import HEvalError
 from heval_core.replacements import REPLACEMENTS
-from heval_core.store.regime import Regime
+from heval_core.statistics import scores
 
 MEASURED = ("comprehensiveness", "sufficiency")
 # How tokens were taken out, and the mean over these ways.

@@ -23,14 +23,15 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from heval_core import __version__, catalogue, findings, patterns
+from heval_core import __version__, catalogue
+from heval_core.evaluation import cells, context_target, evaluator, findings, patterns
+from heval_core.evaluation.kept import Kept
+from heval_core.evaluation.regime import Regime, regime_of
+from heval_core.evaluation.scored import Scored, control_attributions, with_means
 from heval_core.metrics._cell import Cell
 from heval_core.records import REGIMES, TECHNIQUE, HEvalError
-from heval_core.statistics import Resamples
-from heval_core.store import cells, context_target, evaluator, summaries
-from heval_core.store.kept import Kept
-from heval_core.store.regime import Regime, regime_of
-from heval_core.store.scored import Scored, control_attributions, with_means
+from heval_core.statistics.bootstrap import Resamples
+from heval_core.store import summaries
 from heval_core.store.shards import (
     ATTRIBUTION,
     FAITHFULNESS,

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 from heval_core import catalogue
+from heval_core.evaluation import live
+from heval_core.evaluation.regime import regime_of
+from heval_core.evaluation.scored import cell_of
 from heval_core.records import HEvalError
-from heval_core.statistics import Resamples
-from heval_core.store import live
+from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.reader import Filter, Reader, current_file
-from heval_core.store.regime import regime_of
-from heval_core.store.scored import cell_of
 
 KEY = ["model", "dataset", "regime", "explainer", "metric", "part", "k"]
 QWEN = Filter(model=("demo-qwen2",), dataset=("country_profiles",))

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heval_core.statistics import Interval
+from heval_core.statistics.bootstrap import Interval
 
 
 def splits(order: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Intervals and tests: a paired bootstrap over questions, a sign-flip permutation test, Holm (methods.md, section 3).
+"""Intervals: a paired bootstrap over questions (methods.md, section 3).
 
 Resampling whole questions, with the same resamples for every explainer, model and regime of a dataset, keeps what
 belongs together together: differences and averages over cells get the interval that their pairing gives them.
@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import functools
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from heval_core.scores import average_ranks
-
 RESAMPLES = 2000
-FLIPS = 5000
 BLOCK = 4_000_000
-# Of the questions in two halves (`heval_core.subsampling`).
+# Of the questions in two halves (`heval_core.statistics.subsampling`).
 SPLITS = 50
 
 
@@ -133,83 +130,3 @@ def skewed_interval(value: float, influence: np.ndarray, df: float, level: float
     if abs(skewness) > 1e-6:
         ends = 3 / skewness * (np.cbrt(1 + skewness * (ends - skewness / 6)) - 1)
     return Interval(float(value - se * ends[0]), float(value - se * ends[1]))
-
-
-@functools.lru_cache(maxsize=4)
-def _signs(questions: int, flips: int, seed: int) -> np.ndarray:
-    drawn = np.random.default_rng(seed).integers(0, 2, size=(flips, questions), dtype=np.int8)
-    return (2 * drawn - 1).astype(np.float32)
-
-
-def sign_flip_p(differences: np.ndarray, flips: int = FLIPS, seed: int = 0) -> np.ndarray:
-    """(C,) two-sided p of (Q, C) paired differences: how often flipping questions' signs gives as large a sum.
-
-    Under the hypothesis that two explainers are exchangeable within a question, every assignment of signs is as likely.
-    A column of zeros gives 1. The smallest p there is: 1 / (flips + 1).
-    """
-    differences = np.asarray(differences, dtype=np.float64)
-    scale = np.abs(differences).max(axis=0, initial=0.0)
-    scaled = differences / np.where(scale > 0, scale, 1.0)
-    observed = np.abs(scaled.sum(axis=0))
-    flipped = np.abs(_signs(len(scaled), flips, seed) @ scaled.astype(np.float32))
-    # Sums of float32 that are equal in truth differ in their last bits.
-    reached = (flipped >= observed - 1e-4 * np.maximum(observed, 1.0)).sum(axis=0)
-    return np.asarray((1 + reached) / (1 + flips))
-
-
-def spearman(first: np.ndarray, second: np.ndarray) -> float:
-    """Rank correlation of two (N,) samples, ties averaged; NaN for fewer than three pairs, or where one is constant.
-
-    >>> round(spearman(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 3.0, 2.0, 4.0])), 3)
-    0.8
-    """
-    if len(first) < 3:
-        return float("nan")
-    one, other = (average_ranks(values)[0] for values in (first, second))
-    if not one.std() or not other.std():
-        return float("nan")
-    return float(np.corrcoef(one, other)[0, 1])
-
-
-def clustered_spearman(first: np.ndarray, second: np.ndarray, clusters: Sequence[object]) -> tuple[float, Interval]:
-    """`spearman` of two (N,) samples with its 95 % interval, whole clusters resampled: those of a cluster are not independent.
-
-    Ranks are taken anew in each resample; NaN ends for fewer than three clusters.
-    """
-    _, place = np.unique([str(cluster) for cluster in clusters], return_inverse=True)
-    count = int(place.max(initial=-1)) + 1
-    if count < 3:
-        return spearman(first, second), Interval(float("nan"), float("nan"))
-    weights = resample_weights(count)[:, place].astype(np.float64)
-    one, other = (_ranks_drawn(values, weights) for values in (first, second))
-    total = weights.sum(axis=1, keepdims=True)
-    one, other = (own - (weights * own).sum(axis=1, keepdims=True) / total for own in (one, other))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        spread = (weights * one * other).sum(axis=1) / np.sqrt(
-            (weights * one**2).sum(axis=1) * (weights * other**2).sum(axis=1)
-        )
-    return spearman(first, second), percentile_interval(spread)
-
-
-def _ranks_drawn(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(resamples, N) rank of each of (N,) values where each is there as often as (resamples, N) weights say; ties averaged."""
-    _, level = np.unique(values, return_inverse=True)
-    at_level = np.zeros((len(weights), level.max() + 1))
-    np.add.at(at_level.T, level, weights.T)
-    return np.asarray((np.cumsum(at_level, axis=1) - at_level / 2)[:, level])
-
-
-def holm(p: np.ndarray) -> np.ndarray:
-    """Holm's adjusted p of (C,) tests made together; NaN stays NaN and counts for none.
-
-    >>> holm(np.array([0.01, 0.04, 0.03]))
-    array([0.03, 0.06, 0.06])
-    """
-    p = np.asarray(p, dtype=np.float64)
-    adjusted = np.full(len(p), np.nan)
-    order = [index for index in np.argsort(p, kind="stable") if np.isfinite(p[index])]
-    largest = 0.0
-    for place, index in enumerate(order):
-        largest = max(largest, min(1.0, (len(order) - place) * p[index]))
-        adjusted[index] = largest
-    return adjusted

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from heval_core import catalogue
+from heval_core.evaluation import cells, kept
+from heval_core.evaluation.kept import Kept
 from heval_core.metrics._cell import KS
-from heval_core.store import cells, kept
-from heval_core.store.kept import Kept
 from tests.contracts.test_metrics import drawn, layout
 
 PLACE = ("org/model", "data", "mixed", "regular")
@@ -118,7 +118,7 @@ def test_a_damaged_file_or_a_folder_that_may_not_be_written_costs_time_only(tmp_
 @pytest.mark.slow
 def test_the_bundled_results_need_nothing_to_be_computed_that_takes_long(tmp_path, monkeypatch):
     """Else the first start of the explorer takes minutes: `python -m precompute.demo keep` makes them again."""
-    from heval_core.store.publish import publish
+    from heval_core.evaluation.publishing import publish
     from tests.conftest import ROOT
 
     missed = []

@@ -10,13 +10,15 @@ import pytest
 import scipy.stats
 from threadpoolctl import threadpool_limits
 
-from heval_core import statistics
-from heval_core.statistics import Resamples, holm, percentile_interval, sign_flip_p, weighted_means
+from heval_core.statistics import bootstrap, correlation, paired_tests
+from heval_core.statistics.bootstrap import Resamples, percentile_interval, resample_weights, weighted_means
+from heval_core.statistics.correlation import clustered_spearman, spearman
+from heval_core.statistics.paired_tests import holm, sign_flip_p
 
 
 def test_the_examples_worked_by_hand_hold():
-    failed, tried = doctest.testmod(statistics, extraglobs={"np": np})
-    assert (failed, tried) == (0, 2)
+    for module in (correlation, paired_tests):
+        assert doctest.testmod(module, extraglobs={"np": np}) == (0, 1)
 
 
 def test_the_sign_flip_p_is_that_of_all_assignments():
@@ -58,14 +60,14 @@ def test_weighted_means_are_the_means_of_what_was_drawn():
 def test_resampled_means_depend_neither_on_threads_nor_on_blocks(monkeypatch):
     rng = np.random.default_rng(0)
     values, used = rng.random((3000, 24)), rng.random((3000, 3))[:, np.arange(24) % 3] < 0.5
-    weights = statistics.resample_weights(3000, 200)
+    weights = resample_weights(3000, 200)
     found = {}
     for threads in (1, 2):
         with threadpool_limits(threads):
             found[threads] = weighted_means(weights, values, used)
     np.testing.assert_allclose(found[1], found[2], rtol=1e-13)
-    monkeypatch.setattr(statistics, "BLOCK", 7 * 3000)
-    np.testing.assert_array_equal(statistics.resample_weights(3000, 200), weights)
+    monkeypatch.setattr(bootstrap, "BLOCK", 7 * 3000)
+    np.testing.assert_array_equal(resample_weights(3000, 200), weights)
     np.testing.assert_allclose(weighted_means(weights, values, used), found[1], rtol=1e-13)
 
 
@@ -74,7 +76,7 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
     covered = 0
     for trial in range(200):
         values = rng.normal(2, 3, 80)[:, None]
-        weights = statistics.resample_weights(80, 500, seed=trial)
+        weights = resample_weights(80, 500, seed=trial)
         low, high = percentile_interval(weighted_means(weights, values, np.ones((80, 1), dtype=bool))[:, 0])
         covered += low < 2 < high
     assert 0.89 < covered / 200 < 0.99
@@ -91,22 +93,22 @@ def test_a_clustered_correlation_is_that_of_the_clusters_that_were_drawn():
     clusters = np.repeat(np.arange(12), 4)
     one = rng.integers(0, 9, 48).astype(float)
     other = one + rng.integers(0, 9, 48)
-    rho, (low, high) = statistics.clustered_spearman(one, other, [f"{cluster:02}" for cluster in clusters])
-    assert rho == statistics.spearman(one, other)
+    rho, (low, high) = clustered_spearman(one, other, [f"{cluster:02}" for cluster in clusters])
+    assert rho == spearman(one, other)
     drawn = []
-    for weights in statistics.resample_weights(12):
+    for weights in resample_weights(12):
         again = np.repeat(np.arange(48), weights[clusters])
         drawn.append(scipy.stats.spearmanr(one[again], other[again]).statistic)
     assert (low, high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])))
     assert low < rho < high
-    assert np.isnan(statistics.clustered_spearman(one, other, ["a"] * 48)[1]).all()
+    assert np.isnan(clustered_spearman(one, other, ["a"] * 48)[1]).all()
 
 
 def test_clusters_that_repeat_themselves_make_an_interval_wider():
     rng = np.random.default_rng(4)
     one, other = rng.random(20), rng.random(20)
-    single = statistics.clustered_spearman(one, other, range(20))[1]
-    copies = statistics.clustered_spearman(np.tile(one, 5), np.tile(other, 5), [*range(20)] * 5)[1]
-    naive = statistics.clustered_spearman(np.tile(one, 5), np.tile(other, 5), range(100))[1]
+    single = clustered_spearman(one, other, range(20))[1]
+    copies = clustered_spearman(np.tile(one, 5), np.tile(other, 5), [*range(20)] * 5)[1]
+    naive = clustered_spearman(np.tile(one, 5), np.tile(other, 5), range(100))[1]
     assert copies.high - copies.low == pytest.approx(single.high - single.low, rel=0.05)
     assert naive.high - naive.low < 0.6 * (single.high - single.low)

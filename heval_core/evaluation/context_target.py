@@ -8,7 +8,7 @@ from __future__ import annotations
 import pandas as pd
 import pyarrow as pa
 
-from heval_core.store.scored import control_attributions
+from heval_core.evaluation.scored import control_attributions
 from heval_core.store.shards import ATTRIBUTION
 
 
