@@ -11,6 +11,7 @@ import numpy as np
 from heval_core import catalogue, pipeline, regimes
 from heval_core.faithfulness import Faithful, Faithfulness
 from heval_core.lm.model import Heads, LanguageModel, out_of_memory
+from heval_core.prompt_styles import style_of
 from heval_core.records import TECHNIQUE, Attribution, Behaviour, Dropped
 from heval_core.scores import round_keeping_ranks, round_mantissa, tied
 from precompute.grid import Job, Questions, Shard, instance_id
@@ -73,7 +74,9 @@ class _Computation:
         """The instance of a question, ready to be asked; None where it was dropped or failed, which is then noted."""
         fact = self.questions.facts[place]
         try:
-            instance = regimes.build(fact, self.job.regime, self.questions.pool, self.job.seed, self.lm.style, place)
+            instance = regimes.build(
+                fact, self.job.regime, self.questions.pool, self.job.seed, style_of(self.lm), place
+            )
             prepared = pipeline.prepare(self.lm, instance, self.memories.of(self.lm, fact))
         except Dropped as dropped:
             self._add_instance(place, {"dropped_because": dropped.reason})
@@ -215,7 +218,7 @@ class _Computation:
                     failures.append(_failure("", one.instance.fact_id, error))
 
     def _row_id(self, place: int) -> str:
-        return instance_id(self.job, self.lm.style.key, self.questions.facts[place].id)
+        return instance_id(self.job, self.lm.style, self.questions.facts[place].id)
 
     def _placed(self, place: int) -> dict[str, Any]:
         """The columns that say where a row belongs."""

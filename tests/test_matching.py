@@ -12,6 +12,7 @@ from heval_core import pipeline, regimes
 from heval_core.answers import group_by_text, normalised
 from heval_core.behaviour import TEXT_TOKENS, Memory, Names, greedy_texts, observe
 from heval_core.lm.model import CleanPass, LanguageModel
+from heval_core.prompt_styles import style_of
 from heval_core.prompts import assemble
 from heval_core.store.publish import publish
 from heval_core.store.reader import Filter, Reader
@@ -65,9 +66,10 @@ def test_the_group_is_of_the_answer_that_the_text_begins_with(answers, text, gro
 
 
 def prepared_of(lm, count=12, regime="conflicting"):
-    questions = load_questions("world_capital", count, 0, lm.style)
+    questions = load_questions("world_capital", count, 0, style_of(lm))
     built = [
-        regimes.build(fact, regime, questions.pool, 0, lm.style, place) for place, fact in enumerate(questions.facts)
+        regimes.build(fact, regime, questions.pool, 0, style_of(lm), place)
+        for place, fact in enumerate(questions.facts)
     ]
     found = [pipeline.prepare(lm, instance, Memory("Nowhere", (3,))) for instance in built]
     return [one for one in found if one.dropped_because is None]

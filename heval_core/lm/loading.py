@@ -16,10 +16,8 @@ from heval_core.fingerprint import folder_revision
 from heval_core.lm.model import LanguageModel
 from heval_core.prompts import TEMPLATE
 from heval_core.records import HEvalError
-from heval_core.regimes import Plain, PromptStyle
-from heval_core.taught import TaughtSources
 
-STYLES: dict[str, PromptStyle] = {"plain": Plain(), "taught_sources": TaughtSources()}
+PLAIN = "plain"
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
@@ -46,11 +44,14 @@ def choose_dtype(name: str, device: torch.device) -> torch.dtype:
 
 @dataclass(frozen=True)
 class Identity:
-    """What is known of a model before its weights are loaded. folder: None for a model from the hub."""
+    """What is known of a model before its weights are loaded.
+
+    style: the name of its prompt style. folder: None for a model from the hub.
+    """
 
     key: str
     revision: str
-    style: PromptStyle
+    style: str
     template: str
     folder: Path | None
 
@@ -65,8 +66,8 @@ def identify(name: str) -> Identity:
         if not (path / "config.json").is_file():
             raise HEvalError(f"The folder {name!r} has no config.json, so it is not a Hugging Face model.")
         settings = _settings(path)
-        style = _style(settings.get("prompt_style", "plain"), name)
-        return Identity(path.resolve().name, folder_revision(path), style, settings.get("template", TEMPLATE), path)
+        style, template = settings.get("prompt_style", PLAIN), settings.get("template", TEMPLATE)
+        return Identity(path.resolve().name, folder_revision(path), style, template, path)
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise HEvalError(f"There is no model folder {name!r}; give a local folder or a Hugging Face model id.")
     name, _, revision = name.partition("@")
@@ -76,9 +77,7 @@ def identify(name: str) -> Identity:
         raise HEvalError(
             f"There is no model folder {name!r}, and no such model on the hub or in its cache: {_first_line(error)}"
         ) from error
-    return Identity(
-        name, str(getattr(config, "_commit_hash", None) or revision or "main"), STYLES["plain"], TEMPLATE, None
-    )
+    return Identity(name, str(getattr(config, "_commit_hash", None) or revision or "main"), PLAIN, TEMPLATE, None)
 
 
 def tokenizer_of(identity: Identity) -> Any:
@@ -129,7 +128,7 @@ def as_language_model(
     key: str,
     model: PreTrainedModel,
     tokenizer: Any,
-    style: PromptStyle | None = None,
+    style: str = PLAIN,
     revision: str = "",
     template: str = TEMPLATE,
     batch_tokens: int | None = None,
@@ -144,7 +143,7 @@ def as_language_model(
     on_cpu = model.device.type == "cpu"
     growing = batch_tokens is None and not on_cpu
     budget = batch_tokens or (4096 if on_cpu else 8192)
-    return LanguageModel(key, model, tokenizer, style or STYLES["plain"], revision, template, budget, growing)
+    return LanguageModel(key, model, tokenizer, style, revision, template, budget, growing)
 
 
 def _fuse_activations(model: torch.nn.Module) -> None:
@@ -164,9 +163,3 @@ def _settings(folder: Path) -> dict[str, str]:
     """The folder's `heval.json`: the prompt style and template the model is to be asked in."""
     file = folder / "heval.json"
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-
-
-def _style(key: str, name: str) -> PromptStyle:
-    if key not in STYLES:
-        raise HEvalError(f"{name}/heval.json asks for the prompt style {key!r}; there are: {', '.join(STYLES)}.")
-    return STYLES[key]

@@ -19,7 +19,6 @@ from transformers import DynamicCache, PreTrainedModel
 from heval_core.lm import read_out
 from heval_core.lm.spans import tokenise
 from heval_core.records import HEvalError, Prompt, TokenisedPrompt
-from heval_core.regimes import PromptStyle
 
 # How far a pass with hooks may be from the plain one, as a share of the logits' norm. In float32 25 random architectures come
 # to 2e-6; in bfloat16, where the two passes round apart, to .06, and to .14 where rounding sends a token to another expert.
@@ -82,7 +81,7 @@ class LanguageModel:
         key: str,
         model: PreTrainedModel,
         tokenizer: Any,
-        style: PromptStyle,
+        style: str,
         revision: str,
         template: str,
         batch_tokens: int,

@@ -10,6 +10,7 @@ from heval_core import catalogue, pipeline, regimes
 from heval_core.behaviour import ask
 from heval_core.lm.loading import load
 from heval_core.lm.model import CleanPass, LanguageModel
+from heval_core.prompt_styles import style_of
 from heval_core.records import HEvalError
 from precompute.compute import compute
 from precompute.grid import INSTANCES, Grid, jobs_of, load_questions
@@ -29,7 +30,7 @@ def work(lm, model_folders):
     from heval_core.lm.loading import identify
 
     grid = Grid((str(model_folders["qwen2"]),), ("world_capital",), limit=12, shard_size=12)
-    questions = load_questions("world_capital", 12, 0, lm.style)
+    questions = load_questions("world_capital", 12, 0, style_of(lm))
     distinct = sorted({fact.question for fact in questions.facts})
     memories = Memories(dict(zip(distinct, ask(lm, distinct), strict=True)))
     model = identify(str(model_folders["qwen2"]))
@@ -181,7 +182,7 @@ def test_a_pass_is_of_prompts_of_one_length(lm, work):
     job, questions, memories = work
     prepared = [
         pipeline.prepare(
-            lm, regimes.build(fact, regime, questions.pool, 0, lm.style, 0), memories.of(lm, fact)
+            lm, regimes.build(fact, regime, questions.pool, 0, style_of(lm), 0), memories.of(lm, fact)
         ).prompt
         for fact, regime in ((questions.facts[0], "conflicting"), (questions.facts[0], "mixed"))
     ]  # fmt: skip
