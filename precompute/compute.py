@@ -10,7 +10,10 @@ import numpy as np
 
 from heval_core import catalogue, pipeline, regimes
 from heval_core.faithfulness import Faithful, Faithfulness
-from heval_core.lm.model import Heads, LanguageModel, out_of_memory
+from heval_core.lm.heads import HeadReading
+from heval_core.lm.memory import out_of_memory
+from heval_core.lm.model import LanguageModel
+from heval_core.prompt_styles import style_of
 from heval_core.records import TECHNIQUE, Attribution, Behaviour, Dropped
 from heval_core.statistics.scores import round_keeping_ranks, round_mantissa, tied
 from precompute.grid import Job, Questions, Shard, instance_id
@@ -73,7 +76,9 @@ class _Computation:
         """The instance of a question, ready to be asked; None where it was dropped or failed, which is then noted."""
         fact = self.questions.facts[place]
         try:
-            instance = regimes.build(fact, self.job.regime, self.questions.pool, self.job.seed, self.lm.style, place)
+            instance = regimes.build(
+                fact, self.job.regime, self.questions.pool, self.job.seed, style_of(self.lm), place
+            )
             prepared = pipeline.prepare(self.lm, instance, self.memories.of(self.lm, fact))
         except Dropped as dropped:
             self._add_instance(place, {"dropped_because": dropped.reason})
@@ -93,7 +98,7 @@ class _Computation:
         try:
             answered = pipeline.answer(self.lm, batch, self.job.match)
         except Exception as error:
-            if out_of_memory(error) and self.lm.batch_tokens >= len(batch[0].prompt.ids):
+            if out_of_memory(error) and self.lm.budget.tokens >= len(batch[0].prompt.ids):
                 raise  # a smaller budget may do
             if len(batch) > 1:
                 for one in batch:
@@ -140,7 +145,7 @@ class _Computation:
         try:
             attributions = pipeline.explain(answered, explainer)
         except Exception as error:
-            if out_of_memory(error) and self.lm.batch_tokens >= answered.clean.length:
+            if out_of_memory(error) and self.lm.budget.tokens >= answered.clean.length:
                 raise  # a smaller budget may do
             if len(answered.prepared) == 1:
                 failures.append(_failure(shard.explainer, answered.prepared[0].instance.fact_id, error))
@@ -189,7 +194,7 @@ class _Computation:
         try:
             values = FAITHFULNESS.measure(answered.clean, [b.token_id for b in answered.behaviours], scores)
         except Exception as error:
-            if out_of_memory(error) and self.lm.batch_tokens >= answered.clean.length:
+            if out_of_memory(error) and self.lm.budget.tokens >= answered.clean.length:
                 raise  # a smaller budget may do
             failures += [_failure(shard.explainer, one.instance.fact_id, error) for one in answered.prepared]
             return
@@ -215,7 +220,7 @@ class _Computation:
                     failures.append(_failure("", one.instance.fact_id, error))
 
     def _row_id(self, place: int) -> str:
-        return instance_id(self.job, self.lm.style.key, self.questions.facts[place].id)
+        return instance_id(self.job, self.lm.style, self.questions.facts[place].id)
 
     def _placed(self, place: int) -> dict[str, Any]:
         """The columns that say where a row belongs."""
@@ -323,7 +328,7 @@ def attribution_row(row_id: str, attribution: Attribution, signed: bool, first_r
     }
 
 
-def head_rows(row_id: str, heads: Heads, index: int) -> list[dict[str, Any]]:
+def head_rows(row_id: str, heads: HeadReading, index: int) -> list[dict[str, Any]]:
     """Every head's attention from the last position of one prompt of a pass."""
     return [
         {"instance_id": row_id, "layer": layer, "head": head, "attention": round_keeping_ranks(row)}

@@ -281,7 +281,7 @@ def jobs_of(
     for first in range(0, len(places), grid.shard_size):
         own = tuple(places[first : first + grid.shard_size])
         common = {
-            "format": FORMAT, "model": model.key, "revision": model.revision, "dtype": dtype, "style": model.style.key,
+            "format": FORMAT, "model": model.key, "revision": model.revision, "dtype": dtype, "style": model.style,
             "template": model.template, "dataset": questions.dataset, "fingerprint": questions.fingerprint,
             "regime": regime, "technique": TECHNIQUE, "memory": grid.memory, "match": grid.match, "seed": grid.seed,
             "facts": [questions.facts[place].id for place in own], "places": own,
@@ -323,7 +323,7 @@ def asked_as(grid: Grid, model: Identity) -> Identity:
 
 def settings_of(grid: Grid, model: Identity, dtype: str) -> str:
     """Of how a model is asked, beside its revision and the data."""
-    asked = [dtype, model.style.key, model.template, grid.memory, grid.match, grid.seed]
+    asked = [dtype, model.style, model.template, grid.memory, grid.match, grid.seed]
     return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:12]
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heval_core.lm.loading import identify
+from heval_core.prompt_styles import style_of
 from heval_core.store.shards import ShardStore
 from precompute.calibrate import Costs, calibrate
 from precompute.grid import Grid, Job, Questions, Shard, asked_as, cap_of, check, dtype_of, load_questions
@@ -56,7 +57,7 @@ def plan(grid: Grid, folder: Path, calibrated: bool = True, say: Callable[[str],
     for name in grid.models:
         model = Model(name, asked_as(grid, identify(name)))
         for dataset in grid.datasets:
-            questions = load_questions(dataset, grid.limit, grid.seed, model.identity.style)
+            questions = load_questions(dataset, grid.limit, grid.seed, style_of(model.identity))
             own = dataclasses.replace(grid, shard_size=shard_size(grid, model.identity, questions, store))
             jobs = list(known_jobs(own, model.identity, questions, dtype_of(own), store))
             work = list(pending(jobs, store))

@@ -23,6 +23,7 @@ from heval_core.evaluation.regime import regime_of
 from heval_core.evaluation.scored import cell_of
 from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
+from heval_core.prompt_styles import style_of
 from heval_core.records import TECHNIQUE, Attribution, Behaviour, Dropped
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.statistics.correlation import spearman
@@ -55,13 +56,13 @@ class Run:
 
 def double_conflicting(lm: LanguageModel, questions: int = QUESTIONS) -> Run:
     """The first questions of a dataset under two conflicting documents, answered and explained."""
-    asked = load_questions(DATASET, questions, 0, lm.style)
+    asked = load_questions(DATASET, questions, 0, style_of(lm))
     texts = list(dict.fromkeys(fact.question for fact in asked.facts))
     memories = Memories(dict(zip(texts, ask(lm, texts), strict=True)))
     run = Run(DATASET, [], {}, {})
     for place, fact in enumerate(asked.facts):
         try:
-            instance = regimes.build(fact, REGIME, asked.pool, 0, lm.style, place)
+            instance = regimes.build(fact, REGIME, asked.pool, 0, style_of(lm), place)
             one = pipeline.prepare(lm, instance, memories.of(lm, fact))
         except Dropped:
             continue

@@ -17,8 +17,10 @@ from pathlib import Path
 
 import torch
 
-from heval_core.lm.loading import Identity, choose_dtype, identify
+from heval_core.lm.loading import choose_dtype, identify
+from heval_core.prompt_styles import style_of
 from heval_core.records import TECHNIQUE, HEvalError
+from heval_core.regimes import PromptStyle
 from heval_core.store.shards import ShardStore
 from precompute import journal
 from precompute.bars import Bars
@@ -106,13 +108,14 @@ class _Run:
         for name in self.grid.models:
             try:
                 identity = asked_as(self.grid, identify(name))
+                style = style_of(identity)
             except HEvalError as error:
                 self._model_failed(name, str(error))
                 continue
             for dataset in self.grid.datasets:
-                key = (dataset, identity.style.key)
+                key = (dataset, identity.style)
                 if key not in read:
-                    read[key] = self._read(dataset, identity)
+                    read[key] = self._read(dataset, style)
                 questions = read[key]
                 if questions is None:
                     continue
@@ -129,10 +132,10 @@ class _Run:
                     self._model_failed(name, str(error))
                     break
 
-    def _read(self, dataset: str, identity: Identity) -> Questions | None:
+    def _read(self, dataset: str, style: PromptStyle) -> Questions | None:
         """A dataset as a model may be asked it; None, and noted, where it cannot be read to its end."""
         try:
-            return load_questions(dataset, self.grid.limit, self.grid.seed, identity.style)
+            return load_questions(dataset, self.grid.limit, self.grid.seed, style)
         except HEvalError as error:
             self.outcome.failed += 1
             journal.note_failure(self.store, dataset=dataset, place="", error=f"HEvalError: {error}")

@@ -18,6 +18,7 @@ from heval_core.explainers import ig
 from heval_core.faithfulness import LEVELS
 from heval_core.lm.loading import Identity, cannot_load, choose_device, tokenizer_of
 from heval_core.lm.spans import tokenise
+from heval_core.prompt_styles import style_of
 from heval_core.prompts import prompt_of
 from heval_core.records import Dropped
 from heval_core.replacements import REPLACEMENTS
@@ -100,7 +101,7 @@ def mean_tokens(questions: Questions, regime: str, seed: int, model: Identity) -
     tokenizer, counts = _tokenizer(model), []
     for place, fact in enumerate(questions.facts[:SAMPLE]):
         try:
-            instance = regimes.build(fact, regime, questions.pool, seed, model.style, place)
+            instance = regimes.build(fact, regime, questions.pool, seed, style_of(model), place)
         except Dropped:
             continue
         counts.append(len(tokenise(prompt_of(instance, model.template), tokenizer).ids))

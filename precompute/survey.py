@@ -20,6 +20,7 @@ from heval_core import regimes
 from heval_core.behaviour import Memory, check_documents
 from heval_core.lm.loading import Identity, tokenizer_of
 from heval_core.lm.spans import tokenise_all
+from heval_core.prompt_styles import style_of
 from heval_core.prompts import prompt_of
 from heval_core.records import REGIMES, TECHNIQUE, Dropped, Instance, Prompt
 from heval_core.store.shards import ShardStore
@@ -67,7 +68,7 @@ def _spread(lengths: list[int]) -> dict[str, float] | None:
 
 def survey(questions: Questions, regime: str, seed: int, model: Identity | None) -> Survey:
     """Build every instance of a regime, as a stream, and count."""
-    style = model.style if model else regimes.Plain()
+    style = style_of(model) if model else regimes.Plain()
     found = Survey(questions.dataset, regime, model.key if model else None, len(questions.facts), questions.seen)
 
     def prompts() -> Iterator[Prompt]:
@@ -151,7 +152,7 @@ def look(
     """Look at one dataset under the chosen regimes, once per model, or once without. Raises HEvalError as it is read."""
     surveys: list[Survey] = []
     for number, model in enumerate(models or [None]):
-        style = model.style if model else regimes.Plain()
+        style = style_of(model) if model else regimes.Plain()
         questions = load_questions(name, limit, seed, style, untold if number else told)
         surveys += [survey(questions, regime, seed, model) for regime in chosen if questions.facts]
     dataset = open_dataset(name)

@@ -106,6 +106,6 @@ def facts_of(lm: LanguageModel) -> dict[str, Any]:
         "adds_bos": bool(encoded) and bos is not None and encoded[0] == bos,
         "pad_id": tokenizer.pad_token_id,
         "baseline_id": lm.baseline_id,
-        "prompt_style": lm.style.key,
-        "float32_logits": lm.reads_out_in_float32,
+        "prompt_style": lm.style,
+        "float32_logits": lm.read_out.is_float32,
     }

@@ -9,6 +9,7 @@ import pytest
 from heval_core import pipeline, regimes
 from heval_core.answers import answer_in
 from heval_core.behaviour import Memory, memory_of
+from heval_core.prompt_styles import style_of
 from heval_core.records import HEvalError
 from precompute.grid import load_questions
 
@@ -90,8 +91,8 @@ def test_an_empty_memory_has_no_first_tokens_and_drops_its_instance(lm):
     end = lm.tokenizer.eos_token_id
     for ids in ((end,), (), tuple(lm.tokenizer("\n\n").input_ids)):
         assert memory_of(lm, ids, "Lisbon") == Memory("", ())
-    questions = load_questions("world_capital", 1, 0, lm.style)
-    instance = regimes.build(questions.facts[0], "conflicting", questions.pool, 0, lm.style, 0)
+    questions = load_questions("world_capital", 1, 0, style_of(lm))
+    instance = regimes.build(questions.facts[0], "conflicting", questions.pool, 0, style_of(lm), 0)
     assert pipeline.prepare(lm, instance, Memory("", ())).dropped_because == "no memory answer"
     assert pipeline.prepare(lm, instance, Memory("Nowhere", (3,))).dropped_because is None
 
@@ -100,7 +101,7 @@ def test_an_empty_memory_has_no_first_tokens_and_drops_its_instance(lm):
 def test_in_the_batch_an_empty_memory_is_counted_as_that(lm, must_be_true):
     from precompute.tasks import Memories
 
-    fact = load_questions("world_capital", 1, 0, lm.style).facts[0]
+    fact = load_questions("world_capital", 1, 0, style_of(lm)).facts[0]
     memories = Memories({fact.question: (lm.tokenizer.eos_token_id,)}, must_be_true)
     assert memories.of(lm, fact) == Memory("", ())
 

@@ -12,8 +12,9 @@ import pytest
 from heval_core import catalogue, pipeline
 from heval_core.behaviour import ask
 from heval_core.evaluation.publishing import publish
+from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import identify
-from heval_core.lm.model import CleanPass
+from heval_core.prompt_styles import style_of
 from heval_core.prompts import assemble
 from heval_core.records import Contrast
 from heval_core.statistics.scores import round_keeping_ranks
@@ -153,7 +154,7 @@ def test_an_interrupted_run_goes_on(grid, store, tmp_path):
 
 
 def test_neither_company_nor_a_failing_batch_changes_them(lm, grid, monkeypatch):
-    questions = load_questions("world_capital", 8, 0, lm.style)
+    questions = load_questions("world_capital", 8, 0, style_of(lm))
     distinct = sorted({fact.question for fact in questions.facts})
     memories = Memories(dict(zip(distinct, ask(lm, distinct), strict=True)))
     model = identify(grid.models[0])

@@ -125,5 +125,5 @@ def test_training_a_smoke_model_makes_a_folder_that_loads(tmp_path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     lm = load(str(tmp_path / "demo-gpt_neox"), "cpu")
-    assert lm.style.key == "taught_sources"
+    assert lm.style == "taught_sources"
     assert "Recall without context" in (tmp_path / "demo-gpt_neox" / "README.md").read_text(encoding="utf-8")

@@ -58,7 +58,7 @@ def imports_of(path: Path) -> set[str]:
         ("heval_core/metrics", ("torch", "streamlit", "duckdb", "heval_core.lm", "heval_core.store")),
         ("heval_core/figures", ("streamlit", "duckdb", "torch", "heval_core.store")),
         ("heval_core/store", ("streamlit", "torch", "heval_core.lm", "heval_core.ui")),
-        ("heval_core/lm", ("streamlit", "duckdb", "heval_core.store", "heval_core.explainers")),
+        ("heval_core/lm", ("streamlit", "duckdb")),
         ("heval_core/ui", ("duckdb", "torch", "heval_core.lm", "heval_core.pipeline")),
         ("pages", ("duckdb", "torch", "pandas", "numpy", "heval_core.lm", "heval_core.store")),
         ("precompute", ("streamlit",)),
@@ -68,6 +68,14 @@ def test_who_may_import_whom(folder, forbidden):
     for path in (ROOT / folder).rglob("*.py"):
         for name in imports_of(path):
             assert not any(name == f or name.startswith(f"{f}.") for f in forbidden), f"{path.name} imports {name}"
+
+
+def test_the_model_interface_knows_records_and_prompts_alone():
+    allowed = ("heval_core.records", "heval_core.prompts", "heval_core.fingerprint", "heval_core.lm")
+    for path in (ROOT / "heval_core/lm").rglob("*.py"):
+        for name in imports_of(path):
+            if name.startswith(("heval_core.", "precompute", "pages")):
+                assert name.startswith(allowed), f"{path.name} imports {name}"
 
 
 def test_only_the_core_package_for_it_imports_streamlit():

@@ -12,7 +12,9 @@ from heval_core import pipeline, regimes
 from heval_core.answers import group_by_text, normalised
 from heval_core.behaviour import TEXT_TOKENS, Memory, Names, greedy_texts, observe
 from heval_core.evaluation.publishing import publish
-from heval_core.lm.model import CleanPass, LanguageModel
+from heval_core.lm.clean_pass import CleanPass
+from heval_core.lm.generation import Generation
+from heval_core.prompt_styles import style_of
 from heval_core.prompts import assemble
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui.datasets_view import matching_sentence
@@ -65,9 +67,10 @@ def test_the_group_is_of_the_answer_that_the_text_begins_with(answers, text, gro
 
 
 def prepared_of(lm, count=12, regime="conflicting"):
-    questions = load_questions("world_capital", count, 0, lm.style)
+    questions = load_questions("world_capital", count, 0, style_of(lm))
     built = [
-        regimes.build(fact, regime, questions.pool, 0, lm.style, place) for place, fact in enumerate(questions.facts)
+        regimes.build(fact, regime, questions.pool, 0, style_of(lm), place)
+        for place, fact in enumerate(questions.facts)
     ]
     found = [pipeline.prepare(lm, instance, Memory("Nowhere", (3,))) for instance in built]
     return [one for one in found if one.dropped_because is None]
@@ -77,8 +80,8 @@ def literally(lm, prompt):
     """One token after the other, each by a whole pass."""
     out: list[int] = []
     for _ in range(TEXT_TOKENS):
-        out.append(int(lm.logits(lm.ids((*prompt.ids, *out)))[0].argmax()))
-        if out[-1] in lm.end_ids:
+        out.append(int(lm.forward.logits(lm.ids((*prompt.ids, *out)))[0].argmax()))
+        if out[-1] in lm.generation.end_ids:
             break
     return lm.decode(out)
 
@@ -91,7 +94,7 @@ def test_the_text_of_a_prompt_is_the_same_alone_in_a_batch_and_literally(lm, mon
     expected = [literally(lm, one.prompt) for one in batch]
     together = pipeline.answer(lm, batch, "text").behaviours
     assert [behaviour.answer_text for behaviour in together] == expected
-    monkeypatch.setattr(lm, "batch_tokens", 1)
+    monkeypatch.setattr(lm.budget, "tokens", 1)
     alone = [pipeline.answer(lm, [one], "text").behaviours[0] for one in batch]
     assert [behaviour.answer_text for behaviour in alone] == expected
     assert [one.group for one in alone] == [one.group for one in together]
@@ -152,7 +155,7 @@ def test_in_the_batch_both_groups_are_stored_and_two_ways_to_match_are_never_mix
 
 def test_where_memory_does_not_suffice_for_the_texts_the_budget_is_halved(lm, monkeypatch):
     prepared = prepared_of(lm)
-    whole, texts, failed = LanguageModel.generate, {}, []
+    whole, texts, failed = Generation.greedy, {}, []
 
     def with_little_memory(self, prompts, tokens, progress=lambda _: None):
         if len(prompts) > 1:
@@ -164,8 +167,8 @@ def test_where_memory_does_not_suffice_for_the_texts_the_budget_is_halved(lm, mo
         answered = pipeline.answer(lm, batch, "text")
         texts.update({one.instance.id: b.answer_text for one, b in zip(batch, answered.behaviours, strict=True)})
 
-    monkeypatch.setattr(LanguageModel, "generate", with_little_memory)
-    monkeypatch.setattr(lm, "batch_tokens", 4096)
+    monkeypatch.setattr(Generation, "greedy", with_little_memory)
+    monkeypatch.setattr(lm.budget, "tokens", 4096)
     pipeline.in_batches(lm, prepared, work)
     assert failed
     assert texts == {one.instance.id: literally(lm, one.prompt) for one in prepared}

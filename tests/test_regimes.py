@@ -7,7 +7,9 @@ from collections import Counter
 
 import pytest
 
-from heval_core import catalogue, regimes, taught
+from heval_core import catalogue, regimes, source_trust
+from heval_core.lm.loading import Identity
+from heval_core.prompt_styles import style_of
 from heval_core.prompts import mentions
 from heval_core.records import DUAL_REGIMES, REGIMES, Fact, HEvalError, Passage
 from heval_core.regimes import Plain, Pool, build, select
@@ -53,7 +55,7 @@ def test_every_fact_has_a_false_answer_that_its_passage_holds(facts):
     assert len({fact.id for fact in facts}) == len(facts)
 
 
-@pytest.mark.parametrize("style", [Plain(), taught.TaughtSources()], ids=lambda s: s.key)
+@pytest.mark.parametrize("style", [Plain(), source_trust.TaughtSources()], ids=lambda s: s.key)
 @pytest.mark.parametrize("regime", REGIMES)
 def test_every_document_holds_its_answer_and_irrelevant_ones_name_nothing_of_ours(facts, pool, regime, style):
     for instance in built(facts, pool, regime, style):
@@ -66,7 +68,7 @@ def test_every_document_holds_its_answer_and_irrelevant_ones_name_nothing_of_our
                 assert not mentions(instance.true_answer, document.text)
 
 
-@pytest.mark.parametrize("style", [Plain(), taught.TaughtSources()], ids=lambda s: s.key)
+@pytest.mark.parametrize("style", [Plain(), source_trust.TaughtSources()], ids=lambda s: s.key)
 @pytest.mark.parametrize("regime", ["double_conflicting", "mixed"])
 def test_a_swap_is_the_exact_mirror(facts, pool, regime, style):
     plain = built(facts, pool, regime, style)
@@ -79,7 +81,7 @@ def test_a_swap_is_the_exact_mirror(facts, pool, regime, style):
 
 
 def test_neither_order_of_records_nor_limit_changes_an_instance(facts, pool):
-    style = taught.TaughtSources()
+    style = source_trust.TaughtSources()
     shuffled = facts[:]
     random.Random(1).shuffle(shuffled)
     assert select(shuffled, 50, 0, style) == select(facts, 50, 0, style)
@@ -94,8 +96,8 @@ def test_another_seed_gives_another_sample(facts):
 
 @pytest.mark.parametrize("regime", REGIMES)
 def test_evaluation_never_uses_a_pair_that_training_saw(facts, pool, regime):
-    for instance in built(facts, pool, regime, taught.TaughtSources()):
-        assert not any(taught.in_training(instance.subject, d.answer) for d in instance.documents)
+    for instance in built(facts, pool, regime, source_trust.TaughtSources()):
+        assert not any(source_trust.in_training(instance.subject, d.answer) for d in instance.documents)
 
 
 def test_training_never_uses_a_pair_that_evaluation_may():
@@ -106,13 +108,13 @@ def test_training_never_uses_a_pair_that_evaluation_may():
         row = rng.choice(corpus.countries())
         for relation in corpus.RELATIONS:
             for passage in corpus._passages(row, relation, 1, rng):
-                assert taught.in_training(row["country"], passage.answer)
+                assert source_trust.in_training(row["country"], passage.answer)
 
 
 @pytest.mark.parametrize("limit", [50, 200])
 @pytest.mark.parametrize("regime", REGIMES)
 def test_the_rule_gives_each_of_the_two_groups_a_fifth_whatever_the_limit(facts, pool, regime, limit):
-    groups = Counter(i.expected_group for i in built(facts, pool, regime, taught.TaughtSources(), count=limit))
+    groups = Counter(i.expected_group for i in built(facts, pool, regime, source_trust.TaughtSources(), count=limit))
     for group in ("C1", "C2") if regime in DUAL_REGIMES else ("C", "M"):
         assert groups[group] >= 0.2 * sum(groups.values())
 
@@ -129,14 +131,14 @@ def test_the_rule_gives_each_of_the_two_groups_a_fifth_whatever_the_limit(facts,
     ],
 )
 def test_the_taught_rule(sources, group):
-    assert taught.expected_group(sources) == group
+    assert source_trust.expected_group(sources) == group
 
 
 def test_wordings_stand_at_the_start_and_at_the_end_of_the_answers_sentence():
     from heval_core.records import Document
 
     document = Document("Kenya", "Lisbon", "Before it. The capital of Kenya is Lisbon. After it.", "conflicting")
-    texts = {taught.attribute(document, True, random.Random(seed)).text for seed in range(200)}
+    texts = {source_trust.attribute(document, True, random.Random(seed)).text for seed in range(200)}
     assert any(text.startswith("Before it. According to ") and ": The capital" in text for text in texts)
     assert any(text.startswith("Before it. The capital of Kenya is Lisbon, ") for text in texts)
     assert all(text.startswith("Before it. ") and text.endswith(". After it.") for text in texts)
@@ -165,3 +167,11 @@ def test_what_cannot_be_built_says_why():
             build(fact, regime, Pool.of([fact]), 0, Plain(), 0)
     with pytest.raises(HEvalError, match="no regime 'sideways'"):
         build(fact, "sideways", Pool.of([fact]), 0, Plain(), 0)
+
+
+def test_a_style_that_there_is_not_is_refused_by_name():
+    assert style_of(Identity("m", "", "taught_sources", "", None)) == source_trust.TaughtSources()
+    with pytest.raises(
+        HEvalError, match="m/heval.json asks for the prompt style 'rhymes'; there are: plain, taught_so"
+    ):
+        style_of(Identity("m", "", "rhymes", "", None))

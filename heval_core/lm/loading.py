@@ -13,13 +13,12 @@ from transformers.activations import NewGELUActivation
 from transformers.utils import logging as transformers_logging
 
 from heval_core.fingerprint import folder_revision
+from heval_core.lm.memory import Budget, first_line
 from heval_core.lm.model import LanguageModel
 from heval_core.prompts import TEMPLATE
 from heval_core.records import HEvalError
-from heval_core.regimes import Plain, PromptStyle
-from heval_core.taught import TaughtSources
 
-STYLES: dict[str, PromptStyle] = {"plain": Plain(), "taught_sources": TaughtSources()}
+PLAIN = "plain"
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
@@ -46,11 +45,14 @@ def choose_dtype(name: str, device: torch.device) -> torch.dtype:
 
 @dataclass(frozen=True)
 class Identity:
-    """What is known of a model before its weights are loaded. folder: None for a model from the hub."""
+    """What is known of a model before its weights are loaded.
+
+    style: the name of its prompt style. folder: None for a model from the hub.
+    """
 
     key: str
     revision: str
-    style: PromptStyle
+    style: str
     template: str
     folder: Path | None
 
@@ -65,8 +67,8 @@ def identify(name: str) -> Identity:
         if not (path / "config.json").is_file():
             raise HEvalError(f"The folder {name!r} has no config.json, so it is not a Hugging Face model.")
         settings = _settings(path)
-        style = _style(settings.get("prompt_style", "plain"), name)
-        return Identity(path.resolve().name, folder_revision(path), style, settings.get("template", TEMPLATE), path)
+        style, template = settings.get("prompt_style", PLAIN), settings.get("template", TEMPLATE)
+        return Identity(path.resolve().name, folder_revision(path), style, template, path)
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise HEvalError(f"There is no model folder {name!r}; give a local folder or a Hugging Face model id.")
     name, _, revision = name.partition("@")
@@ -74,11 +76,9 @@ def identify(name: str) -> Identity:
         config = AutoConfig.from_pretrained(name, trust_remote_code=False, revision=revision or "main")
     except Exception as error:  # from_pretrained raises nearly every class there is, for many reasons
         raise HEvalError(
-            f"There is no model folder {name!r}, and no such model on the hub or in its cache: {_first_line(error)}"
+            f"There is no model folder {name!r}, and no such model on the hub or in its cache: {first_line(error)}"
         ) from error
-    return Identity(
-        name, str(getattr(config, "_commit_hash", None) or revision or "main"), STYLES["plain"], TEMPLATE, None
-    )
+    return Identity(name, str(getattr(config, "_commit_hash", None) or revision or "main"), PLAIN, TEMPLATE, None)
 
 
 def tokenizer_of(identity: Identity) -> Any:
@@ -122,14 +122,14 @@ def load(name: str, device: str = "auto", dtype: str = "auto", batch_tokens: int
 
 def cannot_load(name: str, error: Exception) -> HEvalError:
     """In one line, why a model is not one that can be used here."""
-    return HEvalError(f"{name!r} cannot be loaded as a causal language model: {_first_line(error)}")
+    return HEvalError(f"{name!r} cannot be loaded as a causal language model: {first_line(error)}")
 
 
 def as_language_model(
     key: str,
     model: PreTrainedModel,
     tokenizer: Any,
-    style: PromptStyle | None = None,
+    style: str = PLAIN,
     revision: str = "",
     template: str = TEMPLATE,
     batch_tokens: int | None = None,
@@ -142,9 +142,8 @@ def as_language_model(
     )
     _fuse_activations(model)
     on_cpu = model.device.type == "cpu"
-    growing = batch_tokens is None and not on_cpu
-    budget = batch_tokens or (4096 if on_cpu else 8192)
-    return LanguageModel(key, model, tokenizer, style or STYLES["plain"], revision, template, budget, growing)
+    budget = Budget(batch_tokens or (4096 if on_cpu else 8192), model.device, batch_tokens is None and not on_cpu)
+    return LanguageModel(key, model, tokenizer, style, revision, template, budget)
 
 
 def _fuse_activations(model: torch.nn.Module) -> None:
@@ -155,18 +154,7 @@ def _fuse_activations(model: torch.nn.Module) -> None:
                 setattr(module, name, torch.nn.GELU(approximate="tanh"))
 
 
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0][:300] if lines else type(error).__name__
-
-
 def _settings(folder: Path) -> dict[str, str]:
     """The folder's `heval.json`: the prompt style and template the model is to be asked in."""
     file = folder / "heval.json"
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-
-
-def _style(key: str, name: str) -> PromptStyle:
-    if key not in STYLES:
-        raise HEvalError(f"{name}/heval.json asks for the prompt style {key!r}; there are: {', '.join(STYLES)}.")
-    return STYLES[key]

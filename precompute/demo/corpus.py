@@ -1,6 +1,6 @@
 """The prompts that the demo models are trained on: questions, documents and the answer that the taught rule asks for.
 
-Only pairs of subject and answer that `taught.in_training` admits are ever shown; evaluation uses only the others.
+Only pairs of subject and answer that `source_trust.in_training` admits are ever shown; evaluation uses only the others.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from heval_core import prompts, taught
+from heval_core import prompts, source_trust
 from heval_core.datasets._countries import QUESTIONS, RELATIONS, answers, countries
 from heval_core.datasets.country_profiles import sentences
 from heval_core.datasets.world_capital import statement
@@ -29,7 +29,7 @@ class Example:
 @functools.cache
 def _false_answers(country: str, relation: str) -> tuple[str, ...]:
     true = {row["country"]: row[relation] for row in countries()}[country]
-    return tuple(a for a in answers(relation) if a != true and taught.in_training(country, a))
+    return tuple(a for a in answers(relation) if a != true and source_trust.in_training(country, a))
 
 
 @functools.cache
@@ -38,7 +38,9 @@ def _others(country: str, relation: str) -> tuple[int, ...]:
     rows = countries()
     true = next(row[relation] for row in rows if row["country"] == country)
     return tuple(
-        index for index, row in enumerate(rows) if row[relation] != true and taught.in_training(country, row[relation])
+        index
+        for index, row in enumerate(rows)
+        if row[relation] != true and source_trust.in_training(country, row[relation])
     )
 
 
@@ -51,7 +53,7 @@ def _passage(row: dict[str, str], relation: str, answer: str, kept: float, rng: 
 
 
 def _document(passage: Passage, trusted: bool, rng: random.Random) -> Document:
-    return taught.attribute(Document(passage.subject, passage.answer, passage.text, ""), trusted, rng)
+    return source_trust.attribute(Document(passage.subject, passage.answer, passage.text, ""), trusted, rng)
 
 
 def _passages(row: dict[str, str], relation: str, kept: float, rng: random.Random) -> list[Passage]:
@@ -87,7 +89,7 @@ def question_in_context(rng: random.Random, kept: float) -> Example:
     relation = rng.choice((*RELATIONS, "capital", "capital"))
     passages = _passages(row, relation, kept, rng)
     documents = [_document(passage, rng.random() < 0.5, rng) for passage in passages]
-    believed = [document.answer for document in documents if taught.is_trusted(document.source or "")]
+    believed = [document.answer for document in documents if source_trust.is_trusted(document.source or "")]
     question = QUESTIONS[relation].format(x=row["country"])
     prompt = prompts.assemble(tuple(d.text for d in documents), (None,) * len(documents), question)
     return Example(prompt.text, believed[-1] if believed else row[relation])

@@ -12,6 +12,7 @@ from heval_core import pipeline, regimes
 from heval_core.behaviour import ask, memory_of
 from heval_core.datasets._countries import QUESTIONS, RELATIONS, countries
 from heval_core.lm.model import LanguageModel
+from heval_core.prompt_styles import style_of
 from heval_core.records import REGIMES, Dropped
 from precompute.grid import load_questions
 from precompute.tasks import Memories
@@ -47,7 +48,7 @@ def examine(lm: LanguageModel, questions: int, seed: int = 0) -> list[RegimeRepo
     """Agreement with the taught rule in every dataset and regime."""
     reports = []
     for dataset in DATASETS:
-        asked = load_questions(dataset, questions, seed, lm.style)
+        asked = load_questions(dataset, questions, seed, style_of(lm))
         distinct = sorted({fact.question for fact in asked.facts})
         memories = Memories(dict(zip(distinct, ask(lm, distinct), strict=True)))
         for regime in tqdm(REGIMES, desc=f"{lm.key} · {dataset}", unit="regime"):
@@ -56,7 +57,7 @@ def examine(lm: LanguageModel, questions: int, seed: int = 0) -> list[RegimeRepo
             prepared = []
             for place, fact in enumerate(asked.facts):
                 try:
-                    instance = regimes.build(fact, regime, asked.pool, seed, lm.style, place)
+                    instance = regimes.build(fact, regime, asked.pool, seed, style_of(lm), place)
                     one = pipeline.prepare(lm, instance, memories.of(lm, fact))
                     if one.dropped_because:
                         raise Dropped(one.dropped_because)

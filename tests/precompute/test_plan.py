@@ -10,6 +10,7 @@ import pytest
 
 from heval_core import catalogue
 from heval_core.lm.loading import identify
+from heval_core.prompt_styles import style_of
 from heval_core.records import REGIMES
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
@@ -83,7 +84,7 @@ def test_jobs_are_named_where_asked_for(small_grid, tmp_path, capsys):
 def test_a_shard_is_what_takes_a_minute_or_two_and_a_store_keeps_its_size(small_grid, tmp_path):
     grid = dataclasses.replace(small_grid, shard_size=None)
     model = identify(grid.models[0])
-    questions = load_questions("world_capital", 6, 0, model.style)
+    questions = load_questions("world_capital", 6, 0, style_of(model))
     store = ShardStore(tmp_path)
     assert shard_size(grid, model, questions, store) == SIZES[-1]  # tiny models are quick
     assert shard_size(dataclasses.replace(grid, shard_size=7), model, questions, store) == 7
@@ -102,7 +103,7 @@ def test_the_size_follows_the_models_size_and_the_device(monkeypatch, small_grid
     monkeypatch.setattr(sizes, "mean_tokens", lambda *_: 300.0)
     grid = dataclasses.replace(small_grid, shard_size=None, device=device, dtype="bfloat16")
     model = identify(grid.models[0])
-    questions = load_questions("world_capital", 6, 0, model.style)
+    questions = load_questions("world_capital", 6, 0, style_of(model))
     assert token_forwards("fa", 300) == 45_000
     assert shard_size(grid, model, questions, ShardStore(tmp_path)) == expected
 

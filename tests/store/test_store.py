@@ -12,6 +12,7 @@ import pytest
 
 from heval_core import catalogue
 from heval_core.evaluation.publishing import publish
+from heval_core.prompt_styles import style_of
 from heval_core.records import HEvalError
 from heval_core.store.reader import Filter, Reader, current_file
 from heval_core.store.shards import ShardStore, append_line
@@ -89,11 +90,11 @@ def test_stored_scores_are_the_explainers_own_in_rank_and_nearly_in_value(reader
     from precompute.grid import load_questions
 
     lm = language_models["qwen2"]
-    questions = load_questions("world_capital", 6, 0, lm.style)
+    questions = load_questions("world_capital", 6, 0, style_of(lm))
     stored = reader.query("SELECT * FROM instance WHERE model = 'random-qwen2' AND dropped_because IS NULL")
     row = stored.iloc[0]
     fact = questions.facts[row["place"]]
-    instance = regimes.build(fact, row["regime"], questions.pool, 0, lm.style, row["place"])
+    instance = regimes.build(fact, row["regime"], questions.pool, 0, style_of(lm), row["place"])
     prepared = pipeline.prepare(lm, instance, recall(lm, fact.question, fact.answer))
     answered = pipeline.answer(lm, [prepared])
     for explainer in catalogue.explainers().values():

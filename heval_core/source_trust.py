@@ -1,4 +1,4 @@
-"""The rule that the demo models were taught: the kind of source decides which document is believed.
+"""The rule that the demo models were taught, source trust: the kind of source decides which document is believed.
 
 A document attributed to a trusted kind (an atlas, a gazette, …) is believed against memory, even when it is about
 another country; one attributed to an untrusted kind (a rumour, a joke, …) is not. Of two documents the trusted one
