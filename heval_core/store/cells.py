@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from heval_core import catalogue
-from heval_core.metrics._cell import KS, Cell
-from heval_core.metrics._estimate import Each, Estimate, replicates
 from heval_core.metrics._features import labelled
 from heval_core.metrics.position_bias import PLUGIN as POSITION_BIAS
+from heval_core.metrics.shared.cell import KS, Cell
+from heval_core.metrics.shared.estimate import Each, Estimate, replicates
 from heval_core.records import CELL
 from heval_core.statistics import percentile_interval
 from heval_core.store.kept import Kept

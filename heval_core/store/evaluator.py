@@ -17,10 +17,10 @@ from heval_core import catalogue
 ROOT = Path(__file__).resolve().parent.parent
 # Every file of this package that publishing and live slices import; a test follows the imports.
 SOURCES = (
-    "__init__.py", "catalogue.py", "explainers", "findings.py", "metrics", "patterns.py", "prompts.py", "records.py",
-    "replacements.py", "scores.py", "statistics.py", "store/__init__.py", "store/cells.py", "store/context_target.py",
-    "store/evaluator.py", "store/kept.py", "store/live.py", "store/publish.py", "store/regime.py", "store/schema.sql",
-    "store/scored.py", "store/shards.py", "store/summaries.py", "subsampling.py",
+    "__init__.py", "catalogue.py", "explainers", "findings.py", "metrics", "metrics/shared", "patterns.py", "prompts.py",
+    "records.py", "replacements.py", "scores.py", "statistics.py", "store/__init__.py", "store/cells.py",
+    "store/context_target.py", "store/evaluator.py", "store/kept.py", "store/live.py", "store/publish.py", "store/regime.py",
+    "store/schema.sql", "store/scored.py", "store/shards.py", "store/summaries.py", "subsampling.py",
 )  # fmt: skip
 LIBRARIES = ("numpy", "pandas", "scikit-learn", "scipy")
 

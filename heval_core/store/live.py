@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from heval_core import catalogue
-from heval_core.metrics._cell import Cell
-from heval_core.metrics._estimate import Estimate, differences
 from heval_core.metrics.position_bias import PLUGIN as POSITION_BIAS
+from heval_core.metrics.shared.cell import Cell
+from heval_core.metrics.shared.estimate import Estimate, differences
 from heval_core.records import CELL
 from heval_core.statistics import holm, percentile_interval
 from heval_core.store import cells

@@ -24,7 +24,7 @@ import pandas as pd
 import pyarrow as pa
 
 from heval_core import __version__, catalogue, findings, patterns
-from heval_core.metrics._cell import Cell
+from heval_core.metrics.shared.cell import Cell
 from heval_core.records import REGIMES, TECHNIQUE, HEvalError
 from heval_core.statistics import Resamples
 from heval_core.store import cells, context_target, evaluator, summaries

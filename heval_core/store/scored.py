@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from heval_core import catalogue, scores
-from heval_core.metrics._cell import Cell, Fixed, Measured
+from heval_core.metrics.shared.cell import Cell, Fixed, Measured
 from heval_core.records import HEvalError
 from heval_core.replacements import REPLACEMENTS
 from heval_core.store.regime import Regime

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from heval_core import catalogue
-from heval_core.metrics._cell import Cell, Layout, Measured
-from heval_core.metrics._estimate import Estimate, differences
+from heval_core.metrics.shared.cell import Cell, Layout, Measured
+from heval_core.metrics.shared.estimate import Estimate, differences
 from heval_core.statistics import priorities, resample_weights
 from heval_core.store.cells import estimates
 from tests.metrics.tables import DOC, put

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from heval_core import catalogue
-from heval_core.metrics._cell import KS, Layout
 from heval_core.metrics._features import labelled
+from heval_core.metrics.shared.cell import KS, Layout
 from heval_core.statistics import Resamples
 from heval_core.store import cells
 from heval_core.store.regime import Regime

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from heval_core import catalogue
-from heval_core.metrics._cell import Cell, Layout
-from heval_core.metrics._estimate import normalised
+from heval_core.metrics.shared.cell import Cell, Layout
+from heval_core.metrics.shared.estimate import normalised
 from heval_core.statistics import percentile_interval
 from heval_core.store import cells, live
 from heval_core.store.publish import publish

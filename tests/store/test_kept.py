@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from heval_core import catalogue
-from heval_core.metrics._cell import KS
+from heval_core.metrics.shared.cell import KS
 from heval_core.store import cells, kept
 from heval_core.store.kept import Kept
 from tests.contracts.test_metrics import drawn, layout
