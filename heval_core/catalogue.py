@@ -26,7 +26,7 @@ def plugins(kind: str) -> dict[str, Any]:
     package = importlib.import_module(f"heval_core.{KINDS[kind]}")
     found = {}
     for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
-        if not module.name.startswith("_"):
+        if not (module.ispkg or module.name.startswith("_")):
             plugin = importlib.import_module(f"{package.__name__}.{module.name}").PLUGIN
             found[plugin.key] = plugin
     return found

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from heval_core.metrics.comprehensiveness import aopc
+from heval_core.metrics.shared.measured import aopc
 from heval_core.records import HEvalError
 from heval_core.replacements import REPLACEMENTS, drawn
 

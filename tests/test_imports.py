@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from heval_core import catalogue
 from tests.conftest import ROOT
 
 HEAVY = ("torch", "transformers", "transformer_lens", "captum")
@@ -76,6 +77,19 @@ def test_the_model_interface_knows_records_and_prompts_alone():
         for name in imports_of(path):
             if name.startswith(("heval_core.", "precompute", "pages")):
                 assert name.startswith(allowed), f"{path.name} imports {name}"
+
+
+@pytest.mark.parametrize("kind", catalogue.KINDS)
+def test_plug_ins_do_not_import_each_other(kind):
+    """What they share lies below them: in a package, or in a module whose name begins with an underscore."""
+    package = f"heval_core.{catalogue.KINDS[kind]}"
+    modules = {type(plugin).__module__ for plugin in catalogue.plugins(kind).values()}
+    for module in modules:
+        others = modules - {module}
+        path = ROOT.joinpath(*module.split(".")).with_suffix(".py")
+        assert not imports_of(path) & others, f"{path.name} imports another plug-in"
+    for path in (ROOT.joinpath(*package.split(".")) / "shared").glob("*.py"):
+        assert not imports_of(path) & modules, f"{path.name} imports a plug-in"
 
 
 def test_only_the_core_package_for_it_imports_streamlit():

@@ -14,10 +14,10 @@ from heval_core import catalogue
 from heval_core.evaluation.kept import Kept
 from heval_core.evaluation.regime import Regime
 from heval_core.evaluation.scored import Scored
-from heval_core.metrics._cell import KS, Cell
-from heval_core.metrics._estimate import Each, Estimate, replicates
 from heval_core.metrics._features import labelled
 from heval_core.metrics.position_bias import PLUGIN as POSITION_BIAS
+from heval_core.metrics.shared.cell import KS, Cell
+from heval_core.metrics.shared.estimate import Each, Estimate, replicates
 from heval_core.records import CELL
 from heval_core.statistics.bootstrap import percentile_interval
 

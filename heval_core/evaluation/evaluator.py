@@ -17,7 +17,8 @@ from heval_core import catalogue
 ROOT = Path(__file__).resolve().parent.parent
 # Every file of this package that publishing and live slices import; a test follows the imports.
 SOURCES = (
-    "__init__.py", "catalogue.py", "evaluation", "evaluation/findings", "explainers", "metrics", "prompts.py", "records.py",
+    "__init__.py", "catalogue.py", "evaluation", "evaluation/findings", "explainers", "metrics",
+    "metrics/shared", "prompts.py", "records.py",
     "replacements.py", "statistics", "store/__init__.py", "store/progress.py", "store/schema.sql", "store/shards.py",
     "store/summaries.py",
 )  # fmt: skip

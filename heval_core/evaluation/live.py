@@ -19,9 +19,9 @@ from heval_core import catalogue
 from heval_core.evaluation import cells
 from heval_core.evaluation.regime import Regime, regime_of
 from heval_core.evaluation.scored import MEASURED, Scored
-from heval_core.metrics._cell import Cell
-from heval_core.metrics._estimate import Estimate, differences
 from heval_core.metrics.position_bias import PLUGIN as POSITION_BIAS
+from heval_core.metrics.shared.cell import Cell
+from heval_core.metrics.shared.estimate import Estimate, differences
 from heval_core.records import CELL
 from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.statistics.paired_tests import holm

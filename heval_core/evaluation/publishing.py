@@ -28,7 +28,7 @@ from heval_core.evaluation import cells, context_target, evaluator, findings, pa
 from heval_core.evaluation.kept import Kept
 from heval_core.evaluation.regime import Regime, regime_of
 from heval_core.evaluation.scored import Scored, control_attributions, with_means
-from heval_core.metrics._cell import Cell
+from heval_core.metrics.shared.cell import Cell
 from heval_core.records import REGIMES, TECHNIQUE, HEvalError
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store import summaries

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from heval_core.metrics._cell import Layout
+from heval_core.metrics.shared.cell import Layout
 from heval_core.records import CELL, HEvalError
 from heval_core.statistics.bootstrap import Resamples
 

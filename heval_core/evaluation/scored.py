@@ -11,7 +11,7 @@ import pandas as pd
 
 from heval_core import catalogue
 from heval_core.evaluation.regime import Regime
-from heval_core.metrics._cell import Cell, Fixed, Measured
+from heval_core.metrics.shared.cell import Cell, Fixed, Measured
 from heval_core.records import HEvalError
 from heval_core.replacements import REPLACEMENTS
 from heval_core.statistics import scores

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from heval_core.measures import Measure
-from heval_core.metrics._estimate import normalised
+from heval_core.metrics.shared.estimate import normalised
 from heval_core.records import CELL, REGIMES
 from heval_core.wording import PART_TITLES, REGIME_TITLES
 

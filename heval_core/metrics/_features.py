@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heval_core.metrics._cell import Cell
-from heval_core.metrics._estimate import Estimate, not_available, too_small
+from heval_core.metrics.shared.cell import Cell
+from heval_core.metrics.shared.estimate import Estimate, not_available, too_small
 from heval_core.records import HEvalError
 from heval_core.statistics.bootstrap import priorities
 from heval_core.statistics.subsampling import splits

@@ -17,45 +17,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
+import numpy as np  # noqa: F401  the example above uses it
 
-from heval_core.metrics._cell import Cell
-from heval_core.metrics._estimate import SMALLEST_GROUP, Column, Each, Estimate, mean_estimate
-
-
-def aopc(before: np.ndarray | float, after: np.ndarray) -> np.ndarray | float:
-    """Mean over the last axis of what log-probabilities lost: (…,) before and (…, |K|) after ▶ (…,)."""
-    lost = (np.asarray(before)[..., None] - np.asarray(after)).mean(axis=-1)
-    return float(lost) if lost.ndim == 0 else lost
+from heval_core.metrics.shared.measured import MeasuredMetric, aopc  # noqa: F401  likewise
 
 
 @dataclass(frozen=True)
-class Comprehensiveness:
-    smallest_group: int = SMALLEST_GROUP
-
+class Comprehensiveness(MeasuredMetric):
     key = "comprehensiveness"
     title = "Comprehensiveness"
     question = "faithfulness"
     higher_is_better = True
     uses_k = False
     reference = "Sun et al. 2025, A.24 (arXiv 2510.02629); DeYoung et al. 2020"
-
-    def each(self, cell: Cell, k: int) -> list[Each]:
-        """What the batch job measured, by part; nothing where it was not asked to."""
-        return [
-            Each(part, value, np.where(np.isfinite(value), chance, np.nan), np.full(len(value), np.nan))
-            for (metric, part), (value, chance) in cell.measured.items()
-            if metric == self.key
-        ]
-
-    def over(self, cell: Cell, k: int) -> list[Estimate]:
-        found = [(mean_estimate(each, self.smallest_group), each) for each in self.each(cell, k)]
-        return [
-            estimate._replace(chance_columns=(Column(each.chance, np.isfinite(each.chance)),))
-            if np.isfinite(estimate.chance)
-            else estimate
-            for estimate, each in found
-        ]
 
 
 PLUGIN = Comprehensiveness()

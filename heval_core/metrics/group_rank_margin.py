@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heval_core.metrics._cell import Cell
-from heval_core.metrics._estimate import SMALLEST_GROUP, Each, Estimate, difference, too_small
-from heval_core.metrics.rank_at_k import RankSettings
+from heval_core.metrics.shared.cell import Cell
+from heval_core.metrics.shared.document_ranks import RankSettings
+from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Each, Estimate, difference, too_small
 
 
 def group_rank_margin(used: np.ndarray, unused: np.ndarray) -> float:

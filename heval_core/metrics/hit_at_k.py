@@ -19,21 +19,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heval_core.metrics import _ties
-from heval_core.metrics._cell import Cell
-from heval_core.metrics._estimate import SMALLEST_GROUP, Each, Estimate, means_of_groups
+from heval_core.metrics.shared import broken_ties
+from heval_core.metrics.shared.answer_ranks import of_used_document
+from heval_core.metrics.shared.cell import Cell
+from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Each, Estimate, means_of_groups
 from heval_core.statistics.scores import Ties
 
 
 def chance_hit(gold: int, length: int, k: int) -> float:
     """The probability that one of `gold` tokens is among k of `length`; NaN without gold tokens."""
-    return _ties.hit(0, length, gold, k)
+    return broken_ties.hit(0, length, gold, k)
 
 
 def hits(found: Ties, gold: np.ndarray, k: int) -> np.ndarray:
     """(N,) the probability that one of each row's (N, n) gold tokens is among the k best; NaN for a row without any."""
-    above, size, inside = _ties.best(found, gold)
-    return _ties.of_distinct(_ties.hit, above, size, inside, np.full_like(above, k))
+    above, size, inside = broken_ties.best(found, gold)
+    return broken_ties.of_distinct(broken_ties.hit, above, size, inside, np.full_like(above, k))
 
 
 @dataclass(frozen=True)
@@ -51,16 +52,11 @@ class HitAtK:
     def each(self, cell: Cell, k: int) -> list[Each]:
         """Each instance's hit, under the group that says which document was used; NaN elsewhere."""
         cell = cell.narrowed("prompt", self.drop_first)
-        layout, out = cell.layout, []
-        for number in range(len(layout.documents)):
-            group = "C" if len(layout.documents) == 1 else f"C{number + 1}"
-            gold = layout.gold[number] & layout.ranked
-            m, n = gold.sum(axis=1), layout.lengths
-            chance = _ties.of_distinct(chance_hit, m, n, np.full_like(n, k))
-            value = hits(cell.ties, gold, k)
-            used = (layout.groups == group) & np.isfinite(value)
-            out.append(Each(group, *(np.where(used, own, np.nan) for own in (value, chance, 1.0))))
-        return out
+
+        def chance(inside: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+            return broken_ties.of_distinct(chance_hit, inside, lengths, np.full_like(lengths, k))
+
+        return of_used_document(cell, cell.layout.gold, lambda gold: hits(cell.ties, gold, k), chance)
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
         return means_of_groups(self.each(cell, k), self.smallest_group)

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heval_core.metrics._cell import Cell
-from heval_core.metrics._estimate import SMALLEST_GROUP, Each, Estimate, balanced, difference, mean_estimate
-from heval_core.metrics.rank_at_k import RankSettings
+from heval_core.metrics.shared.cell import Cell
+from heval_core.metrics.shared.document_ranks import RankSettings
+from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Each, Estimate, balanced, difference, mean_estimate
 
 
 def instance_rank_margin(used: np.ndarray, other: np.ndarray) -> float:
@@ -44,15 +44,7 @@ class InstanceRankMargin(RankSettings):
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         """Each instance's own margin, under the part of the document it used; NaN elsewhere."""
-        if len(cell.layout.documents) != 2:
-            return []
-        worst = self.worst(cell, k)
-        found = []
-        for (used, other), (own, rival) in zip(((0, 1), (1, 0)), self._pairs(cell, k), strict=True):
-            belongs = cell.layout.groups == f"C{used + 1}"
-            margins = (rival.value - own.value, rival.chance - own.chance, worst[other] - own.best)
-            found.append(Each(f"C{used + 1}", *(np.where(belongs, margin, np.nan) for margin in margins)))
-        return found
+        return self.margins(cell, k)
 
     def _pairs(self, cell: Cell, k: int) -> list[tuple[Each, Each]]:
         """(used, other) Rank@k of the documents, for those that used the first and those that used the second."""

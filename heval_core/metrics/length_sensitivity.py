@@ -21,10 +21,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heval_core.metrics._cell import Cell
-from heval_core.metrics._estimate import SMALLEST_GROUP, Column, Each, Estimate, normalised, not_available, too_small
-from heval_core.metrics.instance_rank_margin import PLUGIN as MARGIN
-from heval_core.metrics.mrr import PLUGIN as MRR
+from heval_core.metrics.shared.answer_ranks import reciprocal_ranks
+from heval_core.metrics.shared.cell import Cell
+from heval_core.metrics.shared.document_ranks import RankSettings
+from heval_core.metrics.shared.estimate import (
+    SMALLEST_GROUP,
+    Column,
+    Each,
+    Estimate,
+    normalised,
+    not_available,
+    too_small,
+)
 
 PER = 100.0
 FEWEST_LENGTHS = 5
@@ -53,11 +61,11 @@ class LengthSensitivity:
         return []
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
-        return [
-            self._slope(metric.key, metric.each(cell, k), cell.layout.lengths)
-            for metric in (MRR, MARGIN)
-            if metric.each(cell, k)
-        ]
+        values = {
+            "mrr": reciprocal_ranks(cell, cell.layout.gold),
+            "instance_rank_margin": RankSettings().margins(cell, k),
+        }
+        return [self._slope(part, each, cell.layout.lengths) for part, each in values.items() if each]
 
     def _slope(self, part: str, parts: Sequence[Each], lengths: np.ndarray) -> Estimate:
         values = [normalised(each.value, each.chance, each.best) for each in parts]

@@ -34,8 +34,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heval_core.metrics._cell import Cell
-from heval_core.metrics._estimate import Each, Estimate, not_available, on_halves
 from heval_core.metrics._features import (
     SMALLEST_CLASS,
     Labelled,
@@ -45,6 +43,8 @@ from heval_core.metrics._features import (
     standardised,
 )
 from heval_core.metrics._nets import BATCH, SMALLEST_FIRST, code_lengths, first_block
+from heval_core.metrics.shared.cell import Cell
+from heval_core.metrics.shared.estimate import Each, Estimate, not_available, on_halves
 from heval_core.records import HEvalError
 from heval_core.statistics.subsampling import Runs
 

@@ -24,27 +24,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heval_core.metrics import _ties
-from heval_core.metrics._cell import Cell
-from heval_core.metrics._estimate import SMALLEST_GROUP, Each, Estimate, means_of_groups
-from heval_core.metrics.rank_at_k import POOLS
+from heval_core.metrics.shared.answer_ranks import chance_reciprocal_rank, reciprocal_ranks, reciprocals
+from heval_core.metrics.shared.cell import Cell
+from heval_core.metrics.shared.document_ranks import POOLS
+from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Each, Estimate, means_of_groups
 from heval_core.records import HEvalError
-from heval_core.statistics.scores import Ties, check, ties
+from heval_core.statistics.scores import check, ties
 
 
 class ReciprocalRank(NamedTuple):
     value: float
     chance: float
-
-
-def chance_reciprocal_rank(gold: int, length: int) -> float:
-    """The mean of 1 / best rank for `gold` of `length` tokens under random scores; NaN without gold tokens."""
-    return _ties.reciprocal(0, length, gold)
-
-
-def reciprocals(found: Ties, gold: np.ndarray) -> np.ndarray:
-    """(N,) expected 1 / best rank among each row's (N, n) gold tokens; NaN for a row without any."""
-    return _ties.of_distinct(_ties.reciprocal, *_ties.best(found, gold))
 
 
 def reciprocal_rank(scores: np.ndarray, answer_tokens: Sequence[int]) -> ReciprocalRank:
@@ -88,15 +78,7 @@ class MeanReciprocalRank:
         """Each instance's reciprocal rank, under the group that says which document was used; NaN elsewhere."""
         self.check()
         cell = cell.narrowed(self.pool, self.drop_first)
-        layout, out = cell.layout, []
-        for number in range(len(layout.documents)):
-            group = "C" if len(layout.documents) == 1 else f"C{number + 1}"
-            gold = self._gold(cell, number) & layout.ranked
-            chance = _ties.of_distinct(chance_reciprocal_rank, gold.sum(axis=1), layout.lengths)
-            value = reciprocals(cell.ties, gold)
-            used = (layout.groups == group) & np.isfinite(value)
-            out.append(Each(group, *(np.where(used, own, np.nan) for own in (value, chance, 1.0))))
-        return out
+        return reciprocal_ranks(cell, [self._gold(cell, number) for number in range(len(cell.layout.documents))])
 
     def _gold(self, cell: Cell, number: int) -> np.ndarray:
         layout = cell.layout

@@ -27,8 +27,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heval_core.metrics._cell import Cell
-from heval_core.metrics._estimate import Each, Estimate, on_halves
 from heval_core.metrics._features import (
     SMALLEST_CLASS,
     Labelled,
@@ -37,6 +35,8 @@ from heval_core.metrics._features import (
     labelled,
     standardised,
 )
+from heval_core.metrics.shared.cell import Cell
+from heval_core.metrics.shared.estimate import Each, Estimate, on_halves
 from heval_core.records import HEvalError
 from heval_core.statistics.scores import runs
 from heval_core.statistics.subsampling import Runs

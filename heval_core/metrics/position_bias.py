@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heval_core.metrics._cell import Cell
-from heval_core.metrics._estimate import SMALLEST_GROUP, Each, Estimate, balanced, mean_estimate
-from heval_core.metrics.rank_at_k import RankSettings
+from heval_core.metrics.shared.cell import Cell
+from heval_core.metrics.shared.document_ranks import RankSettings
+from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Each, Estimate, balanced, mean_estimate
 
 
 def lead(first: np.ndarray, second: np.ndarray) -> np.ndarray:

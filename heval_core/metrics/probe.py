@@ -28,9 +28,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heval_core.metrics._cell import Cell
-from heval_core.metrics._estimate import Each, Estimate, on_halves
 from heval_core.metrics._features import SMALLEST_CLASS, Labelled, check_labelled, entropy, labelled
+from heval_core.metrics.shared.cell import Cell
+from heval_core.metrics.shared.estimate import Each, Estimate, on_halves
 from heval_core.statistics.subsampling import Runs
 
 PARTS = ("accuracy", "information")

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np  # noqa: F401  the example above uses it
 
-from heval_core.metrics.comprehensiveness import Comprehensiveness, aopc  # noqa: F401  likewise
+from heval_core.metrics.shared.measured import MeasuredMetric, aopc  # noqa: F401  likewise
 
 
 @dataclass(frozen=True)
-class Sufficiency(Comprehensiveness):
+class Sufficiency(MeasuredMetric):
     key = "sufficiency"
     title = "Sufficiency"
     question = "faithfulness"

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.measures import Measure
-from heval_core.metrics._cell import KS
+from heval_core.metrics.shared.cell import KS
 from heval_core.records import TECHNIQUE
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind

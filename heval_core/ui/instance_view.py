@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.figures.palette import in_order
-from heval_core.metrics._cell import KS
+from heval_core.metrics.shared.cell import KS
 from heval_core.records import TECHNIQUE, HEvalError, head_name
 from heval_core.store.reader import AS_STORED, Filter, Reader
 from heval_core.ui.grid_controls import LEVELS, How

@@ -13,7 +13,7 @@ import streamlit as st
 from heval_core import catalogue
 from heval_core.figures.instance_page import instance_page
 from heval_core.figures.palette import in_order
-from heval_core.metrics._cell import KS
+from heval_core.metrics.shared.cell import KS
 from heval_core.records import TECHNIQUE
 from heval_core.ui.grid_controls import How, grid_controls
 from heval_core.ui.head_map import head_map

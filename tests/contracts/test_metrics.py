@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heval_core import catalogue
-from heval_core.metrics._cell import Cell, Fixed, Layout, Measured
 from heval_core.metrics.mdl import mdl
+from heval_core.metrics.shared.cell import Cell, Fixed, Layout, Measured
 
 METRICS = list(catalogue.plugins("metric").values())
 COUNT = 240

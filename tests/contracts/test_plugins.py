@@ -10,7 +10,7 @@ import pytest
 
 from heval_core import catalogue
 from heval_core.lm.clean_pass import CleanPass
-from heval_core.metrics._cell import Cell, Layout
+from heval_core.metrics.shared.cell import Cell, Layout
 from heval_core.prompts import mentions
 from heval_core.records import Contrast, Fact, HEvalError
 from tests.datasets import samples

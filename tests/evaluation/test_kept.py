@@ -8,7 +8,7 @@ import pytest
 from heval_core import catalogue
 from heval_core.evaluation import cells, kept
 from heval_core.evaluation.kept import Kept
-from heval_core.metrics._cell import KS
+from heval_core.metrics.shared.cell import KS
 from tests.contracts.test_metrics import drawn, layout
 
 PLACE = ("org/model", "data", "mixed", "regular")

@@ -18,8 +18,8 @@ import numpy as np
 
 from heval_core import catalogue
 from heval_core.evaluation.cells import estimates
-from heval_core.metrics._cell import Cell, Layout, Measured
-from heval_core.metrics._estimate import Estimate, differences
+from heval_core.metrics.shared.cell import Cell, Layout, Measured
+from heval_core.metrics.shared.estimate import Estimate, differences
 from heval_core.statistics.bootstrap import priorities, resample_weights
 from tests.metrics.tables import DOC, put
 

@@ -16,8 +16,8 @@ from heval_core import catalogue
 from heval_core.evaluation import cells
 from heval_core.evaluation.regime import Regime
 from heval_core.evaluation.scored import cell_of
-from heval_core.metrics._cell import KS, Layout
 from heval_core.metrics._features import labelled
+from heval_core.metrics.shared.cell import KS, Layout
 from heval_core.statistics.bootstrap import Resamples
 from tests.metrics import literal
 

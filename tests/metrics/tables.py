@@ -16,8 +16,8 @@ import numpy as np
 from heval_core import catalogue
 from heval_core.evaluation import cells, live
 from heval_core.evaluation.publishing import publish
-from heval_core.metrics._cell import Cell, Layout
-from heval_core.metrics._estimate import normalised
+from heval_core.metrics.shared.cell import Cell, Layout
+from heval_core.metrics.shared.estimate import normalised
 from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.store.reader import Filter, Reader
 from tests.conftest import ROOT

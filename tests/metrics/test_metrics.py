@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 from heval_core import catalogue
-from heval_core.metrics._cell import KS, Cell, Layout
 from heval_core.metrics.group_rank_margin import GroupRankMargin
 from heval_core.metrics.hit_at_k import chance_hit, hits
 from heval_core.metrics.instance_rank_margin import InstanceRankMargin
-from heval_core.metrics.mrr import MeanReciprocalRank, chance_reciprocal_rank, reciprocal_rank, reciprocals
+from heval_core.metrics.mrr import MeanReciprocalRank, reciprocal_rank
 from heval_core.metrics.position_bias import PositionBias
-from heval_core.metrics.rank_at_k import chance_rank, rank_at_k, segment_ranks
+from heval_core.metrics.rank_at_k import rank_at_k
+from heval_core.metrics.shared.answer_ranks import chance_reciprocal_rank, reciprocals
+from heval_core.metrics.shared.cell import KS, Cell, Layout
+from heval_core.metrics.shared.document_ranks import chance_rank, segment_ranks
 from heval_core.records import HEvalError
 from heval_core.statistics.bootstrap import resample_weights
 from heval_core.statistics.scores import ties

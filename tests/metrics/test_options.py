@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 
 from heval_core import catalogue
-from heval_core.metrics._cell import KS, Cell, Layout
-from heval_core.metrics._estimate import normalised
 from heval_core.metrics.group_rank_margin import GroupRankMargin
 from heval_core.metrics.instance_rank_margin import InstanceRankMargin
 from heval_core.metrics.length_sensitivity import PLUGIN as LENGTH
-from heval_core.metrics.mrr import MeanReciprocalRank, chance_reciprocal_rank
+from heval_core.metrics.mrr import MeanReciprocalRank
 from heval_core.metrics.position_bias import PLUGIN as BIAS
-from heval_core.metrics.rank_at_k import RankAtKMetric, chance_capped, chance_rank, rank_at_k
+from heval_core.metrics.rank_at_k import RankAtKMetric, rank_at_k
+from heval_core.metrics.shared.answer_ranks import chance_reciprocal_rank
+from heval_core.metrics.shared.cell import KS, Cell, Layout
+from heval_core.metrics.shared.document_ranks import chance_capped, chance_rank
+from heval_core.metrics.shared.estimate import normalised
 from heval_core.records import HEvalError
 from tests.metrics import literal
 

@@ -8,7 +8,6 @@ import math
 import numpy as np
 import pytest
 
-from heval_core.metrics._cell import Cell, Layout
 from heval_core.metrics._features import labelled, largest, standardised
 from heval_core.metrics._nets import code_lengths, first_block
 from heval_core.metrics.mdl import PLUGIN as MDL
@@ -17,6 +16,7 @@ from heval_core.metrics.nmutinf import PLUGIN as NMUTINF
 from heval_core.metrics.nmutinf import Neighbourhood, nmutinf
 from heval_core.metrics.probe import PLUGIN as PROBE
 from heval_core.metrics.probe import fold_of, held_out, probe
+from heval_core.metrics.shared.cell import Cell, Layout
 from heval_core.records import HEvalError
 from tests.metrics import literal
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heval_core.metrics._ties import Leading, leading
+from heval_core.metrics.shared.broken_ties import Leading, leading
 from heval_core.statistics.scores import Ties, ties
 
 KS = (3, 5, 9)

@@ -1,0 +1,45 @@
+"""Metrics that the batch job measures by asking the model again; here only their values are averaged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from heval_core.metrics.shared.cell import Cell
+from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Column, Each, Estimate, mean_estimate
+from heval_core.replacements import REPLACEMENTS
+
+
+def aopc(before: np.ndarray | float, after: np.ndarray) -> np.ndarray | float:
+    """Mean over the last axis of what log-probabilities lost: (…,) before and (…, |K|) after ▶ (…,)."""
+    lost = (np.asarray(before)[..., None] - np.asarray(after)).mean(axis=-1)
+    return float(lost) if lost.ndim == 0 else lost
+
+
+@dataclass(frozen=True)
+class MeasuredMetric:
+    """parts: what stood in for the tokens that were taken out, and `all`, the mean over these."""
+
+    smallest_group: int = SMALLEST_GROUP
+
+    key: ClassVar[str]
+    parts: ClassVar[tuple[str, ...]] = ("all", *REPLACEMENTS)
+
+    def each(self, cell: Cell, k: int) -> list[Each]:
+        """What the batch job measured, by part; nothing where it was not asked to."""
+        return [
+            Each(part, value, np.where(np.isfinite(value), chance, np.nan), np.full(len(value), np.nan))
+            for (metric, part), (value, chance) in cell.measured.items()
+            if metric == self.key
+        ]
+
+    def over(self, cell: Cell, k: int) -> list[Estimate]:
+        found = [(mean_estimate(each, self.smallest_group), each) for each in self.each(cell, k)]
+        return [
+            estimate._replace(chance_columns=(Column(each.chance, np.isfinite(each.chance)),))
+            if np.isfinite(estimate.chance)
+            else estimate
+            for estimate, each in found
+        ]
