@@ -1,6 +1,7 @@
-"""Finds the plug-ins by importing their folders: a new file with a `PLUGIN` is all it takes to add one.
+"""Finds the plug-ins by importing their folders, and says what each kind declares of itself.
 
-Importing explainers, datasets and metrics never imports torch; only running an explainer does.
+A new file with a `PLUGIN` is all it takes to add one. Importing explainers, datasets and metrics never imports torch; only
+running an explainer does.
 """
 
 from __future__ import annotations
@@ -11,32 +12,140 @@ import importlib
 import inspect
 import pkgutil
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
-from typing import Any
+from math import isfinite
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args, get_type_hints, overload
 
-from heval_core.records import HEvalError
+from heval_core.records import Attribution, Contrast, Cost, HEvalError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from heval_core.datasets._records import Record
+    from heval_core.lm.clean_pass import CleanPass
+    from heval_core.metrics.shared.cell import Cell
+    from heval_core.metrics.shared.estimate import Each, Estimate
 
 KINDS = {"dataset": "datasets", "explainer": "explainers", "metric": "metrics"}
+# How an explainer gets at its scores.
+FAMILIES = ("perturbation", "gradient", "attention", "mechanistic", "control")
+
+
+class Plugin(Protocol):
+    """Every plug-in: a frozen dataclass of its settings. key: its name in commands, tables and links."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def reference(self) -> str: ...
+
+
+class Dataset(Plugin, Protocol):
+    """long: whether its documents are paragraphs, for which the paper explains fewer instances."""
+
+    @property
+    def long(self) -> bool: ...
+    def facts(self) -> Iterator[Record]:
+        """Raises HEvalError where the data is missing or foreign."""
+
+
+class Explainer(Plugin, Protocol):
+    """A method or a control. family: one of FAMILIES. signed: whether a score below 0 speaks against the answer.
+
+    order: its number among methods, or among controls, from 1. Pages list it there, and its colour has that number.
+    """
+
+    @property
+    def family(self) -> str: ...
+    @property
+    def signed(self) -> bool: ...
+    @property
+    def control(self) -> bool: ...
+    @property
+    def order(self) -> int: ...
+
+
+class Method(Explainer, Protocol):
+    """An explainer that looks into a model. default: it runs when none is named. needs: of a model, words of NEEDS."""
+
+    @property
+    def default(self) -> bool: ...
+    @property
+    def needs(self) -> tuple[str, ...]: ...
+    def cost(self, tokens: float) -> Cost:
+        """Of one prompt of so many tokens."""
+
+    def explain(self, clean: CleanPass, contrasts: Sequence[Contrast]) -> list[Attribution]:
+        """One attribution for each prompt of the pass."""
+
+
+class Control(Explainer, Protocol):
+    """An explainer that knows only what is stored: it is computed when results are published."""
+
+    def scores(self, words: tuple[str, ...], answer: str, instance_id: str) -> np.ndarray:
+        """(n,) float32, one score per token."""
+
+
+class Metric(Plugin, Protocol):
+    """See `heval_core/metrics`."""
+
+    def each(self, cell: Cell, k: int) -> list[Each]:
+        """Values of instances."""
+
+    def over(self, cell: Cell, k: int) -> list[Estimate]:
+        """Values of the cell."""
 
 
 @functools.cache
+def _of_kind(kind: str) -> dict[str, Any]:
+    package = importlib.import_module(f"heval_core.{KINDS[kind]}")
+    files = (module for module in pkgutil.iter_modules(package.__path__) if not module.ispkg)
+    modules = sorted(module.name for module in files if module.name[0] != "_")
+    offered = [importlib.import_module(f"{package.__name__}.{name}").PLUGIN for name in modules]
+    return {plugin.key: plugin for plugin in offered}
+
+
+@overload
+def plugins(kind: Literal["dataset"]) -> dict[str, Dataset]: ...
+@overload
+def plugins(kind: Literal["explainer"]) -> dict[str, Explainer]: ...
+@overload
+def plugins(kind: Literal["metric"]) -> dict[str, Metric]: ...
+@overload
+def plugins(kind: str) -> dict[str, Any]: ...
 def plugins(kind: str) -> dict[str, Any]:
     """All plug-ins of one kind by key: `dataset`, `explainer` or `metric`."""
-    package = importlib.import_module(f"heval_core.{KINDS[kind]}")
-    found = {}
-    for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
-        if not (module.ispkg or module.name.startswith("_")):
-            plugin = importlib.import_module(f"{package.__name__}.{module.name}").PLUGIN
-            found[plugin.key] = plugin
-    return found
+    return _of_kind(kind)
 
 
+@overload
+def explainers(control: Literal[False] = False) -> dict[str, Method]: ...
+@overload
+def explainers(control: Literal[True]) -> dict[str, Control]: ...
 def explainers(control: bool = False) -> dict[str, Any]:
-    """The methods that look into a model, or the controls."""
-    return {key: plugin for key, plugin in plugins("explainer").items() if plugin.control is control}
+    """The methods, which look into a model, or the controls; in their order."""
+    chosen = [plugin for plugin in _of_kind("explainer").values() if plugin.control is control]
+    return {plugin.key: plugin for plugin in sorted(chosen, key=lambda plugin: (plugin.order, plugin.key))}
 
 
+def default_methods() -> tuple[str, ...]:
+    """Keys of the methods that run when none is named."""
+    return tuple(key for key, method in explainers().items() if method.default)
+
+
+@overload
+def find(kind: Literal["dataset"], key: str) -> Dataset: ...
+@overload
+def find(kind: Literal["explainer"], key: str) -> Explainer: ...
+@overload
+def find(kind: Literal["metric"], key: str) -> Metric: ...
+@overload
+def find(kind: str, key: str) -> Any: ...
 @functools.cache
 def find(kind: str, key: str) -> Any:
     """One plug-in, or a variant of it: `fa(target=prob)` is fa with other settings than its own, under a key of its own.
@@ -52,12 +161,24 @@ def find(kind: str, key: str) -> Any:
     raise HEvalError(f"There is no {kind} {name!r}; {hint}")
 
 
+def method(key: str) -> Method:
+    """A method, or a variant of one. Raises HEvalError as `find` does, and for a control."""
+    explainer: Any = find("explainer", key)
+    if explainer.control:
+        raise HEvalError(
+            f"{key} is a control: it explains no model, and is computed when results are published. "
+            f"The explainers are: {', '.join(explainers())}."
+        )
+    chosen: Method = explainer
+    return chosen
+
+
 def split(text: str) -> tuple[str, ...]:
     """`fa,ig(steps=20,method=gausslegendre)` ▶ its keys: a comma inside brackets separates options."""
-    return tuple(found.strip() for found in re.findall(r"(?:[^,(]|\([^)]*\)?)+", text) if found.strip())
+    return tuple(key.strip() for key in re.findall(r"(?:[^,(]|\([^)]*\)?)+", text) if key.strip())
 
 
-def variants(keys: Iterable[str]) -> dict[str, Any]:
+def variants(keys: Iterable[str]) -> dict[str, Explainer]:
     """All explainers that come along, and those among `keys` that are one of them with other settings; not what is gone."""
     own = plugins("explainer")
     return own | {key: find("explainer", key) for key in sorted(set(keys)) if "(" in key and key.split("(")[0] in own}
@@ -66,7 +187,7 @@ def variants(keys: Iterable[str]) -> dict[str, Any]:
 def _variant(plugin: Any, options: str, key: str) -> Any:
     """The plug-in with other settings. Its key names what differs, in the order of its fields: one key for one variant."""
     known = {field.name: field.default for field in fields(plugin)}
-    chosen: dict[str, Any] = {}
+    chosen: dict[str, str | bool | int | float] = {}
     if not options.endswith(")"):
         raise HEvalError(f"The options of {key!r} need a closing bracket: {plugin.key}(name=value).")
     for option in options[:-1].split(","):
@@ -74,7 +195,7 @@ def _variant(plugin: Any, options: str, key: str) -> Any:
         if name not in known:
             there = f"there are: {', '.join(known)}." if known else "it has none."
             raise HEvalError(f"{plugin.key} has no option {name!r}; {there}")
-        chosen[name] = _value(plugin.key, name, text, known[name])
+        chosen[name] = _value(plugin, name, text)
     told = [f"{name}={_text(chosen[name])}" for name in known if chosen.get(name, known[name]) != known[name]]
     if not told:
         return plugin
@@ -91,23 +212,32 @@ def _variant(plugin: Any, options: str, key: str) -> Any:
     return variant
 
 
-def _value(key: str, name: str, text: str, default: Any) -> Any:
-    """An option's value as its default's type reads it; an option that is nothing by default is a number."""
-    if isinstance(default, bool):
+def _value(plugin: Any, name: str, text: str) -> str | bool | int | float:
+    """An option's value, of the type that its field declares; `int | None` is read as a whole number."""
+    declared = get_type_hints(type(plugin))[name]
+    wanted = {declared, *get_args(declared)}
+    if bool in wanted:
         if text in ("true", "false"):
             return text == "true"
-        raise HEvalError(f"{key} reads {name}=true or {name}=false, not {text!r}.")
-    if isinstance(default, str):
+        raise HEvalError(f"{plugin.key} reads {name}=true or {name}=false, not {text!r}.")
+    if str in wanted:
         return text
-    if not re.fullmatch(r"\d+", text):
-        raise HEvalError(f"{key} reads {name}= with a whole number, not {text!r}.")
+    if float in wanted:
+        if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", text, re.ASCII | re.IGNORECASE) and isfinite(
+            float(text)
+        ):
+            return float(text)
+        raise HEvalError(f"{plugin.key} reads {name}= with a number, not {text!r}.")
+    if not re.fullmatch(r"[+-]?\d+", text, re.ASCII):
+        raise HEvalError(f"{plugin.key} reads {name}= with a whole number, not {text!r}.")
     return int(text)
 
 
-def _text(value: Any) -> str:
+def _text(value: str | bool | int | float) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def docstring(plugin: Any) -> str:
+def docstring(plugin: Plugin) -> str:
     """The docstring of the module that offers a plug-in: what, formula, reference, departure, cost."""
-    return inspect.cleandoc(inspect.getmodule(type(plugin)).__doc__ or "")
+    module = inspect.getmodule(type(plugin))
+    return inspect.cleandoc((module and module.__doc__) or "")

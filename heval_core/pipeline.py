@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from heval_core.behaviour import (
     Memory,
@@ -22,6 +21,7 @@ from heval_core.behaviour import (
     observe,
     recall,
 )
+from heval_core.catalogue import Method
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.memory import out_of_memory
 from heval_core.lm.model import LanguageModel
@@ -86,10 +86,10 @@ def _texts(clean: CleanPass, match: str) -> Sequence[str | None]:
     return greedy_texts(clean.lm, clean.prompts, clean.logits) if match == "text" else [None] * clean.size
 
 
-def explain(answered: Answered, explainer: Any) -> list[Attribution]:
+def explain(answered: Answered, explainer: Method) -> list[Attribution]:
     """One explainer's scores for every answered instance. Raises HEvalError, naming the instance, for scores that cannot
     be ranked."""
-    attributions: list[Attribution] = explainer.explain(answered.clean, answered.contrasts)
+    attributions = explainer.explain(answered.clean, answered.contrasts)
     for one, attribution in zip(answered.prepared, attributions, strict=True):
         check(attribution.scores, f"Instance {one.instance.id}, explainer {explainer.key}")
     return attributions
@@ -175,7 +175,7 @@ class Explained:
 def explain_request(
     lm: LanguageModel,
     request: Request,
-    explainers: Iterable[Any],
+    explainers: Iterable[Method],
     progress: Callable[[str], None] = lambda key: None,
     match: str = "first",
     target: str = "answer",
@@ -220,11 +220,10 @@ _MISSING_TARGET = (
 )
 
 
-def _within_memory(lm: LanguageModel, explainer: Any, clean: CleanPass, contrast: Contrast) -> list[Attribution]:
+def _within_memory(lm: LanguageModel, explainer: Method, clean: CleanPass, contrast: Contrast) -> list[Attribution]:
     while True:
         try:
-            found: list[Attribution] = explainer.explain(clean, (contrast,))
-            return found
+            return explainer.explain(clean, (contrast,))
         except Exception as error:
             if not out_of_memory(error):
                 raise

@@ -6,6 +6,7 @@ fact ─▶ instance ─▶ prompt (characters) ─▶ tokenised prompt (tokens)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -227,6 +228,16 @@ class Attribution:
     head: int | None = None
     head_scores: np.ndarray | None = None
     details: tuple[tuple[str, float | str], ...] = ()
+
+
+class Cost(NamedTuple):
+    """What an explainer's scores for one prompt cost. passes: forward passes, a backward one counted as one more.
+
+    tokens: how many go through the model in all of them, where a pass need not run the whole prompt.
+    """
+
+    passes: float
+    tokens: float
 
 
 def head_name(layer: int, head: int) -> str:

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from heval_core import catalogue
+from heval_core.datasets import country_profiles
 
 if TYPE_CHECKING:
     from heval_core.lm.model import LanguageModel
@@ -32,8 +32,8 @@ _known: WeakKeyDictionary[LanguageModel, tuple[np.ndarray, np.ndarray]] = WeakKe
 def frequencies(lm: LanguageModel) -> tuple[np.ndarray, np.ndarray]:
     """Token ids, ascending, and the share of each in the package's own passages and questions."""
     if lm not in _known:
-        facts = list(catalogue.find("dataset", "country_profiles").facts())
-        texts = dict.fromkeys(text for fact in facts for text in (fact.own.text, fact.question))
+        facts = list(country_profiles.PLUGIN.facts())
+        texts = dict.fromkeys(text for fact in facts if fact.own for text in (fact.own.text, fact.question))
         found = lm.tokenizer(list(texts), add_special_tokens=False).input_ids
         counts = Counter(token for ids in found for token in ids)
         ids = np.array(sorted(counts))

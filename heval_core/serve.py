@@ -53,7 +53,7 @@ def _answer(request: dict[str, Any], loaded: dict[str, Any], progress: Any) -> A
     asked = Request(
         tuple(request["documents"]), request["question"], tuple(request["context_answers"]), request["memory_answer"]
     )
-    explainers = [catalogue.find("explainer", key) for key in request["explainers"]]
+    explainers = [catalogue.method(key) for key in request["explainers"]]
     return to_json(explain_request(lm, asked, explainers, lambda key: progress(f"{key} done")))
 
 

@@ -27,6 +27,7 @@ import numpy as np
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPTNeoXConfig, Qwen2Config
 
+from heval_core import catalogue
 from heval_core.explainers import attn, fa, ig, mechlight
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model
@@ -318,7 +319,12 @@ def throughput(name: str, lm: LanguageModel, tokens: int) -> dict[str, Any]:
     size = min(64, lm.budget.holds(tokens))
     clean = prompts_of(lm, tokens, size)
     rate = matrix_rate(lm.device, lm.model.dtype, rows=8192, width=lm.width)
-    steps = {"fa": (fa.PLUGIN,), "ig": (ig.PLUGIN,), "attn + mechlight": (attn.PLUGIN, mechlight.PLUGIN)}
+    methods = [catalogue.method(key) for key in catalogue.default_methods()]
+    looking = [method for method in methods if "heads" in method.needs]  # these share one pass
+    steps: dict[str, tuple[catalogue.Method, ...]] = {
+        method.key: (method,) for method in methods if method not in looking
+    }
+    steps[" + ".join(method.key for method in reversed(looking))] = tuple(looking)
     found = {what: size / best(partial(explain, clean, *used), rounds=2)[0] for what, used in steps.items()}
     work = tokens * (tokens + 1) / 2 * 2 * body_parameters(lm)
     return {"model": name, "tokens": tokens, "batch": size, "instances_per_second": found,

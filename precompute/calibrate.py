@@ -27,7 +27,7 @@ class Costs:
     known: dict[str, tuple[float, float]]
 
     def seconds(self, what: str, tokens: float) -> float:
-        """fa grows with the square of the prompt's length, all else with the length."""
+        """In proportion to the tokens that go through the model."""
         own = self.known.get(what, (0.0, 0.0))[0]
         return own * token_forwards(what, tokens) / max(token_forwards(what, self.tokens), 1.0)
 

@@ -22,8 +22,11 @@ from heval_core.records import MATCHES, REGIMES, TARGETS, TECHNIQUE, HEvalError
 from heval_core.store.progress import Progress, progress
 from heval_core.store.shards import ShardStore
 
-METHODS = ("fa", "ig", "attn", "mechlight")
-EXPLAINERS_HELP = "comma-separated; all four by default; with options in brackets: fa(target=prob),ig(steps=20)"
+METHODS = catalogue.default_methods()
+EXPLAINERS_HELP = (
+    f"comma-separated, of {', '.join(catalogue.explainers())}; by default {','.join(METHODS)}; with options in brackets: "
+    "fa(target=prob),ig(steps=20)"
+)
 MATCH_HELP = "what decides whose answer was given: its first token, the default, or its text of at most 10 tokens"
 TARGET_HELP = "context: explain the first document's answer, whatever was answered; a run does so besides the usual"
 STORE = Path("cache/results")
@@ -47,13 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
 
 
-def _explainers(options: argparse.Namespace) -> list[Any]:
+def _explainers(options: argparse.Namespace) -> list[catalogue.Method]:
     """Those asked for, each once: two spellings of one variant are one. Raises HEvalError for a control."""
-    found = {explainer.key: explainer for explainer in (catalogue.find("explainer", key) for key in options.explainers)}
-    for key, explainer in found.items():
-        if explainer.control:
-            raise HEvalError(f"{key} is a control and explains no model; there are: {', '.join(METHODS)}.")
-    return list(found.values())
+    methods = [catalogue.method(key) for key in options.explainers]
+    return list({method.key: method for method in methods}.values())
 
 
 def _words(text: str) -> tuple[str, ...]:

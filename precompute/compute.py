@@ -141,7 +141,7 @@ class _Computation:
         """answered: with the contrasts to be explained; None where there is nothing to explain."""
         if answered is None:
             return
-        explainer = catalogue.find("explainer", shard.explainer)
+        explainer = catalogue.method(shard.explainer)
         try:
             attributions = pipeline.explain(answered, explainer)
         except Exception as error:
@@ -181,13 +181,13 @@ class _Computation:
         """Faithfulness of one explainer's scores, or of a control's, for those instances that have them."""
         if answered is None:
             return
-        explainer = catalogue.find("explainer", shard.explainer)
+        control = catalogue.explainers(control=True).get(shard.explainer)
         ids = [self._row_id(places[one.instance.id]) for one in answered.prepared]
         # An instance on which the explainer failed, as is noted there, is measured with the rest and left out below.
         nothing = np.zeros(answered.clean.length, dtype=np.float32)
         scores = [
-            explainer.scores(one.prompt.tokens, behaviour.text, row_id)
-            if explainer.control
+            control.scores(one.prompt.tokens, behaviour.text, row_id)
+            if control
             else self.scores.get((shard.explainer, row_id), nothing)
             for one, behaviour, row_id in zip(answered.prepared, answered.behaviours, ids, strict=True)
         ]
@@ -199,7 +199,7 @@ class _Computation:
             failures += [_failure(shard.explainer, one.instance.fact_id, error) for one in answered.prepared]
             return
         for one, row_id, value in zip(answered.prepared, ids, values, strict=True):
-            if explainer.control or (shard.explainer, row_id) in self.scores:
+            if control or (shard.explainer, row_id) in self.scores:
                 rows = [_faithful_row(row_id, shard.explainer, own) for own in value]
                 found.append((shard.key, places[one.instance.id], rows))
 

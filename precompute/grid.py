@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from heval_core import catalogue, regimes
+from heval_core.catalogue import Dataset
 from heval_core.datasets._jsonl import JsonLines
 from heval_core.datasets._records import BadRecord, Unusable
 from heval_core.faithfulness import Faithfulness
@@ -42,7 +43,7 @@ class Grid:
     models: tuple[str, ...]
     datasets: tuple[str, ...]
     regimes: tuple[str, ...] = REGIMES
-    explainers: tuple[str, ...] = ("fa", "ig", "attn", "mechlight")
+    explainers: tuple[str, ...] = catalogue.default_methods()
     limit: int | None = None
     cap: int | str | None = "auto"
     memory: str = "own"
@@ -132,7 +133,7 @@ class Questions:
     relations: tuple[tuple[str, int], ...] = ()
 
 
-def open_dataset(name: str) -> Any:
+def open_dataset(name: str) -> Dataset:
     """A dataset as `--datasets` names it: `NAME`, `NAME/PART`, `NAME@REVISION`, `NAME=PATH`, or one's own `FILE.jsonl`.
 
     Raises HEvalError for an unknown name, or a part, revision or path that the dataset does not take.
@@ -150,8 +151,9 @@ def open_dataset(name: str) -> Any:
     for field, value in asked.items():
         if field not in {f.name for f in dataclasses.fields(dataset)}:
             raise HEvalError(f"The dataset {key} takes no {field}; {value!r} cannot be used.")
-    if part and part not in dataset.parts:
-        raise HEvalError(f"The dataset {key} has no part {part!r}; there are: {', '.join(dataset.parts)}.")
+    parts = getattr(dataset, "parts", ())
+    if part and part not in parts:
+        raise HEvalError(f"The dataset {key} has no part {part!r}; there are: {', '.join(parts)}.")
     return dataclasses.replace(dataset, **asked)
 
 
@@ -167,7 +169,7 @@ class _Reading:
         self.gathering = regimes.Gathering()
         self._seen: set[bytes] = set()
 
-    def facts(self, dataset: Any, told: Callable[[Any], None]) -> Iterator[Fact]:
+    def facts(self, dataset: Dataset, told: Callable[[BadRecord | Unusable], None]) -> Iterator[Fact]:
         for record in dataset.facts():
             self.records += 1
             if isinstance(record, BadRecord):
@@ -206,7 +208,11 @@ class _Reading:
 
 
 def load_questions(
-    name: str, limit: int | None, seed: int, style: regimes.PromptStyle, told: Callable[[Any], None] = lambda _: None
+    name: str,
+    limit: int | None,
+    seed: int,
+    style: regimes.PromptStyle,
+    told: Callable[[BadRecord | Unusable], None] = lambda _: None,
 ) -> Questions:
     """Read a dataset as a stream; only the selected facts and the pool are held. `told`: called with what is left out.
 
@@ -243,8 +249,7 @@ def check(grid: Grid) -> None:
     """Raises HEvalError for an unknown regime, explainer, dataset or number before anything is loaded."""
     check_numbers(grid.regimes, grid.limit)
     for key in grid.explainers:
-        if catalogue.find("explainer", key).control:
-            raise HEvalError(f"{key} is a control; controls are computed when results are published.")
+        catalogue.method(key)
     for name in grid.datasets:
         next(iter(open_dataset(name).facts()), None)  # a file that is missing or foreign says so now
     if isinstance(grid.cap, int) and grid.cap < 1:

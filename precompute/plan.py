@@ -134,7 +134,7 @@ def as_lines(found: Plan, with_jobs: bool = False) -> Iterator[str]:
     yield (
         f"{int(found.total('shards'))} shards to do, {int(found.total('done'))} done already; about "
         f"{int(found.total('passes')):,} forward passes{estimate if timed and found.total('shards') else ''} "
-        "(one pass of fa is half a prompt on average, one of ig goes forward and back)"
+        "(a backward pass counts as one; a pass may run a part of the prompt only)"
     )
     later = sum(line.later for line in found.lines)
     if later:

@@ -33,7 +33,7 @@ from precompute.grid import load_questions
 from precompute.tasks import Memories
 
 DATASET, REGIME, K, QUESTIONS = "world_capital", "double_conflicting", 5, 24
-EXPLAINERS = ("fa", "ig", "attn", "mechlight")
+EXPLAINERS = catalogue.default_methods()
 DEMO = Path(__file__).resolve().parent.parent / "cache" / "demo" / "models"
 
 
@@ -71,7 +71,7 @@ def double_conflicting(lm: LanguageModel, questions: int = QUESTIONS) -> Run:
 
     def work(batch: list[pipeline.Prepared]) -> None:
         answered = pipeline.answer(lm, batch)
-        found = {key: pipeline.explain(answered, catalogue.find("explainer", key)) for key in EXPLAINERS}
+        found = {key: pipeline.explain(answered, catalogue.method(key)) for key in EXPLAINERS}
         for index, one in enumerate(batch):
             run.behaviours[one.instance.fact_id] = answered.behaviours[index]
             run.attributions[one.instance.fact_id] = {key: own[index] for key, own in found.items()}

@@ -12,15 +12,14 @@ from statistics import mean
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from heval_core import regimes
+from heval_core import catalogue, regimes
 from heval_core.behaviour import TEXT_TOKENS
-from heval_core.explainers import ig
 from heval_core.faithfulness import LEVELS
 from heval_core.lm.loading import Identity, cannot_load, choose_device, tokenizer_of
 from heval_core.lm.spans import tokenise
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import prompt_of
-from heval_core.records import Dropped
+from heval_core.records import Cost, Dropped
 from heval_core.replacements import REPLACEMENTS
 from heval_core.store.shards import ShardStore
 from precompute.grid import Grid, Questions, dtype_of, settings_of
@@ -32,7 +31,6 @@ RATES = {"cpu": 5e10, "mps": 2e12, "cuda": 1e14}
 # Of stores that were begun before sizes were noted.
 OLD_SIZE = 50
 SAMPLE = 20
-CONTROLS = 3
 # The answer as text, where it decides the group: a cost of its own, which `calibrate` times with the instance's.
 WRITTEN = "written answer"
 
@@ -62,7 +60,7 @@ def shard_size(grid: Grid, model: Identity, questions: Questions, store: ShardSt
 def kinds(grid: Grid) -> tuple[str, ...]:
     """What is computed of an instance at most: its answer, each explainer's scores for it and, where asked for, for the first
     document's answer, and their faithfulness."""
-    measured = (len(grid.explainers) + CONTROLS) if grid.faithfulness else 0
+    measured = (len(grid.explainers) + len(catalogue.explainers(control=True))) if grid.faithfulness else 0
     answered = ("instance", WRITTEN) if grid.match == "text" else ("instance",)
     explained = grid.explainers * (2 if grid.target == "context" else 1)
     return (*answered, *explained, *("faithfulness",) * measured)
@@ -70,19 +68,22 @@ def kinds(grid: Grid) -> tuple[str, ...]:
 
 def passes(what: str, tokens: float) -> float:
     """Forward passes over the whole prompt that something costs, as `plan` prints them."""
-    if what == WRITTEN:
-        return 1 + TEXT_TOKENS / max(tokens, 1.0)
-    # Of what deletion leaves to keep, the passes are as short as that.
-    measured = (2 * len(REPLACEMENTS) - 1) * LEVELS
-    return {"fa": tokens, "ig": 2 * ig.PLUGIN.steps, "instance": 2, "faithfulness": measured}.get(
-        what.partition("(")[0], 1
-    )
+    return cost(what, tokens).passes
 
 
 def token_forwards(what: str, tokens: float) -> float:
-    """Tokens that go through the model for something: fa's suffixes are half a prompt long on average."""
-    share = 0.5 if what.partition("(")[0] == "fa" else 1.0
-    return passes(what, tokens) * tokens * share
+    """Tokens that go through the model for something."""
+    return cost(what, tokens).tokens
+
+
+def cost(what: str, tokens: float) -> Cost:
+    """what: a kind of shard, or the key of an explainer, which declares it."""
+    if what == WRITTEN:
+        count = 1 + TEXT_TOKENS / max(tokens, 1.0)
+        return Cost(count, count * tokens)
+    # Of what deletion leaves to keep, the passes are as short as that.
+    whole = {"instance": 2, "faithfulness": (2 * len(REPLACEMENTS) - 1) * LEVELS, "head_attention": 1}
+    return Cost(whole[what], whole[what] * tokens) if what in whole else catalogue.method(what).cost(tokens)
 
 
 @lru_cache(maxsize=64)

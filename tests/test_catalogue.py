@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
 from heval_core import catalogue
@@ -54,7 +56,9 @@ def test_the_settings_an_explainer_has_anyway_make_no_variant():
         ("fa(target=entropy)", "no target 'entropy'; there are: logit"),
         ("fa(baseline_id=many)", "whole number, not 'many'"),
         ("ig(steps=0)", "at least one step"),
-        ("ig(steps=-3)", "whole number, not '-3'"),
+        ("ig(steps=-3)", "at least one step, not -3"),
+        ("ig(steps=2.5)", "ig reads steps= with a whole number, not '2.5'"),
+        ("ig(steps=1_0)", "whole number, not '1_0'"),
         ("mechlight(fold=yes)", "fold=true or fold=false, not 'yes'"),
         ("attn(row=first)", "no row 'first'; there are: last, mean"),
     ],
@@ -62,3 +66,49 @@ def test_the_settings_an_explainer_has_anyway_make_no_variant():
 def test_what_a_key_cannot_mean_is_said_before_anything_is_loaded(asked, told):
     with pytest.raises(HEvalError, match=told.replace("(", r"\(")):
         catalogue.find("explainer", asked)
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """An explainer of these tests alone, with an option of every type."""
+
+    alpha: float = 1.0
+    floor: float | None = None
+    shift: int = 0
+
+    key = "weighed"
+    title = "Weighed"
+
+
+@pytest.fixture
+def weighed(monkeypatch):
+    catalogue.find.cache_clear()
+    monkeypatch.setitem(catalogue.plugins("explainer"), "weighed", Weighed())
+    yield
+    catalogue.find.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("asked", "key", "settings"),
+    [
+        ("weighed(alpha=0.5)", "weighed(alpha=0.5)", Weighed(0.5)),
+        ("weighed(alpha=.50)", "weighed(alpha=0.5)", Weighed(0.5)),
+        ("weighed(alpha=-2)", "weighed(alpha=-2.0)", Weighed(-2.0)),
+        ("weighed(floor=1e-3,alpha=1)", "weighed(floor=0.001)", Weighed(floor=0.001)),
+        ("weighed(shift=-3)", "weighed(shift=-3)", Weighed(shift=-3)),
+    ],
+)
+def test_options_may_be_decimals_and_below_zero(weighed, asked, key, settings):
+    assert catalogue.find("explainer", asked).key == key
+    assert repr(catalogue.find("explainer", asked)) == repr(settings)
+
+
+@pytest.mark.parametrize("text", ["half", "nan", "inf", "1e999", "1_0", "", "0,5"])
+def test_what_is_no_number_is_refused(weighed, text):
+    with pytest.raises(HEvalError, match="weighed reads alpha= with a number, not|no option '5'"):
+        catalogue.find("explainer", f"weighed(alpha={text})")
+
+
+def test_a_control_is_no_method():
+    with pytest.raises(HEvalError, match="random is a control.*The explainers are: mechlight, fa, ig, attn"):
+        catalogue.method("random")

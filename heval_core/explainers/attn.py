@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from heval_core.records import Attribution, Contrast, HEvalError
+from heval_core.records import Attribution, Contrast, Cost, HEvalError
 
 if TYPE_CHECKING:
     import torch
@@ -36,7 +36,11 @@ class Attention:
     key = "attn"
     title = "Attention"
     signed = False
+    family = "attention"
     control = False
+    default = True
+    needs = ("softmax attention", "heads")
+    order = 4
     reference = "Sun et al. 2025, eq. 9-10 (arXiv 2510.02629)"
 
     def check(self) -> None:
@@ -44,6 +48,9 @@ class Attention:
         for option, value, known in (("head score", self.score, SCORES), ("row", self.row, ROWS)):
             if value not in known:
                 raise HEvalError(f"attn has no {option} {value!r}; there are: {', '.join(known)}.")
+
+    def cost(self, tokens: float) -> Cost:
+        return Cost(1, tokens)
 
     def explain(self, clean: CleanPass, contrasts: Sequence[Contrast]) -> list[Attribution]:
         self.check()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heval_core.records import Attribution, Contrast, HEvalError
+from heval_core.records import Attribution, Contrast, Cost, HEvalError
 
 if TYPE_CHECKING:
     import torch
@@ -68,13 +68,21 @@ class FeatureAblation:
     key = "fa"
     title = "Feature ablation"
     signed = True
+    family = "perturbation"
     control = False
+    default = True
+    needs = ()
+    order = 2
     reference = "Sun et al. 2025, eq. 7 (arXiv 2510.02629)"
 
     def check(self) -> None:
         """Raises HEvalError for an unknown target."""
         if self.target not in TARGETS:
             raise HEvalError(f"fa has no target {self.target!r}; there are: {', '.join(TARGETS)}.")
+
+    def cost(self, tokens: float) -> Cost:
+        """A pass for each token, over what follows it: half the prompt on average."""
+        return Cost(tokens, tokens * tokens / 2)
 
     def explain(self, clean: CleanPass, contrasts: Sequence[Contrast]) -> list[Attribution]:
         import torch

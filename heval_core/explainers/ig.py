@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from heval_core.records import Attribution, Contrast, HEvalError
+from heval_core.records import Attribution, Contrast, Cost, HEvalError
 
 if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
@@ -36,7 +36,11 @@ class IntegratedGradients:
     key = "ig"
     title = "Integrated gradients"
     signed = True
+    family = "gradient"
     control = False
+    default = True
+    needs = ("gradients",)
+    order = 3
     reference = "Sun et al. 2025, eq. 8 (arXiv 2510.02629); Sundararajan et al. 2017"
 
     def check(self) -> None:
@@ -45,6 +49,10 @@ class IntegratedGradients:
             raise HEvalError(f"ig has no method {self.method!r}; there are: {', '.join(METHODS)}.")
         if self.steps < 1:
             raise HEvalError(f"ig needs at least one step, not {self.steps}.")
+
+    def cost(self, tokens: float) -> Cost:
+        """Every step goes forward and back."""
+        return Cost(2 * self.steps, 2 * self.steps * tokens)
 
     def explain(self, clean: CleanPass, contrasts: Sequence[Contrast]) -> list[Attribution]:
         import torch

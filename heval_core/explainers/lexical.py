@@ -16,7 +16,9 @@ class Lexical:
     key = "lexical"
     title = "Lexical match (control)"
     signed = False
+    family = "control"
     control = True
+    order = 1
     reference = "control"
 
     def scores(self, words: tuple[str, ...], answer: str, instance_id: str) -> np.ndarray:

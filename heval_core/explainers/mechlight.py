@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heval_core.records import Attribution, Contrast, head_name
+from heval_core.records import Attribution, Contrast, Cost, head_name
 
 if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
@@ -33,8 +33,15 @@ class MechLight:
     key = "mechlight"
     title = "MechLight"
     signed = False
+    family = "mechanistic"
     control = False
+    default = True
+    needs = ("softmax attention", "heads")
+    order = 1
     reference = "Sun et al. 2025, eq. 11-17 (arXiv 2510.02629)"
+
+    def cost(self, tokens: float) -> Cost:
+        return Cost(1, tokens)
 
     def explain(self, clean: CleanPass, contrasts: Sequence[Contrast]) -> list[Attribution]:
         started = time.perf_counter()

@@ -15,7 +15,9 @@ class Position:
     key = "position"
     title = "Position (control)"
     signed = False
+    family = "control"
     control = True
+    order = 2
     reference = "control"
 
     def scores(self, words: tuple[str, ...], answer: str, instance_id: str) -> np.ndarray:

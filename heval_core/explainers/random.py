@@ -18,7 +18,9 @@ class Random:
     key = "random"
     title = "Random (control)"
     signed = False
+    family = "control"
     control = True
+    order = 3
     reference = "control"
 
     def scores(self, words: tuple[str, ...], answer: str, instance_id: str) -> np.ndarray:

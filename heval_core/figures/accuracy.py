@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from heval_core.figures.palette import DASHES, HATCHED, SIGNS, TEXTURES, colour, escape, in_order
+from heval_core.figures.palette import HATCHED, colour, escape, in_order, look
 
 CHANCE_COLOUR = "#808080"
 WHISKER = "#6E6E6E"  # seen on light and on dark, and on every bar
@@ -52,7 +52,8 @@ def _bars(explainer: str, own: pd.DataFrame) -> dict[str, Any]:
 
 
 def _texture(explainer: str) -> dict[str, Any]:
-    return {"pattern": {"shape": TEXTURES[explainer], **HATCHED}} if explainer in TEXTURES else {}
+    texture = look(explainer).texture
+    return {"pattern": {"shape": texture, **HATCHED}} if texture else {}
 
 
 @cache
@@ -99,8 +100,8 @@ def quarter_lines(points: pd.DataFrame, titles: dict[str, str], axis_title: str,
         own = points[points["explainer"] == explainer]
         figure.add_scatter(
             x=own["mean"], y=own["value"], mode="lines+markers", name=escape(titles.get(explainer, explainer)),
-            line={"color": colour(explainer), "width": 2, "dash": DASHES.get(explainer, "solid")},
-            marker={"size": 7, "symbol": SIGNS.get(explainer, "circle")},
+            line={"color": colour(explainer), "width": 2, "dash": look(explainer).dash},
+            marker={"size": 7, "symbol": look(explainer).symbol},
             error_y={"type": "data", "array": own["high"] - own["value"], "arrayminus": own["value"] - own["low"],
                      "thickness": 1, "width": 3},
             customdata=own[["explainer", "bin"]],
@@ -128,7 +129,7 @@ def scatter(points: pd.DataFrame, titles: dict[str, str], x_title: str, y_title:
         own = points[points["explainer"] == explainer]
         figure.add_scatter(
             x=own["x"], y=own["y"], mode="markers", name=escape(titles.get(explainer, explainer)),
-            marker={"color": colour(explainer), "symbol": SIGNS.get(explainer, "circle"), "size": 9,
+            marker={"color": colour(explainer), "symbol": look(explainer).symbol, "size": 9,
                     "line": {"width": 1, "color": CHANCE_COLOUR}},
             error_x=_whiskers(own, "x"), error_y=_whiskers(own, "y"),
             customdata=own[["model", "dataset", "regime", "part", "label", "n"]],
@@ -193,7 +194,7 @@ def headline_bars(headline: pd.DataFrame, titles: dict[str, str], axis_title: st
             y=[escape(titles.get(key, key)) for key in own["explainer"]],
             orientation="h",
             marker_color=[colour(key) for key in own["explainer"]],
-            marker_pattern={"shape": [TEXTURES.get(key, "") for key in own["explainer"]], **HATCHED},
+            marker_pattern={"shape": [look(key).texture for key in own["explainer"]], **HATCHED},
             error_x={
                 "type": "data",
                 "array": own["high"] - own["value"],

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from heval_core.figures.palette import COLOURS, colour
+from heval_core.figures.palette import colour
 from heval_core.records import TECHNIQUE
 from heval_core.statistics.scores import average_ranks, best_tokens, normalise, tied
 from heval_core.wording import REGIME_TITLES
@@ -147,7 +147,8 @@ def _numbers(instance: dict[str, Any], rows: Sequence[Scored]) -> str:
 
 
 def _class(explainer: str) -> str:
-    return f"x{list(COLOURS).index(explainer)}-" if explainer in COLOURS else "y-"
+    """A name that CSS takes: keys of variants have brackets."""
+    return f"x{explainer.encode().hex()}-"
 
 
 def _style(rows: Sequence[Scored]) -> str:

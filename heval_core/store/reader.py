@@ -15,6 +15,7 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
+from heval_core import catalogue
 from heval_core.evaluation import live, text_agreement
 from heval_core.evaluation.patterns import PATTERNS
 from heval_core.records import CELL, HEvalError
@@ -137,7 +138,7 @@ class Filter:
 
 # RE2 writes repetitions out, and the time for each prompt grows with what it has written: a thousand take minutes.
 LONGEST_SEARCH, MOST_REPETITIONS = 300, 60
-RANKED = ("fa", "ig", "attn", "mechlight")
+RANKED = tuple(catalogue.explainers())
 AS_STORED = "as stored"
 # How instances may be ordered: what a person chooses ▶ an SQL expression of our own, or (metric, k, explainer) of a score.
 SORTED_BY: dict[str, str | tuple[str, int, str]] = {

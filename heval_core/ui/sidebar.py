@@ -16,7 +16,7 @@ from heval_core.prompts import TEMPLATE, assemble
 from heval_core.ui.text import plain
 from heval_core.ui.worker import Ticket, begin, installed_models
 
-METHODS = ("fa", "ig", "attn", "mechlight")
+METHODS = catalogue.default_methods()
 EXAMPLE = {
     "first": "According to a world atlas: The capital of Kenya is Lisbon.",
     "second": "",
@@ -128,8 +128,11 @@ def _cost(folder: Path, request: dict[str, Any]) -> str:
     tokens = count_tokens(folder, tuple(request["documents"]), request["question"])
     if tokens is None:
         return "Tokens are counted when the model is asked."
-    # fa runs a suffix per token, half a prompt on average; ig goes forward and back at every step; the heads share one pass.
-    passes = tokens / 2 + 2 * catalogue.find("explainer", "ig").steps + 1
+    # Those that look into heads share what one of them computes.
+    methods = [catalogue.method(key) for key in request["explainers"]]
+    alone = sum(method.cost(tokens).tokens for method in methods if "heads" not in method.needs)
+    shared = max((method.cost(tokens).tokens for method in methods if "heads" in method.needs), default=0)
+    passes = (alone + shared) / max(tokens, 1)
     return f"{tokens:,} tokens; about {passes:,.0f} forward passes of the whole prompt."
 
 

@@ -35,6 +35,24 @@ def test_every_plugin_names_and_documents_itself(kind, plugin):
         assert word in text, f"{plugin.key}'s docstring has no {word}"
 
 
+@pytest.mark.parametrize("method", catalogue.explainers().values(), ids=lambda m: m.key)
+def test_every_method_says_what_it_costs(method):
+    short, long = method.cost(100), method.cost(1000)
+    assert 0 < short.passes <= long.passes
+    assert 0 < short.tokens <= 100 * short.passes
+    assert 0 < long.tokens <= 1000 * long.passes
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_every_explainer_has_a_number_of_its_own_and_a_family(control):
+    explainers = catalogue.explainers(control).values()
+    assert len({explainer.order for explainer in explainers}) == len(explainers)
+    assert [explainer.order for explainer in explainers] == list(range(1, len(explainers) + 1))
+    for explainer in explainers:
+        assert explainer.family in catalogue.FAMILIES
+        assert (explainer.family == "control") is control
+
+
 @pytest.mark.parametrize("explainer", catalogue.explainers().values(), ids=lambda e: e.key)
 def test_every_explainer_gives_one_finite_float32_per_token_and_the_same_twice(explainer, clean):
     best, second = clean.logits[0].topk(2).indices.tolist()

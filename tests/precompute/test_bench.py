@@ -87,7 +87,7 @@ def test_bfloat16_is_compared_with_float32_of_the_same_weights(monkeypatch):
     folder, shaken = str(precision.DEMO / "demo-gpt2"), False
     alike = list(precision.compare(folder, 6))
     assert asked == ["bfloat16", "float32"]
-    assert [found.explainer for found in alike] == ["fa", "ig", "attn", "mechlight"]
+    assert [found.explainer for found in alike] == ["mechlight", "fa", "ig", "attn"]
     for found in alike:
         assert found.spearman == pytest.approx(1)
         assert found.tied == found.tied_float32

@@ -13,6 +13,7 @@ from heval_core.lm.loading import identify
 from heval_core.prompt_styles import style_of
 from heval_core.records import REGIMES
 from heval_core.store.shards import ShardStore
+from precompute import sizes
 from precompute.cli import main
 from precompute.grid import load_questions
 from precompute.plan import plan
@@ -31,7 +32,7 @@ def test_the_presets_are_what_they_say():
         "fakepedia",
         "conflictqa",
     }
-    assert (paper.regimes, paper.explainers, paper.cap) == (REGIMES, ("fa", "ig", "attn", "mechlight"), "auto")
+    assert (paper.regimes, paper.explainers, paper.cap) == (REGIMES, catalogue.default_methods(), "auto")
     demo = GRIDS["demo"]
     assert len(demo.models) * len(demo.datasets) * len(demo.regimes) * demo.limit == 3 * 2 * 6 * 200
     assert len(demo.explainers) + len(catalogue.explainers(control=True)) == 7
@@ -44,6 +45,22 @@ def test_options_change_a_preset_and_without_one_models_and_data_are_needed(tmp_
     assert " 3      5 " in printed
     assert main(["run", "--models", "x", "--store", str(tmp_path)]) == 2
     assert "--datasets is missing; name some, or take a preset: --grid demo, paper, smoke" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("what", "expected"),
+    [
+        ("fa", (300, 45_000)),
+        ("ig", (20, 6_000)),
+        ("ig(steps=20)", (40, 12_000)),
+        ("attn", (1, 300)),
+        ("mechlight", (1, 300)),
+        ("instance", (2, 600)),
+        ("head_attention", (1, 300)),
+    ],
+)
+def test_a_cost_is_what_the_explainer_declares(what, expected):
+    assert sizes.cost(what, 300) == expected
 
 
 @pytest.mark.slow
@@ -78,7 +95,7 @@ def test_jobs_are_named_where_asked_for(small_grid, tmp_path, capsys):
     ]
     assert main([*common, "--shard-size", "2", "--no-calibrate", "--jobs", "--store", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
-    assert "random-gpt2 · world_capital · mixed · 2-4: instance, fa, ig, attn, mechlight" in printed
+    assert "random-gpt2 · world_capital · mixed · 2-4: instance, mechlight, fa, ig, attn" in printed
 
 
 def test_a_shard_is_what_takes_a_minute_or_two_and_a_store_keeps_its_size(small_grid, tmp_path):
@@ -97,8 +114,6 @@ def test_a_shard_is_what_takes_a_minute_or_two_and_a_store_keeps_its_size(small_
 @pytest.mark.parametrize(("device", "expected"), [("cpu", 5), ("cuda", 20)])
 def test_the_size_follows_the_models_size_and_the_device(monkeypatch, small_grid, tmp_path, device, expected):
     """7 billion parameters at 300 tokens: fa alone is 45,000 token-forwards an instance."""
-    from precompute import sizes
-
     monkeypatch.setattr(sizes, "body_parameters", lambda model: 6_500_000_000)
     monkeypatch.setattr(sizes, "mean_tokens", lambda *_: 300.0)
     grid = dataclasses.replace(small_grid, shard_size=None, device=device, dtype="bfloat16")

@@ -48,6 +48,7 @@ from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES, TECHNIQUE
 from heval_core.statistics.bootstrap import percentile_interval
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "not enough data"
+# Those that the paper compares: its sentences are about no others.
 METHODS = ("mechlight", "fa", "ig", "attn")
 NEAR_ZERO = 0.1
 # Models, and datasets, without which no sentence is supported.

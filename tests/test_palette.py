@@ -1,0 +1,97 @@
+"""Whether explainers can be told apart by how they look: in both themes, and by eyes without red or green cones."""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+
+import numpy as np
+import pytest
+
+from heval_core.figures import palette
+from tests.conftest import ROOT
+
+# Machado, Oliveira & Fernandes 2009, severity 1, on linear RGB.
+EYES = {
+    "all cones": np.eye(3),
+    "deuteranopia": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
+    "protanopia": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+}
+# Measured 10.5, 8.9 and 5.9.
+FIRST_EIGHT, OTHER_SEVEN, ALL_FIFTEEN = 10.0, 8.5, 5.5
+
+
+def linear(colours):
+    codes = np.array([[int(colour[start : start + 2], 16) for start in (1, 3, 5)] for colour in colours]) / 255
+    return np.where(codes <= 0.04045, codes / 12.92, ((codes + 0.055) / 1.055) ** 2.4)
+
+
+def oklab(rgb):
+    """Ottosson 2020: (N, 3) linear RGB ▶ (N, 3), times 100."""
+    cones = np.array([[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566],
+                      [0.0883024619, 0.2817188376, 0.6299787005]])  # fmt: skip
+    axes = np.array([[0.2104542553, 0.7936177850, -0.0040720468], [1.9779984951, -2.4285922050, 0.4505937099],
+                     [0.0259040371, 0.7827717662, -0.8086757660]])  # fmt: skip
+    return 100 * np.cbrt(np.clip(rgb, 0, 1) @ cones.T) @ axes.T
+
+
+def closest(colours, eyes):
+    seen = oklab(np.clip(linear(colours) @ EYES[eyes].T, 0, 1))
+    return min(float(np.linalg.norm(one - other)) for one, other in itertools.combinations(seen, 2))
+
+
+def test_distances_are_those_of_the_colour_space():
+    assert oklab(linear(["#FFFFFF"]))[0] == pytest.approx([100, 0, 0], abs=1e-3)
+    assert oklab(linear(["#FF0000"]))[0] == pytest.approx([62.796, 22.486, 12.585], abs=1e-2)
+
+
+@pytest.mark.parametrize("eyes", EYES)
+def test_explainers_are_told_apart_by_colour_or_by_symbol(eyes):
+    assert len(set(palette.COLOURS)) == 15
+    assert closest(palette.COLOURS[:8], eyes) >= FIRST_EIGHT
+    assert closest(palette.COLOURS[8:], eyes) >= OTHER_SEVEN
+    assert closest(palette.COLOURS, eyes) >= ALL_FIFTEEN
+    # Where colours come closer than the first eight do, another sign differs.
+    for kind in ("symbol", "dash", "texture"):
+        assert not {getattr(own, kind) for own in palette.METHODS[:8]} & {
+            getattr(own, kind) for own in palette.METHODS[8:]
+        }
+        assert len({getattr(own, kind) for own in palette.CONTROLS}) == 3
+
+
+def contrast(one, other):
+    light, dark = sorted((palette.luminance(one), palette.luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_every_colour_is_readable_in_both_themes():
+    theme = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"]
+    backgrounds = [theme[name]["backgroundColor"] for name in ("light", "dark")]
+    shown = [*palette.COLOURS, *(own.colour for own in palette.CONTROLS)]
+    shown += [palette._related(colour) for colour in shown]
+    for colour, background in itertools.product(shown, backgrounds):
+        assert contrast(colour, background) >= 3, (colour, background)
+
+
+@pytest.mark.parametrize("colour", palette.COLOURS)
+def test_a_variants_colour_is_another_shade_of_its_explainers(colour):
+    own, related = oklab(linear([colour, palette._related(colour)]))
+    assert abs(own[0] - related[0]) >= 5
+    turned = np.degrees(np.arctan2(own[2], own[1]) - np.arctan2(related[2], related[1]))
+    assert abs((turned + 180) % 360 - 180) < 25
+
+
+def test_the_four_of_the_paper_keep_their_order_and_hues():
+    assert [palette.colour(key) for key in ("mechlight", "fa", "ig", "attn")] == list(palette.COLOURS[:4])
+    keys = ["random", "attn", "gone", "fa(target=prob)", "lexical", "mechlight", "fa", "ig"]
+    assert palette.in_order(keys) == ["mechlight", "fa", "fa(target=prob)", "ig", "attn", "gone", "lexical", "random"]
+
+
+def test_what_is_gone_looks_like_nothing_that_is_installed():
+    installed = {palette.look(key) for key in ("mechlight", "fa", "ig", "attn", "lexical", "position", "random")}
+    assert palette.look("gone") not in installed
+    assert palette.look("fa(target=prob)").symbol in palette.VARIANTS
