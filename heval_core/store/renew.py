@@ -9,7 +9,7 @@ from pathlib import Path
 
 from heval_core.records import HEvalError
 from heval_core.store import evaluator
-from heval_core.store.progress import holder
+from heval_core.store.lock import holder
 from heval_core.store.publish import publish
 from heval_core.store.shards import POINTER, PUBLISHED_FORMAT
 

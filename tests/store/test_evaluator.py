@@ -15,11 +15,11 @@ import pytest
 
 from heval_core import catalogue
 from heval_core.store import evaluator
+from heval_core.store.lock import only_writer
 from heval_core.store.publish import publish
 from heval_core.store.reader import Reader, current_file
 from heval_core.store.renew import is_outdated, obstacle, renew
 from precompute.cli import main
-from precompute.run import only_writer
 from tests.conftest import ROOT
 from tests.planted import plant, used_document
 
