@@ -7,11 +7,8 @@ that dies, a run that is killed and a disk that is full cost what was under way,
 from __future__ import annotations
 
 import dataclasses
-import fcntl
 import os
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +18,7 @@ from heval_core.lm.loading import choose_dtype, identify
 from heval_core.prompt_styles import style_of
 from heval_core.records import TECHNIQUE, HEvalError
 from heval_core.regimes import PromptStyle
+from heval_core.store.lock import only_writer
 from heval_core.store.shards import ShardStore
 from precompute import journal
 from precompute.bars import Bars
@@ -33,7 +31,6 @@ from precompute.tasks import Model, Task
 from precompute.track import Track
 from precompute.worker import Done, Loading
 
-LOCK_TRIES = 5
 MakeExecutor = Callable[[Loading, Callable[[], None]], Executor]
 
 
@@ -238,25 +235,3 @@ class _Run:
                              interrupted=self.outcome.interrupted, stopped=self.outcome.stopped)  # fmt: skip
         except OSError as error:
             self.outcome.stopped = self.outcome.stopped or str(error)
-
-
-@contextmanager
-def only_writer(folder: Path) -> Iterator[None]:
-    """Hold a store for one run. Raises HEvalError that says which process holds it already."""
-    with (folder / "writer.lock").open("a+") as file:
-        for left in reversed(range(LOCK_TRIES)):
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError as error:
-                file.seek(0)
-                if not left:
-                    raise HEvalError(
-                        f"Another run (process {file.read().strip() or 'unknown'}) holds the store {folder}; "
-                        "let it end, or use another --store."
-                    ) from error
-                time.sleep(0.05)  # `status` may be trying the lock this very moment
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        yield

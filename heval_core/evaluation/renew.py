@@ -10,7 +10,7 @@ from pathlib import Path
 from heval_core.evaluation import evaluator
 from heval_core.evaluation.publishing import publish
 from heval_core.records import HEvalError
-from heval_core.store.progress import holder
+from heval_core.store.lock import holder
 from heval_core.store.shards import POINTER, PUBLISHED_FORMAT
 
 

@@ -104,8 +104,8 @@ def _is_list(value: Any) -> bool:
 def as_latex(frame: pd.DataFrame, snapshot_id: str, notes: Iterable[str] = ()) -> str:
     """A booktabs table; text is escaped, so that nothing from the data is a command. notes: comments above it."""
     plainly = frame.map(lambda value: ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value)
-    plainly.columns = [escape_latex(str(column)) for column in plainly.columns]
-    styled = plainly.style.hide(axis="index").format(_digits, escape="latex", na_rep="--")
+    styled = plainly.rename(columns=str).style.hide(axis="index").format(_digits, escape="latex", na_rep="--")
+    styled = styled.format_index(escape="latex", axis="columns")
     told = "".join(f"% {' '.join(note.split())}\n" for note in notes)
     return f"% HEval, snapshot {snapshot_id}; needs \\usepackage{{booktabs}}\n{told}{styled.to_latex(hrules=True)}"
 
@@ -115,7 +115,3 @@ def _digits(value: Any) -> Any:
     if not isinstance(value, float):
         return value
     return f"{value:.3f}" if value == 0 or abs(value) >= 1e-3 else f"{value:.3g}"
-
-
-def escape_latex(text: str) -> str:
-    return text.replace("_", r"\_").replace("%", r"\%").replace("&", r"\&").replace("#", r"\#")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from heval_core.store.lock import holder
 from heval_core.store.shards import Entry, ShardStore
 
 Cell = tuple[str, str, str, str]
@@ -109,16 +109,3 @@ def _seconds_left(events: list[dict[str, Any]], left: int) -> float | None:
         return None
     taken = (datetime.now(UTC).replace(tzinfo=None) - datetime.fromisoformat(began)).total_seconds()
     return taken / made * left
-
-
-def holder(folder: Path) -> str | None:
-    """The process that holds the store, by trying its lock."""
-    lock = folder / "writer.lock"
-    if not lock.is_file():
-        return None
-    with lock.open() as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return file.read().strip() or "unknown"
-    return None

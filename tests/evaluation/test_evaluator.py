@@ -17,9 +17,9 @@ from heval_core import catalogue
 from heval_core.evaluation import evaluator
 from heval_core.evaluation.publishing import publish
 from heval_core.evaluation.renew import is_outdated, obstacle, renew
+from heval_core.store.lock import only_writer
 from heval_core.store.reader import Reader, current_file
 from precompute.cli import main
-from precompute.run import only_writer
 from tests.conftest import ROOT
 from tests.planted import plant, used_document
 

@@ -310,6 +310,18 @@ def test_tables_are_taken_away_whole_and_harmless(demo):
     assert "% filter: a%b" in small.splitlines()
 
 
+LATEX = {"$": r"\$", "{": r"\{", "}": r"\}", "^": r"\textasciicircum ", "~": r"\textasciitilde ", "&": r"\&",
+         "\\": r"\textbackslash ", "%": r"\%", "#": r"\#", "_": r"\_"}  # fmt: skip
+
+
+@pytest.mark.parametrize("character", LATEX)
+def test_no_character_is_a_command_in_latex_neither_in_a_cell_nor_in_a_heading(character):
+    latex = as_latex(pd.DataFrame({f"a{character}b": [f"c{character}d"], "n": [1]}), "snap")
+    heading, row = (line for line in latex.splitlines() if line.endswith((r" & n \\", r" & 1 \\")))
+    assert heading == rf"a{LATEX[character]}b & n \\"
+    assert row == rf"c{LATEX[character]}d & 1 \\"
+
+
 def test_a_filter_says_in_words_what_it_asks_for():
     chosen = Filter(
         regime=("mixed", "mixed_swap"), tokens=(40, 60), answer_at=(0.0, 0.5), head="L1H2", best=("fa: answer",)

@@ -200,7 +200,7 @@ def test_a_failing_instance_is_stored_and_tried_again(model_folders, tmp_path, c
 
 
 def test_a_second_run_on_a_store_is_told_who_holds_it(small_grid, tmp_path, capsys):
-    from precompute.run import only_writer
+    from heval_core.store.lock import only_writer
 
     store = tmp_path / "store"
     store.mkdir()

@@ -1,0 +1,68 @@
+"""One run at a time writes to a store: the lock that it holds, and how others see who holds it.
+
+The operating system keeps the lock (`filelock`, which asks flock), so that a process that is killed, by kill -9 too, holds
+nothing. The file says which process took it last.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout, lock_descriptor
+
+from heval_core.records import HEvalError
+
+FILE = "writer.lock"
+# A look at the lock takes it for a moment: who meets another's look tries again, this often and after this many seconds.
+TRIES, PAUSE = 5, 0.05
+
+
+@contextmanager
+def only_writer(folder: Path) -> Iterator[None]:
+    """Hold a store for one run.
+
+    Raises HEvalError that says which process holds it already, or that its file system keeps no locks.
+    """
+    file = folder / FILE
+    # Never a soft lock, whose file would outlive a killed run.
+    lock = FileLock(file, timeout=TRIES * PAUSE, poll_interval=PAUSE, fallback_to_soft=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise HEvalError(
+            f"Another run (process {_last(file)}) holds the store {folder}; let it end, or use another --store."
+        ) from None
+    except OSError as error:
+        raise HEvalError(
+            f"The store {folder} cannot be locked ({error.strerror or error}). Some network file systems keep no locks; "
+            "use a --store on another disk."
+        ) from error
+    try:
+        file.write_text(str(os.getpid()), encoding="utf-8")
+        yield
+    finally:
+        lock.release()
+
+
+def holder(folder: Path) -> str | None:
+    """The process that holds the store, by trying its lock; None where none does, or none can."""
+    file = folder / FILE
+    if not file.is_file():
+        return None
+    with file.open("r+" if os.access(file, os.W_OK) else "r") as stream:
+        for _ in range(TRIES):
+            try:
+                if lock_descriptor(stream.fileno(), blocking=False):
+                    return None  # closing the file lets go of it
+            except OSError:
+                return None  # where nothing can be locked no run can be on
+            time.sleep(PAUSE)
+    return _last(file)
+
+
+def _last(file: Path) -> str:
+    return file.read_text(encoding="utf-8").strip() or "unknown"
