@@ -47,14 +47,15 @@ def _answer(request: dict[str, Any], loaded: dict[str, Any], progress: Any) -> A
     if request["op"] == "ablate":
         return _ablate(lm, request["prompt"], tuple(request["head"]), request["answer"], request["foil"])
     from heval_core import catalogue
-    from heval_core.explained import to_json
+    from heval_core.explanation import Explanation
     from heval_core.pipeline import Request, explain_request
 
     asked = Request(
         tuple(request["documents"]), request["question"], tuple(request["context_answers"]), request["memory_answer"]
     )
     explainers = [catalogue.find("explainer", key) for key in request["explainers"]]
-    return to_json(explain_request(lm, asked, explainers, lambda key: progress(f"{key} done")))
+    explained = explain_request(lm, asked, explainers, lambda key: progress(f"{key} done"))
+    return Explanation(explained).to_json()
 
 
 # Logits of one model in another precision differ by less than this, those of another model by more.
