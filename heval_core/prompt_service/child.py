@@ -1,11 +1,4 @@
-"""The worker process behind the sidebar: one JSON request a line on standard input, JSON lines out.
-
-The explorer never imports torch; this process does, and may be killed at any time without harm. A request is
-{"op": "explain", "model", "documents", "question", "context_answers", "memory_answer", "explainers"} or
-{"op": "heads", "model", "prompt"} or {"op": "ablate", "model", "prompt", "head", "answer", "foil"}; these two with
-"expected": {"tokens", "ids", "logits"} are refused where the model does not say of the prompt what is stored. Answers:
-{"progress": text} any number of times, then {"result": …} or {"error": text}.
-"""
+"""The child process that explains prompts: one JSON request a line on standard input, JSON lines out (`messages`)."""
 
 from __future__ import annotations
 
