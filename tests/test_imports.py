@@ -57,6 +57,7 @@ def imports_of(path: Path) -> set[str]:
         ),
         ("heval_core/metrics", ("torch", "streamlit", "duckdb", "heval_core.lm", "heval_core.store")),
         ("heval_core/figures", ("streamlit", "duckdb", "torch", "heval_core.store")),
+        ("heval_core/prompt_service", ("streamlit", "duckdb", "heval_core.ui", "heval_core.store")),
         ("heval_core/store", ("streamlit", "torch", "heval_core.lm", "heval_core.ui")),
         ("heval_core/lm", ("streamlit", "duckdb", "heval_core.store", "heval_core.explainers")),
         ("heval_core/ui", ("duckdb", "torch", "heval_core.lm", "heval_core.pipeline")),
@@ -68,6 +69,15 @@ def test_who_may_import_whom(folder, forbidden):
     for path in (ROOT / folder).rglob("*.py"):
         for name in imports_of(path):
             assert not any(name == f or name.startswith(f"{f}.") for f in forbidden), f"{path.name} imports {name}"
+
+
+def test_markup_is_written_by_templates_only():
+    """What puts tags together by hand would have to remember to escape; `templates/` cannot forget it."""
+    for folder in ("heval_core", "pages", "precompute"):
+        for path in (ROOT / folder).rglob("*.py"):
+            text = path.read_text(encoding="utf-8").replace('<div class="host"></div>', "")
+            for word in ("<div", "<span", "<td", "<table", "html.escape", "from html import"):
+                assert word not in text, f"{path.name} has {word}"
 
 
 def test_only_the_core_package_for_it_imports_streamlit():
