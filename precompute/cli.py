@@ -18,6 +18,7 @@ from typing import Any
 from heval_core import catalogue
 from heval_core.evaluation.publishing import check_published, publish
 from heval_core.evaluation.renew import is_outdated
+from heval_core.explanation import Explanation, methods_of
 from heval_core.records import MATCHES, REGIMES, TARGETS, TECHNIQUE, HEvalError
 from heval_core.store.progress import Progress, progress
 from heval_core.store.shards import ShardStore
@@ -48,12 +49,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stdout = None  # type: ignore[assignment]  # whoever read our output has gone
         return 0
-
-
-def _explainers(options: argparse.Namespace) -> list[catalogue.Method]:
-    """Those asked for, each once: two spellings of one variant are one. Raises HEvalError for a control."""
-    methods = [catalogue.method(key) for key in options.explainers]
-    return list({method.key: method for method in methods}.values())
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -217,7 +212,7 @@ def _grid_of(options: argparse.Namespace) -> Any:
         elif name != "regimes" and not options.grid:
             raise HEvalError(f"--{name} is missing; name some, or take a preset: --grid {', '.join(GRIDS)}.")
     if "explainers" in given:
-        given["explainers"] = tuple(explainer.key for explainer in _explainers(options))
+        given["explainers"] = tuple(explainer.key for explainer in methods_of(options.explainers))
     return replace(GRIDS[options.grid], **given) if options.grid else Grid(**given)
 
 
@@ -384,14 +379,13 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from heval_core.explained import to_json
     from heval_core.lm.loading import load
     from heval_core.pipeline import Request, explain_request
 
-    explainers = _explainers(options)
+    explainers = methods_of(options.explainers)
     request = Request(tuple(options.context), options.question, tuple(options.context_answer), options.memory_answer)
     lm = load(options.model, options.device, options.dtype)
-    result = to_json(explain_request(lm, request, explainers, match=options.match, target=options.target))
+    result = Explanation(explain_request(lm, request, explainers, match=options.match, target=options.target)).to_json()
     if options.format == "json":
         print(json.dumps(result, ensure_ascii=False))
     else:

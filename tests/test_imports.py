@@ -58,6 +58,7 @@ def imports_of(path: Path) -> set[str]:
         ),
         ("heval_core/metrics", ("torch", "streamlit", "duckdb", "heval_core.lm", "heval_core.store")),
         ("heval_core/figures", ("streamlit", "duckdb", "torch", "heval_core.store")),
+        ("heval_core/prompt_service", ("streamlit", "duckdb", "heval_core.ui", "heval_core.store")),
         ("heval_core/store", ("streamlit", "torch", "heval_core.lm", "heval_core.ui")),
         ("heval_core/lm", ("streamlit", "duckdb")),
         ("heval_core/ui", ("duckdb", "torch", "heval_core.lm", "heval_core.pipeline")),
@@ -90,6 +91,15 @@ def test_plug_ins_do_not_import_each_other(kind):
         assert not imports_of(path) & others, f"{path.name} imports another plug-in"
     for path in (ROOT.joinpath(*package.split(".")) / "shared").glob("*.py"):
         assert not imports_of(path) & modules, f"{path.name} imports a plug-in"
+
+
+def test_markup_is_written_by_templates_only():
+    """What puts tags together by hand would have to remember to escape; `templates/` cannot forget it."""
+    for folder in ("heval_core", "pages", "precompute"):
+        for path in (ROOT / folder).rglob("*.py"):
+            text = path.read_text(encoding="utf-8").replace('<div class="host"></div>', "")
+            for word in ("<div", "<span", "<td", "<table", "html.escape", "from html import"):
+                assert word not in text, f"{path.name} has {word}"
 
 
 def test_only_the_core_package_for_it_imports_streamlit():

@@ -1,6 +1,7 @@
 """A report as one HTML file that needs nothing else: no request, and a content-security policy for its own script only.
 
-All text is escaped. Figures are drawn by the copy of Plotly that is in the file, packed; their numbers stand below them too.
+Its template escapes all text. Figures are drawn by the copy of Plotly that is in the file, packed; their numbers stand
+below them too.
 """
 
 from __future__ import annotations
@@ -8,18 +9,17 @@ from __future__ import annotations
 import base64
 import functools
 import gzip
-import hashlib
+import itertools
 import json
-from collections.abc import Iterable, Sequence
-from html import escape
-from importlib.resources import files
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED
+from heval_core.html import as_data, asset, digest, render
 from heval_core.report.sections import Section
 
 VERDICTS = (
@@ -39,55 +39,26 @@ def page(
     provenance: Sequence[tuple[str, pd.DataFrame]],
 ) -> str:
     """The whole file. notes: paragraphs under the title, the first of them a warning where it begins with "!"."""
-    drawn: list[go.Figure] = []
-    body = [f"<h1>{_text(title)}</h1>", *map(_note, notes), _contents(sections), _findings(findings)]
-    chapter = ""
-    for section in sections:
-        if section.chapter != chapter:
-            chapter = section.chapter
-            body.append(f"<h2>{_text(chapter)}</h2>")
-        body.append(_section(section, drawn))
-    body.append('<h2 id="provenance">Where these numbers come from</h2>')
-    body += [f"<h3>{_text(name)}</h3>{table_html(frame)}" for name, frame in provenance]
-    return _document(title, "\n".join(body), drawn)
-
-
-def _document(title: str, body: str, drawn: Sequence[go.Figure]) -> str:
-    style, script = asset("report.css"), asset("report.js")
-    packed, library_hash = _library()
-    policy = (
-        f"default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; script-src 'sha256-{_digest(script)}' "
-        f"'sha256-{library_hash}'; base-uri 'none'; form-action 'none'"
-    )
-    figures = json.dumps([_plainly(figure) for figure in drawn], ensure_ascii=False, sort_keys=True).replace(
-        "<", "\\u003c"
-    )
-    return "\n".join(
-        [
-            "<!doctype html>", '<html lang="en"><head><meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{_text(title)}</title><style>{style}</style></head><body><main>", body, "</main>",
-            f'<script type="application/json" id="figures">{figures}</script>',
-            f'<script type="text/plain" id="library">{packed}</script>', f"<script>{script}</script>", "</body></html>", "",
-        ]
+    script = asset("report.js")
+    library, library_digest = _library()
+    figures = [figure for section in sections for _, figure in section.figures]
+    numbers = itertools.count()
+    return render(
+        "report.html",
+        title=title, notes=notes, told=told(findings), verdicts=VERDICTS, rule=RULE,
+        findings=[_finding(row) for row in findings.to_dict("records")],
+        sections=[_section(section, numbers) for section in sections],
+        provenance=[(name, table_of(frame)) for name, frame in provenance],
+        script=script, script_digest=digest(script), library=library, library_digest=library_digest,
+        figures=as_data([_plainly(figure) for figure in figures]),
     )  # fmt: skip
-
-
-def asset(name: str) -> str:
-    """A file of this package."""
-    return files("heval_core.report").joinpath(name).read_text(encoding="utf-8")
 
 
 @functools.cache
 def _library() -> tuple[str, str]:
     """Plotly, packed, and the hash by which the policy knows it once it is unpacked."""
     source = get_plotlyjs()
-    return base64.b64encode(gzip.compress(source.encode(), 9, mtime=0)).decode(), _digest(source)
-
-
-def _digest(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return base64.b64encode(gzip.compress(source.encode(), 9, mtime=0)).decode(), digest(source)
 
 
 def _plainly(figure: go.Figure) -> dict[str, Any]:
@@ -97,49 +68,15 @@ def _plainly(figure: go.Figure) -> dict[str, Any]:
     return {"data": found["data"], "layout": found["layout"], "name": "heval"}
 
 
-def _text(value: Any) -> str:
-    return escape(str(value), quote=True)
-
-
-def _note(text: str) -> str:
-    return f'<p class="banner">{_text(text[1:])}</p>' if text.startswith("!") else f"<p>{_text(text)}</p>"
-
-
-def _contents(sections: Iterable[Section]) -> str:
-    items = [("findings", "The paper's findings"), *((s.key, f"{s.title} ({s.paper})") for s in sections)]
-    items.append(("provenance", "Where these numbers come from"))
-    lines = "".join(f'<li><a href="#{_text(key)}">{_text(title)}</a></li>' for key, title in items)
-    return f'<nav aria-label="Contents"><ul>{lines}</ul></nav>'
-
-
-def _findings(findings: pd.DataFrame) -> str:
-    return f'<h2 id="findings">The paper\'s findings</h2><p>{_text(told(findings))} {_text(VERDICTS)}</p>' + "".join(
-        map(_finding, findings.to_dict("records"))
-    )
-
-
 def told(findings: pd.DataFrame) -> str:
     """How many sentences there are of each verdict."""
     counts = findings["verdict"].value_counts()
     return f"Of {len(findings)} sentences: {', '.join(f'{counts[verdict]} {verdict}' for verdict in counts.index)}."
 
 
-def _finding(row: dict[str, Any]) -> str:
-    rule = row["by_construction"]
-    effects, levels = effects_of(row), levels_of(row)
-    return (
-        f'<article class="finding" id="finding-{_text(row["key"])}">'
-        f'<p><span class="verdict {_CLASSES.get(row["verdict"], "open")}">{_text(row["verdict"])}</span> '
-        f"<b>{_text(row['sentence'])}</b></p>"
-        f'<div class="pair">{table_html(effects) if len(effects) else ""}{table_html(levels) if len(levels) else ""}</div>'
-        f'<p class="faint">{_text(row["reason"])}</p><p class="faint">Published: {_text(row["published"])}.</p>'
-        + (f'<p class="faint">{RULE}: {_text(rule)}</p>' if isinstance(rule, str) else "")
-        + "</article>"
-    )
-
-
-def _row(cells: Iterable[str], kind: str = "td") -> str:
-    return "".join(f"<{kind}>{cell}</{kind}>" for cell in cells)
+def _finding(row: dict[str, Any]) -> dict[str, Any]:
+    frames = (effects_of(row), levels_of(row))
+    return {**row, "style": _CLASSES.get(row["verdict"], "open"), "tables": [table_of(f) for f in frames if len(f)]}
 
 
 def effects_of(row: dict[str, Any]) -> pd.DataFrame:
@@ -184,31 +121,31 @@ def _expected(least: float | None, most: float | None) -> str:
     return f"above {least:g}"
 
 
-def _section(section: Section, drawn: list[go.Figure]) -> str:
-    figures = []
-    for caption, figure in section.figures:
-        height = int(figure.layout.height or 380)
-        figures.append(
-            f'<figure><div class="plot" data-figure="{len(drawn)}" style="height:{height}px" role="img" '
-            f'aria-label="{_text(caption)}"></div><figcaption>{_text(caption)}</figcaption></figure>'
-        )
-        drawn.append(figure)
-    gaps = "".join(f'<p class="gap">{_text(gap)}</p>' for gap in section.gaps)
-    table = (
-        f"<details><summary>The numbers</summary>{table_html(section.shown)}</details>" if len(section.shown) else ""
-    )
-    return (
-        f'<section id="{_text(section.key)}"><h3>{_text(section.title)}<span class="paper">{_text(section.paper)}</span></h3>'
-        f'<p class="faint">{_text(section.text)}</p>{gaps}{"".join(figures)}{table}</section>'
-    )
+def _section(section: Section, numbers: Iterator[int]) -> dict[str, Any]:
+    """numbers: of figures, counted through the whole page."""
+    figures = [
+        {"number": next(numbers), "height": int(figure.layout.height or 380), "caption": caption}
+        for caption, figure in section.figures
+    ]
+    return {
+        "key": section.key, "chapter": section.chapter, "title": section.title, "paper": section.paper, "text": section.text,
+        "gaps": section.gaps, "figures": figures, "table": table_of(section.shown) if len(section.shown) else None,
+    }  # fmt: skip
 
 
-def table_html(frame: pd.DataFrame) -> str:
-    """A table of text; every value escaped."""
-    rows = (
-        _row(_text("–" if not isinstance(value, (list, dict)) and pd.isna(value) else value) for value in row)
-        for row in frame.itertuples(index=False)
+class Table(NamedTuple):
+    """A table of text."""
+
+    columns: list[str]
+    rows: list[list[str]]
+
+
+def table_of(frame: pd.DataFrame) -> Table:
+    """Every value as text; a dash for what is not there."""
+    return Table(
+        [str(column) for column in frame.columns],
+        [
+            ["–" if not isinstance(value, (list, dict)) and pd.isna(value) else str(value) for value in row]
+            for row in frame.itertuples(index=False)
+        ],
     )
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    head = _row(map(_text, frame.columns), "th")
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'

@@ -14,7 +14,7 @@ from pathlib import Path
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from heval_core.report.html import asset
+from heval_core.html import as_data, asset, render
 
 _FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
@@ -38,14 +38,10 @@ def as_svg(program: str, figures: Mapping[str, go.Figure]) -> dict[str, str]:
     for figure in plain.values():
         figure["layout"].pop("template", None)
         figure["layout"] |= {"width": _WIDTH, "paper_bgcolor": "white", "plot_bgcolor": "white"}
-    data = json.dumps(plain).replace("<", "\\u003c")
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "figures.html"
-        page.write_text(
-            f'<!doctype html><meta charset="utf-8"><script>{get_plotlyjs()}</script><pre id="found"></pre>'
-            f'<script type="application/json" id="figures">{data}</script><script>{asset("draw.js")}</script>',
-            encoding="utf-8",
-        )
+        html = render("pictures.html", library=get_plotlyjs(), figures=as_data(plain), script=asset("draw.js"))
+        page.write_text(html, encoding="utf-8")
         command = [program, *_FLAGS, f"--user-data-dir={folder}/profile", "--dump-dom", page.as_uri()]
         try:
             drawn = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False).stdout

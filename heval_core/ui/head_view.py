@@ -12,6 +12,9 @@ import streamlit as st
 from heval_core.figures.heads import head_counts
 from heval_core.metrics.mrr import reciprocal_rank
 from heval_core.metrics.rank_at_k import rank_at_k
+from heval_core.prompt_service.client import ask
+from heval_core.prompt_service.installed import installed
+from heval_core.prompt_service.messages import Ablate, asked_as_stored
 from heval_core.records import HEvalError
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
@@ -21,7 +24,6 @@ from heval_core.ui.instance_view import details_of, prompt_grid, strengths_of
 from heval_core.ui.results import cached
 from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row
-from heval_core.ui.worker import ask, asked_as_stored, installed
 from heval_core.wording import number, percent
 
 
@@ -110,8 +112,15 @@ def causal_check(instance: dict[str, Any], found: dict[str, Any]) -> None:
         return
     if not st.button("Ablate the chosen head", key="ablate", icon=":material/science:"):
         return
-    request = {"op": "ablate", "model": str(model), "prompt": instance["prompt"], "head": [found["layer"], found["head"]],
-               "answer": instance["predicted_id"], "foil": ids[foil], "expected": asked_as_stored(instance)}  # fmt: skip
+    request: Ablate = {
+        "op": "ablate",
+        "model": str(model),
+        "prompt": instance["prompt"],
+        "head": [found["layer"], found["head"]],
+        "answer": instance["predicted_id"],
+        "foil": ids[foil],
+        "expected": asked_as_stored(instance),
+    }
     try:
         with st.spinner("Asking the model; the first time it has to be loaded …"):
             result = ask(request)

@@ -12,9 +12,11 @@ from typing import Any
 import streamlit as st
 
 from heval_core import catalogue
+from heval_core.prompt_service.client import Ticket, begin
+from heval_core.prompt_service.installed import installed_models
+from heval_core.prompt_service.messages import Explain
 from heval_core.prompts import TEMPLATE, assemble
 from heval_core.ui.text import plain
-from heval_core.ui.worker import Ticket, begin, installed_models
 
 METHODS = catalogue.default_methods()
 EXAMPLE = {
@@ -106,9 +108,7 @@ def _finish(ticket: Ticket) -> None:
     )
 
 
-def _request(
-    model: str, documents: tuple[str, str], answers: tuple[str, str], question: str, memory: str
-) -> dict[str, Any]:
+def _request(model: str, documents: tuple[str, str], answers: tuple[str, str], question: str, memory: str) -> Explain:
     kept = [
         (text.strip(), answer.strip() or None) for text, answer in zip(documents, answers, strict=True) if text.strip()
     ]
@@ -123,7 +123,7 @@ def _request(
     }
 
 
-def _cost(folder: Path, request: dict[str, Any]) -> str:
+def _cost(folder: Path, request: Explain) -> str:
     """Tokens and forward passes, from the model's tokenizer file alone: nothing is loaded for it."""
     tokens = count_tokens(folder, tuple(request["documents"]), request["question"])
     if tokens is None:

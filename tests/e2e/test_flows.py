@@ -311,7 +311,9 @@ def test_a_worker_killed_in_mid_request_costs_that_request_only(address, page):
     settle(page)
 
     def kill():
-        found = subprocess.run(["pgrep", "-f", "heval_core.serve"], capture_output=True, text=True).stdout.split()
+        found = subprocess.run(
+            ["pgrep", "-f", "heval_core.prompt_service"], capture_output=True, text=True
+        ).stdout.split()
         for process in found:
             os.kill(int(process), signal.SIGKILL)
 
@@ -333,7 +335,9 @@ def test_a_request_can_be_cancelled(address, page):
     )
     page.keyboard.press("Tab")
     settle(page)
-    subprocess.run(["pkill", "-9", "-f", "heval_core.serve"], check=False)  # so that there is something to wait for
+    subprocess.run(
+        ["pkill", "-9", "-f", "heval_core.prompt_service"], check=False
+    )  # so that there is something to wait for
     page.get_by_role("button", name="Explain", exact=True).click()
     page.get_by_role("button", name="Cancel", exact=True).click()
     page.get_by_text("Cancelled.").wait_for(timeout=30_000)

@@ -1,11 +1,4 @@
-"""The worker process behind the sidebar: one JSON request a line on standard input, JSON lines out.
-
-The explorer never imports torch; this process does, and may be killed at any time without harm. A request is
-{"op": "explain", "model", "documents", "question", "context_answers", "memory_answer", "explainers"} or
-{"op": "heads", "model", "prompt"} or {"op": "ablate", "model", "prompt", "head", "answer", "foil"}; these two with
-"expected": {"tokens", "ids", "logits"} are refused where the model does not say of the prompt what is stored. Answers:
-{"progress": text} any number of times, then {"result": …} or {"error": text}.
-"""
+"""The child process that explains prompts: one JSON request a line on standard input, JSON lines out (`messages`)."""
 
 from __future__ import annotations
 
@@ -47,14 +40,15 @@ def _answer(request: dict[str, Any], loaded: dict[str, Any], progress: Any) -> A
     if request["op"] == "ablate":
         return _ablate(lm, request["prompt"], tuple(request["head"]), request["answer"], request["foil"])
     from heval_core import catalogue
-    from heval_core.explained import to_json
+    from heval_core.explanation import Explanation
     from heval_core.pipeline import Request, explain_request
 
     asked = Request(
         tuple(request["documents"]), request["question"], tuple(request["context_answers"]), request["memory_answer"]
     )
     explainers = [catalogue.method(key) for key in request["explainers"]]
-    return to_json(explain_request(lm, asked, explainers, lambda key: progress(f"{key} done")))
+    explained = explain_request(lm, asked, explainers, lambda key: progress(f"{key} done"))
+    return Explanation(explained).to_json()
 
 
 # Logits of one model in another precision differ by less than this, those of another model by more.

@@ -1,4 +1,4 @@
-"""The explorer's side of the worker processes: one per model, one request at a time; browsing never waits for them.
+"""The explorer's side of the child processes: one per model, one request at a time; browsing never waits for them.
 
 A request is carried by a thread of its own, so that a page only looks at how far it is: it can be cancelled, outlives the page
 that began it, and a worker that dies costs one request.
@@ -6,6 +6,7 @@ that began it, and a worker that dies costs one request.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -14,14 +15,11 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import streamlit as st
-
-from heval_core.fingerprint import folder_revision
+from heval_core.prompt_service.installed import ROOT
+from heval_core.prompt_service.messages import Request
 from heval_core.records import HEvalError
-from heval_core.ui.results import ROOT
 
 # Processes that are kept: each holds a model in memory.
 KEPT = 2
@@ -55,7 +53,7 @@ class Worker:
 
     def ask(
         self,
-        request: dict[str, Any],
+        request: Request,
         progress: Callable[[str], None] = lambda text: None,
         ticket: Ticket | None = None,
     ) -> Any:
@@ -86,7 +84,7 @@ class Worker:
             if time.monotonic() > until:
                 raise HEvalError("The worker is busy with another request; try again in a moment.")
 
-    def _converse(self, request: dict[str, Any], progress: Callable[[str], None]) -> Any:
+    def _converse(self, request: Request, progress: Callable[[str], None]) -> Any:
         process = self._running()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -114,7 +112,7 @@ class Worker:
     def _running(self) -> subprocess.Popen[str]:
         if self.process is None or self.process.poll() is not None:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "heval_core.serve"],
+                [sys.executable, "-m", "heval_core.prompt_service.child"],
                 cwd=ROOT,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -123,7 +121,7 @@ class Worker:
             )
         return self.process
 
-    def begin(self, request: dict[str, Any], over: Callable[[], None] = lambda: None) -> Ticket:
+    def begin(self, request: Request, over: Callable[[], None] = lambda: None) -> Ticket:
         """Send one request from a thread of its own. over: called when it is over."""
         ticket = Ticket(request["model"], self)
 
@@ -161,7 +159,7 @@ class Worker:
             self.process = None
 
 
-@st.cache_resource(show_spinner=False)
+@functools.cache
 def _workers() -> dict[str, Worker]:
     return {}
 
@@ -187,7 +185,7 @@ def _release(own: Worker) -> None:
         own.claims -= 1
 
 
-def ask(request: dict[str, Any]) -> Any:
+def ask(request: Request) -> Any:
     """Ask the worker of the request's model, and wait. Raises HEvalError with its message."""
     own = _claim(request["model"])
     try:
@@ -196,48 +194,7 @@ def ask(request: dict[str, Any]) -> Any:
         _release(own)
 
 
-def begin(request: dict[str, Any]) -> Ticket:
+def begin(request: Request) -> Ticket:
     """Ask the worker of the request's model from a thread of its own."""
     own = _claim(request["model"])
     return own.begin(request, over=lambda: _release(own))
-
-
-def installed_models() -> dict[str, Path]:
-    """The models that may be asked, by key: the demo's, and the folders in `HEVAL_MODELS` (separated like PATH)."""
-    folders = sorted((ROOT / "cache" / "demo" / "models").glob("*/config.json"))
-    found = {config.parent.name: config.parent for config in folders}
-    for name in filter(None, os.environ.get("HEVAL_MODELS", "").split(os.pathsep)):
-        found[Path(name).name] = Path(name)
-    return found
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _revision(folder: str, modified: float) -> str:
-    return folder_revision(Path(folder))
-
-
-def installed(model: str, revision: str) -> Path:
-    """The folder of the very model that stored results are of. model: a folder's name, or a hub id.
-
-    Raises HEvalError, with what is missing, where it is not installed, or another one has its name. Of a model from the hub
-    the commit is not written in its files: there the worker compares what it answers (`asked_as_stored`).
-    """
-    folder = installed_models().get(model.rpartition("/")[2])
-    if folder is None or not folder.is_dir():
-        raise HEvalError(
-            "This model is not installed here, so it cannot be asked. Set HEVAL_MODELS to the folder it is in."
-        )
-    if "/" not in model:
-        found = _revision(str(folder), max((file.stat().st_mtime for file in folder.iterdir()), default=0.0))
-        if found != revision:
-            raise HEvalError(
-                f"The model {model} that is installed here is another one than these results are of (revision {found}, not "
-                f"{revision}), so it is not asked."
-            )
-    return folder
-
-
-def asked_as_stored(instance: dict[str, Any]) -> dict[str, Any]:
-    """What a request about a stored instance carries, so that the worker refuses where its model answers otherwise."""
-    return {"tokens": list(instance["tokens"]), "ids": list(instance["candidate_ids"]),
-            "logits": list(instance["candidate_logits"])}  # fmt: skip

@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from heval_core.prompt_service import client
+from heval_core.prompt_service.client import Worker
+from heval_core.prompt_service.installed import installed, installed_models
+from heval_core.prompt_service.messages import asked_as_stored
 from heval_core.records import HEvalError
 from heval_core.store.reader import Filter, _bounded
-from heval_core.ui import worker as workers
 from heval_core.ui.sidebar import count_tokens
-from heval_core.ui.worker import Worker, asked_as_stored, installed, installed_models
 from tests.conftest import ROOT
 from tests.pages.test_pages import open_page
 
@@ -53,15 +55,15 @@ def test_a_request_cancelled_while_it_runs_costs_the_process_and_says_cancelled(
 
 def test_a_worker_that_was_handed_out_is_not_stopped_for_others(monkeypatch):
     known: dict[str, Worker] = {}
-    monkeypatch.setattr(workers, "_workers", lambda: known)
-    first = workers._claim("first")
+    monkeypatch.setattr(client, "_workers", lambda: known)
+    first = client._claim("first")
     for name in ("second", "third", "fourth"):
-        workers._release(workers._claim(name))
+        client._release(client._claim(name))
     assert known["first"] is first
-    workers._release(first)
-    workers._release(workers._claim("fifth"))
+    client._release(first)
+    client._release(client._claim("fifth"))
     assert "first" not in known
-    assert len(known) == workers.KEPT
+    assert len(known) == client.KEPT
 
 
 def test_the_very_model_of_the_results_is_asked_and_no_other_of_its_name(demo, tmp_path, monkeypatch):
@@ -69,7 +71,7 @@ def test_the_very_model_of_the_results_is_asked_and_no_other_of_its_name(demo, t
     assert installed("demo-gpt2", row["revision"]) == installed_models()["demo-gpt2"]
     shutil.copytree(installed_models()["demo-qwen2"], tmp_path / "demo-gpt2")
     monkeypatch.setenv("HEVAL_MODELS", str(tmp_path / "demo-gpt2"))
-    with pytest.raises(HEvalError, match=f"another one than these results are of .*not {row['revision']}"):
+    with pytest.raises(HEvalError, match=f"has revision .*; these results used {row['revision']}"):
         installed("demo-gpt2", row["revision"])
     with pytest.raises(HEvalError, match="not installed here"):
         installed("somebody/something", "0" * 40)
@@ -77,7 +79,7 @@ def test_the_very_model_of_the_results_is_asked_and_no_other_of_its_name(demo, t
     instance = demo.instance_ids(Filter(("demo-gpt2",)))[0]
     app = open_page("mechlight_head", instance=instance)
     assert not app.exception
-    assert any("another one than these results are of" in info.value for info in app.info)
+    assert any("these results used" in info.value for info in app.info)
 
 
 @pytest.mark.slow

@@ -1,0 +1,254 @@
+"""One prompt explained: `explain` for notebooks, and what it returns, which the command line and the sidebar use too.
+
+The scores are those of the batch: all of them go through `pipeline.explain_request`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from heval_core import catalogue
+from heval_core.figures.highlights import highlights
+from heval_core.figures.palette import in_order
+from heval_core.html import render
+from heval_core.records import Attribution, Behaviour, HEvalError, head_name
+from heval_core.statistics.scores import normalise, tied
+from heval_core.wording import GROUP_TITLES
+
+if TYPE_CHECKING:  # importing this costs no torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from heval_core.lm.model import LanguageModel
+    from heval_core.pipeline import Explained
+
+# How many of each explainer's best tokens are framed.
+K = 5
+
+
+def explain(
+    model: str | Path | LanguageModel | PreTrainedModel,
+    *,
+    question: str,
+    context: str | Sequence[str] = (),
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    explainers: str | Iterable[str] | None = None,
+    context_answer: str | Sequence[str | None] = (),
+    memory_answer: str | None = None,
+    target: str = "answer",
+    match: str = "first",
+    device: str = "auto",
+    dtype: str = "auto",
+) -> Explanation:
+    """Explain which tokens of a prompt a model's answer came from.
+
+    model: a Hugging Face id, a local folder, a model in memory with its `tokenizer`, or what `heval_core.lm.loading.load`
+        gave (so that it is loaded once for many prompts). A model in memory stays on its device; it is put into evaluation
+        mode, and decodes greedily afterwards.
+    context: no, one or two documents. context_answer: the answer each of them carries, so that it is known which of them the
+        model's answer came from. memory_answer: what the model is taken to remember; by default it is asked without context.
+    explainers: keys, with options in brackets (`"fa(target=prob)"`); by default those that the batch job runs by default.
+    target: `answer`, the answer given, or `context`, the first document's. match: `first` decides the answer's group by its
+        first token, `text` by its text. device, dtype: of a model that is loaded here.
+    Raises HEvalError, in one sentence, for whatever cannot be explained.
+    """
+    from heval_core.pipeline import Request, explain_request
+
+    chosen = methods_of(catalogue.split(explainers) if isinstance(explainers, str) else explainers)
+    documents, answers = _several(context), _several(context_answer)
+    lm = _language_model(model, tokenizer, device, dtype)
+    request = Request(documents, question, answers, memory_answer)
+    return Explanation(explain_request(lm, request, chosen, match=match, target=target))
+
+
+def methods_of(keys: Iterable[str] | None) -> list[catalogue.Method]:
+    """The methods of these keys, each once: two spellings of one variant are one. Those that run by default for None.
+
+    Raises HEvalError for an unknown one, or a control.
+    """
+    methods = [catalogue.method(key) for key in (catalogue.default_methods() if keys is None else keys)]
+    return list({method.key: method for method in methods}.values())
+
+
+def _several(text: Any) -> tuple[Any, ...]:
+    return (text,) if isinstance(text, str) else tuple(text)
+
+
+def _language_model(model: Any, tokenizer: Any, device: str, dtype: str) -> LanguageModel:
+    """Loaded, wrapped or as it is. Raises HEvalError for a model in memory without a tokenizer."""
+    from heval_core.lm.loading import as_language_model, identify, load
+    from heval_core.lm.model import LanguageModel
+
+    if isinstance(model, LanguageModel):
+        return model
+    if isinstance(model, (str, os.PathLike)):
+        return load(os.fspath(model), device, dtype)
+    if tokenizer is None:
+        raise HEvalError("A model in memory needs its tokenizer too: explain(model, tokenizer=tokenizer, ...).")
+    name = str(getattr(model, "name_or_path", ""))
+    if not name or not (Path(name) / "config.json").is_file():
+        return as_language_model(name or type(model).__name__, model.eval(), tokenizer)
+    # It came from a folder, which may say how its model is to be asked.
+    identity = identify(name)
+    return as_language_model(
+        identity.key, model.eval(), tokenizer, identity.style, identity.revision, identity.template
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """A prompt with its answer and attributions. A notebook shows it as the prompt with every explainer's highlights."""
+
+    explained: Explained
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The n tokens of the prompt; together they spell it."""
+        return self.explained.prompt.tokens
+
+    @property
+    def behaviour(self) -> Behaviour:
+        """What the model answered, and the group that follows from it."""
+        return self.explained.behaviour
+
+    @property
+    def attributions(self) -> dict[str, Attribution]:
+        """Explainer ▶ its scores, (n,) as the method defines them."""
+        return {attribution.explainer: attribution for attribution in self.explained.attributions}
+
+    def __repr__(self) -> str:
+        answer = self.behaviour
+        return (
+            f"<Explanation: {self.explained.model} answers {answer.text.strip()!r} (p = {answer.probability:.2f}, "
+            f"group {answer.group}); {len(self.tokens)} tokens, {', '.join(self.attributions)}>"
+        )
+
+    def to_frame(self, raw: bool = False) -> pd.DataFrame:
+        """One row per token: index, token, part of the prompt, and each explainer's score as metrics use it.
+
+        raw: add columns of the scores as the methods define them, `fa, raw`.
+        """
+        columns: dict[str, Any] = {"index": range(len(self.tokens)), "token": self.tokens, "part": self._parts()}
+        for key, attribution in self.attributions.items():
+            columns[key] = _normalised(attribution)
+            if raw:
+                columns[f"{key}, raw"] = attribution.scores
+        return pd.DataFrame(columns)
+
+    def _parts(self) -> list[str]:
+        """For each token `document 1`, `document 2`, `question`, `special`, or `template`: the words around these."""
+        prompt = self.explained.prompt
+        parts = ["special"] * prompt.first_ranked + ["template"] * (len(prompt.tokens) - prompt.first_ranked)
+        named = [(f"document {number}", span) for number, span in enumerate(prompt.documents, start=1)]
+        for name, span in [("question", prompt.question), *named]:
+            parts[span.start : span.end] = [name] * (span.end - span.start)
+        return parts
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: no script, no request, and all text of the prompt escaped."""
+        prompt, behaviour = self.explained.prompt, self.behaviour
+        instance = {
+            "tokens": prompt.tokens, "first_ranked": prompt.first_ranked, "answer_tokens": prompt.answer_tokens,
+            "document_starts": [span.start for span in prompt.documents],
+            "document_ends": [span.end for span in prompt.documents],
+            "document_answers": [answer or "unknown" for answer in self.explained.answers], "group": behaviour.group,
+        }  # fmt: skip
+        drawn = highlights(instance, [_Row.of(self.attributions[key]) for key in in_order(list(self.attributions))], K)
+        name = hashlib.sha256(repr(drawn).encode()).hexdigest()[:12]
+        return render(
+            "explanation.html", name=f"heval-{name}", drawn=drawn, k=K, answer=behaviour, model=self.explained.model,
+            group=GROUP_TITLES.get(behaviour.group, behaviour.group), foil=self.explained.foil,
+        )  # fmt: skip
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that `precompute explain --format json` prints.
+
+        Token indices count from 0, ends are exclusive; scores are one float per token, those before first_ranked a BOS's.
+        """
+        explained = self.explained
+        prompt, behaviour = explained.prompt, explained.behaviour
+        return {
+            "model": explained.model,
+            "prompt": prompt.text,
+            "tokens": list(prompt.tokens),
+            "token_ids": list(prompt.ids),
+            "first_ranked": prompt.first_ranked,
+            "documents": [
+                {"start": span.start, "end": span.end, "answer": answer, "answer_tokens": list(tokens)}
+                for span, answer, tokens in zip(prompt.documents, explained.answers, prompt.answer_tokens, strict=True)
+            ],
+            "question": {"start": prompt.question.start, "end": prompt.question.end},
+            "answer": {
+                "text": behaviour.text,
+                "token_id": behaviour.token_id,
+                "probability": behaviour.probability,
+                "group": behaviour.group,
+                "first_group": behaviour.first_group,
+                "answer_text": behaviour.answer_text,
+                "text_group": behaviour.text_group,
+                "memory_answer": behaviour.memory_answer,
+                "candidates": [
+                    {
+                        "group": c.group,
+                        "text": c.text,
+                        "token_id": c.token_id,
+                        "logit": c.logit,
+                        "probability": c.probability,
+                    }
+                    for c in behaviour.candidates
+                ],
+            },
+            "target": explained.target,
+            "target_text": explained.target_text,
+            "foil": explained.foil,
+            "explainers": {a.explainer: _scores(a, prompt.first_ranked) for a in explained.attributions},
+        }
+
+
+def _scores(attribution: Attribution, first_ranked: int) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "scores": attribution.scores.tolist(),
+        "normalised": _normalised(attribution).tolist(),
+        "tied": tied(attribution.scores[first_ranked:]),
+        "seconds": attribution.seconds,
+        "settings": attribution.settings,
+        **dict(attribution.details),
+    }
+    if attribution.layer is not None and attribution.head is not None:
+        out["head"] = head_name(attribution.layer, attribution.head)
+    if attribution.head_scores is not None:
+        out["head_scores"] = attribution.head_scores.tolist()
+    return out
+
+
+def _normalised(attribution: Attribution) -> np.ndarray:
+    """(n,) as metrics use them."""
+    return normalise(attribution.scores, catalogue.find("explainer", attribution.explainer).signed)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """An attribution as highlights draw it."""
+
+    explainer: str
+    title: str
+    signed: bool
+    scores: Sequence[float]
+    note: str
+
+    @classmethod
+    def of(cls, attribution: Attribution) -> _Row:
+        plugin = catalogue.find("explainer", attribution.explainer)
+        head = (
+            ""
+            if attribution.head is None or attribution.layer is None
+            else head_name(attribution.layer, attribution.head)
+        )
+        return cls(plugin.key, plugin.title, plugin.signed, attribution.scores.tolist(), head)

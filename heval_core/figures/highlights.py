@@ -1,0 +1,110 @@
+"""A prompt's tokens with one strip of colour per explainer under each: what templates draw of highlights.
+
+Strengths of colour are classes, so that a page's content-security policy needs no inline styles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from heval_core.figures.palette import colour
+from heval_core.statistics.scores import average_ranks, best_tokens, normalise, tied
+
+STEPS = 12
+_POSITIVE, _NEGATIVE = "#E07B00", "#3B7FC4"
+
+
+class Scored(Protocol):
+    """A row of scores: what the token grid draws too."""
+
+    @property
+    def explainer(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def signed(self) -> bool: ...
+    @property
+    def scores(self) -> Sequence[float]: ...
+    @property
+    def note(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Strip:
+    """One explainer's mark under one token. style: its class. best: among the explainer's k best. score, rank: as text."""
+
+    style: str
+    best: bool
+    score: str
+    rank: str
+
+
+@dataclass(frozen=True)
+class MarkedToken:
+    """A token as it is drawn. heading: of the part of the prompt that begins here. gold: part of a document's answer."""
+
+    text: str
+    heading: str
+    gold: bool
+    strips: tuple[Strip, ...]
+
+
+@dataclass(frozen=True)
+class Highlights:
+    """What the macros of `highlights.html` draw. names: (title, share of tied tokens) per explainer. hues: class ▶ colour."""
+
+    tokens: tuple[MarkedToken, ...]
+    names: tuple[tuple[str, str], ...]
+    hues: Mapping[str, str]
+    steps: int = STEPS
+
+
+def highlights(instance: Mapping[str, Any], rows: Sequence[Scored], k: int) -> Highlights:
+    """instance: column ▶ value of a stored instance. rows: one per explainer, over all n tokens. k: how many are framed."""
+    tokens, first = instance["tokens"], instance["first_ranked"]
+    gold = {index for answer in instance["answer_tokens"] for index in answer}
+    headings = _headings(instance)
+    strips = [_strips(row, number, len(tokens), first, k) for number, row in enumerate(rows)]
+    marked = (
+        MarkedToken(token, headings.get(index, ""), index in gold, tuple(own[index] for own in strips))
+        for index, token in enumerate(tokens)
+    )
+    names = tuple(
+        (f"{row.title} · {row.note}" if row.note else row.title, f"{tied(np.asarray(row.scores)[first:]):.0%}")
+        for row in rows
+    )
+    hues = {_class(number): colour(row.explainer) for number, row in enumerate(rows) if not row.signed}
+    return Highlights(tuple(marked), names, {"p": _POSITIVE, "m": _NEGATIVE} | hues)
+
+
+def _headings(instance: Mapping[str, Any]) -> dict[int, str]:
+    """Token ▶ what begins there. A document's heading wins where two parts begin at one token."""
+    headings = {instance["document_ends"][-1]: "question"} if len(instance["document_ends"]) else {}
+    for number, start in reversed(list(enumerate(instance["document_starts"], start=1))):
+        used = ", used" if instance["group"] in ("C", f"C{number}") else ""
+        headings[start] = f"document {number}, answer {instance['document_answers'][number - 1]}{used}"
+    return headings
+
+
+def _strips(row: Scored, number: int, count: int, first_ranked: int, k: int) -> list[Strip]:
+    raw = np.asarray(row.scores, dtype=np.float64)
+    ranked = np.arange(count) >= first_ranked
+    ranks = average_ranks(raw[None], ranked[None])[0]
+    scores = normalise(raw, row.signed)
+    largest = float(np.abs(scores[ranked]).max(initial=0.0)) or 1.0
+    best = set(best_tokens(raw, ranks, k))
+    strips = []
+    for index in range(count):
+        step = round(STEPS * min(1.0, abs(scores[index]) / largest) ** 0.5)
+        hue = ("m" if scores[index] < 0 else "p") if row.signed else _class(number)
+        rank = "–" if np.isnan(ranks[index]) else f"{ranks[index]:g}"
+        strips.append(Strip(f"{hue}{step}", index in best, f"{raw[index]:.4g}", rank))
+    return strips
+
+
+def _class(number: int) -> str:
+    return f"x{number}-"

@@ -1,0 +1,51 @@
+"""Every HTML that is written comes from a template in `templates/`, which escapes all text that it does not call `safe`."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+_GLYPHS = {"\n": "⏎", "\t": "⇥", "\r": "␍", "\x00": "␀", "\u202e": "⟲", "\u00a0": "⍽"}
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+_environment = Environment(
+    loader=FileSystemLoader(TEMPLATES),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def visible(text: object) -> str:
+    """Text of the data with its invisible characters as signs."""
+    return "".join(_GLYPHS.get(character, character) for character in str(text))
+
+
+_environment.filters["visible"] = visible
+
+
+def render(template: str, **values: Any) -> str:
+    """Raises jinja2.UndefinedError where the template needs a value that is not given."""
+    return _environment.get_template(template).render(values)
+
+
+def asset(name: str) -> str:
+    """A script as it stands in the folder of templates."""
+    return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def as_data(value: Any) -> str:
+    """JSON that can stand inside a script element: no "<" that could end it."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True).replace("<", "\\u003c")
+
+
+def digest(text: str) -> str:
+    """How a content-security policy names an inline script or style."""
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,47 @@
+"""Which models are installed here and may be asked, and whether one is the very model that stored results are of."""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+
+from heval_core.fingerprint import folder_revision
+from heval_core.records import HEvalError
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def installed_models() -> dict[str, Path]:
+    """The models that may be asked, by key: the demo's, and the folders in `HEVAL_MODELS` (separated like PATH)."""
+    folders = sorted((ROOT / "cache" / "demo" / "models").glob("*/config.json"))
+    found = {config.parent.name: config.parent for config in folders}
+    for name in filter(None, os.environ.get("HEVAL_MODELS", "").split(os.pathsep)):
+        found[Path(name).name] = Path(name)
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _revision(folder: str, modified: float) -> str:
+    return folder_revision(Path(folder))
+
+
+def installed(model: str, revision: str) -> Path:
+    """The folder of the very model that stored results are of. model: a folder's name, or a hub id.
+
+    Raises HEvalError, with what is missing, where it is not installed, or another one has its name. Of a hub model
+    the commit is not written in its files: there the child compares what it answers (`messages.asked_as_stored`).
+    """
+    folder = installed_models().get(model.rpartition("/")[2])
+    if folder is None or not folder.is_dir():
+        raise HEvalError(
+            "This model is not installed here, so it cannot be asked. Set HEVAL_MODELS to the folder it is in."
+        )
+    if "/" not in model:
+        found = _revision(str(folder), max((file.stat().st_mtime for file in folder.iterdir()), default=0.0))
+        if found != revision:
+            raise HEvalError(
+                f"The model {model} that is installed here has revision {found}; these results used {revision}, so it is "
+                "not asked."
+            )
+    return folder

@@ -1,0 +1,58 @@
+"""What the explorer and a child process say to each other: one JSON object a line.
+
+A request is answered by {"progress": text} any number of times, then by {"result": …} or {"error": text}.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+
+class Stored(TypedDict):
+    """What is stored of a prompt's answer: its tokens, and the logits of its candidates' first tokens."""
+
+    tokens: list[str]
+    ids: list[int]
+    logits: list[float]
+
+
+class Explain(TypedDict):
+    """Explain a prompt. Its result is what `Explanation.to_json` gives. model: a folder, here and below."""
+
+    op: Literal["explain"]
+    model: str
+    documents: list[str]
+    question: str
+    context_answers: list[str | None]
+    memory_answer: str | None
+    explainers: list[str]
+
+
+class Heads(TypedDict):
+    """Every head's attention from the last position. Refused where the model does not say of the prompt what is expected."""
+
+    op: Literal["heads"]
+    model: str
+    prompt: str
+    expected: NotRequired[Stored]
+
+
+class Ablate(TypedDict):
+    """The answer's lead over its competitor without a head, and without some others. answer, foil: token ids."""
+
+    op: Literal["ablate"]
+    model: str
+    prompt: str
+    head: list[int]
+    answer: int
+    foil: int
+    expected: NotRequired[Stored]
+
+
+Request = Explain | Heads | Ablate
+
+
+def asked_as_stored(instance: dict[str, Any]) -> Stored:
+    """What a request about a stored instance expects, so that the child refuses where its model answers otherwise."""
+    return {"tokens": list(instance["tokens"]), "ids": list(instance["candidate_ids"]),
+            "logits": list(instance["candidate_logits"])}  # fmt: skip
