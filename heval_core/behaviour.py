@@ -36,7 +36,7 @@ def ask(
 ) -> list[tuple[int, ...]]:
     """The model's greedy continuation of each question without context, asked in batches."""
     prompts = [lm.tokenise(memory_prompt(question, lm.template), check_length=False).ids for question in questions]
-    return lm.generate(prompts, MEMORY_TOKENS, progress)
+    return lm.generation.greedy(prompts, MEMORY_TOKENS, progress)
 
 
 def memory_of(lm: LanguageModel, ids: tuple[int, ...], true_answer: str | None = None, question: str = "") -> Memory:
@@ -119,8 +119,8 @@ def name_candidates(lm: LanguageModel, answers: tuple[str | None, ...], memory: 
 def greedy_texts(lm: LanguageModel, prompts: Sequence[TokenisedPrompt], logits: torch.Tensor) -> list[str]:
     """What the model writes on each prompt, at most TEXT_TOKENS tokens, the first of them by the (B, V) logits of its pass."""
     first = logits.argmax(-1).tolist()
-    going_on = [index for index, token_id in enumerate(first) if token_id not in lm.end_ids]
-    rest = lm.generate([(*prompts[index].ids, first[index]) for index in going_on], TEXT_TOKENS - 1)
+    going_on = [index for index, token_id in enumerate(first) if token_id not in lm.generation.end_ids]
+    rest = lm.generation.greedy([(*prompts[index].ids, first[index]) for index in going_on], TEXT_TOKENS - 1)
     written = {index: [first[index], *ids] for index, ids in zip(going_on, rest, strict=True)}
     return [lm.decode(written.get(index, [])) for index in range(len(first))]
 

@@ -30,7 +30,8 @@ from heval_core.records import HEvalError
 from heval_core.replacements import REPLACEMENTS, drawn
 
 if TYPE_CHECKING:
-    from heval_core.lm.model import CleanPass, LanguageModel
+    from heval_core.lm.clean_pass import CleanPass
+    from heval_core.lm.model import LanguageModel
     from heval_core.records import TokenisedPrompt
 
 LEVELS = 5
@@ -133,10 +134,10 @@ def _log_probabilities(lm: LanguageModel, rows: Sequence[np.ndarray], targets: n
         by_length[len(row)].append(place)
     out = np.empty(len(rows))
     for length, places in by_length.items():
-        size = max(1, min(MOST_ROWS, lm.batch_tokens // length))
+        size = min(MOST_ROWS, lm.budget.holds(length))
         for start in range(0, len(places), size):
             own = places[start : start + size]
-            logits = lm.logits(torch.from_numpy(np.stack([rows[place] for place in own])).to(lm.device))
+            logits = lm.forward.logits(torch.from_numpy(np.stack([rows[place] for place in own])).to(lm.device))
             wanted = torch.from_numpy(targets[own]).to(lm.device)[:, None]
             out[own] = (logits.gather(1, wanted)[:, 0] - logits.logsumexp(-1)).cpu().numpy()
     return out

@@ -22,7 +22,9 @@ from heval_core.behaviour import (
     observe,
     recall,
 )
-from heval_core.lm.model import CleanPass, LanguageModel, out_of_memory
+from heval_core.lm.clean_pass import CleanPass
+from heval_core.lm.memory import out_of_memory
+from heval_core.lm.model import LanguageModel
 from heval_core.prompts import assemble, prompt_of
 from heval_core.records import Attribution, Behaviour, Contrast, Dropped, HEvalError, Instance, TokenisedPrompt
 from heval_core.scores import check
@@ -131,15 +133,15 @@ def in_batches(lm: LanguageModel, prepared: Iterable[Prepared], work: Callable[[
     waiting = sorted(prepared, key=lambda one: len(one.prompt.ids))
     while waiting:
         length = len(waiting[0].prompt.ids)
-        most = max(1, lm.batch_tokens // length)
+        most = lm.budget.holds(length)
         batch = [one for one in waiting[:most] if len(one.prompt.ids) == length]
         try:
             work(batch)
         except Exception as error:
-            if not (out_of_memory(error) and lm.shrink_budget(length)):
+            if not (out_of_memory(error) and lm.budget.shrink(length)):
                 raise
             continue
-        lm.grow_budget(len(batch) * length)
+        lm.budget.grow(len(batch) * length)
         waiting = waiting[len(batch) :]
 
 
@@ -226,7 +228,7 @@ def _within_memory(lm: LanguageModel, explainer: Any, clean: CleanPass, contrast
         except Exception as error:
             if not out_of_memory(error):
                 raise
-            if not lm.shrink_budget(clean.length):
+            if not lm.budget.shrink(clean.length):
                 raise HEvalError(
                     f"{explainer.key} needs more memory than {lm.device} has for {clean.length} tokens; take a shorter prompt."
                 ) from error

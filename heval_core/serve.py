@@ -70,7 +70,7 @@ def _refuse_another(lm: Any, text: str, expected: dict[str, Any]) -> None:
         raise HEvalError(
             "The model installed here cuts this prompt into other tokens than the results' model; it is not asked."
         )
-    logits = lm.logits(lm.ids(prompt.ids))[0]
+    logits = lm.forward.logits(lm.ids(prompt.ids))[0]
     now = [float(logits[index] - logits[expected["ids"][0]]) for index in expected["ids"]]
     stored = [value - expected["logits"][0] for value in expected["logits"]]
     apart = max((abs(one - other) for one, other in zip(now, stored, strict=True)), default=0.0)
@@ -82,7 +82,7 @@ def _refuse_another(lm: Any, text: str, expected: dict[str, Any]) -> None:
 
 def _heads(lm: Any, text: str) -> list[list[list[float]]]:
     """Every head's attention from the last position of a stored prompt: layers x heads x tokens."""
-    from heval_core.lm.model import CleanPass
+    from heval_core.lm.clean_pass import CleanPass
     from heval_core.records import Prompt, Span
 
     prompt = lm.tokenise(Prompt(text, (), Span(0, 0), ()))
@@ -107,8 +107,8 @@ def _ablate(lm: Any, text: str, head: tuple[int, int], answer: int, foil: int) -
     def lead(logits: Any) -> list[float]:
         return [float(row[answer] - row[foil]) for row in logits]
 
-    found = {how: lead(lm.ablated(ids, [head, *chosen], how)) for how in ("zero", "mean")}
-    whole = lead(lm.logits(ids))[0]
+    found = {how: lead(lm.ablation.heads(ids, [head, *chosen], how)) for how in ("zero", "mean")}
+    whole = lead(lm.forward.logits(ids))[0]
     return {
         "whole": whole,
         "random_heads": [list(one) for one in chosen],

@@ -28,8 +28,9 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPTNeoXConfig, Qwen2Config
 
 from heval_core.explainers import attn, fa, ig, mechlight
+from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model
-from heval_core.lm.model import CleanPass, LanguageModel
+from heval_core.lm.model import LanguageModel
 from heval_core.prompts import assemble
 from heval_core.records import Contrast, HEvalError
 from heval_core.scores import average_ranks
@@ -224,7 +225,7 @@ def _inseq(lm: LanguageModel, clean: CleanPass) -> float | None:
 def _ig_figures(name: str, lm: LanguageModel, clean: CleanPass, target: int) -> Iterator[Figure]:
     from captum.attr import LayerIntegratedGradients
 
-    engine = LayerIntegratedGradients(lambda ids: lm.model(ids).logits[:, -1, target], lm.embedding_layer)
+    engine = LayerIntegratedGradients(lambda ids: lm.model(ids).logits[:, -1, target], lm.gradients.embedding_layer)
     baselines = torch.full_like(clean.ids, lm.baseline_id)
 
     def usual() -> torch.Tensor:
@@ -242,7 +243,7 @@ def short_figure(name: str, lm: LanguageModel) -> Figure:
     from captum.attr import FeatureAblation
 
     clean = prompts_of(lm, SHORT_TOKENS, SHORT)
-    size = max(1, lm.batch_tokens // SHORT_TOKENS)
+    size = lm.budget.holds(SHORT_TOKENS)
 
     def ours() -> None:
         for start in range(0, SHORT, size):
@@ -314,7 +315,7 @@ def memory_above_forward(name: str) -> float:
 
 def throughput(name: str, lm: LanguageModel, tokens: int) -> dict[str, Any]:
     """Instances a second of each explainer on a GPU, as the batch job asks, and fa's share of the matrix-product rate."""
-    size = max(1, min(64, lm.batch_tokens // tokens))
+    size = min(64, lm.budget.holds(tokens))
     clean = prompts_of(lm, tokens, size)
     rate = matrix_rate(lm.device, lm.model.dtype, rows=8192, width=lm.width)
     steps = {"fa": (fa.PLUGIN,), "ig": (ig.PLUGIN,), "attn + mechlight": (attn.PLUGIN, mechlight.PLUGIN)}

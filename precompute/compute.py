@@ -10,7 +10,9 @@ import numpy as np
 
 from heval_core import catalogue, pipeline, regimes
 from heval_core.faithfulness import Faithful, Faithfulness
-from heval_core.lm.model import Heads, LanguageModel, out_of_memory
+from heval_core.lm.heads import HeadReading
+from heval_core.lm.memory import out_of_memory
+from heval_core.lm.model import LanguageModel
 from heval_core.prompt_styles import style_of
 from heval_core.records import TECHNIQUE, Attribution, Behaviour, Dropped
 from heval_core.scores import round_keeping_ranks, round_mantissa, tied
@@ -96,7 +98,7 @@ class _Computation:
         try:
             answered = pipeline.answer(self.lm, batch, self.job.match)
         except Exception as error:
-            if out_of_memory(error) and self.lm.batch_tokens >= len(batch[0].prompt.ids):
+            if out_of_memory(error) and self.lm.budget.tokens >= len(batch[0].prompt.ids):
                 raise  # a smaller budget may do
             if len(batch) > 1:
                 for one in batch:
@@ -143,7 +145,7 @@ class _Computation:
         try:
             attributions = pipeline.explain(answered, explainer)
         except Exception as error:
-            if out_of_memory(error) and self.lm.batch_tokens >= answered.clean.length:
+            if out_of_memory(error) and self.lm.budget.tokens >= answered.clean.length:
                 raise  # a smaller budget may do
             if len(answered.prepared) == 1:
                 failures.append(_failure(shard.explainer, answered.prepared[0].instance.fact_id, error))
@@ -192,7 +194,7 @@ class _Computation:
         try:
             values = FAITHFULNESS.measure(answered.clean, [b.token_id for b in answered.behaviours], scores)
         except Exception as error:
-            if out_of_memory(error) and self.lm.batch_tokens >= answered.clean.length:
+            if out_of_memory(error) and self.lm.budget.tokens >= answered.clean.length:
                 raise  # a smaller budget may do
             failures += [_failure(shard.explainer, one.instance.fact_id, error) for one in answered.prepared]
             return
@@ -326,7 +328,7 @@ def attribution_row(row_id: str, attribution: Attribution, signed: bool, first_r
     }
 
 
-def head_rows(row_id: str, heads: Heads, index: int) -> list[dict[str, Any]]:
+def head_rows(row_id: str, heads: HeadReading, index: int) -> list[dict[str, Any]]:
     """Every head's attention from the last position of one prompt of a pass."""
     return [
         {"instance_id": row_id, "layer": layer, "head": head, "attention": round_keeping_ranks(row)}

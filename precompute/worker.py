@@ -107,5 +107,5 @@ def facts_of(lm: LanguageModel) -> dict[str, Any]:
         "pad_id": tokenizer.pad_token_id,
         "baseline_id": lm.baseline_id,
         "prompt_style": lm.style,
-        "float32_logits": lm.reads_out_in_float32,
+        "float32_logits": lm.read_out.is_float32,
     }

@@ -58,7 +58,7 @@ def lm(request, language_models):
 @pytest.fixture
 def clean(lm):
     """A prompt of two documents, tokenised and ready to be explained."""
-    from heval_core.lm.model import CleanPass
+    from heval_core.lm.clean_pass import CleanPass
     from heval_core.prompts import assemble
 
     prompt = assemble(

@@ -15,8 +15,8 @@ from heval_core.explainers.attn import Attention
 from heval_core.explainers.fa import FeatureAblation
 from heval_core.explainers.ig import IntegratedGradients
 from heval_core.explainers.mechlight import MechLight
+from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
-from heval_core.lm.model import CleanPass
 from heval_core.prompts import assemble
 from heval_core.records import Contrast, HEvalError
 from tests.conftest import DEMO_MODELS
@@ -103,8 +103,8 @@ def test_all_contributions_add_up_to_the_residual_stream(clean, contrast, plain)
     with torch.no_grad():
         plain(clean.ids)
         embedding = plain.get_input_embeddings()(clean.ids)[0, -1]
-    (row,) = clean.lm.unembeddings([contrast.target])
-    heads = clean.lm.head_logits(clean.heads, [contrast.target]).sum()
+    (row,) = clean.lm.read_out.unembeddings([contrast.target])
+    heads = clean.lm.heads.logits(clean.heads, [contrast.target]).sum()
     others = sum((kept[index] for index in range(len(plain.model.layers))), embedding) @ row
     assert float(heads + others) == pytest.approx(float(kept["final"] @ row), abs=1e-3)
 
@@ -127,7 +127,7 @@ def test_mechlights_fold_is_the_final_norms_gain(clean, contrast, plain):
         plain.model.norm.weight.copy_(torch.linspace(0.5, 2, clean.lm.width))
         clean.lm.model.model.norm.weight.copy_(plain.model.norm.weight)
     gain = plain.model.norm.weight.detach()
-    rows = clean.lm.unembeddings([contrast.target, contrast.foil])
+    rows = clean.lm.read_out.unembeddings([contrast.target, contrast.foil])
     direction = (rows[0] - rows[1]) * gain
     projection = plain.model.layers[1].self_attn.o_proj.weight.detach()
     heads = clean.lm.heads_per_layer
@@ -157,7 +157,9 @@ def test_mechlights_kv_sums_over_the_heads_that_share_keys_and_values(clean, con
 def test_igs_method_is_captums(clean, contrast):
     from captum.attr import LayerIntegratedGradients
 
-    engine = LayerIntegratedGradients(lambda ids: clean.lm.forward(ids)[:, contrast.target], clean.lm.embedding_layer)
+    engine = LayerIntegratedGradients(
+        lambda ids: clean.lm.forward.last_logits(ids)[:, contrast.target], clean.lm.gradients.embedding_layer
+    )
     baselines = torch.full_like(clean.ids, clean.lm.baseline_id)
     expected = engine.attribute(clean.ids, baselines, n_steps=7, method="gausslegendre")[0].sum(-1).detach()
     (found,) = IntegratedGradients(steps=7, method="gausslegendre").explain(clean, [contrast])
@@ -173,7 +175,7 @@ def test_a_folded_layer_norm_is_centred(language_models):
     centred = stream - stream.mean()
     gain = lm.model.transformer.ln_f.weight
     expected = (directions * gain[:, None]).T @ centred
-    torch.testing.assert_close(lm._folded(directions).T @ stream, expected.detach(), atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(lm.heads.folded(directions).T @ stream, expected.detach(), atol=1e-4, rtol=1e-4)
 
 
 def test_another_baseline_token_is_used_and_noted(clean, contrast, plain):
@@ -242,17 +244,17 @@ def test_at_the_models_positions_a_prompt_is_explained_and_above_them_refused(lo
     with pytest.raises(HEvalError, match=r"tokens; long reads at most 8192"):
         long_lm.tokenise(prompt)
     ids = torch.randint(1, 2000, (1, 8192), generator=torch.Generator().manual_seed(0))
-    logits, prefix = long_lm.clean(ids)
-    assert long_lm.heads(ids, prefix).attention.shape == (1, 2, 4, 8192)
+    logits, prefix = long_lm.forward.clean(ids)
+    assert long_lm.heads.read(ids, prefix).attention.shape == (1, 2, 4, 8192)
 
 
 def test_heads_of_8192_tokens_take_memory_linear_in_the_prompt(long_lm):
     ids = torch.randint(1, 2000, (1, 8192), generator=torch.Generator().manual_seed(0))
-    long_lm.heads(ids[:, :16], long_lm.clean(ids[:, :16])[1])
+    long_lm.heads.read(ids[:, :16], long_lm.forward.clean(ids[:, :16])[1])
     gc.collect()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    logits, prefix = long_lm.clean(ids)
-    heads = long_lm.heads(ids, prefix)
+    logits, prefix = long_lm.forward.clean(ids)
+    heads = long_lm.heads.read(ids, prefix)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024  # MiB
     assert heads.attention.shape == (1, 2, 4, 8192)
     # One pattern of 8,192 x 8,192 in float32 is 256 MiB for a single head.
@@ -274,7 +276,7 @@ def test_fa_of_2048_tokens_takes_memory_linear_in_the_prompt(long_lm):
     assert grown < 256, f"{grown:.0f} MiB"
     ablated = clean.ids.clone()
     ablated[0, 1000] = long_lm.baseline_id
-    change = clean.logits[0, contrast.target] - long_lm.logits(ablated)[0, contrast.target]
+    change = clean.logits[0, contrast.target] - long_lm.forward.logits(ablated)[0, contrast.target]
     assert found.scores[1000] == pytest.approx(float(change), abs=1e-4)
 
 
@@ -340,10 +342,10 @@ def test_a_head_taken_out_is_a_head_without_its_output(lm, clean, how):
             expected = lm.model(input_ids=ids).logits[:, -1].float()
     finally:
         handle.remove()
-    found = lm.ablated(ids, [(0, 0), (layer, head), (2, 3)], how)
+    found = lm.ablation.heads(ids, [(0, 0), (layer, head), (2, 3)], how)
     torch.testing.assert_close(found[1:2], expected, rtol=1e-4, atol=1e-4)
     assert not torch.allclose(found[0], found[1], atol=1e-3)
     with pytest.raises(HEvalError, match="has no head L9H0"):
-        lm.ablated(ids, [(9, 0)])
+        lm.ablation.heads(ids, [(9, 0)])
     with pytest.raises(HEvalError, match="there are: zero, mean"):
-        lm.ablated(ids, [(0, 0)], "noise")
+        lm.ablation.heads(ids, [(0, 0)], "noise")

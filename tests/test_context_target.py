@@ -11,8 +11,8 @@ import pytest
 
 from heval_core import catalogue, pipeline
 from heval_core.behaviour import ask
+from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import identify
-from heval_core.lm.model import CleanPass
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import assemble
 from heval_core.records import Contrast

@@ -19,7 +19,7 @@ def test_the_explainer_in_contributing_works_as_printed(clean, tmp_path, monkeyp
 
     best, second = clean.logits[0].topk(2).indices.tolist()
     (found,) = gxi.PLUGIN.explain(clean, [Contrast(best, second, "runner-up token")])
-    embedded = clean.lm.embedding_layer(clean.ids).detach().requires_grad_()
+    embedded = clean.lm.gradients.embedding_layer(clean.ids).detach().requires_grad_()
     clean.lm.model(inputs_embeds=embedded).logits[0, -1, best].backward()
     expected = (embedded * embedded.grad).sum(-1)[0].detach().numpy()
     np.testing.assert_allclose(found.scores, expected, atol=1e-4)

@@ -15,8 +15,8 @@ from heval_core.explainers.attn import Attention
 from heval_core.explainers.fa import FeatureAblation
 from heval_core.explainers.ig import IntegratedGradients
 from heval_core.explainers.mechlight import MechLight
+from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
-from heval_core.lm.model import CleanPass
 from heval_core.prompts import assemble
 from heval_core.records import Contrast, HEvalError
 from precompute.cli import main
@@ -94,7 +94,7 @@ def answered(both):
 
 def close(found, expected, what):
     expected = np.asarray(expected.detach() if isinstance(expected, torch.Tensor) else expected)
-    apart = np.abs(np.asarray(found) - expected).max() / np.abs(expected).max()
+    apart = np.abs(np.asarray(found) - expected).max() / (np.abs(expected).max() or 1.0)
     assert apart <= 1e-4, f"{what}: relative difference {apart:.1e}"
 
 
@@ -133,19 +133,34 @@ def compare_heads(plain, ids, contrast, found):
     close(found.scores, row, found.explainer)
 
 
+def test_heads_inside_the_prompt_equal_eager_attention_over_the_whole_of_it(both, answered):
+    kind, lm, plain = both
+    clean, _ = answered
+    if kind in REFUSED:
+        with pytest.raises(HEvalError, match=REFUSED[kind]):
+            lm.heads.read(clean.ids, clean.prefix, 5)
+        return
+    patterns = torch.stack(plain.eager(clean.ids, output_attentions=True).attentions, 1)
+    for position in (0, 5, clean.length - 2):
+        reading = lm.heads.read(clean.ids, clean.prefix, position)
+        close(reading.attention, patterns[:, :, :, position, : position + 1], "patterns")
+        values = torch.stack([lm.heads.values(clean.prefix, layer) for layer in range(lm.layers)], 1)
+        close(reading.outputs, torch.einsum("blhk,blhkd->blhd", reading.attention, values[..., : position + 1, :]), "z")
+
+
 def test_ways_to_look_at_whole_prompts_are_checked_too(both, answered):
     kind, lm, plain = both
     clean, contrasts = answered
     if kind in REFUSED:
         with pytest.raises(HEvalError, match=REFUSED[kind]):
-            lm.column_means(clean.ids)
+            lm.heads.column_means(clean.ids)
         with pytest.raises(HEvalError, match=REFUSED[kind]):
-            lm.ablated(clean.ids[:1], [(0, 0)])
+            lm.ablation.heads(clean.ids[:1], [(0, 0)])
         return
     pattern = plain.eager(clean.ids[:1], output_attentions=True).attentions[-1][0].detach()
     expected = pattern.sum(-2) / torch.arange(clean.length, 0, -1)
-    close(lm.column_means(clean.ids)[0], expected, "column means")
-    assert lm.ablated(clean.ids[:1], [(0, 0)]).shape == (1, lm.vocabulary)
+    close(lm.heads.column_means(clean.ids)[0], expected, "column means")
+    assert lm.ablation.heads(clean.ids[:1], [(0, 0)]).shape == (1, lm.vocabulary)
 
 
 def test_prompts_of_400_tokens(both):
@@ -159,7 +174,7 @@ def test_prompts_of_400_tokens(both):
     for place in (0, 1, 150, 398, 399):
         suffix = ids[:, place:].clone()
         suffix[0, 0] = lm.baseline_id
-        logits = lm.read_out(lm.suffix_states(clean.prefix, place, suffix))
+        logits = lm.read_out.logits(lm.forward.suffix_states(clean.prefix, place, suffix))
         found = (clean.logits - logits)[:, contrast.target]
         expected = plain.fa(ids, contrast.target, lm.baseline_id, [place])
         assert float((found - expected).abs()) <= 1e-4 * float(clean.logits.abs().max())
@@ -205,9 +220,9 @@ def test_a_hooked_pass_that_is_off_by_a_thousandth_is_refused(tmp_path):
     lm = load(saved("llama-gqa", demo_tokenizer(), tmp_path / "llama-gqa"), "cpu")
     clean = CleanPass(lm, [lm.tokenise(assemble(("The capital of Peru is Lima.",), (None,), "Which?"))])
     assert clean.heads.attention.shape[1:3] == (2, 4)
-    layer = lm._bridge.blocks[0].mlp.original_component
+    layer = lm.hooked.bridge.blocks[0].mlp.original_component
     layer.register_forward_hook(lambda _, inputs, output: output * 1.002)
     with pytest.raises(
         HEvalError, match="answers otherwise when its heads are looked into: its logits then differ by 0"
     ):
-        lm.heads(clean.ids, clean.prefix)
+        lm.heads.read(clean.ids, clean.prefix)

@@ -58,7 +58,7 @@ def test_every_target_of_fa_equals_running_the_ablated_prompt(clean, contrast, p
 @pytest.mark.parametrize("budget", [1, 40, 10_000])
 def test_fa_does_not_depend_on_the_budget_of_tokens(clean, contrast, budget, monkeypatch):
     expected = FeatureAblation().explain(clean, (contrast,))[0].scores
-    monkeypatch.setattr(clean.lm, "batch_tokens", budget)
+    monkeypatch.setattr(clean.lm.budget, "tokens", budget)
     np.testing.assert_allclose(FeatureAblation().explain(clean, (contrast,))[0].scores, expected, atol=1e-4)
 
 
@@ -91,8 +91,8 @@ def test_attention_rows_equal_eager_attention(clean, plain_model):
 
 def test_head_contributions_biases_mlps_and_embeddings_add_up_to_the_residual_stream(clean, contrast, plain_model):
     parts = _residual_parts(plain_model, clean.ids)
-    row = clean.lm.unembeddings([contrast.target])[0]
-    heads = clean.lm.head_logits(clean.heads, [contrast.target]).sum()
+    row = clean.lm.read_out.unembeddings([contrast.target])[0]
+    heads = clean.lm.heads.logits(clean.heads, [contrast.target]).sum()
     others = sum(part @ row for part in parts["others"])
     assert float(heads + others) == pytest.approx(float(parts["final"] @ row), abs=1e-3)
     np.testing.assert_allclose(clean.heads.last_layer[0], parts["final"], atol=1e-4)
@@ -137,7 +137,7 @@ def _residual_parts(model, ids):
 def test_attn_takes_the_slice_with_the_largest_dot_product(clean, contrast):
     found = Attention().explain(clean, (contrast,))[0]
     width = clean.lm.width // clean.lm.heads_per_layer
-    row = clean.lm.unembeddings([contrast.target])[0]
+    row = clean.lm.read_out.unembeddings([contrast.target])[0]
     votes = [
         float(clean.heads.last_layer[0, h * width : (h + 1) * width] @ row[h * width : (h + 1) * width])
         for h in range(clean.lm.heads_per_layer)
@@ -149,7 +149,7 @@ def test_attn_takes_the_slice_with_the_largest_dot_product(clean, contrast):
 
 def test_attns_other_head_score_takes_the_heads_own_contribution(clean, contrast):
     found = Attention(score="head_output").explain(clean, (contrast,))[0]
-    assert found.head == int(clean.lm.head_logits(clean.heads, [contrast.target])[0, -1].argmax())
+    assert found.head == int(clean.lm.heads.logits(clean.heads, [contrast.target])[0, -1].argmax())
 
 
 def test_mechlight_shows_the_head_with_the_largest_difference(clean, contrast):
@@ -168,14 +168,14 @@ def test_swapping_answer_and_competitor_flips_every_heads_sign(clean, contrast):
 
 
 def test_looking_into_heads_leaves_the_model_itself_as_it_was(clean, lm):
-    before = lm.logits(clean.ids)
-    lm.heads(clean.ids, clean.prefix)
-    torch.testing.assert_close(lm.logits(clean.ids), before, rtol=0, atol=0)
+    before = lm.forward.logits(clean.ids)
+    lm.heads.read(clean.ids, clean.prefix)
+    torch.testing.assert_close(lm.forward.logits(clean.ids), before, rtol=0, atol=0)
 
 
 def test_kept_prefixes_give_the_logits_of_the_whole_prompt(clean, lm):
     for start in (0, 5, clean.ids.shape[1] - 1):
-        found = lm.read_out(lm.suffix_states(clean.prefix, start, clean.ids[:, start:]))
+        found = lm.read_out.logits(lm.forward.suffix_states(clean.prefix, start, clean.ids[:, start:]))
         torch.testing.assert_close(found, clean.logits, atol=1e-4, rtol=1e-4)
 
 
@@ -188,9 +188,9 @@ def test_unknown_options_are_refused_by_name(clean, contrast):
 
 def test_the_last_layers_mlp_runs_for_the_last_position_alone_and_changes_nothing(clean, lm):
     seen = []
-    handle = lm._last_mlp.register_forward_hook(lambda module, inputs, output: seen.append(output.shape[1]))
+    handle = lm.forward.last_mlp.register_forward_hook(lambda module, inputs, output: seen.append(output.shape[1]))
     try:
-        found = lm.forward(clean.ids)
+        found = lm.forward.last_logits(clean.ids)
         whole = lm.model(clean.ids).logits
     finally:
         handle.remove()
@@ -204,5 +204,5 @@ def test_an_mlp_that_mixes_positions_is_left_as_it_is(model_folders):
     plain = last.forward
     last.forward = lambda states: plain(states.cumsum(1))
     ids = torch.arange(2, 14).view(2, 6)
-    assert lm._last_mlp is None
-    assert torch.allclose(lm.forward(ids), lm.model(ids).logits[:, -1], atol=1e-5)
+    assert lm.forward.last_mlp is None
+    assert torch.allclose(lm.forward.last_logits(ids), lm.model(ids).logits[:, -1], atol=1e-5)

@@ -9,7 +9,7 @@ import pytest
 
 from heval_core import catalogue
 from heval_core.faithfulness import Faithfulness, levels
-from heval_core.lm.model import CleanPass
+from heval_core.lm.clean_pass import CleanPass
 from heval_core.records import HEvalError
 from heval_core.replacements import drawn, frequencies
 from heval_core.store.publish import publish
@@ -22,7 +22,7 @@ def literally(lm, prompt, target, scores, free, replacement):
     """A-24 and A-25 word by word: one forward for every k."""
 
     def log_p(ids):
-        return float(lm.logits(lm.ids(tuple(ids))).log_softmax(-1)[0, target])
+        return float(lm.forward.logits(lm.ids(tuple(ids))).log_softmax(-1)[0, target])
 
     def without(gone):
         if replacement == "deletion":
@@ -70,7 +70,7 @@ def test_neither_company_nor_budget_changes_them(clean, scores, budget, monkeypa
     (alone,) = Faithfulness().measure(clean, [target], scores)
     ids = clean.prompts[0].ids
     other = dataclasses.replace(clean.prompts[0], ids=ids[3:] + ids[:3])
-    monkeypatch.setattr(clean.lm, "batch_tokens", budget)
+    monkeypatch.setattr(clean.lm.budget, "tokens", budget)
     together = CleanPass(clean.lm, [other, clean.prompts[0]])
     _, found = Faithfulness().measure(together, [5, target], [scores[0][::-1], scores[0]])
     for one, other in zip(found, alone, strict=True):
@@ -103,7 +103,7 @@ def test_a_prompt_of_which_deletion_leaves_nothing_is_the_baseline_token(clean):
     prompt = dataclasses.replace(clean.prompts[0], ids=clean.prompts[0].ids[:2], first_ranked=0)
     short = CleanPass(clean.lm, [prompt])
     ((found,),) = Faithfulness(replacements=("deletion",)).measure(short, [3], [np.array([1.0, 2.0])])
-    nothing = clean.lm.logits(clean.lm.ids((clean.lm.baseline_id,))).log_softmax(-1)[0, 3]
+    nothing = clean.lm.forward.logits(clean.lm.ids((clean.lm.baseline_id,))).log_softmax(-1)[0, 3]
     lost = float(short.logits.log_softmax(-1)[0, 3] - nothing)
     np.testing.assert_allclose(found.masked[1:], [lost] * 4, atol=1e-4)
     np.testing.assert_allclose(found.kept[1:], [0.0] * 4, atol=1e-4)

@@ -11,7 +11,8 @@ import torch
 from heval_core import pipeline, regimes
 from heval_core.answers import group_by_text, normalised
 from heval_core.behaviour import TEXT_TOKENS, Memory, Names, greedy_texts, observe
-from heval_core.lm.model import CleanPass, LanguageModel
+from heval_core.lm.clean_pass import CleanPass
+from heval_core.lm.generation import Generation
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import assemble
 from heval_core.store.publish import publish
@@ -79,8 +80,8 @@ def literally(lm, prompt):
     """One token after the other, each by a whole pass."""
     out: list[int] = []
     for _ in range(TEXT_TOKENS):
-        out.append(int(lm.logits(lm.ids((*prompt.ids, *out)))[0].argmax()))
-        if out[-1] in lm.end_ids:
+        out.append(int(lm.forward.logits(lm.ids((*prompt.ids, *out)))[0].argmax()))
+        if out[-1] in lm.generation.end_ids:
             break
     return lm.decode(out)
 
@@ -93,7 +94,7 @@ def test_the_text_of_a_prompt_is_the_same_alone_in_a_batch_and_literally(lm, mon
     expected = [literally(lm, one.prompt) for one in batch]
     together = pipeline.answer(lm, batch, "text").behaviours
     assert [behaviour.answer_text for behaviour in together] == expected
-    monkeypatch.setattr(lm, "batch_tokens", 1)
+    monkeypatch.setattr(lm.budget, "tokens", 1)
     alone = [pipeline.answer(lm, [one], "text").behaviours[0] for one in batch]
     assert [behaviour.answer_text for behaviour in alone] == expected
     assert [one.group for one in alone] == [one.group for one in together]
@@ -154,7 +155,7 @@ def test_in_the_batch_both_groups_are_stored_and_two_ways_to_match_are_never_mix
 
 def test_where_memory_does_not_suffice_for_the_texts_the_budget_is_halved(lm, monkeypatch):
     prepared = prepared_of(lm)
-    whole, texts, failed = LanguageModel.generate, {}, []
+    whole, texts, failed = Generation.greedy, {}, []
 
     def with_little_memory(self, prompts, tokens, progress=lambda _: None):
         if len(prompts) > 1:
@@ -166,8 +167,8 @@ def test_where_memory_does_not_suffice_for_the_texts_the_budget_is_halved(lm, mo
         answered = pipeline.answer(lm, batch, "text")
         texts.update({one.instance.id: b.answer_text for one, b in zip(batch, answered.behaviours, strict=True)})
 
-    monkeypatch.setattr(LanguageModel, "generate", with_little_memory)
-    monkeypatch.setattr(lm, "batch_tokens", 4096)
+    monkeypatch.setattr(Generation, "greedy", with_little_memory)
+    monkeypatch.setattr(lm.budget, "tokens", 4096)
     pipeline.in_batches(lm, prepared, work)
     assert failed
     assert texts == {one.instance.id: literally(lm, one.prompt) for one in prepared}

@@ -22,7 +22,7 @@ from heval_core.records import Attribution, Contrast, HEvalError
 if TYPE_CHECKING:
     import torch
 
-    from heval_core.lm.model import CleanPass
+    from heval_core.lm.clean_pass import CleanPass
 
 SCORES = ("slice", "head_output")
 ROWS = ("last", "mean")
@@ -49,7 +49,7 @@ class Attention:
         self.check()
         started = time.perf_counter()
         heads = self._votes(clean, [contrast.target for contrast in contrasts]).argmax(-1).tolist()
-        attention = clean.heads.attention[:, -1] if self.row == "last" else clean.lm.column_means(clean.ids)
+        attention = clean.heads.attention[:, -1] if self.row == "last" else clean.lm.heads.column_means(clean.ids)
         rows = [attention[index, head].cpu().numpy() for index, head in enumerate(heads)]
         seconds = (time.perf_counter() - started) / clean.size
         return [
@@ -61,8 +61,8 @@ class Attention:
         """(B, H) how much each head of the last layer speaks for each prompt's token."""
         lm, last_layer = clean.lm, clean.heads.last_layer  # a model without heads is refused before they are counted
         if self.score == "head_output" or lm.width % lm.heads_per_layer:
-            return lm.head_logits(clean.heads, token_ids)[:, -1]
-        votes = last_layer * lm.unembeddings(token_ids)
+            return lm.heads.logits(clean.heads, token_ids)[:, -1]
+        votes = last_layer * lm.read_out.unembeddings(token_ids)
         return votes.view(clean.size, lm.heads_per_layer, -1).sum(-1)
 
 

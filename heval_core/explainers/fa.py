@@ -25,7 +25,7 @@ from heval_core.records import Attribution, Contrast, HEvalError
 if TYPE_CHECKING:
     import torch
 
-    from heval_core.lm.model import CleanPass
+    from heval_core.lm.clean_pass import CleanPass
 
 # What a pass costs however small it is, in tokens: on a CPU the weights are read, on a GPU
 # also many kernels started.
@@ -86,28 +86,20 @@ class FeatureAblation:
         value = target_values(clean.logits[:, None], contrasts, self.target)
         prompts, n = clean.ids.shape
         ablated = np.empty((prompts, n), dtype=np.float32)
-        width = block_size(prompts, n, clean.lm.batch_tokens, clean.lm.device.type)
+        width = block_size(prompts, n, clean.lm.budget.tokens, clean.lm.device.type)
         waiting: list[torch.Tensor] = []
         first = 0
         for start in range(0, n, width):
-            waiting.append(self._states(clean, start, min(start + width, n), baseline))
             stop = min(start + width, n)
+            waiting.append(clean.lm.ablation.tokens(clean.ids, clean.prefix, range(start, stop), baseline))
             if prompts * (stop - first) >= READ_TOGETHER or stop == n:
-                logits = clean.lm.read_out(torch.cat(waiting, 1))
+                logits = clean.lm.read_out.logits(torch.cat(waiting, 1))
                 ablated[:, first:stop] = target_values(logits, contrasts, self.target).cpu().numpy()
                 waiting, first = [], stop
         scores = value.cpu().numpy() - ablated
         seconds = (time.perf_counter() - started) / prompts
         details = (("baseline_id", float(baseline)),)
         return [Attribution(self.key, row, seconds, repr(self), details=details) for row in scores]
-
-    def _states(self, clean: CleanPass, start: int, stop: int, baseline: int) -> torch.Tensor:
-        """(B, stop - start, …) last states of the prompts with one of these positions replaced in turn."""
-        kept = start if clean.lm.keeps_prefix else 0
-        suffixes = clean.ids[:, None, kept:].repeat(1, stop - start, 1)
-        for row in range(stop - start):
-            suffixes[:, row, start - kept + row] = baseline
-        return clean.lm.suffix_states(clean.prefix, kept, suffixes.flatten(0, 1)).view(clean.size, stop - start, -1)
 
 
 PLUGIN = FeatureAblation()

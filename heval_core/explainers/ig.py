@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from heval_core.records import Attribution, Contrast, HEvalError
 
 if TYPE_CHECKING:
-    from heval_core.lm.model import CleanPass
+    from heval_core.lm.clean_pass import CleanPass
 
 
 METHODS = ("riemann_right", "riemann_left", "riemann_middle", "riemann_trapezoid", "gausslegendre")
@@ -48,7 +48,6 @@ class IntegratedGradients:
 
     def explain(self, clean: CleanPass, contrasts: Sequence[Contrast]) -> list[Attribution]:
         import torch
-        from captum.attr import LayerIntegratedGradients
 
         self.check()
         started = time.perf_counter()
@@ -56,16 +55,10 @@ class IntegratedGradients:
         baseline = lm.baseline(self.baseline_id)
         baselines = torch.full_like(clean.ids, baseline)
         targets = torch.tensor([contrast.target for contrast in contrasts], device=lm.device)
-        engine = LayerIntegratedGradients(lm.forward, lm.embedding_layer)
-        with torch.enable_grad():
-            attributions = engine.attribute(
-                clean.ids, baselines, target=targets, n_steps=self.steps, method=self.method,
-                internal_batch_size=max(clean.size, lm.batch_tokens // clean.length),
-            )  # fmt: skip
-        scores = attributions.detach().float().sum(-1).cpu().numpy()
+        scores = lm.gradients.integrated(clean.ids, baselines, targets, self.steps, self.method).cpu().numpy()
         index = targets[:, None]
         # All baselines are the same sequence: one forward tells f(x') of every prompt.
-        change = (clean.logits.gather(1, index) - lm.logits(baselines[:1])[0][index]).flatten().tolist()
+        change = (clean.logits.gather(1, index) - lm.forward.logits(baselines[:1])[0][index]).flatten().tolist()
         seconds = (time.perf_counter() - started) / clean.size
         return [
             Attribution(

@@ -22,7 +22,7 @@ import numpy as np
 from heval_core.records import Attribution, Contrast, head_name
 
 if TYPE_CHECKING:
-    from heval_core.lm.model import CleanPass
+    from heval_core.lm.clean_pass import CleanPass
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class MechLight:
     def explain(self, clean: CleanPass, contrasts: Sequence[Contrast]) -> list[Attribution]:
         started = time.perf_counter()
         lm, heads = clean.lm, clean.heads
-        for_answer = lm.head_logits(heads, [contrast.target for contrast in contrasts], self.fold)
-        for_foil = lm.head_logits(heads, [contrast.foil for contrast in contrasts], self.fold)
+        for_answer = lm.heads.logits(heads, [contrast.target for contrast in contrasts], self.fold)
+        for_foil = lm.heads.logits(heads, [contrast.foil for contrast in contrasts], self.fold)
         strengths = (for_answer - for_foil).cpu().numpy()
         group = lm.heads_per_layer // lm.kv_heads if self.kv else 1
         chosen = [_chosen(own, group) for own in strengths]

@@ -13,6 +13,7 @@ from transformers.activations import NewGELUActivation
 from transformers.utils import logging as transformers_logging
 
 from heval_core.fingerprint import folder_revision
+from heval_core.lm.memory import Budget, first_line
 from heval_core.lm.model import LanguageModel
 from heval_core.prompts import TEMPLATE
 from heval_core.records import HEvalError
@@ -75,7 +76,7 @@ def identify(name: str) -> Identity:
         config = AutoConfig.from_pretrained(name, trust_remote_code=False, revision=revision or "main")
     except Exception as error:  # from_pretrained raises nearly every class there is, for many reasons
         raise HEvalError(
-            f"There is no model folder {name!r}, and no such model on the hub or in its cache: {_first_line(error)}"
+            f"There is no model folder {name!r}, and no such model on the hub or in its cache: {first_line(error)}"
         ) from error
     return Identity(name, str(getattr(config, "_commit_hash", None) or revision or "main"), PLAIN, TEMPLATE, None)
 
@@ -121,7 +122,7 @@ def load(name: str, device: str = "auto", dtype: str = "auto", batch_tokens: int
 
 def cannot_load(name: str, error: Exception) -> HEvalError:
     """In one line, why a model is not one that can be used here."""
-    return HEvalError(f"{name!r} cannot be loaded as a causal language model: {_first_line(error)}")
+    return HEvalError(f"{name!r} cannot be loaded as a causal language model: {first_line(error)}")
 
 
 def as_language_model(
@@ -141,9 +142,8 @@ def as_language_model(
     )
     _fuse_activations(model)
     on_cpu = model.device.type == "cpu"
-    growing = batch_tokens is None and not on_cpu
-    budget = batch_tokens or (4096 if on_cpu else 8192)
-    return LanguageModel(key, model, tokenizer, style, revision, template, budget, growing)
+    budget = Budget(batch_tokens or (4096 if on_cpu else 8192), model.device, batch_tokens is None and not on_cpu)
+    return LanguageModel(key, model, tokenizer, style, revision, template, budget)
 
 
 def _fuse_activations(model: torch.nn.Module) -> None:
@@ -152,11 +152,6 @@ def _fuse_activations(model: torch.nn.Module) -> None:
         for name, child in module.named_children():
             if isinstance(child, NewGELUActivation):
                 setattr(module, name, torch.nn.GELU(approximate="tanh"))
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0][:300] if lines else type(error).__name__
 
 
 def _settings(folder: Path) -> dict[str, str]:

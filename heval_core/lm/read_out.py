@@ -6,11 +6,14 @@ most scores of feature ablation tie, or are exactly 0. Its last states are as co
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property
 from typing import Any
 
 import torch
+
+from heval_core.lm.facts import ModelFacts
 
 # Rows of the unembedding that are float32 at a time: of a vocabulary of 152,000 all of them would be gigabytes.
 BLOCK = 32_768
@@ -72,3 +75,57 @@ def agrees(model: Any, head: torch.nn.Module) -> bool:
         found = model(input_ids=ids, use_cache=False).logits
     rounding = 4 * torch.finfo(model.dtype).eps * float(own.abs().max())
     return found.dtype == torch.float32 and bool((found - own).abs().max() <= rounding)
+
+
+class ReadOut:
+    """From the last states of a model to its logits."""
+
+    def __init__(self, facts: ModelFacts):
+        self._facts, self._model = facts, facts.model
+
+    @property
+    def head(self) -> torch.nn.Module:
+        """The unembedding."""
+        head: torch.nn.Module = self._model.get_output_embeddings()
+        return head
+
+    def float32(self) -> AbstractContextManager[None]:
+        """Within it the model gives float32 logits where it can (`is_float32`), else its own."""
+        return in_float32(self.head) if self.is_float32 else nullcontext()
+
+    @cached_property
+    def is_float32(self) -> bool:
+        """Whether logits are computed in float32 from the last states. Else they are the model's own, as coarse as its dtype.
+
+        They are its own where the unembedding is no plain matrix, or float32 logits differ from its own by more than rounding.
+        """
+        return self._model.dtype == torch.float32 or agrees(self._model, self.head)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether logits are the unembedding of the decoder's output and nothing else (no soft cap, no scale)."""
+        config = self._model.config.get_text_config()
+        scales = ("final_logit_softcapping", "logit_scale", "logits_scaling", "lm_head_multiplier", "output_multiplier")
+        if any(getattr(config, name, None) not in (None, 1, 1.0) for name in scales) or not self._facts.keeps_prefix:
+            return False
+        ids = torch.arange(1, 5, device=self._facts.device)[None]
+        with torch.no_grad(), self.float32():
+            states = self._model.base_model(input_ids=ids, use_cache=False).last_hidden_state[:, -1]
+            whole = self._model(input_ids=ids, use_cache=False, logits_to_keep=1).logits[:, -1]
+            return torch.allclose(self.head(states), whole, rtol=1e-3, atol=1e-4)
+
+    @torch.no_grad()
+    def logits(self, states: torch.Tensor) -> torch.Tensor:
+        """States of last positions, of any leading shape ▶ (…, V) logits, float32.
+
+        Apart from `Forward.suffix_states`, because the unembedding is a large matrix to read for a few rows.
+        """
+        if not self.is_plain:
+            return states.float()
+        with self.float32():
+            return torch.as_tensor(self.head(states)).float()
+
+    def unembeddings(self, token_ids: Sequence[int]) -> torch.Tensor:
+        """(B, d) raw rows of W_U, float32."""
+        weight: torch.Tensor = self.head.weight  # type: ignore[assignment]
+        return weight[list(token_ids)].detach().float()

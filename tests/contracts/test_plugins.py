@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from heval_core import catalogue
-from heval_core.lm.model import CleanPass
+from heval_core.lm.clean_pass import CleanPass
 from heval_core.metrics._cell import Cell, Layout
 from heval_core.prompts import mentions
 from heval_core.records import Contrast, Fact, HEvalError

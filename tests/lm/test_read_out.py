@@ -10,8 +10,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, CohereConfig, Gemm
 from heval_core.behaviour import observe
 from heval_core.explainers.ig import IntegratedGradients
 from heval_core.lm import read_out
+from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model, load
-from heval_core.lm.model import CleanPass
 from heval_core.prompts import assemble
 from heval_core.records import Contrast
 from heval_core.scores import tied
@@ -64,14 +64,14 @@ def ids():
 
 def test_every_read_out_is_the_literal_product_in_float32(lm, ids):
     expected = literally(lm, ids)
-    logits, prefix = lm.clean(ids)
+    logits, prefix = lm.forward.clean(ids)
     found = {
         "clean": logits,
-        "forward": lm.forward(ids),
-        "logits": lm.logits(ids),
-        "suffix": lm.read_out(lm.suffix_states(prefix, 0, ids)),
+        "forward": lm.forward.last_logits(ids),
+        "logits": lm.forward.logits(ids),
+        "suffix": lm.read_out.logits(lm.forward.suffix_states(prefix, 0, ids)),
     }
-    assert lm.reads_out_in_float32
+    assert lm.read_out.is_float32
     for name, own in found.items():
         assert own.dtype == torch.float32, name
         # What is left is the rounding of the states: shapes of matrix products differ between the passes.
@@ -82,7 +82,7 @@ def test_every_read_out_is_the_literal_product_in_float32(lm, ids):
 
 
 def test_heads_taken_out_are_read_in_float32(lm, ids):
-    found = lm.ablated(ids[:1], [(0, 0), (1, 2)])
+    found = lm.ablation.heads(ids[:1], [(0, 0), (1, 2)])
     assert (found != found.bfloat16().float()).float().mean() > 0.9
 
 
@@ -91,9 +91,9 @@ def test_scales_caps_and_biases_work_on_float32_logits(kind, ids):
     config, tail = SCALED[kind]
     lm = in_bfloat16(config)
     expected = literally(lm, ids, tail)
-    assert lm.reads_out_in_float32
-    torch.testing.assert_close(lm.forward(ids), expected, rtol=0, atol=0.02 * float(expected.abs().max()))
-    found = lm.read_out(lm.suffix_states(lm.clean(ids)[1], 4, ids[:, 4:]))
+    assert lm.read_out.is_float32
+    torch.testing.assert_close(lm.forward.last_logits(ids), expected, rtol=0, atol=0.02 * float(expected.abs().max()))
+    found = lm.read_out.logits(lm.forward.suffix_states(lm.forward.clean(ids)[1], 4, ids[:, 4:]))
     torch.testing.assert_close(found, expected, rtol=0, atol=0.02 * float(expected.abs().max()))
     assert (found != found.bfloat16().float()).float().mean() > 0.9
 
@@ -120,13 +120,13 @@ def test_a_model_whose_unembedding_is_more_than_a_matrix_keeps_its_own_logits_an
     head = Doubled(old.in_features, old.out_features, bias=False, dtype=torch.bfloat16).requires_grad_(False)
     head.weight = old.weight
     lm.model.set_output_embeddings(head)
-    assert not lm.reads_out_in_float32
-    torch.testing.assert_close(lm.forward(ids), lm.model(ids).logits[:, -1].float(), rtol=0, atol=0.5)
+    assert not lm.read_out.is_float32
+    torch.testing.assert_close(lm.forward.last_logits(ids), lm.model(ids).logits[:, -1].float(), rtol=0, atol=0.5)
 
 
 def test_float32_models_are_read_as_they_were(language_models, ids):
     for lm in language_models.values():
-        torch.testing.assert_close(lm.forward(ids), lm.model(ids).logits[:, -1], rtol=0, atol=1e-5)
+        torch.testing.assert_close(lm.forward.last_logits(ids), lm.model(ids).logits[:, -1], rtol=0, atol=1e-5)
 
 
 def test_gradients_flow_through_it(lm):

@@ -8,8 +8,11 @@ import torch
 
 from heval_core import catalogue, pipeline, regimes
 from heval_core.behaviour import ask
+from heval_core.lm.clean_pass import CleanPass
+from heval_core.lm.forward import Forward
+from heval_core.lm.heads import Heads
 from heval_core.lm.loading import load
-from heval_core.lm.model import CleanPass, LanguageModel
+from heval_core.lm.model import LanguageModel
 from heval_core.prompt_styles import style_of
 from heval_core.records import HEvalError
 from precompute.compute import compute
@@ -57,20 +60,20 @@ def test_rows_come_in_the_order_of_the_questions_and_do_not_depend_on_the_budget
     assert not failures
     assert [row["place"] for row in expected["instance"]] == list(range(12))
     for budget in (1, 60, 100_000):
-        monkeypatch.setattr(lm, "batch_tokens", budget)
+        monkeypatch.setattr(lm.budget, "tokens", budget)
         assert_same(rows_of(lm, work)[0], expected)
 
 
 def test_prompts_of_equal_length_are_answered_in_one_pass(work, lm, monkeypatch):
     job, questions, memories = work
     passes = []
-    whole = LanguageModel.clean
+    whole = Forward.clean
 
     def noting(self, ids):
         passes.append(tuple(ids.shape))
         return whole(self, ids)
 
-    monkeypatch.setattr(LanguageModel, "clean", noting)
+    monkeypatch.setattr(Forward, "clean", noting)
     rows_of(lm, work)
     kept = sum(size for size, _ in passes)
     assert len(passes) == len({length for _, length in passes}) < kept
@@ -78,32 +81,32 @@ def test_prompts_of_equal_length_are_answered_in_one_pass(work, lm, monkeypatch)
 
 def test_where_memory_does_not_suffice_the_budget_is_halved_and_nothing_is_lost(work, lm, monkeypatch):
     expected, _ = rows_of(lm, work)
-    whole = LanguageModel.suffix_states
+    whole = Forward.suffix_states
 
     def with_little_memory(self, prefix, start, suffixes):
         if suffixes.numel() > 40:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return whole(self, prefix, start, suffixes)
 
-    monkeypatch.setattr(LanguageModel, "suffix_states", with_little_memory)
-    monkeypatch.setattr(lm, "batch_tokens", 4096)
+    monkeypatch.setattr(Forward, "suffix_states", with_little_memory)
+    monkeypatch.setattr(lm.budget, "tokens", 4096)
     found, failures = rows_of(lm, work)
     assert not failures
-    assert lm.batch_tokens < 4096
+    assert lm.budget.tokens < 4096
     assert_same(found, expected)
 
 
 def test_a_prompt_for_which_no_budget_is_small_enough_fails_alone(work, lm, monkeypatch):
     lengths = sorted({len(row["tokens"]) for row in rows_of(lm, work)[0]["instance"]})
-    whole = LanguageModel.clean
+    whole = Forward.clean
 
     def refusing_the_longest(self, ids):
         if ids.shape[1] == lengths[-1]:
             raise RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory")
         return whole(self, ids)
 
-    monkeypatch.setattr(LanguageModel, "clean", refusing_the_longest)
-    monkeypatch.setattr(lm, "batch_tokens", 4096)
+    monkeypatch.setattr(Forward, "clean", refusing_the_longest)
+    monkeypatch.setattr(lm.budget, "tokens", 4096)
     found, failures = rows_of(lm, work)
     assert failures
     assert all("can't allocate memory" in failure.error for failure in failures)
@@ -111,32 +114,32 @@ def test_a_prompt_for_which_no_budget_is_small_enough_fails_alone(work, lm, monk
 
 
 def test_the_budget_grows_until_memory_has_once_said_no(lm, monkeypatch):
-    monkeypatch.setattr(lm, "batch_tokens", 100)
-    monkeypatch.setattr(lm, "_growing", True)
-    lm.grow_budget(40)
-    assert lm.batch_tokens == 100  # most of it was not used: more would not be either
-    lm.grow_budget(80)
-    assert lm.batch_tokens == 200
-    assert lm.shrink_budget(50)
-    lm.grow_budget(100)
-    assert lm.batch_tokens == 100
-    assert lm.shrink_budget(100)
-    assert not lm.shrink_budget(100)
+    monkeypatch.setattr(lm.budget, "tokens", 100)
+    monkeypatch.setattr(lm.budget, "growing", True)
+    lm.budget.grow(40)
+    assert lm.budget.tokens == 100  # most of it was not used: more would not be either
+    lm.budget.grow(80)
+    assert lm.budget.tokens == 200
+    assert lm.budget.shrink(50)
+    lm.budget.grow(100)
+    assert lm.budget.tokens == 100
+    assert lm.budget.shrink(100)
+    assert not lm.budget.shrink(100)
 
 
 def test_logits_that_are_not_finite_cost_only_their_own_instance(work, lm, monkeypatch):
     expected, _ = rows_of(lm, work)
     bad = expected["instance"][3]
-    whole = LanguageModel.clean
+    whole = Forward.clean
 
     def with_a_hole(self, ids):
         logits, prefix = whole(self, ids)
         for row, prompt in zip(logits, ids, strict=True):
-            if self.decode(prompt.tolist()) == bad["prompt"]:
+            if lm.decode(prompt.tolist()) == bad["prompt"]:
                 row[5] = float("nan")
         return logits, prefix
 
-    monkeypatch.setattr(LanguageModel, "clean", with_a_hole)
+    monkeypatch.setattr(Forward, "clean", with_a_hole)
     found, failures = rows_of(lm, work)
     assert [(f.place, f.explainer) for f in failures] == [(bad["fact_id"], "")]
     assert "gave logits that are not finite; try another dtype" in failures[0].error
@@ -170,11 +173,11 @@ def test_scores_that_cannot_be_ranked_name_their_instance_and_cost_no_other(work
 
 def test_an_interrupted_call_leaves_the_model_as_it_was(work, lm, monkeypatch):
     expected, _ = rows_of(lm, work)
-    whole = LanguageModel.head_logits
-    monkeypatch.setattr(LanguageModel, "head_logits", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    whole = Heads.logits
+    monkeypatch.setattr(Heads, "logits", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         rows_of(lm, work)
-    monkeypatch.setattr(LanguageModel, "head_logits", whole)
+    monkeypatch.setattr(Heads, "logits", whole)
     assert_same(rows_of(lm, work)[0], expected)
 
 

@@ -36,7 +36,7 @@ def test_questions_of_different_length_asked_together_get_the_answers_they_get_a
         ids = list(lm.tokenise(memory_prompt(question)).ids)
         out: list[int] = []
         for _ in range(12):
-            out.append(int(lm.logits(lm.ids((*ids, *out)))[0].argmax()))
+            out.append(int(lm.forward.logits(lm.ids((*ids, *out)))[0].argmax()))
             if out[-1] == lm.tokenizer.eos_token_id:
                 break
         return tuple(out)
@@ -49,9 +49,9 @@ def test_questions_of_different_length_asked_together_get_the_answers_they_get_a
 def test_a_prompt_that_leaves_no_position_free_gets_no_answer_and_costs_the_others_nothing(lm):
     long, short = tuple([5] * (lm.positions + 3)), lm.tokenise(memory_prompt("Why?")).ids
     nearly = tuple([5] * (lm.positions - 2))
-    found = lm.generate([long, short, nearly], 12)
+    found = lm.generation.greedy([long, short, nearly], 12)
     assert found[0] == ()
-    assert found[1] == lm.generate([short], 12)[0]
+    assert found[1] == lm.generation.greedy([short], 12)[0]
     assert 1 <= len(found[2]) <= 2
 
 

@@ -1,0 +1,60 @@
+"""One unchanged pass over prompts, with what all explainers share of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import torch
+
+from heval_core.lm.forward import Prefix
+from heval_core.lm.heads import HeadReading
+from heval_core.lm.model import LanguageModel
+from heval_core.records import HEvalError, TokenisedPrompt
+
+
+class CleanPass:
+    """Prompts of equal length with what their unchanged forward pass leaves, each made once, when it is first needed.
+
+    prompts: B of them, all of n tokens; one, for a prompt explained by itself.
+    """
+
+    def __init__(self, lm: LanguageModel, prompts: Sequence[TokenisedPrompt]):
+        if len({len(prompt.ids) for prompt in prompts}) != 1:
+            raise HEvalError("The prompts of one pass must have the same number of tokens.")
+        self.lm, self.prompts = lm, tuple(prompts)
+
+    @property
+    def size(self) -> int:
+        """B"""
+        return len(self.prompts)
+
+    @property
+    def length(self) -> int:
+        """n"""
+        return len(self.prompts[0].ids)
+
+    @cached_property
+    def ids(self) -> torch.Tensor:
+        """(B, n)"""
+        return torch.tensor([prompt.ids for prompt in self.prompts], device=self.lm.device)
+
+    @cached_property
+    def _passed(self) -> tuple[torch.Tensor, Prefix]:
+        logits, prefix = self.lm.forward.clean(self.ids)
+        return self.lm.forward.checked(logits), prefix
+
+    @property
+    def logits(self) -> torch.Tensor:
+        """(B, V) float32. Raises HEvalError where they are not finite."""
+        return self._passed[0]
+
+    @property
+    def prefix(self) -> Prefix:
+        """The keys and values that the prompts left."""
+        return self._passed[1]
+
+    @cached_property
+    def heads(self) -> HeadReading:
+        """What the heads do at the last position."""
+        return self.lm.heads.read(self.ids, self.prefix)

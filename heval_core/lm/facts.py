@@ -1,0 +1,95 @@
+"""What is known of a loaded model: its size, its tokens, and how it is asked. Nothing is computed here.
+
+Shapes, in all of `heval_core.lm`: n tokens of a prompt, b sequences, V vocabulary, L layers, H query heads, d width,
+d_h width of a head.
+"""
+
+from __future__ import annotations
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from heval_core.lm.memory import Budget
+from heval_core.lm.spans import tokenise
+from heval_core.records import HEvalError, Prompt, TokenisedPrompt
+
+
+class ModelFacts:
+    """A model in memory with its tokenizer. style: the name of its prompt style. budget: of tokens for one pass."""
+
+    def __init__(
+        self,
+        key: str,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        style: str,
+        revision: str,
+        template: str,
+        budget: Budget,
+    ):
+        self.key, self.model, self.tokenizer = key, model, tokenizer
+        self.style, self.revision, self.template = style, revision, template
+        self.budget = budget
+        self.device = model.device
+        config = model.config.get_text_config()
+        self.layers = int(config.num_hidden_layers)
+        self.heads_per_layer = int(getattr(config, "num_attention_heads", None) or 0)
+        kinds = getattr(config, "layer_types", None) or ()
+        # What a state-space or linear-attention layer leaves is one state, not keys and values that can be cut off.
+        self.keeps_prefix = self.heads_per_layer > 0 and all(
+            kind.endswith(("full_attention", "sliding_attention")) for kind in kinds
+        )
+        self.kv_heads = int(getattr(config, "num_key_value_heads", None) or self.heads_per_layer)
+        self.width = int(config.hidden_size)
+        self.positions = int(getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length)
+        self.vocabulary = int(model.get_input_embeddings().weight.shape[0])
+
+    def tokenise(self, prompt: Prompt, check_length: bool = True) -> TokenisedPrompt:
+        """Raises HEvalError where the prompt is longer than the model's positions, unless told not to check."""
+        tokenised = tokenise(prompt, self.tokenizer)
+        if not tokenised.ids:
+            raise HEvalError("The prompt has no tokens.")
+        if check_length and len(tokenised.ids) > self.positions:
+            raise HEvalError(f"The prompt has {len(tokenised.ids)} tokens; {self.key} reads at most {self.positions}.")
+        return tokenised
+
+    def ids(self, ids: tuple[int, ...]) -> torch.Tensor:
+        """(1, n) on the model's device."""
+        return torch.tensor([ids], device=self.device)
+
+    def decode(self, ids: list[int]) -> str:
+        """The text of some tokens, without special ones."""
+        return str(self.tokenizer.decode(ids, skip_special_tokens=True))
+
+    @property
+    def baseline_id(self) -> int:
+        """The token that stands for an absent one: the tokenizer's pad if defined, else its end of text."""
+        for token_id in (self.tokenizer.pad_token_id, self.tokenizer.eos_token_id):
+            if token_id is not None:
+                return int(token_id)
+        raise HEvalError(f"The tokenizer of {self.key} has neither a pad nor an end-of-text token to ablate with.")
+
+    def baseline(self, chosen: int | None) -> int:
+        """The token to ablate with: a chosen one, else `baseline_id`. Raises HEvalError for one outside the vocabulary."""
+        if chosen is not None and not 0 <= chosen < self.vocabulary:
+            raise HEvalError(f"{self.key} has no token {chosen}; its vocabulary ends at {self.vocabulary - 1}.")
+        return self.baseline_id if chosen is None else chosen
+
+    def first_tokens(self, answer: str) -> tuple[int, ...]:
+        """The ids an answer may begin with.
+
+        Those of " answer" and of "answer", and of both with a capital letter where it starts in lower case. Tokens that
+        are only white space are left out: under SentencePiece every answer would begin with the same one.
+        """
+        answer = answer.strip()
+        forms = [f" {answer}", answer]
+        if answer[:1].islower():
+            capital = answer[:1].upper() + answer[1:]
+            forms += [f" {capital}", capital]
+        beginnings = []
+        for form in forms:
+            ids = self.tokenizer(form, add_special_tokens=False).input_ids
+            first = next((i for i in ids if self.tokenizer.decode([i]).strip()), None)
+            if first is not None and first not in beginnings:
+                beginnings.append(first)
+        return tuple(beginnings)

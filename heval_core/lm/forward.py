@@ -1,0 +1,145 @@
+"""Passes over prompts, read at their last position. What a prompt's beginning leaves is kept for its other endings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from transformers import DynamicCache
+
+from heval_core.lm.facts import ModelFacts
+from heval_core.lm.read_out import ReadOut
+from heval_core.records import HEvalError
+
+
+@dataclass(frozen=True, eq=False)
+class Prefix:
+    """Keys and values that B clean prompts of n tokens left in every layer, each (B, KV heads, n, d_h).
+
+    logits: (B, V) of the pass that left them, which any other way of running the same prompts has to meet.
+    """
+
+    layers: tuple[tuple[torch.Tensor, torch.Tensor], ...]
+    logits: torch.Tensor
+
+    def first(self, length: int, copies: int = 1) -> DynamicCache:
+        """A cache of the first `length` positions, with `copies` rows for each prompt, one prompt after the other."""
+        cache = DynamicCache()
+        if length:
+            for index, layer in enumerate(self.layers):
+                keys, values = (_repeated(tensor[:, :, :length], copies) for tensor in layer)
+                cache.update(keys, values, index)
+        return cache
+
+
+def _repeated(tensor: torch.Tensor, copies: int) -> torch.Tensor:
+    if copies == 1:
+        return tensor
+    if tensor.shape[0] == 1:
+        return tensor.expand(copies, -1, -1, -1)  # no copy: what follows concatenates, and so copies once
+    return tensor.repeat_interleave(copies, 0)
+
+
+class Forward:
+    """Passes of the plain model."""
+
+    def __init__(self, facts: ModelFacts, read_out: ReadOut):
+        self._facts, self._read_out, self._model = facts, read_out, facts.model
+
+    def last_logits(self, ids: torch.Tensor) -> torch.Tensor:
+        """(b, n) ids of equal length ▶ (b, V) logits of the last position, float32; gradients flow where asked for."""
+        with self._reading():
+            output = self._model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False, logits_to_keep=1)
+        return output.logits[:, -1].float()
+
+    @torch.no_grad()
+    def logits(self, ids: torch.Tensor) -> torch.Tensor:
+        """`last_logits` without gradients. Raises HEvalError where they are not finite."""
+        return self.checked(self.last_logits(ids))
+
+    @torch.no_grad()
+    def clean(self, ids: torch.Tensor) -> tuple[torch.Tensor, Prefix]:
+        """One pass over (B, n) ids ▶ (B, V) logits of the last position, float32, and the keys and values it left.
+
+        A model whose layers leave no keys and values gives an empty prefix.
+        """
+        if not self._facts.keeps_prefix:
+            logits = self.last_logits(ids)
+            return logits, Prefix((), logits)
+        cache = DynamicCache()
+        with self._reading():
+            output = self._model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1)
+        logits = output.logits[:, -1].float()
+        return logits, Prefix(tuple((layer.keys, layer.values) for layer in cache.layers), logits)
+
+    @torch.no_grad()
+    def suffix_states(self, prefix: Prefix, start: int, suffixes: torch.Tensor) -> torch.Tensor:
+        """Other endings of B kept prompts ▶ (b, …) what the last position holds, for `ReadOut.logits`.
+
+        suffixes: (b, m) ids that follow the prompts' first `start` positions; b is a multiple of B, and the rows of a prompt
+        stand together, in the order of the prompts. start: 0 for an empty prefix.
+        """
+        batch, length = suffixes.shape
+        options: dict[str, Any] = {"input_ids": suffixes, "use_cache": False}
+        if start:
+            positions = torch.arange(start, start + length, device=self._facts.device)
+            options |= {
+                "past_key_values": prefix.first(start, batch // prefix.layers[0][0].shape[0]),
+                "position_ids": positions.expand(batch, -1),
+                "use_cache": True,
+            }
+        options["attention_mask"] = torch.ones(batch, start + length, dtype=torch.long, device=self._facts.device)
+        with self._reading():
+            if self._read_out.is_plain:
+                return self._model.base_model(**options).last_hidden_state[:, -1]
+            return self._model(**options, logits_to_keep=1).logits[:, -1]
+
+    def checked(self, logits: torch.Tensor) -> torch.Tensor:
+        """The logits. Raises HEvalError where they are not finite."""
+        if not torch.isfinite(logits).all():
+            raise HEvalError(f"{self._facts.key} gave logits that are not finite; try another dtype.")
+        return logits
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """A pass that is read at its last position, in float32. Generation is not in it: it asks the model as it is."""
+        with self._last_position_only(), self._read_out.float32():
+            yield
+
+    @contextmanager
+    def _last_position_only(self) -> Iterator[None]:
+        """Within it the last layer's MLP is given the last position alone; what it adds to the others is never read.
+
+        Its output (b, 1, d) is broadcast over the residual stream, so that every other position holds nonsense after it.
+        """
+        if self.last_mlp is None:
+            yield
+            return
+        handle = self.last_mlp.register_forward_pre_hook(lambda _, inputs: (inputs[0][:, -1:], *inputs[1:]))
+        try:
+            yield
+        finally:
+            handle.remove()
+
+    @cached_property
+    def last_mlp(self) -> torch.nn.Module | None:
+        """The last layer's MLP, where running it for the last position alone provably changes nothing there."""
+        modules, layers = self._model.modules(), self._facts.layers
+        stacks = (m for m in modules if isinstance(m, torch.nn.ModuleList) and len(m) == layers)
+        mlp = getattr(next(stacks, [None])[-1], "mlp", None)
+        if not isinstance(mlp, torch.nn.Module):
+            return None
+        ids = torch.arange(1, 11, device=self._facts.device).view(2, 5)
+        with torch.no_grad(), self._read_out.float32():
+            whole = self._model(input_ids=ids, use_cache=False, logits_to_keep=1).logits[:, -1].float()
+            self.__dict__["last_mlp"] = mlp  # what `last_logits` is to try out
+            try:
+                shortened = self.last_logits(ids)
+            except (RuntimeError, TypeError, ValueError, IndexError):
+                return None
+        rounding = max(1e-4, 4 * torch.finfo(self._model.dtype).eps) * float(whole.abs().max())
+        return mlp if torch.allclose(shortened, whole, rtol=0, atol=rounding) else None

@@ -1,0 +1,69 @@
+"""Greedy continuations of prompts, as the model itself gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+from heval_core.lm.facts import ModelFacts
+
+
+class Generation:
+    """What one model writes."""
+
+    def __init__(self, facts: ModelFacts):
+        self._facts = facts
+
+    @property
+    def end_ids(self) -> set[int | None]:
+        """The tokens with which the model ends its text."""
+        ends = self._facts.model.generation_config.eos_token_id
+        return set(ends if isinstance(ends, list) else [ends])
+
+    @torch.no_grad()
+    def greedy(
+        self, prompts: Sequence[tuple[int, ...]], tokens: int, progress: Callable[[int], None] = lambda _: None
+    ) -> list[tuple[int, ...]]:
+        """Continuations of at most `tokens` tokens, up to and with the end-of-text token, one per prompt.
+
+        Prompts of similar length are padded on the left and asked together, within the budget of tokens. `progress` is
+        called with how many are done. A prompt that leaves no position free gets (). Raises NotEnoughMemory.
+        """
+        positions, budget = self._facts.positions, self._facts.budget
+        out: list[tuple[int, ...]] = [()] * len(prompts)
+        askable = (i for i, ids in enumerate(prompts) if 0 < len(ids) < positions)
+        waiting = sorted(askable, key=lambda i: len(prompts[i]), reverse=True)
+        while waiting:
+            width = len(prompts[waiting[0]])
+            room = min(tokens, positions - width)
+
+            def ask(waiting: list[int] = waiting, width: int = width, room: int = room) -> list[tuple[int, ...]]:
+                # One that reaches the last position goes alone: the others would be cut short with it.
+                size = budget.holds(width + tokens) if room == tokens else 1
+                return self._continue([prompts[i] for i in waiting[:size]], width, room)
+
+            continuations = budget.within(width + tokens, ask)
+            for index, ids in zip(waiting, continuations, strict=False):
+                out[index] = ids
+            progress(len(continuations))
+            waiting = waiting[len(continuations) :]
+        return out
+
+    def _continue(self, prompts: list[tuple[int, ...]], width: int, tokens: int) -> list[tuple[int, ...]]:
+        pad, device = self._facts.baseline_id, self._facts.device
+        ids = [[pad] * (width - len(prompt)) + list(prompt) for prompt in prompts]
+        mask = [[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts]
+        written = self._facts.model.generate(
+            torch.tensor(ids, device=device),
+            attention_mask=torch.tensor(mask, device=device),
+            max_new_tokens=tokens,
+            pad_token_id=pad,
+        )
+        return [_up_to_end(row[width:], self.end_ids) for row in written.tolist()]
+
+
+def _up_to_end(ids: list[int], ends: set[int | None]) -> tuple[int, ...]:
+    """Generation fills up with padding after a row's end."""
+    end = next((index for index, token_id in enumerate(ids) if token_id in ends), len(ids) - 1)
+    return tuple(ids[: end + 1])

@@ -1,0 +1,122 @@
+"""Passes with hooks: what a model computes on its way, seen or changed through TransformerLens.
+
+Every pass with hooks is compared with the plain model's. Where they differ by more than rounding, what the hooks see is not
+what the model does, and the model is refused by name.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import cached_property
+from typing import Any
+
+import torch
+from transformer_lens.model_bridge import TransformerBridge
+from transformers import DynamicCache
+
+from heval_core.lm.facts import ModelFacts
+from heval_core.lm.memory import first_line, out_of_memory
+from heval_core.lm.read_out import ReadOut, in_float32
+from heval_core.records import HEvalError
+
+# How far a pass with hooks may be from the plain one, as a share of the logits' norm. In float32 25 random architectures come
+# to 2e-6; in bfloat16, where the two passes round apart, to .06, and to .14 where rounding sends a token to another expert.
+SAME, SAME_ROUNDINGS = 1e-4, 25
+
+
+class Hooked:
+    """The model as TransformerLens sees it, made when it is first needed."""
+
+    def __init__(self, facts: ModelFacts, read_out: ReadOut):
+        self._facts, self._read_out = facts, read_out
+        layers = range(facts.layers)
+        self.pattern_names = tuple(f"blocks.{layer}.attn.hook_pattern" for layer in layers)
+        # The hook's canonical name: `hook_z` is its alias, and hooks report the canonical one.
+        self.output_names = tuple(f"blocks.{layer}.attn.o.hook_in" for layer in layers)
+        self.last_name = f"blocks.{facts.layers - 1}.hook_out"
+
+    @cached_property
+    def bridge(self) -> TransformerBridge:
+        """Raises HEvalError for a model whose heads cannot be looked into."""
+        self._check_architecture()
+        # The bridge rewires the modules it is given; a copy of the modules that shares every weight keeps passes
+        # plain and fast, at no memory. Head methods need eager attention: the others never form the pattern.
+        facts, model = self._facts, self._facts.model
+        shared = {id(t): t for t in (*model.parameters(), *model.buffers())}
+        twin = copy.deepcopy(model, shared)
+        twin.set_attn_implementation("eager")
+        self._twin_head = twin.get_output_embeddings()
+        try:
+            bridge = TransformerBridge.boot_transformers(
+                facts.tokenizer.name_or_path or facts.key, hf_model=twin, tokenizer=facts.tokenizer
+            )
+        except Exception as error:
+            raise self._refusal(f"is not what TransformerLens can look into: {first_line(error)}") from error
+        for name in (*self.pattern_names, *self.output_names, self.last_name):
+            if name not in bridge.hook_dict:
+                raise self._refusal(f"has no {name}, where its heads would be looked into")
+        return bridge
+
+    def _check_architecture(self) -> None:
+        model, width = self._facts.model, self._facts.width
+        if not self._facts.keeps_prefix:
+            raise self._refusal("has layers without softmax attention, so there are no heads to look into")
+        if tuple(self._read_out.head.weight.shape)[1:] != (width,):
+            raise self._refusal(
+                f"reads its answer from fewer than {width} dimensions, which no head writes to directly"
+            )
+        if model.config.model_type == "falcon" and model.config.alibi and model.dtype != torch.float32:
+            # In float32 `check_same` finds it; in bfloat16 it is no larger than what other models' rounding comes to.
+            raise self._refusal(
+                "adds its ALiBi twice where transformers shows attention, so that these are not its own rows"
+            )
+
+    def _refusal(self, why: str) -> HEvalError:
+        """The refusal to look into heads, by name."""
+        kind = self._facts.model.config.model_type
+        return HEvalError(f"{self._facts.key} ({kind}) {why}. fa and ig still work; attn and mechlight do not.")
+
+    def check_same(self, hooked: torch.Tensor, plain: torch.Tensor) -> None:
+        """Compare (b, V) logits of a pass with hooks with the plain model's. Raises HEvalError where they differ."""
+        dtype = self._facts.model.dtype
+        # Logits may all be equal: after a token whose embedding is zero there is nothing to tell them apart by.
+        spread = (plain - plain.mean(-1, keepdim=True)).norm(dim=-1).clamp_min(torch.finfo(plain.dtype).tiny)
+        apart = float(((hooked - plain).norm(dim=-1) / spread).max())
+        if not apart <= max(SAME, SAME_ROUNDINGS * torch.finfo(dtype).eps):
+            raise self._refusal(
+                f"answers otherwise when its heads are looked into: its logits then differ by {apart:.2%}, which is more than "
+                f"{str(dtype).removeprefix('torch.')} rounds"
+            )
+
+    def run(self, ids: torch.Tensor, hooks: Sequence[tuple[str, Any]], start: int, **options: Any) -> torch.Tensor:
+        """A pass with hooks over (b, n) ids that stand at positions from `start` on ▶ (b, V) last logits, float32."""
+        bridge, (batch, length), device = self.bridge, ids.shape, self._facts.device
+        try:
+            with in_float32(self._twin_head) if self._read_out.is_float32 else nullcontext():
+                logits = bridge.run_with_hooks(
+                    ids,
+                    fwd_hooks=list(hooks),
+                    position_ids=torch.arange(start, start + length, device=device).expand(batch, -1),
+                    attention_mask=torch.ones(batch, start + length, dtype=torch.long, device=device),
+                    logits_to_keep=1,
+                    **options,
+                )
+        except Exception as error:  # whatever a library's bridge to one architecture stumbles over
+            if out_of_memory(error):
+                raise
+            raise self._refusal(f"cannot be run with hooks: {first_line(error)}") from error
+        return torch.as_tensor(logits)[:, -1].float()
+
+    def seen(
+        self, ids: torch.Tensor, cache: DynamicCache, start: int, names: Sequence[str]
+    ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+        """What the hooks of these names see, and the logits (b, V) of the last position."""
+        kept: dict[str, torch.Tensor] = {}
+
+        def keep(tensor: torch.Tensor, hook: Any) -> None:
+            kept[hook.name] = tensor
+
+        logits = self.run(ids, [(name, keep) for name in names], start, past_key_values=cache, use_cache=True)
+        return kept, logits
