@@ -27,9 +27,9 @@ from heval_core.statistics import Resamples, spearman
 from heval_core.store import cells
 from heval_core.store.regime import regime_of
 from heval_core.store.scored import cell_of
-from precompute.compute import instance_row
 from precompute.grid import load_questions
-from precompute.tasks import Memories
+from precompute.memories import Memories
+from precompute.rows import instance_row
 
 DATASET, REGIME, K, QUESTIONS = "world_capital", "double_conflicting", 5, 24
 EXPLAINERS = ("fa", "ig", "attn", "mechlight")

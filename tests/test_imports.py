@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,14 @@ def test_the_model_interface_knows_records_and_prompts_alone():
         for name in imports_of(path):
             if name.startswith(("heval_core.", "precompute", "pages")):
                 assert name.startswith(allowed), f"{path.name} imports {name}"
+
+
+@pytest.mark.parametrize("folder", ["heval_core/lm", "precompute"])
+def test_no_module_imports_one_that_imports_it(folder):
+    """Also not inside a function."""
+    modules = {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in (ROOT / folder).rglob("*.py")}
+    graph = {name: imports_of(path) & modules.keys() for name, path in modules.items()}
+    list(TopologicalSorter(graph).static_order())  # raises CycleError, with the circle
 
 
 def test_only_the_core_package_for_it_imports_streamlit():
