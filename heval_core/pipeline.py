@@ -1,13 +1,16 @@
-"""Read this first: one instance from prompt to scores.
+"""Read this first: from a prompt to scores.
 
-The batch job, the command line and the sidebar all come through here, so that a prompt explained in any of them gets
-the same scores.
+`explain_request` shows all of it in one function: a prompt is tokenised, answered in one clean pass (`behaviours_of`), and
+that pass is explained (`attributions_of`). The batch job takes the same two steps for many instances of equal length together
+(`prepare`, `answer`, `explain`), so that a prompt gets the same scores in the batch, on the command line and in the sidebar.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
 
 from heval_core.behaviour import (
     Memory,
@@ -23,7 +26,6 @@ from heval_core.behaviour import (
 )
 from heval_core.catalogue import Method
 from heval_core.lm.clean_pass import CleanPass
-from heval_core.lm.memory import out_of_memory
 from heval_core.lm.model import LanguageModel
 from heval_core.prompts import assemble, prompt_of
 from heval_core.records import Attribution, Behaviour, Contrast, Dropped, HEvalError, Instance, TokenisedPrompt
@@ -72,34 +74,45 @@ def answer(lm: LanguageModel, prepared: Sequence[Prepared], match: str = "first"
     match: what decides an answer's group, one of MATCHES; for its text some more tokens are generated, all prompts together.
     """
     clean = CleanPass(lm, [one.prompt for one in prepared])
-    behaviours = tuple(
-        observe(lm, logits, one.names, one.memory_answer, text)
-        for one, logits, text in zip(prepared, clean.logits, _texts(clean, match), strict=True)
-    )
+    behaviours = behaviours_of(clean, [one.names for one in prepared], [one.memory_answer for one in prepared], match)
     contrasts = tuple(
         contrast_of(logits, behaviour) for behaviour, logits in zip(behaviours, clean.logits, strict=True)
     )
     return Answered(clean, tuple(prepared), behaviours, contrasts)
 
 
-def _texts(clean: CleanPass, match: str) -> Sequence[str | None]:
-    return greedy_texts(clean.lm, clean.prompts, clean.logits) if match == "text" else [None] * clean.size
-
-
 def explain(answered: Answered, explainer: Method) -> list[Attribution]:
     """One explainer's scores for every answered instance. Raises HEvalError, naming the instance, for scores that cannot
     be ranked."""
-    attributions = explainer.explain(answered.clean, answered.contrasts)
-    for one, attribution in zip(answered.prepared, attributions, strict=True):
-        check(attribution.scores, f"Instance {one.instance.id}, explainer {explainer.key}")
+    labels = [f"Instance {prepared.instance.id}" for prepared in answered.prepared]
+    return attributions_of(answered.clean, answered.contrasts, explainer, labels)
+
+
+def behaviours_of(
+    clean: CleanPass, names: Sequence[tuple[Names, ...]], memory_answers: Sequence[str], match: str
+) -> tuple[Behaviour, ...]:
+    """What the model answers to each prompt of a pass, whose candidates and memory answers these are. match: see `answer`."""
+    texts: Sequence[str | None] = [None] * clean.size
+    if match == "text":
+        texts = greedy_texts(clean.lm, clean.prompts, clean.logits)
+    return tuple(observe(clean.lm, *own) for own in zip(clean.logits, names, memory_answers, texts, strict=True))
+
+
+def attributions_of(
+    clean: CleanPass, contrasts: Sequence[Contrast], explainer: Method, labels: Sequence[str]
+) -> list[Attribution]:
+    """One explainer's scores for every prompt of a pass. Raises HEvalError, with the label, for scores without ranks."""
+    attributions = explainer.explain(clean, contrasts)
+    for label, attribution in zip(labels, attributions, strict=True):
+        check(attribution.scores, f"{label}, explainer {explainer.key}")
     return attributions
 
 
 def towards_context(answered: Answered) -> Answered | None:
-    """The same answers, to be explained as if the first document's had been given; None where there are none of these.
+    """The instances to be explained as if the first document's answer had been given; None where there are none.
 
-    Of instances whose usual contrast this is already nothing has to be explained again, and those that answer something
-    else than the two answers of this contrast take no part in metrics: both are left out.
+    Two kinds are left out: those whose usual contrast is this one already, and those that answer neither of its two answers,
+    which take no part in metrics.
     """
     chosen: dict[int, Contrast] = {}
     for index, (behaviour, usual) in enumerate(zip(answered.behaviours, answered.contrasts, strict=True)):
@@ -112,7 +125,7 @@ def towards_context(answered: Answered) -> Answered | None:
 
 
 def part_of(answered: Answered, chosen: Sequence[int]) -> Answered:
-    """Some of the instances of a pass; all of them are the pass itself, with what it has computed."""
+    """Some of the instances of a pass. All of them are the pass itself, so that nothing is computed again."""
     if len(chosen) == answered.clean.size:
         return answered
     clean = CleanPass(answered.clean.lm, [answered.clean.prompts[index] for index in chosen])
@@ -124,25 +137,23 @@ def part_of(answered: Answered, chosen: Sequence[int]) -> Answered:
     )
 
 
-def in_batches(lm: LanguageModel, prepared: Iterable[Prepared], work: Callable[[list[Prepared]], None]) -> None:
-    """Do `work` on batches of instances of equal length, as many as the budget of tokens holds.
+def _raise(_: Prepared, error: Exception) -> None:
+    raise error
 
-    Where memory does not suffice the budget is halved and the batch done again, in parts; work must keep nothing of what
-    it could not finish.
-    """
-    waiting = sorted(prepared, key=lambda one: len(one.prompt.ids))
-    while waiting:
-        length = len(waiting[0].prompt.ids)
-        most = lm.budget.holds(length)
-        batch = [one for one in waiting[:most] if len(one.prompt.ids) == length]
-        try:
-            work(batch)
-        except Exception as error:
-            if not (out_of_memory(error) and lm.budget.shrink(length)):
-                raise
-            continue
-        lm.budget.grow(len(batch) * length)
-        waiting = waiting[len(batch) :]
+
+def in_batches(
+    lm: LanguageModel,
+    prepared: Iterable[Prepared],
+    work: Callable[[list[Prepared]], None],
+    failed: Callable[[Prepared, Exception], None] = _raise,
+) -> None:
+    """Do `work` on batches of instances of equal length, the shortest first; see `Budget.in_batches`."""
+
+    def length(one: Prepared) -> int:
+        return len(one.prompt.ids)
+
+    for tokens, alike in groupby(sorted(prepared, key=length), length):
+        lm.budget.in_batches(list(alike), tokens, work, failed)
 
 
 @dataclass(frozen=True)
@@ -157,7 +168,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Explained:
-    """What `explain_request` returns: a request answered, and explained by every method asked for.
+    """A request answered, and explained by every explainer asked for.
 
     target: what was explained, one of TARGETS; target_text: its first token.
     """
@@ -189,28 +200,21 @@ def explain_request(
     """
     answers = _answers_of(request)
     prompt = lm.tokenise(assemble(request.documents, answers, request.question, lm.template))
-    given = request.memory_answer
-    memory = Memory(given, lm.first_tokens(given)) if given else recall(lm, request.question)
-    try:
-        names = name_candidates(lm, answers, memory) if memory.text else _context_names(lm, answers)
-    except Dropped as dropped:
-        if given or dropped.reason != "same first token":
-            raise HEvalError(_candidates_message(dropped, answers, memory.text)) from None
-        # The model's own memory agrees with a document: then there is no memory candidate to tell apart.
-        names = _context_names(lm, answers)
+    names, memory_answer = _candidates_of(lm, request, answers)
     clean = CleanPass(lm, [prompt])
-    behaviour = observe(lm, clean.logits[0], names, memory.text, _texts(clean, match)[0])
+    (behaviour,) = lm.budget.within(clean.length, lambda: behaviours_of(clean, [names], [memory_answer], match))
     contrast = context_contrast(behaviour) if target == "context" else contrast_of(clean.logits[0], behaviour)
     if contrast is None:
         raise HEvalError(_MISSING_TARGET[len(answers) > 1])
     attributions = []
     for explainer in explainers:
-        attributions += _within_memory(lm, explainer, clean, contrast)
-        check(attributions[-1].scores, f"The prompt, explainer {explainer.key}")
+        attributions += lm.budget.within(
+            clean.length, partial(attributions_of, clean, (contrast,), explainer, ["The prompt"])
+        )
         progress(explainer.key)
     foil = f"{lm.decode([contrast.foil]).strip()} ({contrast.foil_kind})"
-    explained = lm.decode([contrast.target])
-    return Explained(lm.key, prompt, behaviour, answers, target, explained, foil, tuple(attributions))
+    target_text = lm.decode([contrast.target])
+    return Explained(lm.key, prompt, behaviour, answers, target, target_text, foil, tuple(attributions))
 
 
 _MISSING_TARGET = (
@@ -220,17 +224,21 @@ _MISSING_TARGET = (
 )
 
 
-def _within_memory(lm: LanguageModel, explainer: Method, clean: CleanPass, contrast: Contrast) -> list[Attribution]:
-    while True:
-        try:
-            return explainer.explain(clean, (contrast,))
-        except Exception as error:
-            if not out_of_memory(error):
-                raise
-            if not lm.budget.shrink(clean.length):
-                raise HEvalError(
-                    f"{explainer.key} needs more memory than {lm.device} has for {clean.length} tokens; take a shorter prompt."
-                ) from error
+def _candidates_of(
+    lm: LanguageModel, request: Request, answers: tuple[str | None, ...]
+) -> tuple[tuple[Names, ...], str]:
+    """The candidates between which a request's prompt decides, and the model's memory answer."""
+    given = request.memory_answer
+    memory = Memory(given, lm.first_tokens(given)) if given else recall(lm, request.question)
+    if not memory.text:
+        return _context_names(lm, answers), memory.text
+    try:
+        return name_candidates(lm, answers, memory), memory.text
+    except Dropped as dropped:
+        if given or dropped.reason != "same first token":
+            raise HEvalError(_candidates_message(dropped, answers, memory.text)) from None
+        # The model's own memory agrees with a document: then there is no memory candidate to tell apart.
+        return _context_names(lm, answers), memory.text
 
 
 def _answers_of(request: Request) -> tuple[str | None, ...]:

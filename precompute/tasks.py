@@ -8,63 +8,27 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from heval_core.behaviour import MEMORY_TOKENS, Memory, ask, memory_of
+from heval_core.behaviour import MEMORY_TOKENS, ask
 from heval_core.lm.loading import Identity
 from heval_core.lm.model import LanguageModel
-from heval_core.records import TECHNIQUE, Dropped, Fact
+from heval_core.records import TECHNIQUE
 from heval_core.store.shards import FORMAT
+from precompute.compute import compute
 from precompute.grid import Job, Questions, Shard
+from precompute.memories import Memories
+from precompute.outcome import Result
 
 # Questions per memory shard: enough to fill a GPU, few enough that an interruption costs little.
 CHUNK = 512
 
 
 @dataclass(frozen=True)
-class Failure:
-    """An instance that could not be answered or explained, and why."""
-
-    explainer: str
-    place: str
-    error: str
-
-
-@dataclass
-class Result:
-    """The rows of each shard, by its key, and what failed."""
-
-    rows: dict[str, list[dict[str, Any]]]
-    failures: list[Failure]
-
-
-@dataclass(frozen=True)
-class Memories:
-    """The model's continuations by question; a memory answer also depends on the fact whose true answer may begin one.
-
-    must_be_true: whether a model that remembers something else may not be asked (`--memory true`).
-    """
-
-    continuations: Mapping[str, tuple[int, ...]]
-    must_be_true: bool = False
-
-    def of(self, lm: LanguageModel, fact: Fact) -> Memory:
-        """Raises Dropped where the memory answer must be the true one, and is not."""
-        memory = memory_of(lm, self.continuations[fact.question], fact.answer or None, fact.question)
-        if self.must_be_true and memory.text and memory.text != fact.answer:
-            raise Dropped("memory answer is not true")
-        return memory
-
-    def only(self, questions: Collection[str]) -> Memories:
-        """Those of some questions."""
-        return Memories({question: self.continuations[question] for question in questions}, self.must_be_true)
-
-
-@dataclass(frozen=True)
 class Model:
-    """Which model does a task. name: as `load` reads it. template: in place of its own, where the grid has one."""
+    """Which model does a task. name: as `load` reads it. identity: with the grid's template, where it has one."""
 
     name: str
     identity: Identity
@@ -111,10 +75,19 @@ class MemoryTask:
     def entries(self, result: Result) -> Iterator[dict[str, Any]]:
         """What the manifest says of each shard, without path, rows and hashes."""
         yield {
-            "key": self.key, "kind": "memory", "model": self.model.key, "revision": self.model.identity.revision,
-            "dataset": self.dataset, "fingerprint": self.fingerprint, "regime": "", "technique": "", "explainer": "",
-            "start": 0, "stop": len(self.asked), "failed": 0,
-        }  # fmt: skip
+            "key": self.key,
+            "kind": "memory",
+            "model": self.model.key,
+            "revision": self.model.identity.revision,
+            "dataset": self.dataset,
+            "fingerprint": self.fingerprint,
+            "regime": "",
+            "technique": "",
+            "explainer": "",
+            "start": 0,
+            "stop": len(self.asked),
+            "failed": 0,
+        }
 
 
 @dataclass(frozen=True)
@@ -152,8 +125,6 @@ class JobTask:
         return tuple(shard.key for shard in self.wanted)
 
     def do(self, lm: LanguageModel, questions: Questions, progress: Callable[[], None]) -> Result:
-        from precompute.compute import compute
-
         return compute(lm, self.job, self.wanted, questions, self.memories, progress, self.stored)
 
     def entries(self, result: Result) -> Iterator[dict[str, Any]]:
@@ -162,10 +133,20 @@ class JobTask:
             # An instance that failed before any explainer saw it is missing from every shard of the job.
             failed = sum(1 for failure in result.failures if failure.explainer in ("", shard.explainer))
             yield {
-                "key": shard.key, "kind": shard.kind, "model": job.model, "revision": job.revision,
-                "dataset": job.dataset, "fingerprint": job.fingerprint, "settings": job.settings, "regime": job.regime,
-                "technique": TECHNIQUE, "explainer": shard.explainer, "start": job.start, "stop": job.stop, "failed": failed,
-            }  # fmt: skip
+                "key": shard.key,
+                "kind": shard.kind,
+                "model": job.model,
+                "revision": job.revision,
+                "dataset": job.dataset,
+                "fingerprint": job.fingerprint,
+                "settings": job.settings,
+                "regime": job.regime,
+                "technique": TECHNIQUE,
+                "explainer": shard.explainer,
+                "start": job.start,
+                "stop": job.stop,
+                "failed": failed,
+            }
 
 
 Task = MemoryTask | JobTask
@@ -177,7 +158,16 @@ def memory_tasks(model: Model, questions: Questions, dtype: str) -> Iterator[Mem
     distinct = list(dict.fromkeys(fact.question for fact in questions.facts))
     for start in range(0, len(distinct), CHUNK):
         chunk = distinct[start : start + CHUNK]
-        depends = [FORMAT, "memory", identity.key, identity.revision, dtype, identity.template, MEMORY_TOKENS,
-                   questions.dataset, chunk]  # fmt: skip
+        depends = [
+            FORMAT,
+            "memory",
+            identity.key,
+            identity.revision,
+            dtype,
+            identity.template,
+            MEMORY_TOKENS,
+            questions.dataset,
+            chunk,
+        ]
         key = hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:24]
         yield MemoryTask(model, questions.dataset, questions.fingerprint, key, tuple(chunk))

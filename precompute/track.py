@@ -16,7 +16,8 @@ from heval_core.records import TECHNIQUE
 from heval_core.regimes import sample
 from heval_core.store.shards import Entry, ShardStore
 from precompute.grid import INSTANCES, Grid, Job, Questions, Shard, cap_of, jobs_of, missing
-from precompute.tasks import JobTask, Memories, MemoryTask, Model, Task, memory_tasks
+from precompute.memories import Memories
+from precompute.tasks import JobTask, MemoryTask, Model, Task, memory_tasks
 
 
 def known_jobs(

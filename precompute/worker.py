@@ -14,7 +14,8 @@ from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
 from heval_core.records import HEvalError
 from precompute.grid import Questions
-from precompute.tasks import Model, Result, Task
+from precompute.outcome import Result, named
+from precompute.tasks import Model, Task
 
 
 @dataclass(frozen=True)
@@ -80,11 +81,6 @@ class Worker:
             self.held = model.name
         self._lm.template = model.identity.template
         return self._lm
-
-
-def named(error: Exception) -> str:
-    """Class and message, as failures are stored."""
-    return f"{type(error).__name__}: {error}"[:1000]
 
 
 def facts_of(lm: LanguageModel) -> dict[str, Any]:

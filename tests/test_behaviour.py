@@ -99,7 +99,7 @@ def test_an_empty_memory_has_no_first_tokens_and_drops_its_instance(lm):
 
 @pytest.mark.parametrize("must_be_true", [False, True])
 def test_in_the_batch_an_empty_memory_is_counted_as_that(lm, must_be_true):
-    from precompute.tasks import Memories
+    from precompute.memories import Memories
 
     fact = load_questions("world_capital", 1, 0, style_of(lm)).facts[0]
     memories = Memories({fact.question: (lm.tokenizer.eos_token_id,)}, must_be_true)

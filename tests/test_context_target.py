@@ -23,8 +23,8 @@ from heval_core.store.shards import ShardStore
 from precompute.cli import main
 from precompute.compute import compute
 from precompute.grid import INSTANCES, Grid, jobs_of, load_questions
+from precompute.memories import Memories
 from precompute.run import run
-from precompute.tasks import Memories
 from tests.conftest import DEMO_MODELS
 
 pytestmark = pytest.mark.slow

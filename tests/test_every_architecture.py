@@ -94,7 +94,7 @@ def answered(both):
 
 def close(found, expected, what):
     expected = np.asarray(expected.detach() if isinstance(expected, torch.Tensor) else expected)
-    apart = np.abs(np.asarray(found) - expected).max() / np.abs(expected).max()
+    apart = np.abs(np.asarray(found) - expected).max() / (np.abs(expected).max() or 1.0)
     assert apart <= 1e-4, f"{what}: relative difference {apart:.1e}"
 
 
@@ -220,7 +220,7 @@ def test_a_hooked_pass_that_is_off_by_a_thousandth_is_refused(tmp_path):
     lm = load(saved("llama-gqa", demo_tokenizer(), tmp_path / "llama-gqa"), "cpu")
     clean = CleanPass(lm, [lm.tokenise(assemble(("The capital of Peru is Lima.",), (None,), "Which?"))])
     assert clean.heads.attention.shape[1:3] == (2, 4)
-    layer = lm.heads._hooked.bridge.blocks[0].mlp.original_component
+    layer = lm.hooked.bridge.blocks[0].mlp.original_component
     layer.register_forward_hook(lambda _, inputs, output: output * 1.002)
     with pytest.raises(
         HEvalError, match="answers otherwise when its heads are looked into: its logits then differ by 0"

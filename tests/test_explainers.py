@@ -188,7 +188,7 @@ def test_unknown_options_are_refused_by_name(clean, contrast):
 
 def test_the_last_layers_mlp_runs_for_the_last_position_alone_and_changes_nothing(clean, lm):
     seen = []
-    handle = lm._last_mlp.register_forward_hook(lambda module, inputs, output: seen.append(output.shape[1]))
+    handle = lm.forward.last_mlp.register_forward_hook(lambda module, inputs, output: seen.append(output.shape[1]))
     try:
         found = lm.forward.last_logits(clean.ids)
         whole = lm.model(clean.ids).logits
@@ -204,5 +204,5 @@ def test_an_mlp_that_mixes_positions_is_left_as_it_is(model_folders):
     plain = last.forward
     last.forward = lambda states: plain(states.cumsum(1))
     ids = torch.arange(2, 14).view(2, 6)
-    assert lm._last_mlp is None
+    assert lm.forward.last_mlp is None
     assert torch.allclose(lm.forward.last_logits(ids), lm.model(ids).logits[:, -1], atol=1e-5)

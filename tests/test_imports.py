@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,14 @@ def test_markup_is_written_by_templates_only():
             text = path.read_text(encoding="utf-8").replace('<div class="host"></div>', "")
             for word in ("<div", "<span", "<td", "<table", "html.escape", "from html import"):
                 assert word not in text, f"{path.name} has {word}"
+
+
+@pytest.mark.parametrize("folder", ["heval_core/lm", "precompute"])
+def test_no_module_imports_one_that_imports_it(folder):
+    """Also not inside a function."""
+    modules = {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in (ROOT / folder).rglob("*.py")}
+    graph = {name: imports_of(path) & modules.keys() for name, path in modules.items()}
+    list(TopologicalSorter(graph).static_order())  # raises CycleError, with the circle
 
 
 def test_only_the_core_package_for_it_imports_streamlit():

@@ -116,17 +116,17 @@ class Forward:
 
         Its output (b, 1, d) is broadcast over the residual stream, so that every other position holds nonsense after it.
         """
-        if self._last_mlp is None:
+        if self.last_mlp is None:
             yield
             return
-        handle = self._last_mlp.register_forward_pre_hook(lambda _, inputs: (inputs[0][:, -1:], *inputs[1:]))
+        handle = self.last_mlp.register_forward_pre_hook(lambda _, inputs: (inputs[0][:, -1:], *inputs[1:]))
         try:
             yield
         finally:
             handle.remove()
 
     @cached_property
-    def _last_mlp(self) -> torch.nn.Module | None:
+    def last_mlp(self) -> torch.nn.Module | None:
         """The last layer's MLP, where running it for the last position alone provably changes nothing there."""
         modules, layers = self._model.modules(), self._facts.layers
         stacks = (m for m in modules if isinstance(m, torch.nn.ModuleList) and len(m) == layers)
@@ -136,7 +136,7 @@ class Forward:
         ids = torch.arange(1, 11, device=self._facts.device).view(2, 5)
         with torch.no_grad(), self._read_out.float32():
             whole = self._model(input_ids=ids, use_cache=False, logits_to_keep=1).logits[:, -1].float()
-            self.__dict__["_last_mlp"] = mlp  # what `last_logits` is to try out
+            self.__dict__["last_mlp"] = mlp  # what `last_logits` is to try out
             try:
                 shortened = self.last_logits(ids)
             except (RuntimeError, TypeError, ValueError, IndexError):

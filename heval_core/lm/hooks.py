@@ -80,8 +80,10 @@ class Hooked:
 
     def check_same(self, hooked: torch.Tensor, plain: torch.Tensor) -> None:
         """Compare (b, V) logits of a pass with hooks with the plain model's. Raises HEvalError where they differ."""
-        apart = float(((hooked - plain).norm(dim=-1) / (plain - plain.mean(-1, keepdim=True)).norm(dim=-1)).max())
         dtype = self._facts.model.dtype
+        # Logits may all be equal: after a token whose embedding is zero there is nothing to tell them apart by.
+        spread = (plain - plain.mean(-1, keepdim=True)).norm(dim=-1).clamp_min(torch.finfo(plain.dtype).tiny)
+        apart = float(((hooked - plain).norm(dim=-1) / spread).max())
         if not apart <= max(SAME, SAME_ROUNDINGS * torch.finfo(dtype).eps):
             raise self._refusal(
                 f"answers otherwise when its heads are looked into: its logits then differ by {apart:.2%}, which is more than "

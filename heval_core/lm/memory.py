@@ -42,15 +42,12 @@ class Budget:
         if self.growing and 2 * used > self.tokens:
             self.tokens *= 2
 
-    def shrink(self, length: int) -> bool:
-        """Halve the budget. False where it holds less than one prompt of `length` tokens already."""
+    def shrink(self) -> None:
+        """Halve the budget, and never grow it again."""
         self.growing = False
+        self.tokens //= 2
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
-        if self.tokens < length:
-            return False
-        self.tokens //= 2
-        return True
 
     def within(self, length: int, attempt: Callable[[], T]) -> T:
         """What `attempt` returns, tried again with half the budget as often as memory does not suffice.
@@ -64,41 +61,55 @@ class Budget:
             except Exception as error:
                 if not out_of_memory(error):
                     raise
-                if not self.shrink(length):
+                if self.tokens < length:  # one prompt went alone already, in the smallest pieces that there are
                     raise NotEnoughMemory(
                         f"{self.device} has not enough memory for a prompt of {length} tokens; take a shorter one. "
                         f"({first_line(error)})"
                     ) from error
+            # Not before the error is gone: it holds on to the attempt's tensors.
+            self.shrink()
 
     def in_batches(
         self,
         items: Sequence[T],
         length: int,
-        work: Callable[[Sequence[T]], None],
+        work: Callable[[list[T]], None],
         failed: Callable[[T, Exception], None],
     ) -> None:
         """Do `work` on items of `length` tokens each, as many together as the budget holds.
 
-        Where a batch fails for another reason than memory, each of its items is done alone. failed: is given the item that
-        fails alone, and why; it may raise. work: as `attempt` in `within`.
+        Where a batch fails for another reason than memory, each of its items is done alone. work: as `attempt` in `within`.
+        failed: is given an item that fails alone, and why; it may raise.
         """
-        waiting = items
-        while waiting:
-            batch: list[T] = []
+        start = 0
+        while start < len(items):
+            batch = self._begun(items[start:], length, work, failed)
+            self.grow(len(batch) * length)
+            start += len(batch)
 
-            def attempt(waiting: Sequence[T] = waiting, batch: list[T] = batch) -> None:
-                batch[:] = waiting[: self.holds(length)]
-                work(batch)
+    def _begun(
+        self,
+        waiting: Sequence[T],
+        length: int,
+        work: Callable[[list[T]], None],
+        failed: Callable[[T, Exception], None],
+    ) -> list[T]:
+        """Do `work` on the first of the items that wait: those that were done, or have failed."""
+        batch: list[T] = []
 
-            try:
-                self.within(length, attempt)
-            except Exception as error:
-                if len(batch) == 1:
-                    failed(batch[0], error)
-                else:
-                    for item in batch:
-                        self.in_batches([item], length, work, failed)
-            waiting = waiting[len(batch) :]
+        def attempt() -> None:
+            batch[:] = waiting[: self.holds(length)]
+            work(batch)
+
+        try:
+            self.within(length, attempt)
+        except Exception as error:
+            if len(batch) == 1:
+                failed(batch[0], error)
+            else:
+                for item in batch:
+                    self._begun([item], length, work, failed)
+        return batch
 
 
 def first_line(error: Exception) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from functools import cached_property
 
 from heval_core.lm.ablation import Ablation
 from heval_core.lm.facts import ModelFacts
@@ -11,28 +11,43 @@ from heval_core.lm.generation import Generation
 from heval_core.lm.gradients import Gradients
 from heval_core.lm.heads import Heads
 from heval_core.lm.hooks import Hooked
-from heval_core.lm.memory import Budget
 from heval_core.lm.read_out import ReadOut
 
 
 class LanguageModel(ModelFacts):
     """A loaded model, made by `loading.load`. Nothing but what was found out about the model is kept between calls."""
 
-    def __init__(
-        self,
-        key: str,
-        model: PreTrainedModel,
-        tokenizer: PreTrainedTokenizerBase,
-        style: str,
-        revision: str,
-        template: str,
-        budget: Budget,
-    ):
-        super().__init__(key, model, tokenizer, style, revision, template, budget)
-        self.read_out = ReadOut(self)
-        self.forward = Forward(self, self.read_out)
-        self.generation = Generation(self)
-        self.gradients = Gradients(self, self.forward)
-        hooked = Hooked(self, self.read_out)
-        self.heads = Heads(self, self.read_out, self.forward, hooked)
-        self.ablation = Ablation(self, self.forward, hooked)
+    @cached_property
+    def read_out(self) -> ReadOut:
+        """From last states to logits."""
+        return ReadOut(self)
+
+    @cached_property
+    def forward(self) -> Forward:
+        """Passes of the plain model, with kept prefixes."""
+        return Forward(self, self.read_out)
+
+    @cached_property
+    def generation(self) -> Generation:
+        """Greedy continuations."""
+        return Generation(self)
+
+    @cached_property
+    def gradients(self) -> Gradients:
+        """Gradients at the embeddings."""
+        return Gradients(self, self.forward)
+
+    @cached_property
+    def hooked(self) -> Hooked:
+        """Passes with hooks."""
+        return Hooked(self, self.read_out)
+
+    @cached_property
+    def heads(self) -> Heads:
+        """Patterns, values, outputs and output matrices of heads."""
+        return Heads(self, self.read_out, self.forward, self.hooked)
+
+    @cached_property
+    def ablation(self) -> Ablation:
+        """Passes without some tokens or heads."""
+        return Ablation(self, self.forward, self.hooked)

@@ -15,7 +15,7 @@ from heval_core.lm.model import LanguageModel
 from heval_core.prompt_styles import style_of
 from heval_core.records import REGIMES, Dropped
 from precompute.grid import load_questions
-from precompute.tasks import Memories
+from precompute.memories import Memories
 
 DATASETS = ("world_capital", "country_profiles")
 

@@ -16,11 +16,12 @@ from heval_core.store.shards import ShardStore
 from precompute import sizes
 from precompute.cli import main
 from precompute.grid import load_questions
+from precompute.memories import Memories
 from precompute.plan import plan
 from precompute.presets import GRIDS
 from precompute.run import run
 from precompute.sizes import SIZES, shard_size, token_forwards
-from precompute.tasks import JobTask, Memories, Model
+from precompute.tasks import JobTask, Model
 
 
 def test_the_presets_are_what_they_say():

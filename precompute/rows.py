@@ -1,0 +1,97 @@
+"""Records ▶ rows of shards, as `store/schema.sql` describes their columns."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from heval_core.faithfulness import Faithful
+from heval_core.lm.heads import HeadReading
+from heval_core.pipeline import Prepared
+from heval_core.records import Attribution, Behaviour
+from heval_core.statistics.scores import round_keeping_ranks, round_mantissa, tied
+
+
+def instance_row(prepared: Prepared, behaviour: Behaviour | None) -> dict[str, Any]:
+    """What the store keeps of an instance, beside the columns that place it. behaviour: None where it was dropped."""
+    prompt, instance = prepared.prompt, prepared.instance
+    row: dict[str, Any] = {
+        "prompt": prompt.text,
+        "tokens": list(prompt.tokens),
+        "first_ranked": prompt.first_ranked,
+        "document_starts": [span.start for span in prompt.documents],
+        "document_ends": [span.end for span in prompt.documents],
+        "question_start": prompt.question.start,
+        "question_end": prompt.question.end,
+        "document_answers": [d.answer for d in instance.documents],
+        "document_kinds": [d.kind for d in instance.documents],
+        "document_origins": [d.origin for d in instance.documents],
+        "document_sources": [d.source for d in instance.documents],
+        "answer_tokens": [list(tokens) for tokens in prompt.answer_tokens],
+        "first_mention": [list(tokens) for tokens in prompt.first_mention],
+        "memory_answer": prepared.memory_answer,
+        "expected_group": instance.expected_group,
+        "dropped_because": prepared.dropped_because,
+    }
+    if behaviour is not None:
+        row |= {
+            "candidate_groups": [c.group for c in behaviour.candidates],
+            "candidate_texts": [c.text for c in behaviour.candidates],
+            "candidate_ids": [c.token_id for c in behaviour.candidates],
+            "candidate_leading": [c.leading_id for c in behaviour.candidates],
+            "candidate_logits": [c.logit for c in behaviour.candidates],
+            "candidate_probabilities": [c.probability for c in behaviour.candidates],
+            "predicted_text": behaviour.text,
+            "predicted_id": behaviour.token_id,
+            "predicted_probability": behaviour.probability,
+            "answer_text": behaviour.answer_text,
+            "first_group": behaviour.first_group,
+            "text_group": behaviour.text_group,
+            "group": behaviour.group,
+        }
+    return row
+
+
+def attribution_row(row_id: str, attribution: Attribution, signed: bool, first_ranked: int) -> dict[str, Any]:
+    """signed: whether the explainer's scores have a sign; kept with them, for the explainer may be gone when they are read.
+
+    Scores keep as many bits as their ranks need: half the size, the same order (`round_keeping_ranks`). first_ranked: where
+    the tokens begin whose ties are counted.
+    """
+    heads = attribution.head_scores
+    return {
+        "instance_id": row_id,
+        "explainer": attribution.explainer,
+        "scores": round_keeping_ranks(attribution.scores),
+        "tied": tied(attribution.scores[first_ranked:]),
+        "seconds": attribution.seconds,
+        "settings": attribution.settings,
+        "signed": signed,
+        "layer": attribution.layer,
+        "head": attribution.head,
+        "head_scores": None if heads is None else round_keeping_ranks(heads.ravel()),
+        "details": json.dumps(dict(attribution.details)),
+    }
+
+
+def head_rows(row_id: str, heads: HeadReading, index: int) -> list[dict[str, Any]]:
+    """Every head's attention from the last position of one prompt of a pass."""
+    return [
+        {"instance_id": row_id, "layer": layer, "head": head, "attention": round_keeping_ranks(row)}
+        for layer, rows in enumerate(heads.attention[index].cpu().numpy())
+        for head, row in enumerate(rows)
+    ]
+
+
+def faithfulness_row(row_id: str, explainer: str, settings: str, faithful: Faithful) -> dict[str, Any]:
+    """The two means are exact; each K's own loss is for a closer look, and compresses better when rounded."""
+    losses = {name: _three_digits(getattr(faithful, name)) for name in ("masked", "kept")}
+    return {
+        "instance_id": row_id, "explainer": explainer, "settings": settings, **faithful._asdict(), **losses,
+    }  # fmt: skip
+
+
+def _three_digits(losses: tuple[float, ...]) -> list[float]:
+    return [float(loss) for loss in round_mantissa(np.array(losses, dtype=np.float32), 10)]
