@@ -17,6 +17,7 @@ from transformer_lens.model_bridge import TransformerBridge
 from transformers import DynamicCache, PreTrainedModel
 
 from heval_core.lm import read_out
+from heval_core.lm.needs import lacks, require
 from heval_core.lm.spans import tokenise
 from heval_core.records import HEvalError, Prompt, TokenisedPrompt
 from heval_core.regimes import PromptStyle
@@ -351,17 +352,7 @@ class LanguageModel:
 
     @cached_property
     def _bridge(self) -> TransformerBridge:
-        if not self.keeps_prefix:
-            raise self._blind("has layers without softmax attention, so there are no heads to look into")
-        if tuple(self._head.weight.shape)[1:] != (self.width,):
-            raise self._blind(
-                f"reads its answer from fewer than {self.width} dimensions, which no head writes to directly"
-            )
-        if self.model.config.model_type == "falcon" and self.model.config.alibi and self.model.dtype != torch.float32:
-            # In float32 `_check_same` finds it; in bfloat16 it is no larger than what other models' rounding comes to.
-            raise self._blind(
-                "adds its ALiBi twice where transformers shows attention, so that these are not its own rows"
-            )
+        require(self, ("softmax attention", "heads"))
         # The bridge rewires the modules it is given; a copy of the modules that shares every weight keeps `forward`
         # plain and fast, at no memory. Head methods need eager attention: the others never form the pattern.
         shared = {id(t): t for t in (*self.model.parameters(), *self.model.buffers())}
@@ -373,24 +364,21 @@ class LanguageModel:
                 self.tokenizer.name_or_path or self.key, hf_model=twin, tokenizer=self.tokenizer
             )
         except Exception as error:
-            raise self._blind(f"is not what TransformerLens can look into: {_first_line(error)}") from error
+            raise lacks(self, "heads", f"is not what TransformerLens can look into: {_first_line(error)}") from error
         for name in (*self._pattern_names, *self._output_names, self._last_name):
             if name not in bridge.hook_dict:
-                raise self._blind(f"has no {name}, where its heads would be looked into")
+                raise lacks(self, "heads", f"has no {name}, where its heads would be looked into")
         return bridge
-
-    def _blind(self, why: str) -> HEvalError:
-        """The refusal to look into heads, by name."""
-        kind = self.model.config.model_type
-        return HEvalError(f"{self.key} ({kind}) {why}. fa and ig still work; attn and mechlight do not.")
 
     def _check_same(self, found: torch.Tensor, clean: torch.Tensor) -> None:
         """Raises HEvalError where a pass with hooks answers otherwise than the plain model: those are not its heads, then."""
         apart = float(((found - clean).norm(dim=-1) / (clean - clean.mean(-1, keepdim=True)).norm(dim=-1)).max())
         if not apart <= max(SAME, SAME_ROUNDINGS * torch.finfo(self.model.dtype).eps):
-            raise self._blind(
+            raise lacks(
+                self,
+                "heads",
                 f"answers otherwise when its heads are looked into: its logits then differ by {apart:.2%}, which is more than "
-                f"{str(self.model.dtype).removeprefix('torch.')} rounds"
+                f"{str(self.model.dtype).removeprefix('torch.')} rounds",
             )
 
     @torch.no_grad()
@@ -405,7 +393,7 @@ class LanguageModel:
         self._check_same(logits, prefix.logits)
         attention = torch.stack([rows[name][:, :, -1] for name in self._pattern_names], 1).float()
         if not torch.allclose(attention.sum(-1), torch.ones((), device=self.device), atol=1e-2):
-            raise HEvalError(f"The attention rows of {self.key} do not sum to one: this is not softmax attention.")
+            raise lacks(self, "softmax attention", "has attention rows that do not sum to one")
         outputs = torch.stack([rows[name][:, -1].reshape(batch, -1) for name in self._output_names], 1).float()
         outputs = outputs.view(batch, self.layers, self.heads_per_layer, -1)
         return Heads(attention, outputs, rows[self._last_name].reshape(batch, -1).float())
@@ -463,7 +451,7 @@ class LanguageModel:
         except Exception as error:  # whatever a library's bridge to one architecture stumbles over
             if out_of_memory(error):
                 raise
-            raise self._blind(f"cannot be run with hooks: {_first_line(error)}") from error
+            raise lacks(self, "heads", f"cannot be run with hooks: {_first_line(error)}") from error
         return torch.as_tensor(logits)[:, -1].float()
 
     def _hooked(

@@ -10,6 +10,7 @@ import pytest
 
 from heval_core import catalogue
 from heval_core.lm.model import CleanPass
+from heval_core.lm.needs import NEEDS
 from heval_core.metrics._cell import Cell, Layout
 from heval_core.prompts import mentions
 from heval_core.records import Contrast, Fact, HEvalError
@@ -36,7 +37,8 @@ def test_every_plugin_names_and_documents_itself(kind, plugin):
 
 
 @pytest.mark.parametrize("method", catalogue.explainers().values(), ids=lambda m: m.key)
-def test_every_method_says_what_it_costs(method):
+def test_every_method_says_what_it_costs_and_needs(method):
+    assert set(method.needs) <= set(NEEDS)
     short, long = method.cost(100), method.cost(1000)
     assert 0 < short.passes <= long.passes
     assert 0 < short.tokens <= 100 * short.passes
