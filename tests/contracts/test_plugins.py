@@ -36,6 +36,13 @@ def test_every_plugin_names_and_documents_itself(kind, plugin):
         assert word in text, f"{plugin.key}'s docstring has no {word}"
 
 
+@pytest.mark.parametrize(("kind", "plugin"), ALL, ids=lambda v: getattr(v, "key", v))
+def test_every_plugin_declares_what_its_kind_asks_for(kind, plugin):
+    explainer = catalogue.Control if getattr(plugin, "control", False) else catalogue.Method
+    asked = {"dataset": catalogue.Dataset, "explainer": explainer, "metric": catalogue.Metric}[kind]
+    assert not {name for name in dir(asked) if name[0] != "_" and not hasattr(plugin, name)}
+
+
 @pytest.mark.parametrize("method", catalogue.explainers().values(), ids=lambda m: m.key)
 def test_every_method_says_what_it_costs_and_needs(method):
     assert set(method.needs) <= set(NEEDS)
