@@ -71,7 +71,10 @@ class Explainer(Plugin, Protocol):
 
 
 class Method(Explainer, Protocol):
-    """An explainer that looks into a model. default: it runs when none is named. needs: of a model, words of NEEDS."""
+    """An explainer that looks into a model.
+
+    default: it runs when none is named. needs: what a model must offer, keys of `heval_core.lm.needs.NEEDS`.
+    """
 
     @property
     def default(self) -> bool: ...

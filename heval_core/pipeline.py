@@ -27,6 +27,7 @@ from heval_core.behaviour import (
 from heval_core.catalogue import Method
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
+from heval_core.lm.needs import require
 from heval_core.prompts import assemble, prompt_of
 from heval_core.records import Attribution, Behaviour, Contrast, Dropped, HEvalError, Instance, TokenisedPrompt
 from heval_core.statistics.scores import check
@@ -82,8 +83,9 @@ def answer(lm: LanguageModel, prepared: Sequence[Prepared], match: str = "first"
 
 
 def explain(answered: Answered, explainer: Method) -> list[Attribution]:
-    """One explainer's scores for every answered instance. Raises HEvalError, naming the instance, for scores that cannot
-    be ranked."""
+    """One explainer's scores for every answered instance. Raises HEvalError for a model that lacks what the explainer
+    needs, and, naming the instance, for scores that cannot be ranked."""
+    require(answered.clean.lm, explainer.needs)
     labels = [f"Instance {prepared.instance.id}" for prepared in answered.prepared]
     return attributions_of(answered.clean, answered.contrasts, explainer, labels)
 
@@ -195,9 +197,11 @@ def explain_request(
 
     `progress` is called with each explainer's key when its scores are there. match: see `answer`. target: what is explained,
     the `answer` given, or the first document's against its competitor (`context`).
-    Raises HEvalError for an empty or too long prompt, more than two documents, a context answer that its document does
-    not hold, candidates that begin with the same token, or a target that is not known.
+    Raises HEvalError for a model that lacks what an explainer needs, an empty or too long prompt, more than two documents, a
+    context answer that its document does not hold, candidates that begin with the same token, or a target that is not known.
     """
+    explainers = tuple(explainers)
+    require(lm, dict.fromkeys(need for explainer in explainers for need in explainer.needs))
     answers = _answers_of(request)
     prompt = lm.tokenise(assemble(request.documents, answers, request.question, lm.template))
     names, memory_answer = _candidates_of(lm, request, answers)

@@ -17,7 +17,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from heval_core.datasets import country_profiles
+from heval_core import catalogue
+from heval_core.records import Fact
 
 if TYPE_CHECKING:
     from heval_core.lm.model import LanguageModel
@@ -32,7 +33,7 @@ _known: WeakKeyDictionary[LanguageModel, tuple[np.ndarray, np.ndarray]] = WeakKe
 def frequencies(lm: LanguageModel) -> tuple[np.ndarray, np.ndarray]:
     """Token ids, ascending, and the share of each in the package's own passages and questions."""
     if lm not in _known:
-        facts = list(country_profiles.PLUGIN.facts())
+        facts = [fact for fact in catalogue.find("dataset", "country_profiles").facts() if isinstance(fact, Fact)]
         texts = dict.fromkeys(text for fact in facts if fact.own for text in (fact.own.text, fact.question))
         found = lm.tokenizer(list(texts), add_special_tokens=False).input_ids
         counts = Counter(token for ids in found for token in ids)

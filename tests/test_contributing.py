@@ -1,19 +1,27 @@
-"""The example in CONTRIBUTING.md is a whole explainer."""
+"""The examples in CONTRIBUTING.md: each is a file and its test, and everything else follows."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 
 import numpy as np
+import pytest
 
 from heval_core.records import Contrast
 from tests.conftest import ROOT
 
+EXPLAINER, DATASET, DATASET_TEST = re.findall(
+    r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), flags=re.DOTALL
+)
+
 
 def test_the_explainer_in_contributing_works_as_printed(clean, tmp_path, monkeypatch):
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    (tmp_path / "gxi.py").write_text(code)
+    (tmp_path / "gxi.py").write_text(EXPLAINER)
     monkeypatch.syspath_prepend(tmp_path)
     import gxi
 
@@ -23,3 +31,69 @@ def test_the_explainer_in_contributing_works_as_printed(clean, tmp_path, monkeyp
     clean.lm.model(inputs_embeds=embedded).logits[0, -1, best].backward()
     expected = (embedded * embedded.grad).sum(-1)[0].detach().numpy()
     np.testing.assert_allclose(found.scores, expected, atol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory):
+    """A copy of the project with one explainer and one dataset more; nothing else in it is changed."""
+    copy = tmp_path_factory.mktemp("project")
+    for folder in ("heval_core", "precompute", "tests", ".streamlit"):
+        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    (copy / "cache").symlink_to(ROOT / "cache")
+    (copy / "heval_core" / "explainers" / "gxi.py").write_text(EXPLAINER)
+    (copy / "heval_core" / "datasets" / "rivers.py").write_text(DATASET)
+    (copy / "tests" / "datasets" / "test_rivers.py").write_text(DATASET_TEST)
+    return copy
+
+
+def run_in(folder, *arguments):
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=300,
+        env={**os.environ, "HEVAL_DATA": str(folder / "data"), "COLUMNS": "200"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+def test_one_file_more_is_in_catalogue_colours_orders_and_help(extended):
+    code = """
+import json
+from heval_core import catalogue
+from heval_core.figures import palette
+from heval_core.store.reader import SORTED_BY
+print(json.dumps({
+    "methods": list(catalogue.explainers()), "default": catalogue.default_methods(),
+    "datasets": list(catalogue.plugins("dataset")),
+    "colour": palette.COLOURS.index(palette.colour("gxi")), "order": palette.in_order(["random", "gxi", "fa"]),
+    "sorts": [key for key in SORTED_BY if "gxi" in key],
+}))
+"""
+    assert json.loads(run_in(extended, "-c", code)) == {
+        "methods": ["mechlight", "fa", "ig", "attn", "gxi"],
+        "default": ["mechlight", "fa", "ig", "attn"],
+        "datasets": ["conflictqa", "counterfact", "country_profiles", "fakepedia", "rivers", "transparent_context_usage",
+                     "world_capital"],
+        "colour": 4,
+        "order": ["fa", "gxi", "random"],
+        "sorts": ["1/rank of gxi", "margin of gxi"],
+    }  # fmt: skip
+    told = run_in(extended, "-m", "precompute", "plan", "--help")
+    assert "of mechlight, fa, ig, attn, gxi; by default mechlight,fa,ig,attn;" in " ".join(told.split())
+
+
+@pytest.mark.slow
+def test_one_file_more_is_planned_and_kept_to_the_contract(extended):
+    tests = run_in(
+        extended, "-m", "pytest", "tests/contracts/test_plugins.py", "tests/datasets/test_rivers.py",
+        "-k", "gxi or rivers or number_of_its_own",
+    )  # fmt: skip
+    # Named and documented (2), declared (2), costs (1), scores and company on three models (6), numbers (2), facts (1), and
+    # the test of its own (1).
+    assert "15 passed" in tests
+    sample = "from pathlib import Path; from tests.datasets import samples; samples.sample_of('rivers', Path('data'))"
+    run_in(extended, "-c", sample)
+    model = str(ROOT / "cache" / "demo" / "models" / "demo-gpt2")
+    common = ("--models", model, "--datasets", "rivers", "--regimes", "conflicting", "--explainers", "gxi,fa")
+    told = run_in(extended, "-m", "precompute", "plan", *common, "--no-calibrate", "--jobs", "--store", "store")
+    assert ": instance, gxi, fa" in told

@@ -16,6 +16,7 @@ from transformers import DynamicCache
 from heval_core.lm.facts import ModelFacts
 from heval_core.lm.forward import Forward, Prefix
 from heval_core.lm.hooks import Hooked
+from heval_core.lm.needs import lacks
 from heval_core.lm.read_out import ReadOut
 from heval_core.records import HEvalError
 
@@ -56,9 +57,7 @@ class Heads:
         hooked.check_same(logits, prefix.logits if position == n - 1 else self._plainly(prefix, position, query))
         attention = torch.stack([seen[name][:, :, -1] for name in hooked.pattern_names], 1).float()
         if not torch.allclose(attention.sum(-1), torch.ones((), device=attention.device), atol=1e-2):
-            raise HEvalError(
-                f"The attention rows of {self._facts.key} do not sum to one: this is not softmax attention."
-            )
+            raise lacks(self._facts, "softmax attention", "has attention rows that do not sum to one")
         outputs = torch.stack([seen[name][:, -1].reshape(batch, -1) for name in hooked.output_names], 1).float()
         outputs = outputs.view(batch, self._facts.layers, self._facts.heads_per_layer, -1)
         return HeadReading(attention, outputs, seen[hooked.last_name].reshape(batch, -1).float())

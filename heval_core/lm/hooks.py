@@ -18,8 +18,8 @@ from transformers import DynamicCache
 
 from heval_core.lm.facts import ModelFacts
 from heval_core.lm.memory import first_line, out_of_memory
+from heval_core.lm.needs import lacks, require
 from heval_core.lm.read_out import ReadOut, in_float32
-from heval_core.records import HEvalError
 
 # How far a pass with hooks may be from the plain one, as a share of the logits' norm. In float32 25 random architectures come
 # to 2e-6; in bfloat16, where the two passes round apart, to .06, and to .14 where rounding sends a token to another expert.
@@ -40,7 +40,7 @@ class Hooked:
     @cached_property
     def bridge(self) -> TransformerBridge:
         """Raises HEvalError for a model whose heads cannot be looked into."""
-        self._check_architecture()
+        require(self._facts, ("softmax attention", "heads"))
         # The bridge rewires the modules it is given; a copy of the modules that shares every weight keeps passes
         # plain and fast, at no memory. Head methods need eager attention: the others never form the pattern.
         facts, model = self._facts, self._facts.model
@@ -53,30 +53,13 @@ class Hooked:
                 facts.tokenizer.name_or_path or facts.key, hf_model=twin, tokenizer=facts.tokenizer
             )
         except Exception as error:
-            raise self._refusal(f"is not what TransformerLens can look into: {first_line(error)}") from error
+            raise lacks(
+                self._facts, "heads", f"is not what TransformerLens can look into: {first_line(error)}"
+            ) from error
         for name in (*self.pattern_names, *self.output_names, self.last_name):
             if name not in bridge.hook_dict:
-                raise self._refusal(f"has no {name}, where its heads would be looked into")
+                raise lacks(self._facts, "heads", f"has no {name}, where its heads would be looked into")
         return bridge
-
-    def _check_architecture(self) -> None:
-        model, width = self._facts.model, self._facts.width
-        if not self._facts.keeps_prefix:
-            raise self._refusal("has layers without softmax attention, so there are no heads to look into")
-        if tuple(self._read_out.head.weight.shape)[1:] != (width,):
-            raise self._refusal(
-                f"reads its answer from fewer than {width} dimensions, which no head writes to directly"
-            )
-        if model.config.model_type == "falcon" and model.config.alibi and model.dtype != torch.float32:
-            # In float32 `check_same` finds it; in bfloat16 it is no larger than what other models' rounding comes to.
-            raise self._refusal(
-                "adds its ALiBi twice where transformers shows attention, so that these are not its own rows"
-            )
-
-    def _refusal(self, why: str) -> HEvalError:
-        """The refusal to look into heads, by name."""
-        kind = self._facts.model.config.model_type
-        return HEvalError(f"{self._facts.key} ({kind}) {why}. fa and ig still work; attn and mechlight do not.")
 
     def check_same(self, hooked: torch.Tensor, plain: torch.Tensor) -> None:
         """Compare (b, V) logits of a pass with hooks with the plain model's. Raises HEvalError where they differ."""
@@ -85,9 +68,11 @@ class Hooked:
         spread = (plain - plain.mean(-1, keepdim=True)).norm(dim=-1).clamp_min(torch.finfo(plain.dtype).tiny)
         apart = float(((hooked - plain).norm(dim=-1) / spread).max())
         if not apart <= max(SAME, SAME_ROUNDINGS * torch.finfo(dtype).eps):
-            raise self._refusal(
+            raise lacks(
+                self._facts,
+                "heads",
                 f"answers otherwise when its heads are looked into: its logits then differ by {apart:.2%}, which is more than "
-                f"{str(dtype).removeprefix('torch.')} rounds"
+                f"{str(dtype).removeprefix('torch.')} rounds",
             )
 
     def run(self, ids: torch.Tensor, hooks: Sequence[tuple[str, Any]], start: int, **options: Any) -> torch.Tensor:
@@ -106,7 +91,7 @@ class Hooked:
         except Exception as error:  # whatever a library's bridge to one architecture stumbles over
             if out_of_memory(error):
                 raise
-            raise self._refusal(f"cannot be run with hooks: {first_line(error)}") from error
+            raise lacks(self._facts, "heads", f"cannot be run with hooks: {first_line(error)}") from error
         return torch.as_tensor(logits)[:, -1].float()
 
     def seen(

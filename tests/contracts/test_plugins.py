@@ -10,6 +10,7 @@ import pytest
 
 from heval_core import catalogue
 from heval_core.lm.clean_pass import CleanPass
+from heval_core.lm.needs import NEEDS
 from heval_core.metrics.shared.cell import Cell, Layout
 from heval_core.prompts import mentions
 from heval_core.records import Contrast, Fact, HEvalError
@@ -35,8 +36,16 @@ def test_every_plugin_names_and_documents_itself(kind, plugin):
         assert word in text, f"{plugin.key}'s docstring has no {word}"
 
 
+@pytest.mark.parametrize(("kind", "plugin"), ALL, ids=lambda v: getattr(v, "key", v))
+def test_every_plugin_declares_what_its_kind_asks_for(kind, plugin):
+    explainer = catalogue.Control if getattr(plugin, "control", False) else catalogue.Method
+    asked = {"dataset": catalogue.Dataset, "explainer": explainer, "metric": catalogue.Metric}[kind]
+    assert not {name for name in dir(asked) if name[0] != "_" and not hasattr(plugin, name)}
+
+
 @pytest.mark.parametrize("method", catalogue.explainers().values(), ids=lambda m: m.key)
-def test_every_method_says_what_it_costs(method):
+def test_every_method_says_what_it_costs_and_needs(method):
+    assert set(method.needs) <= set(NEEDS)
     short, long = method.cost(100), method.cost(1000)
     assert 0 < short.passes <= long.passes
     assert 0 < short.tokens <= 100 * short.passes
@@ -116,9 +125,8 @@ def test_every_metric_survives_cells_with_nothing_in_them(metric):
 
 @pytest.mark.parametrize("dataset", catalogue.plugins("dataset").values(), ids=lambda d: d.key)
 def test_every_dataset_yields_facts_of_its_own_name_the_same_twice(dataset, tmp_path, monkeypatch):
-    monkeypatch.setenv("HEVAL_DATA", str(samples.write_all(tmp_path)))
-    if hasattr(dataset, "parts"):
-        dataset = dataclasses.replace(dataset, part="fakepedia")
+    monkeypatch.setenv("HEVAL_DATA", str(tmp_path))
+    dataset = samples.sample_of(dataset.key, tmp_path)
     one, other = list(dataset.facts()), list(dataset.facts())
     assert one
     assert one == other

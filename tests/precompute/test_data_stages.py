@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from heval_core import catalogue
 from heval_core.behaviour import ask, memory_of, recall
 from heval_core.evaluation.publishing import publish
 from heval_core.prompts import memory_prompt
@@ -17,7 +18,7 @@ from precompute import journal, tasks
 from precompute.cli import main
 from precompute.grid import KEPT_BAD, load_questions
 from tests.conftest import ROOT
-from tests.datasets import samples
+from tests.datasets import samples, test_conflictqa, test_counterfact
 
 pytestmark = pytest.mark.slow
 
@@ -205,7 +206,7 @@ def test_ones_own_ten_lines_go_from_file_to_page_with_two_commands(model_folders
 
 
 def test_a_dataset_of_which_nothing_can_be_asked_is_no_error(model_folders, tmp_path, capsys):
-    records = [{**record, "ground_truth": ["True"]} for record in samples.conflictqa()]
+    records = [{**record, "ground_truth": ["True"]} for record in test_conflictqa.records()]
     path = samples.write_lines(tmp_path / "q.json", records)
     assert main(command(model_folders, tmp_path / "s", "--datasets", f"conflictqa={path}", "--explainers", "attn")) == 0
     printed = capsys.readouterr()
@@ -306,8 +307,10 @@ def test_what_is_wrong_with_data_is_said_in_one_line_before_any_model_is_loaded(
 
 
 def test_datasets_prints_what_every_filter_leaves_and_names_what_it_left_out(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("HEVAL_DATA", str(samples.write_all(tmp_path / "data")))
-    records = [*samples.comp_mech()]
+    monkeypatch.setenv("HEVAL_DATA", str(tmp_path / "data"))
+    for key in catalogue.plugins("dataset"):
+        samples.sample_of(key, tmp_path / "data")
+    records = [*test_counterfact.comp_mech()]
     path = samples.write_json(tmp_path / "c.json", records)
     assert main(["datasets", "--datasets", f"counterfact={path}", "--left-out"]) == 0
     printed = capsys.readouterr()

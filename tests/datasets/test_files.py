@@ -1,0 +1,78 @@
+"""What is wrong with a file, and what is said of it; and data of one's own."""
+
+from __future__ import annotations
+
+import pytest
+
+from heval_core import catalogue
+from heval_core.datasets import counterfact, fakepedia
+from heval_core.datasets._jsonl import JsonLines
+from heval_core.records import HEvalError
+from tests.datasets import samples
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{broken", "the line is not JSON, column 2"),
+        ("[1, 2]", "expected a JSON object, found a list"),
+        (b'{"id": "caf\xe9"}', "byte 12 of the line is not UTF-8"),
+        ({"id": "x"}, "the record has no 'subject'"),
+        (samples.own("Kenya", 1, question=7), "'question' should be a text, and is a number"),
+        (samples.own("Kenya", 1, question="  "), "'question' is empty"),
+        (samples.own("Kenya", 1, conflicting="text"), "'conflicting' should be an object, and is a text"),
+        (samples.own("Kenya", 1, conflicting={"text": "a"}), "the record has no 'conflicting.answer'"),
+        (samples.own("Kenya", 1, conflicting={"text": "Lisbonne.", "answer": "Lisbon"}), "does not hold its answer 'Lisbon'"),
+        (samples.own("Kenya", 1, irrelevant={"text": "x y", "answer": "z"}), "'irrelevant' does not hold its answer 'z'"),
+        (samples.own("Kenya", 0), "the id 'Kenya-0' is used already, at mine.jsonl:1"),
+    ],
+)  # fmt: skip
+def test_a_bad_line_says_where_and_what_and_loses_no_good_one(line, said, tmp_path):
+    path = samples.write_lines(tmp_path / "mine.jsonl", [samples.own("Kenya"), line, "", samples.own("Peru")])
+    facts, bad, _ = samples.sorted_out(JsonLines(path))
+    assert [fact.subject for fact in facts] == ["Kenya", "Peru"]
+    assert [record.place for record in bad] == ["mine.jsonl:2"]
+    assert said in bad[0].reason
+
+
+def test_ones_own_documents_are_used_where_they_are_given(tmp_path):
+    record = samples.own(
+        "Kenya",
+        conflicting_2={"text": "It is Oslo.", "answer": "Oslo"},
+        irrelevant={"subject": "Fiji", "text": "Suva is in Fiji.", "answer": "Suva"},
+    )
+    (fact,) = JsonLines(samples.write_lines(tmp_path / "mine.jsonl", [record])).facts()
+    assert [passage.answer for passage in fact.conflicting] == ["Lisbon", "Oslo"]
+    assert (fact.irrelevant.subject, fact.irrelevant.answer) == ("Fiji", "Suva")
+    assert (fact.answer, fact.dataset) == ("Nairobi", "mine")
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda path: None, "does not exist"),
+        (lambda path: path.write_text(""), "is empty"),
+        (lambda path: path.write_text('[{"a": 1},\n {"b" 2}]'), "is not JSON: line 2, column 7"),
+        (lambda path: path.write_text('{"a": 1}'), "should hold a JSON list"),
+        (lambda path: path.write_bytes(b'["caf\xe9"]'), "is not UTF-8"),
+    ],
+)
+@pytest.mark.parametrize("dataset", [fakepedia.Fakepedia, counterfact.CounterFact])
+def test_a_file_that_is_no_list_of_records_is_refused_by_name(dataset, make, said, tmp_path):
+    path = tmp_path / "data.json"
+    make(path)
+    with pytest.raises(HEvalError, match=said) as error:
+        list(dataset(str(path)).facts())
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("key", ["fakepedia", "counterfact", "conflictqa"])
+def test_without_its_file_a_dataset_says_what_to_place_where(key, tmp_path, monkeypatch):
+    monkeypatch.setenv("HEVAL_DATA", str(tmp_path))
+    monkeypatch.setattr("heval_core.datasets._files.from_hub", lambda *_: None)
+    with pytest.raises(HEvalError) as error:
+        list(catalogue.find("dataset", key).facts())
+    assert str(tmp_path / key) in str(error.value)
+    assert f"--datasets {key}=PATH" in str(error.value)
+    assert "\n" not in str(error.value)

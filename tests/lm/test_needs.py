@@ -1,0 +1,49 @@
+"""A model that lacks what an explainer needs is refused before anything is run, in the same words whatever it lacks."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from heval_core import catalogue, pipeline
+from heval_core.lm.needs import require
+from heval_core.records import HEvalError
+
+REQUEST = pipeline.Request(("The capital of Kenya is Lisbon.",), "What is the capital of Kenya?", ("Lisbon",))
+
+
+def without_softmax(lm, monkeypatch):
+    monkeypatch.setattr(lm, "keeps_prefix", False)
+
+
+def without_heads(lm, monkeypatch):
+    monkeypatch.setattr(lm, "width", lm.width + 1)
+
+
+def without_gradients(lm, monkeypatch):
+    with torch.inference_mode():
+        layer = torch.nn.Embedding(4, 4)
+    monkeypatch.setattr(type(lm), "embedding_layer", property(lambda _: layer))
+
+
+@pytest.mark.parametrize(
+    ("take_away", "need", "refused"),
+    [
+        (without_softmax, "softmax attention", {"attn", "mechlight"}),
+        (without_heads, "heads", {"attn", "mechlight"}),
+        (without_gradients, "gradients", {"ig"}),
+    ],
+)
+def test_what_needs_it_is_refused_and_nothing_is_run(lm, monkeypatch, take_away, need, refused):
+    for method in catalogue.explainers().values():
+        require(lm, method.needs)  # these models have everything
+    take_away(lm, monkeypatch)
+    monkeypatch.setattr(lm, "tokenise", lambda *_: pytest.fail("the prompt was read"))
+    for key, method in catalogue.explainers().items():
+        if key in refused:
+            kind = lm.model.config.model_type
+            told = rf"{lm.key} \({kind}\) .*\. Explainers that need {need} cannot explain it; the others can"
+            with pytest.raises(HEvalError, match=told):
+                pipeline.explain_request(lm, REQUEST, [method])
+        else:
+            require(lm, method.needs)
