@@ -9,8 +9,8 @@ from typing import cast
 import pandas as pd
 import streamlit as st
 
-from heval_core.measures import Measure
-from heval_core.metrics.shared.cell import KS
+from heval_core.metrics.shared.cell import DEFAULT_K, KS
+from heval_core.metrics.shared.measure import Measure
 from heval_core.records import TECHNIQUE
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
@@ -82,12 +82,12 @@ def filter_bar(
                 help=_HELP.get(column),
             )
             chosen[column] = tuple(picked)
-    k = KS[1]
+    k = DEFAULT_K
     if metric_k:
         refuse_value("k", KS, "k")
         with slots[len(columns)]:
-            k = int(st.segmented_control("k", KS, default=KS[1], key="k", required=True, bind="query-params",
-                                         help="How many of a document's best-ranked tokens count") or KS[1])  # fmt: skip
+            k = int(st.segmented_control("k", KS, default=DEFAULT_K, key="k", required=True, bind="query-params",
+                                         help="How many of a document's best-ranked tokens count") or DEFAULT_K)  # fmt: skip
     technique: tuple[str, ...] = ()
     if len(techniques) > 1:
         with slots[-1]:

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.figures.cells import apart
-from heval_core.measures import Measure
+from heval_core.metrics.shared.measure import Measure
 from heval_core.store.live import Compared
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui.computing import waiting
@@ -25,7 +25,7 @@ def compared(results: Reader, chosen: Filter, measure: Measure, metric: str, k: 
     if own is None:
         return Compared(pd.DataFrame(), pd.DataFrame())
     with waiting(metric):
-        return cast(Compared, cached(results, "comparisons", own, metric, measure.whole or measure.parts, k))
+        return cast(Compared, cached(results, "comparisons", own, metric, measure.together, k))
 
 
 def pairs(results: Reader, chosen: Filter, metric: str, measure: Measure, k: int, titles: dict[str, str]) -> None:

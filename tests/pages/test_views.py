@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import io
 import re
@@ -15,7 +16,7 @@ import pytest
 from scipy.stats import skew, t
 
 from heval_core.figures.instance_page import instance_page
-from heval_core.measures import MEASURES
+from heval_core.metrics import measures
 from heval_core.patterns import PATTERNS
 from heval_core.records import HEvalError
 from heval_core.store.export import as_latex
@@ -123,7 +124,7 @@ def test_the_failures_page_counts_and_shows_examples(demo):
 
 
 def test_a_comparison_is_signed_as_first_minus_second(demo, plain_session):
-    chosen, mrr = Filter(("demo-qwen2",)), MEASURES["Which token?"]["MRR"]
+    chosen, mrr = Filter(("demo-qwen2",)), measures()["mrr"]
     (one, whole), (other, turned) = (pairs_of(demo, chosen, mrr, 0, *names) for names in (("fa", "ig"), ("ig", "fa")))
     assert (whole["wins"], whole["losses"], whole["cells"]) == (turned["losses"], turned["wins"], 12)
     assert (whole["mean difference"], whole["low"]) == (-turned["mean difference"], -turned["high"])
@@ -446,8 +447,10 @@ def test_a_link_cannot_set_what_no_way_to_instances_sets(demo):
 
 
 def test_a_parts_instances_are_of_the_groups_that_it_compares():
-    assert groups_of("c", "conflicting") == ("C", "M")
-    assert groups_of("raw", "irrelevant") == ("C", "M")
-    assert groups_of("c2", "mixed") == groups_of("tilt", "mixed_swap") == groups_of("balanced", "mixed") == ("C1", "C2")
-    assert groups_of("C1", "mixed") == ("C1",)
-    assert groups_of("all", "mixed") == ()
+    of = functools.partial(groups_of, measures()["rank_margin"])
+    assert of("c", "conflicting") == of("raw", "irrelevant") == ("C", "M")
+    assert of("c2", "mixed") == of("tilt", "mixed_swap") == of("balanced", "mixed") == ("C1", "C2")
+    assert of("C1", "mixed") == ("C1",)
+    assert of("all", "mixed") == ()
+    slope = measures()["length"]
+    assert [groups_of(slope, "mrr", regime) for regime in ("conflicting", "mixed")] == [("C",), ("C1", "C2")]

@@ -7,13 +7,14 @@ import pytest
 
 from heval_core import catalogue
 from heval_core.metrics.shared.cell import KS
+from heval_core.metrics.shared.measure import LearnedMetric
 from heval_core.store import cells, kept
 from heval_core.store.kept import Kept
 from tests.contracts.test_metrics import drawn, layout
 
 PLACE = ("org/model", "data", "mixed", "regular")
 NEEDED = {("nmutinf", "raw", 5)}
-METRICS = [plugin for plugin in catalogue.plugins("metric").values() if hasattr(plugin, "of_all")]
+METRICS = [plugin for plugin in catalogue.plugins("metric").values() if isinstance(plugin, LearnedMetric)]
 
 
 def opened(folder, writable=True):
