@@ -1,4 +1,4 @@
-"""A question's page: one measure over all cells under a filter, as bars beside chance, and what is behind them."""
+"""A question's page: bars of one measure for all cells under a filter, with chance, a sentence, and a table."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _first(means: pd.DataFrame) -> dict[str, Any]:
 
 
 def _clear(found: pd.DataFrame, measure: Measure) -> str:
-    """How many of the methods' bars are clear of chance, and who is on the wrong side of it."""
+    """The share of the methods' bars that are clear of chance, and the methods that are on the wrong side of it."""
     above, below = found["above_low"] > 0, found["above_high"] < 0
     if measure.best == "zero":
         return (
@@ -114,12 +114,12 @@ def draw(results: Reader, chosen: Filter, k: int, question: str) -> None:
     known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
     st.markdown(verdict(shown, measure, unit, set(known[known["control"]]["key"])))
     st.caption(
-        f"{entering(cells):,} instances enter this measure: those whose groups it compares, in cells where it is available."
+        f"This measure uses {entering(cells):,} instances: those of the groups it compares, in cells where it is available."
     )
     _bars(shown, unit, chosen, measure)
     st.caption(
         f"{measure.meaning} Whiskers: 95 % intervals over questions. Dashed: what random scores get. "
-        "Click a bar to get to the instances behind it."
+        "Click a bar to open its instances."
     )
     table, paired = st.tabs(["Table", "Explainer against explainer"])
     with table:
@@ -169,7 +169,7 @@ def _nothing(measure: Measure) -> str:
 
 
 def _bars(cells: pd.DataFrame, unit: str, chosen: Filter, measure: Measure) -> None:
-    """A figure for each model and dataset: between these, scales differ."""
+    """Draw one figure for each model and dataset, because scales differ between them."""
     alone = cells.groupby(["model", "dataset"]).ngroups == 1
     for (model, dataset), own in cells.groupby(["model", "dataset"], sort=True):
         if not alone:
@@ -186,7 +186,7 @@ def _bars(cells: pd.DataFrame, unit: str, chosen: Filter, measure: Measure) -> N
 
 
 def _table(results: Reader, cells: pd.DataFrame, of: dict[str, str]) -> None:
-    """Values as they are measured, whatever the figures show; normalised ones stand beside them."""
+    """Draw the table of measured values, with normalised values beside them."""
     shown = [*CELL, "part", "title", "value", "low", "high", "chance", "n", "group_sizes"]
     more = ["normalised", "normalised_low", "normalised_high", "p", "unavailable"]
     shown += [name for name in more if name in cells.columns and cells[name].notna().any()]

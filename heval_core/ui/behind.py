@@ -1,4 +1,4 @@
-"""The way from a number to the instances behind it: a link that carries a filter to the Instances page."""
+"""Links from a number to the instances behind it: they carry a filter to the Instances page."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def clicked(event: Any) -> list[Any]:
 
 
 def offer_cell(event: Any, chosen: Filter, measure: Measure) -> None:
-    """The way from a bar or a dot whose custom data begin with model, dataset, regime and part.
+    """Link from a bar or a dot to its instances. Its custom data begin with model, dataset, regime and part.
 
     chosen: the filter of the figure, whose slice goes along. measure: what the figure shows.
     """

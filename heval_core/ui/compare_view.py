@@ -26,7 +26,7 @@ SHOWN = 10
 
 
 def draw(results: Reader, chosen: Filter, k: int) -> None:
-    """The two, the measure, the verdict, a dot per cell, and the instances of the largest difference."""
+    """Draw the choice of explainers and measure, a sentence, a dot per cell, and the instances that differ most."""
     known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
     keys = in_order(list(known[~known["control"]]["key"]))
     if len(keys) < 2:
@@ -84,7 +84,7 @@ def pairs_of(
 
 
 def _turned(found: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
-    """The rows of two explainers, whichever of them comes first in the results."""
+    """The rows of two explainers, in whichever order the results hold them."""
     same = found[(found["first"] == first) & (found["second"] == second)]
     other = found[(found["first"] == second) & (found["second"] == first)]
     swapped = {"first": "second", "second": "first", "low": "high", "high": "low", "wins": "losses", "losses": "wins"}
@@ -116,7 +116,7 @@ def _instances(results: Reader, chosen: Filter, measure: Measure, k: int, first:
 
 
 def _highest(results: Reader, chosen: Filter, measure: Measure, k: int, one: str, other: str, key: str) -> None:
-    """Instances in which the first one's value is furthest above the other's, and the way to one of them."""
+    """Draw the instances in which the first explainer's value is furthest above the other's, with links to them."""
     asked = (chosen, measure.metric, measure.instance_parts, k, one, other, SHOWN)
     found = cast(pd.DataFrame, cached(results, "differences", *asked))
     st.markdown(f"**{plain(one)} higher than {plain(other)}**")
@@ -126,7 +126,7 @@ def _highest(results: Reader, chosen: Filter, measure: Measure, k: int, one: str
     named = found.rename(columns={"first": one, "second": other}).round(3)
     event = st.dataframe(named, hide_index=True, on_select="rerun", selection_mode="single-row", key=key)
     rows = event.selection.rows if event else []
-    st.caption(f"The {len(found)} instances with the largest difference; tick one for the way to it.")
+    st.caption(f"The {len(found)} instances with the largest difference. Tick one to get a link to it.")
     if rows:
         row = found.iloc[rows[0]]
         st.page_link(

@@ -15,7 +15,7 @@ from heval_core.records import CELL
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui.results import cached
 
-WHY = "NMutInf, MDL and the probe are computed again on a hundred halves of the questions, some seconds a cell"
+WHY = "This measure is computed again on a hundred halves of the questions, which takes some seconds for each cell"
 
 
 def takes_long(metric: str) -> bool:

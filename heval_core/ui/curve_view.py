@@ -1,4 +1,4 @@
-"""The length and position page: any accuracy measure along the quarters of each cell's instances."""
+"""The length and position page: any measure along the quarters of each cell's instances."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ALONG = {"Length of the prompt": ("tokens", "tokens of the prompt"), "Place of t
 
 
 def draw(results: Reader, chosen: Filter, k: int) -> None:
-    """Question, measure, what along; the curves, and the numbers behind them."""
+    """Draw question, measure and axis, the curves, and the numbers behind them."""
     refuse_value("along", list(ALONG), "axis")
     along = str(
         st.segmented_control("Along", list(ALONG), default=next(iter(ALONG)), key="along", required=True,
@@ -46,9 +46,8 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
         )
     if found.empty:
         st.info(
-            "In no cell do instances differ enough there, with enough of them in every quarter: groups need 30 "
-            "(10 for probes) in "
-            "each. Take another measure, or results with more instances.", icon=":material/straighten:",
+            "No cell has enough different instances in every quarter: each group needs 30 there (10 for measures that learn "
+            "from the instances). Choose another measure, or results with more instances.", icon=":material/straighten:",
         )  # fmt: skip
         return
     titles = titles_of(results)
@@ -72,7 +71,7 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
 
 
 def _offer(cells: pd.DataFrame, chosen: Filter, by: str, measure: Measure) -> None:
-    """The way to the instances of one quarter, cell by cell, for each cell is cut at ends of its own."""
+    """Link to the instances of one quarter. The reader chooses a cell, because each cell has its own quarters."""
     names = {" · ".join((row.model, row.dataset, row.regime, row.part)): row for row in cells.itertuples()}
     name = (
         st.selectbox(f"This quarter, of {len(names)} cells", list(names), key="quarter_of") if len(names) > 1 else None
@@ -89,7 +88,7 @@ def _offer(cells: pd.DataFrame, chosen: Filter, by: str, measure: Measure) -> No
 
 
 def _covered(points: pd.DataFrame, ends: pd.DataFrame, asked: int, axis: str) -> str:
-    """Which cells the curve is of: those whose quarters are all large enough are often not all."""
+    """Which cells the curve shows: often not all of them, because each quarter must be large enough."""
     there = ends.drop_duplicates(list(CELL))
     named = ", ".join(plain(str(name)) for column in ("dataset", "regime") for name in there[column].unique())
     least, most = number(ends["least"].min()), number(ends["most"].max())

@@ -50,7 +50,7 @@ def refuse_value(name: str, known: Sequence[object], what: str) -> None:
 
 
 def in_regimes(chosen: Filter, measure: Measure) -> Filter | None:
-    """The filter, in the regimes that a measure is read in; None where it chooses none of them."""
+    """The filter, limited to the regimes of a measure; None where none of these is chosen."""
     if not measure.regimes:
         return chosen
     there = tuple(regime for regime in measure.regimes if regime in chosen.regime or not chosen.regime)
@@ -108,7 +108,7 @@ def _techniques(choices: pd.DataFrame) -> list[str]:
 
 
 def _technique(known: list[str]) -> str:
-    """The one that the page is of: numbers of two are never put together. It is the same on every page."""
+    """The technique of the page, the same on every page. Numbers of two techniques are never put together."""
     before = st.session_state.get("technique")
     if before in known:
         # Said again: on the first page after a link Streamlit (1.67) would go back to the default.
