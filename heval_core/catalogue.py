@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
     from heval_core.metrics.shared.cell import Cell
     from heval_core.metrics.shared.estimate import Each, Estimate
+    from heval_core.metrics.shared.measure import Measure
 
 KINDS = {"dataset": "datasets", "explainer": "explainers", "metric": "metrics"}
 # How an explainer gets at its scores.
@@ -95,8 +96,14 @@ class Control(Explainer, Protocol):
 
 
 class Metric(Plugin, Protocol):
-    """See `heval_core/metrics`."""
+    """measures: what pages, comparisons and the report show of it. See `heval_core/metrics`."""
 
+    @property
+    def higher_is_better(self) -> bool: ...
+    @property
+    def uses_k(self) -> bool: ...
+    @property
+    def measures(self) -> tuple[Measure, ...]: ...
     def each(self, cell: Cell, k: int) -> list[Each]:
         """Values of instances."""
 

@@ -34,22 +34,8 @@ GROUP_TITLES = {
     "other": "other answer",
     "ambiguous": "ambiguous",
 }
-UNITS = {"group_rank_margin": "ranks", "instance_rank_margin": "ranks", "mrr": "mean reciprocal rank"}
-# A cell's part, where a regime has several of them.
-PART_TITLES = {
-    "c1": "document 1", "c2": "document 2", "C1": "used: 1", "C2": "used: 2", "tilt": "both groups", "swap": "both ways round",
-}  # fmt: skip
 DEMO_NOTE = (
     "These are the bundled demo results: three tiny language models (under 2 million parameters), trained for this project to "
     "know countries and to believe trusted kinds of sources. They are not the models of the paper, and their numbers say "
     "nothing about real ones."
 )
-# What the leaderboard is of: short, and what its number says.
-QUESTIONS = {
-    "RQ1": ("Context or memory?", "How much higher a document ranks where the answer came from it (Rank@5 margin)"),
-    "RQ2": (
-        "Which document?",
-        "How far the used document ranks above the other, each of the two weighing alike (Rank@5 margin)",
-    ),
-    "RQ3": ("Which token?", "How high the answer's own tokens rank (mean reciprocal rank)"),
-}

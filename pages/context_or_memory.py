@@ -16,6 +16,6 @@ st.caption(
 )
 results = reader()
 chosen, k = filter_bar(results, ("model", "dataset", "regime"), metric_k=True)
-accuracy_view.draw(results, chosen, k, "Context or memory?")
+accuracy_view.draw(results, chosen, k, "RQ1")
 provenance.draw(results)
 link_button(results)

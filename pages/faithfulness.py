@@ -16,7 +16,7 @@ st.caption(
 )
 results = reader()
 chosen, k = filter_bar(results, ("model", "dataset", "regime"), metric_k=True)
-accuracy_view.draw(results, chosen, k, "Is it faithful?")
+accuracy_view.draw(results, chosen, k, "faithfulness")
 replacement_view.draw(results, chosen)
 faithfulness_view.draw(results, chosen, k)
 provenance.draw(results)

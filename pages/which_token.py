@@ -17,6 +17,6 @@ st.caption(
 )
 results = reader()
 chosen, k = filter_bar(results, ("model", "dataset", "regime"), metric_k=True)
-accuracy_view.draw(results, chosen, k, "Which token?")
+accuracy_view.draw(results, chosen, k, "RQ3")
 provenance.draw(results)
 link_button(results)

@@ -11,26 +11,28 @@ import numpy as np
 import pandas as pd
 
 from heval_core import catalogue
+from heval_core import metrics as declared
+from heval_core.catalogue import Metric
 from heval_core.evaluation.kept import Kept
 from heval_core.evaluation.regime import Regime
 from heval_core.evaluation.scored import Scored
 from heval_core.metrics._features import labelled
-from heval_core.metrics.position_bias import PLUGIN as POSITION_BIAS
-from heval_core.metrics.shared.cell import KS, Cell
+from heval_core.metrics.shared.cell import DEFAULT_K, KS, Cell
 from heval_core.metrics.shared.estimate import Each, Estimate, replicates
+from heval_core.metrics.shared.measure import LearnedMetric, MirrorMetric
 from heval_core.records import CELL
 from heval_core.statistics.bootstrap import percentile_interval
 
 
 def estimates(
-    metric: Any, cells: Mapping[str, Cell], ks: Iterable[int], kept: Kept | None = None
+    metric: Metric, cells: Mapping[str, Cell], ks: Iterable[int], kept: Kept | None = None
 ) -> dict[tuple[str, int], list[Estimate]]:
     """A metric's estimates by (explainer, k), k = 0 for one that has none. cells: of one layout, by explainer.
 
     kept: what was computed before of metrics whose errors take long; without runs, so not for differences.
     """
     ks = tuple(ks) if metric.uses_k else (0,)
-    if not hasattr(metric, "of_all"):
+    if not isinstance(metric, LearnedMetric):
         return {(name, k): metric.over(cell, k) for name, cell in cells.items() for k in ks}
     data = [(name, k, one) for name, cell in cells.items() for k in ks for one in labelled(cell, k)]
     prepared = [one for _, _, one in data]
@@ -53,7 +55,7 @@ class Evaluated:
 def evaluate(
     regime: Regime,
     cells: Mapping[str, Cell],
-    metrics: Iterable[Any] | None = None,
+    metrics: Iterable[Metric] | None = None,
     ks: Iterable[int] = KS,
     kept: Kept | None = None,
 ) -> Evaluated:
@@ -79,7 +81,7 @@ def evaluate(
 def evaluate_all(
     whole: Regime,
     scored: Scored,
-    metrics: Iterable[Any] | None = None,
+    metrics: Iterable[Metric] | None = None,
     ks: Iterable[int] = KS,
     kept: Kept | None = None,
 ) -> tuple[dict[str, Cell], Evaluated]:
@@ -104,9 +106,13 @@ def evaluate_all(
 
 
 def swap_rows(
-    one: tuple[Regime, Mapping[str, Cell]], two: tuple[Regime, Mapping[str, Cell]], ks: Iterable[int] = KS
+    one: tuple[Regime, Mapping[str, Cell]],
+    two: tuple[Regime, Mapping[str, Cell]],
+    metrics: Iterable[Metric] | None = None,
+    ks: Iterable[int] = KS,
 ) -> list[dict[str, Any]]:
-    """Position bias over questions that were asked both ways round, under the first regime's name."""
+    """Metrics that compare a regime with its mirror, over questions asked both ways round, under the first regime's name."""
+    metrics = catalogue.plugins("metric").values() if metrics is None else metrics
     (first, cells), (second, swapped) = one, two
     _, mine, theirs = np.intersect1d(first.questions, second.questions, return_indices=True)
     if not len(mine):
@@ -116,14 +122,12 @@ def swap_rows(
     turned = np.argsort(mine)
     regime, theirs = first.rows(chosen), theirs[turned]
     places, found = [], []
-    for explainer in (key for key in cells if key in swapped):
-        for k in ks:
-            places.append((explainer, k))
-            found.append(POSITION_BIAS.both_ways(cells[explainer].rows(chosen), swapped[explainer].rows(theirs), k))
-    return [
-        metric_row(regime, explainer, POSITION_BIAS.key, k, estimate)
-        for (explainer, k), estimate in zip(places, found, strict=True)
-    ]
+    for metric in (metric for metric in metrics if isinstance(metric, MirrorMetric)):
+        for explainer in (key for key in cells if key in swapped):
+            for k in ks:
+                places.append((explainer, metric.key, k))
+                found.append(metric.both_ways(cells[explainer].rows(chosen), swapped[explainer].rows(theirs), k))
+    return [metric_row(regime, *place, estimate) for place, estimate in zip(places, found, strict=True)]
 
 
 def entering(found: pd.DataFrame) -> int:
@@ -187,22 +191,15 @@ def _defined(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-# What the Overview puts first, one line a question: metric, part by number of documents, k.
-HEADLINES = {
-    "RQ1": ("group_rank_margin", ("c",), 5),
-    "RQ2": ("instance_rank_margin", ("balanced",), 5),
-    "RQ3": ("mrr", ("C", "balanced"), 0),
-}
-
-
 def headline_rows(cells: pd.DataFrame, spread: dict[tuple[Any, ...], np.ndarray]) -> list[dict[str, Any]]:
     """Means over the cells of a technique, with intervals from replicates that resampled the same questions in every cell.
 
     spread: replicates by (model, dataset, regime, technique, explainer, metric, part, k).
     """
     rows = []
-    for question, (metric, parts, k) in HEADLINES.items():
-        chosen = cells[(cells["metric"] == metric) & cells["part"].isin(parts) & (cells["k"] == k)]
+    for question, measure in declared.headlines().items():
+        k = measure.at(DEFAULT_K)
+        chosen = cells[(cells["metric"] == measure.metric) & cells["part"].isin(measure.together) & (cells["k"] == k)]
         for (technique, explainer), found in chosen[chosen["unavailable"].isna()].groupby(["technique", "explainer"]):
             places = found[[*CELL, "explainer", "metric", "part"]].itertuples(index=False, name=None)
             mean = np.mean([spread[(*place, k)] for place in places], axis=0)
@@ -212,7 +209,7 @@ def headline_rows(cells: pd.DataFrame, spread: dict[tuple[Any, ...], np.ndarray]
                     "question": question,
                     "technique": technique,
                     "explainer": explainer,
-                    "metric": metric,
+                    "metric": measure.metric,
                     "k": k,
                     "value": found["value"].astype(float).mean(),
                     "low": low,

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from heval_core import metrics
 from heval_core.metrics._features import Labelled
 from heval_core.metrics.shared.estimate import Estimate
+from heval_core.metrics.shared.measure import LearnedMetric
 from heval_core.statistics import scores, subsampling
 from heval_core.statistics.subsampling import Error
 
@@ -85,7 +86,7 @@ class Kept:
             for row in _read(self._path):
                 self._known.setdefault(row["key"], []).append(row)
 
-    def of_all(self, metric: Any, ks: Sequence[int], data: Sequence[Labelled]) -> list[list[Estimate]]:
+    def of_all(self, metric: LearnedMetric, ks: Sequence[int], data: Sequence[Labelled]) -> list[list[Estimate]]:
         """As the metric's own, for the k of each: what is known is not computed, and has no runs behind its error."""
         keys = [self._key(metric, k, one) for k, one in zip(ks, data, strict=True)]
         missing = [place for place, key in enumerate(keys) if key not in self._known]
@@ -98,7 +99,7 @@ class Kept:
         return [[_estimate(row) for row in self._known[key]] for key in keys]
 
     @staticmethod
-    def _key(metric: Any, k: int, data: Labelled) -> str:
+    def _key(metric: LearnedMetric, k: int, data: Labelled) -> str:
         return hashlib.sha256(f"{_sources()}|{metric!r}|{k}|{data.digest}".encode()).hexdigest()[:24]
 
     def save(self) -> None:

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from heval_core import catalogue
+from heval_core import catalogue, metrics
 from heval_core.evaluation import cells
 from heval_core.evaluation.regime import Regime, regime_of
-from heval_core.evaluation.scored import MEASURED, Scored
-from heval_core.metrics.position_bias import PLUGIN as POSITION_BIAS
-from heval_core.metrics.shared.cell import Cell
+from heval_core.evaluation.scored import Scored, measured_metrics
+from heval_core.metrics.shared.cell import DEFAULT_K, Cell
 from heval_core.metrics.shared.estimate import Estimate, differences
+from heval_core.metrics.shared.measure import MirrorMetric
+from heval_core.metrics.shared.measured import MeasuredMetric
 from heval_core.records import CELL
 from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.statistics.paired_tests import holm
@@ -69,11 +70,14 @@ def stored(reader: Reader, chosen: Filter) -> Iterator[Stored]:
             )
             for table in ("attribution", "context_attribution")
         )
-        measured = reader.query(
-            "PIVOT (SELECT instance_id, explainer, part, metric, value FROM score WHERE instance_id IN (SELECT unnest(?)) "
-            "AND metric IN ('comprehensiveness', 'sufficiency')) ON metric IN ('comprehensiveness', 'sufficiency') "
-            "USING first(value)",
-            ids,
+        measured = (
+            reader.query(
+                "SELECT instance_id, explainer, part, metric, value FROM score WHERE instance_id IN (SELECT unnest(?)) "
+                "AND metric IN (SELECT unnest(?))",
+                [*ids, list(measured_metrics())],
+            )
+            .pivot(index=["instance_id", "explainer", "part"], columns="metric", values="value")
+            .reset_index()
         )
         yield Stored(regime_of(own, reader.resamples(dataset)), Scored(attributions, measured, towards))
 
@@ -87,21 +91,21 @@ def cells_of(reader: Reader, chosen: Filter, metric: str, k: int) -> pd.DataFram
         whole, evaluated = cells.evaluate_all(one.regime, one.scored, [plugin], (k,))
         rows += evaluated.rows
         complete[one.regime.place] = (one.regime, whole)
-    if plugin.key == POSITION_BIAS.key:
+    if isinstance(plugin, MirrorMetric):
         for (model, dataset, regime, technique), own in complete.items():
             swapped = complete.get((model, dataset, f"{regime}_swap", technique))
-            rows += cells.swap_rows(own, swapped, (k,)) if swapped else []
+            rows += cells.swap_rows(own, swapped, [plugin], (k,)) if swapped else []
     return pd.DataFrame(rows, columns=COLUMNS).sort_values([*CELL, "part"], kind="stable", ignore_index=True)
 
 
 def headline(reader: Reader, chosen: Filter) -> pd.DataFrame:
     """The leaderboard of the instances under a filter, technique by technique: rows like those of the table `headline`."""
-    wanted = {metric: catalogue.find("metric", metric) for metric, _, _ in cells.HEADLINES.values()}
     rows: list[dict[str, Any]] = []
     spread: dict[tuple[Any, ...], np.ndarray] = {}
     for one in stored(reader, chosen):
-        for metric, _, k in cells.HEADLINES.values():
-            _, evaluated = cells.evaluate_all(one.regime, one.scored, [wanted[metric]], (k,))
+        for measure in metrics.headlines().values():
+            plugin, k = catalogue.find("metric", measure.metric), measure.at(DEFAULT_K)
+            _, evaluated = cells.evaluate_all(one.regime, one.scored, [plugin], (k,))
             rows += evaluated.rows
             spread |= {(*one.regime.place, *key): values for key, values in evaluated.replicates.items()}
     columns = ["question", "technique", "explainer", "metric", "k", "value", "low", "high", "chance", "cells", "n"]
@@ -186,6 +190,7 @@ def curve(
     replicates are averaged, as for the headline: one resample draws the same questions in all cells of a dataset.
     """
     whole, asked = _along(reader, chosen, metric, parts, k, by, bins)
+    measured = isinstance(catalogue.find("metric", metric), MeasuredMetric)
     found, spread = [], {}
     for (technique, explainer, place), own in pd.DataFrame(whole).groupby([*_CURVE, "bin"]) if whole else ():
         drawn = spread[technique, explainer, place] = np.mean(list(own["spread"]), axis=0)
@@ -204,7 +209,7 @@ def curve(
         first, last = own["bin"].iloc[0], own["bin"].iloc[-1]
         by_chance = own["chance"].iloc[-1] - own["chance"].iloc[0]
         # Measured chance is the random control's, which was drawn along.
-        if metric in MEASURED and (technique, "random", last) in spread:
+        if measured and (technique, "random", last) in spread:
             by_chance = spread[technique, "random", last] - spread[technique, "random", first]
         drawn = spread[technique, explainer, last] - spread[technique, explainer, first] - by_chance
         whole_change = {"change": above[-1] - above[0], **percentile_interval(drawn)._asdict()}
@@ -261,7 +266,7 @@ def comparisons(reader: Reader, chosen: Filter, metric: str, parts: Collection[s
                 for estimate in all_parts
                 if estimate.part == part and estimate.unavailable is None
             }
-            for row, spread in _pairs(regime, own, part, lower_is_better(plugin, part)):
+            for row, spread in _pairs(regime, own, part, metrics.best_of(metric, part)):
                 rows.append(row)
                 spreads.append(spread)
     columns = [*CELL, "part", "first", "second", "difference", "low", "high", "p", "p_holm", "better", "n"]
@@ -278,12 +283,8 @@ def patterns(reader: Reader, chosen: Filter) -> pd.DataFrame:
     return pattern_shares(reader.query(PATTERN_COUNTS.format(where), values), reader.resamples)
 
 
-def lower_is_better(metric: Any, part: str) -> bool:
-    return part in ("bits", "bits_per_label") or not metric.higher_is_better
-
-
 def _pairs(
-    regime: Regime, found: Mapping[str, Estimate], part: str, lower: bool
+    regime: Regime, found: Mapping[str, Estimate], part: str, best: str
 ) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
     """(row, replicates of its difference) of every pair."""
     names = list(combinations(found, 2))
@@ -291,7 +292,8 @@ def _pairs(
     adjusted = holm(np.array([own.p for own in apart]))
     for (first, second), own, p in zip(names, apart, adjusted, strict=True):
         difference = found[first].value - found[second].value
-        better = (second if (difference > 0) == lower else first) if p < 0.05 else ""
+        ahead = second if (difference > 0) == (best == "low") else first
+        better = ahead if p < 0.05 and best != "zero" else ""
         row = {
             **dict(zip(CELL, regime.place, strict=True)), "part": part, "first": first, "second": second,
             "difference": difference, **own.interval._asdict(), "p": own.p, "p_holm": p, "better": better,

@@ -12,13 +12,14 @@ import pandas as pd
 from heval_core import catalogue
 from heval_core.evaluation.regime import Regime
 from heval_core.metrics.shared.cell import Cell, Fixed, Measured
+from heval_core.metrics.shared.measured import MeasuredMetric
 from heval_core.records import HEvalError
-from heval_core.replacements import REPLACEMENTS
 from heval_core.statistics import scores
 
-MEASURED = ("comprehensiveness", "sufficiency")
-# How tokens were taken out, and the mean over these ways.
-MEASURED_PARTS = ("all", *REPLACEMENTS)
+
+def measured_metrics() -> dict[str, MeasuredMetric]:
+    """The metrics whose values the batch job measured, by key."""
+    return {key: plugin for key, plugin in catalogue.plugins("metric").items() if isinstance(plugin, MeasuredMetric)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +125,9 @@ def _fixed(regime: Regime, table: np.ndarray, towards: pd.DataFrame) -> Fixed:
 
 def with_means(faithful: pd.DataFrame) -> pd.DataFrame:
     """The batch job's rows, one for each replacement, as parts; and their means as the part `all`."""
-    place = ["instance_id", "explainer"]
-    means = faithful.groupby(place, sort=False)[list(MEASURED)].mean().reset_index().assign(part="all")
-    return pd.concat([faithful.rename(columns={"replacement": "part"})[[*place, "part", *MEASURED]], means])
+    place, keys = ["instance_id", "explainer"], list(measured_metrics())
+    means = faithful.groupby(place, sort=False)[keys].mean().reset_index().assign(part="all")
+    return pd.concat([faithful.rename(columns={"replacement": "part"})[[*place, "part", *keys]], means])
 
 
 def measured_of(regime: Regime, explainer: str, found: pd.DataFrame) -> dict[tuple[str, str], Measured]:
@@ -136,8 +137,8 @@ def measured_of(regime: Regime, explainer: str, found: pd.DataFrame) -> dict[tup
     """
     own, random = (found[found["explainer"] == name] for name in (explainer, "random"))
     measured = {}
-    for part in (part for part in MEASURED_PARTS if (own["part"] == part).any()):
+    for part in (part for part in MeasuredMetric.parts if (own["part"] == part).any()):
         tables = [table[table["part"] == part].set_index("instance_id") for table in (own, random)]
-        for key in MEASURED:
+        for key in measured_metrics():
             measured[key, part] = Measured(*(table[key].reindex(regime.ids).to_numpy(dtype=float) for table in tables))
     return measured

@@ -58,14 +58,14 @@ def _texture(explainer: str) -> dict[str, Any]:
 
 @cache
 def _wrapped(label: str) -> str:
-    """A cell's label in short lines, so that it need not be turned; a name may be parted at its underscores."""
+    """A cell's label in short lines, so that it stands upright; long names break at their underscores."""
     parts = (part.replace("_", "_ ") for part in label.split(" · "))
     words = (line for part in parts for line in textwrap.wrap(part, 13, break_long_words=False))
     return "<br>".join(escape(line.replace("_ ", "_")) for line in words)
 
 
 def _chance(cells: pd.DataFrame, labels: list[str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """A dashed line over each cell's slot, and words: beside the last line, and in the slots where nothing is available."""
+    """The dashed line of chance over each cell's slot, its label, and a note in slots where nothing is available."""
     chance = cells.dropna(subset=["chance"]).groupby("label")["chance"].mean().to_dict()
     line = {"color": CHANCE_COLOUR, "dash": "dash", "width": 1.5}
     lines = [
@@ -150,7 +150,7 @@ def _whiskers(own: pd.DataFrame, axis: str) -> dict[str, object]:
 
 
 def _ahead(row: Any, lower: bool) -> str:
-    """The explainer that is ahead, also where it is not so for sure."""
+    """The explainer that is ahead, even where the difference does not hold."""
     return str(row.better or (row.first if (row.difference > 0) != lower else row.second))
 
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from heval_core.measures import Measure
+from heval_core.metrics import part_title
 from heval_core.metrics.shared.estimate import normalised
+from heval_core.metrics.shared.measure import Measure
 from heval_core.records import CELL, REGIMES
-from heval_core.wording import PART_TITLES, REGIME_TITLES
+from heval_core.wording import REGIME_TITLES
 
 
 def of_measure(cells: pd.DataFrame, measure: Measure) -> pd.DataFrame:
@@ -27,7 +28,7 @@ def labelled(cells: pd.DataFrame, titles: Mapping[str, str], *, dataset: bool = 
     if cells["technique"].nunique() > 1:
         labels = [f"{label} · {technique}" for label, technique in zip(labels, cells["technique"], strict=True)]
     if cells["part"].nunique() > 1:
-        parts = [PART_TITLES.get(part, "") for part in cells["part"]]
+        parts = [part_title(part) for part in cells["part"]]
         labels = [f"{label} · {part}" if part else label for label, part in zip(labels, parts, strict=True)]
     if dataset:
         labels = [f"{name} · {label}" for name, label in zip(cells["dataset"], labels, strict=True)]

@@ -21,8 +21,9 @@ import numpy as np
 
 from heval_core.metrics.shared import broken_ties
 from heval_core.metrics.shared.answer_ranks import of_used_document
-from heval_core.metrics.shared.cell import Cell
+from heval_core.metrics.shared.cell import KS, Cell
 from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Each, Estimate, means_of_groups
+from heval_core.metrics.shared.measure import Measure
 from heval_core.statistics.scores import Ties
 
 
@@ -44,10 +45,17 @@ class HitAtK:
 
     key = "hit_at_k"
     title = "Answer among the k best tokens"
-    question = "RQ3"
     higher_is_better = True
     uses_k = True
     reference = "Bordes et al. 2013 (hits@k)"
+    measures = (
+        Measure(
+            "hits", "Answer in the top k", ("C", "balanced"), "share of instances",
+            "How often an answer token of the document that was used is among the k best-ranked tokens of the prompt.",
+            "0 to 1", "RQ3", order=20, instance_parts=("C", "C1", "C2"), instance_title="Answer in the top {k} ({part})",
+            reported_ks=KS,
+        ),
+    )  # fmt: skip
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         """Each instance's hit, under the group that says which document was used; NaN elsewhere."""

@@ -24,6 +24,7 @@ import numpy as np
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.document_ranks import RankSettings
 from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Each, Estimate, balanced, difference, mean_estimate
+from heval_core.metrics.shared.measure import Measure
 
 
 def instance_rank_margin(used: np.ndarray, other: np.ndarray) -> float:
@@ -37,10 +38,20 @@ class InstanceRankMargin(RankSettings):
 
     key = "instance_rank_margin"
     title = "Instance rank margin"
-    question = "RQ2"
     higher_is_better = True
     uses_k = True
     reference = "Sun et al. 2025, eq. 2 (arXiv 2510.02629)"
+    measures = (
+        Measure(
+            "instance_margin", "Instance margin", ("C1", "C2"), "ranks",
+            "How many ranks higher the k best tokens of the document that was used stand than those of the other document in "
+            "the same prompt.",
+            "-n to n", "RQ2", order=30, whole=("balanced",), instance_parts=("C1", "C2"),
+            instance_title="Margin of {part}@{k}", sort="margin of {explainer}",
+            sections=("instance_margins", "instance_margins_k", "instance_margins_swap"),
+            headline="How far the used document ranks above the other, each of the two weighing alike (Rank@5 margin)",
+        ),
+    )  # fmt: skip
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         """Each instance's own margin, under the part of the document it used; NaN elsewhere."""

@@ -33,6 +33,7 @@ from heval_core.metrics.shared.estimate import (
     not_available,
     too_small,
 )
+from heval_core.metrics.shared.measure import Measure
 
 PER = 100.0
 FEWEST_LENGTHS = 5
@@ -52,10 +53,16 @@ class LengthSensitivity:
 
     key = "length_sensitivity"
     title = "Length sensitivity"
-    question = "RQ3"
     higher_is_better = True
     uses_k = True
     reference = "ours; the effect: Sun et al. 2025 (arXiv 2510.02629)"
+    measures = (
+        Measure(
+            "length", "Length sensitivity", ("mrr",), "normalised MRR per 100 tokens",
+            "How much the normalised MRR changes per 100 tokens of prompt; below 0, longer prompts are explained worse.",
+            question="RQ3", order=70, best="zero", used_only=True, paper="ours, for the paper's text",
+        ),
+    )  # fmt: skip
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         return []

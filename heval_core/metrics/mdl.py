@@ -45,6 +45,7 @@ from heval_core.metrics._features import (
 from heval_core.metrics._nets import BATCH, SMALLEST_FIRST, code_lengths, first_block
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.estimate import Each, Estimate, not_available, on_halves
+from heval_core.metrics.shared.measure import Measure, of_origin
 from heval_core.records import HEvalError
 from heval_core.statistics.subsampling import Runs
 
@@ -110,10 +111,21 @@ class MinimumDescriptionLength:
 
     key = "mdl"
     title = "Minimum description length"
-    question = "RQ1"
     higher_is_better = True
     uses_k = True
     reference = "Sun et al. 2025, eq. 4 (arXiv 2510.02629); Voita & Titov 2020"
+    measures = (
+        *of_origin(
+            "mdl", "MDL", "compression", "compression",
+            "How many times shorter the code of the labels gets for a net that sees the k largest scores of {documents} and "
+            "learns as it goes; below 1, learning costs more than it saves.",
+            order=42, range="above 0",
+        ),
+        Measure("mdl_bits_per_label", "MDL, bits per label", ("bits_per_label", "bits_per_label_context"), "bits",
+                "The length of the labels' code, per label.", "above 0", best="low"),
+        Measure("mdl_bits", "MDL, bits", ("bits", "bits_context"), "bits", "The length of the labels' code.", "above 0",
+                best="low"),
+    )  # fmt: skip
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         return []

@@ -28,6 +28,7 @@ from heval_core.metrics.shared.answer_ranks import chance_reciprocal_rank, recip
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.document_ranks import POOLS
 from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Each, Estimate, means_of_groups
+from heval_core.metrics.shared.measure import Measure
 from heval_core.records import HEvalError
 from heval_core.statistics.scores import check, ties
 
@@ -62,10 +63,18 @@ class MeanReciprocalRank:
 
     key = "mrr"
     title = "MRR of the answer's tokens"
-    question = "RQ3"
     higher_is_better = True
     uses_k = False
     reference = "Sun et al. 2025, eq. 5-6 (arXiv 2510.02629)"
+    measures = (
+        Measure(
+            "mrr", "MRR", ("C", "balanced"), "mean reciprocal rank",
+            "One over the rank of the best-ranked answer token of the document that was used, averaged over instances.",
+            "0 to 1", "RQ3", order=15, instance_parts=("C", "C1", "C2"), instance_title="Reciprocal rank ({part})",
+            sort="1/rank of {explainer}",
+            headline="How high the answer's own tokens rank (mean reciprocal rank)", sections=("mrr", "mrr_swap"),
+        ),
+    )  # fmt: skip
 
     def check(self) -> None:
         """Raises HEvalError for an unknown option."""

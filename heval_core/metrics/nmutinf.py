@@ -37,6 +37,7 @@ from heval_core.metrics._features import (
 )
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.estimate import Each, Estimate, on_halves
+from heval_core.metrics.shared.measure import of_origin
 from heval_core.records import HEvalError
 from heval_core.statistics.scores import runs
 from heval_core.statistics.subsampling import Runs
@@ -186,10 +187,16 @@ class NormalisedMutualInformation:
 
     key = "nmutinf"
     title = "Label uncertainty removed (NMutInf)"
-    question = "RQ1"
     higher_is_better = True
     uses_k = True
     reference = "Sun et al. 2025, eq. 3, A.18-A.23 (arXiv 2510.02629)"
+    measures = of_origin(
+        "nmutinf", "NMutInf", "raw", "share of the doubt removed",
+        "How much of the doubt about the answer's origin the k largest scores of {documents} remove, judged by each "
+        "instance's five nearest neighbours. Scores that know nothing get 17 % and more, so read it beside its chance level, "
+        "or take the probe: it is tested on instances that it was not trained on.",
+        order=40, range="up to 1",
+    )  # fmt: skip
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         return []

@@ -23,6 +23,7 @@ import numpy as np
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.document_ranks import RankSettings
 from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Each, Estimate, balanced, mean_estimate
+from heval_core.metrics.shared.measure import Measure
 
 
 def lead(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -36,10 +37,18 @@ class PositionBias(RankSettings):
 
     key = "position_bias"
     title = "Position bias"
-    question = "RQ2"
     higher_is_better = False
     uses_k = True
     reference = "ours; the effect: Sun et al. 2025 (arXiv 2510.02629)"
+    measures = (
+        Measure(
+            "position_bias", "Position bias", ("tilt", "swap"), "ranks",
+            "How many ranks the first document stands above the second, whichever was used: on average over both groups, and "
+            "over questions that were asked with the documents in both orders. Above 0, the earlier document is favoured.",
+            "-n to n", "RQ2", order=60, best="zero", part_titles=(("tilt", "both groups"), ("swap", "both ways round")),
+            instance_title="First document's lead@{k}", paper="ours, for the paper's text",
+        ),
+    )  # fmt: skip
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         """How far the first document stands above the second, in every instance of C1 and C2 (part `tilt`)."""

@@ -31,6 +31,7 @@ import numpy as np
 from heval_core.metrics._features import SMALLEST_CLASS, Labelled, check_labelled, entropy, labelled
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.estimate import Each, Estimate, on_halves
+from heval_core.metrics.shared.measure import of_origin
 from heval_core.statistics.subsampling import Runs
 
 PARTS = ("accuracy", "information")
@@ -130,10 +131,23 @@ class LinearProbe:
 
     key = "probe"
     title = "Linear probe, held out"
-    question = "RQ1"
     higher_is_better = True
     uses_k = True
     reference = "Xu et al. 2020 (arXiv 2002.10689)"
+    measures = (
+        *of_origin(
+            "probe_accuracy", "Probe accuracy", "accuracy", "share told rightly",
+            "How often a logistic regression on the k largest scores of {documents} tells where the answer came from, on "
+            "instances that it was not trained on. Chance is the same with permuted labels.",
+            order=44, sections=False, range="0 to 1",
+        ),
+        *of_origin(
+            "probe_information", "Probe information", "information", "bits",
+            "How many bits the probe's probabilities tell about the answer's origin, on instances that it was not trained on. "
+            "Below 0 they mislead, as they do with permuted labels (chance).",
+            order=46, sections=False, range="up to 1",
+        ),
+    )  # fmt: skip
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         return []

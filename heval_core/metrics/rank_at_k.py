@@ -28,6 +28,7 @@ import numpy as np
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.document_ranks import RankSettings, chance_rank, segment_ranks
 from heval_core.metrics.shared.estimate import Each, Estimate
+from heval_core.metrics.shared.measure import Measure
 from heval_core.records import HEvalError
 from heval_core.statistics.scores import check, ties
 
@@ -58,10 +59,15 @@ def rank_at_k(scores: np.ndarray, segment: tuple[int, int], k: int) -> RankAtK:
 class RankAtKMetric(RankSettings):
     key = "rank_at_k"
     title = "Rank@k of a document"
-    question = "RQ1"
     higher_is_better = False
     uses_k = True
     reference = "Sun et al. 2025 (arXiv 2510.02629)"
+    measures = (
+        Measure(
+            "rank_at_k", "Rank@k", ("c", "c1", "c2"), "ranks", "The mean rank of a document's k best tokens; 1 is the top.",
+            "1 to n", order=50, instance_title="Rank@{k} of {part}",
+        ),
+    )  # fmt: skip
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         return self.documents(cell, k)

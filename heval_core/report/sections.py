@@ -7,7 +7,7 @@ hold), and its gaps: what it would need and the store does not have. Every numbe
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -19,13 +19,13 @@ from heval_core.figures.cells import apart, labelled, of_measure
 from heval_core.figures.outcomes import outcome_bars, statistics
 from heval_core.figures.palette import in_order
 from heval_core.figures.patterns import pattern_bars
-from heval_core.measures import MEASURES, at_fixed_target
-from heval_core.records import CELL, DROP_REASONS, DUAL_REGIMES, SINGLE_REGIMES
+from heval_core.metrics import headlines, part_title
+from heval_core.metrics.shared.measure import QUESTIONS, Measure
+from heval_core.records import CELL, DROP_REASONS
+from heval_core.report.plans import GLANCE, MAIN, MORE, OTHER, Plan, plans, section_titles
 from heval_core.store.reader import Filter, Reader
-from heval_core.wording import GROUP_TITLES, PART_TITLES, QUESTIONS, REGIME_TITLES, UNITS, number
+from heval_core.wording import GROUP_TITLES, REGIME_TITLES, number
 
-K = 5
-_DUAL, _SWAPPED = DUAL_REGIMES[:2], DUAL_REGIMES[2:]
 MISSING = "–"
 
 
@@ -33,7 +33,7 @@ MISSING = "–"
 class Section:
     """paper: what it is in the paper. chapter: the heading it stands under. figures: (caption, figure).
 
-    of_cells: whether the figures are of cells, so that their bars say which instances are behind them.
+    measures: what each figure shows, where figures are of cells, so that their bars say which instances are behind them.
     """
 
     key: str
@@ -45,71 +45,18 @@ class Section:
     table: pd.DataFrame
     shown: pd.DataFrame
     gaps: tuple[str, ...]
-    of_cells: bool = False
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A section made of cells of measures. measures: (question, name) of MEASURES. ks: of those that have one."""
-
-    key: str
-    chapter: str
-    title: str
-    paper: str
-    measures: tuple[tuple[str, str], ...]
-    regimes: tuple[str, ...] = ()
-    ks: tuple[int, ...] = (K,)
-
-
-_GLANCE, _MAIN, _MORE, _ELSE = "At a glance", "The paper's figures", "The paper's appendix", "Beyond the paper"
-_MEMORY, _DOCUMENT, _TOKEN, _FAITHFUL = MEASURES
-_GROUP, _GROUP_DUAL = ((_MEMORY, "Rank margin"),), ((_DOCUMENT, "Group margin"),)
-_INSTANCE, _MRR = ((_DOCUMENT, "Instance margin"),), ((_TOKEN, "MRR"),)
-_TOLD = tuple(name for own in ("NMutInf", "MDL") for name in (own, at_fixed_target(own)))
-_SIMULATED, _SIMULATED_DUAL = (tuple((question, name) for name in _TOLD) for question in (_MEMORY, _DOCUMENT))
-PLANS = (
-    Plan("group_margins", _MAIN, "Context or memory: group rank margins", "Fig. 2", _GROUP, SINGLE_REGIMES),
-    Plan("simulatability", _MAIN, "Context or memory: can the origin be told?", "Fig. 3", _SIMULATED, SINGLE_REGIMES),
-    Plan("group_margins_dual", _MAIN, "Which document: group rank margins", "Fig. 4", _GROUP_DUAL, _DUAL),
-    Plan("instance_margins", _MAIN, "Which document: instance rank margins", "Fig. 5", _INSTANCE, _DUAL),
-    Plan("simulatability_dual", _MAIN, "Which document: can the origin be told?", "Fig. 6", _SIMULATED_DUAL, _DUAL),
-    Plan("mrr", _MAIN, "Which token: mean reciprocal rank", "Fig. 7", _MRR, (*SINGLE_REGIMES, *_DUAL)),
-    Plan("faithfulness", _MORE, "Faithfulness", "B.3", ((_FAITHFUL, "Comprehensiveness"), (_FAITHFUL, "Sufficiency"))),
-    Plan("group_margins_k", _MORE, "One document, other k: group rank margins", "B.8", _GROUP, SINGLE_REGIMES, (3, 9)),
-    Plan("group_margins_dual_k", _MORE, "Two documents, other k: group rank margins", "B.9", _GROUP_DUAL, _DUAL, (3, 9)),
-    Plan("instance_margins_k", _MORE, "Two documents, other k: instance rank margins", "B.10", _INSTANCE, _DUAL, (3, 9)),
-    Plan("group_margins_swap", _MORE, "Documents swapped: group rank margins", "B.11", _GROUP_DUAL, _SWAPPED),
-    Plan("instance_margins_swap", _MORE, "Documents swapped: instance rank margins", "B.12", _INSTANCE, _SWAPPED),
-    Plan("simulatability_swap", _MORE, "Documents swapped: can the origin be told?", "B.13", _SIMULATED_DUAL, _SWAPPED),
-    Plan("mrr_swap", _MORE, "Documents swapped: mean reciprocal rank", "B.14", _MRR, _SWAPPED),
-    Plan("position_bias", _ELSE, "Position bias", "ours, for the paper's text", ((_DOCUMENT, "Position bias"),)),
-    Plan("length", _ELSE, "Length sensitivity", "ours, for the paper's text", ((_TOKEN, "Length sensitivity"),)),
-    Plan("hits", _ELSE, "Answer in the top k", "ours", ((_TOKEN, "Answer in the top k"),), (), (3, K, 9)),
-)  # fmt: skip
-
-
-# Section ▶ what it is called and what it is in the paper, in order.
-_ORDER = ["headline", "datasets", *(plan.key for plan in PLANS)]
-_ORDER.insert(_ORDER.index("faithfulness") + 1, "patterns")
-_BY_KEY = {plan.key: plan for plan in PLANS}
-_NAMED = {
-    "headline": ("The three questions, over all cells", "as on the Overview"),
-    "datasets": ("Instances: kept, dropped, and how long their contexts are", "Table A.2"),
-    "patterns": ("Failure patterns: what each explainer's best token is", "B.4"),
-    **{plan.key: (plan.title, plan.paper) for plan in PLANS},
-}
-SECTIONS = {key: "{} ({})".format(*_NAMED[key]) for key in _ORDER}
+    measures: tuple[Measure, ...] = ()
 
 
 def sections(results: Reader) -> Iterator[Section]:
     """All of them, in the paper's order."""
-    return (section(results, key) for key in SECTIONS)
+    return (section(results, key) for key in section_titles())
 
 
 def section(results: Reader, key: str) -> Section:
-    """One of them. key: of SECTIONS."""
+    """One of them. key: of `section_titles`."""
     own = {"headline": _headline, "datasets": _datasets, "patterns": _patterns}
-    return own[key](results) if key in own else _cells(results, _BY_KEY[key])
+    return own[key](results) if key in own else _cells(results, plans()[key])
 
 
 def titles_of(results: Reader) -> dict[str, str]:
@@ -123,10 +70,9 @@ def _cells(results: Reader, plan: Plan) -> Section:
     titles = titles_of(results)
     figures, tables = [], []
     texts: list[str] = []
-    for question, name in plan.measures:
-        measure = MEASURES[question][name]
-        if plan.regimes:
-            measure = replace(measure, regimes=plan.regimes)
+    shown: list[Measure] = []
+    for measure in plan.measures:
+        name = measure.title
         texts.append(f"{name} ({measure.unit}): {measure.meaning}")
         for k in plan.ks if measure.uses_k else (0,):
             cells = labelled(of_measure(results.cells(Filter(), measure.metric, k), measure), titles, dataset=True)
@@ -134,10 +80,11 @@ def _cells(results: Reader, plan: Plan) -> Section:
             for model, own in cells.groupby("model", sort=True):
                 at = f", k = {k}" if measure.uses_k else ""
                 figures.append((f"{model}: {name}{at}", cell_bars(own, measure.unit)))
+                shown.append(measure)
     table = pd.concat(tables, ignore_index=True)
     return Section(
         plan.key, plan.chapter, plan.title, plan.paper, " ".join(texts), tuple(figures), table, _shown(table),
-        tuple(_gaps(table, plan)), of_cells=True,
+        tuple(_gaps(table, plan)), measures=tuple(shown),
     )  # fmt: skip
 
 
@@ -159,7 +106,7 @@ def _shown(table: pd.DataFrame) -> pd.DataFrame:
     if shown.empty:
         return shown
     shown["regime"] = shown["regime"].map(REGIME_TITLES.get)
-    shown["part"] = [PART_TITLES.get(part, "") for part in shown["part"]]
+    shown["part"] = [part_title(part) for part in shown["part"]]
     single = [name for name in ("measure", "k", "part", "technique") if shown[name].nunique() == 1]
     single += [] if shown["groups"].any() else ["groups"]
     return shown.drop(columns=single)
@@ -193,11 +140,8 @@ def _gaps(table: pd.DataFrame, plan: Plan) -> Iterable[str]:
     if missing:
         yield f"Not in these results: {', '.join(REGIME_TITLES[regime] for regime in missing)}."
     elif table.empty:
-        yield (
-            "Not in these results; faithfulness needs a run with --faithfulness."
-            if plan.key == "faithfulness"
-            else ("Not in these results.")
-        )
+        needed = {measure.needs for measure in plan.measures if measure.needs}
+        yield "Not in these results" + "".join(f"; run the batch job with {option}" for option in sorted(needed)) + "."
     without = table[table["unavailable"].notna()]
     for reason, own in without.groupby("unavailable", sort=True):
         cells = own.groupby([*CELL, "part"]).ngroups
@@ -215,11 +159,12 @@ def _of(caption: str, technique: object, table: pd.DataFrame) -> str:
 def _headline(results: Reader) -> Section:
     table, titles = results.headline(), titles_of(results)
     figures, rows = [], []
-    for question, (short, meaning) in QUESTIONS.items():
+    for question, measure in headlines().items():
+        short = QUESTIONS[question].title
         own = table[table["question"] == question]
         for technique, alone in own.groupby("technique"):
-            unit = UNITS[str(alone["metric"].iloc[0])]
-            figures.append((_of(f"{short} {meaning}", technique, table), headline_bars(alone, titles, unit)))
+            caption = _of(f"{short} {measure.headline}", technique, table)
+            figures.append((caption, headline_bars(alone, titles, measure.unit)))
         for row in own.itertuples():
             value = f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}]"
             rows.append(
@@ -229,9 +174,9 @@ def _headline(results: Reader) -> Section:
                     "cells": int(row.cells), "n": int(row.n),
                 }
             )  # fmt: skip
-    missing = [short for question, (short, _) in QUESTIONS.items() if question not in set(table["question"])]
+    missing = [QUESTIONS[question].title for question in headlines() if question not in set(table["question"])]
     return Section(
-        "headline", _GLANCE, *_NAMED["headline"],
+        "headline", GLANCE, *OTHER["headline"],
         "Means over all cells (model, dataset, regime, technique) in which the metric is available; questions are "
         "resampled in all of them together. With two documents, instances answered from the first and from the "
         "second weigh alike. Controls look into no model: lexical marks the answer's own tokens, position the "
@@ -259,7 +204,7 @@ def _datasets(results: Reader) -> Section:
         caption = _of(f"{model}: what became of the questions", technique, outcomes)
         figures.append((caption, outcome_bars(own.assign(label=labels), legend)))
     return Section(
-        "datasets", _MAIN, *_NAMED["datasets"],
+        "datasets", MAIN, *OTHER["datasets"],
         "Lengths are of all documents together: mean, and the 5 % and 95 % quantiles in brackets; tokens are the model's own. "
         "The paper has 55,830 instances per regime of World Capital, 802 of CounterFact, 5,348 of Fakepedia and 1,343 of "
         "ConflictQA.", tuple(figures), table, shown,
@@ -278,7 +223,7 @@ def _patterns(results: Reader) -> Section:
         f"{key.replace('_', ' ').capitalize()}: {meaning.rstrip('.')}." for key, meaning in PATTERNS.items()
     )
     return Section(
-        "patterns", _MORE, *_NAMED["patterns"],
+        "patterns", MORE, *OTHER["patterns"],
         f"Over the instances answered from a document, the first that holds; % [95 % interval]. {text}",
         tuple(figures), counts, _shown_patterns(counts), () if len(counts) else ("No instance was answered from a document.",),
     )  # fmt: skip

@@ -15,9 +15,10 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from heval_core import catalogue
+from heval_core import catalogue, metrics
 from heval_core.evaluation import live, text_agreement
 from heval_core.evaluation.patterns import PATTERNS
+from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.records import CELL, HEvalError
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.shards import POINTER, PUBLISHED_FORMAT
@@ -146,8 +147,12 @@ SORTED_BY: dict[str, str | tuple[str, int, str]] = {
     "probability of the answer": "predicted_probability",
     "length of the prompt": "len(tokens)",
     "subject": "subject",
-    **{f"1/rank of {key}": ("mrr", 0, key) for key in RANKED},
-    **{f"margin of {key}": ("instance_rank_margin", 5, key) for key in RANKED},
+    **{
+        measure.sort.format(explainer=key): (measure.metric, measure.at(DEFAULT_K), key)
+        for measure in metrics.measures().values()
+        if measure.sort
+        for key in RANKED
+    },
 }
 
 
@@ -353,9 +358,9 @@ class Reader:
             [*scored, *values, most, offset],
         )
         ranks = self.query(
-            "SELECT instance_id, explainer, max(value) AS value FROM score WHERE metric = 'mrr' "
+            "SELECT instance_id, explainer, max(value) AS value FROM score WHERE metric = ? "
             "AND instance_id IN (SELECT unnest(?)) GROUP BY ALL",
-            [list(page["instance_id"])],
+            [metrics.headlines()["RQ3"].metric, list(page["instance_id"])],
         ).pivot(index="instance_id", columns="explainer", values="value")
         methods = [key for key in RANKED if key in ranks.columns]
         found = page.join(ranks[methods].rename(columns="1/rank of {}".format), on="instance_id")
@@ -401,10 +406,10 @@ class Reader:
         where, values = chosen.of_instances()
         found = self.query(
             "SELECT one.instance_id FROM score one JOIN score other USING (instance_id, metric, part, k) "
-            "WHERE metric = 'mrr' AND one.explainer = ? AND other.explainer = ? "
+            "WHERE metric = ? AND one.explainer = ? AND other.explainer = ? "
             f"AND one.instance_id IN (SELECT instance_id FROM instance WHERE {where}) "
             "ORDER BY other.value = 1 DESC, one.value, one.instance_id LIMIT 1",
-            [explainer, found_by, *values],
+            [metrics.headlines()["RQ3"].metric, explainer, found_by, *values],
         )
         return str(found["instance_id"].iloc[0]) if len(found) else None
 

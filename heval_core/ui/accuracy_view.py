@@ -1,4 +1,4 @@
-"""A question's page: one measure over all cells under a filter, as bars beside chance, and what is behind them."""
+"""A question's page: bars of one measure for all cells under a filter, with chance, a sentence, and a table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import streamlit as st
 from heval_core.evaluation.cells import entering
 from heval_core.figures.accuracy import cell_bars
 from heval_core.figures.cells import apart, as_normalised, labelled, of_measure
-from heval_core.measures import MEASURE_KEYS, MEASURES, Measure, at_fixed_target
+from heval_core.metrics import measures_of
+from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.records import CELL
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind, paired_view
@@ -73,7 +74,7 @@ def _first(means: pd.DataFrame) -> dict[str, Any]:
 
 
 def _clear(found: pd.DataFrame, measure: Measure) -> str:
-    """How many of the methods' bars are clear of chance, and who is on the wrong side of it."""
+    """The share of the methods' bars that are clear of chance, and the methods that are on the wrong side of it."""
     above, below = found["above_low"] > 0, found["above_high"] < 0
     if measure.best == "zero":
         return (
@@ -92,11 +93,11 @@ def _clear(found: pd.DataFrame, measure: Measure) -> str:
 
 
 def draw(results: Reader, chosen: Filter, k: int, question: str) -> None:
-    """Measure, verdict, bars, and what is behind them. question: a key of MEASURES."""
-    measure = MEASURES[question][choose(question)]
+    """Measure, verdict, bars, and what is behind them. question: a key of QUESTIONS."""
+    measure = choose(question)
     chosen, without_first = slice_bar(results, chosen, ranked=measure.ranked)
     metric = f"{measure.metric}(drop_first=1)" if without_first else measure.metric
-    own_k = k if measure.uses_k else 0
+    own_k = measure.at(k)
     cells = cells_of(results, chosen, measure, metric, own_k)
     if cells.empty:
         st.info(_nothing(measure), icon=":material/filter_alt_off:")
@@ -113,12 +114,12 @@ def draw(results: Reader, chosen: Filter, k: int, question: str) -> None:
     known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
     st.markdown(verdict(shown, measure, unit, set(known[known["control"]]["key"])))
     st.caption(
-        f"{entering(cells):,} instances enter this measure: those whose groups it compares, in cells where it is available."
+        f"This measure uses {entering(cells):,} instances: those of the groups it compares, in cells where it is available."
     )
-    _bars(shown, unit, chosen)
+    _bars(shown, unit, chosen, measure)
     st.caption(
         f"{measure.meaning} Whiskers: 95 % intervals over questions. Dashed: what random scores get. "
-        "Click a bar to get to the instances behind it."
+        "Click a bar to open its instances."
     )
     table, paired = st.tabs(["Table", "Explainer against explainer"])
     with table:
@@ -128,36 +129,47 @@ def draw(results: Reader, chosen: Filter, k: int, question: str) -> None:
             paired_view.pairs(results, chosen, metric, measure, own_k, titles_of(results))
 
 
-def choose(question: str) -> str:
+def choose_question() -> str:
+    """The question that is asked for, a key of QUESTIONS, kept in the link."""
+    titles = {question.title: question.key for question in QUESTIONS.values()}
+    refuse_value("question", list(titles), "question")
+    title = st.segmented_control(
+        "Question", list(titles), default=QUESTIONS["RQ3"].title, key="question", required=True, bind="query-params",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    return titles[str(title)]
+
+
+def choose(question: str) -> Measure:
     """The measure of a question that is asked for, kept in the link."""
-    names = [name for name, measure in MEASURES[question].items() if not measure.variant_of]
-    key = MEASURE_KEYS[question]
-    refuse_value(key, names, "measure")
+    there = measures_of(question)
+    names = [name for name, measure in there.items() if not measure.variant_of]
+    link = QUESTIONS[question].link
+    refuse_value(link, names, "measure")
     if len(names) == 1:
-        return names[0]
+        return there[names[0]]
     name = st.segmented_control(
-        "Measure", names, default=names[0], key=key, required=True, bind="query-params", label_visibility="collapsed"
+        "Measure", names, default=names[0], key=link, required=True, bind="query-params", label_visibility="collapsed"
     )
-    name = str(name or names[0])
-    if at_fixed_target(name) in MEASURES[question] and st.toggle(
+    measure = there[str(name or names[0])]
+    variant = next((own for own in there.values() if own.variant_of == measure.title), None)
+    if variant and st.toggle(
         "Target held fixed", key="fixed", bind="query-params",
         help="Every explainer explains the first document's answer, whatever was answered: only its scores can tell the "
         "groups apart, not the token that is explained.",
     ):  # fmt: skip
-        return at_fixed_target(name)
-    return name
+        return variant
+    return measure
 
 
 def _nothing(measure: Measure) -> str:
-    if measure.variant_of:
-        return "No cell was explained with a fixed target; run the batch job with --target context, and publish again."
-    if measure.parts == ("all",):
-        return "Faithfulness was not measured in these cells; run the batch job with --faithfulness, and publish again."
+    if measure.needs:
+        return f"No cell has this measure: run the batch job with {measure.needs}, and publish again."
     return "No cell is left under these filters for this question; remove one of the chips above, or the slice."
 
 
-def _bars(cells: pd.DataFrame, unit: str, chosen: Filter) -> None:
-    """A figure for each model and dataset: between these, scales differ."""
+def _bars(cells: pd.DataFrame, unit: str, chosen: Filter, measure: Measure) -> None:
+    """Draw one figure for each model and dataset, because scales differ between them."""
     alone = cells.groupby(["model", "dataset"]).ngroups == 1
     for (model, dataset), own in cells.groupby(["model", "dataset"], sort=True):
         if not alone:
@@ -170,11 +182,11 @@ def _bars(cells: pd.DataFrame, unit: str, chosen: Filter) -> None:
             selection_mode="points",
             config=figure_config(),
         )
-        behind.offer_cell(event, chosen)
+        behind.offer_cell(event, chosen, measure)
 
 
 def _table(results: Reader, cells: pd.DataFrame, of: dict[str, str]) -> None:
-    """Values as they are measured, whatever the figures show; normalised ones stand beside them."""
+    """Draw the table of measured values, with normalised values beside them."""
     shown = [*CELL, "part", "title", "value", "low", "high", "chance", "n", "group_sizes"]
     more = ["normalised", "normalised_low", "normalised_high", "p", "unavailable"]
     shown += [name for name in more if name in cells.columns and cells[name].notna().any()]

@@ -1,4 +1,4 @@
-"""The way from a number to the instances behind it: a link that carries a filter to the Instances page."""
+"""Links from a number to the instances behind it: they carry a filter to the Instances page."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
+from heval_core.metrics.shared.measure import Measure
 from heval_core.records import SINGLE_REGIMES
 from heval_core.store.reader import SORTED_BY, Filter
 from heval_core.ui.text import plain
@@ -56,25 +57,24 @@ def clicked(event: Any) -> list[Any]:
     return list(points[0].get("customdata") or []) if points else []
 
 
-def offer_cell(event: Any, chosen: Filter) -> None:
-    """The way from a bar or a dot whose custom data begin with model, dataset, regime and part.
+def offer_cell(event: Any, chosen: Filter, measure: Measure) -> None:
+    """Link from a bar or a dot to its instances. Its custom data begin with model, dataset, regime and part.
 
-    chosen: the filter of the figure, whose slice goes along.
+    chosen: the filter of the figure, whose slice goes along. measure: what the figure shows.
     """
     found = [str(value) for value in clicked(event)[:4]]
     if len(found) == 4:
         model, dataset, regime, part = found
-        groups = groups_of(part, regime)
+        groups = groups_of(measure, part, regime)
         own = replace(chosen, model=(model,), dataset=(dataset,), regime=(regime,), group=groups or chosen.group)
         named = [model, dataset, regime, *(["answered from " + " or ".join(groups)] if groups else [])]
         link_to(f"Open the instances of {', '.join(named)}", own)
 
 
-def groups_of(part: str, regime: str) -> tuple[str, ...]:
-    """The groups whose instances a cell's part is made of; none where all are. Parts of ranks compare the regime's own two."""
-    if part == "mrr":  # a slope of it, over the instances that it is defined for
-        return ("C",) if regime in SINGLE_REGIMES else ("C1", "C2")
-    return GROUPS_OF_PART.get(part, ("C", "M") if regime in SINGLE_REGIMES else ("C1", "C2"))
+def groups_of(measure: Measure, part: str, regime: str) -> tuple[str, ...]:
+    """The groups whose instances a cell's part is made of; none where all are. Most parts compare the regime's two groups."""
+    both = ("C", "M") if regime in SINGLE_REGIMES else _BOTH
+    return GROUPS_OF_PART.get(part, tuple(group for group in both if not (measure.used_only and group == "M")))
 
 
 def take(choices: pd.DataFrame) -> None:

@@ -10,11 +10,12 @@ import streamlit as st
 from heval_core.figures.accuracy import difference_dots
 from heval_core.figures.cells import apart
 from heval_core.figures.palette import in_order
-from heval_core.measures import MEASURES, Measure
+from heval_core.metrics import measures
+from heval_core.metrics.shared.measure import Measure
 from heval_core.records import CELL
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind, paired_view
-from heval_core.ui.accuracy_view import choose, titles_of
+from heval_core.ui.accuracy_view import choose, choose_question, titles_of
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.filters import refuse_value
 from heval_core.ui.results import cached
@@ -22,13 +23,10 @@ from heval_core.ui.text import plain
 from heval_core.wording import REGIME_TITLES
 
 SHOWN = 10
-# Measures that single instances have: metric and parts in the table of scores.
-_OF_INSTANCES = {"mrr": ("C", "C1", "C2"), "instance_rank_margin": ("C1", "C2"), "hit_at_k": ("C", "C1", "C2"),
-                 "comprehensiveness": ("all",), "sufficiency": ("all",)}  # fmt: skip
 
 
 def draw(results: Reader, chosen: Filter, k: int) -> None:
-    """The two, the measure, the verdict, a dot per cell, and the instances of the largest difference."""
+    """Draw the choice of explainers and measure, a sentence, a dot per cell, and the instances that differ most."""
     known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
     keys = in_order(list(known[~known["control"]]["key"]))
     if len(keys) < 2:
@@ -40,16 +38,11 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
         refuse_value(name, keys, "explainer")
     first = left.selectbox("Explainer", keys, index=0, key="first", bind="query-params", format_func=str)
     second = right.selectbox("against", keys, index=1, key="second", bind="query-params", format_func=str)
-    refuse_value("question", list(MEASURES), "question")
-    question = str(
-        st.segmented_control("Question", list(MEASURES), default="Which token?", key="question", required=True,
-                             bind="query-params", label_visibility="collapsed")
-    )  # fmt: skip
-    measure = MEASURES[question][choose(question)]
+    measure = choose(choose_question())
     if first == second:
         st.info("These are the same explainer; choose another one to compare it with.", icon=":material/balance:")
         return
-    own_k = k if measure.uses_k else 0
+    own_k = measure.at(k)
     pairs, overall = pairs_of(results, chosen, measure, own_k, first, second)
     if pairs.empty:
         st.info("No cell has this measure for both of them under these filters.", icon=":material/balance:")
@@ -59,7 +52,7 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
         difference_dots(pairs, f"{first} minus {second}, {measure.unit}", measure.best), width="stretch", key="differences",
         on_select="rerun", selection_mode="points", config=figure_config(),
     )  # fmt: skip
-    behind.offer_cell(event, chosen)
+    behind.offer_cell(event, chosen, measure)
     st.caption(
         "A dot per cell, in the colour of the one that is ahead: filled where the difference holds (signs "
         "flipped by question, Holm over "
@@ -81,8 +74,6 @@ def pairs_of(
     if found.empty:
         return found, {}
     both = _turned(found, first, second).sort_values([*CELL, "part"], kind="stable")
-    if measure.best == "zero":
-        both = both.assign(better="")
     apart = len(measure.parts) > 1 and not measure.whole
     labels = [
         " · ".join([row.model, row.dataset, REGIME_TITLES.get(row.regime, row.regime), *([row.part] if apart else [])])
@@ -93,7 +84,7 @@ def pairs_of(
 
 
 def _turned(found: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
-    """The rows of two explainers, whichever of them comes first in the results."""
+    """The rows of two explainers, in whichever order the results hold them."""
     same = found[(found["first"] == first) & (found["second"] == second)]
     other = found[(found["first"] == second) & (found["second"] == first)]
     swapped = {"first": "second", "second": "first", "low": "high", "high": "low", "wins": "losses", "losses": "wins"}
@@ -114,17 +105,20 @@ def _verdict(row: dict[str, Any], measure: Measure, first: str, second: str) -> 
 
 def _instances(results: Reader, chosen: Filter, measure: Measure, k: int, first: str, second: str) -> None:
     st.subheader("Where they differ most")
-    if measure.metric not in _OF_INSTANCES:
-        st.caption("This measure is one of groups; single instances have none. Take MRR or the instance margin.")
+    if not measure.instance_parts:
+        others = [
+            own.title for own in measures().values() if own.instance_parts and own.question and not own.variant_of
+        ]
+        st.caption(f"This measure is defined for groups, not for single instances. These are: {', '.join(others)}.")
         return
     for place, (one, other) in enumerate(((first, second), (second, first))):
         _highest(results, chosen, measure, k, one, other, key=f"differing_{place}")
 
 
 def _highest(results: Reader, chosen: Filter, measure: Measure, k: int, one: str, other: str, key: str) -> None:
-    """Instances in which the first one's value is furthest above the other's, and the way to one of them."""
-    parts = _OF_INSTANCES[measure.metric]
-    found = cast(pd.DataFrame, cached(results, "differences", chosen, measure.metric, parts, k, one, other, SHOWN))
+    """Draw the instances in which the first explainer's value is furthest above the other's, with links to them."""
+    asked = (chosen, measure.metric, measure.instance_parts, k, one, other, SHOWN)
+    found = cast(pd.DataFrame, cached(results, "differences", *asked))
     st.markdown(f"**{plain(one)} higher than {plain(other)}**")
     if found.empty:
         st.caption("In no instance.")
@@ -132,7 +126,7 @@ def _highest(results: Reader, chosen: Filter, measure: Measure, k: int, one: str
     named = found.rename(columns={"first": one, "second": other}).round(3)
     event = st.dataframe(named, hide_index=True, on_select="rerun", selection_mode="single-row", key=key)
     rows = event.selection.rows if event else []
-    st.caption(f"The {len(found)} instances with the largest difference; tick one for the way to it.")
+    st.caption(f"The {len(found)} instances with the largest difference. Tick one to get a link to it.")
     if rows:
         row = found.iloc[rows[0]]
         st.page_link(

@@ -10,16 +10,17 @@ import pandas as pd
 import streamlit as st
 
 from heval_core import catalogue
+from heval_core.metrics.shared.measure import LearnedMetric
 from heval_core.records import CELL
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui.results import cached
 
-WHY = "NMutInf, MDL and the probe are computed again on a hundred halves of the questions, some seconds a cell"
+WHY = "This measure is computed again on a hundred halves of the questions, which takes some seconds for each cell"
 
 
 def takes_long(metric: str) -> bool:
     """Whether a metric's errors are made on halves."""
-    return hasattr(catalogue.find("metric", metric), "of_all")
+    return isinstance(catalogue.find("metric", metric), LearnedMetric)
 
 
 def live_cells(results: Reader, chosen: Filter, metric: str, k: int) -> pd.DataFrame:

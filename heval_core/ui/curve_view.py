@@ -1,4 +1,4 @@
-"""The length and position page: any accuracy measure along the quarters of each cell's instances."""
+"""The length and position page: any measure along the quarters of each cell's instances."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import streamlit as st
 from heval_core.evaluation.live import Curve
 from heval_core.figures.accuracy import quarter_lines
 from heval_core.figures.cells import apart
-from heval_core.measures import MEASURES
+from heval_core.metrics.shared.measure import Measure
 from heval_core.records import CELL
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
-from heval_core.ui.accuracy_view import choose, titles_of
+from heval_core.ui.accuracy_view import choose, choose_question, titles_of
 from heval_core.ui.computing import waiting
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.filters import in_regimes, refuse_value
@@ -27,32 +27,27 @@ ALONG = {"Length of the prompt": ("tokens", "tokens of the prompt"), "Place of t
 
 
 def draw(results: Reader, chosen: Filter, k: int) -> None:
-    """Question, measure, what along; the curves, and the numbers behind them."""
+    """Draw question, measure and axis, the curves, and the numbers behind them."""
     refuse_value("along", list(ALONG), "axis")
-    refuse_value("question", list(MEASURES), "question")
     along = str(
         st.segmented_control("Along", list(ALONG), default=next(iter(ALONG)), key="along", required=True,
                              bind="query-params", label_visibility="collapsed")
     )  # fmt: skip
-    question = str(
-        st.segmented_control("Question", list(MEASURES), default="Which token?", key="question", required=True,
-                             bind="query-params", label_visibility="collapsed")
-    )  # fmt: skip
-    measure = MEASURES[question][choose(question)]
+    measure = choose(choose_question())
     by, axis = ALONG[along]
     wanted = in_regimes(chosen, measure)
     if wanted is None:
         st.info("This question is not asked in the chosen regimes; remove one of the chips above.",
                 icon=":material/filter_alt_off:")  # fmt: skip
         return
-    parts, own_k = measure.whole or measure.parts, k if measure.uses_k else 0
     with waiting(measure.metric):
-        found, changes, ends, asked = cast(Curve, cached(results, "curve", wanted, measure.metric, parts, own_k, by))
+        found, changes, ends, asked = cast(
+            Curve, cached(results, "curve", wanted, measure.metric, measure.together, measure.at(k), by)
+        )
     if found.empty:
         st.info(
-            "In no cell do instances differ enough there, with enough of them in every quarter: groups need 30 "
-            "(10 for probes) in "
-            "each. Take another measure, or results with more instances.", icon=":material/straighten:",
+            "No cell has enough different instances in every quarter: each group needs 30 there (10 for measures that learn "
+            "from the instances). Choose another measure, or results with more instances.", icon=":material/straighten:",
         )  # fmt: skip
         return
     titles = titles_of(results)
@@ -64,7 +59,7 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
     )  # fmt: skip
     point = behind.clicked(event)
     if point:
-        _offer(ends[ends["bin"] == int(point[1])], wanted, by)
+        _offer(ends[ends["bin"] == int(point[1])], wanted, by, measure)
     st.caption(
         f"{measure.meaning} A point is the mean over those cells. Whiskers: 95 % intervals of that mean, questions resampled. "
         "Dashed: chance. Click a point to get to its instances."
@@ -75,14 +70,14 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
     table_exports(results, found, "curve", of)
 
 
-def _offer(cells: pd.DataFrame, chosen: Filter, by: str) -> None:
-    """The way to the instances of one quarter, cell by cell, for each cell is cut at ends of its own."""
+def _offer(cells: pd.DataFrame, chosen: Filter, by: str, measure: Measure) -> None:
+    """Link to the instances of one quarter. The reader chooses a cell, because each cell has its own quarters."""
     names = {" · ".join((row.model, row.dataset, row.regime, row.part)): row for row in cells.itertuples()}
     name = (
         st.selectbox(f"This quarter, of {len(names)} cells", list(names), key="quarter_of") if len(names) > 1 else None
     )
     row = names[name] if name in names else next(iter(names.values()))
-    groups = behind.groups_of(row.part, row.regime) or chosen.group
+    groups = behind.groups_of(measure, row.part, row.regime) or chosen.group
     own = replace(chosen, model=(row.model,), dataset=(row.dataset,), regime=(row.regime,), group=groups)
     if by == "tokens":
         own, where = replace(own, tokens=(int(row.least), int(row.most))), f"{row.least:.0f} to {row.most:.0f} tokens"
@@ -93,7 +88,7 @@ def _offer(cells: pd.DataFrame, chosen: Filter, by: str) -> None:
 
 
 def _covered(points: pd.DataFrame, ends: pd.DataFrame, asked: int, axis: str) -> str:
-    """Which cells the curve is of: those whose quarters are all large enough are often not all."""
+    """Which cells the curve shows: often not all of them, because each quarter must be large enough."""
     there = ends.drop_duplicates(list(CELL))
     named = ", ".join(plain(str(name)) for column in ("dataset", "regime") for name in there[column].unique())
     least, most = number(ends["least"].min()), number(ends["most"].max())

@@ -9,6 +9,8 @@ import streamlit as st
 
 from heval_core.figures.accuracy import scatter
 from heval_core.figures.cells import as_normalised
+from heval_core.metrics import headlines, measures_of
+from heval_core.metrics.shared.measure import Measure
 from heval_core.records import CELL
 from heval_core.statistics.correlation import clustered_spearman
 from heval_core.store.reader import Filter, Reader
@@ -18,27 +20,34 @@ from heval_core.ui.exports import figure_config
 from heval_core.ui.results import cached
 from heval_core.wording import REGIME_TITLES, number
 
-# Accuracy ▶ metric and the parts of it, one of which each regime has.
-ACCURACY = {
-    "MRR": ("mrr", ("C", "balanced")),
-    "Group margin": ("group_rank_margin", ("c",)),
-    "Instance margin": ("instance_rank_margin", ("balanced",)),
-}
+# What links call the Overview's measure of a question, where they do not call it by its title.
+_LINKED = {"RQ1": "Group margin"}
+
+
+def accuracies() -> dict[str, Measure]:
+    """What faithfulness is compared with: the Overview's measures, that of tokens first."""
+    shown = sorted(headlines().items(), key=lambda own: own[0] != "RQ3")
+    return {_LINKED.get(question, measure.title): measure for question, measure in shown}
+
+
+def _faithfulness() -> Measure:
+    """The first measure of faithfulness stands for it."""
+    return next(iter(measures_of("faithfulness").values()))
 
 
 def draw(results: Reader, chosen: Filter, k: int) -> None:
     """The scatter, its rank correlation, and a way to the instances of a dot."""
     st.subheader("Does faithful mean right?")
+    names = list(accuracies())
     accuracy = str(
-        st.segmented_control(
-            "Accuracy", list(ACCURACY), default="MRR", key="accuracy", required=True, bind="query-params"
-        )
+        st.segmented_control("Accuracy", names, default=names[0], key="accuracy", required=True, bind="query-params")
     )
     points = points_of(results, chosen, accuracy, k)
     if points.empty:
         st.info("No cell has both faithfulness and this accuracy; run the batch job with --faithfulness, and publish again.",
                 icon=":material/scatter_plot:")  # fmt: skip
         return
+    faithfulness = _faithfulness()
     known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
     methods = points[~points["explainer"].isin(set(known[known["control"]]["key"]))]
     names = list(methods[list(CELL)].itertuples(index=False, name=None))
@@ -49,20 +58,20 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
         "of a cell share their instances)."
     )
     event = st.plotly_chart(
-        scatter(points, titles_of(results), "comprehensiveness above the random control, nats",
+        scatter(points, titles_of(results), f"{faithfulness.title.lower()} above the random control, {faithfulness.unit}",
                 f"{accuracy}, normalised: 0 is chance"),
         width="stretch", key="faithful_and_right", on_select="rerun", selection_mode="points", config=figure_config(),
     )  # fmt: skip
-    behind.offer_cell(event, chosen)
+    behind.offer_cell(event, chosen, accuracies()[accuracy])
 
 
 def points_of(results: Reader, chosen: Filter, accuracy: str, k: int) -> pd.DataFrame:
-    """Comprehensiveness minus the random control's (x) and normalised accuracy (y) of every cell that has both."""
-    metric, parts = ACCURACY[accuracy]
-    faithful = cast(pd.DataFrame, cached(results, "cells", chosen, "comprehensiveness", 0))
-    right = cast(pd.DataFrame, cached(results, "cells", chosen, metric, 0 if metric == "mrr" else k))
-    right = as_normalised(right[right["part"].isin(parts)].dropna(subset=["value"]))
-    faithful = faithful[faithful["part"] == "all"]
+    """Faithfulness minus the random control's (x) and normalised accuracy (y) of every cell that has both."""
+    measure, faithfulness = accuracies()[accuracy], _faithfulness()
+    faithful = cast(pd.DataFrame, cached(results, "cells", chosen, faithfulness.metric, faithfulness.at(k)))
+    right = cast(pd.DataFrame, cached(results, "cells", chosen, measure.metric, measure.at(k)))
+    right = as_normalised(right[right["part"].isin(measure.together)].dropna(subset=["value"]))
+    faithful = faithful[faithful["part"].isin(faithfulness.together)]
     found = faithful.dropna(subset=["value"]).merge(right, on=[*CELL, "explainer"], suffixes=("", "_right"))
     labels = [
         f"{row.model} · {row.dataset} · {REGIME_TITLES.get(row.regime, row.regime)}" for row in found.itertuples()

@@ -9,8 +9,8 @@ from typing import cast
 import pandas as pd
 import streamlit as st
 
-from heval_core.measures import Measure
-from heval_core.metrics.shared.cell import KS
+from heval_core.metrics.shared.cell import DEFAULT_K, KS
+from heval_core.metrics.shared.measure import Measure
 from heval_core.records import TECHNIQUE
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
@@ -50,7 +50,7 @@ def refuse_value(name: str, known: Sequence[object], what: str) -> None:
 
 
 def in_regimes(chosen: Filter, measure: Measure) -> Filter | None:
-    """The filter, in the regimes that a measure is read in; None where it chooses none of them."""
+    """The filter, limited to the regimes of a measure; None where none of these is chosen."""
     if not measure.regimes:
         return chosen
     there = tuple(regime for regime in measure.regimes if regime in chosen.regime or not chosen.regime)
@@ -82,12 +82,12 @@ def filter_bar(
                 help=_HELP.get(column),
             )
             chosen[column] = tuple(picked)
-    k = KS[1]
+    k = DEFAULT_K
     if metric_k:
         refuse_value("k", KS, "k")
         with slots[len(columns)]:
-            k = int(st.segmented_control("k", KS, default=KS[1], key="k", required=True, bind="query-params",
-                                         help="How many of a document's best-ranked tokens count") or KS[1])  # fmt: skip
+            k = int(st.segmented_control("k", KS, default=DEFAULT_K, key="k", required=True, bind="query-params",
+                                         help="How many of a document's best-ranked tokens count") or DEFAULT_K)  # fmt: skip
     technique: tuple[str, ...] = ()
     if len(techniques) > 1:
         with slots[-1]:
@@ -108,7 +108,7 @@ def _techniques(choices: pd.DataFrame) -> list[str]:
 
 
 def _technique(known: list[str]) -> str:
-    """The one that the page is of: numbers of two are never put together. It is the same on every page."""
+    """The technique of the page, the same on every page. Numbers of two techniques are never put together."""
     before = st.session_state.get("technique")
     if before in known:
         # Said again: on the first page after a link Streamlit (1.67) would go back to the default.

@@ -13,6 +13,7 @@ import streamlit as st
 
 from heval_core.figures.instance_page import instance_page
 from heval_core.figures.palette import in_order
+from heval_core.metrics import measures
 from heval_core.statistics.correlation import spearman
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.reader import Reader
@@ -23,15 +24,6 @@ from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row
 from heval_core.wording import number
 
-# In this order on the page: what a reader comes for is first.
-_NAMES = {
-    "mrr": "Reciprocal rank ({part})",
-    "hit_at_k": "Answer in the top {k} ({part})",
-    "instance_rank_margin": "Margin of {part}@{k}",
-    "rank_at_k": "Rank@{k} of {part}",
-    "comprehensiveness": "Comprehensiveness ({part})",
-    "sufficiency": "Sufficiency ({part})",
-}
 TIED = "Tied scores"
 
 
@@ -54,13 +46,14 @@ def scores_table(results: Reader, instance_id: str, attributions: dict[str, dict
     scores = results.scores(instance_id)
     scores = scores[scores["k"].isin((0, k))]
     titles = cast(pd.DataFrame, cached(results, "catalogue", "explainer")).set_index("key")["title"]
+    names = {measure.metric: measure.instance_title for measure in measures().values() if measure.instance_title}
     scores = scores.assign(
         column=[
-            f"{_NAMES.get(s.metric, s.metric).format(k=s.k, part=s.part)} (chance {s.chance:.2f})"
+            f"{names.get(s.metric, s.metric).format(k=s.k, part=s.part)} (chance {s.chance:.2f})"
             for s in scores.itertuples()
         ]
     )
-    order = [*_NAMES, *sorted(set(scores["metric"]) - set(_NAMES))]
+    order = [*names, *sorted(set(scores["metric"]) - set(names))]
     scores = scores.sort_values("metric", key=lambda own: own.map(order.index), kind="stable")
     table = scores.pivot(index="explainer", columns="column", values="value")
     table = table.reindex(in_order(list(attributions)))[list(dict.fromkeys(scores["column"]))]

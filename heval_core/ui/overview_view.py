@@ -11,6 +11,8 @@ import streamlit as st
 
 from heval_core.figures.accuracy import headline_bars
 from heval_core.figures.cells import apart
+from heval_core.metrics import headlines
+from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.records import CELL, DROP_REASONS, DUAL_REGIMES, SINGLE_REGIMES
 from heval_core.store.progress import progress
 from heval_core.store.reader import SORTED_BY, Filter, Reader
@@ -18,7 +20,7 @@ from heval_core.ui import behind
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.results import cached, results_folder
 from heval_core.ui.text import plain
-from heval_core.wording import DEMO_NOTE, QUESTIONS, UNITS, number, percent
+from heval_core.wording import DEMO_NOTE, number, percent
 
 PAGES = {"RQ1": "pages/context_or_memory.py", "RQ2": "pages/which_document.py", "RQ3": "pages/which_token.py"}
 
@@ -40,13 +42,12 @@ def banner(results: Reader) -> None:
 def verdict(headline: pd.DataFrame, titles: dict[str, str], controls: set[str]) -> str:
     """One sentence from the data: the best method for each question, beside chance and the best control."""
     parts = []
-    for question, (short, _) in QUESTIONS.items():
+    for question, measure in headlines().items():
         own = headline[headline["question"] == question].dropna(subset=["value"]).sort_values("value", ascending=False)
         methods, rivals = (own[own["explainer"].isin(controls) == other] for other in (False, True))
         rivals = rivals[rivals["explainer"] != "random"]
         if len(methods):
             best = methods.iloc[0]
-            unit = " ranks" if best["metric"] != "mrr" else " MRR"
             named = plain(titles.get(best["explainer"], best["explainer"]))
             ends = f"[{number(best['low'])}, {number(best['high'])}]"
             beside = [f"chance {number(best['chance'])}"]
@@ -54,7 +55,9 @@ def verdict(headline: pd.DataFrame, titles: dict[str, str], controls: set[str]) 
                 f"{plain(titles.get(one.explainer, one.explainer))} {number(one.value)}"
                 for one in rivals[:1].itertuples()
             ]
-            parts.append(f"*{short}* {named} ({number(best['value'])} {ends}{unit}; {', '.join(beside)})")
+            parts.append(
+                f"*{QUESTIONS[question].title}* {named} ({number(best['value'])} {ends} {measure.unit}; {', '.join(beside)})"
+            )
     if not parts:
         return "No metric is available in these results yet."
     return f"Best method at each question: {'; '.join(parts)}."
@@ -65,15 +68,15 @@ def headline_section(results: Reader, chosen: Filter) -> None:
     known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
     titles = dict(zip(known["key"], known["title"], strict=True))
     st.markdown(verdict(headline, titles, set(known[known["control"]]["key"])))
-    for column, (question, (short, meaning)) in zip(st.columns(3), QUESTIONS.items(), strict=True):
+    for column, (question, measure) in zip(st.columns(3), headlines().items(), strict=True):
         own = headline[headline["question"] == question]
         with column:
-            st.subheader(short)
-            st.caption(f"{meaning}. Click a bar for its instances.")
+            st.subheader(QUESTIONS[question].title)
+            st.caption(f"{measure.headline}. Click a bar for its instances.")
             if own.empty:
                 st.info("Not available: no cell has 30 instances in each group.")
                 continue
-            figure = headline_bars(own, titles, UNITS[str(own["metric"].iloc[0])])
+            figure = headline_bars(own, titles, measure.unit)
             event = st.plotly_chart(
                 figure, width="stretch", key=f"headline_{question}", on_select="rerun", selection_mode="points",
                 config=figure_config(),
@@ -95,7 +98,7 @@ def _offer(explainer: str, question: str, chosen: Filter, titles: dict[str, str]
     if not explainer:
         return
     regimes, groups = _BEHIND[question]
-    sort = {"RQ2": f"margin of {explainer}", "RQ3": f"1/rank of {explainer}"}.get(question, "")
+    sort = headlines()[question].sort.format(explainer=explainer)
     worst = ", worst first" if sort in SORTED_BY else ""
     behind.link_to(
         f"Open the instances behind {titles.get(explainer, explainer)}{worst}",

@@ -1,4 +1,4 @@
-"""Below the bars of a question's page: explainer against explainer."""
+"""Every pair of explainers, below the bars of a question's page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import streamlit as st
 
 from heval_core.evaluation.live import Compared
 from heval_core.figures.cells import apart
-from heval_core.measures import Measure
+from heval_core.metrics.shared.measure import Measure
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui.computing import waiting
 from heval_core.ui.filters import in_regimes
@@ -25,11 +25,11 @@ def compared(results: Reader, chosen: Filter, measure: Measure, metric: str, k: 
     if own is None:
         return Compared(pd.DataFrame(), pd.DataFrame())
     with waiting(metric):
-        return cast(Compared, cached(results, "comparisons", own, metric, measure.whole or measure.parts, k))
+        return cast(Compared, cached(results, "comparisons", own, metric, measure.together, k))
 
 
 def pairs(results: Reader, chosen: Filter, metric: str, measure: Measure, k: int, titles: dict[str, str]) -> None:
-    """Wins, ties and losses over cells, and every paired difference behind them."""
+    """Draw wins, ties and losses over cells, and the paired differences behind them."""
     found, overall = compared(results, chosen, measure, metric, k)
     if found.empty:
         st.info("No cell has this measure for two explainers under these filters.", icon=":material/balance:")
@@ -45,8 +45,8 @@ def pairs(results: Reader, chosen: Filter, metric: str, measure: Measure, k: int
     st.caption(
         "Differences are first minus second, over the same instances; the mean over cells, too, has its interval: 95 %, the "
         "same questions resampled everywhere. "
-        "p: signs flipped by question, 5,000 times; of NMutInf, MDL and the probe, whose values are no means of instances, "
-        "Student's t on halves of the questions; p_holm: adjusted for all pairs of a cell. A win needs p_holm < .05."
+        "p: signs flipped by question, 5,000 times; for measures that learn from the instances, Student's t on halves of the "
+        "questions. p_holm: adjusted for all pairs of a cell. A win needs p_holm < .05."
     )
 
 

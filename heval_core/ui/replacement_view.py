@@ -8,12 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.figures.palette import in_order
+from heval_core.metrics import best_of, measures_of
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui.accuracy_view import titles_of
 from heval_core.ui.results import cached
 from heval_core.wording import number
 
-METRICS = ("comprehensiveness", "sufficiency")
 PARTS = {"baseline": "fa's baseline token", "drawn": "drawn by frequency", "deletion": "deletion", "all": "mean"}
 CELL = ["model", "dataset", "regime"]
 
@@ -81,7 +81,8 @@ def table_of(frames: dict[str, pd.DataFrame], titles: dict[str, str]) -> pd.Data
 
 def draw(results: Reader, chosen: Filter) -> None:
     """The table and the sentence; nothing where faithfulness was not measured."""
-    frames = {metric: cast(pd.DataFrame, cached(results, "cells", chosen, metric, 0)) for metric in METRICS}
+    metrics = [measure.metric for measure in measures_of("faithfulness").values() if measure.needs == "--faithfulness"]
+    frames = {metric: cast(pd.DataFrame, cached(results, "cells", chosen, metric, 0)) for metric in metrics}
     if all(frame.empty for frame in frames.values()):
         return
     known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
@@ -90,7 +91,7 @@ def draw(results: Reader, chosen: Filter) -> None:
     found = {
         metric: one
         for metric, frame in frames.items()
-        if (one := advantage(frame, controls, metric == "sufficiency")) is not None
+        if (one := advantage(frame, controls, best_of(metric, "all") == "low")) is not None
     }
     if found:
         st.markdown(said(found))

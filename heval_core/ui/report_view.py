@@ -6,7 +6,8 @@ import streamlit as st
 
 from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED
 from heval_core.report.html import RULE, VERDICTS, effects_of, levels_of, told
-from heval_core.report.sections import SECTIONS, Section, section
+from heval_core.report.plans import section_titles
+from heval_core.report.sections import Section, section
 from heval_core.report.write import report_of
 from heval_core.store.reader import Filter, Reader
 from heval_core.ui import behind
@@ -38,7 +39,7 @@ def draw(results: Reader) -> None:
                 st.caption(f"{RULE}: {plain(row['by_construction'])}")
     st.subheader("The paper's tables and figures")
     # The link carries an option as it is shown.
-    keys = {title: key for key, title in SECTIONS.items()}
+    keys = {title: key for key, title in section_titles().items()}
     refuse_value("section", list(keys), "section")
     title = st.selectbox("Table or figure", list(keys), key="section", bind="query-params")
     _section(results, section(results, keys[title]))
@@ -54,8 +55,8 @@ def _section(results: Reader, found: Section) -> None:
             figure, width="stretch", key=f"report_{found.key}_{number}", on_select="rerun", selection_mode="points",
             config=figure_config(),
         )  # fmt: skip
-        if found.of_cells:
-            behind.offer_cell(event, Filter())
+        if found.measures:
+            behind.offer_cell(event, Filter(), found.measures[number])
     if len(found.shown):
         st.dataframe(found.shown, hide_index=True)
         table_exports(results, found.table, found.key)

@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heval_core import catalogue
+from heval_core.evaluation.scored import measured_metrics
 from heval_core.metrics.mdl import mdl
 from heval_core.metrics.shared.cell import Cell, Fixed, Layout, Measured
+from heval_core.metrics.shared.measure import QUESTIONS, declared
 
 METRICS = list(catalogue.plugins("metric").values())
 COUNT = 240
@@ -45,7 +47,7 @@ def drawn(where: Layout, seed: int) -> Cell:
     scores[rng.random(scores.shape) < 0.3] = 0.0
     measured = {
         (key, part): Measured(*rng.exponential(1, (2, len(scores))))
-        for key in ("comprehensiveness", "sufficiency")
+        for key in measured_metrics()
         for part in ("all", "deletion")
     }
     there = np.ones(len(scores), dtype=bool)
@@ -78,6 +80,10 @@ def test_an_oracle_reaches_the_best_there_is(metric, dual):
             assert estimate.normalised <= 1 + 1e-9
 
 
+def only_of_two_documents(metric):
+    return all(measure.question in ("RQ2", "") for measure in metric.measures)
+
+
 @pytest.mark.parametrize("dual", [False, True], ids=["one document", "two"])
 @pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.key)
 def test_scores_that_know_nothing_are_at_chance_within_their_own_error(metric, dual):
@@ -88,7 +94,7 @@ def test_scores_that_know_nothing_are_at_chance_within_their_own_error(metric, d
             assert estimate.unavailable is None, estimate.part
             low, high = estimate.above_chance()
             apart.setdefault(estimate.part, []).append((estimate.value - estimate.chance, (high - low) / 2 / 1.96))
-    assert apart or metric.key == "rank_at_k" or (not dual and metric.question == "RQ2")
+    assert apart or metric.key == "rank_at_k" or (not dual and only_of_two_documents(metric))
     for part, found in apart.items():
         values, errors = np.array(found).T
         assert abs(values.mean()) < 4 * np.sqrt(np.square(errors).sum()) / len(values), part
@@ -167,3 +173,26 @@ def test_what_is_published_is_what_the_functions_with_the_formula_give():
     for group, own in reciprocals.items():
         assert found["mrr", group] == pytest.approx(np.mean(own))
     assert found["mrr", "balanced"] == pytest.approx(np.mean([np.mean(own) for own in reciprocals.values()]))
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.key)
+def test_what_a_metric_declares_is_whole(metric):
+    for measure in declared(metric):
+        assert measure.question in (*QUESTIONS, "")
+        assert measure.best in ("high", "low", "zero")
+        assert measure.title
+        assert measure.unit
+        assert measure.meaning.endswith(".")
+        assert set(measure.instance_parts) <= parts_of(metric)
+
+
+def parts_of(metric):
+    """Of values of instances."""
+    cells = [drawn(layout(dual, 60), 0) for dual in (False, True)]
+    return {each.part for cell in cells for each in metric.each(cell, 5)}
+
+
+def test_no_two_measures_have_one_name():
+    every = [measure for metric in METRICS for measure in declared(metric)]
+    assert len({measure.key for measure in every}) == len(every)
+    assert len({(measure.question, measure.title) for measure in every}) == len(every)

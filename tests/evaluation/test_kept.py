@@ -9,11 +9,12 @@ from heval_core import catalogue
 from heval_core.evaluation import cells, kept
 from heval_core.evaluation.kept import Kept
 from heval_core.metrics.shared.cell import KS
+from heval_core.metrics.shared.measure import LearnedMetric
 from tests.contracts.test_metrics import drawn, layout
 
 PLACE = ("org/model", "data", "mixed", "regular")
 NEEDED = {("nmutinf", "raw", 5)}
-METRICS = [plugin for plugin in catalogue.plugins("metric").values() if hasattr(plugin, "of_all")]
+METRICS = [plugin for plugin in catalogue.plugins("metric").values() if isinstance(plugin, LearnedMetric)]
 
 
 def opened(folder, writable=True):

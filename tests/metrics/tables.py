@@ -16,8 +16,10 @@ import numpy as np
 from heval_core import catalogue
 from heval_core.evaluation import cells, live
 from heval_core.evaluation.publishing import publish
+from heval_core.metrics import measures_of
 from heval_core.metrics.shared.cell import Cell, Layout
 from heval_core.metrics.shared.estimate import normalised
+from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.store.reader import Filter, Reader
 from tests.conftest import ROOT
@@ -159,6 +161,18 @@ def as_table(values: dict[str, dict[str, tuple[float, float, float]]], first: st
     return "\n".join(lines)
 
 
+def measures_table() -> str:
+    """What metrics declare, for readers: one row per measure that a page offers."""
+    best = {"high": "high", "low": "low", "zero": "at zero"}
+    rows = ["| question | measure | metric | unit | range | best | what it says |", "|" + "---|" * 7]
+    for question in QUESTIONS.values():
+        for measure in measures_of(question.key).values():
+            if not measure.variant_of:
+                own = [question.title, measure.title, measure.metric, measure.unit, measure.range, best[measure.best]]
+                rows.append("| " + " | ".join([*own, measure.meaning]) + " |")
+    return "\n".join(rows)
+
+
 def put(text: str, name: str, table: str) -> str:
     """The text with the table between its two marks."""
     marks = f"<!-- {name} -->", f"<!-- end of {name} -->"
@@ -174,6 +188,7 @@ def between(text: str, name: str) -> list[list[str]]:
 
 def main() -> None:
     text = DOC.read_text(encoding="utf-8")
+    text = put(text, "measures", measures_table())
     text = put(text, "planted, one document", as_table(planted_values(False), "an explainer that knows"))
     text = put(text, "planted, two documents", as_table(planted_values(True), "an explainer that knows"))
     with tempfile.TemporaryDirectory() as folder:

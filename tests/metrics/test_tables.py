@@ -32,6 +32,11 @@ def dual():
     return tables.planted_values(dual=True)
 
 
+def test_the_table_of_measures_is_what_metrics_declare():
+    assert tables.put(TEXT, "measures", tables.measures_table()) == TEXT
+    assert "Rank margin" in TEXT
+
+
 def test_the_tables_of_planted_explainers_are_those_of_the_docs(single, dual):
     assert_documented("planted, one document", single)
     assert_documented("planted, two documents", dual)

@@ -12,25 +12,25 @@ from heval_core.evaluation.cells import entering
 from heval_core.figures.accuracy import difference_dots
 from heval_core.figures.cells import of_measure
 from heval_core.figures.palette import colour
-from heval_core.measures import MEASURES, Measure
+from heval_core.metrics import measures, measures_of
+from heval_core.metrics.shared.measure import Measure
 from heval_core.store.reader import Filter
 from heval_core.ui.accuracy_view import verdict
 from heval_core.ui.behind import groups_of
 from tests.pages.test_pages import open_page
 
 
-@pytest.mark.parametrize(("question", "name"), [(q, n) for q, own in MEASURES.items() for n in own])
-def test_a_bar_leads_to_as_many_instances_as_it_is_of(demo, question, name):
-    measure = MEASURES[question][name]
-    cells = of_measure(demo.cells(Filter(("demo-qwen2",)), measure.metric, 5 if measure.uses_k else 0), measure)
+@pytest.mark.parametrize("measure", [own for own in measures().values() if own.question], ids=lambda own: own.key)
+def test_a_bar_leads_to_as_many_instances_as_it_is_of(demo, measure):
+    cells = of_measure(demo.cells(Filter(("demo-qwen2",)), measure.metric, measure.at(5)), measure)
     cells = cells[(cells["explainer"] == "fa") & cells["value"].notna()]
-    assert len(cells) or name == "Length sensitivity"
+    assert len(cells) or measure.key == "length"
     # Faithfulness is measured of the first questions only, where the batch job was asked so.
     measured = set(
         demo.query("SELECT DISTINCT instance_id FROM score WHERE metric = ?", [measure.metric])["instance_id"]
     )
     for row in cells.itertuples():
-        chosen = Filter((row.model,), (row.dataset,), (row.regime,), groups_of(row.part, row.regime))
+        chosen = Filter((row.model,), (row.dataset,), (row.regime,), groups_of(measure, row.part, row.regime))
         left = demo.instance_ids(chosen)
         left = [one for one in left if one in measured] if measure.parts == ("all",) else left
         if row.part == "swap":  # of these, the ones that were kept both ways round
@@ -46,12 +46,11 @@ def questions_of(demo, ids):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("measure", [m for own in MEASURES.values() for m in own.values() if m.ranked])
+@pytest.mark.parametrize("measure", [own for own in measures().values() if own.ranked and own.question])
 def test_what_is_made_of_ranks_can_leave_the_first_token_out(demo, measure):
     chosen = Filter(("demo-qwen2",), ("world_capital",), measure.regimes[:1] or ("mixed",))
     whole, without = (
-        demo.live_cells(chosen, key, 5 if measure.uses_k else 0)
-        for key in (measure.metric, f"{measure.metric}(drop_first=1)")
+        demo.live_cells(chosen, key, measure.at(5)) for key in (measure.metric, f"{measure.metric}(drop_first=1)")
     )
     assert len(whole) == len(without) > 0
     assert without["value"].notna().any()
@@ -117,14 +116,14 @@ def of_cells(*rows):
 def test_a_verdict_names_the_best_control_and_who_is_on_the_wrong_side_of_chance():
     cells = of_cells(("fa", "a", 9.0, 2.0), ("fa", "b", 7.0, 2.0), ("ig", "a", 0.0, 2.0), ("ig", "b", 6.0, 2.0),
                      ("position", "a", 9.5, 2.0), ("position", "b", 8.5, 2.0), ("random", "a", 20.0, 2.0))  # fmt: skip
-    told = verdict(cells, Measure("m", ("all",), "nats", ""), "nats", {"position", "random"})
+    told = verdict(cells, Measure("m", "M", ("all",), "nats", "", best="high"), "nats", {"position", "random"})
     assert told.startswith(
         "Highest on average: **fa** with 8.0 nats over 2 cells (chance 2.0, best control: Position 9.0). "
     )
     assert told.endswith(
         "75 % of the methods' bars lie above chance with their whole interval; wholly below it: ig in 1."
     )
-    told = verdict(cells, Measure("m", ("all",), "nats", "", best="low"), "nats", {"position", "random"})
+    told = verdict(cells, Measure("m", "M", ("all",), "nats", "", best="low"), "nats", {"position", "random"})
     assert told.startswith(
         "Lowest on average: **ig** with 3.0 nats over 2 cells (chance 2.0, best control: Position 9.0). "
     )
@@ -135,22 +134,21 @@ def test_a_verdict_names_the_best_control_and_who_is_on_the_wrong_side_of_chance
 
 def test_biases_of_opposite_sign_are_no_small_bias():
     cells = of_cells(("fa", "a", 2.0, 0.0), ("fa", "b", 2.2, 0.0), ("ig", "a", 30.0, 0.0), ("ig", "b", -30.1, 0.0))
-    told = verdict(cells, Measure("m", ("tilt",), "ranks", "", best="zero"), "ranks", set())
+    told = verdict(cells, Measure("m", "M", ("tilt",), "ranks", "", best="zero"), "ranks", set())
     assert told.startswith("Closest to none: **fa**, 2.1 ranks from chance on average over 2 cells.")
 
 
 @pytest.mark.parametrize(("question", "name", "line"), [
-    ("Context or memory?", "Rank margin", "RQ1"), ("Which document?", "Instance margin", "RQ2"),
-    ("Which token?", "MRR", "RQ3"),
+    ("RQ1", "Rank margin", "RQ1"), ("RQ2", "Instance margin", "RQ2"), ("RQ3", "MRR", "RQ3"),
 ])  # fmt: skip
 def test_the_instances_that_enter_a_measure_are_those_of_the_leaderboard(demo, question, name, line):
-    measure = MEASURES[question][name]
-    cells = of_measure(demo.cells(Filter(), measure.metric, 5 if measure.uses_k else 0), measure)
+    measure = measures_of(question)[name]
+    cells = of_measure(demo.cells(Filter(), measure.metric, measure.at(5)), measure)
     headline = demo.headline().set_index(["question", "explainer"])
     assert entering(cells) == headline.loc[(line, "fa"), "n"]
 
 
 def test_a_bias_over_both_ways_round_counts_no_instance_twice(demo):
-    measure = MEASURES["Which document?"]["Position bias"]
+    measure = measures()["position_bias"]
     cells = of_measure(demo.cells(Filter(regime=("mixed",)), measure.metric, 5), measure)
     assert entering(cells) == len(demo.instance_ids(Filter(regime=("mixed",), group=("C1", "C2"))))

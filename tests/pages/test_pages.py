@@ -10,7 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from heval_core.figures.palette import in_order
-from heval_core.measures import MEASURE_KEYS, MEASURES
+from heval_core.metrics import measures_of
+from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.records import DROP_REASONS, REGIMES
 from heval_core.store.reader import Filter, Reader, current_file
 from heval_core.ui.accuracy_view import as_normalised
@@ -20,7 +21,7 @@ PAGES = ("overview", "context_or_memory", "which_document", "which_token", "leng
          "report",
          "instances", "mechlight_head", "failures", "datasets", "about", "your_prompt")  # fmt: skip
 QUESTION_PAGES = dict(
-    zip(MEASURES, ("context_or_memory", "which_document", "which_token", "faithfulness"), strict=True)
+    zip(QUESTIONS, ("context_or_memory", "which_document", "which_token", "faithfulness"), strict=True)
 )
 
 
@@ -126,16 +127,16 @@ def test_accuracy_shows_the_published_value_of_every_cell(demo):
 
 
 QWEN = {"model": "demo-qwen2", "dataset": "country_profiles"}
-ALL_MEASURES = [(question, name) for question, names in MEASURES.items() for name in names]
+ALL_MEASURES = [(question, name) for question in QUESTIONS for name in measures_of(question)]
 
 
 @pytest.mark.parametrize(("question", "name"), ALL_MEASURES)
 def test_every_measure_shows_its_published_values_or_says_why_there_are_none(demo, question, name):
-    measure = MEASURES[question][name]
+    measure = measures_of(question)[name]
     asked = (
-        {MEASURE_KEYS[question]: measure.variant_of, "fixed": "true"}
+        {QUESTIONS[question].link: measure.variant_of, "fixed": "true"}
         if measure.variant_of
-        else {MEASURE_KEYS[question]: name}
+        else {QUESTIONS[question].link: name}
     )
     app = open_page(QUESTION_PAGES[question], **QWEN, **asked)
     assert not app.exception

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import io
 import re
@@ -16,7 +17,7 @@ from scipy.stats import skew, t
 
 from heval_core.evaluation.patterns import PATTERNS
 from heval_core.figures.instance_page import instance_page
-from heval_core.measures import MEASURES
+from heval_core.metrics import measures
 from heval_core.records import HEvalError
 from heval_core.store.export import as_latex
 from heval_core.store.reader import SORTED_BY, Filter
@@ -123,7 +124,7 @@ def test_the_failures_page_counts_and_shows_examples(demo):
 
 
 def test_a_comparison_is_signed_as_first_minus_second(demo, plain_session):
-    chosen, mrr = Filter(("demo-qwen2",)), MEASURES["Which token?"]["MRR"]
+    chosen, mrr = Filter(("demo-qwen2",)), measures()["mrr"]
     (one, whole), (other, turned) = (pairs_of(demo, chosen, mrr, 0, *names) for names in (("fa", "ig"), ("ig", "fa")))
     assert (whole["wins"], whole["losses"], whole["cells"]) == (turned["losses"], turned["wins"], 12)
     assert (whole["mean difference"], whole["low"]) == (-turned["mean difference"], -turned["high"])
@@ -157,7 +158,7 @@ def test_curves_show_what_the_reader_computes(demo, along):
     by = {"Length of the prompt": "tokens", "Place of the answer": "answer_at"}[along]
     expected = demo.curve(Filter(("demo-qwen2",), ("country_profiles",)), "mrr", ("C", "balanced"), 0, by).points
     if expected.empty:
-        assert any("In no cell do instances differ enough" in info.value for info in app.info)
+        assert any("No cell has enough different instances in every quarter" in info.value for info in app.info)
         return
     shown = next(frame.value for frame in app.dataframe if "bin" in frame.value.columns)
     assert shown["value"].tolist() == pytest.approx(expected["value"].round(3).tolist())
@@ -458,8 +459,10 @@ def test_a_link_cannot_set_what_no_way_to_instances_sets(demo):
 
 
 def test_a_parts_instances_are_of_the_groups_that_it_compares():
-    assert groups_of("c", "conflicting") == ("C", "M")
-    assert groups_of("raw", "irrelevant") == ("C", "M")
-    assert groups_of("c2", "mixed") == groups_of("tilt", "mixed_swap") == groups_of("balanced", "mixed") == ("C1", "C2")
-    assert groups_of("C1", "mixed") == ("C1",)
-    assert groups_of("all", "mixed") == ()
+    of = functools.partial(groups_of, measures()["rank_margin"])
+    assert of("c", "conflicting") == of("raw", "irrelevant") == ("C", "M")
+    assert of("c2", "mixed") == of("tilt", "mixed_swap") == of("balanced", "mixed") == ("C1", "C2")
+    assert of("C1", "mixed") == ("C1",)
+    assert of("all", "mixed") == ()
+    slope = measures()["length"]
+    assert [groups_of(slope, "mrr", regime) for regime in ("conflicting", "mixed")] == [("C",), ("C1", "C2")]

@@ -12,9 +12,10 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from heval_core.evaluation.publishing import publish
-from heval_core.measures import MEASURE_KEYS, MEASURES
+from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.report import html, pictures
-from heval_core.report.sections import PLANS, SECTIONS, section, sections
+from heval_core.report.plans import plans, section_titles
+from heval_core.report.sections import section, sections
 from heval_core.report.write import report_of, write
 from heval_core.store.reader import Filter, Reader, current_file
 from precompute.cli import main
@@ -23,7 +24,7 @@ from tests.pages.test_pages import open_page
 from tests.planted import plant, used_document
 
 PLACE = ["model", "dataset", "regime", "part", "explainer"]
-PAGE_OF = dict(zip(MEASURES, ("context_or_memory", "which_document", "which_token", "faithfulness"), strict=True))
+PAGE_OF = dict(zip(QUESTIONS, ("context_or_memory", "which_document", "which_token", "faithfulness"), strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -42,23 +43,24 @@ def rows_of(told, key):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.key)
+@pytest.mark.parametrize("plan", plans().values(), ids=lambda plan: plan.key)
 def test_every_number_of_a_section_is_what_its_page_shows(demo, demo_results, told, monkeypatch, plan):
     monkeypatch.setenv("HEVAL_STORE", str(demo_results))
     rows = rows_of(told, plan.key)
     assert len(rows)
-    for question, name in plan.measures:
-        for k in plan.ks if MEASURES[question][name].uses_k else (5,):
-            measure = MEASURES[question][name]
+    for measure in plan.measures:
+        for k in plan.ks if measure.uses_k else (5,):
             fixed = {"fixed": "true"} if measure.variant_of else {}
             app = open_page(
-                PAGE_OF[question], **{"k": str(k), MEASURE_KEYS[question]: measure.variant_of or name}, **fixed
+                PAGE_OF[measure.question],
+                **{"k": str(k), QUESTIONS[measure.question].link: measure.variant_of or measure.title},
+                **fixed,
             )
             assert not app.exception
             shown = next(frame.value for frame in app.dataframe if "group_sizes" in frame.value.columns)
             titles = dict(zip(demo.catalogue("explainer")["title"], demo.catalogue("explainer")["key"], strict=True))
             shown = shown.assign(explainer=shown["explainer"].map(titles)).set_index(PLACE)
-            own = rows[(rows["measure"] == name) & rows["k"].isin((0, k))].set_index(PLACE)
+            own = rows[(rows["measure"] == measure.title) & rows["k"].isin((0, k))].set_index(PLACE)
             wanted = [place for place in shown.index if not plan.regimes or place[2] in plan.regimes]
             assert set(own.index) == set(wanted)
             for column in ("value", "low", "high", "chance", "normalised", "p", "n"):
@@ -102,10 +104,10 @@ def same(shown, own, columns):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", SECTIONS)
+@pytest.mark.parametrize("key", section_titles())
 def test_the_page_shows_each_section_with_its_table(demo, demo_results, monkeypatch, key):
     monkeypatch.setenv("HEVAL_STORE", str(demo_results))
-    app = open_page("report", section=SECTIONS[key])
+    app = open_page("report", section=section_titles()[key])
     assert not app.exception
     expected = section(demo, key).shown
     assert any(frame.value.shape == expected.shape for frame in app.dataframe)
@@ -320,5 +322,5 @@ def test_the_committed_report_is_that_of_the_committed_results(demo):
 @pytest.mark.slow
 def test_every_section_has_a_place_in_the_paper(demo):
     found = list(sections(demo))
-    assert [own.key for own in found] == list(SECTIONS)
+    assert [own.key for own in found] == list(section_titles())
     assert all(own.paper and own.text for own in found)

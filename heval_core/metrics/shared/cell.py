@@ -13,6 +13,7 @@ from heval_core.metrics.shared.broken_ties import Leading, leading
 from heval_core.statistics.scores import Ties, ties
 
 KS = (3, 5, 9)
+DEFAULT_K = 5
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,165 @@
+"""Measures: what a person can ask of explainers. A metric declares its own beside its formula, in `measures`.
+
+Pages, comparisons, curves, the report and the docs show what is declared here and in the metrics' files, and name no metric.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+
+from heval_core.metrics._features import TARGETS, Labelled
+from heval_core.metrics.shared.cell import DEFAULT_K, Cell
+from heval_core.metrics.shared.estimate import Estimate
+from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
+
+if TYPE_CHECKING:
+    from heval_core.catalogue import Metric
+
+
+@dataclass(frozen=True)
+class Question:
+    """title: as pages and links call it. link: the parameter of a link that names the chosen measure."""
+
+    key: str
+    title: str
+    link: str
+
+
+# In the order in which pages show them.
+QUESTIONS = {
+    question.key: question
+    for question in (
+        Question("RQ1", "Context or memory?", "memory"),
+        Question("RQ2", "Which document?", "document"),
+        Question("RQ3", "Which token?", "token"),
+        Question("faithfulness", "Is it faithful?", "faithful"),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One way to read a metric.
+
+    title: as pages and links call it. parts: of the metric, one or more for each cell. unit, meaning: a few words, and one
+    plain sentence. range: the values it can take. question: a key of QUESTIONS; empty for parts that no page offers.
+    order: where it stands among all measures, small numbers first.
+    best: `high`, `low`, or `zero` for a bias; by default what the metric says (`higher_is_better`).
+    regimes: those it is read in; all where empty.
+    whole: the part that takes all instances together, for what needs many; the parts themselves where empty.
+    part_titles: (part, title) where a cell has several parts. used_only: whether instances answered from memory are left out.
+    instance_parts: the parts in which single instances have values that explainers are compared by. instance_title: what such
+    a value is called, with `{part}` and `{k}`. sort: what links and pages call the order by it, with `{explainer}`.
+    needs: the option of the batch job without which there are no values.
+    headline: what the Overview says of it, if this is the measure that stands there for its question.
+    sections: of the report, in which it stands; by default one of its own. paper, reported_ks: what that is in the paper, and
+    the k that it shows.
+    fixed_target: whether it has a variant in which all explainers explain the same answer.
+
+    What follows is filled in from the metric (`declared`): its key, whether it uses k, and whether it is made of ranks, so
+    that the prompt's first token can be left out. variant_of: the title of the measure that this is a variant of.
+    """
+
+    key: str
+    title: str
+    parts: tuple[str, ...]
+    unit: str
+    meaning: str
+    range: str = "real"
+    question: str = ""
+    order: int = 1000
+    best: str = ""
+    regimes: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
+    part_titles: tuple[tuple[str, str], ...] = ()
+    used_only: bool = False
+    instance_parts: tuple[str, ...] = ()
+    instance_title: str = ""
+    sort: str = ""
+    needs: str = ""
+    headline: str = ""
+    sections: tuple[str, ...] | None = None
+    paper: str = "ours"
+    reported_ks: tuple[int, ...] = (DEFAULT_K,)
+    fixed_target: bool = False
+    metric: str = ""
+    uses_k: bool = True
+    ranked: bool = False
+    variant_of: str = ""
+
+    def at(self, k: int) -> int:
+        """The k under which its values are stored: 0 where it has none."""
+        return k if self.uses_k else 0
+
+    @property
+    def together(self) -> tuple[str, ...]:
+        """The parts that take all instances together."""
+        return self.whole or self.parts
+
+
+@runtime_checkable
+class LearnedMetric(Protocol):
+    """A metric that learns from the instances of a cell, or compares them with one another; many cells at a time."""
+
+    key: ClassVar[str]
+
+    def of_all(self, data: list[Labelled]) -> list[list[Estimate]]: ...
+
+
+@runtime_checkable
+class MirrorMetric(Protocol):
+    """A metric that also compares a regime with the one in which the documents are swapped."""
+
+    key: str
+
+    def both_ways(self, cell: Cell, swapped: Cell, k: int) -> Estimate: ...
+
+
+_FIXED = (
+    "Here every explainer explains the first document's answer, whatever the model answered. Otherwise a string match finds "
+    "the answer that was given, and so knows where it came from; with one target for both groups, only the scores can tell. "
+)
+
+
+def declared(metric: Metric) -> list[Measure]:
+    """A metric's measures with what they take from it, each followed by its variant at a fixed target."""
+    ranked = any(field.name == "drop_first" for field in fields(metric))
+    direction = "high" if metric.higher_is_better else "low"
+    found = []
+    for bare in metric.measures:
+        measure = replace(bare, metric=metric.key, uses_k=metric.uses_k, ranked=ranked, best=bare.best or direction)
+        found.append(measure)
+        if measure.fixed_target:
+            found.append(_at_fixed_target(measure))
+    return found
+
+
+def _at_fixed_target(measure: Measure) -> Measure:
+    return replace(
+        measure,
+        key=f"{measure.key}_fixed",
+        title=f"{measure.title}, target fixed",
+        parts=tuple(f"{part}{TARGETS[1]}" for part in measure.parts),
+        meaning=_FIXED + measure.meaning,
+        needs="--target context",
+        variant_of=measure.title,
+    )
+
+
+def of_origin(
+    key: str, title: str, part: str, unit: str, meaning: str, order: int, sections: bool = True, range: str = "real"
+) -> tuple[Measure, Measure]:
+    """A measure of how well the answer's origin can be told: with one document, and with two.
+
+    meaning: with `{documents}` for what scores are taken from. sections: whether it stands in the report's.
+    """
+    one = Measure(
+        f"{key}_memory", title, (part,), unit, meaning.format(documents="the document"), range, "RQ1", order,
+        regimes=SINGLE_REGIMES, fixed_target=True, sections=("simulatability",) if sections else (),
+    )  # fmt: skip
+    two = replace(
+        one, key=f"{key}_document", meaning=meaning.format(documents="both documents"), question="RQ2",
+        regimes=DUAL_REGIMES, sections=("simulatability_dual", "simulatability_swap") if sections else (),
+    )  # fmt: skip
+    return one, two
