@@ -21,6 +21,7 @@ from heval_core.lm.spans import tokenise
 from heval_core.prompts import prompt_of
 from heval_core.records import Dropped
 from heval_core.replacements import REPLACEMENTS
+from heval_core.store.kinds import FAITHFULNESS, INSTANCE
 from heval_core.store.shards import ShardStore
 from precompute.grid import Grid, Questions, dtype_of, settings_of
 
@@ -62,9 +63,9 @@ def kinds(grid: Grid) -> tuple[str, ...]:
     """What is computed of an instance at most: its answer, each explainer's scores for it and, where asked for, for the first
     document's answer, and their faithfulness."""
     measured = (len(grid.explainers) + CONTROLS) if grid.faithfulness else 0
-    answered = ("instance", WRITTEN) if grid.match == "text" else ("instance",)
+    answered = (INSTANCE.name, WRITTEN) if grid.match == "text" else (INSTANCE.name,)
     explained = grid.explainers * (2 if grid.target == "context" else 1)
-    return (*answered, *explained, *("faithfulness",) * measured)
+    return (*answered, *explained, *(FAITHFULNESS.name,) * measured)
 
 
 def passes(what: str, tokens: float) -> float:
@@ -73,7 +74,7 @@ def passes(what: str, tokens: float) -> float:
         return 1 + TEXT_TOKENS / max(tokens, 1.0)
     # Of what deletion leaves to keep, the passes are as short as that.
     measured = (2 * len(REPLACEMENTS) - 1) * LEVELS
-    return {"fa": tokens, "ig": 2 * ig.PLUGIN.steps, "instance": 2, "faithfulness": measured}.get(
+    return {"fa": tokens, "ig": 2 * ig.PLUGIN.steps, INSTANCE.name: 2, FAITHFULNESS.name: measured}.get(
         what.partition("(")[0], 1
     )
 

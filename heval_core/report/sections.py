@@ -13,15 +13,16 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from heval_core.evaluation.patterns import PATTERNS
+from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.accuracy import cell_bars, headline_bars
 from heval_core.figures.cells import apart, labelled, of_measure
 from heval_core.figures.outcomes import outcome_bars, statistics
 from heval_core.figures.palette import in_order
 from heval_core.figures.patterns import pattern_bars
 from heval_core.measures import MEASURES, at_fixed_target
-from heval_core.records import CELL, DROP_REASONS, DUAL_REGIMES, SINGLE_REGIMES
-from heval_core.store.reader import Filter, Reader
+from heval_core.records import CELL, DROP_REASONS, DUAL_REGIMES, PATTERNS, SINGLE_REGIMES
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.wording import GROUP_TITLES, PART_TITLES, QUESTIONS, REGIME_TITLES, UNITS, number
 
 K = 5
@@ -268,7 +269,7 @@ def _datasets(results: Reader) -> Section:
 
 
 def _patterns(results: Reader) -> Section:
-    counts = results.patterns(Filter())
+    counts = patterns_under(results, Filter())
     titles = titles_of(results)
     figures = [
         (_of(f"{dataset}: what stands on top", technique, counts), pattern_bars(own, titles))

@@ -12,7 +12,8 @@ from heval_core.figures.accuracy import cell_bars
 from heval_core.figures.cells import apart, as_normalised, labelled, of_measure
 from heval_core.measures import MEASURE_KEYS, MEASURES, Measure, at_fixed_target
 from heval_core.records import CELL
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.ui import behind, paired_view
 from heval_core.ui.computing import live_cells
 from heval_core.ui.exports import figure_config, table_exports

@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from heval_core.records import SINGLE_REGIMES
-from heval_core.store.reader import SORTED_BY, Filter
+from heval_core.store.filters import SORTED_BY, Filter
 from heval_core.ui.text import plain
 
 # A link cannot set a control's own parameter: one that another page has drawn stands above it. So these have names of theirs.

@@ -8,12 +8,13 @@ from typing import cast
 import pandas as pd
 import streamlit as st
 
-from heval_core.evaluation.live import Curve
+from heval_core.evaluation.curves import Curve, curve
 from heval_core.figures.accuracy import quarter_lines
 from heval_core.figures.cells import apart
 from heval_core.measures import MEASURES
 from heval_core.records import CELL
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.ui import behind
 from heval_core.ui.accuracy_view import choose, titles_of
 from heval_core.ui.computing import waiting
@@ -47,7 +48,7 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
         return
     parts, own_k = measure.whole or measure.parts, k if measure.uses_k else 0
     with waiting(measure.metric):
-        found, changes, ends, asked = cast(Curve, cached(results, "curve", wanted, measure.metric, parts, own_k, by))
+        found, changes, ends, asked = cast(Curve, cached(results, curve, wanted, measure.metric, parts, own_k, by))
     if found.empty:
         st.info(
             "In no cell do instances differ enough there, with enough of them in every quarter: groups need 30 "

@@ -11,7 +11,8 @@ from heval_core.figures.accuracy import scatter
 from heval_core.figures.cells import as_normalised
 from heval_core.records import CELL
 from heval_core.statistics.correlation import clustered_spearman
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.ui import behind
 from heval_core.ui.accuracy_view import titles_of
 from heval_core.ui.exports import figure_config

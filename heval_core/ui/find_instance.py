@@ -9,7 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.records import HEvalError
-from heval_core.store.reader import AS_STORED, SORTED_BY, Filter, Reader
+from heval_core.store.filters import AS_STORED, SORTED_BY, Filter
+from heval_core.store.reader import Reader
 from heval_core.ui.filters import refuse_value
 from heval_core.ui.results import cached
 from heval_core.ui.text import plain

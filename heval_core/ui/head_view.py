@@ -13,7 +13,8 @@ from heval_core.figures.heads import head_counts
 from heval_core.metrics.mrr import reciprocal_rank
 from heval_core.metrics.rank_at_k import rank_at_k
 from heval_core.records import HEvalError
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.ui import behind
 from heval_core.ui.exports import figure_config
 from heval_core.ui.head_map import head_map

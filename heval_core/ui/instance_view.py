@@ -13,7 +13,8 @@ import streamlit as st
 from heval_core.figures.palette import in_order
 from heval_core.metrics._cell import KS
 from heval_core.records import TECHNIQUE, HEvalError, head_name
-from heval_core.store.reader import AS_STORED, Filter, Reader
+from heval_core.store.filters import AS_STORED, Filter
+from heval_core.store.reader import Reader
 from heval_core.ui.grid_controls import LEVELS, How
 from heval_core.ui.results import cached
 from heval_core.ui.text import plain

@@ -9,9 +9,10 @@ from heval_core import catalogue
 from heval_core.evaluation import cells, kept
 from heval_core.evaluation.kept import Kept
 from heval_core.metrics._cell import KS
+from heval_core.records import RegimeKey
 from tests.contracts.test_metrics import drawn, layout
 
-PLACE = ("org/model", "data", "mixed", "regular")
+PLACE = RegimeKey("org/model", "data", "mixed", "regular")
 NEEDED = {("nmutinf", "raw", 5)}
 METRICS = [plugin for plugin in catalogue.plugins("metric").values() if hasattr(plugin, "of_all")]
 

@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from heval_core.records import HEvalError
-from heval_core.store.reader import Filter, _bounded
+from heval_core.store.filters import Filter, bounded
 from heval_core.ui import worker as workers
 from heval_core.ui.sidebar import count_tokens
 from heval_core.ui.worker import Worker, asked_as_stored, installed, installed_models
@@ -138,4 +138,4 @@ def test_a_search_that_would_keep_the_database_busy_is_refused(demo, search):
 
 @pytest.mark.parametrize("search", ["[A-Z]{2,9}", "(?:.?){60}x", "{", "a{2}{,}", "Kenya"])
 def test_a_search_with_a_few_repetitions_is_asked_as_it_is(search):
-    assert _bounded(search) == search
+    assert bounded(search) == search
