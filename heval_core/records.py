@@ -14,8 +14,6 @@ SINGLE_REGIMES = ("conflicting", "irrelevant")
 DUAL_REGIMES = ("double_conflicting", "mixed", "double_conflicting_swap", "mixed_swap")
 REGIMES = SINGLE_REGIMES + DUAL_REGIMES
 TECHNIQUE = "regular"
-# The columns that say which instances are measured together; a cell is these for one explainer.
-CELL = ("model", "dataset", "regime", "technique")
 
 # Why a record or an instance takes no part in metrics: the fixed words that are stored, and what they mean.
 DROP_REASONS = {
@@ -37,10 +35,52 @@ DROP_REASONS = {
 }
 
 
+# What an explainer's best token may be: the words that are stored, and what they mean. See `heval_core.evaluation.patterns`.
+PATTERNS = {
+    "answer": "The answer's own token is on top.",
+    "wrong_document": "The other document is on top.",
+    "question": "The question, or the words around it, is on top.",
+    "function_word": "A function word or punctuation of the used document is on top.",
+    "near_entity": "The entity asked about, or a word within three tokens of it, is on top.",
+    "other": "Another word of the used document is on top.",
+    "tied": "Tokens of different kinds share the first rank.",
+}
+PATTERN_KINDS = tuple(pattern for pattern in PATTERNS if pattern != "tied")
+
 # What decides the group of an answer: its first token, or its text.
 MATCHES = ("first", "text")
 # What is explained: the answer given, or beside it the first document's, whatever was answered.
 TARGETS = ("answer", "context")
+
+
+class RegimeKey(NamedTuple):
+    """Which instances are measured together."""
+
+    model: str
+    dataset: str
+    regime: str
+    technique: str
+
+    def cell(self, explainer: str) -> CellKey:
+        return CellKey(*self, explainer)
+
+
+class CellKey(NamedTuple):
+    """A cell: what one explainer says of a regime's instances."""
+
+    model: str
+    dataset: str
+    regime: str
+    technique: str
+    explainer: str
+
+    @property
+    def of_regime(self) -> RegimeKey:
+        return RegimeKey(*self[:4])
+
+
+# The columns of a RegimeKey.
+CELL = RegimeKey._fields
 
 
 class HEvalError(Exception):

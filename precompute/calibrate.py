@@ -10,6 +10,7 @@ from functools import lru_cache
 from heval_core.behaviour import ask
 from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
+from heval_core.store.kinds import ATTRIBUTION, FAITHFULNESS, INSTANCE
 from heval_core.store.shards import weight
 from precompute.compute import compute
 from precompute.grid import INSTANCES, Grid, Job, Questions, Shard, dtype_of, jobs_of
@@ -48,16 +49,16 @@ def calibrate(grid: Grid, model: Model, questions: Questions) -> Costs:
     for job in jobs_of(small, model.identity, questions, dtype_of(grid), regime, places, (INSTANCES, *grid.explainers)):
         compute(lm, job, job.shards, questions, memories)  # the first pass of a model is slower than any other
         answers = _timed(lm, job, (job.shards[0],), questions, memories)
-        known["instance"] = answers
+        known[INSTANCE.name] = answers
         for shard in job.shards[1:]:
-            if shard.kind == "attribution":
+            if shard.kind == ATTRIBUTION.name:
                 known[shard.explainer] = _above(_timed(lm, job, (shard,), questions, memories), answers)
-        measured = tuple(shard for shard in job.shards if shard.kind == "faithfulness")
+        measured = tuple(shard for shard in job.shards if shard.kind == FAITHFULNESS.name)
         if measured:
-            explained = tuple(shard for shard in job.shards if shard.kind == "attribution")
+            explained = tuple(shard for shard in job.shards if shard.kind == ATTRIBUTION.name)
             scores = compute(lm, job, explained, questions, memories).rows
             each = _above(_timed(lm, job, measured, questions, memories, scores), answers)
-            known["faithfulness"] = (each[0] / len(measured), each[1] / len(measured))
+            known[FAITHFULNESS.name] = (each[0] / len(measured), each[1] / len(measured))
     return Costs(mean_tokens(questions, regime, grid.seed, model.identity), known)
 
 

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from heval_core import catalogue
-from heval_core.evaluation.publishing import check_published, publish
+from heval_core.evaluation.publishing import publish
 from heval_core.evaluation.renew import is_outdated
 from heval_core.explanation import Explanation, methods_of
 from heval_core.records import MATCHES, REGIMES, TARGETS, TECHNIQUE, HEvalError
 from heval_core.store.progress import Progress, progress
+from heval_core.store.published import check_published
 from heval_core.store.shards import ShardStore
 
 METHODS = catalogue.default_methods()

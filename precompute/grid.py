@@ -23,6 +23,7 @@ from heval_core.faithfulness import Faithfulness
 from heval_core.lm.loading import DTYPES, Identity, choose_device, choose_dtype
 from heval_core.prompts import assemble
 from heval_core.records import MATCHES, REGIMES, TARGETS, TECHNIQUE, Fact, HEvalError
+from heval_core.store.kinds import ATTRIBUTION, CONTEXT_ATTRIBUTION, FAITHFULNESS, HEAD_ATTENTION, INSTANCE
 from heval_core.store.shards import FORMAT
 
 
@@ -266,7 +267,7 @@ def check(grid: Grid) -> None:
         raise HEvalError(f"--shard-size is {grid.shard_size}; it must be at least 1.")
 
 
-INSTANCES = "instance"
+INSTANCES = INSTANCE.name
 
 
 def jobs_of(
@@ -291,23 +292,23 @@ def jobs_of(
             "regime": regime, "technique": TECHNIQUE, "memory": grid.memory, "match": grid.match, "seed": grid.seed,
             "facts": [questions.facts[place].id for place in own], "places": own,
         }  # fmt: skip
-        shards = [Shard("instance", "", _key(common, "instance"))] if INSTANCES in kinds else []
+        shards = [Shard(INSTANCE.name, "", _key(common, INSTANCE.name))] if INSTANCES in kinds else []
         explainers = [key for key in grid.explainers if key in kinds]
         shards += [
-            Shard("attribution", key, _key(common, repr(catalogue.find("explainer", key)))) for key in explainers
+            Shard(ATTRIBUTION.name, key, _key(common, repr(catalogue.find("explainer", key)))) for key in explainers
         ]
         if grid.target == "context":
             shards += [
-                Shard("context_attribution", key, _key(common, f"context {catalogue.find('explainer', key)!r}"))
+                Shard(CONTEXT_ATTRIBUTION.name, key, _key(common, f"context {catalogue.find('explainer', key)!r}"))
                 for key in explainers
             ]
         faithful = None if isinstance(grid.faithfulness, bool) else grid.faithfulness
         if explainers and grid.faithfulness and (faithful is None or own[0] < faithful):
             measured = [catalogue.find("explainer", key) for key in (*explainers, *catalogue.explainers(control=True))]
             of = f"{Faithfulness()!r}" if faithful is None else f"{Faithfulness()!r} first {faithful}"
-            shards += [Shard("faithfulness", one.key, _key(common, f"{one!r} {of}")) for one in measured]
+            shards += [Shard(FAITHFULNESS.name, one.key, _key(common, f"{one!r} {of}")) for one in measured]
         if explainers and own[0] < grid.keep_heads:
-            shards.append(Shard("head_attention", "", _key(common, f"heads {grid.keep_heads}")))
+            shards.append(Shard(HEAD_ATTENTION.name, "", _key(common, f"heads {grid.keep_heads}")))
         yield Job(
             model.key, model.revision, questions.dataset, questions.fingerprint, settings_of(grid, model, dtype), regime,
             grid.seed, own, grid.keep_heads, tuple(shards), grid.match, faithful,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from heval_core.lm.loading import identify
 from heval_core.prompt_styles import style_of
+from heval_core.store.kinds import ATTRIBUTION, CONTEXT_ATTRIBUTION
 from heval_core.store.shards import ShardStore
 from precompute.calibrate import Costs, calibrate
 from precompute.grid import Grid, Job, Questions, Shard, asked_as, cap_of, check, dtype_of, load_questions
@@ -85,7 +86,7 @@ def _line(
     for job, shards in wanted:
         for shard in shards:
             # Which instances have another answer than the first document's is known once they have answered: at most all.
-            explained = shard.kind in ("attribution", "context_attribution")
+            explained = shard.kind in (ATTRIBUTION.name, CONTEXT_ATTRIBUTION.name)
             instances[shard.explainer if explained else shard.kind] += len(job.places)
     later = not any(shard.explainer for job in known for shard in job.shards)
     most = 0
@@ -142,7 +143,7 @@ def as_lines(found: Plan, with_jobs: bool = False) -> Iterator[str]:
 
 
 def _what(shard: Shard) -> str:
-    return shard.explainer if shard.kind == "attribution" else f"{shard.kind} {shard.explainer}".strip()
+    return shard.explainer if shard.kind == ATTRIBUTION.name else f"{shard.kind} {shard.explainer}".strip()
 
 
 def duration(seconds: float | None) -> str:

@@ -21,6 +21,7 @@ from heval_core.prompt_styles import style_of
 from heval_core.prompts import prompt_of
 from heval_core.records import Cost, Dropped
 from heval_core.replacements import REPLACEMENTS
+from heval_core.store.kinds import FAITHFULNESS, INSTANCE
 from heval_core.store.shards import ShardStore
 from precompute.grid import Grid, Questions, dtype_of, settings_of
 
@@ -61,9 +62,9 @@ def kinds(grid: Grid) -> tuple[str, ...]:
     """What is computed of an instance at most: its answer, each explainer's scores for it and, where asked for, for the first
     document's answer, and their faithfulness."""
     measured = (len(grid.explainers) + len(catalogue.explainers(control=True))) if grid.faithfulness else 0
-    answered = ("instance", WRITTEN) if grid.match == "text" else ("instance",)
+    answered = (INSTANCE.name, WRITTEN) if grid.match == "text" else (INSTANCE.name,)
     explained = grid.explainers * (2 if grid.target == "context" else 1)
-    return (*answered, *explained, *("faithfulness",) * measured)
+    return (*answered, *explained, *(FAITHFULNESS.name,) * measured)
 
 
 def passes(what: str, tokens: float) -> float:

@@ -22,7 +22,8 @@ from heval_core.lm.loading import Identity, tokenizer_of
 from heval_core.lm.spans import tokenise_all
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import prompt_of
-from heval_core.records import REGIMES, TECHNIQUE, Dropped, Instance, Prompt
+from heval_core.records import REGIMES, TECHNIQUE, Dropped, Instance, Prompt, RegimeKey
+from heval_core.store.kinds import INSTANCE
 from heval_core.store.shards import ShardStore
 from precompute.grid import Questions, load_questions, open_dataset
 
@@ -161,18 +162,19 @@ def look(
 
 
 def _answered(store: ShardStore, dataset: str) -> Iterator[dict[str, Any]]:
-    cells: dict[tuple[str, str, str], dict[str, tuple[str | None, str | None]]] = {}
+    answers: dict[RegimeKey, dict[str, tuple[str | None, str | None]]] = {}
     for entry in store.entries().values():
-        if entry.kind == "instance" and entry.dataset == dataset:
+        if entry.kind == INSTANCE.name and entry.dataset == dataset:
             rows = store.read(entry).select(["instance_id", "dropped_because", "group"]).to_pylist()
-            cell = cells.setdefault((entry.model, entry.regime, entry.technique), {})
-            cell |= {row["instance_id"]: (row["dropped_because"], row["group"]) for row in rows}
-    for model, regime, technique in sorted(cells, key=lambda key: (key[0], REGIMES.index(key[1]), key[2])):
-        cell = cells[model, regime, technique]
-        groups = Counter(group for reason, group in cell.values() if group and not reason)
+            answers.setdefault(entry.cell.of_regime, {}).update(
+                {row["instance_id"]: (row["dropped_because"], row["group"]) for row in rows}
+            )
+    for key in sorted(answers, key=lambda key: (key.model, REGIMES.index(key.regime), key.technique)):
+        given = answers[key].values()
+        groups = Counter(group for reason, group in given if group and not reason)
         yield {
-            "model": model, "regime": regime, "technique": technique, "asked": len(cell),
-            "groups": dict(sorted(groups.items())), "dropped": dict(Counter(reason for reason, _ in cell.values() if reason)),
+            "model": key.model, "regime": key.regime, "technique": key.technique, "asked": len(given),
+            "groups": dict(sorted(groups.items())), "dropped": dict(Counter(reason for reason, _ in given if reason)),
         }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from heval_core.lm.loading import Identity
 from heval_core.records import TECHNIQUE
 from heval_core.regimes import sample
+from heval_core.store.kinds import ATTRIBUTION, FAITHFULNESS, SAMPLE
 from heval_core.store.shards import Entry, ShardStore
 from precompute.grid import INSTANCES, Grid, Job, Questions, Shard, cap_of, jobs_of, missing
 from precompute.memories import Memories
@@ -60,7 +61,7 @@ def _sampled(
         first = answering[0]
         store.write(
             {
-                "key": key, "kind": "sample", "model": first.model, "revision": first.revision,
+                "key": key, "kind": SAMPLE.name, "model": first.model, "revision": first.revision,
                 "dataset": first.dataset, "fingerprint": first.fingerprint, "settings": first.settings,
                 "regime": first.regime, "technique": TECHNIQUE, "explainer": "", "start": 0,
                 "stop": answering[-1].stop, "failed": 0,
@@ -159,9 +160,9 @@ class Track:
     def _task(self, job: Job, wanted: tuple[Shard, ...]) -> JobTask:
         asked = {self.questions.facts[place].question for place in job.places}
         stored: dict[str, list[dict[str, Any]]] = {}
-        if any(shard.kind == "faithfulness" for shard in wanted):
+        if any(shard.kind == FAITHFULNESS.name for shard in wanted):
             entries, there = self.store.entries(), {shard.key for shard in job.shards} - {s.key for s in wanted}
             for shard in job.shards:
-                if shard.kind == "attribution" and shard.key in there:
+                if shard.kind == ATTRIBUTION.name and shard.key in there:
                     stored[shard.key] = self.store.read(entries[shard.key]).to_pylist()
         return JobTask(self.model, job, wanted, self._memories.only(asked), stored)

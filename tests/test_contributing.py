@@ -61,7 +61,7 @@ def test_one_file_more_is_in_catalogue_colours_orders_and_help(extended):
 import json
 from heval_core import catalogue
 from heval_core.figures import palette
-from heval_core.store.reader import SORTED_BY
+from heval_core.evaluation.orders import SORTED_BY
 print(json.dumps({
     "methods": list(catalogue.explainers()), "default": catalogue.default_methods(),
     "datasets": list(catalogue.plugins("dataset")),

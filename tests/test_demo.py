@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from heval_core.records import DUAL_REGIMES, REGIMES
-from heval_core.store.reader import Reader, current_file
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from tests.conftest import ARCHITECTURES, DEMO_MODELS, ROOT
 

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from heval_core import catalogue
+from heval_core.evaluation import live
 from heval_core.evaluation.publishing import publish
 from heval_core.faithfulness import Faithfulness, levels
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.records import HEvalError
 from heval_core.replacements import drawn, frequencies
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
 
@@ -149,9 +151,9 @@ def test_as_a_stage_it_is_stored_published_beside_chance_and_added_later(model_f
         assert each["v"].iloc[0] == pytest.approx(row.value)
     wide = cells.pivot(index=["metric", "explainer"], columns="part", values="value")
     np.testing.assert_allclose(wide["all"], wide[["baseline", "drawn", "deletion"]].mean(axis=1), rtol=1e-6)
-    live = reader.live_cells(Filter(), "comprehensiveness", 0).set_index(["explainer", "part"])["value"]
+    now = live.cells_of(reader, Filter(), "comprehensiveness", 0).set_index(["explainer", "part"])["value"]
     published = cells[cells["metric"] == "comprehensiveness"].set_index(["explainer", "part"])["value"]
-    assert live.to_dict() == pytest.approx(published.to_dict())
+    assert now.to_dict() == pytest.approx(published.to_dict())
     assert main([*command, "--faithfulness"]) == 0
     assert "0 shards computed" in capsys.readouterr().out
 

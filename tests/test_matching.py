@@ -12,11 +12,13 @@ from heval_core import pipeline, regimes
 from heval_core.answers import group_by_text, normalised
 from heval_core.behaviour import TEXT_TOKENS, Memory, Names, greedy_texts, observe
 from heval_core.evaluation.publishing import publish
+from heval_core.evaluation.text_agreement import text_agreement
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.generation import Generation
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import assemble
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.ui.datasets_view import matching_sentence
 from precompute.cli import main
 from precompute.grid import load_questions
@@ -194,15 +196,15 @@ def test_the_agreement_of_both_has_the_interval_of_whole_questions_resampled(tmp
 
     plant(tmp_path, draw, regimes=("conflicting", "irrelevant"), explainers=("fa",), count=50, change=change)
     reader = Reader(publish(tmp_path))
-    (row,) = reader.text_agreement(Filter()).to_dict("records")
+    (row,) = text_agreement(reader, Filter()).to_dict("records")
     assert (row["n"], row["same"], row["share"]) == (100, 80, 0.8)
     facts = np.array([f"f{number}" for number in range(50)])
     weights = reader.resamples("data-0").of(facts).astype(float)
     drawn = (weights * (np.arange(50) % 5 != 0)).sum(axis=1) / weights.sum(axis=1)
     assert (row["low"], row["high"]) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])))
-    (one,) = reader.text_agreement(Filter(regime=("irrelevant",))).to_dict("records")
+    (one,) = text_agreement(reader, Filter(regime=("irrelevant",))).to_dict("records")
     assert one["n"] == 50
-    said = matching_sentence(reader.text_agreement(Filter()))
+    said = matching_sentence(text_agreement(reader, Filter()))
     assert "lead to the same group in 80 % of 100 kept instances; the text decided." in said
 
 

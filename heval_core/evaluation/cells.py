@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from heval_core.metrics._features import labelled
 from heval_core.metrics.shared.cell import DEFAULT_K, KS, Cell
 from heval_core.metrics.shared.estimate import Each, Estimate, replicates
 from heval_core.metrics.shared.measure import LearnedMetric, MirrorMetric
-from heval_core.records import CELL
+from heval_core.records import CELL, CellKey
 from heval_core.statistics.bootstrap import percentile_interval
 
 
@@ -43,13 +43,22 @@ def estimates(
     return found
 
 
+class ValueKey(NamedTuple):
+    """One value: a metric's, of a cell. k: 0 where the metric has none."""
+
+    cell: CellKey
+    metric: str
+    part: str
+    k: int
+
+
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """frames: for the `score` table. rows: for `cell_metric`. replicates: by (explainer, metric, part, k)."""
+    """frames: for the `score` table. rows: for `cell_metric`. replicates: (resamples,) of each value."""
 
     frames: list[pd.DataFrame]
     rows: list[dict[str, Any]]
-    replicates: dict[tuple[str, str, str, int], np.ndarray]
+    replicates: dict[ValueKey, np.ndarray]
 
 
 def evaluate(
@@ -61,21 +70,18 @@ def evaluate(
 ) -> Evaluated:
     """Every metric of explainers that share one layout; intervals of all of them from one matrix product."""
     metrics = list(catalogue.plugins("metric").values() if metrics is None else metrics)
-    frames, places, found = [], [], []
+    frames, keys, found = [], [], []
     for metric in metrics:
         for explainer, cell in cells.items():
             for k in ks if metric.uses_k else (0,):
                 frames += [_score_frame(regime, explainer, metric.key, k, each) for each in metric.each(cell, k)]
         for (explainer, k), own in estimates(metric, cells, ks, kept).items():
             for estimate in own:
-                places.append((explainer, metric.key, estimate.part, k))
+                keys.append(ValueKey(regime.key.cell(explainer), metric.key, estimate.part, k))
                 found.append(estimate)
     spread = replicates(found, regime.weights)
-    rows = [
-        metric_row(regime, explainer, metric, k, estimate)
-        for (explainer, metric, _, k), estimate in zip(places, found, strict=True)
-    ]
-    return Evaluated(frames, rows, dict(zip(places, spread, strict=True)))
+    rows = [metric_row(regime, key, estimate) for key, estimate in zip(keys, found, strict=True)]
+    return Evaluated(frames, rows, dict(zip(keys, spread, strict=True)))
 
 
 def evaluate_all(
@@ -100,7 +106,7 @@ def evaluate_all(
     joined = Evaluated(
         [frame for part in parts for frame in part.frames],
         [row for part in parts for row in part.rows],
-        {place: spread for part in parts for place, spread in part.replicates.items()},
+        {key: spread for part in parts for key, spread in part.replicates.items()},
     )
     return complete, joined
 
@@ -121,13 +127,14 @@ def swap_rows(
     chosen[mine] = True
     turned = np.argsort(mine)
     regime, theirs = first.rows(chosen), theirs[turned]
-    places, found = [], []
+    rows = []
     for metric in (metric for metric in metrics if isinstance(metric, MirrorMetric)):
         for explainer in (key for key in cells if key in swapped):
             for k in ks:
-                places.append((explainer, metric.key, k))
-                found.append(metric.both_ways(cells[explainer].rows(chosen), swapped[explainer].rows(theirs), k))
-    return [metric_row(regime, *place, estimate) for place, estimate in zip(places, found, strict=True)]
+                estimate = metric.both_ways(cells[explainer].rows(chosen), swapped[explainer].rows(theirs), k)
+                key = ValueKey(regime.key.cell(explainer), metric.key, estimate.part, k)
+                rows.append(metric_row(regime, key, estimate))
+    return rows
 
 
 def entering(found: pd.DataFrame) -> int:
@@ -158,7 +165,7 @@ def _score_frame(regime: Regime, explainer: str, metric: str, k: int, each: Each
     )
 
 
-def metric_row(regime: Regime, explainer: str, metric: str, k: int, estimate: Estimate) -> dict[str, Any]:
+def metric_row(regime: Regime, key: ValueKey, estimate: Estimate) -> dict[str, Any]:
     """A row of `cell_metric`."""
     low, high, above_low, above_high = (None,) * 4
     if estimate.unavailable is None:
@@ -166,11 +173,10 @@ def metric_row(regime: Regime, explainer: str, metric: str, k: int, estimate: Es
         ends = (*estimate.interval(questions), *estimate.above_chance(questions))
         low, high, above_low, above_high = (_defined(end) for end in ends)
     return {
-        **dict(zip(CELL, regime.place, strict=True)),
-        "explainer": explainer,
-        "metric": metric,
-        "part": estimate.part,
-        "k": k,
+        **key.cell._asdict(),
+        "metric": key.metric,
+        "part": key.part,
+        "k": key.k,
         "value": _defined(estimate.value),
         "low": low,
         "high": high,
@@ -187,22 +193,26 @@ def metric_row(regime: Regime, explainer: str, metric: str, k: int, estimate: Es
     }
 
 
+def value_key(row: Mapping[str, Any]) -> ValueKey:
+    """Of a row of `cell_metric`."""
+    return ValueKey(CellKey(*(row[name] for name in CellKey._fields)), row["metric"], row["part"], int(row["k"]))
+
+
 def _defined(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def headline_rows(cells: pd.DataFrame, spread: dict[tuple[Any, ...], np.ndarray]) -> list[dict[str, Any]]:
+def headline_rows(cells: pd.DataFrame, spread: Mapping[ValueKey, np.ndarray]) -> list[dict[str, Any]]:
     """Means over the cells of a technique, with intervals from replicates that resampled the same questions in every cell.
 
-    spread: replicates by (model, dataset, regime, technique, explainer, metric, part, k).
+    spread: replicates of each value.
     """
     rows = []
     for question, measure in declared.headlines().items():
         k = measure.at(DEFAULT_K)
         chosen = cells[(cells["metric"] == measure.metric) & cells["part"].isin(measure.together) & (cells["k"] == k)]
         for (technique, explainer), found in chosen[chosen["unavailable"].isna()].groupby(["technique", "explainer"]):
-            places = found[[*CELL, "explainer", "metric", "part"]].itertuples(index=False, name=None)
-            mean = np.mean([spread[(*place, k)] for place in places], axis=0)
+            mean = np.mean([spread[value_key(row)] for row in found.to_dict("records")], axis=0)
             low, high = percentile_interval(mean)
             rows.append(
                 {

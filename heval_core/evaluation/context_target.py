@@ -9,22 +9,25 @@ import pandas as pd
 import pyarrow as pa
 
 from heval_core.evaluation.scored import control_attributions
-from heval_core.store.shards import ATTRIBUTION
+from heval_core.store.kinds import ATTRIBUTION
 
 
 def rows_of(found: pd.DataFrame, kept: pd.DataFrame) -> pa.Table:
     """The table's rows, instance by instance in the order of `kept`, and by explainer.
 
-    found: the methods' rows, columns as in ATTRIBUTION. kept: the instances that take part in metrics.
+    found: the methods' rows, one for each instance and explainer. kept: the instances that take part in metrics.
     """
-    found = found.drop_duplicates(["instance_id", "explainer"], keep="last")
     own = kept[kept["instance_id"].isin(found["instance_id"])]
-    controls = pd.DataFrame(control_attributions(own, first_document_tokens(own)), columns=ATTRIBUTION.names)
-    order = {instance_id: index for index, instance_id in enumerate(own["instance_id"])}
-    rows = pd.concat([found, controls], ignore_index=True) if len(controls) else found
+    controls = pd.DataFrame(control_attributions(own, first_document_tokens(own)), columns=ATTRIBUTION.schema.names)
+    return pa.Table.from_pandas(in_order(found, controls, own), schema=ATTRIBUTION.schema, preserve_index=False)
+
+
+def in_order(methods: pd.DataFrame, controls: pd.DataFrame, instances: pd.DataFrame) -> pd.DataFrame:
+    """The rows of both that belong to these instances, in their order and by explainer."""
+    order = {instance_id: index for index, instance_id in enumerate(instances["instance_id"])}
+    rows = pd.concat([methods, controls], ignore_index=True) if len(controls) else methods
     rows = rows[rows["instance_id"].isin(order)]
-    rows = rows.assign(order=rows["instance_id"].map(order)).sort_values(["order", "explainer"])
-    return pa.Table.from_pandas(rows, schema=ATTRIBUTION, preserve_index=False)
+    return rows.assign(order=rows["instance_id"].map(order)).sort_values(["order", "explainer"])
 
 
 def first_document_tokens(instances: pd.DataFrame) -> list[str]:

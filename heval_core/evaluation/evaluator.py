@@ -19,8 +19,9 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = (
     "__init__.py", "catalogue.py", "evaluation", "evaluation/findings", "explainers", "metrics",
     "metrics/shared", "prompts.py", "records.py",
-    "replacements.py", "statistics", "store/__init__.py", "store/progress.py", "store/schema.sql", "store/shards.py",
-    "store/summaries.py",
+    "replacements.py", "statistics", "store/__init__.py", "store/database.py", "store/filters.py", "store/instances.py",
+    "store/kinds.py", "store/published.py", "store/reader.py", "store/schema.sql", "store/shards.py",
+    "store/writer.py",
 )  # fmt: skip
 LIBRARIES = ("numpy", "pandas", "scikit-learn", "scipy")
 

@@ -26,6 +26,7 @@ from heval_core import metrics
 from heval_core.metrics._features import Labelled
 from heval_core.metrics.shared.estimate import Estimate
 from heval_core.metrics.shared.measure import LearnedMetric
+from heval_core.records import RegimeKey
 from heval_core.statistics import scores, subsampling
 from heval_core.statistics.subsampling import Error
 
@@ -74,9 +75,9 @@ class Kept:
     """
 
     def __init__(
-        self, folder: Path, place: Sequence[str], needed: Collection[tuple[str, str, int]], writable: bool = True
+        self, folder: Path, regime: RegimeKey, needed: Collection[tuple[str, str, int]], writable: bool = True
     ):
-        name = "-".join("".join(c if c.isalnum() or c in "-_." else "_" for c in part) for part in place)
+        name = "-".join("".join(c if c.isalnum() or c in "-_." else "_" for c in part) for part in regime)
         self._path, self._writable = folder / FOLDER / f"{name}.parquet", writable
         self._needed = needed
         self._known: dict[str, list[dict[str, Any]]] = {}

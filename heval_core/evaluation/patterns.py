@@ -11,25 +11,20 @@ Reference: arXiv 2510.02629. Cost: some 10 microseconds an instance and explaine
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from heval_core.prompts import mentions
+from heval_core.records import PATTERN_KINDS, PATTERNS
+from heval_core.statistics.bootstrap import Resamples, percentile_interval, resampled_sums
 from heval_core.statistics.scores import average_ranks
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 
 NEAR = 3
-PATTERNS = {
-    "answer": "The answer's own token is on top.",
-    "wrong_document": "The other document is on top.",
-    "question": "The question, or the words around it, is on top.",
-    "function_word": "A function word or punctuation of the used document is on top.",
-    "near_entity": "The entity asked about, or a word within three tokens of it, is on top.",
-    "other": "Another word of the used document is on top.",
-    "tied": "Tokens of different kinds share the first rank.",
-}
-KINDS = tuple(pattern for pattern in PATTERNS if pattern != "tied")
 # Words of closed classes; a token is compared without spaces and in lower case.
 _WORDS = """
 a an and are as at be been being but by can could did do does for from had has have he her his how i if in
@@ -52,7 +47,7 @@ def pattern_of(kinds: Sequence[str], scores: np.ndarray, first_ranked: int) -> t
 def chance_of(kinds: Sequence[str], first_ranked: int) -> dict[str, float]:
     """How likely random scores put each kind on top: its share of the ranked tokens. They never tie."""
     ranked = kinds[first_ranked:]
-    return {kind: ranked.count(kind) / len(ranked) for kind in KINDS}
+    return {kind: ranked.count(kind) / len(ranked) for kind in PATTERN_KINDS}
 
 
 def kinds_of(
@@ -104,3 +99,40 @@ def rows_of(
             pattern, token = pattern_of(kinds, own, one["first_ranked"])
             rows.append({"instance_id": one["instance_id"], "explainer": explainer, "pattern": pattern, "token": token})
     return rows, chance
+
+
+def pattern_shares(counts: pd.DataFrame, resamples: Callable[[str], Resamples]) -> pd.DataFrame:
+    """Per dataset, technique, explainer and pattern, over the instances answered from a document: what the best token is.
+
+    counts: as `Reader.pattern_counts` gives them. Columns: dataset, technique, explainer, pattern, instances, share, low,
+    high (95 %, questions resampled), chance (of random scores on the same instances), n (of the explainer's). Of each
+    dataset and technique those patterns that occur, or could by chance.
+    """
+    counts = counts.assign(tied_chance=0.0)
+    rows: list[dict[str, Any]] = []
+    for (dataset, technique), own in counts.groupby(["dataset", "technique"]):
+        there = [key for key in PATTERNS if own[[key, f"{key}_chance"]].to_numpy().any()]
+        table = own.pivot_table(index="fact_id", columns="explainer", values=[*there, "n"], aggfunc="sum", fill_value=0)
+        drawn = resampled_sums(resamples(str(dataset)).of(table.index), table.to_numpy(dtype=float))
+        spread = dict(zip(table.columns, drawn.T, strict=True))
+        for explainer, by_question in own.groupby("explainer"):
+            sums = by_question[[*there, *(f"{key}_chance" for key in there), "n"]].sum()
+            for key in there:
+                with np.errstate(invalid="ignore"):
+                    interval = percentile_interval(spread[key, explainer] / spread["n", explainer])
+                rows.append(
+                    {
+                        "dataset": dataset, "technique": technique, "explainer": explainer, "pattern": key,
+                        "instances": int(sums[key]), "share": sums[key] / sums["n"], **interval._asdict(),
+                        "chance": sums[f"{key}_chance"] / sums["n"], "n": int(sums["n"]),
+                    }
+                )  # fmt: skip
+    columns = ["dataset", "technique", "explainer", "pattern", "instances", "share", "low", "high", "chance", "n"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def patterns_under(reader: Reader, chosen: Filter) -> pd.DataFrame:
+    """`pattern_shares` under a filter; of all instances as published."""
+    if chosen.is_all:
+        return reader.pattern_shares(chosen)
+    return pattern_shares(reader.pattern_counts(chosen), reader.resamples)

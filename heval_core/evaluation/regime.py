@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from heval_core.metrics.shared.cell import Layout
-from heval_core.records import CELL, HEvalError
+from heval_core.records import CELL, HEvalError, RegimeKey
 from heval_core.statistics.bootstrap import Resamples
 
 
@@ -21,20 +21,12 @@ class Regime:
     drawn. order: (splits, N), where each question stands when they are cut in halves.
     """
 
-    model: str
-    dataset: str
-    regime: str
-    technique: str
+    key: RegimeKey
     ids: np.ndarray
     questions: np.ndarray
     layout: Layout
     weights: np.ndarray
     order: np.ndarray
-
-    @property
-    def place(self) -> tuple[str, str, str, str]:
-        """The values of CELL."""
-        return self.model, self.dataset, self.regime, self.technique
 
     @functools.cached_property
     def numbers(self) -> np.ndarray | None:
@@ -47,7 +39,7 @@ class Regime:
         if chosen.all():
             return self
         return Regime(
-            *self.place, self.ids[chosen], self.questions[chosen], self.layout.rows(chosen), self.weights[:, chosen],
+            self.key, self.ids[chosen], self.questions[chosen], self.layout.rows(chosen), self.weights[:, chosen],
             self.order[:, chosen],
         )  # fmt: skip
 
@@ -78,7 +70,7 @@ def layout_of(instances: pd.DataFrame) -> Layout:
 
 def regime_of(instances: pd.DataFrame, resamples: Resamples) -> Regime:
     """From rows of one model, dataset, regime and technique, at least one."""
-    model, dataset, regime, technique = instances.iloc[0][list(CELL)]
+    key = RegimeKey(*instances.iloc[0][list(CELL)])
     ids, questions = (instances[name].to_numpy(dtype=object) for name in ("instance_id", "fact_id"))
     weights, order = resamples.of(questions), resamples.order(questions)
-    return Regime(model, dataset, regime, technique, ids, questions, layout_of(instances), weights, order)
+    return Regime(key, ids, questions, layout_of(instances), weights, order)

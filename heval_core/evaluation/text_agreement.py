@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
 from heval_core.statistics.bootstrap import percentile_interval, resampled_sums
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 
-if TYPE_CHECKING:
-    from heval_core.store.reader import Filter, Reader
-
-_COUNTS = (
-    "SELECT model, dataset, fact_id, count(*) AS n, count(*) FILTER (first_group = text_group) AS same FROM instance "
-    "WHERE dropped_because IS NULL AND first_group IS NOT NULL AND text_group IS NOT NULL AND {} GROUP BY ALL ORDER BY ALL"
-)
 COLUMNS = ["model", "dataset", "n", "same", "share", "low", "high"]
 
 
@@ -24,9 +17,8 @@ def text_agreement(reader: Reader, chosen: Filter) -> pd.DataFrame:
 
     low, high: of the share, 95 %, whole questions resampled: one question is asked under several regimes.
     """
-    where, values = chosen.where(("model", "dataset", "regime"))
     rows = []
-    for (model, dataset), own in reader.query(_COUNTS.format(where), values).groupby(["model", "dataset"]):
+    for (model, dataset), own in reader.same_group_counts(chosen).groupby(["model", "dataset"]):
         counts = own[["same", "n"]].to_numpy(dtype=float)
         drawn = resampled_sums(reader.resamples(str(dataset)).of(own["fact_id"]), counts)
         with np.errstate(invalid="ignore"):

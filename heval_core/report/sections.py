@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from heval_core.evaluation.patterns import PATTERNS
+from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.accuracy import cell_bars, headline_bars
 from heval_core.figures.cells import apart, labelled, of_measure
 from heval_core.figures.outcomes import outcome_bars, statistics
@@ -21,9 +21,10 @@ from heval_core.figures.palette import in_order
 from heval_core.figures.patterns import pattern_bars
 from heval_core.metrics import headlines, part_title
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
-from heval_core.records import CELL, DROP_REASONS
+from heval_core.records import CELL, DROP_REASONS, PATTERNS
 from heval_core.report.plans import GLANCE, MAIN, MORE, OTHER, Plan, plans, section_titles
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.wording import GROUP_TITLES, REGIME_TITLES, number
 
 MISSING = "–"
@@ -213,7 +214,7 @@ def _datasets(results: Reader) -> Section:
 
 
 def _patterns(results: Reader) -> Section:
-    counts = results.patterns(Filter())
+    counts = patterns_under(results, Filter())
     titles = titles_of(results)
     figures = [
         (_of(f"{dataset}: what stands on top", technique, counts), pattern_bars(own, titles))

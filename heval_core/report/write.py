@@ -20,7 +20,8 @@ from heval_core.records import HEvalError
 from heval_core.report import html, pictures
 from heval_core.report.sections import Section, sections
 from heval_core.store.export import as_latex
-from heval_core.store.reader import Reader, current_file
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
 from heval_core.wording import DEMO_NOTE
 
 FORMAT = 1

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from heval_core.statistics.bootstrap import Interval, percentile_interval, resample_weights
-from heval_core.statistics.scores import average_ranks
 
 
 def spearman(first: np.ndarray, second: np.ndarray) -> float:
@@ -16,12 +15,11 @@ def spearman(first: np.ndarray, second: np.ndarray) -> float:
     >>> round(spearman(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 3.0, 2.0, 4.0])), 3)
     0.8
     """
-    if len(first) < 3:
+    from scipy.stats import spearmanr
+
+    if len(first) < 3 or not np.ptp(first) or not np.ptp(second):
         return float("nan")
-    one, other = (average_ranks(values)[0] for values in (first, second))
-    if not one.std() or not other.std():
-        return float("nan")
-    return float(np.corrcoef(one, other)[0, 1])
+    return float(spearmanr(first, second).statistic)
 
 
 def clustered_spearman(first: np.ndarray, second: np.ndarray, clusters: Sequence[object]) -> tuple[float, Interval]:

@@ -18,7 +18,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from heval_core.records import HEvalError
-from heval_core.store.reader import Reader, current_file
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
 
 FORMATS = ("parquet", "csv")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")

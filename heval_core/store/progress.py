@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from heval_core.records import RegimeKey
+from heval_core.store.kinds import KINDS
 from heval_core.store.lock import holder
 from heval_core.store.shards import Entry, ShardStore
-
-Cell = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -57,19 +57,19 @@ def progress(folder: Path) -> Progress:
     entries, failures = store.entries(), store.failures()
     events = _newest_run(store.events())
     process = holder(folder)
-    planned: dict[str, Cell] = {
-        key: (line["model"], line["dataset"], line["regime"], line["technique"])
+    planned: dict[str, RegimeKey] = {
+        key: RegimeKey(*(line[name] for name in RegimeKey._fields))
         for line in events if line["event"] == "plan" for key in line["keys"]
     }  # fmt: skip
     ended = {line["key"] for line in events if line["event"] == "shard"}
     given_up = {key for line in failures for key in line.get("keys", ()) if key not in entries}
     began = {key for line in events if line["event"] == "began" for key in line["keys"]}
     running = (began - ended - given_up - _failed_now(events)) if process else set()
-    counts: dict[Cell, Counter[str]] = defaultdict(Counter)
-    rows: dict[Cell, dict[str, int]] = defaultdict(dict)
+    counts: dict[RegimeKey, Counter[str]] = defaultdict(Counter)
+    rows: dict[RegimeKey, dict[str, int]] = defaultdict(dict)
     for entry in entries.values():
         if entry.regime:
-            cell = (entry.model, entry.dataset, entry.regime, entry.technique)
+            cell = entry.cell.of_regime
             counts[cell]["failed" if entry.failed else "done"] += 1
             name = _name(entry)
             rows[cell][name] = rows[cell].get(name, 0) + entry.rows
@@ -84,12 +84,8 @@ def progress(folder: Path) -> Progress:
     return Progress(tuple(cells), tuple(failures), process, _seconds_left(events, left) if process else None)
 
 
-# Kinds that an explainer has beside its attributions.
-_BESIDE = ("context_attribution", "faithfulness")
-
-
 def _name(entry: Entry) -> str:
-    return f"{entry.kind}: {entry.explainer}" if entry.kind in _BESIDE else entry.explainer or entry.kind
+    return f"{entry.kind}: {entry.explainer}" if KINDS[entry.kind].beside else entry.explainer or entry.kind
 
 
 def _newest_run(events: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -19,7 +19,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from heval_core.records import HEvalError
+from heval_core.records import CellKey, HEvalError
+from heval_core.store.kinds import FLOATS, KINDS, ShardKind
 
 FORMAT = 2
 # Of the results file that shards are published to (schema.sql).
@@ -27,86 +28,6 @@ PUBLISHED_FORMAT = 8
 POINTER = "current.json"
 EVENTS = "events.jsonl"
 
-_TEXT, _TEXTS, _INTS = pa.string(), pa.list_(pa.string()), pa.list_(pa.int32())
-_FLOATS = pa.list_(pa.float32())
-
-INSTANCE = pa.schema(
-    [
-        *((name, _TEXT) for name in ("instance_id", "model", "revision", "dataset", "regime", "technique")),
-        ("place", pa.int32()),
-        *((name, _TEXT) for name in ("fact_id", "subject", "relation", "question", "true_answer", "prompt")),
-        ("tokens", _TEXTS),
-        ("first_ranked", pa.int32()),
-        ("document_starts", _INTS),
-        ("document_ends", _INTS),
-        ("question_start", pa.int32()),
-        ("question_end", pa.int32()),
-        *((f"document_{name}", _TEXTS) for name in ("answers", "kinds", "origins", "sources")),
-        ("answer_tokens", pa.list_(_INTS)),
-        ("first_mention", pa.list_(_INTS)),
-        ("memory_answer", _TEXT),
-        ("candidate_groups", _TEXTS),
-        ("candidate_texts", _TEXTS),
-        ("candidate_ids", _INTS),
-        ("candidate_leading", _INTS),
-        ("candidate_logits", _FLOATS),
-        ("candidate_probabilities", _FLOATS),
-        ("predicted_text", _TEXT),
-        ("predicted_id", pa.int32()),
-        ("predicted_probability", pa.float32()),
-        *((name, _TEXT) for name in ("answer_text", "first_group", "text_group")),
-        *((name, _TEXT) for name in ("group", "expected_group", "dropped_because")),
-    ]
-)
-ATTRIBUTION = pa.schema(
-    [
-        ("instance_id", _TEXT),
-        ("explainer", _TEXT),
-        ("scores", _FLOATS),
-        ("tied", pa.float32()),
-        ("seconds", pa.float32()),
-        ("settings", _TEXT),
-        ("signed", pa.bool_()),
-        ("layer", pa.int32()),
-        ("head", pa.int32()),
-        ("head_scores", _FLOATS),
-        ("details", _TEXT),
-    ]
-)
-HEAD_ATTENTION = pa.schema(
-    [("instance_id", _TEXT), ("layer", pa.int32()), ("head", pa.int32()), ("attention", _FLOATS)]
-)
-MEMORY = pa.schema([("question", _TEXT), ("ids", _INTS), ("text", _TEXT)])
-SAMPLE = pa.schema([("fact_id", _TEXT)])
-FAITHFULNESS = pa.schema(
-    [
-        ("instance_id", _TEXT),
-        ("explainer", _TEXT),
-        ("replacement", _TEXT),
-        ("comprehensiveness", pa.float32()),
-        ("sufficiency", pa.float32()),
-        ("masked", _FLOATS),
-        ("kept", _FLOATS),
-        ("settings", _TEXT),
-    ]
-)
-SCHEMAS = {
-    "instance": INSTANCE,
-    "attribution": ATTRIBUTION,
-    "context_attribution": ATTRIBUTION,
-    "head_attention": HEAD_ATTENTION,
-    "faithfulness": FAITHFULNESS,
-    "memory": MEMORY,
-    "sample": SAMPLE,
-}
-
-# Float columns whose bytes compress far better when the exponents stand together.
-_SPLIT = {
-    "attribution": ["scores.list.element"],
-    "context_attribution": ["scores.list.element"],
-    "head_attention": ["attention.list.element"],
-    "faithfulness": ["comprehensiveness", "sufficiency", "masked.list.element", "kept.list.element"],
-}
 _UNHASHED = ("seconds",)
 
 
@@ -114,8 +35,8 @@ _UNHASHED = ("seconds",)
 class Entry:
     """One line of the manifest.
 
-    kind: what its rows are, a key of SCHEMAS. key: hash of everything the shard depends on. content: hash of its rows but
-    for timings. failed: instances whose failure is in the journal, so that a later run tries the shard again.
+    kind: the name of a ShardKind. key: hash of everything the shard depends on. content: hash of its rows but for timings.
+    failed: instances whose failure is in the journal, so that a later run tries the shard again.
     technique: how the answers were produced; "" of what is of no regime. fingerprint: of the dataset as it was read. settings:
     hash of how the model was asked (dtype, style, template, memory, seed); instances of two settings have the same ids and
     must never be published together.
@@ -138,6 +59,11 @@ class Entry:
     failed: int = 0
     fingerprint: str = ""
     settings: str = ""
+
+    @property
+    def cell(self) -> CellKey:
+        """explainer, and technique and regime, are empty where its kind has none."""
+        return CellKey(self.model, self.dataset, self.regime, self.technique, self.explainer)
 
 
 class ShardStore:
@@ -176,9 +102,11 @@ class ShardStore:
 
     def write(self, entry: dict[str, Any], rows: list[dict[str, Any]]) -> Entry:
         """Write rows as a shard and list it. `entry`: all fields of Entry but path, rows and hashes."""
-        kind = entry["kind"]
-        table = pa.Table.from_pylist(rows, schema=SCHEMAS[kind])
-        name = "-".join(part for part in (f"{entry['start']:06d}", kind, entry["explainer"], entry["key"][:10]) if part)
+        kind = KINDS[entry["kind"]]
+        table = pa.Table.from_pylist(rows, schema=kind.schema)
+        name = "-".join(
+            part for part in (f"{entry['start']:06d}", kind.name, entry["explainer"], entry["key"][:10]) if part
+        )
         parts = (_slug(entry[name]) for name in ("model", "dataset", "regime", "technique"))
         folder = Path("shards", *(part for part in parts if part))
         path = folder / f"{name}.parquet"
@@ -212,7 +140,7 @@ class ShardStore:
         return list(_json_lines(self.folder / EVENTS))
 
     def read(self, entry: Entry) -> pa.Table:
-        return pq.read_table(self.folder / entry.path, schema=SCHEMAS[entry.kind])
+        return pq.read_table(self.folder / entry.path, schema=KINDS[entry.kind].schema)
 
     def intact(self, entry: Entry) -> bool:
         """Whether a shard's file is what the manifest says."""
@@ -240,32 +168,31 @@ class ShardStore:
         Of models, those that were not loaded since.
         """
         entries = self.entries()
-        unmended = {(e.model, e.dataset, e.regime, e.technique, e.explainer) for e in entries.values() if e.failed}
-        cells = {cell[:-1] for cell in unmended}
+        unmended = {entry.cell for entry in entries.values() if entry.failed}
+        regimes = {cell.of_regime for cell in unmended}
         loaded = {line["model"]: line["happened"] for line in self.journal("loaded")}
         found = {}
         for line in self.journal("failure"):
-            cell = (line["model"], line["dataset"], line["regime"], line["technique"])
+            cell = CellKey(*(line[name] for name in CellKey._fields))
             if "keys" in line:  # shards that were not made at all
                 stands = any(key not in entries for key in line["keys"])
             else:
-                stands = (*cell, line["explainer"]) in unmended or (not line["explainer"] and cell in cells)
-                stands = stands or not line["regime"]
+                stands = cell in unmended or (not cell.explainer and cell.of_regime in regimes)
+                stands = stands or not cell.regime
             if stands and not (line.get("at_loading") and line["happened"] < loaded.get(line["model"], "")):
-                found[(*cell, line["explainer"], line["place"])] = line
+                found[cell, line["place"]] = line
         return list(found.values())
 
     def journal(self, kind: str) -> list[dict[str, Any]]:
         return [line for line in _json_lines(self.folder / "journal.jsonl") if line.pop("kind") == kind]
 
 
-def _write_table(kind: str, table: pa.Table, where: Any) -> None:
-    split = _SPLIT.get(kind, [])
+def _write_table(kind: ShardKind, table: pa.Table, where: Any) -> None:
     # A column is either split or looked up in a dictionary, and lists of floats gain nothing by the latter.
-    dictionary = [field.name for field in table.schema if field.type not in (_FLOATS, pa.float32())] or False
+    dictionary = [field.name for field in table.schema if field.type not in (FLOATS, pa.float32())] or False
     pq.write_table(
         table, where, compression="zstd", compression_level=15, use_dictionary=dictionary, column_encoding=None,
-        use_byte_stream_split=split or False,
+        use_byte_stream_split=list(kind.split) or False,
     )  # fmt: skip
 
 
@@ -274,7 +201,7 @@ def weight(kind: str, rows: list[dict[str, Any]]) -> int:
 
     def written(rows: list[dict[str, Any]]) -> int:
         buffer = pa.BufferOutputStream()
-        _write_table(kind, pa.Table.from_pylist(rows, schema=SCHEMAS[kind]), buffer)
+        _write_table(KINDS[kind], pa.Table.from_pylist(rows, schema=KINDS[kind].schema), buffer)
         return int(buffer.getvalue().size)
 
     return written(rows) - written([])

@@ -13,7 +13,8 @@ from heval_core.figures.cells import apart, as_normalised, labelled, of_measure
 from heval_core.metrics import measures_of
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.records import CELL
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.ui import behind, paired_view
 from heval_core.ui.computing import live_cells
 from heval_core.ui.exports import figure_config, table_exports

@@ -12,9 +12,10 @@ import pandas as pd
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
+from heval_core.evaluation.orders import SORTED_BY
 from heval_core.metrics.shared.measure import Measure
 from heval_core.records import SINGLE_REGIMES
-from heval_core.store.reader import SORTED_BY, Filter
+from heval_core.store.filters import Filter
 from heval_core.ui.text import plain
 
 # A link cannot set a control's own parameter: one that another page has drawn stands above it. So these have names of theirs.

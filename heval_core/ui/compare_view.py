@@ -13,7 +13,8 @@ from heval_core.figures.palette import in_order
 from heval_core.metrics import measures
 from heval_core.metrics.shared.measure import Measure
 from heval_core.records import CELL
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.ui import behind, paired_view
 from heval_core.ui.accuracy_view import choose, choose_question, titles_of
 from heval_core.ui.exports import figure_config, table_exports
@@ -69,7 +70,7 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
 def pairs_of(
     results: Reader, chosen: Filter, measure: Measure, k: int, first: str, second: str
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """`Reader.comparisons` of two explainers, signed as first minus second: cells, with a label each, and the row over all."""
+    """`comparisons` of two explainers, signed as first minus second: cells, with a label each, and the row over all."""
     found, overall = paired_view.compared(results, chosen, measure, measure.metric, k)
     if found.empty:
         return found, {}

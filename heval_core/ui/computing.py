@@ -10,9 +10,11 @@ import pandas as pd
 import streamlit as st
 
 from heval_core import catalogue
+from heval_core.evaluation import live
 from heval_core.metrics.shared.measure import LearnedMetric
 from heval_core.records import CELL
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.ui.results import cached
 
 WHY = "This measure is computed again on a hundred halves of the questions, which takes some seconds for each cell"
@@ -24,9 +26,9 @@ def takes_long(metric: str) -> bool:
 
 
 def live_cells(results: Reader, chosen: Filter, metric: str, k: int) -> pd.DataFrame:
-    """`Reader.live_cells`; with a bar where that takes long, cell's regime by regime, each of which is kept by itself."""
+    """`live.cells_of`; with a bar where that takes long, cell's regime by regime, each of which is kept by itself."""
     if not takes_long(metric):
-        return cast(pd.DataFrame, cached(results, "live_cells", chosen, metric, k))
+        return cast(pd.DataFrame, cached(results, live.cells_of, chosen, metric, k))
     whole = Filter(chosen.model, chosen.dataset, chosen.regime, technique=chosen.technique)
     there = cast(pd.DataFrame, cached(results, "cells", whole, metric.partition("(")[0], k))
     places = there.drop_duplicates(list(CELL))[list(CELL)].itertuples(index=False)
@@ -34,7 +36,7 @@ def live_cells(results: Reader, chosen: Filter, metric: str, k: int) -> pd.DataF
     bar = st.progress(0.0, WHY)
     found = []
     for number, piece in enumerate(pieces, start=1):
-        found.append(cast(pd.DataFrame, cached(results, "live_cells", piece, metric, k)))
+        found.append(cast(pd.DataFrame, cached(results, live.cells_of, piece, metric, k)))
         bar.progress(number / len(pieces), f"{WHY}: {number} of {len(pieces)}")
     bar.empty()
     return pd.concat(found, ignore_index=True) if found else there.iloc[:0]

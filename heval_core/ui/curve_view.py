@@ -8,12 +8,13 @@ from typing import cast
 import pandas as pd
 import streamlit as st
 
-from heval_core.evaluation.live import Curve
+from heval_core.evaluation.curves import Curve, curve
 from heval_core.figures.accuracy import quarter_lines
 from heval_core.figures.cells import apart
 from heval_core.metrics.shared.measure import Measure
 from heval_core.records import CELL
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.ui import behind
 from heval_core.ui.accuracy_view import choose, choose_question, titles_of
 from heval_core.ui.computing import waiting
@@ -42,7 +43,7 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
         return
     with waiting(measure.metric):
         found, changes, ends, asked = cast(
-            Curve, cached(results, "curve", wanted, measure.metric, measure.together, measure.at(k), by)
+            Curve, cached(results, curve, wanted, measure.metric, measure.together, measure.at(k), by)
         )
     if found.empty:
         st.info(

@@ -9,10 +9,12 @@ from typing import Any, cast
 import pandas as pd
 import streamlit as st
 
+from heval_core.evaluation.text_agreement import text_agreement
 from heval_core.figures.cells import apart
 from heval_core.figures.outcomes import in_regime_order, outcome_bars, statistics
 from heval_core.records import CELL, DROP_REASONS
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.ui import behind
 from heval_core.ui.exports import figure_config
 from heval_core.ui.results import cached
@@ -102,7 +104,7 @@ def _open_instances(event: Any, table: pd.DataFrame) -> None:
 
 
 def matching_sentence(found: pd.DataFrame) -> str:
-    """One sentence from the rows of `Reader.text_agreement`, at least one."""
+    """One sentence from the rows of `text_agreement`, at least one."""
     least, kept = found.loc[found["share"].idxmin()], int(found["n"].sum())
     where = f"{plain(least['model'])} on {plain(least['dataset'])}"
     few = f", in {where} in {percent(least['share'])}" if len(found) > 1 else ""
@@ -114,7 +116,7 @@ def matching_sentence(found: pd.DataFrame) -> str:
 
 def matching_table(results: Reader, chosen: Filter) -> None:
     """Do first token and text agree on the groups? Nothing where answers were not asked as text."""
-    found = cast(pd.DataFrame, cached(results, "text_agreement", chosen))
+    found = cast(pd.DataFrame, cached(results, text_agreement, chosen))
     if found.empty:
         return
     st.subheader("First token and text")

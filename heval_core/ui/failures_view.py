@@ -9,11 +9,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from heval_core.evaluation.patterns import PATTERNS
+from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.cells import apart
 from heval_core.figures.palette import in_order
 from heval_core.figures.patterns import pattern_bars
-from heval_core.store.reader import Filter, Reader
+from heval_core.records import PATTERNS
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.ui import behind
 from heval_core.ui.accuracy_view import titles_of
 from heval_core.ui.exports import figure_config, table_exports
@@ -27,7 +29,7 @@ SHOWN = 25
 
 def draw(results: Reader, chosen: Filter) -> None:
     """A figure per dataset; examples of the bar that was clicked, or of what is chosen below."""
-    counts = cast(pd.DataFrame, cached(results, "patterns", chosen))
+    counts = cast(pd.DataFrame, cached(results, patterns_under, chosen))
     if counts.empty:
         st.info("No instance under these filters was answered from a document; remove one of the chips above.",
                 icon=":material/filter_alt_off:")  # fmt: skip

@@ -13,7 +13,8 @@ from heval_core.metrics import headlines, measures_of
 from heval_core.metrics.shared.measure import Measure
 from heval_core.records import CELL
 from heval_core.statistics.correlation import clustered_spearman
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.ui import behind
 from heval_core.ui.accuracy_view import titles_of
 from heval_core.ui.exports import figure_config

@@ -12,7 +12,8 @@ import streamlit as st
 from heval_core.metrics.shared.cell import DEFAULT_K, KS
 from heval_core.metrics.shared.measure import Measure
 from heval_core.records import TECHNIQUE
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.ui import behind
 from heval_core.ui.results import cached
 from heval_core.ui.text import plain

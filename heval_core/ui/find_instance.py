@@ -8,8 +8,11 @@ from typing import NamedTuple, cast
 import pandas as pd
 import streamlit as st
 
+from heval_core.evaluation.orders import SORTED_BY, scores_of
+from heval_core.metrics import headlines
 from heval_core.records import HEvalError
-from heval_core.store.reader import AS_STORED, SORTED_BY, Filter, Reader
+from heval_core.store.filters import AS_STORED, Filter
+from heval_core.store.reader import Reader
 from heval_core.ui.filters import refuse_value
 from heval_core.ui.results import cached
 from heval_core.ui.text import plain
@@ -49,7 +52,19 @@ def find(results: Reader, chosen: Filter) -> Found:
         if count is None:
             return Found(chosen, sort, descending)
         page = _page(max(1, -(-count // PAGE)))
-        table = cast(pd.DataFrame, cached(results, "instances", narrowed, sort, descending, (page - 1) * PAGE, PAGE))
+        table = cast(
+            pd.DataFrame,
+            cached(
+                results,
+                "instances",
+                narrowed,
+                SORTED_BY[sort],
+                descending,
+                (page - 1) * PAGE,
+                PAGE,
+                scores_of(headlines()["RQ3"]),
+            ),
+        )
         event = st.dataframe(
             table.round(3), hide_index=True, on_select="rerun", selection_mode="single-row", key="found",
             height=min(38 + 35 * max(1, len(table)), 400),

@@ -16,7 +16,8 @@ from heval_core.prompt_service.client import ask
 from heval_core.prompt_service.installed import installed
 from heval_core.prompt_service.messages import Ablate, asked_as_stored
 from heval_core.records import HEvalError
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.ui import behind
 from heval_core.ui.exports import figure_config
 from heval_core.ui.head_map import head_map

@@ -10,10 +10,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures.palette import in_order
 from heval_core.metrics.shared.cell import KS
 from heval_core.records import TECHNIQUE, HEvalError, head_name
-from heval_core.store.reader import AS_STORED, Filter, Reader
+from heval_core.store.filters import AS_STORED, Filter
+from heval_core.store.reader import Reader
 from heval_core.ui.grid_controls import LEVELS, How
 from heval_core.ui.results import cached
 from heval_core.ui.text import plain
@@ -26,7 +28,7 @@ USED = {"C": 0, "C1": 0, "C2": 1}
 
 def choose(results: Reader, chosen: Filter, order: str = AS_STORED, descending: bool = False) -> dict[str, Any] | None:
     """The instance the link names, or the first under the filter in this order, with buttons to step. None without any."""
-    ids = cast(list[str], cached(results, "instance_ids", chosen, order, descending))
+    ids = cast(list[str], cached(results, "instance_ids", chosen, SORTED_BY[order], descending))
     wanted = st.query_params.get("instance")
     before, st.session_state["instance_and_filter"] = st.session_state.get("instance_and_filter"), (wanted, chosen)
     if wanted is not None and wanted not in ids and before is not None and before[0] == wanted and before[1] != chosen:

@@ -9,13 +9,16 @@ from typing import cast
 import pandas as pd
 import streamlit as st
 
+from heval_core.evaluation import live
+from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures.accuracy import headline_bars
 from heval_core.figures.cells import apart
 from heval_core.metrics import headlines
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.records import CELL, DROP_REASONS, DUAL_REGIMES, SINGLE_REGIMES
+from heval_core.store.filters import Filter
 from heval_core.store.progress import progress
-from heval_core.store.reader import SORTED_BY, Filter, Reader
+from heval_core.store.reader import Reader
 from heval_core.ui import behind
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.results import cached, results_folder
@@ -64,7 +67,7 @@ def verdict(headline: pd.DataFrame, titles: dict[str, str], controls: set[str]) 
 
 
 def headline_section(results: Reader, chosen: Filter) -> None:
-    headline = cast(pd.DataFrame, cached(results, "headline" if chosen.is_all else "live_headline", chosen))
+    headline = cast(pd.DataFrame, cached(results, "headline" if chosen.is_all else live.headline, chosen))
     known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
     titles = dict(zip(known["key"], known["title"], strict=True))
     st.markdown(verdict(headline, titles, set(known[known["control"]]["key"])))
@@ -110,7 +113,7 @@ def _offer(explainer: str, question: str, chosen: Filter, titles: dict[str, str]
 def doors(results: Reader, chosen: Filter) -> None:
     """Three ways on from here."""
     first, second, third = st.columns([5, 3.2, 3])
-    missed = cached(results, "instance_missed_by", "mechlight", "fa", chosen)
+    missed = cached(results, "instance_missed_by", headlines()["RQ3"].metric, "mechlight", "fa", chosen)
     if missed:
         first.page_link(
             "pages/instances.py",

@@ -8,10 +8,11 @@ from typing import Any, cast
 import pandas as pd
 import streamlit as st
 
-from heval_core.evaluation.live import Compared
+from heval_core.evaluation.comparisons import Compared, comparisons
 from heval_core.figures.cells import apart
 from heval_core.metrics.shared.measure import Measure
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.ui.computing import waiting
 from heval_core.ui.filters import in_regimes
 from heval_core.ui.results import cached
@@ -20,12 +21,12 @@ from heval_core.wording import number
 
 
 def compared(results: Reader, chosen: Filter, measure: Measure, metric: str, k: int) -> Compared:
-    """`Reader.comparisons` of a measure, in the regimes that it is read in; metric: its key, or a variant of it."""
+    """`comparisons` of a measure, in the regimes that it is read in; metric: its key, or a variant of it."""
     own = in_regimes(chosen, measure)
     if own is None:
         return Compared(pd.DataFrame(), pd.DataFrame())
     with waiting(metric):
-        return cast(Compared, cached(results, "comparisons", own, metric, measure.together, k))
+        return cast(Compared, cached(results, comparisons, own, metric, measure.together, k))
 
 
 def pairs(results: Reader, chosen: Filter, metric: str, measure: Measure, k: int, titles: dict[str, str]) -> None:

@@ -9,7 +9,8 @@ import streamlit as st
 
 from heval_core.figures.palette import in_order
 from heval_core.metrics import best_of, measures_of
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.ui.accuracy_view import titles_of
 from heval_core.ui.results import cached
 from heval_core.wording import number

@@ -9,7 +9,8 @@ from heval_core.report.html import RULE, VERDICTS, effects_of, levels_of, told
 from heval_core.report.plans import section_titles
 from heval_core.report.sections import Section, section
 from heval_core.report.write import report_of
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.ui import behind
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.filters import refuse_value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,7 +13,8 @@ import streamlit as st
 from heval_core.evaluation import evaluator
 from heval_core.evaluation.renew import is_outdated, obstacle, renew, told
 from heval_core.records import HEvalError
-from heval_core.store.reader import Reader, current_file
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
 from heval_core.ui.text import plain
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -137,8 +139,11 @@ def _cached(snapshot_id: str, name: str, arguments: tuple[object, ...], _call: C
     return _call()
 
 
-def cached(results: Reader, name: str, *arguments: object) -> object:
-    """A reader's query by name, cached by (snapshot, arguments); arguments are small and hashable by value."""
-    return _cached(
-        results.snapshot_id, name, tuple(repr(a) for a in arguments), lambda: getattr(results, name)(*arguments)
-    )
+def cached(results: Reader, query: str | Callable[..., object], *arguments: object) -> object:
+    """A reader's query by name, or a function of a reader, cached by (snapshot, arguments).
+
+    Arguments are small and hashable by value.
+    """
+    call = getattr(results, query) if isinstance(query, str) else partial(query, results)
+    name = query if isinstance(query, str) else f"{query.__module__}.{query.__qualname__}"
+    return _cached(results.snapshot_id, name, tuple(repr(a) for a in arguments), lambda: call(*arguments))

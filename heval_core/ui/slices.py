@@ -10,7 +10,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.records import head_name
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.ui.behind import SLICED, SLICING, keep
 from heval_core.ui.filters import refuse_value
 from heval_core.ui.results import cached

@@ -9,7 +9,8 @@ from pathlib import Path
 from PIL import Image
 
 from heval_core.evaluation.publishing import publish
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from tests.e2e.browser import ROOT, explorer, page_of, settle, visit
 
 OUT = ROOT / "docs" / "screenshots"

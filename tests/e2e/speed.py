@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 
 from heval_core.evaluation.publishing import publish
-from heval_core.store.reader import Filter, Reader, current_file
+from heval_core.store.filters import Filter
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
 from tests.e2e.browser import explorer, page_of, settle, visit
 from tests.planted import plant, used_document
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from heval_core.statistics.scores import average_ranks
-from heval_core.store.reader import Filter
+from heval_core.store.filters import Filter
 from tests.e2e.browser import chromium, explorer, page_of, settle, visit
 
 pytestmark = [

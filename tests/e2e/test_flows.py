@@ -15,8 +15,11 @@ from urllib.parse import parse_qs, urlsplit
 import pandas as pd
 import pytest
 
+from heval_core.evaluation import curves, live
 from heval_core.evaluation.publishing import publish
-from heval_core.store.reader import Filter, Reader, current_file
+from heval_core.store.filters import Filter
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
 from tests.conftest import ARCHITECTURES
 from tests.e2e.browser import chromium, explorer, page_of, settle, somebody_else, visit
 
@@ -130,7 +133,7 @@ def test_a_newcomer_finds_sends_and_takes_away_an_instance_where_mechlight_fails
 def test_a_bar_of_the_leaderboard_leads_to_its_instances_worst_first(address, page, reader):
     visit(page, f"{address}/?leader_model=demo-gpt2")
     figure = page.locator(".st-key-headline_RQ3 .js-plotly-plot")
-    headline = reader.live_headline(Filter(("demo-gpt2",)))
+    headline = live.headline(reader, Filter(("demo-gpt2",)))
     own = headline[headline["question"] == "RQ3"].sort_values("value", ignore_index=True)
     place = int(own.index[own["explainer"] == "mechlight"][0])
     page.mouse.click(*middle_of(page, figure, figure.locator(".bars .point path").nth(place)))
@@ -148,7 +151,9 @@ def test_a_point_of_a_curve_leads_to_the_quarter_of_a_cell(address, page, reader
     )
     page.get_by_text("Open its instances").click()
     found = instances_left(page)
-    curve = reader.curve(Filter(("demo-qwen2",), ("country_profiles",), ("mixed",)), "mrr", ("C", "balanced"), 0).points
+    curve = curves.curve(
+        reader, Filter(("demo-qwen2",), ("country_profiles",), ("mixed",)), "mrr", ("C", "balanced"), 0
+    ).points
     assert {found} == set(curve[curve["bin"] == 2]["n"])
     page.wait_for_url("**tokens=**")
 

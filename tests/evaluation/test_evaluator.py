@@ -18,7 +18,8 @@ from heval_core.evaluation import evaluator
 from heval_core.evaluation.publishing import publish
 from heval_core.evaluation.renew import is_outdated, obstacle, renew
 from heval_core.store.lock import only_writer
-from heval_core.store.reader import Reader, current_file
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
 from precompute.cli import main
 from tests.conftest import ROOT
 from tests.planted import plant, used_document
@@ -85,7 +86,8 @@ def imported_by(path: Path) -> Iterator[Path]:
 
 def test_every_file_that_evaluation_imports_is_in_the_hash():
     # Plug-ins are found by their folder; of explainers only the controls compute anything here, but all tell their properties.
-    waiting = [PACKAGE / "evaluation" / name for name in ("publishing.py", "live.py")]
+    entries = ("publishing", "live", "curves", "comparisons", "patterns", "text_agreement")
+    waiting = [PACKAGE / "evaluation" / f"{name}.py" for name in entries]
     waiting += [path for kind in ("metrics", "explainers") for path in (PACKAGE / kind).glob("*.py")]
     seen: set[Path] = set()
     while waiting:
@@ -161,13 +163,16 @@ def test_the_command_line_says_it_too(store, monkeypatch, capsys, command):
 PUBLISH = """
 import sys
 from pathlib import Path
-from heval_core.store.reader import Filter, Reader, current_file
+from heval_core.evaluation import live
+from heval_core.store.filters import Filter
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
 from heval_core.evaluation.renew import is_outdated, renew
 folder = Path(sys.argv[1])
 outdated, why = is_outdated(folder), renew(folder, folder, bundled=False)
 results = Reader(current_file(folder))
-stored, live = results.cells(Filter(), "mrr", 0), results.live_cells(Filter(), "mrr", 0)
-print(outdated, why, results.evaluator, *stored["value"], "|", *live["value"], "|", results.path)
+stored, now = results.cells(Filter(), "mrr", 0), live.cells_of(results, Filter(), "mrr", 0)
+print(outdated, why, results.evaluator, *stored["value"], "|", *now["value"], "|", results.path)
 """
 
 

@@ -10,22 +10,25 @@ import pandas as pd
 import pytest
 
 from heval_core import catalogue
-from heval_core.evaluation import findings
+from heval_core.evaluation.comparisons import comparisons
 from heval_core.evaluation.findings import (
     CLAIMS,
     CONTRADICTED,
-    OVERALL,
     SUPPORTED,
     UNDECIDED,
-    Effect,
     Evidence,
     Rule,
+    effects,
     find,
     outcome,
 )
+from heval_core.evaluation.findings.effects import Effect
+from heval_core.evaluation.findings.evidence import OVERALL
+from heval_core.evaluation.findings.wording import reason
 from heval_core.evaluation.publishing import publish
 from heval_core.records import TECHNIQUE
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from tests.planted import QUESTION, plant, used_document
 
 LENGTHS = (60, 100)
@@ -128,7 +131,7 @@ def effects_of(reader, key):
 def test_an_effect_of_one_cell_is_the_paired_comparison_of_that_cell(tmp_path):
     reader = published(tmp_path, AS_PUBLISHED, regimes=("double_conflicting",), count=80)
     (found,) = effects_of(reader, "nmutinf_double_conflicting")
-    pairs = reader.comparisons(Filter(), "nmutinf", ("raw",), 5).cells
+    pairs = comparisons(reader, Filter(), "nmutinf", ("raw",), 5).cells
     (pair,) = pairs[(pairs["first"] == "fa") & (pairs["second"] == "mechlight")].to_dict("records")
     assert found["value"] == pytest.approx(-pair["difference"])
     assert (found["low"], found["high"]) == pytest.approx((-pair["high"], -pair["low"]))
@@ -147,14 +150,14 @@ def test_one_model_or_one_dataset_supports_nothing():
 
 
 def test_cells_that_differ_by_more_than_their_errors_are_said():
-    assert not findings._differ([1.0, 1.1, 0.9], [0.01] * 3)
-    assert findings._differ([1.0, 2.0, 0.0], [0.01] * 3)
-    alike, apart = ([findings._differ(list(row), [1.0] * 4) for row in np.random.default_rng(0).normal(0, sd, (2000, 4))]
+    assert not effects.differ([1.0, 1.1, 0.9], [0.01] * 3)
+    assert effects.differ([1.0, 2.0, 0.0], [0.01] * 3)
+    alike, apart = ([effects.differ(list(row), [1.0] * 4) for row in np.random.default_rng(0).normal(0, sd, (2000, 4))]
                     for sd in (1.0, 3.0))  # fmt: skip
     assert 0.03 < np.mean(alike) < 0.07
     assert np.mean(apart) > 0.6
     effect = Effect("a - b", 2.0, 1.0, 3.0, 0.9, 3.1, 0.0, np.inf, 4, 100, 4, 4, 3, 2, 0.5, 4.0, True)
-    assert findings._reason(SUPPORTED, [effect], []) == (
+    assert reason(SUPPORTED, [effect], []) == (
         "Every interval lies where the sentence has it (1 of 1). Cells differ by more than their own errors, so this is said "
         "of the 3 models and 2 datasets at hand: a - b from 0.5 to 4."
     )
@@ -336,10 +339,10 @@ def test_what_is_only_measured_less_well_is_not_more_variable():
 
 def test_cells_of_opposite_sign_do_not_make_a_near_zero():
     values = np.array([0.3, -0.3, 0.3, -0.3])
-    assert findings._size(values, np.zeros(4)) == pytest.approx(0.3)
-    assert findings._size(values, np.full(4, 0.05)) == pytest.approx(np.sqrt(0.09 - 0.05))
-    assert findings._size(np.full(4, 0.01), np.full(4, 1.0)) == 0
-    assert findings._deviation(np.array([1.0, 3.0]), np.array([0.5, 0.5])) == pytest.approx(np.sqrt(2 - 0.5))
+    assert effects.size(values, np.zeros(4)) == pytest.approx(0.3)
+    assert effects.size(values, np.full(4, 0.05)) == pytest.approx(np.sqrt(0.09 - 0.05))
+    assert effects.size(np.full(4, 0.01), np.full(4, 1.0)) == 0
+    assert effects.deviation(np.array([1.0, 3.0]), np.array([0.5, 0.5])) == pytest.approx(np.sqrt(2 - 0.5))
 
 
 @pytest.mark.slow

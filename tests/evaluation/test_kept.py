@@ -10,9 +10,10 @@ from heval_core.evaluation import cells, kept
 from heval_core.evaluation.kept import Kept
 from heval_core.metrics.shared.cell import KS
 from heval_core.metrics.shared.measure import LearnedMetric
+from heval_core.records import RegimeKey
 from tests.contracts.test_metrics import drawn, layout
 
-PLACE = ("org/model", "data", "mixed", "regular")
+PLACE = RegimeKey("org/model", "data", "mixed", "regular")
 NEEDED = {("nmutinf", "raw", 5)}
 METRICS = [plugin for plugin in catalogue.plugins("metric").values() if isinstance(plugin, LearnedMetric)]
 

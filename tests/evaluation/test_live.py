@@ -9,12 +9,15 @@ import pandas as pd
 import pytest
 
 from heval_core import catalogue
-from heval_core.evaluation import live
+from heval_core.evaluation import curves, live
+from heval_core.evaluation.comparisons import comparisons
 from heval_core.evaluation.regime import regime_of
 from heval_core.evaluation.scored import cell_of
 from heval_core.records import HEvalError
 from heval_core.statistics.bootstrap import Resamples
-from heval_core.store.reader import Filter, Reader, current_file
+from heval_core.store.filters import Filter
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
 
 KEY = ["model", "dataset", "regime", "explainer", "metric", "part", "k"]
 QWEN = Filter(model=("demo-qwen2",), dataset=("country_profiles",))
@@ -30,7 +33,7 @@ def results(demo_results):
 def test_without_a_filter_live_values_are_the_published_ones(results, metric):
     k = 3 if metric.uses_k else 0
     published = results.cells(QWEN, metric.key, k).set_index(KEY).sort_index()
-    found = results.live_cells(QWEN, metric.key, k).set_index(KEY).sort_index()
+    found = live.cells_of(results, QWEN, metric.key, k).set_index(KEY).sort_index()
     assert list(found.index) == list(published.index)
     for column in ("value", "low", "high", "chance", "best", "normalised", "p"):
         pairs = [own[column].astype(float).to_numpy() for own in (found, published)]
@@ -53,7 +56,7 @@ def test_a_filter_takes_exactly_the_instances_it_names(results):
     ):
         chosen = Filter(CELL.model, CELL.dataset, CELL.regime, **extra)
         assert chosen.cuts_cells
-        found = results.live_cells(chosen, "mrr", 0)
+        found = live.cells_of(results, chosen, "mrr", 0)
         own = found[(found["explainer"] == "fa") & (found["part"] == "C")].iloc[0]
         expected = results.query(mean + condition).iloc[0]
         assert own["n"] == expected["n"]
@@ -76,30 +79,30 @@ def test_natural_and_substituted_conflicts_are_a_cell_in_two_parts(results):
 
 
 def test_a_group_alone_has_no_margin_between_groups_and_says_so(results):
-    found = results.live_cells(Filter(CELL.model, CELL.dataset, CELL.regime, group=("C",)), "group_rank_margin", 5)
+    found = live.cells_of(results, Filter(CELL.model, CELL.dataset, CELL.regime, group=("C",)), "group_rank_margin", 5)
     assert found["value"].isna().all()
     assert set(found["unavailable"]) == {"group M has 0 of the 30 instances needed"}
 
 
 def test_a_filter_that_leaves_nothing_gives_no_rows(results):
     nothing = Filter(relation=("none",))
-    assert results.live_cells(nothing, "mrr", 0).empty
-    assert results.comparisons(nothing, "mrr", ("C",), 0).overall.empty
-    assert results.binned(nothing, "mrr", 0).empty
+    assert live.cells_of(results, nothing, "mrr", 0).empty
+    assert comparisons(results, nothing, "mrr", ("C",), 0).overall.empty
+    assert curves.binned(results, nothing, "mrr", 0).empty
 
 
 def test_a_variant_of_a_metric_is_computed_under_its_own_key(results):
-    found = results.live_cells(CELL, "mrr(subtoken=first)", 0)
-    plain = results.live_cells(CELL, "mrr", 0)
+    found = live.cells_of(results, CELL, "mrr(subtoken=first)", 0)
+    plain = live.cells_of(results, CELL, "mrr", 0)
     assert set(found["metric"]) == {"mrr(subtoken=first)"}
     merged = found.merge(plain, on=["explainer", "part"])
     assert (merged["value_x"] <= merged["value_y"] + 1e-12).all()
     with pytest.raises(HEvalError, match="no metric 'mrs'; did you mean mrr"):
-        results.live_cells(CELL, "mrs", 0)
+        live.cells_of(results, CELL, "mrs", 0)
 
 
 def test_differences_are_those_of_the_values_and_their_intervals_are_paired(results):
-    found = results.comparisons(CELL, "mrr", ("C",), 0).cells
+    found = comparisons(results, CELL, "mrr", ("C",), 0).cells
     assert len(found) == 6
     values = results.cells(CELL, "mrr", 0)
     values = values[values["part"] == "C"].set_index("explainer")["value"]
@@ -127,7 +130,7 @@ def test_differences_are_those_of_the_values_and_their_intervals_are_paired(resu
     [("group_rank_margin", "c", 5), ("nmutinf", "raw", 5), ("mdl", "compression", 3), ("mdl", "bits", 3)],
 )
 def test_other_metrics_are_compared_too_and_better_knows_their_direction(results, metric, part, k):
-    found = results.comparisons(CELL, metric, (part,), k).cells
+    found = comparisons(results, CELL, metric, (part,), k).cells
     assert len(found) == 6
     for row in found[found["better"] != ""].itertuples():
         higher = row.first if row.difference > 0 else row.second
@@ -135,7 +138,7 @@ def test_other_metrics_are_compared_too_and_better_knows_their_direction(results
 
 
 def test_wins_ties_and_losses_add_up_over_cells(results):
-    found, counted = results.comparisons(Filter(QWEN.model, QWEN.dataset), "instance_rank_margin", ("balanced",), 5)
+    found, counted = comparisons(results, Filter(QWEN.model, QWEN.dataset), "instance_rank_margin", ("balanced",), 5)
     assert (counted["wins"] + counted["ties"] + counted["losses"] == counted["comparisons"]).all()
     assert set(counted["cells"]) == set(counted["comparisons"]) == {4}
     means = found.groupby(["first", "second"])["difference"].mean()
@@ -148,7 +151,7 @@ def test_wins_ties_and_losses_add_up_over_cells(results):
 
 def test_a_mean_difference_resamples_the_same_questions_in_all_its_cells(results):
     chosen = Filter(QWEN.model, QWEN.dataset, ("double_conflicting", "double_conflicting_swap"))
-    overall = results.comparisons(chosen, "mrr", ("balanced",), 0).overall.set_index(["first", "second"])
+    overall = comparisons(results, chosen, "mrr", ("balanced",), 0).overall.set_index(["first", "second"])
     values = results.query(
         "SELECT i.fact_id, i.regime, part, any_value(s.value) FILTER (explainer = 'attn') - any_value(s.value) FILTER "
         "(explainer = 'ig') AS apart FROM score s JOIN instance i USING (instance_id) WHERE metric = 'mrr' "
@@ -169,7 +172,7 @@ def test_a_mean_difference_resamples_the_same_questions_in_all_its_cells(results
 
 @pytest.mark.parametrize("by", ["tokens", "answer_at"])
 def test_bins_share_out_the_instances(results, by):
-    found = results.binned(CELL, "mrr", 0, by)
+    found = curves.binned(results, CELL, "mrr", 0, by)
     own = found[(found["explainer"] == "fa") & (found["part"] == "C")].sort_values("least")
     whole = results.cells(CELL, "mrr", 0)
     whole = whole[(whole["explainer"] == "fa") & (whole["part"] == "C")].iloc[0]
@@ -184,7 +187,7 @@ def test_bins_share_out_the_instances(results, by):
 
 def test_a_curve_against_length_is_the_mean_over_cells_of_their_bins(results):
     chosen = Filter(QWEN.model, QWEN.dataset)
-    curve, changes, ends, asked = results.curve(chosen, "mrr", ("C", "balanced"), 0)
+    curve, changes, ends, asked = curves.curve(results, chosen, "mrr", ("C", "balanced"), 0)
     assert asked == 6 >= len(ends.drop_duplicates("regime")) >= 2
     fa = curve[curve["explainer"] == "fa"].sort_values("bin")
     change = changes.set_index("explainer").loc["fa"]
@@ -192,7 +195,7 @@ def test_a_curve_against_length_is_the_mean_over_cells_of_their_bins(results):
         (fa["value"] - fa["chance"]).iloc[-1] - (fa["value"] - fa["chance"]).iloc[0]
     )
     assert change["low"] < change["change"] < change["high"]
-    bins = results.binned(chosen, "mrr", 0)
+    bins = curves.binned(results, chosen, "mrr", 0)
     bins = bins[bins["part"].isin(["C", "balanced"])]
     complete = bins.groupby(["regime", "part"])["unavailable"].transform(lambda why: why.isna().all())
     own = bins[complete & (bins["explainer"] == "fa") & (bins["bin"] == 2)]
@@ -202,7 +205,7 @@ def test_a_curve_against_length_is_the_mean_over_cells_of_their_bins(results):
     assert point["low"] < point["value"] < point["high"]
     widths = own["high"].astype(float) - own["low"].astype(float)
     assert point["high"] - point["low"] < widths.mean()  # a mean over cells is surer than one cell
-    assert results.curve(Filter(relation=("none",)), "mrr", ("C",), 0).points.empty
+    assert curves.curve(results, Filter(relation=("none",)), "mrr", ("C",), 0).points.empty
 
 
 @pytest.mark.parametrize(("metric", "parts"), [
@@ -210,7 +213,7 @@ def test_a_curve_against_length_is_the_mean_over_cells_of_their_bins(results):
 ])  # fmt: skip
 def test_a_curve_counts_an_instance_once_whatever_the_parts_of_its_cell(results, metric, parts):
     chosen = Filter(QWEN.model, QWEN.dataset, ("mixed", "double_conflicting"))
-    points = live.curve(results, chosen, metric, parts, 3, bins=1).points
+    points = curves.curve(results, chosen, metric, parts, 3, bins=1).points
     answered = len(results.instance_ids(replace(chosen, group=("C1", "C2"))))
     assert set(points["n"]) == {answered}
     assert set(points["cells"]) == {2}
@@ -218,22 +221,22 @@ def test_a_curve_counts_an_instance_once_whatever_the_parts_of_its_cell(results,
 
 @pytest.mark.slow
 def test_the_leaderboard_without_a_filter_is_the_published_one_and_with_one_its_cells(results):
-    published, live = results.headline(), results.live_headline(Filter())
+    published, now = results.headline(), live.headline(results, Filter())
     key = ["question", "explainer"]
-    one, other = (frame.sort_values(key).reset_index(drop=True) for frame in (published, live))
+    one, other = (frame.sort_values(key).reset_index(drop=True) for frame in (published, now))
     assert one[key].equals(other[key])
     for column in ("value", "low", "high", "chance", "cells", "n"):
         assert other[column].astype(float).to_numpy() == pytest.approx(one[column].astype(float).to_numpy(), abs=1e-5)
-    own = results.live_headline(QWEN).set_index(key)
+    own = live.headline(results, QWEN).set_index(key)
     cells = results.cells(QWEN, "mrr", 0)
     cells = cells[cells["part"].isin(["C", "balanced"]) & (cells["explainer"] == "fa")]
     assert own.loc[("RQ3", "fa"), "value"] == pytest.approx(cells["value"].mean())
     assert own.loc[("RQ3", "fa"), "cells"] == len(cells)
-    assert results.live_headline(Filter(relation=("none",))).empty
+    assert live.headline(results, Filter(relation=("none",))).empty
 
 
 def test_results_are_small_frames_that_can_be_cached(results):
-    found = results.comparisons(CELL, "mrr", ("C",), 0).cells
+    found = comparisons(results, CELL, "mrr", ("C",), 0).cells
     assert isinstance(found, pd.DataFrame)
     assert repr(CELL) == repr(Filter(CELL.model, CELL.dataset, CELL.regime))
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heval_core.evaluation.patterns import KINDS as ALL_KINDS
-from heval_core.evaluation.patterns import PATTERNS, chance_of, kinds_of, pattern_of, rows_of
+from heval_core.evaluation.patterns import chance_of, kinds_of, pattern_of, rows_of
+from heval_core.records import PATTERN_KINDS as ALL_KINDS
+from heval_core.records import PATTERNS
 
 TOKENS = [
     "Rome",

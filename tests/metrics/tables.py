@@ -21,7 +21,8 @@ from heval_core.metrics.shared.cell import Cell, Layout
 from heval_core.metrics.shared.estimate import normalised
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.statistics.bootstrap import percentile_interval
-from heval_core.store.reader import Filter, Reader
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from tests.conftest import ROOT
 
 DOC = ROOT / "docs" / "metrics.md"
@@ -136,7 +137,7 @@ def demo_values(
         _, found = cells.evaluate_all(one.regime, one.scored, metrics, (5,))
         for row in found.rows:
             if row["unavailable"] is None and row["best"] is not None:
-                own = found.replicates[row["explainer"], row["metric"], row["part"], row["k"]]
+                own = found.replicates[cells.value_key(row)]
                 prefix = "one document" if row["regime"] in ("conflicting", "irrelevant") else "two"
                 key = (row["explainer"], prefix, row["metric"], row["part"])
                 values[key].append(row["normalised"])

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from heval_core.store.reader import Reader, current_file
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
 from tests.metrics import tables
 
 TEXT = tables.DOC.read_text(encoding="utf-8")

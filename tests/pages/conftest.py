@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from heval_core.store.reader import Reader, current_file
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import streamlit as st
 
-from heval_core.store.reader import Filter
+from heval_core.store.filters import Filter
 from heval_core.ui.exports import LINKED, link_of
 from tests.pages.test_pages import open_page
 

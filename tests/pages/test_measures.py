@@ -8,13 +8,14 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from heval_core.evaluation import live
 from heval_core.evaluation.cells import entering
 from heval_core.figures.accuracy import difference_dots
 from heval_core.figures.cells import of_measure
 from heval_core.figures.palette import colour
 from heval_core.metrics import measures, measures_of
 from heval_core.metrics.shared.measure import Measure
-from heval_core.store.reader import Filter
+from heval_core.store.filters import Filter
 from heval_core.ui.accuracy_view import verdict
 from heval_core.ui.behind import groups_of
 from tests.pages.test_pages import open_page
@@ -50,7 +51,7 @@ def questions_of(demo, ids):
 def test_what_is_made_of_ranks_can_leave_the_first_token_out(demo, measure):
     chosen = Filter(("demo-qwen2",), ("world_capital",), measure.regimes[:1] or ("mixed",))
     whole, without = (
-        demo.live_cells(chosen, key, measure.at(5)) for key in (measure.metric, f"{measure.metric}(drop_first=1)")
+        live.cells_of(demo, chosen, key, measure.at(5)) for key in (measure.metric, f"{measure.metric}(drop_first=1)")
     )
     assert len(whole) == len(without) > 0
     assert without["value"].notna().any()

@@ -9,11 +9,14 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from heval_core.evaluation import live
 from heval_core.figures.palette import in_order
 from heval_core.metrics import measures_of
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.records import DROP_REASONS, REGIMES
-from heval_core.store.reader import Filter, Reader, current_file
+from heval_core.store.filters import Filter
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
 from heval_core.ui.accuracy_view import as_normalised
 from tests.conftest import ROOT
 
@@ -155,7 +158,7 @@ def test_a_slice_is_computed_live_and_says_how_many_instances_it_has(demo):
     chosen = Filter(("demo-qwen2",), ("country_profiles",), relation=("capital",))
     left = len(demo.instance_ids(chosen))
     assert any(c.value.startswith(f"{left:,} of") and "in the slice" in c.value for c in app.caption)
-    expected = demo.live_cells(chosen, "mrr", 0)
+    expected = live.cells_of(demo, chosen, "mrr", 0)
     expected = expected[expected["part"].isin(["C", "balanced"])]
     table = app.dataframe[0].value
     assert sorted(table["value"].dropna()) == pytest.approx(sorted(expected["value"].dropna().astype(float).round(3)))

@@ -16,7 +16,7 @@ from heval_core.prompt_service.client import Worker
 from heval_core.prompt_service.installed import installed, installed_models
 from heval_core.prompt_service.messages import asked_as_stored
 from heval_core.records import HEvalError
-from heval_core.store.reader import Filter, _bounded
+from heval_core.store.filters import Filter, bounded
 from heval_core.ui.sidebar import count_tokens
 from tests.conftest import ROOT
 from tests.pages.test_pages import open_page
@@ -140,4 +140,4 @@ def test_a_search_that_would_keep_the_database_busy_is_refused(demo, search):
 
 @pytest.mark.parametrize("search", ["[A-Z]{2,9}", "(?:.?){60}x", "{", "a{2}{,}", "Kenya"])
 def test_a_search_with_a_few_repetitions_is_asked_as_it_is(search):
-    assert _bounded(search) == search
+    assert bounded(search) == search

@@ -9,7 +9,8 @@ import pytest
 
 from heval_core.evaluation import evaluator
 from heval_core.evaluation.publishing import publish
-from heval_core.store.reader import Reader, current_file
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
 from precompute.run import only_writer
 from tests.pages.test_pages import open_page
 

@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from heval_core.records import TECHNIQUE
-from heval_core.store.reader import Filter
+from heval_core.store.filters import Filter
 from tests.conftest import ROOT
 from tests.pages.test_links import link_copied_from
 from tests.store.test_techniques import OTHER, planted

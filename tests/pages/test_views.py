@@ -15,12 +15,14 @@ import pandas as pd
 import pytest
 from scipy.stats import skew, t
 
-from heval_core.evaluation.patterns import PATTERNS
+from heval_core.evaluation import curves
+from heval_core.evaluation.orders import SORTED_BY
+from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.instance_page import instance_page
 from heval_core.metrics import measures
-from heval_core.records import HEvalError
+from heval_core.records import PATTERNS, HEvalError
 from heval_core.store.export import as_latex
-from heval_core.store.reader import SORTED_BY, Filter
+from heval_core.store.filters import Filter
 from heval_core.ui.behind import groups_of, parameters
 from heval_core.ui.compare_view import pairs_of
 from heval_core.ui.exports import as_parquet, link_of
@@ -43,7 +45,7 @@ def plain_session(monkeypatch):
 
 
 def test_patterns_account_for_every_instance_answered_from_a_document(demo):
-    counts = demo.patterns(Filter())
+    counts = patterns_under(demo, Filter())
     answered = len(demo.instance_ids(Filter(group=("C", "C1", "C2"))))
     assert set(counts.groupby("explainer")["instances"].sum()) == {answered}
     assert set(counts["pattern"]) <= set(PATTERNS)
@@ -62,7 +64,7 @@ def test_patterns_account_for_every_instance_answered_from_a_document(demo):
 
 def test_patterns_have_chance_and_the_interval_of_whole_questions_resampled(demo):
     chosen = Filter(("demo-gpt2",), ("world_capital",), ("mixed", "irrelevant"))
-    counts = demo.patterns(chosen).set_index(["explainer", "pattern"])
+    counts = patterns_under(demo, chosen).set_index(["explainer", "pattern"])
     rows = demo.query(
         "SELECT fact_id, pattern, tokens, first_ranked FROM pattern JOIN instance USING (instance_id) WHERE explainer = 'ig' "
         "AND model = 'demo-gpt2' AND dataset = 'world_capital' AND regime IN ('mixed', 'irrelevant')"
@@ -81,11 +83,11 @@ def test_patterns_have_chance_and_the_interval_of_whole_questions_resampled(demo
 
 @pytest.mark.parametrize("chosen", [Filter(), Filter(origin=("natural",)), Filter(tokens=(20, 60))], ids=str)
 def test_patterns_are_of_the_instances_under_the_filter_as_published_or_live(demo, chosen):
-    counts = demo.patterns(chosen)
+    counts = patterns_under(demo, chosen)
     answered = len(demo.instance_ids(replace(chosen, group=("C", "C1", "C2"))))
     assert counts[counts["explainer"] == "fa"].drop_duplicates("dataset")["n"].sum() == answered
     if chosen == Filter():
-        live = demo.patterns(Filter(dataset=("country_profiles", "world_capital")))
+        live = patterns_under(demo, Filter(dataset=("country_profiles", "world_capital")))
         pd.testing.assert_frame_equal(counts, live, check_dtype=False)
 
 
@@ -156,7 +158,9 @@ def test_curves_show_what_the_reader_computes(demo, along):
     app = open_page("length_and_position", model="demo-qwen2", dataset="country_profiles", along=along)
     assert not app.exception
     by = {"Length of the prompt": "tokens", "Place of the answer": "answer_at"}[along]
-    expected = demo.curve(Filter(("demo-qwen2",), ("country_profiles",)), "mrr", ("C", "balanced"), 0, by).points
+    expected = curves.curve(
+        demo, Filter(("demo-qwen2",), ("country_profiles",)), "mrr", ("C", "balanced"), 0, by
+    ).points
     if expected.empty:
         assert any("No cell has enough different instances in every quarter" in info.value for info in app.info)
         return
@@ -214,7 +218,7 @@ def test_instances_are_searched_sorted_and_paged_in_the_database(demo):
             " ".join(str(demo.instance(one)[c]) for c in ("prompt", "predicted_text", "memory_answer")),
             re.I,
         )
-    for order in SORTED_BY:
+    for order in SORTED_BY.values():
         whole = demo.instances(chosen, order, True, 0, 100)
         assert sorted(whole["instance_id"]) == sorted(ids)
         paged = [demo.instances(chosen, order, True, start, 4) for start in range(0, len(ids), 4)]
@@ -414,7 +418,7 @@ def test_the_page_of_the_table_is_in_the_link_and_ends_with_the_table(demo):
 
 
 def test_stepping_follows_the_order_that_was_asked_for(demo):
-    ids = demo.instance_ids(Filter(("demo-gpt2",), group=("C1",)), "1/rank of mechlight")
+    ids = demo.instance_ids(Filter(("demo-gpt2",), group=("C1",)), SORTED_BY["1/rank of mechlight"])
     worst = [demo.scores(one) for one in ids[:2]]
     values = [own[(own["metric"] == "mrr") & (own["explainer"] == "mechlight")]["value"].max() for own in worst]
     assert values == sorted(values)
@@ -429,7 +433,7 @@ def test_stepping_follows_the_order_that_was_asked_for(demo):
 
 
 def test_an_instance_says_where_its_answer_is_ranked(demo):
-    wrong = demo.instance_missed_by("mechlight", "fa", Filter())
+    wrong = demo.instance_missed_by("mrr", "mechlight", "fa", Filter())
     scores = demo.scores(wrong)
     values = scores[scores["metric"] == "mrr"].groupby("explainer")["value"].max()
     assert values["fa"] == 1

@@ -8,7 +8,8 @@ import os
 import numpy as np
 import pytest
 
-from heval_core.store.reader import Reader, current_file
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
 from tests.conftest import ARCHITECTURES

@@ -12,7 +12,8 @@ from heval_core.behaviour import ask, memory_of, recall
 from heval_core.evaluation.publishing import publish
 from heval_core.prompts import memory_prompt
 from heval_core.regimes import Plain
-from heval_core.store.reader import Reader, current_file
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from precompute import journal, tasks
 from precompute.cli import main

@@ -17,7 +17,9 @@ from heval_core.report import html, pictures
 from heval_core.report.plans import plans, section_titles
 from heval_core.report.sections import section, sections
 from heval_core.report.write import report_of, write
-from heval_core.store.reader import Filter, Reader, current_file
+from heval_core.store.filters import Filter
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
 from precompute.cli import main
 from tests.conftest import ROOT
 from tests.pages.test_pages import open_page

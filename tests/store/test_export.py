@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from heval_core.store.export import as_csv, guarded
-from heval_core.store.reader import Reader, current_file
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
 from precompute.cli import main
 
 

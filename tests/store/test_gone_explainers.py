@@ -6,9 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from heval_core.evaluation import live
 from heval_core.evaluation.publishing import publish
 from heval_core.records import HEvalError
-from heval_core.store.reader import Filter, Reader, current_file
+from heval_core.store.filters import Filter
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
 from tests import planted
 from tests.planted import plant
 
@@ -40,9 +43,9 @@ def test_an_unsigned_explainer_that_is_gone_keeps_its_numbers(results, gone):
     published = results.query("SELECT * FROM cell_metric ORDER BY metric, part, k")
     pd.testing.assert_frame_equal(values(published, gone), values(published, UNSIGNED))
     assert not values(published, gone).equals(values(published, SIGNED))
-    live = results.live_cells(Filter(), "nmutinf", 5)
-    pd.testing.assert_frame_equal(values(live, gone), values(live, UNSIGNED))
-    assert not values(live, gone).equals(values(live, SIGNED))
+    now = live.cells_of(results, Filter(), "nmutinf", 5)
+    pd.testing.assert_frame_equal(values(now, gone), values(now, UNSIGNED))
+    assert not values(now, gone).equals(values(now, SIGNED))
 
 
 def test_a_page_colours_its_scores_without_a_sign(results, monkeypatch):

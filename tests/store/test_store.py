@@ -14,7 +14,10 @@ from heval_core import catalogue
 from heval_core.evaluation.publishing import publish
 from heval_core.prompt_styles import style_of
 from heval_core.records import HEvalError
-from heval_core.store.reader import Filter, Reader, current_file
+from heval_core.store.filters import Filter
+from heval_core.store.kinds import KINDS
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore, append_line
 from precompute.cli import main
 
@@ -241,3 +244,14 @@ def test_lengths_of_contexts_are_those_of_the_documents_themselves(reader):
         assert row["characters_mean"] == pytest.approx(np.mean(characters))
         assert row["tokens_high"] == pytest.approx(np.quantile(tokens, 0.95))
         assert row["instances"] == len(tokens)
+
+
+def test_the_key_of_a_kind_of_shard_tells_its_rows_apart(small_store):
+    store = ShardStore(small_store)
+    entries = list(store.entries().values())
+    assert {entry.kind for entry in entries} > {"instance", "attribution", "memory"}
+    for entry in entries:
+        kind = KINDS[entry.kind]
+        rows = store.read(entry).select(kind.key).to_pylist()
+        assert len({tuple(row.values()) for row in rows}) == len(rows) == entry.rows
+        assert bool(entry.regime) == kind.of_regime

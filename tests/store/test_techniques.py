@@ -7,10 +7,15 @@ import shutil
 import pandas as pd
 import pytest
 
+from heval_core.evaluation import curves, live
+from heval_core.evaluation.comparisons import comparisons
+from heval_core.evaluation.patterns import patterns_under
 from heval_core.evaluation.publishing import publish
 from heval_core.records import CELL, TECHNIQUE
 from heval_core.report.sections import sections
-from heval_core.store.reader import Filter, Reader, current_file
+from heval_core.store.filters import Filter
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from tests.planted import plant, used_document
 
@@ -81,17 +86,17 @@ def test_live_values_comparisons_and_patterns_are_those_of_the_technique_alone(b
     chosen, every = Filter(technique=(technique,)), Filter()
     own = alone[technique]
     for metric, k in SHOWN:
-        same(both.live_cells(chosen, metric, k), own.live_cells(every, metric, k))
-        everything = both.live_cells(every, metric, k)
-        same(everything[everything["technique"] == technique], own.live_cells(every, metric, k))
+        same(live.cells_of(both, chosen, metric, k), live.cells_of(own, every, metric, k))
+        everything = live.cells_of(both, every, metric, k)
+        same(everything[everything["technique"] == technique], live.cells_of(own, every, metric, k))
     for whole in (chosen, every):
-        overall = both.comparisons(whole, "mrr", ("C", "balanced"), 0).overall
-        same(overall[overall["technique"] == technique], own.comparisons(every, "mrr", ("C", "balanced"), 0).overall)
-    same(both.live_headline(chosen), own.live_headline(every))
+        overall = comparisons(both, whole, "mrr", ("C", "balanced"), 0).overall
+        same(overall[overall["technique"] == technique], comparisons(own, every, "mrr", ("C", "balanced"), 0).overall)
+    same(live.headline(both, chosen), live.headline(own, every))
     same(both.headline(chosen), own.headline())
-    same(both.patterns(chosen), own.patterns(every))
+    same(patterns_under(both, chosen), patterns_under(own, every))
     sliced = {"relation": ("relation 1", "relation 2")}
-    same(both.patterns(Filter(technique=(technique,), **sliced)), own.patterns(Filter(**sliced)))
+    same(patterns_under(both, Filter(technique=(technique,), **sliced)), patterns_under(own, Filter(**sliced)))
     same(both.outcomes(chosen), own.outcomes(every))
     assert sorted(both.instance_ids(chosen)) == sorted(own.instance_ids(every))
 
@@ -101,9 +106,9 @@ def test_a_curve_is_of_one_technique(tmp_path):
         planted(tmp_path / str(len(techniques)), *techniques, count=200, regimes=("double_conflicting",))
         for techniques in ((TECHNIQUE, OTHER), (OTHER,))
     )
-    expected = own.curve(Filter(), "mrr", ("balanced",), 0)
+    expected = curves.curve(own, Filter(), "mrr", ("balanced",), 0)
     for chosen in (Filter(technique=(OTHER,)), Filter()):
-        found = both.curve(chosen, "mrr", ("balanced",), 0)
+        found = curves.curve(both, chosen, "mrr", ("balanced",), 0)
         for name in ("points", "changes"):
             frame = getattr(found, name)
             same(frame[frame["technique"] == OTHER], getattr(expected, name))

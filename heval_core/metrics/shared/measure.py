@@ -6,15 +6,12 @@ Pages, comparisons, curves, the report and the docs show what is declared here a
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from heval_core.metrics._features import TARGETS, Labelled
 from heval_core.metrics.shared.cell import DEFAULT_K, Cell
 from heval_core.metrics.shared.estimate import Estimate
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
-
-if TYPE_CHECKING:
-    from heval_core.catalogue import Metric
 
 
 @dataclass(frozen=True)
@@ -98,6 +95,21 @@ class Measure:
         return self.whole or self.parts
 
 
+class Declaring(Protocol):
+    """What measures take from their metric; `catalogue.Metric` has all that a metric declares."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def higher_is_better(self) -> bool: ...
+    @property
+    def uses_k(self) -> bool: ...
+    @property
+    def measures(self) -> tuple[Measure, ...]: ...
+
+
 @runtime_checkable
 class LearnedMetric(Protocol):
     """A metric that learns from the instances of a cell, or compares them with one another; many cells at a time."""
@@ -122,7 +134,7 @@ _FIXED = (
 )
 
 
-def declared(metric: Metric) -> list[Measure]:
+def declared(metric: Declaring) -> list[Measure]:
     """A metric's measures with what they take from it, each followed by its variant at a fixed target."""
     ranked = any(field.name == "drop_first" for field in fields(metric))
     direction = "high" if metric.higher_is_better else "low"

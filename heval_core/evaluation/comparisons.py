@@ -1,0 +1,104 @@
+"""Explainers in pairs, over the same instances: differences, their intervals and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from heval_core import catalogue, metrics
+from heval_core.evaluation import cells
+from heval_core.evaluation.live import stored
+from heval_core.evaluation.regime import Regime
+from heval_core.metrics.shared.estimate import Estimate, differences
+from heval_core.records import CELL
+from heval_core.statistics.bootstrap import percentile_interval
+from heval_core.statistics.paired_tests import holm
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
+
+
+class Compared(NamedTuple):
+    """Explainers in pairs, every difference first minus second, paired over the instances that all explainers have scores of.
+
+    cells: one row for each cell, part and pair: the cell's columns, part, first, second, difference, low, high (95 %,
+    questions resampled), p (sign flips over questions), p_holm (over its pairs), better (the one that is, at p_holm < .05;
+    "" where neither is), n. overall: one row for each technique and pair: first, second, wins of the first, ties, losses,
+    mean difference over cells and parts, low, high (95 %, the same questions resampled in all cells), comparisons, cells.
+    """
+
+    cells: pd.DataFrame
+    overall: pd.DataFrame
+
+
+def comparisons(reader: Reader, chosen: Filter, metric: str, parts: Collection[str], k: int) -> Compared:
+    """Every pair of methods in every cell and part, and over all of them."""
+    plugin = catalogue.find("metric", metric)
+    rows: list[dict[str, Any]] = []
+    spreads: list[np.ndarray] = []
+    for one in stored(reader, chosen):
+        regime, everybody = one.common()
+        methods = {key: cell for key, cell in everybody.items() if key not in catalogue.explainers(control=True)}
+        found = cells.estimates(plugin, methods, (k,))
+        for part in parts:
+            own = {
+                explainer: estimate
+                for (explainer, _), all_parts in found.items()
+                for estimate in all_parts
+                if estimate.part == part and estimate.unavailable is None
+            }
+            for row, spread in _pairs(regime, own, part, metrics.best_of(metric, part)):
+                rows.append(row)
+                spreads.append(spread)
+    columns = [*CELL, "part", "first", "second", "difference", "low", "high", "p", "p_holm", "better", "n"]
+    each = pd.DataFrame(rows, columns=columns)
+    return Compared(each, _overall(each, spreads))
+
+
+def _pairs(
+    regime: Regime, found: Mapping[str, Estimate], part: str, best: str
+) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
+    """(row, replicates of its difference) of every pair."""
+    names = list(combinations(found, 2))
+    apart = differences([(found[first], found[second]) for first, second in names], regime.weights, regime.numbers)
+    adjusted = holm(np.array([own.p for own in apart]))
+    for (first, second), own, p in zip(names, apart, adjusted, strict=True):
+        difference = found[first].value - found[second].value
+        ahead = second if (difference > 0) == (best == "low") else first
+        better = ahead if p < 0.05 and best != "zero" else ""
+        row = {
+            **regime.key._asdict(), "part": part, "first": first, "second": second,
+            "difference": difference, **own.interval._asdict(), "p": own.p, "p_holm": p, "better": better,
+            "n": sum(size for _, size in found[first].sizes),
+        }  # fmt: skip
+        yield row, own.replicates
+
+
+def _overall(found: pd.DataFrame, spreads: list[np.ndarray]) -> pd.DataFrame:
+    rows = []
+    for (technique, first, second), own in found.groupby(["technique", "first", "second"]):
+        low, high = percentile_interval(np.mean([spreads[place] for place in own.index], axis=0))
+        rows.append(
+            {
+                "technique": technique, "first": first, "second": second, "wins": int((own["better"] == first).sum()),
+                "ties": int((own["better"] == "").sum()), "losses": int((own["better"] == second).sum()),
+                "mean difference": float(own["difference"].mean()), "low": low, "high": high, "comparisons": len(own),
+                "cells": len(own.drop_duplicates(list(CELL))),
+            }
+        )  # fmt: skip
+    columns = [
+        "technique",
+        "first",
+        "second",
+        "wins",
+        "ties",
+        "losses",
+        "mean difference",
+        "low",
+        "high",
+        "comparisons",
+    ]
+    return pd.DataFrame(rows, columns=[*columns, "cells"])

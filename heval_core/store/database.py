@@ -1,0 +1,88 @@
+"""One results file, open read-only and hardened: no network, no other file, bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+
+from heval_core.records import HEvalError
+from heval_core.statistics.bootstrap import Resamples
+from heval_core.store.shards import PUBLISHED_FORMAT
+
+_HARDENING = {
+    "enable_external_access": "false",
+    "autoload_known_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "threads": "2",
+    "memory_limit": "768MB",
+    "lock_configuration": "true",
+}
+
+
+class Database:
+    """Safe to share between threads, for every query has a cursor of its own. Every value is a bound parameter.
+
+    Raises HEvalError where the file is missing, truncated, foreign, or of another version.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        try:
+            self._db = duckdb.connect(str(path), read_only=True, config=dict(_HARDENING))
+        except duckdb.Error as error:
+            raise HEvalError(
+                f"{path} cannot be read as a results file (it is missing, truncated or something else); "
+                "publish again: python -m precompute publish."
+            ) from error
+        try:
+            found = self.query("SELECT * FROM snapshot")
+            version = int(found["format"].iloc[0])
+        except (duckdb.Error, IndexError) as error:
+            raise HEvalError(f"{path} is a database, but not one of this program's results.") from error
+        if version != PUBLISHED_FORMAT:
+            raise HEvalError(f"{path} has format {version}; this program reads {PUBLISHED_FORMAT}. Publish it again.")
+        self.snapshot_id = str(found["snapshot_id"].iloc[0])
+        self.evaluator = str(found["evaluator"].iloc[0])
+        self.published_at = found["published_at"].iloc[0]
+        self.bundled = bool(found["bundled"].iloc[0])
+        self._resamples: dict[str, Resamples] = {}
+
+    def close(self) -> None:
+        self._db.close()
+
+    @contextmanager
+    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A cursor for one query. Raises HEvalError where the file turns out to be damaged."""
+        try:
+            yield self._db.cursor()
+        except duckdb.IOException as error:
+            raise HEvalError(f"{self.path} is damaged; publish again: python -m precompute publish.") from error
+
+    def query(self, sql: str, values: list[Any] | None = None) -> pd.DataFrame:
+        with self._cursor() as cursor:
+            return cursor.execute(sql, values or []).df()
+
+    def tables(self) -> list[str]:
+        """The names of all tables."""
+        return list(self.query("SELECT table_name FROM duckdb_tables() ORDER BY table_name")["table_name"])
+
+    @contextmanager
+    def batches(self, table: str, rows: int) -> Iterator[pa.RecordBatchReader]:
+        """A whole table in stored order, some rows at a time. Raises HEvalError for a table that is not there."""
+        if table not in self.tables():
+            raise HEvalError(f"There is no table {table!r} in these results.")
+        with self._db.cursor() as cursor:
+            yield cursor.sql(f'SELECT * FROM "{table}"').to_arrow_reader(rows)
+
+    def resamples(self, dataset: str) -> Resamples:
+        """Those that the published intervals of a dataset were made with."""
+        if dataset not in self._resamples:
+            found = self.query("SELECT DISTINCT fact_id FROM instance WHERE dataset = ?", [dataset])
+            self._resamples[dataset] = Resamples(dataset, found["fact_id"])
+        return self._resamples[dataset]

@@ -1,0 +1,146 @@
+"""Queries of single instances: their order, their pages, and what explainers say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import duckdb
+import pandas as pd
+
+from heval_core.records import PATTERNS, HEvalError
+from heval_core.store.database import Database
+from heval_core.store.filters import AS_STORED, Filter, Order, ScoreOrder, ordered
+
+
+class InstanceQueries(Database):
+    """What can be asked of instances; `heval_core.store.reader.Reader` asks of cells too."""
+
+    def instance_ids(self, chosen: Filter, order: Order = AS_STORED, descending: bool = False) -> list[str]:
+        """The kept instances under a filter. order: see `ordered`. Raises HEvalError for an unknown one."""
+        where, values = chosen.of_instances()
+        joined, by, scored = ordered(order, descending)
+        found = self._searched(
+            f"SELECT instance_id FROM instance{joined} WHERE dropped_because IS NULL AND {where} ORDER BY {by}",
+            [*scored, *values],
+        )
+        return list(found["instance_id"])
+
+    def instances(
+        self,
+        chosen: Filter,
+        order: Order,
+        descending: bool,
+        offset: int,
+        most: int,
+        shown: Mapping[str, ScoreOrder] = MappingProxyType({}),
+    ) -> pd.DataFrame:
+        """A page of the kept instances under a filter. order: see `ordered`. shown: scores that are columns, by title.
+
+        Raises HEvalError for an unknown order.
+        """
+        where, values = chosen.of_instances()
+        joined, by, scored = ordered(order, descending)
+        page = self._searched(
+            'SELECT instance_id, model, dataset, regime, "group", subject, trim(predicted_text) AS answer, '
+            "predicted_probability AS p, memory_answer AS memory, len(tokens) AS tokens "
+            f"FROM instance{joined} WHERE dropped_because IS NULL AND {where} ORDER BY {by} LIMIT ? OFFSET ?",
+            [*scored, *values, most, offset],
+        )
+        columns = self.query(
+            "SELECT instance_id, metric, k, explainer, max(value) AS value FROM score WHERE metric IN (SELECT unnest(?)) "
+            "AND instance_id IN (SELECT unnest(?)) GROUP BY ALL",
+            [list({score.metric for score in shown.values()}), list(page["instance_id"])],
+        ).pivot(index="instance_id", columns=["metric", "k", "explainer"], values="value")
+        first = ["subject", "answer", "group"]
+        for title, score in shown.items():
+            if score in columns.columns:
+                page = page.join(columns[score].rename(title), on="instance_id")
+                first.append(title)
+        last = ["instance_id"]
+        return page[[*first, *(name for name in page.columns if name not in (*first, *last)), *last]]
+
+    def _searched(self, sql: str, values: list[Any]) -> pd.DataFrame:
+        """Raises HEvalError for a search that is no regular expression."""
+        try:
+            return self.query(sql, values)
+        except (duckdb.InvalidInputException, duckdb.OutOfRangeException) as error:
+            lines = str(error).splitlines()
+            raise HEvalError(f"The search is no regular expression: {lines[0] if lines else error}") from error
+
+    def instance(self, instance_id: str) -> dict[str, Any]:
+        """One instance as column ▶ value. Raises HEvalError where there is none of that id."""
+        with self._cursor() as cursor:
+            row = cursor.execute("SELECT * FROM instance WHERE instance_id = ?", [instance_id]).fetchone()
+            names = [column[0] for column in cursor.description or []]
+        if row is None:
+            raise HEvalError(f"There is no instance {instance_id!r} in these results.")
+        return dict(zip(names, row, strict=True))
+
+    def attributions(self, instance_id: str) -> dict[str, dict[str, Any]]:
+        """All attributions of one instance, by explainer."""
+        with self._cursor() as cursor:
+            rows = cursor.execute("SELECT * FROM attribution WHERE instance_id = ?", [instance_id]).fetchall()
+            names = [column[0] for column in cursor.description or []]
+        return {row[names.index("explainer")]: dict(zip(names, row, strict=True)) for row in rows}
+
+    def head_attention(self, instance_id: str, layer: int, head: int) -> list[float] | None:
+        """One head's stored attention row, or None where it was not kept."""
+        with self._cursor() as cursor:
+            row = cursor.execute(
+                "SELECT attention FROM head_attention WHERE instance_id = ? AND layer = ? AND head = ?",
+                [instance_id, layer, head],
+            ).fetchone()
+        return None if row is None else list(row[0])
+
+    def instance_missed_by(self, metric: str, explainer: str, found_by: str, chosen: Filter) -> str | None:
+        """The instance under a filter that is worst for one explainer and best for another; None without any.
+
+        metric: one whose best value is 1.
+        """
+        where, values = chosen.of_instances()
+        found = self.query(
+            "SELECT one.instance_id FROM score one JOIN score other USING (instance_id, metric, part, k) "
+            "WHERE metric = ? AND one.explainer = ? AND other.explainer = ? "
+            f"AND one.instance_id IN (SELECT instance_id FROM instance WHERE {where}) "
+            "ORDER BY other.value = 1 DESC, one.value, one.instance_id LIMIT 1",
+            [metric, explainer, found_by, *values],
+        )
+        return str(found["instance_id"].iloc[0]) if len(found) else None
+
+    def best_tokens(self) -> list[str]:
+        """What `Filter.best` may hold: every explainer that has patterns, with every pattern."""
+        found = self.query("SELECT DISTINCT explainer FROM pattern ORDER BY explainer")
+        return [f"{explainer}: {pattern}" for explainer in found["explainer"] for pattern in PATTERNS]
+
+    def pattern_examples(self, chosen: Filter, explainer: str, pattern: str, most: int) -> pd.DataFrame:
+        """Instances in which an explainer's best token is of a pattern, in stored order."""
+        where, values = chosen.of_instances()
+        return self.query(
+            "SELECT subject, trim(predicted_text) AS answer, tokens[token + 1] AS best_token, model, dataset, regime, "
+            "instance_id "
+            f"FROM pattern JOIN instance USING (instance_id) WHERE explainer = ? AND pattern = ? AND {where} "
+            "ORDER BY instance.rowid LIMIT ?",
+            [explainer, pattern, *values, most],
+        )
+
+    def differences(
+        self, chosen: Filter, metric: str, parts: tuple[str, ...], k: int, first: str, second: str, most: int
+    ) -> pd.DataFrame:
+        """The instances in which an explainer's value of a metric is most above another's, largest difference first."""
+        where, values = chosen.of_instances()
+        return self.query(
+            "WITH pairs AS (SELECT instance_id, part, any_value(value) FILTER (explainer = ?) AS one, "
+            "any_value(value) FILTER (explainer = ?) AS other FROM score "
+            "WHERE metric = ? AND k = ? AND part IN (SELECT unnest(?)) AND explainer IN (?, ?) GROUP BY ALL) "
+            "SELECT subject, trim(predicted_text) AS answer, one AS first, other AS second, one - other AS difference, "
+            "model, dataset, regime, part, instance_id FROM pairs JOIN instance USING (instance_id) "
+            f"WHERE one > other AND dropped_because IS NULL AND {where} "
+            "ORDER BY one - other DESC, instance_id LIMIT ?",
+            [first, second, metric, k, list(parts), first, second, *values, most],
+        )
+
+    def scores(self, instance_id: str) -> pd.DataFrame:
+        """Every metric value of one instance."""
+        return self.query("SELECT * FROM score WHERE instance_id = ? ORDER BY metric, part, k", [instance_id])

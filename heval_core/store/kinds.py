@@ -1,0 +1,113 @@
+"""The kinds of shards: what their rows hold, and how they are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class ShardKind:
+    """name: in the manifest and in file names. key: the columns that tell rows apart.
+
+    split: float columns whose bytes compress far better when the exponents stand together. beside: whether an explainer has
+    it beside its attributions. of_regime: whether its rows belong to one regime.
+    """
+
+    name: str
+    schema: pa.Schema
+    key: tuple[str, ...]
+    split: tuple[str, ...] = ()
+    beside: bool = False
+    of_regime: bool = True
+
+
+_TEXT, _TEXTS, _INTS = pa.string(), pa.list_(pa.string()), pa.list_(pa.int32())
+FLOATS = pa.list_(pa.float32())
+
+INSTANCE = ShardKind(
+    "instance",
+    pa.schema(
+        [
+            *((name, _TEXT) for name in ("instance_id", "model", "revision", "dataset", "regime", "technique")),
+            ("place", pa.int32()),
+            *((name, _TEXT) for name in ("fact_id", "subject", "relation", "question", "true_answer", "prompt")),
+            ("tokens", _TEXTS),
+            ("first_ranked", pa.int32()),
+            ("document_starts", _INTS),
+            ("document_ends", _INTS),
+            ("question_start", pa.int32()),
+            ("question_end", pa.int32()),
+            *((f"document_{name}", _TEXTS) for name in ("answers", "kinds", "origins", "sources")),
+            ("answer_tokens", pa.list_(_INTS)),
+            ("first_mention", pa.list_(_INTS)),
+            ("memory_answer", _TEXT),
+            ("candidate_groups", _TEXTS),
+            ("candidate_texts", _TEXTS),
+            ("candidate_ids", _INTS),
+            ("candidate_leading", _INTS),
+            ("candidate_logits", FLOATS),
+            ("candidate_probabilities", FLOATS),
+            ("predicted_text", _TEXT),
+            ("predicted_id", pa.int32()),
+            ("predicted_probability", pa.float32()),
+            *((name, _TEXT) for name in ("answer_text", "first_group", "text_group")),
+            *((name, _TEXT) for name in ("group", "expected_group", "dropped_because")),
+        ]
+    ),
+    ("instance_id",),
+)
+ATTRIBUTION = ShardKind(
+    "attribution",
+    pa.schema(
+        [
+            ("instance_id", _TEXT),
+            ("explainer", _TEXT),
+            ("scores", FLOATS),
+            ("tied", pa.float32()),
+            ("seconds", pa.float32()),
+            ("settings", _TEXT),
+            ("signed", pa.bool_()),
+            ("layer", pa.int32()),
+            ("head", pa.int32()),
+            ("head_scores", FLOATS),
+            ("details", _TEXT),
+        ]
+    ),
+    ("instance_id", "explainer"),
+    ("scores.list.element",),
+)
+HEAD_ATTENTION = ShardKind(
+    "head_attention",
+    pa.schema([("instance_id", _TEXT), ("layer", pa.int32()), ("head", pa.int32()), ("attention", FLOATS)]),
+    ("instance_id", "layer", "head"),
+    ("attention.list.element",),
+)
+MEMORY = ShardKind(
+    "memory", pa.schema([("question", _TEXT), ("ids", _INTS), ("text", _TEXT)]), ("question",), of_regime=False
+)
+SAMPLE = ShardKind("sample", pa.schema([("fact_id", _TEXT)]), ("fact_id",))
+FAITHFULNESS = ShardKind(
+    "faithfulness",
+    pa.schema(
+        [
+            ("instance_id", _TEXT),
+            ("explainer", _TEXT),
+            ("replacement", _TEXT),
+            ("comprehensiveness", pa.float32()),
+            ("sufficiency", pa.float32()),
+            ("masked", FLOATS),
+            ("kept", FLOATS),
+            ("settings", _TEXT),
+        ]
+    ),
+    ("instance_id", "explainer", "replacement"),
+    ("comprehensiveness", "sufficiency", "masked.list.element", "kept.list.element"),
+    beside=True,
+)
+CONTEXT_ATTRIBUTION = replace(ATTRIBUTION, name="context_attribution", beside=True)
+KINDS = {
+    kind.name: kind
+    for kind in (INSTANCE, ATTRIBUTION, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, FAITHFULNESS, MEMORY, SAMPLE)
+}

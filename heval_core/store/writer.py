@@ -1,0 +1,109 @@
+"""A results file while it is built: rows in, and what SQL counts over them. See schema.sql."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+
+from heval_core.records import TECHNIQUE
+from heval_core.store.reader import PATTERN_COUNTS
+
+_TEXT = "length(trim(array_to_string(tokens[document_starts[{0}] + 1:document_ends[{0}]], '')))"
+_SPREAD = "avg({0}) AS {0}_mean, quantile_cont({0}, 0.05) AS {0}_low, quantile_cont({0}, 0.95) AS {0}_high"
+_CONTEXTS = f"""
+INSERT INTO context BY NAME
+WITH sized AS (
+    SELECT model, dataset, regime, technique, list_contains(document_origins, 'substituted') AS put_in,
+        list_sum(document_ends) - list_sum(document_starts) AS tokens,
+        {_TEXT.format(1)} + CASE WHEN len(document_starts) > 1 THEN {_TEXT.format(2)} ELSE 0 END AS characters
+    FROM instance WHERE dropped_because IS NULL)
+SELECT model, dataset, regime, technique, count(*) AS instances, {_SPREAD.format("characters")}, {_SPREAD.format("tokens")},
+    count(*) FILTER (put_in) AS substituted
+FROM sized GROUP BY ALL ORDER BY ALL
+"""
+# Of the technique that findings are about.
+_RULE = f"""
+WITH asked AS (
+    SELECT ("group" = expected_group)::INTEGER AS followed, "group",
+        ntile(4) OVER (PARTITION BY model, dataset, regime ORDER BY len(tokens), instance_id) AS quarter
+    FROM instance WHERE dropped_because IS NULL AND expected_group IS NOT NULL AND technique = '{TECHNIQUE}')
+SELECT count(*), avg(followed), avg(followed) FILTER (quarter = 1), avg(followed) FILTER (quarter = 4),
+    avg(("group" = 'C2')::INTEGER) FILTER ("group" IN ('C1', 'C2'))
+FROM asked
+"""
+
+
+class RuleShares(NamedTuple):
+    """Of n instances with an expected group, in which share it is the observed one; None of what there is not.
+
+    shortest, longest: of the shortest and longest quarter of each cell. later: of the instances answered from one of two
+    documents, those answered from the second.
+    """
+
+    n: int
+    followed: float | None
+    shortest: float | None
+    longest: float | None
+    later: float | None
+
+
+def schema() -> str:
+    """The statements that make the tables."""
+    return files("heval_core.store").joinpath("schema.sql").read_text(encoding="utf-8")
+
+
+class Writer:
+    """A new results file, as a context that closes it at its end. `table` is never a value from outside."""
+
+    def __init__(self, path: Path):
+        path.unlink(missing_ok=True)
+        self._db = duckdb.connect(str(path))
+        self._db.execute(schema())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self._db.execute("CHECKPOINT")
+        self._db.close()
+
+    def columns(self, table: str) -> list[str]:
+        found = self._db.execute(
+            "SELECT column_name FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index", [table]
+        )
+        return [name for (name,) in found.fetchall()]
+
+    def insert(self, table: str, rows: list[dict[str, Any]]) -> None:
+        """Rows by column name; what a row does not have is NULL, and what the table does not have is left out."""
+        columns = self.columns(table)
+        self.insert_arrow(table, pa.Table.from_pylist([{name: row.get(name) for name in columns} for row in rows]))
+
+    def insert_frame(self, table: str, frame: pd.DataFrame) -> None:
+        self.insert_arrow(table, pa.Table.from_pandas(frame, preserve_index=False))
+
+    def insert_arrow(self, table: str, rows: pa.Table) -> None:
+        if rows.num_rows:
+            self._db.register("incoming", rows)
+            self._db.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
+            self._db.unregister("incoming")
+
+    def insert_contexts(self) -> None:
+        """Fill the table `context` from `instance`."""
+        self._db.execute(_CONTEXTS)
+
+    def pattern_counts(self) -> pd.DataFrame:
+        """As `Reader.pattern_counts`, of all instances."""
+        return self._db.execute(PATTERN_COUNTS.format("true")).df()
+
+    def rule_shares(self) -> RuleShares:
+        """How the taught rule shows in the instances."""
+        return RuleShares(*(self._db.execute(_RULE).fetchone() or (0, None, None, None, None)))
