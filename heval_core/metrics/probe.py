@@ -38,6 +38,8 @@ PARTS = ("accuracy", "information")
 STEPS, ENOUGH = 30, 1e-8
 # Numbers of training data that are solved at once: more do not stay in a processor's cache.
 TOGETHER = 400_000
+# Shares and bits that differ by less are equal.
+SAME = 1e-9
 
 
 class Probe(NamedTuple):
@@ -181,8 +183,8 @@ class LinearProbe:
         number, _, size = data.splits.shape
         value, draws = float(whole.mean()), by_chance.mean(axis=1)
         chance, spread = float(draws.mean()), float(draws.std(ddof=1))
-        # Features that are all alike tell every permutation the same.
-        apart = (value - chance) / (spread * math.sqrt(1 + 1 / len(draws))) if spread else 0.0
+        # Features that are all alike tell every permutation the same, but for rounding.
+        apart = (value - chance) / (spread * math.sqrt(1 + 1 / len(draws))) if spread > SAME else 0.0
         p = float(t.sf(apart, len(draws) - 1))
         runs = Runs(np.array([value]), parts.mean(axis=1).reshape(number, 2, 1), 2 * size / len(data.labels), whole[0])
         return on_halves(
