@@ -285,7 +285,7 @@ def test_the_command_line_and_the_store_give_the_same_scores(small_store, model_
         (["explain", "--model", "GPT2", *PROMPT, "--explainers", "fa(target=joy)"], "fa has no target 'joy'"),
         (["explain", "--model", "GPT2", *PROMPT, "--explainers", "fa(baseline_id=99999)"], "has no token 99999"),
         (["explain", "--model", "GPT2", *PROMPT, "--device", "cuda:7"], "device 'cuda:7' is not there"),
-        (["explain", "--model", "GPT2", *PROMPT, "--dtype", "int3"], "no dtype 'int3'"),
+        (["explain", "--model", "GPT2", *PROMPT, "--dtype", "int3"], "The dtype 'int3' is not supported"),
         (["run", "--models", "GPT2", "--datasets", "world_capitol", "--store", "TMP"], "did you mean world_capital"),
         (
             ["run", "--models", "GPT2", "--datasets", "world_capital", "--regimes", "calm", "--store", "TMP"],

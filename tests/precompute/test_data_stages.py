@@ -287,9 +287,9 @@ def test_another_template_asks_in_that_layout_and_is_kept_apart(model_folders, t
         (["--datasets", "country_profiles=x.json"], "country_profiles takes no path"),
         (["--datasets", "fakepedia/part"], "fakepedia takes no part"),
         (["--datasets", "transparent_context_usage/mine"], "has no part 'mine'; there are: world_capital"),
-        (["--datasets", "transparent_context_usage"], "Say which part"),
+        (["--datasets", "transparent_context_usage"], "Choose a part"),
         (["--datasets", "/no/such/mine.jsonl"], "/no/such/mine.jsonl cannot be read"),
-        (["--datasets", "EMPTY"], "is empty; it needs one JSON object a line"),
+        (["--datasets", "EMPTY"], "is empty; it needs one JSON object per line"),
         (["--datasets", "NAMED"], "is called like the dataset fakepedia"),
         (["--datasets", "world_capital", "--template", "{question}"], "needs the fields"),
     ],
@@ -321,7 +321,7 @@ def test_datasets_prints_what_every_filter_leaves_and_names_what_it_left_out(tmp
     assert main(["datasets", "--limit", "3"]) == 0  # all there are; one that needs a part says so and costs nothing
     printed = capsys.readouterr()
     assert "fakepedia · Fakepedia" in printed.out
-    assert "transparent_context_usage: Say which part" in printed.err
+    assert "transparent_context_usage: Choose a part" in printed.err
     records.append({"base_prompt": 1})
     samples.write_json(path, records)
     assert main(["datasets", "--datasets", f"counterfact={path}"]) == 1
