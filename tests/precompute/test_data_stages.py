@@ -249,7 +249,7 @@ def test_of_very_many_bad_lines_all_are_stored_or_it_is_said_how_many_were_left_
     assert main(["status", "--store", str(tmp_path / "s")]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert sum(line.startswith("failed: ") for line in lines) == 101
-    assert lines[-1] == f"failed: and {len(found) - 100:,} more, in the table `failure` once this is published"
+    assert lines[-1] == f"failed: {len(found) - 100:,} more; publish to see them in the table `failure`"
 
 
 def test_what_fails_again_is_noted_once_and_a_changed_number_replaces_the_earlier_one(tmp_path):
@@ -290,7 +290,7 @@ def test_another_template_asks_in_that_layout_and_is_kept_apart(model_folders, t
         (["--datasets", "transparent_context_usage"], "Choose a part"),
         (["--datasets", "/no/such/mine.jsonl"], "/no/such/mine.jsonl cannot be read"),
         (["--datasets", "EMPTY"], "is empty; it needs one JSON object per line"),
-        (["--datasets", "NAMED"], "is called like the dataset fakepedia"),
+        (["--datasets", "NAMED"], "has the name of the dataset fakepedia"),
         (["--datasets", "world_capital", "--template", "{question}"], "needs the fields"),
     ],
 )
