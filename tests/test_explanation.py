@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from heval_core import explain
+from heval_core import catalogue, explain
 from heval_core.records import HEvalError
 from precompute.cli import main
 from tests.conftest import ROOT
@@ -59,7 +59,7 @@ def test_a_model_in_memory_is_asked_as_the_one_in_its_folder(model_folders, expl
 
 def test_the_frame_has_a_row_per_token_with_its_part_of_the_prompt(explained):
     frame = explained.to_frame()
-    assert list(frame.columns) == ["index", "token", "part", "attn", "fa", "ig", "mechlight"]
+    assert list(frame.columns) == ["index", "token", "part", *catalogue.default_methods()]
     assert "".join(frame["token"]) == explained.explained.prompt.text
     assert "".join(frame["token"][frame["part"] == "document 1"]).strip() == PROMPT["context"]
     assert "".join(frame["token"][frame["part"] == "question"]).strip() == PROMPT["question"]

@@ -45,6 +45,8 @@ from heval_core.statistics.subsampling import Runs
 
 # Distances that differ by less count as equal; in standard deviations of a feature.
 TOLERANCE = 1e-6
+# So many points have their distances to all others in memory at a time.
+TOGETHER = 512
 # Candidate neighbours of each point: a half of the questions lacks half of them, and five must remain.
 LOOKED_AT = 40
 
@@ -65,21 +67,22 @@ class Neighbourhood:
     """
 
     def __init__(self, features: np.ndarray, count: int):
-        from sklearn.neighbors import NearestNeighbors
+        from scipy.spatial.distance import cdist
 
-        rounded = np.round(standardised(features) / TOLERANCE) * TOLERANCE
-        points, place = np.unique(rounded, axis=0, return_inverse=True)
+        # Whole numbers of TOLERANCE: sums of their squares are exact, so no machine's rounding decides who is tied with whom.
+        steps = np.round(standardised(features) / TOLERANCE)
+        points, place = np.unique(steps, axis=0, return_inverse=True)
         self._place, self._count = place.ravel(), count
-        near = NearestNeighbors(n_neighbors=min(LOOKED_AT, len(points)), algorithm="brute").fit(points)
-        distances, self._near = near.kneighbors(points)
-        # The point itself comes first, even if rounding gives another point a distance of 0 too.
-        itself = np.arange(len(points))[:, None]
-        order = np.argsort(self._near != itself, axis=1, kind="stable")[:, :1]
-        self._near[np.arange(len(points)), order[:, 0]] = self._near[:, 0]
-        self._near[:, 0] = itself[:, 0]
-        distances[:, 0] = 0.0
-        steps = np.cumsum(np.diff(distances, axis=1, prepend=0.0) > TOLERANCE, axis=1)
-        self._first, self._last = runs(steps)
+        looked_at = min(LOOKED_AT, len(points))
+        self._near = np.empty((len(points), looked_at), dtype=np.intp)
+        distances = np.empty(self._near.shape)
+        for start in range(0, len(points), TOGETHER):
+            rows = slice(start, start + TOGETHER)
+            squares = cdist(points[rows], points, "sqeuclidean")
+            # Itself comes first: of different points none is at distance 0.
+            self._near[rows] = np.argsort(squares, axis=1, kind="stable")[:, :looked_at]
+            distances[rows] = np.sqrt(np.take_along_axis(squares, self._near[rows], axis=1))
+        self._first, self._last = runs(np.cumsum(np.diff(distances, axis=1, prepend=0.0) > 1, axis=1))
 
     def doubt(self, there: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """(B,) mean expected entropy, in nats, of the labels among each instance's neighbours.

@@ -38,6 +38,8 @@ PARTS = ("accuracy", "information")
 STEPS, ENOUGH = 30, 1e-8
 # So many numbers of training data are solved at once: more do not fit a processor's cache.
 TOGETHER = 400_000
+# Shares and bits that differ by less count as equal.
+SAME = 1e-9
 
 
 class Probe(NamedTuple):
@@ -181,8 +183,8 @@ class LinearProbe:
         number, _, size = data.splits.shape
         value, draws = float(whole.mean()), by_chance.mean(axis=1)
         chance, spread = float(draws.mean()), float(draws.std(ddof=1))
-        # Constant features give every permutation the same value.
-        apart = (value - chance) / (spread * math.sqrt(1 + 1 / len(draws))) if spread else 0.0
+        # Constant features give every permutation the same value, up to rounding.
+        apart = (value - chance) / (spread * math.sqrt(1 + 1 / len(draws))) if spread > SAME else 0.0
         p = float(t.sf(apart, len(draws) - 1))
         runs = Runs(np.array([value]), parts.mean(axis=1).reshape(number, 2, 1), 2 * size / len(data.labels), whole[0])
         return on_halves(

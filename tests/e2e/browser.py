@@ -92,6 +92,18 @@ def somebody_else(page, dark: bool = False) -> Iterator:
 def visit(page, url: str) -> None:
     """Open an address and wait until the script has run."""
     page.goto(url)
+    _drawn(page)
+
+
+def reload(page) -> None:
+    """The same address again."""
+    page.reload()
+    _drawn(page)
+
+
+def _drawn(page) -> None:
+    # A page that has only connected says that no script is running: the first one has not begun yet.
+    page.wait_for_selector("[data-testid=stMain] :is(h1, [data-testid=stAlert])", timeout=60_000)
     settle(page)
 
 

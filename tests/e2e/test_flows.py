@@ -21,7 +21,7 @@ from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from tests.conftest import ARCHITECTURES
-from tests.e2e.browser import chromium, explorer, page_of, settle, somebody_else, visit
+from tests.e2e.browser import chromium, explorer, page_of, reload, settle, somebody_else, visit
 
 pytestmark = [
     pytest.mark.browser,
@@ -291,15 +291,14 @@ def test_two_people_see_only_their_own_filters_and_rows(address, page):
         visit(other, f"{address}/which_token?model=demo-gpt2&dataset=country_profiles")
         errors = []
 
-        def reload(page, own, foreign):
+        def reloaded(page, own, foreign):
             for _ in range(3):
-                page.reload()
-                settle(page)
+                reload(page)
                 text = page.locator("[data-testid=stMain] h3, .st-key-model").all_inner_texts()
                 errors.extend(text for line in text if foreign in line or not any(own in t for t in text))
 
-        reload(one, "demo-qwen2", "demo-gpt2")
-        reload(other, "demo-gpt2", "demo-qwen2")
+        reloaded(one, "demo-qwen2", "demo-gpt2")
+        reloaded(other, "demo-gpt2", "demo-qwen2")
         assert not errors
         for page, model, dataset in ((one, "demo-qwen2", "world_capital"), (other, "demo-gpt2", "country_profiles")):
             with page.expect_download() as saved:

@@ -65,6 +65,10 @@ def imported_by(path: Path) -> Iterator[Path]:
     class Imports(ast.NodeVisitor):
         names: set[str] = set()
 
+        def visit_FunctionDef(self, node):  # noqa: N802
+            if node.name != "__getattr__":  # of a package: what only its users ask for
+                self.generic_visit(node)
+
         def visit_If(self, node):  # noqa: N802
             if ast.unparse(node.test) != "TYPE_CHECKING":
                 self.generic_visit(node)

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from heval_core import catalogue
+from heval_core.evaluation.cells import ValueKey
 from heval_core.evaluation.comparisons import comparisons
 from heval_core.evaluation.findings import (
     CLAIMS,
@@ -26,7 +27,7 @@ from heval_core.evaluation.findings.effects import Effect
 from heval_core.evaluation.findings.evidence import OVERALL
 from heval_core.evaluation.findings.wording import reason
 from heval_core.evaluation.publishing import publish
-from heval_core.records import TECHNIQUE
+from heval_core.records import TECHNIQUE, CellKey
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from tests.planted import QUESTION, plant, used_document
@@ -310,21 +311,13 @@ def made_up(spread_of, cells=12, seed=0):
     for series in OVERALL:
         for number in range(cells):
             for name, error in spread_of.items():
-                place = (
-                    f"m{number}",
-                    "d",
-                    series.regimes[0],
-                    TECHNIQUE,
-                    name,
-                    series.metric,
-                    series.parts[0],
-                    series.k,
-                )
+                cell = CellKey(f"m{number}", "d", series.regimes[0], TECHNIQUE, name)
+                key = ValueKey(cell, series.metric, series.parts[0], series.k)
                 value = 0.4 + rng.normal(0, error)
-                columns = ("model", "dataset", "regime", "technique", "explainer", "metric", "part", "k")
-                rows.append({**dict(zip(columns, place, strict=True)), "value": value, "chance": 0.0, "best": 1.0,
-                             "normalised": value, "n": 100, "details": "{}", "unavailable": None})  # fmt: skip
-                spread[place] = value + rng.normal(0, error, 400)
+                rows.append({**cell._asdict(), "metric": key.metric, "part": key.part, "k": key.k, "value": value,
+                             "chance": 0.0, "best": 1.0, "normalised": value, "n": 100, "details": "{}",
+                             "unavailable": None})  # fmt: skip
+                spread[key] = value + rng.normal(0, error, 400)
     return Evidence(pd.DataFrame(rows), spread)
 
 

@@ -23,7 +23,7 @@ def without_heads(lm, monkeypatch):
 def without_gradients(lm, monkeypatch):
     with torch.inference_mode():
         layer = torch.nn.Embedding(4, 4)
-    monkeypatch.setattr(type(lm), "embedding_layer", property(lambda _: layer))
+    monkeypatch.setattr(lm.model, "get_input_embeddings", lambda: layer)
 
 
 @pytest.mark.parametrize(

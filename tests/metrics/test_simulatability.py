@@ -39,6 +39,21 @@ def cell_of(features, labels, groups=("C", "M")):
 
 
 @pytest.mark.parametrize("seed", range(3))
+def test_what_another_machine_rounds_otherwise_changes_no_value(seed):
+    """Two far groups whose members differ by single steps of the tolerance, and features that are all alike."""
+    rng = np.random.default_rng(seed)
+    steps = np.tile([0, 1, 2], 40)
+    features = np.stack([np.repeat([0.0, 1.0], 60) + 0.5e-6 * steps, 0.5e-6 * rng.permutation(steps)], axis=1)
+    features[:, 1] += np.tile([0.0, 1.0], 60)
+    labels = rng.integers(0, 2, 120)
+    for otherwise in (features + 1e-13 * rng.standard_normal(features.shape), features[:, ::-1]):
+        assert nmutinf(otherwise, labels) == pytest.approx(nmutinf(features, labels), abs=1e-12)
+    alike = np.full((120, 3), 0.1)
+    (accuracy, information) = PROBE.of(labelled(cell_of(alike, labels), 3)[0])
+    assert (accuracy.p, information.p) == (0.5, 0.5)
+
+
+@pytest.mark.parametrize("seed", range(3))
 def test_nmutinf_equals_a_literal_version(seed):
     features, labels = sample(80, 1.5, seed, 3)
     assert nmutinf(features, labels).raw == pytest.approx(literal.nmutinf(features.tolist(), labels.tolist()))

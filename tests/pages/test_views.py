@@ -40,8 +40,11 @@ def plain_session(monkeypatch):
     """Views' helpers outside a page: caching goes straight to the reader."""
     from heval_core.ui import compare_view, faithfulness_view, paired_view
 
+    def uncached(results, query, *arguments):
+        return query(results, *arguments) if callable(query) else getattr(results, query)(*arguments)
+
     for module in (compare_view, faithfulness_view, paired_view):
-        monkeypatch.setattr(module, "cached", lambda results, name, *arguments: getattr(results, name)(*arguments))
+        monkeypatch.setattr(module, "cached", uncached)
 
 
 def test_patterns_account_for_every_instance_answered_from_a_document(demo):
