@@ -26,7 +26,7 @@ from heval_core.store.shards import ShardStore
 
 METHODS = catalogue.default_methods()
 EXPLAINERS_HELP = (
-    f"comma-separated, from {', '.join(catalogue.explainers())}; default {','.join(METHODS)}; with options in brackets: "
+    f"comma-separated, some of {', '.join(catalogue.explainers())}; by default {','.join(METHODS)}; with options in brackets: "
     "fa(target=prob),ig(steps=20)"
 )
 MATCH_HELP = "what decides where the answer came from: its first token (the default), or its text of at most 10 tokens"
