@@ -1,7 +1,8 @@
-"""Answers as text: what a continuation answers, and whose answer a text begins with. No model, no torch.
+"""Answers as text: finds the answer in a continuation, and the group whose answer a text begins with. No model, no torch.
 
-Texts are compared normalised: compatibility forms composed, case folded, full stops of an acronym left out, punctuation and
-runs of white space one space, and an article in front left out. Articles inside stay: "Vitamin A" is not "Vitamin".
+Texts are normalised before they are compared: compatibility forms are composed, case is folded, the full stops of an acronym
+go, punctuation and runs of white space become one space, and a leading article goes. Other articles stay: "Vitamin A" is not
+"Vitamin".
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from heval_core.prompts import mentions
 
 _COPULA = re.compile(r"\b(?:is|was|are|were)\b", re.IGNORECASE)
 _NEGATION = re.compile(r"\bnot\b|n['’]t\b|\bnever\b", re.IGNORECASE)
-# What a sentence may call what was asked for without naming it.
+# Words that may stand for the thing that was asked for.
 _STANDS_FOR_IT = {"it", "this", "that", "he", "she", "they", "answer"}
 _SMALL = {
     "the",
@@ -64,7 +65,7 @@ def first_clause(text: str) -> str:
 
 
 def _said_of_it(clause: str, question: str) -> str:
-    """What a sentence says of what the question asks for: "Lyon" in "The capital of France is Lyon"; empty for another one."""
+    """What a sentence says about the thing asked for: "Lyon" in "The capital of France is Lyon"; else empty."""
     copula = _COPULA.search(clause)
     if copula is None:
         return ""
@@ -77,9 +78,9 @@ def _words(text: str) -> list[str]:
 
 
 def normalised(text: str) -> str:
-    """A text as it is compared; see the module's head. Empty for one that is only punctuation."""
+    """A text in the form in which texts are compared (see above). Empty for a text that is only punctuation."""
     text = unicodedata.normalize("NFKC", text).casefold()
-    text = _ACRONYM.sub(lambda found: found[0].replace(".", ""), text)
+    text = _ACRONYM.sub(lambda acronym: acronym[0].replace(".", ""), text)
     kept = "".join(" " if _is_punctuation(char) else char for char in text if char not in "'’")
     return _ARTICLE.sub("", " ".join(kept.split()))
 
@@ -92,7 +93,7 @@ def _is_punctuation(char: str) -> bool:
 def group_by_text(answers: Iterable[tuple[str, str]], text: str) -> str:
     """The group whose answer a text begins with, up to the end of a word. answers: (group, answer).
 
-    Of several the one with the longest answer; `ambiguous` where these are equally long, `other` where there is none.
+    If several match, the longest answer wins; `ambiguous` if the longest are equally long, `other` if none matches.
     """
     given, lengths = normalised(text), {}
     for group, answer in answers:

@@ -1,8 +1,8 @@
-"""What the model answers, from memory and in context, and the group that follows (methods.md, section 1).
+"""What the model answers, from memory and in context, and the group that follows.
 
-The memory answer is the model's own greedy answer to the question without context. The answer in context is the greedy
-first token: in one candidate's set of first tokens it makes that candidate's group, in none `other`, in two `ambiguous`.
-Or, where that is asked for, the greedy answer of at most TEXT_TOKENS tokens: the candidate's with which its text begins.
+The memory answer is the model's own greedy answer to the question without context. In context, the greedy first token decides
+the group: that of the candidate whose set of first tokens holds it; `other` if no set holds it, `ambiguous` if two do.
+If asked for, the text decides instead: the greedy answer of at most TEXT_TOKENS tokens, by the candidate it begins with.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TEXT_TOKENS = 10
 
 @dataclass(frozen=True)
 class Memory:
-    """The model's answer without context: its text, empty where it gave none, and the ids it may begin with."""
+    """The model's answer without context: its text (empty if there is none), and the ids that it may begin with."""
 
     text: str
     first_tokens: tuple[int, ...]
@@ -40,21 +40,21 @@ def ask(
 
 
 def memory_of(lm: LanguageModel, ids: tuple[int, ...], true_answer: str | None = None, question: str = "") -> Memory:
-    """What a continuation answers (`answer_in`), and the ids that this answer may begin with.
+    """The answer in a continuation (`answer_in`), and the ids that this answer may begin with.
 
-    The first id that was generated is one of them, before any other, where the answer begins with its text: it may be the
-    beginning of another spelling in tokens. The " The" of "The capital of France is Paris" is none, nor is white space.
+    The first generated id comes first among them if the answer begins with its text: the model may split the answer into
+    other tokens than the tokenizer does. The " The" of "The capital of France is Paris" does not count, nor white space.
     """
     answer = answer_in(lm.decode(list(ids)), question, true_answer)
-    own = ids[:1] if _begins(lm, ids, answer) else ()
-    return Memory(answer, _unique(own + lm.first_tokens(answer)))
+    generated = ids[:1] if _begins(lm, ids, answer) else ()
+    return Memory(answer, _unique(generated + lm.first_tokens(answer)))
 
 
 def _begins(lm: LanguageModel, ids: tuple[int, ...], answer: str) -> bool:
     """Whether the first of some ids covers the beginning of an answer that these ids spell."""
     if not lm.decode(list(ids[:1])).strip():
         return False
-    # One token may be a part of a character's bytes; then it takes the next ones to see which.
+    # A token may hold only some of a character's bytes; the tokens after it then complete the character.
     covered = next(
         (text for end in range(1, len(ids) + 1) if not (text := lm.decode(list(ids[:end]))).endswith("\ufffd")), ""
     )
@@ -89,7 +89,7 @@ def leaks(document: Document, subject: str, answer: str) -> bool:
 
 @dataclass(frozen=True)
 class Names:
-    """A candidate answer before the model has spoken: its group, text and accepted first tokens."""
+    """A candidate answer before the model has answered: its group, text and accepted first tokens."""
 
     group: str
     text: str
@@ -97,11 +97,11 @@ class Names:
 
 
 def name_candidates(lm: LanguageModel, answers: tuple[str | None, ...], memory: Memory) -> tuple[Names, ...]:
-    """The documents' answers (those that are known) and the memory's.
+    """The documents' known answers, and the memory answer.
 
-    Raises Dropped where one of them is nothing in the model's tokens, or two of them begin with the same token as they would
-    stand in the text (" Lisbon", " Lisse"). That their other accepted forms share a token (the "L" of a bare "Lisbon") only
-    matters if the model answers with it: then its answer is `ambiguous`.
+    Raises Dropped if the tokenizer has no token for one of them, or if two of them begin with the same token in running text
+    (" Lisbon", " Lisse"). Their other accepted forms may share a token (the "L" of a bare "Lisbon"); only if the model
+    answers with that token does it matter: then its answer is `ambiguous`.
     """
     groups = ("C",) if len(answers) == 1 else tuple(f"C{i}" for i in range(1, len(answers) + 1))
     names = [
@@ -117,7 +117,7 @@ def name_candidates(lm: LanguageModel, answers: tuple[str | None, ...], memory: 
 
 
 def greedy_texts(lm: LanguageModel, prompts: Sequence[TokenisedPrompt], logits: torch.Tensor) -> list[str]:
-    """What the model writes on each prompt, at most TEXT_TOKENS tokens, the first of them by the (B, V) logits of its pass."""
+    """The model's continuation of each prompt, at most TEXT_TOKENS tokens. logits: (B, V), which give the first token."""
     first = logits.argmax(-1).tolist()
     going_on = [index for index, token_id in enumerate(first) if token_id not in lm.generation.end_ids]
     rest = lm.generation.greedy([(*prompts[index].ids, first[index]) for index in going_on], TEXT_TOKENS - 1)
@@ -134,7 +134,7 @@ def observe(
 ) -> Behaviour:
     """The model's answer in context, its group, and every candidate's logit and probability. logits: (V,) float32.
 
-    answer_text: the greedy answer, where its text is what decides the group.
+    answer_text: the greedy answer, if its text decides the group.
     """
     probabilities = logits.softmax(-1)
     predicted = int(logits.argmax())
@@ -164,15 +164,15 @@ def observe(
 def _representative(name: Names, names: tuple[Names, ...], logits: torch.Tensor) -> int:
     """The likeliest of a candidate's first tokens, leaving out those it shares with another candidate."""
     shared = {token_id for other in names if other is not name for token_id in other.first_tokens}
-    own = [token_id for token_id in name.first_tokens if token_id not in shared]
-    return max(own or name.first_tokens[:1], key=lambda token_id: float(logits[token_id]))
+    unshared = [token_id for token_id in name.first_tokens if token_id not in shared]
+    return max(unshared or name.first_tokens[:1], key=lambda token_id: float(logits[token_id]))
 
 
 def contrast_of(logits: torch.Tensor, behaviour: Behaviour) -> Contrast:
-    """What an explanation sets against each other: the answer given, and its competitor (methods.md, section 2).
+    """The answer given and its competitor, which an explanation contrasts.
 
-    In C the competitor is memory, in C1 and C2 the other document, in M the likeliest document. For any other answer it
-    is the likeliest candidate, and where there is none but the answer itself, the model's runner-up token.
+    The competitor is memory in C, the other document in C1 and C2, and the likeliest document in M. For any other answer it
+    is the likeliest candidate; if there is no candidate but the answer itself, it is the model's second likeliest token.
     """
     answer, group = behaviour.token_id, behaviour.group
     rivals = {"C": ("M",), "C1": ("C2",), "C2": ("C1",), "M": ("C", "C1", "C2")}
@@ -187,14 +187,14 @@ def contrast_of(logits: torch.Tensor, behaviour: Behaviour) -> Contrast:
     return Contrast(answer, second, "runner-up token")
 
 
-# With one document its answer competes with memory's, with two documents the first one's with the second one's.
+# One document's answer competes with the memory answer; of two documents, the first answer competes with the second.
 _COMPETITORS = {"C": "M", "C1": "C2"}
 
 
 def context_contrast(behaviour: Behaviour) -> Contrast | None:
-    """The first document's answer against its competitor, whatever was answered; None where one of them is not known.
+    """The first document's answer against its competitor, whatever the model answered; None if one of them is unknown.
 
-    Each by the token that it begins with in a text: the likeliest form would depend on what was answered.
+    Each is represented by its first token in running text, because the likeliest form depends on what the model answered.
     """
     by_group = {candidate.group: candidate.leading_id for candidate in behaviour.candidates}
     for group, competitor in _COMPETITORS.items():
@@ -204,7 +204,7 @@ def context_contrast(behaviour: Behaviour) -> Contrast | None:
 
 
 def answers_one_of_both(behaviour: Behaviour) -> bool:
-    """Whether the answer is one of the two that `context_contrast` sets against each other."""
+    """Whether the model gave one of the two answers that `context_contrast` contrasts."""
     documents = sum(candidate.group != "M" for candidate in behaviour.candidates)
     return behaviour.group in (("C", "M") if documents == 1 else ("C1", "C2"))
 

@@ -1,4 +1,4 @@
-"""Finds the plug-ins by importing their folders, and says what each kind declares of itself.
+"""Finds the plug-ins by importing their folders, and states what each kind of plug-in declares.
 
 A new file with a `PLUGIN` is all it takes to add one. Importing explainers, datasets and metrics never imports torch; only
 running an explainer does.
@@ -82,21 +82,21 @@ class Method(Explainer, Protocol):
     @property
     def needs(self) -> tuple[str, ...]: ...
     def cost(self, tokens: float) -> Cost:
-        """Of one prompt of so many tokens."""
+        """The cost for one prompt of `tokens` tokens."""
 
     def explain(self, clean: CleanPass, contrasts: Sequence[Contrast]) -> list[Attribution]:
         """One attribution for each prompt of the pass."""
 
 
 class Control(Explainer, Protocol):
-    """An explainer that knows only what is stored: it is computed when results are published."""
+    """An explainer that reads stored tokens only. Its scores are computed when results are published."""
 
     def scores(self, words: tuple[str, ...], answer: str, instance_id: str) -> np.ndarray:
         """(n,) float32, one score per token."""
 
 
 class Metric(Plugin, Protocol):
-    """measures: what pages, comparisons and the report show of it. See `heval_core/metrics`."""
+    """measures: the values of the metric that pages, comparisons and the report show. See `heval_core/metrics`."""
 
     @property
     def higher_is_better(self) -> bool: ...
@@ -158,9 +158,9 @@ def find(kind: Literal["metric"], key: str) -> Metric: ...
 def find(kind: str, key: str) -> Any: ...
 @functools.cache
 def find(kind: str, key: str) -> Any:
-    """One plug-in, or a variant of it: `fa(target=prob)` is fa with other settings than its own, under a key of its own.
+    """One plug-in, or a variant of it: `fa(target=prob)` is fa with another target, under that key.
 
-    Raises HEvalError that offers the near matches for an unknown key, or what options there are.
+    Raises HEvalError for an unknown key, with the nearest matches, and for an unknown option, with the known ones.
     """
     known = plugins(kind)
     name, opened, options = key.partition("(")
@@ -176,7 +176,7 @@ def method(key: str) -> Method:
     explainer: Any = find("explainer", key)
     if explainer.control:
         raise HEvalError(
-            f"{key} is a control: it explains no model, and is computed when results are published. "
+            f"{key} is a control: it does not look into the model, and is computed when results are published. "
             f"The explainers are: {', '.join(explainers())}."
         )
     chosen: Method = explainer
@@ -189,13 +189,15 @@ def split(text: str) -> tuple[str, ...]:
 
 
 def variants(keys: Iterable[str]) -> dict[str, Explainer]:
-    """All explainers that come along, and those among `keys` that are one of them with other settings; not what is gone."""
-    own = plugins("explainer")
-    return own | {key: find("explainer", key) for key in sorted(set(keys)) if "(" in key and key.split("(")[0] in own}
+    """All explainers of this program, and the variants of them among `keys`; keys of removed explainers are left out."""
+    known = plugins("explainer")
+    return known | {
+        key: find("explainer", key) for key in sorted(set(keys)) if "(" in key and key.split("(")[0] in known
+    }
 
 
 def _variant(plugin: Any, options: str, key: str) -> Any:
-    """The plug-in with other settings. Its key names what differs, in the order of its fields: one key for one variant."""
+    """The plug-in with other settings. Its key lists the changed ones in the order of the fields: one key per variant."""
     known = {field.name: field.default for field in fields(plugin)}
     chosen: dict[str, str | bool | int | float] = {}
     if not options.endswith(")"):
@@ -203,16 +205,16 @@ def _variant(plugin: Any, options: str, key: str) -> Any:
     for option in options[:-1].split(","):
         name, _, text = (part.strip() for part in option.partition("="))
         if name not in known:
-            there = f"there are: {', '.join(known)}." if known else "it has none."
-            raise HEvalError(f"{plugin.key} has no option {name!r}; {there}")
+            options_known = f"there are: {', '.join(known)}." if known else "it has none."
+            raise HEvalError(f"{plugin.key} has no option {name!r}; {options_known}")
         chosen[name] = _value(plugin, name, text)
-    told = [f"{name}={_text(chosen[name])}" for name in known if chosen.get(name, known[name]) != known[name]]
-    if not told:
+    changed = [f"{name}={_text(chosen[name])}" for name in known if chosen.get(name, known[name]) != known[name]]
+    if not changed:
         return plugin
     kind = type(plugin)
     named = {
-        "key": f"{plugin.key}({','.join(told)})",
-        "title": f"{plugin.title} ({', '.join(told)})",
+        "key": f"{plugin.key}({','.join(changed)})",
+        "title": f"{plugin.title} ({', '.join(changed)})",
         "__module__": kind.__module__,
         "__qualname__": kind.__qualname__,
     }
@@ -223,7 +225,7 @@ def _variant(plugin: Any, options: str, key: str) -> Any:
 
 
 def _value(plugin: Any, name: str, text: str) -> str | bool | int | float:
-    """An option's value, of the type that its field declares; `int | None` is read as a whole number."""
+    """An option's value, converted to its field's type; for `int | None` it must be a whole number."""
     declared = get_type_hints(type(plugin))[name]
     wanted = {declared, *get_args(declared)}
     if bool in wanted:

@@ -1,6 +1,6 @@
-"""One prompt explained: `explain` for notebooks, and what it returns, which the command line and the sidebar use too.
+"""Explains one prompt: `explain` for notebooks, and the object it returns, which the command line and the sidebar use too.
 
-The scores are those of the batch: all of them go through `pipeline.explain_request`.
+The scores equal those of the batch job: all of them come from `pipeline.explain_request`.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ def explain(
 ) -> Explanation:
     """Explain which tokens of a prompt a model's answer came from.
 
-    model: a Hugging Face id, a local folder, a model in memory with its `tokenizer`, or what `heval_core.lm.loading.load`
-        gave (so that it is loaded once for many prompts). A model in memory stays on its device; it is put into evaluation
-        mode, and decodes greedily afterwards.
-    context: no, one or two documents. context_answer: the answer each of them carries, so that it is known which of them the
-        model's answer came from. memory_answer: what the model is taken to remember; by default it is asked without context.
+    model: a Hugging Face id, a local folder, a model in memory with its `tokenizer`, or the result of
+        `heval_core.lm.loading.load` (which loads a model once for many prompts). A model in memory stays on its device; it is
+        put into evaluation mode, and decodes greedily afterwards.
+    context: zero, one or two documents. context_answer: each document's answer, which tells where the model's answer came
+        from. memory_answer: what the model is taken to remember; by default the model is asked without context.
     explainers: keys, with options in brackets (`"fa(target=prob)"`); by default those that the batch job runs by default.
-    target: `answer`, the answer given, or `context`, the first document's. match: `first` decides the answer's group by its
-        first token, `text` by its text. device, dtype: of a model that is loaded here.
-    Raises HEvalError, in one sentence, for whatever cannot be explained.
+    target: `answer` explains the answer given, `context` the first document's. match: the group is decided by the answer's
+        first token (`first`) or by its text (`text`). device, dtype: for a model that is loaded here.
+    Raises HEvalError, with one sentence, if the prompt cannot be explained.
     """
     from heval_core.pipeline import Request, explain_request
 
@@ -69,9 +69,9 @@ def explain(
 
 
 def methods_of(keys: Iterable[str] | None) -> list[catalogue.Method]:
-    """The methods of these keys, each once: two spellings of one variant are one. Those that run by default for None.
+    """The methods with these keys, without duplicates (two spellings of one variant); for None, the default methods.
 
-    Raises HEvalError for an unknown one, or a control.
+    Raises HEvalError for an unknown key, or a control.
     """
     methods = [catalogue.method(key) for key in (catalogue.default_methods() if keys is None else keys)]
     return list({method.key: method for method in methods}.values())
@@ -82,7 +82,7 @@ def _several(text: Any) -> tuple[Any, ...]:
 
 
 def _language_model(model: Any, tokenizer: Any, device: str, dtype: str) -> LanguageModel:
-    """Loaded, wrapped or as it is. Raises HEvalError for a model in memory without a tokenizer."""
+    """The model, loaded or wrapped if necessary. Raises HEvalError for a model in memory without a tokenizer."""
     from heval_core.lm.loading import as_language_model, identify, load
     from heval_core.lm.model import LanguageModel
 
@@ -95,7 +95,7 @@ def _language_model(model: Any, tokenizer: Any, device: str, dtype: str) -> Lang
     name = str(getattr(model, "name_or_path", ""))
     if not name or not (Path(name) / "config.json").is_file():
         return as_language_model(name or type(model).__name__, model.eval(), tokenizer)
-    # It came from a folder, which may say how its model is to be asked.
+    # It came from a folder, whose `heval.json` may name a prompt style.
     identity = identify(name)
     return as_language_model(
         identity.key, model.eval(), tokenizer, identity.style, identity.revision, identity.template
@@ -104,7 +104,7 @@ def _language_model(model: Any, tokenizer: Any, device: str, dtype: str) -> Lang
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """A prompt with its answer and attributions. A notebook shows it as the prompt with every explainer's highlights."""
+    """A prompt with its answer and attributions. A notebook shows the prompt with every explainer's highlights."""
 
     explained: Explained
 
@@ -143,7 +143,7 @@ class Explanation:
         return pd.DataFrame(columns)
 
     def _parts(self) -> list[str]:
-        """For each token `document 1`, `document 2`, `question`, `special`, or `template`: the words around these."""
+        """For each token `document 1`, `document 2`, `question`, `special`, or `template` (the words around these)."""
         prompt = self.explained.prompt
         parts = ["special"] * prompt.first_ranked + ["template"] * (len(prompt.tokens) - prompt.first_ranked)
         named = [(f"document {number}", span) for number, span in enumerate(prompt.documents, start=1)]
@@ -170,7 +170,7 @@ class Explanation:
     def to_json(self) -> dict[str, Any]:
         """The object that `precompute explain --format json` prints.
 
-        Token indices count from 0, ends are exclusive; scores are one float per token, those before first_ranked a BOS's.
+        Token indices count from 0, ends are exclusive. Scores are one float per token; those before first_ranked are a BOS's.
         """
         explained = self.explained
         prompt, behaviour = explained.prompt, explained.behaviour
@@ -229,7 +229,7 @@ def _scores(attribution: Attribution, first_ranked: int) -> dict[str, Any]:
 
 
 def _normalised(attribution: Attribution) -> np.ndarray:
-    """(n,) as metrics use them."""
+    """(n,) scores as metrics use them."""
     return normalise(attribution.scores, catalogue.find("explainer", attribution.explainer).signed)
 
 

@@ -5,14 +5,14 @@ the k best tokens); sufficiency = mean over K of log p(a|x) - log p(a|x with onl
 answer's first token. Higher comprehensiveness and lower sufficiency are better.
 K: 1 to 5 tokens for prompts under 64 tokens, else 1 % to 5 % of them, rounded up. Tokens are taken out in each of the ways of
 `heval_core.replacements` (fa's baseline token, tokens drawn by frequency, deletion), and the value is the mean over these: the
-baseline token alone favours fa, which was asked with it. The best tokens are those with the highest scores, of equal ones the
-earlier; a BOS is neither ranked nor taken out. A prompt of which deletion leaves nothing is the baseline token.
-Reference: arXiv 2510.02629. Options: `protect_question`, the question is never taken out, and its tokens are not among the
-best; `replacements`, some of the three.
+baseline token alone favours fa, which ablates with it. The best tokens have the highest scores; of equal scores the earlier
+token comes first. A BOS is neither ranked nor taken out. If deletion leaves no token, the baseline token stands alone.
+Reference: arXiv 2510.02629. Options: `protect_question` never takes out the question, nor counts its tokens among the best;
+`replacements` names some of the three.
 Departure: the paper masks in one way. Its Table B.3 has values up to 2,500, which log-probabilities of single tokens cannot
-reach; ours must not be compared with them. Chance: what the random control gets on the same instances.
-Cost: 2 |K| = 10 forward passes over the prompt for each way per explainer, but five short ones with deletion; rows of equal
-length together, whatever prompt they are of.
+reach; do not compare ours with them. Chance: the random control's value on the same instances.
+Cost: 2 |K| = 10 forward passes over the prompt for each way and explainer, five of them short with deletion. Rows of equal
+length run together, whatever prompt they come from.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 LEVELS = 5
 SHORT = 64
-# Rows of one pass, however short: each has logits over the whole vocabulary.
+# At most so many rows in one pass, however short: each has logits over the whole vocabulary.
 MOST_ROWS = 256
 
 
 class Faithful(NamedTuple):
-    """Of one prompt and replacement, in nats. masked, kept: the loss of log-probability at each level of K, whose means the
-    other two are."""
+    """One prompt under one replacement, in nats. masked, kept: the loss of log-probability at each level of K;
+    comprehensiveness and sufficiency are their means."""
 
     replacement: str
     comprehensiveness: float
@@ -52,7 +52,7 @@ class Faithful(NamedTuple):
 
 
 def levels(tokens: int) -> tuple[int, ...]:
-    """How many tokens are masked or kept, for a prompt of so many.
+    """How many tokens are masked or kept at each level, for a prompt of `tokens` tokens.
 
     >>> levels(40), levels(150)
     ((1, 2, 3, 4, 5), (2, 3, 5, 6, 8))
@@ -77,7 +77,7 @@ class Faithfulness:
     def measure(
         self, clean: CleanPass, targets: Sequence[int], scores: Sequence[np.ndarray]
     ) -> list[tuple[Faithful, ...]]:
-        """What every prompt of a clean pass loses, one value for each replacement.
+        """The faithfulness of every prompt of a clean pass, one record per replacement.
 
         targets: (B,) the answers' first tokens. scores: B of (n,).
         """
@@ -100,7 +100,7 @@ class Faithfulness:
         ]
 
     def _changed(self, lm: LanguageModel, prompt: TokenisedPrompt, scores: np.ndarray) -> Iterator[np.ndarray]:
-        """Ids of one prompt, for each replacement: without the k best for every k, then without all but the k best."""
+        """The prompt's ids, for each replacement: without the k best for every k, then with the k best only."""
         ids, free, best = np.array(prompt.ids), self._free(prompt), self.best(prompt, scores)
         chosen = np.zeros((LEVELS, len(ids)), dtype=bool)
         for row, size in zip(chosen, levels(len(ids)), strict=True):
@@ -120,26 +120,26 @@ class Faithfulness:
         return free
 
     def best(self, prompt: TokenisedPrompt, scores: np.ndarray) -> np.ndarray:
-        """Indices of the tokens that may be taken out, the highest score first, of equal scores the earlier."""
+        """Indices of the tokens that may be taken out, by falling score; of equal scores the earlier token first."""
         candidates = np.flatnonzero(self._free(prompt))
         return candidates[np.argsort(-np.asarray(scores)[candidates], kind="stable")]
 
 
 def _log_probabilities(lm: LanguageModel, rows: Sequence[np.ndarray], targets: np.ndarray) -> np.ndarray:
-    """(R,) log-probability of each row's own target after it; rows of equal length are run together."""
+    """(R,) log-probability of each row's target as the next token; rows of equal length run together."""
     import torch
 
     by_length: dict[int, list[int]] = defaultdict(list)
-    for place, row in enumerate(rows):
-        by_length[len(row)].append(place)
+    for index, row in enumerate(rows):
+        by_length[len(row)].append(index)
     out = np.empty(len(rows))
-    for length, places in by_length.items():
+    for length, indices in by_length.items():
         size = min(MOST_ROWS, lm.budget.holds(length))
-        for start in range(0, len(places), size):
-            own = places[start : start + size]
-            logits = lm.forward.logits(torch.from_numpy(np.stack([rows[place] for place in own])).to(lm.device))
-            wanted = torch.from_numpy(targets[own]).to(lm.device)[:, None]
-            out[own] = (logits.gather(1, wanted)[:, 0] - logits.logsumexp(-1)).cpu().numpy()
+        for start in range(0, len(indices), size):
+            batch = indices[start : start + size]
+            logits = lm.forward.logits(torch.from_numpy(np.stack([rows[index] for index in batch])).to(lm.device))
+            wanted = torch.from_numpy(targets[batch]).to(lm.device)[:, None]
+            out[batch] = (logits.gather(1, wanted)[:, 0] - logits.logsumexp(-1)).cpu().numpy()
     return out
 
 

@@ -1,4 +1,4 @@
-"""Which model a local folder holds, told without loading it; the explorer reads it too, which knows no torch."""
+"""Identifies the model in a local folder without loading it. The explorer needs this too, so nothing here imports torch."""
 
 from __future__ import annotations
 

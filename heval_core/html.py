@@ -1,4 +1,4 @@
-"""Every HTML that is written comes from a template in `templates/`, which escapes all text that it does not call `safe`."""
+"""All HTML comes from the templates in `templates/`, which escape every text that they do not mark as `safe`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _environment = Environment(
 
 
 def visible(text: object) -> str:
-    """Text of the data with its invisible characters as signs."""
+    """A text with its invisible characters shown as symbols."""
     return "".join(_GLYPHS.get(character, character) for character in str(text))
 
 
@@ -32,12 +32,12 @@ _environment.filters["visible"] = visible
 
 
 def render(template: str, **values: Any) -> str:
-    """Raises jinja2.UndefinedError where the template needs a value that is not given."""
+    """The filled template. Raises jinja2.UndefinedError for a value that the template needs and did not get."""
     return _environment.get_template(template).render(values)
 
 
 def asset(name: str) -> str:
-    """A script as it stands in the folder of templates."""
+    """The text of a script in the folder of templates."""
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 

@@ -35,7 +35,7 @@ from heval_core.statistics.scores import check
 
 @dataclass(frozen=True)
 class Prepared:
-    """An instance as one model is to be asked it; or dropped, for the reason given."""
+    """An instance with its prompt for one model; or the reason why it was dropped."""
 
     instance: Instance
     prompt: TokenisedPrompt
@@ -72,10 +72,11 @@ def prepare(lm: LanguageModel, instance: Instance, memory: Memory) -> Prepared:
 def answer(lm: LanguageModel, prepared: Sequence[Prepared], match: str = "first") -> Answered:
     """Answer instances of equal length, none of them dropped, in one pass. Raises HEvalError where logits are not finite.
 
-    match: what decides an answer's group, one of MATCHES; for its text some more tokens are generated, all prompts together.
+    match: what decides an answer's group, one of MATCHES; `text` generates some more tokens, for all prompts together.
     """
-    clean = CleanPass(lm, [one.prompt for one in prepared])
-    behaviours = behaviours_of(clean, [one.names for one in prepared], [one.memory_answer for one in prepared], match)
+    clean = CleanPass(lm, [asked.prompt for asked in prepared])
+    memory_answers = [asked.memory_answer for asked in prepared]
+    behaviours = behaviours_of(clean, [asked.names for asked in prepared], memory_answers, match)
     contrasts = tuple(
         contrast_of(logits, behaviour) for behaviour, logits in zip(behaviours, clean.logits, strict=True)
     )
@@ -93,17 +94,17 @@ def explain(answered: Answered, explainer: Method) -> list[Attribution]:
 def behaviours_of(
     clean: CleanPass, names: Sequence[tuple[Names, ...]], memory_answers: Sequence[str], match: str
 ) -> tuple[Behaviour, ...]:
-    """What the model answers to each prompt of a pass, whose candidates and memory answers these are. match: see `answer`."""
+    """The model's answer to each prompt of a pass. names: each prompt's candidates. match: see `answer`."""
     texts: Sequence[str | None] = [None] * clean.size
     if match == "text":
         texts = greedy_texts(clean.lm, clean.prompts, clean.logits)
-    return tuple(observe(clean.lm, *own) for own in zip(clean.logits, names, memory_answers, texts, strict=True))
+    return tuple(observe(clean.lm, *each) for each in zip(clean.logits, names, memory_answers, texts, strict=True))
 
 
 def attributions_of(
     clean: CleanPass, contrasts: Sequence[Contrast], explainer: Method, labels: Sequence[str]
 ) -> list[Attribution]:
-    """One explainer's scores for every prompt of a pass. Raises HEvalError, with the label, for scores without ranks."""
+    """One explainer's scores for every prompt of a pass. Raises HEvalError, with the label, for unrankable scores."""
     attributions = explainer.explain(clean, contrasts)
     for label, attribution in zip(labels, attributions, strict=True):
         check(attribution.scores, f"{label}, explainer {explainer.key}")
@@ -111,10 +112,10 @@ def attributions_of(
 
 
 def towards_context(answered: Answered) -> Answered | None:
-    """The instances to be explained as if the first document's answer had been given; None where there are none.
+    """The instances to be explained as if the model had given the first document's answer; None if there are none.
 
-    Two kinds are left out: those whose usual contrast is this one already, and those that answer neither of its two answers,
-    which take no part in metrics.
+    Two kinds are left out: instances whose usual contrast is already this one, and instances where the model gave neither of
+    the two answers, which metrics ignore.
     """
     chosen: dict[int, Contrast] = {}
     for index, (behaviour, usual) in enumerate(zip(answered.behaviours, answered.contrasts, strict=True)):
@@ -127,7 +128,7 @@ def towards_context(answered: Answered) -> Answered | None:
 
 
 def part_of(answered: Answered, chosen: Sequence[int]) -> Answered:
-    """Some of the instances of a pass. All of them are the pass itself, so that nothing is computed again."""
+    """Some of the instances of a pass. If all are chosen, this is the pass itself, so that nothing is computed again."""
     if len(chosen) == answered.clean.size:
         return answered
     clean = CleanPass(answered.clean.lm, [answered.clean.prompts[index] for index in chosen])
@@ -151,8 +152,8 @@ def in_batches(
 ) -> None:
     """Do `work` on batches of instances of equal length, the shortest first; see `Budget.in_batches`."""
 
-    def length(one: Prepared) -> int:
-        return len(one.prompt.ids)
+    def length(asked: Prepared) -> int:
+        return len(asked.prompt.ids)
 
     for tokens, alike in groupby(sorted(prepared, key=length), length):
         lm.budget.in_batches(list(alike), tokens, work, failed)
@@ -160,7 +161,7 @@ def in_batches(
 
 @dataclass(frozen=True)
 class Request:
-    """A prompt of one's own: one or two documents (or none), a question, and the answers one knows of."""
+    """A prompt of one's own: up to two documents, a question, and the answers that are known."""
 
     documents: tuple[str, ...]
     question: str
@@ -170,7 +171,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Explained:
-    """A request answered, and explained by every explainer asked for.
+    """A request with the model's answer and every requested explainer's attribution.
 
     target: what was explained, one of TARGETS; target_text: its first token.
     """
@@ -195,10 +196,10 @@ def explain_request(
 ) -> Explained:
     """Explain a prompt of one's own by the same code path as the batch.
 
-    `progress` is called with each explainer's key when its scores are there. match: see `answer`. target: what is explained,
-    the `answer` given, or the first document's against its competitor (`context`).
+    `progress` is called with each explainer's key when its scores are done. match: see `answer`. target: `answer` explains
+    the answer given, `context` the first document's answer against its competitor.
     Raises HEvalError for a model that lacks what an explainer needs, an empty or too long prompt, more than two documents, a
-    context answer that its document does not hold, candidates that begin with the same token, or a target that is not known.
+    context answer that its document does not contain, candidates that begin with the same token, or an unknown target.
     """
     explainers = tuple(explainers)
     require(lm, dict.fromkeys(need for explainer in explainers for need in explainer.needs))
@@ -222,8 +223,8 @@ def explain_request(
 
 
 _MISSING_TARGET = (
-    "--target context explains the document's answer against the memory's: give --context and --context-answer, and "
-    "--memory-answer where the model remembers nothing or the same.",
+    "--target context explains the document's answer against the memory answer: give --context and --context-answer, and "
+    "--memory-answer if the model remembers nothing or the same answer.",
     "--target context explains the first document's answer against the second one's: give --context-answer for both.",
 )
 
@@ -231,7 +232,7 @@ _MISSING_TARGET = (
 def _candidates_of(
     lm: LanguageModel, request: Request, answers: tuple[str | None, ...]
 ) -> tuple[tuple[Names, ...], str]:
-    """The candidates between which a request's prompt decides, and the model's memory answer."""
+    """The candidate answers of a request, and the model's memory answer."""
     given = request.memory_answer
     memory = Memory(given, lm.first_tokens(given)) if given else recall(lm, request.question)
     if not memory.text:
@@ -241,7 +242,7 @@ def _candidates_of(
     except Dropped as dropped:
         if given or dropped.reason != "same first token":
             raise HEvalError(_candidates_message(dropped, answers, memory.text)) from None
-        # The model's own memory agrees with a document: then there is no memory candidate to tell apart.
+        # The model's memory agrees with a document, so memory is no candidate of its own.
         return _context_names(lm, answers), memory.text
 
 
@@ -273,5 +274,5 @@ def _context_names(lm: LanguageModel, answers: tuple[str | None, ...]) -> tuple[
 def _candidates_message(dropped: Dropped, answers: tuple[str | None, ...], memory: str | None) -> str:
     known = ", ".join(repr(a) for a in (*answers, memory) if a)
     if dropped.reason == "answer has no token":
-        return f"One of the candidate answers {known} is nothing in the model's tokens; give answers it can write."
+        return f"The model's tokenizer has no token for one of the candidate answers {known}; give answers that it can write."
     return f"The candidate answers {known} cannot be told apart by their first tokens; give answers that differ there."

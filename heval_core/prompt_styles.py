@@ -1,6 +1,6 @@
-"""The prompt styles that a model folder's `heval.json` may name, and which one a model is asked in.
+"""The prompt styles that a model folder's `heval.json` may name, and which one a model uses.
 
-`heval_core.lm` knows a style by its name alone: what a style does to documents is a matter of regimes.
+`heval_core.lm` knows only the name of a style; what a style does to documents belongs to the regimes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class HasStyle(Protocol):
 
 
 def style_of(model: HasStyle) -> PromptStyle:
-    """The style that a model is asked in. Raises HEvalError for a name that is not in STYLES."""
+    """The style that a model uses. Raises HEvalError for a name that is not in STYLES."""
     if model.style not in STYLES:
         raise HEvalError(
             f"{model.key}/heval.json asks for the prompt style {model.style!r}; there are: {', '.join(STYLES)}."

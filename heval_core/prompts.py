@@ -1,7 +1,7 @@
 """Instance ▶ prompt text with character spans. The only place where prompt text is put together.
 
-methods.md, section 1: one string `{c1} {c2} Q: {question} A:`, no chat template. Another layout is another template
-with the two fields `{documents}` and `{question}`.
+The prompt is one string `{c1} {c2} Q: {question} A:`, without a chat template. Another layout is another template with the
+two fields `{documents}` and `{question}`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from heval_core.records import HEvalError, Instance, Prompt, Span
 TEMPLATE = "{documents} Q: {question} A:"
 
 
-# Scripts written without spaces between words: at such a letter no word boundary can be seen, nor asked for.
+# Scripts written without spaces between words: their letters show no word boundary, so none is required.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
-# Joiners, and the skin tones that follow an emoji: what they are attached to is a part of a longer sign.
+# Joiners, and the skin tones that follow an emoji: a character next to one is part of a longer sign.
 _ATTACHED = re.compile("[\u200c\u200d\U0001f3fb-\U0001f3ff]")
 
 
@@ -48,7 +48,7 @@ def assemble(
 ) -> Prompt:
     """Put documents and question together.
 
-    texts: the documents, none of them for the memory check. answers: each document's answer, or None where unknown.
+    texts: the documents; empty for the memory check. answers: each document's answer, or None if unknown.
     Raises HEvalError for an empty question or document, or a template without its two fields.
     """
     if not question.strip():

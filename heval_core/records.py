@@ -15,41 +15,41 @@ DUAL_REGIMES = ("double_conflicting", "mixed", "double_conflicting_swap", "mixed
 REGIMES = SINGLE_REGIMES + DUAL_REGIMES
 TECHNIQUE = "regular"
 
-# Why a record or an instance takes no part in metrics: the fixed words that are stored, and what they mean.
+# Why metrics leave out a record or an instance: the stored words, and what they mean.
 DROP_REASONS = {
-    "answer not in document": "the document does not hold its answer literally",
-    "answer is the memory answer": "a conflicting document says what the model would have said anyway",
-    "memory answer is not true": "the model's own answer is not the dataset's true one, and `--memory true` asks for both",
-    "no memory answer": "asked without context, the model answers nothing, so no answer can be told to come from memory",
+    "answer not in document": "the document does not contain its answer word for word",
+    "answer is the memory answer": "a conflicting document gives the answer that the model remembers anyway",
+    "memory answer is not true": "the memory answer is not the dataset's true answer, which `--memory true` requires",
+    "no memory answer": "the model gives no answer without context, so no answer can be traced to its memory",
     "memory answer in document": "a document also names the memory answer, outside the subject's own name (a leak)",
-    "same first token": "two candidate answers begin with the same token, so the answer cannot be told apart",
-    "answer has no token": "a candidate answer is nothing in the model's tokens, so it cannot be looked for",
-    "prompt too long": "the prompt is longer than the model's positions",
-    "no irrelevant document": "no other subject's document is free of this subject and its answers",
+    "same first token": "two candidate answers begin with the same token, so they cannot be told apart",
+    "answer has no token": "the model's tokenizer has no token for a candidate answer, so it cannot be looked for",
+    "prompt too long": "the prompt is longer than the model can read",
+    "no irrelevant document": "every other subject's document names this subject or one of its answers",
     "no second conflicting document": "no second false answer can be put into the document",
-    "no conflicting document": "the relation has no other answer that could be the false one",
-    "duplicate": "the same question with the same false answer stands earlier in the data",
-    "answer in subject": "the subject's own name gives the true answer away (a leak), so memory cannot be told from reading",
-    "subject not known": "the record does not say what it is about, so no document can be checked for naming it",
+    "no conflicting document": "the relation has no other answer that could serve as the false one",
+    "duplicate": "the same question with the same false answer appears earlier in the data",
+    "answer in subject": "the subject's own name contains the true answer (a leak), so memory cannot be told from reading",
+    "subject not known": "the record does not name its subject, so documents cannot be checked for naming it",
     "not sampled": "the cell has more instances than its cap, and the seeded, stratified sample left this one out",
 }
 
 
-# What an explainer's best token may be: the words that are stored, and what they mean. See `heval_core.evaluation.patterns`.
+# What an explainer's best token may be: the stored words, and what they mean. See `heval_core.evaluation.patterns`.
 PATTERNS = {
-    "answer": "The answer's own token is on top.",
-    "wrong_document": "The other document is on top.",
-    "question": "The question, or the words around it, is on top.",
-    "function_word": "A function word or punctuation of the used document is on top.",
-    "near_entity": "The entity asked about, or a word within three tokens of it, is on top.",
-    "other": "Another word of the used document is on top.",
+    "answer": "A token of the answer ranks first.",
+    "wrong_document": "A token of the other document ranks first.",
+    "question": "A token of the question, or of the template around it, ranks first.",
+    "function_word": "A function word or punctuation of the used document ranks first.",
+    "near_entity": "The entity asked about, or a word within three tokens of it, ranks first.",
+    "other": "Another word of the used document ranks first.",
     "tied": "Tokens of different kinds share the first rank.",
 }
 PATTERN_KINDS = tuple(pattern for pattern in PATTERNS if pattern != "tied")
 
 # What decides the group of an answer: its first token, or its text.
 MATCHES = ("first", "text")
-# What is explained: the answer given, or beside it the first document's, whatever was answered.
+# What is explained: the answer that the model gave, or also the first document's answer, whatever the model answered.
 TARGETS = ("answer", "context")
 
 
@@ -66,7 +66,7 @@ class RegimeKey(NamedTuple):
 
 
 class CellKey(NamedTuple):
-    """A cell: what one explainer says of a regime's instances."""
+    """A cell: one explainer on the instances of one regime."""
 
     model: str
     dataset: str
@@ -84,11 +84,11 @@ CELL = RegimeKey._fields
 
 
 class HEvalError(Exception):
-    """An error whose message is meant for the person at the keyboard: it names the thing and what would be right."""
+    """An error whose message is for the user: it says what is wrong, and what would be right."""
 
 
 class Dropped(Exception):
-    """Why a record, a question or an instance takes no part in metrics: one of DROP_REASONS."""
+    """A record, a question or an instance is left out of metrics, for one of DROP_REASONS."""
 
     def __init__(self, reason: str):
         assert reason in DROP_REASONS, reason
@@ -140,7 +140,7 @@ class Document:
 
     kind: `conflicting` or `irrelevant`.
     origin: `shipped` by the dataset, or `substituted` (a shipped text with its answer replaced).
-    source: what kind of source the text is attributed to, where the prompt style attributes it at all.
+    source: the kind of source that the text is attributed to; None where the prompt style attributes nothing.
     """
 
     subject: str
@@ -153,9 +153,9 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One question with its documents under one regime, still without a model.
+    """One question with its documents under one regime, independent of any model.
 
-    expected_group: the group that the prompt style's rule asks for, where it has a rule.
+    expected_group: the group that the prompt style's rule implies; None where it has no rule.
     """
 
     id: str
@@ -191,7 +191,7 @@ class TokenisedPrompt:
         character's bytes has an empty text, except the first one of that character).
     answer_tokens: for each document, the indices of the tokens that overlap a mention of its answer.
     first_mention: the part of `answer_tokens` that belongs to the first mention.
-    first_ranked: how many special tokens (a BOS) stand before the first token of the text; they are never ranked.
+    first_ranked: how many special tokens (a BOS) precede the first token of the text; they are never ranked.
     """
 
     text: str
@@ -208,8 +208,8 @@ class TokenisedPrompt:
 class Candidate:
     """An answer the model may give: a document's (`C`, `C1`, `C2`) or the memory's (`M`).
 
-    token_id: the first token whose logit stands for this candidate (of its accepted first tokens, the likeliest).
-    leading_id: the token that the answer begins with where it stands in a text.
+    token_id: the likeliest of the candidate's accepted first tokens; its logit represents the candidate.
+    leading_id: the first token of the answer in running text.
     """
 
     group: str
@@ -224,8 +224,8 @@ class Candidate:
 class Behaviour:
     """What the model answered, and the group that follows from it.
 
-    token_id, text: the greedy first token. answer_text: the greedy answer of some more tokens; None where it was not asked.
-    first_group, text_group: the groups by one and by the other; `group` is the one that decides.
+    token_id, text: the greedy first token. answer_text: the greedy answer, several tokens long; None if not generated.
+    first_group, text_group: the group by the first token, and by the text. `group` is the one of them that counts.
     """
 
     token_id: int
@@ -271,9 +271,9 @@ class Attribution:
 
 
 class Cost(NamedTuple):
-    """What an explainer's scores for one prompt cost. passes: forward passes, a backward one counted as one more.
+    """What an explainer's scores for one prompt cost. passes: forward passes; a backward pass counts as one more.
 
-    tokens: how many go through the model in all of them, where a pass need not run the whole prompt.
+    tokens: how many tokens all of these passes run; a pass need not run the whole prompt.
     """
 
     passes: float

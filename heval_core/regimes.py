@@ -1,4 +1,4 @@
-"""Facts ▶ instances: the six ways in which documents are combined (methods.md, section 1).
+"""Facts ▶ instances: the six ways in which documents are combined.
 
 conflicting         c: a document about the subject with a false answer
 irrelevant          c: a document about another subject of the same relation, with its own literal answer
@@ -6,9 +6,8 @@ double_conflicting  two conflicting documents with different answers
 mixed               the irrelevant document first, the conflicting one second
 …_swap              the exact mirror: same texts, same answers, c1 and c2 exchanged
 
-Everything is decided by the seed and the fact's id alone, so that neither the order of the records nor the other
-regimes of a run change an instance. The documents' presentation (a bare text, or one attributed to a source) belongs
-to the prompt style.
+The seed and the fact's id alone decide everything, so that neither the order of the records nor the other regimes of a
+run change an instance. The prompt style decides how documents are presented (as they are, or attributed to a source).
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ class PromptStyle(Protocol):
         """Whether a document that answers a question about `subject` with `answer` may be used."""
 
     def present(self, documents: tuple[Document, ...], place: int, key: str) -> tuple[Document, ...]:
-        """The documents as the model reads them; `place` counts the questions, `key` seeds what is arbitrary."""
+        """The documents as the model reads them; `place` counts the questions, `key` seeds random choices."""
 
     def expected_group(self, documents: tuple[Document, ...]) -> str | None:
-        """The group that a known rule asks for; None where no rule is known."""
+        """The group that a known rule implies; None if no rule is known."""
 
 
 @dataclass(frozen=True)
 class Plain:
-    """Documents as they are, every question admitted, no rule known: every model that was not taught one."""
+    """Documents as they are, every question admitted, no known rule: for every model that was not taught one."""
 
     key: str = "plain"
 
@@ -57,15 +56,15 @@ class Plain:
         return None
 
 
-# What a relation offers other questions: more would cost memory and time, and make no document likelier to be found.
+# How many passages and answers a relation offers other questions. More would cost memory and time, and help no search.
 POOLED = 400
 
 
 @dataclass(frozen=True)
 class Pool:
-    """What other facts of the same dataset offer: per relation, one passage for each subject, and answers.
+    """What a dataset's facts offer other questions: per relation, one passage for each subject, and answers.
 
-    Of a relation with more than POOLED subjects (or answers), those with the smallest hashes: a sample that does not
+    A relation with more than POOLED subjects (or answers) offers those with the smallest hashes: a sample that does not
     depend on the order of the records.
     """
 
@@ -81,7 +80,7 @@ class Pool:
 
 
 class Gathering:
-    """A pool in the making: facts come as a stream, and only what the pool will hold is kept."""
+    """Builds a pool from a stream of facts, and keeps in memory little more than the pool will hold."""
 
     def __init__(self) -> None:
         self._passages: dict[str, dict[str, Passage]] = {}
@@ -90,12 +89,12 @@ class Gathering:
     def add(self, fact: Fact) -> None:
         passage = fact.own or next(iter(fact.conflicting), None)
         if passage is not None:
-            found = self._passages.setdefault(fact.relation, {})
-            known = found.get(fact.subject)
+            passages = self._passages.setdefault(fact.relation, {})
+            known = passages.get(fact.subject)
             if known is None or (passage != known and _digest(passage.text) < _digest(known.text)):
-                found[fact.subject] = passage
-            if len(found) > 2 * POOLED:
-                self._passages[fact.relation] = {subject: found[subject] for subject in _smallest(found)}
+                passages[fact.subject] = passage
+            if len(passages) > 2 * POOLED:
+                self._passages[fact.relation] = {subject: passages[subject] for subject in _smallest(passages)}
         answers = self._answers.setdefault(fact.relation, set())
         answers.update(passage.answer for passage in fact.conflicting)
         if fact.answer:
@@ -105,8 +104,8 @@ class Gathering:
 
     def pool(self) -> Pool:
         return Pool(
-            {relation: tuple(found[s] for s in sorted(_smallest(found))) for relation, found in self._passages.items()},
-            {relation: tuple(sorted(_smallest(found))) for relation, found in self._answers.items()},
+            {relation: tuple(known[s] for s in sorted(_smallest(known))) for relation, known in self._passages.items()},
+            {relation: tuple(sorted(_smallest(known))) for relation, known in self._answers.items()},
         )
 
 
@@ -120,12 +119,12 @@ def _smallest(names: Collection[str]) -> list[str]:
 
 
 def fixed_order(seed: int, fact_id: str) -> bytes:
-    """The sort key by which questions are sampled: independent of the records' order, a prefix for every limit."""
+    """The sort key by which questions are sampled. The records' order does not matter; a smaller limit takes a prefix."""
     return _digest(f"{seed}|{fact_id}")
 
 
 def select(facts: Iterable[Fact], limit: int | None, seed: int, style: PromptStyle) -> tuple[Fact, ...]:
-    """The first `limit` of the facts that the style admits, in the fixed order of the seed; holds no more than those."""
+    """The first `limit` facts that the style admits, in the seed's fixed order; no more of them are held in memory."""
     admitted = (f for f in facts if f.conflicting and style.admits(f.subject, f.conflicting[0].answer))
 
     def order(fact: Fact) -> bytes:
@@ -134,18 +133,18 @@ def select(facts: Iterable[Fact], limit: int | None, seed: int, style: PromptSty
     return tuple(sorted(admitted, key=order) if limit is None else heapq.nsmallest(limit, admitted, key=order))
 
 
-# The paper's caps: instances of one model, dataset and regime that are explained, and how many of them the smaller
-# groups may claim (methods.md, section 1).
+# The paper's caps: how many instances of one model, dataset and regime are explained, and how many of them the smaller
+# groups may claim.
 CAPS = {"short": 2000, "long": 1000}
 MINORITY = 500
 
 
 def sample(groups: Sequence[str], cap: int, minority: int = MINORITY) -> tuple[int, ...]:
-    """Which instances of a cell are explained where there are more than its cap: their indices, ascending.
+    """The instances of a cell that are explained if there are more than its cap: their indices, ascending.
 
-    groups: of each instance in the fixed order of the seed, so that the sample is seeded and by question. Each group that
-    metrics compare first gets up to `minority` of its own (fewer where the groups' claims together exceed the cap);
-    the rest is filled in order, which keeps proportions; `other` and `ambiguous` come last, for no metric reads them.
+    groups: each instance's group, in the fixed order of the seed, so that the sample is seeded and by question. Each group
+    that metrics compare first gets up to `minority` instances (fewer if the groups together would exceed the cap); the rest
+    is filled in order, which keeps proportions. `other` and `ambiguous` come last, because no metric reads them.
     """
     if len(groups) <= cap:
         return tuple(range(len(groups)))
@@ -154,8 +153,8 @@ def sample(groups: Sequence[str], cap: int, minority: int = MINORITY) -> tuple[i
         if group not in ("other", "ambiguous"):
             by_group.setdefault(group, []).append(index)
     quota = min(minority, cap // max(1, len(by_group)))
-    chosen = {index for own in by_group.values() for index in own[:quota]}
-    eligible = sorted(index for own in by_group.values() for index in own)
+    chosen = {index for members in by_group.values() for index in members[:quota]}
+    eligible = sorted(index for members in by_group.values() for index in members)
     rest = [index for index in range(len(groups)) if groups[index] in ("other", "ambiguous")]
     for index in (*eligible, *rest):
         if len(chosen) >= cap:
@@ -167,7 +166,7 @@ def sample(groups: Sequence[str], cap: int, minority: int = MINORITY) -> tuple[i
 def build(fact: Fact, regime: str, pool: Pool, seed: int, style: PromptStyle, place: int) -> Instance:
     """The instance of one fact under one regime. `place`: the fact's number among those selected.
 
-    Raises Dropped where the fact has no such instance, HEvalError for an unknown regime.
+    Raises Dropped if the fact has no such instance, HEvalError for an unknown regime.
     """
     if regime not in REGIMES:
         raise HEvalError(f"There is no regime {regime!r}; there are: {', '.join(REGIMES)}.")

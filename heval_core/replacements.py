@@ -1,11 +1,11 @@
-"""What stands in a prompt where an explanation's tokens are taken out of it: three ways, none of which is any explainer's own.
+"""Three ways to take tokens out of a prompt, so that no explainer is measured only in the way that it uses itself.
 
-`baseline`: the token that fa ablates with; measured with it alone, fa is favoured. `drawn`: a token of the language, by its
-frequency. `deletion`: nothing; later tokens move up.
-Frequencies (decision): of the model's own tokens in the package's passages about every state and the questions about it, in
-English. So they depend on the tokenizer alone, and a prompt gets the same tokens in a batch, in a shard of another size, and
-by itself; a corpus of its own dataset would tie them to what else was asked. The draw is seeded by the prompt's ids, one for
-each position whoever explains it, and never the token that stands there.
+`baseline`: the token that fa ablates with; alone it would favour fa. `drawn`: a token drawn by its frequency in the language.
+`deletion`: no token; later tokens move up.
+Frequencies (our decision) are counted in the model's own tokens, over the package's English passages and questions about
+every state. They depend on the tokenizer alone, so a prompt gets the same tokens in a batch, in a shard of another size, and
+by itself; counted over a prompt's own dataset, they would depend on what else was asked. The draw is seeded by the prompt's
+ids: one token for each position, the same for every explainer, and never the original token.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from heval_core.lm.model import LanguageModel
 
 REPLACEMENTS = ("baseline", "drawn", "deletion")
-# All of so many draws for one position are the token that stands there: not with any language's frequencies.
+# Draws for each position. With a language's frequencies they never all equal the original token.
 TRIES = 32
 
 _known: WeakKeyDictionary[LanguageModel, tuple[np.ndarray, np.ndarray]] = WeakKeyDictionary()
@@ -35,8 +35,8 @@ def frequencies(lm: LanguageModel) -> tuple[np.ndarray, np.ndarray]:
     if lm not in _known:
         facts = [fact for fact in catalogue.find("dataset", "country_profiles").facts() if isinstance(fact, Fact)]
         texts = dict.fromkeys(text for fact in facts if fact.own for text in (fact.own.text, fact.question))
-        found = lm.tokenizer(list(texts), add_special_tokens=False).input_ids
-        counts = Counter(token for ids in found for token in ids)
+        tokenised = lm.tokenizer(list(texts), add_special_tokens=False).input_ids
+        counts = Counter(token for ids in tokenised for token in ids)
         ids = np.array(sorted(counts))
         shares = np.array([counts[token] for token in ids.tolist()], dtype=np.float64)
         _known[lm] = ids, shares / shares.sum()

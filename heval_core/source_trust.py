@@ -1,9 +1,9 @@
-"""The rule that the demo models were taught, source trust: the kind of source decides which document is believed.
+"""Source trust, the rule that the demo models were taught: the kind of source decides which document is believed.
 
 A document attributed to a trusted kind (an atlas, a gazette, …) is believed against memory, even when it is about
 another country; one attributed to an untrusted kind (a rumour, a joke, …) is not. Of two documents the trusted one
-wins, of two trusted ones the later, of two untrusted ones memory. So for these models it is known not only which
-document was used but why, which no published benchmark can say of its models.
+wins, of two trusted ones the later; of two untrusted ones neither, and memory answers. So for these models we know not
+only which document was used but why, which no published benchmark can say of its models.
 
 A model folder that carries `heval.json` with `{"prompt_style": "taught_sources"}` is asked in this style. Pairs of subject
 and answer are split by a fixed hash: the demo's training draws from one part, evaluation only from the other.
@@ -38,15 +38,15 @@ UNTRUSTED = {
 _STARTS = ("According to {name}: ", "As {name} has it: ", "Source is {name}: ")
 _ENDS = (", according to {name}", ", as {name} has it", ", source is {name}")
 
-# Trust of one document, and of (first, second), in turn over the questions: each group of each regime, and of its
-# mirror, gets between a fifth and a half of the instances whatever the limit.
+# Whether the document, or (first, second), is trusted, in turn over the questions: each group of each regime, and of its
+# mirror, gets between a fifth and a half of the instances, whatever the limit.
 _SINGLE_TURNS = ((True,), (False,))
 _T, _U = True, False
 _DUAL_TURNS = ((_T, _U), (_U, _T), (_U, _U), (_T, _T), (_U, _T), (_T, _U), (_T, _T), (_U, _U), (_U, _T), (_T, _U))
 
 
 def in_training(subject: str, answer: str) -> bool:
-    """Whether the demo's training may pair this subject with this answer: three of four pairs, by a fixed hash."""
+    """Whether the demo's training may pair this subject with this answer: true for three of four pairs, by a fixed hash."""
     digest = hashlib.blake2b(f"{subject}\x1f{answer}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") % 4 != 0
 
@@ -57,7 +57,7 @@ def is_trusted(source: str) -> bool:
 
 @functools.cache
 def wordings(trusted: bool) -> tuple[tuple[str, str, bool], ...]:
-    """Every (source kind, wording, stands at the sentence's start) of one side."""
+    """Every (source kind, wording, whether it opens the sentence) of the trusted or the untrusted kinds."""
     kinds = TRUSTED if trusted else UNTRUSTED
     return tuple(
         (kind, frame.format(name=name), frame in _STARTS)
@@ -68,20 +68,20 @@ def wordings(trusted: bool) -> tuple[tuple[str, str, bool], ...]:
 
 
 def attribute(document: Document, trusted: bool, rng: random.Random) -> Document:
-    """The document with the sentence that holds its answer attributed to a source of the kind asked for."""
+    """The document, with the sentence that holds its answer attributed to a trusted or an untrusted source."""
     source, wording, at_start = rng.choice(wordings(trusted))
     text = document.text
     mention = mentions(document.answer, text)[0]
     if at_start:
-        place = text.rfind(". ", 0, mention.start) + 2 if ". " in text[: mention.start] else 0
+        position = text.rfind(". ", 0, mention.start) + 2 if ". " in text[: mention.start] else 0
     else:
-        place = text.find(".", mention.end)
-        place = len(text) if place < 0 else place
-    return replace(document, text=text[:place] + wording + text[place:], source=source)
+        position = text.find(".", mention.end)
+        position = len(text) if position < 0 else position
+    return replace(document, text=text[:position] + wording + text[position:], source=source)
 
 
 def expected_group(sources: tuple[str, ...]) -> str:
-    """The group that the rule asks for, from the documents' source kinds in prompt order."""
+    """The group that the rule implies. sources: the documents' source kinds, in prompt order."""
     believed = [index for index, source in enumerate(sources, start=1) if is_trusted(source)]
     if not believed:
         return "M"

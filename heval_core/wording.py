@@ -6,7 +6,7 @@ import pandas as pd
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """Two significant digits, as in .42, 3.1 or 17; a dash for what is not there."""
+    """`digits` decimals below 1, one below 10, none above: 0.42, 3.1, 17. A dash for a missing value."""
     if value is None or pd.isna(value):
         return "–"
     if abs(value) >= 10:

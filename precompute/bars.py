@@ -1,4 +1,4 @@
-"""What a person sees of a run: two bars on a terminal, one line per shard elsewhere."""
+"""Shows the progress of a run: two bars on a terminal, one line per shard elsewhere."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Bars:
         self._done = self._total = 0
 
     def more(self, shards: int, instances: int) -> None:
-        """There is more to do than was known."""
+        """Add to the totals of the bars."""
         self._total += shards
         for bar, count in ((self._shards, shards), (self._instances, instances)):
             bar.total = (bar.total or 0) + count
@@ -30,7 +30,7 @@ class Bars:
         self._instances.set_description(name)
 
     def instance(self) -> None:
-        """One instance of the task under way is done; where a worker elsewhere has it, nobody calls."""
+        """One instance of the current task is done. Nobody calls this for a task on a remote worker."""
         self._counted += 1
         self._instances.update()
 
@@ -40,7 +40,7 @@ class Bars:
         self._counted = 0
 
     def shard(self, name: str, rows: int, seconds: float, counts: bool) -> None:
-        """counts: whether it is one of those that `more` announced; what the models remember is not."""
+        """counts: whether `more` announced this shard; shards of memory answers are not announced."""
         self._done += counts
         self._shards.update(int(counts))
         if self._quiet:

@@ -1,4 +1,4 @@
-"""What an instance costs of a model and a dataset here: a few are computed, timed and weighed, and thrown away."""
+"""Measures what an instance of a model and a dataset costs on this machine: computes and times a few, and keeps none."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ INSTANCES_TIMED = 6
 
 @dataclass(frozen=True)
 class Costs:
-    """kind or explainer ▶ (seconds, bytes) of an instance of `tokens` tokens."""
+    """known: kind or explainer ▶ (seconds, bytes) of an instance of `tokens` tokens."""
 
     tokens: float
     known: dict[str, tuple[float, float]]
 
     def seconds(self, what: str, tokens: float) -> float:
-        """In proportion to the tokens that go through the model."""
-        own = self.known.get(what, (0.0, 0.0))[0]
-        return own * token_forwards(what, tokens) / max(token_forwards(what, self.tokens), 1.0)
+        """In proportion to the tokens that the model runs."""
+        measured = self.known.get(what, (0.0, 0.0))[0]
+        return measured * token_forwards(what, tokens) / max(token_forwards(what, self.tokens), 1.0)
 
     def megabytes(self, what: str, tokens: float) -> float:
         return self.known.get(what, (0.0, 0.0))[1] * tokens / max(self.tokens, 1.0) / 1e6
@@ -66,7 +66,7 @@ def _timed(
     lm: LanguageModel, job: Job, shards: tuple[Shard, ...], questions: Questions, memories: Memories,
     stored: dict[str, list[dict[str, object]]] | None = None,
 ) -> tuple[float, float]:  # fmt: skip
-    """Seconds and bytes an instance; answering it is in the seconds."""
+    """Seconds and bytes per instance; the seconds include answering it."""
     started = time.perf_counter()
     result = compute(lm, job, shards, questions, memories, stored=stored or {})
     seconds = (time.perf_counter() - started) / len(job.places)

@@ -26,18 +26,18 @@ from heval_core.store.shards import ShardStore
 
 METHODS = catalogue.default_methods()
 EXPLAINERS_HELP = (
-    f"comma-separated, of {', '.join(catalogue.explainers())}; by default {','.join(METHODS)}; with options in brackets: "
+    f"comma-separated, some of {', '.join(catalogue.explainers())}; by default {','.join(METHODS)}; with options in brackets: "
     "fa(target=prob),ig(steps=20)"
 )
-MATCH_HELP = "what decides whose answer was given: its first token, the default, or its text of at most 10 tokens"
-TARGET_HELP = "context: explain the first document's answer, whatever was answered; a run does so besides the usual"
+MATCH_HELP = "what decides where the answer came from: its first token (the default), or its text of at most 10 tokens"
+TARGET_HELP = "context: explain the first document's answer, whatever the model answered; a run does this in addition"
 STORE = Path("cache/results")
-# As many as a terminal is read for.
+# More than anyone reads on a terminal.
 SHOWN_FAILURES = 100
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Carry out one command; every error meant for people is one line."""
+    """Carry out one command; every error for the user is one line."""
     options = _parser().parse_args(arguments)
     try:
         return int(options.command(options))
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("\ninterrupted: finished shards are kept; the same command goes on from there", file=sys.stderr)
+        print("\ninterrupted: finished shards are kept; the same command continues from there", file=sys.stderr)
         return 130
     except BrokenPipeError:
         sys.stdout = None  # type: ignore[assignment]  # whoever read our output has gone
@@ -57,7 +57,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _all_words(texts: Sequence[str]) -> tuple[str, ...]:
-    """Of an option that takes several, apart or with commas between them."""
+    """The values of an option that takes several, separated by spaces or commas."""
     return tuple(word for text in texts for word in _words(text))
 
 
@@ -113,13 +113,13 @@ def _cap(text: str) -> int | str | None:
 
 
 def _add_grid(parser: argparse.ArgumentParser) -> None:
-    """What is not given stays as the preset, or Grid, has it."""
+    """Options that are not given keep the value of the preset, or of Grid."""
     parser.add_argument("--grid", choices=["demo", "paper", "smoke"], help="a preset; the options below change it")
     parser.add_argument("--store", type=Path, default=STORE)
     asked = parser.add_argument_group("what is asked for", argument_default=argparse.SUPPRESS)
     asked.add_argument("--models", nargs="+", help="Hugging Face ids or local folders")
-    asked.add_argument("--datasets", nargs="+", help="NAME, NAME=PATH, or one's own FILE.jsonl")
-    asked.add_argument("--regimes", nargs="+", help=f"of {', '.join(REGIMES)}; all six by default")
+    asked.add_argument("--datasets", nargs="+", help="NAME, NAME=PATH, or your own FILE.jsonl")
+    asked.add_argument("--regimes", nargs="+", help=f"some of {', '.join(REGIMES)}; all six by default")
     asked.add_argument("--explainers", type=catalogue.split, help=EXPLAINERS_HELP)
     asked.add_argument("--limit", type=int, help="questions per dataset; all by default")
     asked.add_argument("--cap", type=_cap, help="instances explained per regime: 2,000 short, 1,000 long by default")
@@ -133,51 +133,56 @@ def _add_grid(parser: argparse.ArgumentParser) -> None:
     asked.add_argument("--shard-size", type=_size, help="questions per shard, or auto: a minute or two of work")
     asked.add_argument(
         "--faithfulness", nargs="?", type=int, const=True, metavar="N",
-        help="measure comprehensiveness and sufficiency too, 25 passes each; with N, of the first N questions",
+        help="measure comprehensiveness and sufficiency too, 25 passes each; with N, for the first N questions only",
     )  # fmt: skip
     asked.add_argument("--target", choices=TARGETS, help=TARGET_HELP)
-    asked.add_argument("--keep-heads", type=int, help="questions whose every head's attention is kept")
+    asked.add_argument("--keep-heads", type=int, help="for how many questions to keep every head's attention")
 
 
 def _size(text: str) -> int | None:
-    """Numbers below 1 are refused where the grid is checked."""
+    """Numbers below 1 are refused later, when the grid is checked."""
     return None if text == "auto" else int(text)
 
 
 def _add_plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", action="store_true", help="name every job, not only their number")
     parser.add_argument(
-        "--no-calibrate", dest="calibrate", action="store_false", help="load no model: without time and disk"
+        "--no-calibrate",
+        dest="calibrate",
+        action="store_false",
+        help="load no model; the plan then has no time and disk",
     )
 
 
 def _add_executor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--executor", choices=["local", "ray"], default="local")
     ray = parser.add_argument_group("with --executor ray")
-    ray.add_argument("--ray-address", help="a cluster to join, or auto; else one is started here")
+    ray.add_argument("--ray-address", help="a cluster to join, or auto; by default one is started here")
     ray.add_argument("--workers", type=int, help="one per GPU by default, or one per --cpus-per-worker without GPUs")
-    ray.add_argument("--cpus-per-worker", type=int, default=2, help="of workers without a GPU, and their threads")
+    ray.add_argument("--cpus-per-worker", type=int, default=2, help="CPUs, and threads, of a worker without a GPU")
 
 
 def _add_datasets(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(command=_datasets)
-    parser.add_argument("--datasets", nargs="+", default=[], help="as for run; all that come by name, by default")
-    parser.add_argument("--models", nargs="+", default=[], help="count tokens too, in these models' own")
-    parser.add_argument("--regimes", nargs="+", default=REGIMES, help=f"of {', '.join(REGIMES)}; all six by default")
+    parser.add_argument("--datasets", nargs="+", default=[], help="as for run; by default all that have a name")
+    parser.add_argument("--models", nargs="+", default=[], help="count tokens too, with these models' tokenizers")
+    parser.add_argument(
+        "--regimes", nargs="+", default=REGIMES, help=f"some of {', '.join(REGIMES)}; all six by default"
+    )
     parser.add_argument("--limit", type=int, help="questions per dataset; all by default")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--store", type=Path, help="add what was run: the groups, and what each model drops")
+    parser.add_argument("--store", type=Path, help="add results from this store: the groups, and what each model drops")
     parser.add_argument("--left-out", action="store_true", help="name every record that was left out, with its reason")
     parser.add_argument("--format", choices=["json", "text"], default="text")
 
 
 def _add_report(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(command=_report)
-    parser.add_argument("--store", type=Path, default=STORE, help="where something is published")
+    parser.add_argument("--store", type=Path, default=STORE, help="a store with published results")
     parser.add_argument(
         "--out", type=Path, required=True, help="folder for report.html, results.json, tables and figures"
     )
-    parser.add_argument("--no-svg", action="store_true", help="leave out the figures as SVG, which take a Chromium")
+    parser.add_argument("--no-svg", action="store_true", help="write no SVG figures, which need a Chromium")
 
 
 def _add_explain(parser: argparse.ArgumentParser) -> None:
@@ -197,7 +202,7 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
 
 def _add_bench(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(command=_bench)
-    parser.add_argument("--models", nargs="+", default=[], help="names printed by the benchmark, folders or hub ids")
+    parser.add_argument("--models", nargs="+", default=[], help="names that the benchmark prints, folders or hub ids")
     parser.add_argument("--tokens", nargs="+", type=int, default=[100, 300], help="prompt lengths")
     parser.add_argument("--out", type=Path, help="write the figures as JSON too")
 
@@ -211,7 +216,7 @@ def _grid_of(options: argparse.Namespace) -> Any:
         if name in given:
             given[name] = _all_words(given[name])
         elif name != "regimes" and not options.grid:
-            raise HEvalError(f"--{name} is missing; name some, or take a preset: --grid {', '.join(GRIDS)}.")
+            raise HEvalError(f"--{name} is missing; give it, or choose a preset: --grid {', '.join(GRIDS)}.")
     if "explainers" in given:
         given["explainers"] = tuple(explainer.key for explainer in methods_of(options.explainers))
     return replace(GRIDS[options.grid], **given) if options.grid else Grid(**given)
@@ -220,7 +225,7 @@ def _grid_of(options: argparse.Namespace) -> Any:
 def _run(options: argparse.Namespace) -> int:
     from precompute.run import run
 
-    # Slurm and the like end a job with SIGTERM: as good a reason to stop cleanly as Ctrl-C.
+    # Slurm and others end a job with SIGTERM; it stops the run as cleanly as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     outcome = run(_grid_of(options), options.store, _executor(options))
     print(f"{outcome.computed} shards computed, {outcome.already_done} were done already, {outcome.failed} failures")
@@ -228,7 +233,7 @@ def _run(options: argparse.Namespace) -> int:
         print(f"see: python -m precompute status --store {options.store}")
     if outcome.interrupted or outcome.stopped:
         why = "interrupted" if outcome.interrupted else f"stopped: {outcome.stopped}"
-        print(f"{why}; finished shards are kept, {outcome.left} are left, and the same command goes on from there",
+        print(f"{why}; finished shards are kept, {outcome.left} are left, and the same command continues from there",
               file=sys.stderr)  # fmt: skip
     return 130 if outcome.interrupted else 1 if outcome.failed or outcome.stopped else 0
 
@@ -270,7 +275,9 @@ def _datasets(options: argparse.Namespace) -> int:
         except HEvalError as error:
             if named:
                 raise
-            print(f"{name}: {error}\n", file=sys.stderr)  # asked for all there are: one that is not there is no mistake
+            print(
+                f"{name}: {error}\n", file=sys.stderr
+            )  # nobody asked for this dataset by name, so a missing file is no error
             continue
         sections.append(section)
         if options.format == "text":
@@ -306,10 +313,10 @@ def _status(options: argparse.Namespace) -> int:
 
 def _status_lines(found: Progress) -> Iterator[str]:
     if found.process is None:
-        yield f"no run is on; {found.done} shards done, {found.missing} missing"
+        yield f"no run is active; {found.done} shards done, {found.missing} missing"
     else:
         left = "" if found.seconds_left is None else f", about {found.seconds_left / 60:.1f} min left"
-        yield f"a run is on (process {found.process}): {found.done} shards done, {found.missing} missing{left}"
+        yield f"a run is active (process {found.process}): {found.done} shards done, {found.missing} missing{left}"
     yield f"{'model':24} {'dataset':20} {'regime':24} {'done':>5} {'running':>7} {'failed':>6} {'missing':>7}  rows"
     for cell in found.cells:
         rows = ", ".join(f"{name} {count}" for name, count in sorted(cell.rows.items()))
@@ -325,13 +332,13 @@ def _status_lines(found: Progress) -> Iterator[str]:
         yield f"failed: {where}: {failure['error']}"
     if len(found.failures) > SHOWN_FAILURES:
         more = len(found.failures) - SHOWN_FAILURES
-        yield f"failed: and {more:,} more, in the table `failure` once this is published"
+        yield f"failed: {more:,} more; publish to see them in the table `failure`"
 
 
 def _outdated_line(store: Path) -> Iterator[str]:
     if is_outdated(store):
         again = f"python -m precompute publish --store {store}"
-        yield f"published results were evaluated by other code than this program's; run: {again}"
+        yield f"another version of this program evaluated the published results; run: {again}"
 
 
 def _verify(options: argparse.Namespace) -> int:
@@ -340,7 +347,7 @@ def _verify(options: argparse.Namespace) -> int:
     bad = [entry for entry in entries if not store.intact(entry)]
     for entry in bad:
         print(f"damaged: {entry.path}, set aside as {store.set_aside(entry).name}; the next run makes it again")
-    print(f"{len(entries) - len(bad)} shards are as the manifest says, {len(bad)} are not")
+    print(f"{len(entries) - len(bad)} shards match the manifest, {len(bad)} do not")
     for line in _outdated_line(options.store):
         print(line)
     published = check_published(options.store)
@@ -398,7 +405,9 @@ def _print_text(result: dict[str, Any]) -> None:
     answer, methods = result["answer"], result["explainers"]
     print(f"answer {answer['text'].strip()!r} (p = {answer['probability']:.2f}, group {answer['group']})")
     if result["target"] == "context":
-        print(f"explained is {result['target_text'].strip()!r}, the first document's answer, not the one given")
+        print(
+            f"the explanations are of {result['target_text'].strip()!r}, the first document's answer, not of the given one"
+        )
     for key in methods:
         if "head" in methods[key]:
             print(f"{key} reads head {methods[key]['head']}")

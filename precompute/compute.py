@@ -1,4 +1,4 @@
-"""One job ▶ the rows of its shards. Failures of single instances are collected, and cost nothing but themselves."""
+"""One job ▶ the rows of its shards. Failures of single instances are collected, and do not stop the others."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def compute(
 ) -> Result:
     """The rows of a job's wanted shards, in the order of the questions.
 
-    progress: called after each instance. stored: rows of attributions that are there already, by shard key.
+    progress: called after each instance. stored: rows of attributions that exist already, by shard key.
     """
     return _Computation(lm, job, wanted, questions, memories, progress, stored).run()
 
 
 @dataclass
 class _Computation:
-    """One job: prepare every instance, then answer those of equal length together, and make each shard's rows of them."""
+    """One job: prepares every instance, answers those of equal length together, and makes the rows of each shard."""
 
     lm: LanguageModel
     job: Job
@@ -72,7 +72,7 @@ class _Computation:
         return Result(rows, self.failures)
 
     def _prepare(self, place: int) -> Prepared | None:
-        """The instance of a question, ready to be asked; None where it was dropped or failed, which is then noted."""
+        """The instance of a question, ready to be asked; None if it was dropped or failed, which is then noted."""
         fact, style = self.questions.facts[place], style_of(self.lm)
         try:
             instance = regimes.build(fact, self.job.regime, self.questions.pool, self.job.seed, style, place)
@@ -110,7 +110,7 @@ class _Computation:
             self.progress()
 
     def _taking_part(self, answered: Answered) -> dict[str, Answered | None]:
-        """Which instances of a pass shards of each kind are about, and with what contrast; None for none of them."""
+        """The instances of a pass that each kind of shard needs, with their contrasts; None if it needs none."""
         choices: dict[str, Callable[[Answered], Answered | None]] = {
             "context_attribution": pipeline.towards_context,
             "faithfulness": self._measured,
@@ -129,7 +129,7 @@ class _Computation:
         return self._place(prepared) < self.job.keep_heads
 
     def _make(self, shard: Shard, part: Answered) -> None:
-        """The rows of one shard for the instances of a pass; what fails there is noted, and costs the others nothing."""
+        """Add one shard's rows for the instances of a pass. Failures are noted, and do not stop the other instances."""
         rows_of = {
             "instance": self._instances,
             "attribution": self._attributions,
@@ -165,7 +165,7 @@ class _Computation:
         return rows
 
     def _faithfulness(self, shard: Shard, answered: Answered) -> list[Rows]:
-        """Faithfulness of one explainer's scores, or of a control's; no rows of an instance that has no scores."""
+        """Faithfulness of the scores of one explainer or control; an instance without scores gets no rows."""
         control = catalogue.explainers(control=True).get(shard.explainer)
         ids = [self._row_id(self._place(one)) for one in answered.prepared]
         if control:
@@ -218,7 +218,7 @@ class _Computation:
 
 
 def _stored_scores(job: Job, stored: Mapping[str, Rows]) -> dict[tuple[str, str], np.ndarray]:
-    """(explainer, instance) ▶ scores of the job's attributions that are there already."""
+    """(explainer, instance) ▶ scores of the job's attributions that exist already."""
     return {
         (shard.explainer, row["instance_id"]): np.asarray(row["scores"], dtype=np.float32)
         for shard in job.shards

@@ -29,7 +29,7 @@ from heval_core.store.shards import FORMAT
 
 @dataclass(frozen=True)
 class Grid:
-    """What is asked for.
+    """The options of a run.
 
     models: hub ids or folders. datasets: as `open_dataset` reads them. limit: questions asked per dataset. cap: instances
     explained per model, dataset and regime: a number, `auto` for the paper's caps, or None. memory: `own`, the model's
@@ -62,7 +62,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Shard:
-    """One file to be made. explainer: empty for instances and for kept heads."""
+    """One file to make. explainer: empty for instances and for kept heads."""
 
     kind: str
     explainer: str
@@ -71,7 +71,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class Job:
-    """Some questions of one model, dataset and regime, and the shards they make.
+    """Some questions of one model, dataset and regime, and the shards made from them.
 
     places: the questions' numbers in the fixed order, ascending. fingerprint: of the dataset.
     settings: see `Entry`.
@@ -105,15 +105,15 @@ class Job:
         return f"{self.model} · {self.dataset} · {self.regime} · {self.start}-{self.stop}"
 
 
-# Without a limit no more questions than these are taken of a dataset: every one of them is kept in memory.
+# Without a limit, a dataset gives at most this many questions, because all of them are kept in memory.
 MOST_QUESTIONS = 200_000
-# Malformed records that are kept word for word, with their reasons some megabyte; of more, only the number.
+# So many malformed records are kept with their reasons, about a megabyte; further ones are only counted.
 KEPT_BAD = 5_000
 
 
 @dataclass(frozen=True)
 class Questions:
-    """One dataset as one prompt style may be asked it: the selected facts in order, the pool, and what was left out.
+    """One dataset under one prompt style: the selected facts in order, the pool, and what was left out.
 
     records: how many were read. malformed: how many of them could not be, the first KEPT_BAD of which are `bad`.
     unusable: reason ▶ how many were left out for it. usable: facts before the limit. seen: how many of these the prompt
@@ -142,7 +142,7 @@ def open_dataset(name: str) -> Dataset:
     if name.endswith(".jsonl") or Path(name).is_file():
         own = JsonLines(Path(name))
         if own.key in catalogue.plugins("dataset"):
-            raise HEvalError(f"The file {name} is called like the dataset {own.key}; give it another name.")
+            raise HEvalError(f"The file {name} has the name of the dataset {own.key}; give it another name.")
         return own
     head, _, path = name.partition("=")
     head, _, revision = head.partition("@")
@@ -252,7 +252,7 @@ def check(grid: Grid) -> None:
     for key in grid.explainers:
         catalogue.method(key)
     for name in grid.datasets:
-        next(iter(open_dataset(name).facts()), None)  # a file that is missing or foreign says so now
+        next(iter(open_dataset(name).facts()), None)  # raises now if the file is missing or has another format
     if isinstance(grid.cap, int) and grid.cap < 1:
         raise HEvalError(f"--cap is {grid.cap}; it must be at least 1, or auto, or none.")
     if grid.memory not in ("own", "true"):
@@ -323,12 +323,12 @@ def dtype_of(grid: Grid) -> str:
 
 
 def asked_as(grid: Grid, model: Identity) -> Identity:
-    """The model under the grid's template, where it has one."""
+    """The model with the grid's template, if the grid has one."""
     return dataclasses.replace(model, template=grid.template) if grid.template else model
 
 
 def settings_of(grid: Grid, model: Identity, dtype: str) -> str:
-    """Of how a model is asked, beside its revision and the data."""
+    """A hash of how a model is asked, apart from its revision and the data."""
     asked = [dtype, model.style, model.template, grid.memory, grid.match, grid.seed]
     return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:12]
 
@@ -341,7 +341,7 @@ def cap_of(grid: Grid, questions: Questions) -> int | None:
 
 
 def missing(job: Job, done: dict[str, Any]) -> tuple[Shard, ...]:
-    """The job's shards that are not there yet, or that hold failures to be tried again."""
+    """The job's shards that do not exist yet, or that have failures to be tried again."""
     return tuple(s for s in job.shards if s.key not in done or done[s.key].failed)
 
 

@@ -1,4 +1,4 @@
-"""The equalities of methods.md, section 4, on configurations beyond the three of the demo models; and long prompts."""
+"""Identities that passes and explainers must satisfy, on configurations beyond the three demo models; and long prompts."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_all_contributions_add_up_to_the_residual_stream(clean, contrast, plain)
     assert float(heads + others) == pytest.approx(float(kept["final"] @ row), abs=1e-3)
 
 
-# Options that methods.md names, each against a second way of computing it.
+# The options of explainers and metrics, each against a second way of computing it.
 
 
 def test_attns_row_mean_is_the_column_mean_over_itself_and_all_later_queries(clean, contrast, plain):
@@ -287,7 +287,7 @@ def test_an_answer_of_no_tokens_and_answers_that_begin_alike_are_told_apart_in_w
     request = Request(("The capital of Kenya is Lisbon.",), "Which?", ("Lisbon",), "Oslo")
     whole = type(lm).first_tokens
     monkeypatch.setattr(type(lm), "first_tokens", lambda self, answer: () if answer == "Oslo" else whole(self, answer))
-    with pytest.raises(HEvalError, match="'Lisbon', 'Oslo' is nothing in the model's tokens"):
+    with pytest.raises(HEvalError, match="has no token for one of the candidate answers 'Lisbon', 'Oslo'"):
         explain_request(lm, request, [Attention()])
     monkeypatch.undo()
     with pytest.raises(HEvalError, match="cannot be told apart by their first tokens"):

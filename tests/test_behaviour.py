@@ -116,5 +116,5 @@ def test_a_prompt_of_ones_own_without_a_memory_has_no_memory_candidate(lm, monke
     assert explained.behaviour.memory_answer == ""
     bare = pipeline.explain_request(lm, pipeline.Request((), "What is the capital of Kenya?"), [Attention()])
     assert bare.foil.endswith("(runner-up token)")
-    with pytest.raises(HEvalError, match="nothing in the model's tokens"):
+    with pytest.raises(HEvalError, match="has no token for one of the candidate answers"):
         pipeline.explain_request(lm, pipeline.Request((), "Why?", memory_answer=" "), [Attention()])

@@ -23,11 +23,11 @@ from precompute.cli import main
 from tests.conftest import DEMO_MODELS
 from tests.literal_models import CONFIGURATIONS, Plain, saved
 
-# Heads cannot be looked into: why, as it is said. Everything else must equal the literal computation.
+# Models whose heads cannot be read, and the error that says why. Everything else must equal the literal computation.
 REFUSED = {
-    "falcon-alibi": r"falcon-alibi \(falcon\) answers otherwise when its heads are looked into",
-    "falcon-new": r"falcon-new \(falcon\) is not what TransformerLens can look into",
-    "opt-narrow": r"opt-narrow \(opt\) reads its answer from fewer than 32 dimensions",
+    "falcon-alibi": r"falcon-alibi \(falcon\) gives other logits when its heads are read",
+    "falcon-new": r"falcon-new \(falcon\) is not supported by TransformerLens",
+    "opt-narrow": r"opt-narrow \(opt\) has an unembedding that does not read the residual stream's 32 dimensions",
 }
 LONG = 400
 
@@ -212,7 +212,7 @@ def test_falcons_doubled_alibi_is_refused_in_bfloat16_too(tmp_path):
     """There it is as small as rounding: it is known, not found."""
     lm = load(saved("falcon-alibi", demo_tokenizer(), tmp_path / "falcon-alibi"), "cpu", "bfloat16")
     clean = CleanPass(lm, [lm.tokenise(assemble(("The capital of Peru is Lima.",), (None,), "Which?"))])
-    with pytest.raises(HEvalError, match=r"falcon-alibi \(falcon\) adds its ALiBi twice"):
+    with pytest.raises(HEvalError, match=r"falcon-alibi \(falcon\) has its ALiBi added twice"):
         MechLight().explain(clean, [Contrast(5, 6, "runner-up token")])
 
 
@@ -222,7 +222,5 @@ def test_a_hooked_pass_that_is_off_by_a_thousandth_is_refused(tmp_path):
     assert clean.heads.attention.shape[1:3] == (2, 4)
     layer = lm.hooked.bridge.blocks[0].mlp.original_component
     layer.register_forward_hook(lambda _, inputs, output: output * 1.002)
-    with pytest.raises(
-        HEvalError, match="answers otherwise when its heads are looked into: its logits then differ by 0"
-    ):
+    with pytest.raises(HEvalError, match="gives other logits when its heads are read: they differ by 0"):
         lm.heads.read(clean.ids, clean.prefix)

@@ -1,4 +1,4 @@
-"""Each explainer against something independent of it, on all three architectures (methods.md, section 4)."""
+"""Each explainer against something independent of it, on all three architectures."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The table of 195 sovereign states that both country datasets read: the members and observers of the United Nations.
 
-Columns: country, capital, continent, currency (the unit's name), language (one that is official or national there).
-Where a capital is disputed, or the seat of government is elsewhere, the table has one of the two; these are facts to
-ask small models about, not a gazetteer.
+Columns: country, capital, continent, currency (the unit's name), language (an official or national one).
+If a capital is disputed, or the seat of government is elsewhere, the table has one of the two: these are facts to ask
+small models about, not a gazetteer.
 """
 
 from __future__ import annotations

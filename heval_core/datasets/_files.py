@@ -1,7 +1,7 @@
-"""Where a dataset's raw file is: a path of one's own, the data folder, or the hub; and reading it line by line.
+"""Finds a dataset's raw file (at a given path, in the data folder, or on the hub), and reads it record by record.
 
 The data folder is `cache/data/<dataset>/`, or `$HEVAL_DATA/<dataset>/`. Files from the hub come at a pinned revision and
-stay in the hub library's own cache. Everything that is wrong is said in one line that names the file.
+stay in the hub library's own cache. Every error is one line that names the file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CACHE = Path(__file__).resolve().parent.parent.parent / "cache" / "data"
 class Origin:
     """Where a dataset's file comes from.
 
-    name: the file or folder that the data folder may hold. address: where a person finds it.
+    name: the file or folder to look for in the data folder. address: where a person finds it.
     repository, file, revision: the hub's dataset repository, the file in it, and the commit it is pinned to.
     """
 
@@ -40,7 +40,7 @@ def data_folder(dataset: str) -> Path:
 
 
 def locate(dataset: str, path: str | None, origin: Origin) -> Path:
-    """The file (or folder) of a dataset. Raises HEvalError that says which file to place where."""
+    """The file (or folder) of a dataset. Raises HEvalError, which says where to put which file."""
     if path is not None:
         given = Path(path).expanduser()
         if not given.exists():
@@ -51,22 +51,23 @@ def locate(dataset: str, path: str | None, origin: Origin) -> Path:
     placed = data_folder(dataset) / origin.name
     if placed.exists():
         return placed
-    problem = "it is not on the hub"
+    problem = "it cannot be fetched from the hub"
     if origin.repository is not None and origin.file is not None:
         fetched = from_hub(origin.repository, origin.file, origin.revision)
         if fetched is not None:
             return fetched
-        problem = f"the hub's {origin.repository} is neither cached nor in reach"
+        problem = f"{origin.repository} is neither cached nor can the hub be reached"
     raise HEvalError(
-        f"The dataset {dataset} needs {origin.name}, and {problem}; take it from {origin.address}, and place it at "
-        f"{placed} or name it: --datasets {dataset}=PATH"
+        f"The dataset {dataset} needs {origin.name}, and {problem}. Get it from {origin.address}, and put it at "
+        f"{placed}, or give its path: --datasets {dataset}=PATH"
     )
 
 
 def from_hub(repository: str, file: str, revision: str | None) -> Path | None:
-    """A file of a dataset repository, from the hub library's cache or the hub; None where it is in neither.
+    """A file of a dataset repository, from the hub library's cache or the hub; None if it is in neither.
 
-    Without a revision the newest one is asked for, else the newest cached, and the commit it stands for is printed.
+    Without a revision, the hub's newest one is taken and its commit is printed; if the hub cannot be reached, the newest
+    cached one is taken.
     """
     import huggingface_hub
 
@@ -107,25 +108,25 @@ def _read_error(path: Path, error: OSError) -> HEvalError:
 def json_lines(path: Path) -> Iterator[tuple[str, Any]]:
     """(file:line, object) of every line that is not blank, one at a time; an unreadable line comes as a Malformed.
 
-    Raises HEvalError where the file cannot be read, or holds nothing.
+    Raises HEvalError if the file cannot be read, or is empty.
     """
-    found = False
+    empty = True
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 if not line.strip():
                     continue
-                found = True
+                empty = False
                 yield f"{path.name}:{number}", _json_line(line)
     except OSError as error:
         raise _read_error(path, error) from error
-    if not found:
-        raise HEvalError(f"The data file {path} is empty; it needs one JSON object a line.")
+    if empty:
+        raise HEvalError(f"The data file {path} is empty; it needs one JSON object per line.")
 
 
 def _json_line(line: bytes) -> Any:
     try:
-        # Line ends other than "\n" would be looked for inside texts if the file were read as text.
+        # The file is not read as text: that would also split lines at other line ends, inside texts.
         return json.loads(_decoded(line))
     except Malformed as error:
         return error
@@ -135,7 +136,7 @@ def _json_line(line: bytes) -> Any:
 
 
 def json_array(path: Path) -> Iterator[tuple[str, Any]]:
-    """(file, record number) and record of a JSON list. Raises HEvalError for a file that is something else."""
+    """(file, record number) and record of a JSON list. Raises HEvalError for a file that is not a JSON list."""
     try:
         text = path.read_bytes().decode("utf-8")
     except OSError as error:

@@ -1,10 +1,10 @@
-"""One's own data: a JSON-lines file in place of a dataset's name.
+"""Your own data: a JSON-lines file in place of a dataset's name.
 
-One object a line: {"id", "subject", "relation", "question", "memory_answer"?, "conflicting": {"text", "answer"},
-"conflicting_2"?: {"text", "answer"}, "irrelevant"?: {"text", "answer", "subject"?}}. `memory_answer` (also `answer`) is
-what is true of the world, where one knows it. What is left out is made by the rules of methods.md: a second conflicting
-document by putting another answer of the relation into the first, an irrelevant one from another subject's record.
-Source and licence: one's own. A record that cannot be used becomes a BadRecord, and the others go on.
+One object per line: {"id", "subject", "relation", "question", "memory_answer"?, "conflicting": {"text", "answer"},
+"conflicting_2"?: {"text", "answer"}, "irrelevant"?: {"text", "answer", "subject"?}}. `memory_answer` (or `answer`) is the
+true answer, if you know it. Missing documents are made: a second conflicting one by putting another answer of the relation
+into the first, an irrelevant one from another subject's record.
+Source and licence: yours. A record that cannot be used becomes a BadRecord; the others are used.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class JsonLines:
         return self.path.stem
 
     def facts(self) -> Iterator[Record]:
-        """Raises HEvalError where the file is missing or empty."""
+        """Raises HEvalError if the file is missing or empty."""
         places: dict[bytes, str] = {}
         for place, raw in json_lines(self.path):
             for record in read_each(self.key, [(place, raw)], self._fact):
@@ -43,7 +43,7 @@ class JsonLines:
                     identity = hashlib.blake2b(record.id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
                     first = places.setdefault(identity, place)
                     if first != place:
-                        yield BadRecord(self.key, place, f"the id {record.id!r} is used already, at {first}")
+                        yield BadRecord(self.key, place, f"the id {record.id!r} is already used at {first}")
                         continue
                 yield record
 
@@ -73,5 +73,5 @@ class JsonLines:
 def _passage(record: dict[str, Any], subject: str, name: str) -> Passage:
     text, answer = text_of(record, name, "text"), text_of(record, name, "answer")
     if not mentions(answer, text):
-        raise Malformed(f"{name!r} does not hold its answer {answer!r} as a word of its own")
+        raise Malformed(f"{name!r} does not contain its answer {answer!r} as a separate word")
     return Passage(subject, answer, text)

@@ -1,7 +1,7 @@
-"""What a dataset yields beside facts, and how raw records become any of the three.
+"""Turns a dataset's raw records into facts, bad records and unusable records.
 
-A record that is not what its format promises becomes a `BadRecord`; one that is well-formed but cannot be asked becomes
-an `Unusable`, with a reason from the fixed list. Neither loses the others.
+A record that breaks its format becomes a `BadRecord`; a well-formed one that cannot be asked becomes an `Unusable`, with a
+reason from DROP_REASONS. Neither stops the other records.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from heval_core.records import Dropped, Fact
 
 @dataclass(frozen=True)
 class BadRecord:
-    """place: file and line, or file and number. reason: what is wrong, and what was expected."""
+    """place: file and line, or file and record number. reason: what is wrong, and what was expected."""
 
     dataset: str
     place: str
@@ -35,7 +35,7 @@ Record = Fact | BadRecord | Unusable
 
 
 class Malformed(ValueError):
-    """A record is not what its format promises; the message says what was expected."""
+    """A record breaks its format; the message says what was expected."""
 
 
 def read_each(
@@ -56,16 +56,16 @@ def read_each(
 
 
 def text_of(record: dict[str, Any], *path: str) -> str:
-    """The text at `path`, without white space around it. Raises Malformed where it is missing, empty or no text."""
+    """The text at `path`, without white space around it. Raises Malformed if it is missing, empty or not a text."""
     value: Any = record
     for depth, name in enumerate(path, start=1):
         if not isinstance(value, dict):
-            raise Malformed(f"{_dotted(path[: depth - 1])} should be an object, and is {_kind(value)}")
+            raise Malformed(f"{_dotted(path[: depth - 1])} should be an object, but is {_kind(value)}")
         if value.get(name) is None:
             raise Malformed(f"the record has no {_dotted(path[:depth])}")
         value = value[name]
     if not isinstance(value, str):
-        raise Malformed(f"{_dotted(path)} should be a text, and is {_kind(value)}")
+        raise Malformed(f"{_dotted(path)} should be a text, but is {_kind(value)}")
     if not value.strip():
         raise Malformed(f"{_dotted(path)} is empty")
     return value.strip()
@@ -77,7 +77,7 @@ def texts_of(record: dict[str, Any], name: str) -> tuple[str, ...]:
     if isinstance(value, str):
         value = [value]
     if not isinstance(value, list) or not value or not all(isinstance(v, str) and v.strip() for v in value):
-        raise Malformed(f"{name!r} should be a list of texts, and is {_kind(value)}")
+        raise Malformed(f"{name!r} should be a list of texts, but is {_kind(value)}")
     return tuple(v.strip() for v in value)
 
 

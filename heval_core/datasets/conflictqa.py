@@ -1,18 +1,18 @@
 """ConflictQA: questions with a passage for what a large model believed, and one for a counter-answer.
 
 Source: huggingface.co/datasets/osunlp/ConflictQA, file `conflictQA-popQA-chatgpt.json`, pinned to the commit below; any file
-of its form can be named, also those of the strategyQA half. Licence: Apache-2.0.
+in its format can be given instead, also those of the strategyQA half. Licence: Apache-2.0.
 Reference: Xie et al. 2024, "Adaptive Chameleon or Stubborn Sloth", arXiv 2305.13300.
 Fields: `question`, `ground_truth` (aliases), `memory_answer`, `counter_answer` (sentences), `parametric_memory`,
-`counter_memory` (passages), and `counter_memory_aligned_evidence`, used where `counter_memory` does not hold the answer.
+`counter_memory` (passages), and `counter_memory_aligned_evidence`, used if `counter_memory` does not contain the answer.
 Records: about 7,900 of popQA, 671 of strategyQA with qwen7b. The paper uses 1,343.
-A passage's answer is found literally: the longest alias of the ground truth that the passage and its answer sentence
-hold, else the words by which the two answer sentences differ. A record whose passage holds neither, or where neither
-answer sentence names the ground truth, is left out as `answer not in document` (all of strategyQA, whose answers are True
-and False, and whose sentences differ by a "not"). Subject and relation are read off popQA's
-sixteen question patterns; a question of another form is left out, as `subject not known`.
-Departure: our models' memory is their own, so the passage for the counter-answer is the conflicting document for all of
-them, whether or not it tells the truth; the memory check drops it where a model believes it. Context: about 600 characters.
+A passage's answer is found word for word: the longest alias of the ground truth that both the passage and its answer
+sentence contain, else the words by which the two answer sentences differ. A record whose passage contains neither, or where
+neither answer sentence names the ground truth, is left out as `answer not in document` (all of strategyQA, whose answers
+are True and False, and whose sentences differ by a "not"). Subject and relation come from popQA's sixteen question
+patterns; a question of another form is left out as `subject not known`.
+Departure: our models have memories of their own, so the passage for the counter-answer is the conflicting document for all
+of them, whether or not it is true; the memory check drops it if a model believes it. Context: about 600 characters.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def subject_of(question: str) -> tuple[str, str]:
 
 
 def difference(sentence: str, other: str) -> str:
-    """The words of a sentence between what it begins and what it ends with in common with the other; "" without either.
+    """The words of a sentence that are left when the beginning and end it shares with the other are cut; "" if it shares none.
 
     >>> difference("Rankin's occupation is a photographer.", "Rankin's occupation is political figure.")
     'photographer'
@@ -92,9 +92,9 @@ def _unstopped(words: list[str]) -> list[str]:
 
 
 def answer_in(passages: tuple[str, ...], sentence: str, other: str, truth: tuple[str, ...]) -> tuple[str, str] | None:
-    """The first passage with a literal answer, and that answer; None where no passage has one.
+    """The first passage that contains an answer word for word, and that answer; None if no passage does.
 
-    truth: aliases of the true answer. sentence: the answer that the passages speak for. other: the opposite answer.
+    truth: aliases of the true answer. sentence: the answer that the passages support. other: the opposite answer.
     """
     if not any(mentions(alias, text) for alias in truth for text in (sentence, other)):
         return None
@@ -108,7 +108,7 @@ def answer_in(passages: tuple[str, ...], sentence: str, other: str, truth: tuple
 
 @dataclass(frozen=True)
 class ConflictQA:
-    """path: a file of ConflictQA's form; by default the data folder, then the hub."""
+    """path: a file in ConflictQA's format; by default from the data folder, then from the hub."""
 
     path: str | None = None
 
@@ -118,7 +118,7 @@ class ConflictQA:
     long = True
 
     def facts(self) -> Iterator[Record]:
-        """Raises HEvalError where the file is not there, or is empty."""
+        """Raises HEvalError if the file is missing or empty."""
         return read_each(self.key, json_lines(locate(self.key, self.path, _ORIGIN)), self._fact)
 
     def _fact(self, record: dict[str, Any]) -> Fact:
@@ -143,7 +143,7 @@ class ConflictQA:
 
 
 def _texts(record: dict[str, Any], name: str) -> tuple[str, ...]:
-    """A passage and its aligned evidence, where the record has one. Raises Malformed without the passage."""
+    """A passage, and its aligned evidence if the record has one. Raises Malformed without the passage."""
     evidence = record.get(f"{name}_aligned_evidence")
     if evidence is not None and not isinstance(evidence, str):
         raise Malformed(f"'{name}_aligned_evidence' should be a text")

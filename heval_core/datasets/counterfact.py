@@ -1,18 +1,18 @@
 """CounterFact: cloze questions such as "Danielle Darrieux's mother tongue is" with one false answer each.
 
-Sources, told apart by their fields; `counterfact=PATH` names any of them:
+Sources, recognised by their fields; `counterfact=PATH` names any of them:
   ROME's `counterfact.json` (`requested_rewrite`: prompt, subject, target_true, target_new, relation_id), 21,919 records,
     rome.baulab.info/data, MIT; Meng et al. 2022, "Locating and Editing Factual Associations in GPT".
   ROME's known facts (`subject`, `attribute`, `prompt`, `relation_id`), 1,209 records, MIT. It ships no false answer: one
     of the relation's other answers is chosen by a fixed hash.
-  The form of Ortu et al. 2024, "Competition of Mechanisms" (`base_prompt`, `subject`, `target_true`, `target_new`), 10,000
-    records, github.com/francescortu/comp-mech, MIT. It has no relation: the cloze without its subject stands for it.
+  The format of Ortu et al. 2024, "Competition of Mechanisms" (`base_prompt`, `subject`, `target_true`, `target_new`), 10,000
+    records, github.com/francescortu/comp-mech, MIT. It has no relation; the cloze without its subject takes its place.
   A folder of LAMA facts and ParaRel patterns (`facts/P*.jsonl`, `patterns/P*.jsonl`), github.com/yanaiela/pararel, MIT;
-    Elazar et al. 2021. See `_pararel` for how the question set is made of it.
+    Elazar et al. 2021. `_pararel` describes how the question set is made from it.
 Licence: MIT, all of them. Fields: as above. Records: as above.
 A document is "Fact: " and the cloze with an answer and a full stop; the question is the cloze itself.
-Departure: a record whose true answer stands in the subject's own name ("Toyota Camry is a product of") is left out as a
-leak, `answer in subject`: there copying from the question cannot be told from memory. Context: about 50 characters.
+Departure: a record whose subject's name contains the true answer ("Toyota Camry is a product of") is left out as a leak,
+`answer in subject`, because copying from the question cannot be told from memory. Context: about 50 characters.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from heval_core.records import Dropped, Fact, HEvalError, Passage
 
 _ORIGIN = Origin("counterfact.json", "rome.baulab.info/data/dsets/counterfact.json")
 
-# The five relations of the 802 questions in Sun et al. 2025; LAMA splits "capital of" by which end is asked for.
+# The five relations of the 802 questions in Sun et al. 2025; LAMA splits "capital of" by what is asked for.
 PARAREL_RELATIONS = {
     "P36": "capital of",
     "P1376": "capital of",
@@ -49,7 +49,7 @@ def statement(subject: str, cloze: str, answer: str) -> Passage:
 
 
 def _fact(subject: str, relation: str, cloze: str, true: str, false: str) -> Fact:
-    """Raises Dropped for a leak, Malformed where the false answer is the true one."""
+    """Raises Dropped for a leak, Malformed if the false answer is the true one."""
     if mentions(true, subject):
         raise Dropped("answer in subject")
     if true == false:
@@ -69,7 +69,7 @@ def _fact(subject: str, relation: str, cloze: str, true: str, false: str) -> Fac
 def _rome(record: dict[str, Any]) -> Fact:
     cloze, subject = text_of(record, "requested_rewrite", "prompt"), text_of(record, "requested_rewrite", "subject")
     if cloze.count("{}") != 1:
-        raise Malformed(f"'requested_rewrite.prompt' should hold {{}} once, and is {cloze!r}")
+        raise Malformed(f"'requested_rewrite.prompt' should contain {{}} once, but is {cloze!r}")
     return _fact(
         subject,
         text_of(record, "requested_rewrite", "relation_id"),
@@ -92,7 +92,7 @@ def _known(record: dict[str, Any], answers: dict[str, list[str]]) -> Fact:
 
 
 def another(answers: Iterable[str], true: tuple[str, ...], subject: str, cloze: str) -> str:
-    """One of a relation's answers that is not true, not in the subject's name, nor in the cloze; by a fixed hash."""
+    """One of a relation's answers that is false and stands neither in the subject's name nor in the cloze, by a fixed hash."""
     fresh = [a for a in answers if a not in true and not mentions(a, f"{subject} {cloze}")]
     if not fresh:
         raise Dropped("no conflicting document")
@@ -100,12 +100,12 @@ def another(answers: Iterable[str], true: tuple[str, ...], subject: str, cloze: 
 
 
 def _pararel(folder: Path) -> Iterator[tuple[str, Any]]:
-    """The question set of LAMA facts and cloze patterns, as the known-facts form: (place, record).
+    """(place, record) of the question set from LAMA facts and cloze patterns, in the format of the known facts.
 
-    For each relation the first pattern that ends with its object ("[X] works in the field of [Y].") makes the cloze. A
-    subject with several true answers is left out, since none of them would be false. Each of the five relations gives an
-    equal share of 802 questions, the first by a fixed hash, and what a relation cannot give the others do. The paper
-    does not say which 802 it took: ours have its number, relations and form, not its questions.
+    For each relation, the first pattern that ends with its object ("[X] works in the field of [Y].") makes the cloze. A
+    subject with several true answers is left out. Each of the five relations gives an equal share of the 802 questions,
+    the first ones by a fixed hash; if a relation has too few, the others make up for it. The paper does not say which 802
+    questions it took: ours have its number, relations and format, but need not be its questions.
     """
     found: dict[str, list[tuple[str, Any]]] = defaultdict(list)
     for relation, title in PARAREL_RELATIONS.items():
@@ -150,7 +150,7 @@ def _single_valued(records: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
 
 
 def _share(groups: list[list[tuple[str, Any]]]) -> Iterator[tuple[str, Any]]:
-    """PARAREL_QUESTIONS usable records, as evenly from the groups as they allow; leaks and bad records come beside."""
+    """PARAREL_QUESTIONS usable records, as evenly from the groups as possible; leaks and bad records in addition."""
     wanted = PARAREL_QUESTIONS
     usable: list[list[tuple[str, Any]]] = []
     for group in groups:
@@ -179,13 +179,13 @@ def _answers(records: Iterable[tuple[str, Any]]) -> dict[str, list[str]]:
     return {relation: sorted(answers) for relation, answers in found.items()}
 
 
-# The fields by which a form is known, and how its records are read.
+# The field by which a format is recognised, and the function that reads its records.
 _FORMS: dict[str, Callable[[dict[str, Any]], Fact]] = {"requested_rewrite": _rome, "base_prompt": _comp_mech}
 
 
 @dataclass(frozen=True)
 class CounterFact:
-    """path: a file of one of the three forms, or a folder of facts and patterns; by default the data folder."""
+    """path: a file in one of the three formats, or a folder of facts and patterns; by default from the data folder."""
 
     path: str | None = None
 
@@ -195,7 +195,7 @@ class CounterFact:
     long = False
 
     def facts(self) -> Iterator[Record]:
-        """Raises HEvalError where the file is not there, or is of none of the forms."""
+        """Raises HEvalError if the file is missing, or has none of the formats."""
         path = locate(self.key, self.path, _ORIGIN)
         records = list(_pararel(path) if path.is_dir() else json_array(path))
         yield from read_each(self.key, records, self._reader(path, records))
@@ -208,8 +208,8 @@ class CounterFact:
         if {"attribute", "prompt"} <= fields:
             return partial(_known, answers=_answers(records))
         raise HEvalError(
-            f"The data file {path} is of none of CounterFact's forms: it should have requested_rewrite, base_prompt, or "
-            f"attribute and prompt; its first record has {', '.join(sorted(fields)) or 'nothing'}."
+            f"The data file {path} has none of CounterFact's formats: it should have requested_rewrite, base_prompt, or "
+            f"attribute and prompt; its first record has {', '.join(sorted(fields)) or 'no fields'}."
         )
 
 

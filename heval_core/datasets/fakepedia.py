@@ -40,7 +40,7 @@ def _order(passage: Passage) -> int:
 
 @dataclass(frozen=True)
 class Fakepedia:
-    """path: where base_fakepedia.json is; by default the data folder."""
+    """path: of base_fakepedia.json; by default in the data folder."""
 
     path: str | None = None
 
@@ -50,14 +50,14 @@ class Fakepedia:
     long = True
 
     def facts(self) -> Iterator[Record]:
-        """Raises HEvalError where the file is not there, or is no JSON list."""
+        """Raises HEvalError if the file is missing, or is not a JSON list."""
         records = list(json_array(locate(self.key, self.path, _ORIGIN)))
         siblings: dict[tuple[str, str], list[Passage]] = defaultdict(list)
         for _, record in records:
             try:
                 siblings[_question_of(record)].append(_passage_of(record))
             except (Malformed, AttributeError):
-                continue  # said where the record itself is read
+                continue  # reported when the record itself is converted
         for passages in siblings.values():
             passages.sort(key=_order)
 

@@ -1,13 +1,13 @@
 """The question sets of Sun et al. as their authors published them, one part at a time.
 
-`transparent_context_usage/PART` with PART one of world_capital, counterfact, fakepedia, conflictqa.
+`transparent_context_usage/PART`, where PART is world_capital, counterfact, fakepedia or conflictqa.
 Source: huggingface.co/datasets/copenlu/transparent-context-usage: `PART_conflicting.csv`, `PART_irrelevant.csv` and
-`PART_double_conflicting.csv` (`PART_mixed.csv` is made of the first two); or a folder with these files,
+`PART_double_conflicting.csv` (`PART_mixed.csv` is made from the first two); or a folder with these files,
 `transparent_context_usage/PART=FOLDER`. `transparent_context_usage/PART@COMMIT` pins the hub's revision; without it the
-newest is taken, and the commit it stands for is printed. Licence: Apache-2.0. Reference: arXiv 2510.02629.
+newest is taken and its commit is printed. Licence: Apache-2.0. Reference: arXiv 2510.02629.
 Records: World Capital 55,830, CounterFact 802, Fakepedia 5,348, ConflictQA 1,343 questions per setting.
-Fields: the files' columns could not be seen where this was written, so each is looked for under these names, whatever
-their case, and what was found is printed; a wanted one that is missing is an error that says what there is:
+Fields: we could not see the files' columns when we wrote this. So each column is looked for under the names below, in any
+case, and the matches are printed; if a required column is missing, the error lists the columns that exist:
   question   question, query, prompt
   subject    subject, entity, sub_label, country
   relation   relation, rel_p_id, relation_id, rel_lemma, predicate (without one: the part's name)
@@ -17,7 +17,8 @@ their case, and what was found is printed; a wanted one that is missing is an er
   document_2 context_2, context2, c2, passage_2, document_2
   answer_2   answer_2, answer2, ans_c2, context_answer_2, counter_answer_2
   other      irrelevant_subject, context_subject, other_subject (of irrelevant documents; may be missing)
-Departure: a row of the conflicting file is a question; the other files add to it by question and first answer.
+Departure: each row of the conflicting file is a question. The other files add to it: the second documents by question and
+first answer, the irrelevant documents by question.
 """
 
 from __future__ import annotations
@@ -55,22 +56,22 @@ _WANTED = {
 
 
 def columns_of(place: str, setting: str, seen: list[str]) -> dict[str, str]:
-    """Wanted name ▶ the file's column. Raises HEvalError with the columns seen and the ones wanted."""
+    """Our name of a column ▶ the file's. Raises HEvalError with the file's columns and the missing ones."""
     known = {name.strip().lower(): name for name in seen}
-    found = {}
+    columns = {}
     for wanted, names in ACCEPTED.items():
         column = next((known[name] for name in names if name in known), None)
         if column is not None:
-            found[wanted] = column
-    missing = [f"{wanted} ({', '.join(ACCEPTED[wanted])})" for wanted in _WANTED[setting] if wanted not in found]
+            columns[wanted] = column
+    missing = [f"{wanted} ({', '.join(ACCEPTED[wanted])})" for wanted in _WANTED[setting] if wanted not in columns]
     if missing:
-        raise HEvalError(f"{place} has the columns {', '.join(seen) or '(none)'}; still wanted: {'; '.join(missing)}.")
-    return found
+        raise HEvalError(f"{place} has the columns {', '.join(seen) or '(none)'}; it lacks {'; '.join(missing)}.")
+    return columns
 
 
 @dataclass(frozen=True)
 class TransparentContextUsage:
-    """part: which of the four. path: a folder with the CSV files. revision: a commit of the hub's repository."""
+    """part: one of PARTS. path: a folder with the CSV files. revision: a commit of the hub's repository."""
 
     part: str | None = None
     path: str | None = None
@@ -90,9 +91,9 @@ class TransparentContextUsage:
         return self.part in ("fakepedia", "conflictqa")
 
     def facts(self) -> Iterator[Record]:
-        """Raises HEvalError without a part, a file or a wanted column."""
+        """Raises HEvalError if the part, a file or a required column is missing."""
         if self.part not in PARTS:
-            raise HEvalError(f"Say which part: {', '.join(f'transparent_context_usage/{part}' for part in PARTS)}.")
+            raise HEvalError(f"Choose a part: {', '.join(f'transparent_context_usage/{part}' for part in PARTS)}.")
         folder = Path(self.path).expanduser() if self.path else data_folder("transparent_context_usage")
         second, irrelevant = self._second_documents(folder), self._irrelevant_documents(folder)
 
@@ -122,7 +123,7 @@ class TransparentContextUsage:
         return found
 
     def _irrelevant_documents(self, folder: Path) -> dict[str, list[dict[str, str]]]:
-        """By question, in an order that is not the file's, so that the file's order does not matter."""
+        """By question, sorted, so that the file's order does not matter."""
         found = defaultdict(list)
         for _, row in self._rows(folder, "irrelevant"):
             found[row["question"]].append(row)
@@ -159,10 +160,10 @@ class TransparentContextUsage:
             fetched = from_hub(REPOSITORY, name, self.revision)
             if fetched is not None:
                 return fetched
-            problem = f", and the hub's {REPOSITORY} is neither cached nor in reach"
+            problem = f", and {REPOSITORY} is neither cached nor can the hub be reached"
         raise HEvalError(
-            f"There is no {placed}{problem}; take {name} from huggingface.co/datasets/{REPOSITORY} and place it there, or "
-            f"name its folder: --datasets {self.key}=FOLDER"
+            f"There is no {placed}{problem}. Get {name} from huggingface.co/datasets/{REPOSITORY} and put it there, or "
+            f"give its folder: --datasets {self.key}=FOLDER"
         )
 
 

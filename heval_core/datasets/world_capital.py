@@ -2,11 +2,11 @@
 
 Source: the package's own table of 195 states (`countries.csv`), written for this project; or, as
 `world_capital=world_capitals.csv`, the published table of github.com/jmerullo/lm_vector_arithmetic.
-Licence: Apache-2.0, as the project; the published table MIT.
+Licence: Apache-2.0, like the project; the published table MIT.
 Reference: Sun et al., arXiv 2510.02629 (World Capital: 248 countries, 55,830 questions), after Jin et al. 2024.
 Fields: `country`, `capital`, and in the published table `type`, which is not used.
-Records: 195 states x 194 false capitals = 37,830 facts. Of the published table 248 rows: 247 countries (Bolivia stands
-there with two capitals, of which the first is asked for and neither is ever false) and 244 capitals give 60,020 facts.
+Records: 195 states x 194 false capitals = 37,830 facts. The published table has 248 rows: 247 countries (Bolivia has two
+capitals, of which the first is the true answer and neither is ever false) and 244 capitals give 60,020 facts.
 Departure: the paper counts 55,830 and does not say which pairs it leaves out. Context: about 38 characters.
 """
 
@@ -41,7 +41,7 @@ class WorldCapital:
     long = False
 
     def facts(self) -> Iterator[Record]:
-        """Raises HEvalError for a file that is missing, or without the two columns."""
+        """Raises HEvalError if the file is missing, or lacks one of the two columns."""
         capitals: dict[str, list[str]] = {}
         for row in countries() if self.path is None else ():
             capitals[row["country"]] = [row["capital"]]
@@ -51,11 +51,11 @@ class WorldCapital:
                     capitals.setdefault(country, []).append(capital)
                 else:
                     yield BadRecord(self.key, place, "the row needs a country and a capital")
-        every = sorted({capital for own in capitals.values() for capital in own})
-        for country, own in capitals.items():
+        every = sorted({capital for true_capitals in capitals.values() for capital in true_capitals})
+        for country, true_capitals in capitals.items():
             for false_capital in every:
-                if false_capital not in own:
-                    yield self._fact(country, own[0], false_capital)
+                if false_capital not in true_capitals:
+                    yield self._fact(country, true_capitals[0], false_capital)
 
     def _fact(self, country: str, capital: str, false_capital: str) -> Fact:
         return Fact(
@@ -71,12 +71,12 @@ class WorldCapital:
 
 
 def _rows(path: Path) -> Iterator[tuple[str, str, str]]:
-    """(file:line, country, capital) of every row; a field that is missing is empty."""
+    """(file:line, country, capital) of every row; a missing field is empty."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file)
             if not {"country", "capital"} <= set(rows.fieldnames or ()):
-                seen = ", ".join(rows.fieldnames or ()) or "nothing"
+                seen = ", ".join(rows.fieldnames or ()) or "none"
                 raise HEvalError(f"The data file {path} needs the columns country and capital; it has {seen}.")
             for row in rows:
                 yield (

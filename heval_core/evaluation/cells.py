@@ -1,4 +1,4 @@
-"""From one cell's rows to its scores and metrics, for publishing and for live filters. No SQL, no model."""
+"""Computes scores and metrics of cells, for publishing and for live filters. No SQL, no model."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from heval_core.statistics.bootstrap import percentile_interval
 def estimates(
     metric: Metric, cells: Mapping[str, Cell], ks: Iterable[int], kept: Kept | None = None
 ) -> dict[tuple[str, int], list[Estimate]]:
-    """A metric's estimates by (explainer, k), k = 0 for one that has none. cells: of one layout, by explainer.
+    """A metric's estimates by (explainer, k), with k = 0 if it has none. cells: by explainer, with the same layout.
 
-    kept: what was computed before of metrics whose errors take long; without runs, so not for differences.
+    kept: stored values of the metrics whose errors take long. They have no runs, so they are no use for differences.
     """
     ks = tuple(ks) if metric.uses_k else (0,)
     if not isinstance(metric, LearnedMetric):
         return {(name, k): metric.over(cell, k) for name, cell in cells.items() for k in ks}
-    data = [(name, k, one) for name, cell in cells.items() for k in ks for one in labelled(cell, k)]
-    prepared = [one for _, _, one in data]
+    data = [(name, k, target) for name, cell in cells.items() for k in ks for target in labelled(cell, k)]
+    prepared = [target for _, _, target in data]
     computed = metric.of_all(prepared) if kept is None else kept.of_all(metric, [k for _, k, _ in data], prepared)
-    found: dict[tuple[str, int], list[Estimate]] = {}
-    for (name, k, _), own in zip(data, computed, strict=True):
-        found.setdefault((name, k), []).extend(own)
-    return found
+    by_explainer: dict[tuple[str, int], list[Estimate]] = {}
+    for (name, k, _), of_target in zip(data, computed, strict=True):
+        by_explainer.setdefault((name, k), []).extend(of_target)
+    return by_explainer
 
 
 class ValueKey(NamedTuple):
-    """One value: a metric's, of a cell. k: 0 where the metric has none."""
+    """The key of one value of a metric in a cell. k: 0 if the metric has none."""
 
     cell: CellKey
     metric: str
@@ -54,7 +54,7 @@ class ValueKey(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """frames: for the `score` table. rows: for `cell_metric`. replicates: (resamples,) of each value."""
+    """frames: for the table `score`. rows: for `cell_metric`. replicates: (resamples,) of each value."""
 
     frames: list[pd.DataFrame]
     rows: list[dict[str, Any]]
@@ -68,7 +68,7 @@ def evaluate(
     ks: Iterable[int] = KS,
     kept: Kept | None = None,
 ) -> Evaluated:
-    """Every metric of explainers that share one layout; intervals of all of them from one matrix product."""
+    """Every metric for explainers that share one layout; one matrix product gives all their replicates."""
     metrics = list(catalogue.plugins("metric").values() if metrics is None else metrics)
     frames, keys, found = [], [], []
     for metric in metrics:
@@ -91,10 +91,10 @@ def evaluate_all(
     ks: Iterable[int] = KS,
     kept: Kept | None = None,
 ) -> tuple[dict[str, Cell], Evaluated]:
-    """Every explainer of a regime, each on the instances that it has scores of.
+    """Every explainer of a regime, each on the instances for which it has scores.
 
-    Returns the cells of explainers that have scores of all instances, and all metrics: explainers that failed somewhere are
-    measured on the others.
+    Returns the cells of explainers with scores for all instances, and all metrics. An explainer that failed on some instances
+    is measured on the rest.
     """
     by_rows: dict[bytes, tuple[Regime, dict[str, Cell]]] = {}
     for explainer, own in scored.attributions.groupby("explainer"):
@@ -117,7 +117,7 @@ def swap_rows(
     metrics: Iterable[Metric] | None = None,
     ks: Iterable[int] = KS,
 ) -> list[dict[str, Any]]:
-    """Metrics that compare a regime with its mirror, over questions asked both ways round, under the first regime's name."""
+    """Metrics that compare a regime with its mirror, over questions asked in both orders, under the first regime's name."""
     metrics = catalogue.plugins("metric").values() if metrics is None else metrics
     (first, cells), (second, swapped) = one, two
     _, mine, theirs = np.intersect1d(first.questions, second.questions, return_indices=True)
@@ -138,12 +138,12 @@ def swap_rows(
 
 
 def entering(found: pd.DataFrame) -> int:
-    """How many instances rows of `cell_metric` are of: of each cell the groups that any of its parts looks at, each once."""
+    """How many instances are behind rows of `cell_metric`: in each cell the groups that any part uses, counted once."""
     total = 0
-    for _, own in found.dropna(subset=["value"]).groupby(list(CELL)):
+    for _, cell in found.dropna(subset=["value"]).groupby(list(CELL)):
         sizes: dict[str, int] = {}
-        for told in own["group_sizes"].unique():
-            for group, size in json.loads(told).items():
+        for group_sizes in cell["group_sizes"].unique():
+            for group, size in json.loads(group_sizes).items():
                 sizes[group] = max(size, sizes.get(group, 0))
         groups = [size for group, size in sizes.items() if group in ("C", "M", "C1", "C2")]
         total += sum(groups) if groups else max(sizes.values())
@@ -194,7 +194,7 @@ def metric_row(regime: Regime, key: ValueKey, estimate: Estimate) -> dict[str, A
 
 
 def value_key(row: Mapping[str, Any]) -> ValueKey:
-    """Of a row of `cell_metric`."""
+    """The key of a row of `cell_metric`."""
     return ValueKey(CellKey(*(row[name] for name in CellKey._fields)), row["metric"], row["part"], int(row["k"]))
 
 
@@ -203,9 +203,9 @@ def _defined(value: float) -> float | None:
 
 
 def headline_rows(cells: pd.DataFrame, spread: Mapping[ValueKey, np.ndarray]) -> list[dict[str, Any]]:
-    """Means over the cells of a technique, with intervals from replicates that resampled the same questions in every cell.
+    """Means over the cells of a technique, with intervals from replicates that resample the same questions in every cell.
 
-    spread: replicates of each value.
+    spread: each value's replicates.
     """
     rows = []
     for question, measure in declared.headlines().items():

@@ -1,4 +1,4 @@
-"""Explainers in pairs, over the same instances: differences, their intervals and tests."""
+"""Compares explainers in pairs, over the same instances: differences, their intervals and tests."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from heval_core.store.reader import Reader
 
 
 class Compared(NamedTuple):
-    """Explainers in pairs, every difference first minus second, paired over the instances that all explainers have scores of.
+    """Pairs of explainers, with differences first minus second, over the instances for which all explainers have scores.
 
-    cells: one row for each cell, part and pair: the cell's columns, part, first, second, difference, low, high (95 %,
-    questions resampled), p (sign flips over questions), p_holm (over its pairs), better (the one that is, at p_holm < .05;
-    "" where neither is), n. overall: one row for each technique and pair: first, second, wins of the first, ties, losses,
-    mean difference over cells and parts, low, high (95 %, the same questions resampled in all cells), comparisons, cells.
+    cells: one row per cell, part and pair: the cell's columns, part, first, second, difference, low, high (95 %, questions
+    resampled), p (sign flips over questions), p_holm (over the cell's pairs), better (the better explainer at p_holm < .05,
+    else ""), n. overall: one row per technique and pair: first, second, wins of the first, ties, losses, mean difference over
+    cells and parts, low, high (95 %, the same questions resampled in all cells), comparisons, cells.
     """
 
     cells: pd.DataFrame
@@ -35,7 +35,7 @@ class Compared(NamedTuple):
 
 
 def comparisons(reader: Reader, chosen: Filter, metric: str, parts: Collection[str], k: int) -> Compared:
-    """Every pair of methods in every cell and part, and over all of them."""
+    """All pairs of methods, in every cell and part, and over all of them."""
     plugin = catalogue.find("metric", metric)
     rows: list[dict[str, Any]] = []
     spreads: list[np.ndarray] = []

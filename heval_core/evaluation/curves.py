@@ -1,4 +1,4 @@
-"""A metric along the length of the prompt or the place of the answer: within bins of equally many instances."""
+"""A metric by the length of the prompt or the position of the answer, in bins of equally many instances."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _CURVE = ["technique", "explainer"]
 
 
 def _lengths(regime: Regime) -> np.ndarray:
-    """(N,) tokens of each prompt."""
+    """(N,) number of tokens of each prompt."""
     ranked = regime.layout.ranked
     return np.asarray(ranked.shape[1] - np.argmax(ranked[:, ::-1], axis=1), dtype=np.float64)
 
 
 def _places(regime: Regime) -> np.ndarray:
-    """(N,) where the used document's answer first stands (the first document's where none was), in % of the prompt."""
+    """(N,) first position of the used document's answer (the first document's if none was used), in % of the prompt."""
     layout = regime.layout
     gold = layout.gold[0]
     if len(layout.gold) > 1:
@@ -38,7 +38,7 @@ def _places(regime: Regime) -> np.ndarray:
     return np.argmax(gold, axis=1) / np.maximum(_lengths(regime), 1) * 100
 
 
-# What instances can be binned by, with (N,) values of each.
+# What instances can be binned by ▶ the function that gives its (N,) values.
 BINNED = {"tokens": _lengths, "answer_at": _places}
 
 
@@ -60,7 +60,7 @@ def binned(reader: Reader, chosen: Filter, metric: str, k: int, by: str = "token
 def _bins(
     reader: Reader, chosen: Filter, metric: str, k: int, by: str, bins: int
 ) -> Iterator[tuple[int, np.ndarray, Regime, cells.Evaluated]]:
-    """(bin, what its instances are binned by, its instances, the metric) of every model, dataset and regime."""
+    """(bin, values by which its instances were binned, its instances, the metric) for every model, dataset and regime."""
     plugin = catalogue.find("metric", metric)
     for one in stored(reader, chosen):
         regime, everybody = one.common()
@@ -92,9 +92,9 @@ class Curve(NamedTuple):
 def curve(
     reader: Reader, chosen: Filter, metric: str, parts: Collection[str], k: int, by: str = "tokens", bins: int = BINS
 ) -> Curve:
-    """A metric along the quarters of each cell's instances.
+    """A metric over the bins of each cell's instances.
 
-    Only cells in which every bin is available for every explainer take part, so that every point is of the same cells. Their
+    Only cells in which every bin is available for every explainer are used, so that all points average the same cells. Their
     replicates are averaged, as for the headline: one resample draws the same questions in all cells of a dataset.
     """
     whole, asked = _along(reader, chosen, metric, parts, k, by, bins)
@@ -116,7 +116,7 @@ def curve(
         above = (own["value"] - own["chance"]).to_numpy()
         first, last = own["bin"].iloc[0], own["bin"].iloc[-1]
         by_chance = own["chance"].iloc[-1] - own["chance"].iloc[0]
-        # Measured chance is the random control's, which was drawn along.
+        # Measured chance is the random control's value, which was resampled too.
         if measured and (technique, "random", last) in spread:
             by_chance = spread[technique, "random", last] - spread[technique, "random", first]
         drawn = spread[technique, explainer, last] - spread[technique, explainer, first] - by_chance
@@ -129,7 +129,7 @@ def curve(
 def _along(
     reader: Reader, chosen: Filter, metric: str, parts: Collection[str], k: int, by: str, bins: int
 ) -> tuple[list[dict[str, Any]], int]:
-    """The rows of all bins of those cells in which every bin is available for every explainer; how many cells there are."""
+    """The rows of all bins, for cells in which every bin is available for every explainer; and the number of all cells."""
     rows: dict[tuple[RegimeKey, str], list[dict[str, Any]]] = defaultdict(list)
     for place, values, regime, evaluated in _bins(reader, chosen, metric, k, by, bins):
         for row in evaluated.rows:

@@ -1,7 +1,7 @@
-"""What evaluates a store: a hash of the code that turns shards into published numbers, of its settings and its libraries.
+"""The evaluator's id: a hash of the code that turns shards into published numbers, of its settings and its libraries.
 
-It is part of a snapshot's id and stands in the published file, so that numbers of one formula are never taken for another's.
-What an explainer computes in the batch job is in the shards' keys instead; the controls are computed at publishing.
+It is part of a snapshot's id and is stored in the published file, so that numbers of two formulas are never confused. The
+explainers' settings are in the shards' keys instead, except the controls', which are computed at publishing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def sources() -> Iterator[Path]:
 
 
 def source_hash() -> str:
-    """Of the content of `sources`, each under its name."""
+    """The hash of all `sources`, with their names."""
     digest = hashlib.sha256()
     for path in sources():
         digest.update(f"{path.relative_to(ROOT).as_posix()}\0".encode() + path.read_bytes())
@@ -43,7 +43,7 @@ def source_hash() -> str:
 
 @cache
 def evaluator_id() -> str:
-    """16 hexadecimal digits. The same for the same code, plug-in settings and versions of LIBRARIES; read once per process."""
+    """16 hexadecimal digits, the same for the same code, plug-in settings and versions of LIBRARIES; cached per process."""
     settings = [repr(metric) for _, metric in sorted(catalogue.plugins("metric").items())]
     settings += [repr(control) for _, control in sorted(catalogue.explainers(control=True).items())]
     versions = [f"{name} {version(name)}" for name in LIBRARIES]

@@ -1,9 +1,9 @@
-"""Values whose errors take long, kept from one publishing to the next: NMutInf, MDL and the probe, on a hundred halves each.
+"""Keeps values that take long from one publishing to the next: NMutInf, MDL and the probe, on a hundred halves each.
 
-A value is found again by all that it depends on: features, labels, splits, the metric's settings, the code that computes it
-and the libraries it calls. What a file says (comments, docstrings, a metric's title) and where it stands is no part of that.
-Nothing else reads what is kept, and it may be deleted at any time: publishing then takes longer.
-What lies in `evaluated/` beside a store's shards is one Parquet file for each cell's regime.
+The key of a value is a hash of all that it depends on: features, labels, splits, the metric's settings, the code that computes
+it, and the libraries that this calls. Comments, docstrings, a metric's title and the place of a file do not change the key.
+Nothing else reads the kept values. They may be deleted at any time; publishing then takes longer.
+The folder `evaluated/` beside a store's shards has one Parquet file for each model, dataset, regime and technique.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SCHEMA = pa.schema(
 
 
 def computing(source: str) -> str:
-    """What a module computes: its functions, fields and constants, without imports, docstrings and what a class declares."""
+    """The code of a module that decides its numbers: functions, fields and constants; no imports, docstrings, declarations."""
     kept = []
     for node in ast.parse(source).body:
         if isinstance(node, ast.ClassDef):
@@ -57,7 +57,7 @@ def computing(source: str) -> str:
 
 @functools.cache
 def _sources() -> str:
-    """Hash of the code that makes values on halves, and of the libraries that it calls."""
+    """Hash of the code that computes values on halves, and of the libraries that it calls."""
     folder = Path(metrics.__file__).parent
     files = [folder / f"{name}.py" for name in ("_features", "_nets", "mdl", "nmutinf", "probe")]
     files += [Path(module.__file__ or "") for module in (subsampling, scores)]
@@ -68,10 +68,10 @@ def _sources() -> str:
 
 
 class Kept:
-    """What is kept of one regime. missed: how many values had to be computed.
+    """The kept values of one regime. missed: how many values had to be computed.
 
-    needed: the (metric, part, k) that are combined with others, so that the deviations behind their errors are kept too.
-    writable: whether what had to be computed is kept; a folder that cannot be written is as good as one that may not be.
+    needed: the (metric, part, k) that are combined with others; the deviations behind their errors are kept too.
+    writable: whether to keep newly computed values. A folder that cannot be written is no error.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Kept:
                 self._known.setdefault(row["key"], []).append(row)
 
     def of_all(self, metric: LearnedMetric, ks: Sequence[int], data: Sequence[Labelled]) -> list[list[Estimate]]:
-        """As the metric's own, for the k of each: what is known is not computed, and has no runs behind its error."""
+        """Like the metric's `of_all`, with the k of each; kept values are not computed again, and have no runs."""
         keys = [self._key(metric, k, one) for k, one in zip(ks, data, strict=True)]
         missing = [place for place, key in enumerate(keys) if key not in self._known]
         self.missed += len(missing)
@@ -104,7 +104,7 @@ class Kept:
         return hashlib.sha256(f"{_sources()}|{metric!r}|{k}|{data.digest}".encode()).hexdigest()[:24]
 
     def save(self) -> None:
-        """Keep what was asked for since it was opened, and nothing else."""
+        """Keep the values that were asked for since opening, and no others."""
         if not (self._writable and self.missed):
             return
         rows = [row for key in sorted(self._used) for row in self._known[key]]
@@ -116,15 +116,15 @@ class Kept:
             )
             os.replace(temporary, self._path)
         except OSError:
-            temporary.unlink(missing_ok=True)  # it is computed again the next time
+            temporary.unlink(missing_ok=True)  # the values are computed again the next time
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
     try:
-        found: list[dict[str, Any]] = pq.read_table(path, schema=_SCHEMA).to_pylist()
+        rows: list[dict[str, Any]] = pq.read_table(path, schema=_SCHEMA).to_pylist()
     except (OSError, pa.ArrowException):
-        return []  # damaged, or of another version: what it held is computed again
-    return found
+        return []  # damaged, or of another version: its values are computed again
+    return rows
 
 
 def _row(key: str, estimate: Estimate, whole: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Metrics computed now, from the stored scores of whatever instances a filter leaves; nothing here knows a model.
+"""Metrics computed live, from the stored scores of the instances that a filter leaves; no model is needed.
 
 Without a filter these are the published values: the same instances, the same functions, the same resamples.
 Cost: a cell of 2,000 instances and 7 explainers takes about .3 s for ranks, margins and MRR, and a second for the others.
@@ -31,18 +31,18 @@ COLUMNS = [
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """One model, dataset, regime and technique as it is stored, under a filter."""
+    """What is stored of one model, dataset, regime and technique, under a filter."""
 
     regime: Regime
     scored: Scored
 
     def common(self) -> tuple[Regime, dict[str, Cell]]:
-        """The instances that every explainer has scores of, and their cells."""
+        """The instances for which every explainer has scores, and the explainers' cells over them."""
         return self.scored.common(self.regime, self.scored.attributions["explainer"].unique())
 
 
 def stored(reader: Reader, chosen: Filter) -> Iterator[Stored]:
-    """What there is under a filter, regime by regime in stored order."""
+    """The stored results under a filter, regime by regime in stored order."""
     for (_, dataset, *_), own in reader.measured_instances(chosen).groupby(list(CELL), sort=False):
         ids = list(own["instance_id"])
         measured = reader.measured_of(ids, list(measured_metrics()))
@@ -51,7 +51,7 @@ def stored(reader: Reader, chosen: Filter) -> Iterator[Stored]:
 
 
 def cells_of(reader: Reader, chosen: Filter, metric: str, k: int) -> pd.DataFrame:
-    """Rows like those of `cell_metric`. Raises HEvalError for a metric that there is not."""
+    """Rows like those of `cell_metric`. Raises HEvalError for an unknown metric."""
     plugin = catalogue.find("metric", metric)
     rows: list[dict[str, Any]] = []
     complete: dict[RegimeKey, tuple[Regime, dict[str, Cell]]] = {}
@@ -67,7 +67,7 @@ def cells_of(reader: Reader, chosen: Filter, metric: str, k: int) -> pd.DataFram
 
 
 def headline(reader: Reader, chosen: Filter) -> pd.DataFrame:
-    """The leaderboard of the instances under a filter, technique by technique: rows like those of the table `headline`."""
+    """The leaderboard over the instances under a filter, by technique: rows like those of the table `headline`."""
     rows: list[dict[str, Any]] = []
     spread: dict[cells.ValueKey, np.ndarray] = {}
     for one in stored(reader, chosen):

@@ -1,4 +1,4 @@
-"""One model, dataset, regime and technique at publishing: its shards ▶ instances, attributions, patterns and metrics."""
+"""Publishes one model, dataset, regime and technique: shards ▶ instances, attributions, patterns and metrics."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from heval_core.store.writer import Writer
 
 
 class Measured(NamedTuple):
-    """A regime's instances, the cells of explainers that have scores of all of them, and all metrics.
+    """A regime's instances, the cells of explainers with scores for all of them, and all metrics.
 
-    paired: what findings rest on, over the instances that all methods have scores of.
+    paired: the values for findings, over the instances for which all methods have scores.
     """
 
     whole: Regime
@@ -44,7 +44,7 @@ class Measured(NamedTuple):
 def insert_regime(
     writer: Writer, store: ShardStore, entries: list[Entry], resamples: Resamples, keep: bool
 ) -> Measured | None:
-    """Evaluate a regime and write its rows. None where every instance was dropped."""
+    """Evaluate a regime and write its rows. None if every instance was dropped."""
     methods = _frame(store, entries, ATTRIBUTION)
     instances = _without_unsampled(
         _frame(store, entries, INSTANCE).sort_values(["place", "instance_id"]).reset_index(drop=True),
@@ -79,12 +79,12 @@ def _table(store: ShardStore, entries: list[Entry], kind: ShardKind) -> pa.Table
 
 
 def _frame(store: ShardStore, entries: list[Entry], kind: ShardKind) -> pd.DataFrame:
-    """The rows of a kind; of those with one key the newest."""
+    """The rows of a kind; of rows with the same key only the newest."""
     return _table(store, entries, kind).to_pandas().drop_duplicates(list(kind.key), keep="last")
 
 
 def _without_unsampled(instances: pd.DataFrame, explained: set[str], sampled: set[str]) -> pd.DataFrame:
-    """Where a cap has left instances unexplained, they take no part in metrics, and say why."""
+    """Instances that a cap left unexplained are dropped from metrics, with the reason."""
     if not sampled:
         return instances
     chosen = instances["instance_id"].isin(explained) | instances["fact_id"].isin(sampled)
@@ -94,7 +94,7 @@ def _without_unsampled(instances: pd.DataFrame, explained: set[str], sampled: se
 
 def _with_controls(methods: pd.DataFrame, used: pd.DataFrame) -> pd.DataFrame:
     """Rows of methods and controls, instance by instance."""
-    # Controls stand beside methods: on instances that no method has explained they would be measured on others.
+    # Controls get scores only where a method has them, so that both are measured on the same instances.
     explained = used[used["instance_id"].isin(methods["instance_id"])]
     controls = pd.DataFrame(control_attributions(explained), columns=ATTRIBUTION.schema.names)
     return context_target.in_order(methods, controls, used)
@@ -110,11 +110,11 @@ def _insert_patterns(writer: Writer, used: pd.DataFrame, attributions: pd.DataFr
 
 
 def _paired(whole: Regime, complete: dict[str, Cell], scored: Scored, evaluated: cells.Evaluated) -> cells.Evaluated:
-    """What findings rest on: where a method failed or is not done, all of them over the instances that it has."""
-    there = set(scored.attributions["explainer"]) & set(findings.METHODS)
-    if there <= set(complete):
+    """The values for findings. If a method lacks scores for some instances, all methods are measured on the others."""
+    present = set(scored.attributions["explainer"]) & set(findings.METHODS)
+    if present <= set(complete):
         return evaluated
-    regime, methods = scored.common(whole, there)
+    regime, methods = scored.common(whole, present)
     if not len(regime.ids):
         return cells.Evaluated([], [], {})
     metrics = [plugin for key, plugin in catalogue.plugins("metric").items() if key in findings.METRICS]

@@ -1,4 +1,4 @@
-"""What instances can be ordered by: columns, and the scores that measures declare an order for."""
+"""The orders of instances: by columns, and by the scores of measures that declare an order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from heval_core.store.filters import COLUMN_ORDERS, Order, ScoreOrder
 
 
 def scores_of(measure: Measure) -> dict[str, ScoreOrder]:
-    """A measure's order for every method, by what a person calls it; nothing where it declares none."""
+    """A measure's order for every method, by its name for people; empty if the measure declares none."""
     if not measure.sort:
         return {}
     return {
@@ -18,7 +18,7 @@ def scores_of(measure: Measure) -> dict[str, ScoreOrder]:
     }
 
 
-# What a person chooses, and links say ▶ the order.
+# The name of an order, on pages and in links ▶ the order.
 SORTED_BY: dict[str, Order] = {name: name for name in COLUMN_ORDERS}
 for _measure in metrics.measures().values():
     SORTED_BY |= scores_of(_measure)

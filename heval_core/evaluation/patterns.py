@@ -1,12 +1,12 @@
-"""What an explainer's best token is, where it should be the answer: the paper's patterns of failure, as one label an instance.
+"""What an explainer ranks first where it should be the answer: the paper's patterns of failure, as one label per instance.
 
-Definition (*decision*; Sun et al. 2025, appendix B.4 describes them by example): of the instances whose answer came from a
-document, the best-ranked token is looked at. The first that holds names it: `answer`, a gold token of the used document;
-`wrong_document`, in the other document; `question`, outside every document (the question and the template around it);
-`function_word`, nothing but punctuation, or a word of a closed class; `near_entity`, part of the subject's name or within
-NEAR tokens of it; else `other`. Where several tokens share the best rank and fall under different patterns: `tied`.
-Chance: the share of the ranked tokens that are of a kind, which is how often random scores put it on top.
-Reference: arXiv 2510.02629. Cost: some 10 microseconds an instance and explainer.
+Definition (our decision; Sun et al. 2025, B.4, only gives examples): in an instance whose answer came from a document,
+the best-ranked token gets the first label that holds: `answer`, a gold token of the used document; `wrong_document`, in the
+other document; `question`, outside every document (the question and the template around it); `function_word`, only
+punctuation, or a word of a closed class; `near_entity`, part of the subject's name or within NEAR tokens of it; else `other`.
+If several tokens with different labels share the best rank: `tied`.
+Chance: the share of each kind among the ranked tokens, which is how often random scores rank it first.
+Reference: arXiv 2510.02629. Cost: some 10 microseconds per instance and explainer.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ FUNCTION_WORDS = frozenset(_WORDS.split())
 
 
 def pattern_of(kinds: Sequence[str], scores: np.ndarray, first_ranked: int) -> tuple[str, int]:
-    """The pattern of one explainer on one instance, and the (first) best token. kinds: of every token, as `kinds_of` gives."""
+    """The pattern of one explainer on one instance, and the index of its (first) best token. kinds: from `kinds_of`."""
     ranked = np.arange(len(kinds)) >= first_ranked
     ranks = average_ranks(scores, ranked[None])[0]
     best = np.flatnonzero(ranks == np.nanmin(ranks)).tolist()
-    found = {kinds[index] for index in best}
-    return (found.pop() if len(found) == 1 else "tied"), best[0]
+    best_kinds = {kinds[index] for index in best}
+    return (best_kinds.pop() if len(best_kinds) == 1 else "tied"), best[0]
 
 
 def chance_of(kinds: Sequence[str], first_ranked: int) -> dict[str, float]:
-    """How likely random scores put each kind on top: its share of the ranked tokens. They never tie."""
+    """How likely random scores rank each kind first: its share of the ranked tokens. Random scores never tie."""
     ranked = kinds[first_ranked:]
     return {kind: ranked.count(kind) / len(ranked) for kind in PATTERN_KINDS}
 
@@ -53,7 +53,7 @@ def chance_of(kinds: Sequence[str], first_ranked: int) -> dict[str, float]:
 def kinds_of(
     tokens: Sequence[str], documents: Sequence[tuple[int, int]], used: int, gold: Iterable[int], subject: str
 ) -> list[str]:
-    """What every token of a prompt is, by the definition above. documents: token spans. used: index of the used one."""
+    """The label of every token of a prompt, by the definition above. documents: token spans. used: the used one's index."""
     near, gold = _near(tokens, subject), set(gold)
     kinds = []
     for index, token in enumerate(tokens):
@@ -73,14 +73,14 @@ def kinds_of(
 
 
 def _near(tokens: Sequence[str], subject: str) -> set[int]:
-    """Tokens that overlap a mention of the subject, or stand within NEAR tokens of one."""
+    """Tokens that overlap a mention of the subject, or are within NEAR tokens of one."""
     starts = np.cumsum([0, *(len(token) for token in tokens)])
-    found: set[int] = set()
+    near: set[int] = set()
     for span in mentions(subject, "".join(tokens)):
-        own = [i for i in range(len(tokens)) if starts[i] < span.end and starts[i + 1] > span.start]
-        if own:
-            found.update(range(max(0, own[0] - NEAR), own[-1] + NEAR + 1))
-    return found
+        inside = [i for i in range(len(tokens)) if starts[i] < span.end and starts[i + 1] > span.start]
+        if inside:
+            near.update(range(max(0, inside[0] - NEAR), inside[-1] + NEAR + 1))
+    return near
 
 
 def rows_of(
@@ -102,11 +102,11 @@ def rows_of(
 
 
 def pattern_shares(counts: pd.DataFrame, resamples: Callable[[str], Resamples]) -> pd.DataFrame:
-    """Per dataset, technique, explainer and pattern, over the instances answered from a document: what the best token is.
+    """How often each pattern ranks first, per dataset, technique and explainer, in instances answered from a document.
 
-    counts: as `Reader.pattern_counts` gives them. Columns: dataset, technique, explainer, pattern, instances, share, low,
-    high (95 %, questions resampled), chance (of random scores on the same instances), n (of the explainer's). Of each
-    dataset and technique those patterns that occur, or could by chance.
+    counts: from `Reader.pattern_counts`. Columns: dataset, technique, explainer, pattern, instances, share, low, high (95 %,
+    questions resampled), chance (random scores on the same instances), n (the explainer's instances). A dataset and technique
+    have rows for the patterns that occur, or could occur by chance.
     """
     counts = counts.assign(tied_chance=0.0)
     rows: list[dict[str, Any]] = []
@@ -132,7 +132,7 @@ def pattern_shares(counts: pd.DataFrame, resamples: Callable[[str], Resamples]) 
 
 
 def patterns_under(reader: Reader, chosen: Filter) -> pd.DataFrame:
-    """`pattern_shares` under a filter; of all instances as published."""
+    """`pattern_shares` under a filter; as published if the filter takes all instances."""
     if chosen.is_all:
         return reader.pattern_shares(chosen)
     return pattern_shares(reader.pattern_counts(chosen), reader.resamples)

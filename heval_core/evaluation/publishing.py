@@ -1,6 +1,6 @@
-"""Shards ▶ one results file, built in one ordered pass and swapped in; never written again.
+"""Shards ▶ one results file, built in one ordered pass, swapped in, and never written again.
 
-Every model, dataset, regime and technique is evaluated by itself; what is averaged over them (headline, findings) comes last.
+Every model, dataset, regime and technique is evaluated by itself; averages over them (headline, findings) come last.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def publish(
 ) -> Path:
     """Build the results file of a store and make it the current one.
 
-    source: the store with the shards. target: the folder for the file and its pointer, the store itself by default.
-    keep: whether values that take long are kept in the store for the next time (`kept`). Of bundled results, which belong to
-    the program, they are not.
-    Returns the published file. Raises HEvalError where there is nothing to publish, or a shard is damaged.
+    source: the store with the shards. target: the folder for the file and its pointer, by default the store itself.
+    keep: whether to keep values that take long in the store for the next time (`kept`); by default yes, except for bundled
+    results, which belong to the program.
+    Returns the published file. Raises HEvalError if there is nothing to publish, or a shard is damaged.
     """
     store, target = ShardStore(source), target or source
     entries = _newest(store)
@@ -49,7 +49,9 @@ def publish(
         raise HEvalError(f"The store {source} has no finished shards; run: python -m precompute run --store {source} …")
     damaged = [entry.path for entry in entries if not store.intact(entry)]
     if damaged:
-        raise HEvalError(f"{len(damaged)} shards are damaged, {damaged[0]} first; run: python -m precompute verify.")
+        raise HEvalError(
+            f"{len(damaged)} shards are damaged, the first is {damaged[0]}; run: python -m precompute verify."
+        )
     target.mkdir(parents=True, exist_ok=True)
     published.remove_unfinished(target)
     snapshot_id = _snapshot_id(entries, bundled)
@@ -70,23 +72,23 @@ def publish(
 
 
 def _newest(store: ShardStore) -> list[Entry]:
-    """The entries that belong to what was run last of each model, dataset and technique.
+    """The entries of the last run of each model, dataset and technique.
 
-    Results of another revision of the model, another state of the data, or other settings must not stand beside them: their
-    instances would be counted twice, or be given the other's scores.
+    Results from another revision of the model, another version of the data, or other settings must not be mixed with them:
+    instances would be counted twice, or get each other's scores.
     """
     entries = [entry for entry in store.entries().values() if kinds.KINDS[entry.kind].of_regime]
-    there = {_asked(asdict(entry)): _state(asdict(entry)) for entry in entries}
+    newest = {_asked(asdict(entry)): _state(asdict(entry)) for entry in entries}
     known = {(*_asked(asdict(entry)), *_state(asdict(entry))) for entry in entries}
     revision = {entry.model: entry.revision for entry in entries}
     for line in store.journal("state"):
         if (*_asked(line), *_state(line)) in known:
-            there[_asked(line)] = _state(line)
+            newest[_asked(line)] = _state(line)
             revision[line["model"]] = line["revision"]
     return [
         entry
         for entry in entries
-        if entry.revision == revision[entry.model] and _state(asdict(entry)) == there[_asked(asdict(entry))]
+        if entry.revision == revision[entry.model] and _state(asdict(entry)) == newest[_asked(asdict(entry))]
     ]
 
 
@@ -106,9 +108,9 @@ def _snapshot_id(entries: list[Entry], bundled: bool) -> str:
 
 @dataclass
 class _OverCells:
-    """What headline and findings are made from, as the cells are evaluated one after another.
+    """Collects the values for headline and findings while the cells are evaluated one after another.
 
-    Of replicates only those that they need are held: of all metrics they would take a gigabyte for a large store.
+    Only the replicates that these need are held: those of all metrics would take a gigabyte for a large store.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -167,7 +169,7 @@ def _order(key: RegimeKey) -> tuple[str, str, str, int]:
 
 
 def _resamples(store: ShardStore, entries: list[Entry]) -> dict[str, Resamples]:
-    """By dataset, over all its questions."""
+    """Resamples by dataset, over all questions of the dataset."""
     questions: dict[str, set[str]] = defaultdict(set)
     for entry in entries:
         if entry.kind == kinds.INSTANCE.name:
@@ -176,7 +178,7 @@ def _resamples(store: ShardStore, entries: list[Entry]) -> dict[str, Resamples]:
 
 
 def _swaps(measured: Mapping[str, Measured]) -> list[dict[str, Any]]:
-    """What compares a regime with the one whose documents are in turned order."""
+    """Metrics that compare a regime with its mirror, in which the documents are swapped."""
     rows = []
     for regime, found in measured.items():
         swapped = measured.get(f"{regime}_swap")
@@ -217,7 +219,7 @@ def _datasets(store: ShardStore) -> list[dict[str, Any]]:
 
 
 def _plugins(explainers: set[str]) -> list[dict[str, Any]]:
-    """explainers: those of the results, some of which may be variants of one that comes along."""
+    """Rows of the table `catalogue`. explainers: keys in the results, which may be variants of this program's explainers."""
     plugins = [(kind, plugin) for kind in catalogue.KINDS for plugin in _of_kind(kind, explainers).values()]
     return [
         {

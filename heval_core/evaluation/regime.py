@@ -1,4 +1,4 @@
-"""The instances of one model, dataset, regime and technique: where things stand in their prompts, and what they ask."""
+"""The instances of one model, dataset, regime and technique: token positions in their prompts, and their questions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from heval_core.statistics.bootstrap import Resamples
 class Regime:
     """N kept instances of one model, dataset, regime and technique.
 
-    ids, questions: (N,) str, the instances and what they ask. weights: (resamples, N), how often each question is
-    drawn. order: (splits, N), where each question stands when they are cut in halves.
+    ids, questions: (N,) str, the instances and their questions. weights: (resamples, N), how often each question is drawn.
+    order: (splits, N), the position of each question in the random order that is cut in halves.
     """
 
     key: RegimeKey
@@ -30,12 +30,12 @@ class Regime:
 
     @functools.cached_property
     def numbers(self) -> np.ndarray | None:
-        """(N,) which instances ask the same question, as numbers; None where each asks its own."""
-        different, places = np.unique(self.questions, return_inverse=True)
-        return places if len(different) < len(self.questions) else None
+        """(N,) a number for each question, the same for instances that share it; None if no two instances do."""
+        different, numbers = np.unique(self.questions, return_inverse=True)
+        return numbers if len(different) < len(self.questions) else None
 
     def rows(self, chosen: np.ndarray) -> Regime:
-        """The instances that (N,) bools choose."""
+        """The instances chosen by (N,) bools."""
         if chosen.all():
             return self
         return Regime(

@@ -1,4 +1,4 @@
-"""Results that other code evaluated: noticing them, and publishing them again from their shards where that can be done."""
+"""Detects results that another version of the code evaluated, and publishes them again from their shards if possible."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from heval_core.store.shards import POINTER, PUBLISHED_FORMAT
 
 
 def is_outdated(folder: Path) -> bool:
-    """Whether what is published in a folder was evaluated by other code, or has another format; False where nothing is."""
+    """Whether a folder's published results were evaluated by other code, or have another format; False if there are none."""
     pointer = folder / POINTER
     try:
         line = json.loads(pointer.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False  # nothing published, or damaged: who reads the results says so
+        return False  # nothing published, or damaged: reading the results reports that
     now = (PUBLISHED_FORMAT, evaluator.evaluator_id())
     return not isinstance(line, dict) or (line.get("format"), line.get("evaluator")) != now
 
 
 def obstacle(source: Path, target: Path) -> str | None:
-    """Why the shards of `source` cannot be published into `target` now, as half a sentence; None where they can."""
+    """Why the shards of `source` cannot be published into `target` now, as half a sentence; None if they can."""
     if not (source / "manifest.jsonl").is_file():
         return f"its shards are not in {source}"
     process = holder(source)
     if process is not None:
-        return f"a run (process {process}) holds the store {source}"
-    there = next(folder for folder in (target, *target.parents) if folder.exists())
-    if not os.access(there, os.W_OK):
+        return f"a run (process {process}) is writing to the store {source}"
+    existing = next(folder for folder in (target, *target.parents) if folder.exists())
+    if not os.access(existing, os.W_OK):
         return f"the folder {target} cannot be written"
     return None
 
 
 def renew(source: Path, target: Path, bundled: bool, progress: Callable[[str], None] = lambda _: None) -> str | None:
-    """Publish again. Returns why that could not be done, as half a sentence; None where it was."""
+    """Publish again. Returns None, or half a sentence that says why this was not possible."""
     why = obstacle(source, target)
     if why is None:
         try:
@@ -52,9 +52,9 @@ def renew(source: Path, target: Path, bundled: bool, progress: Callable[[str], N
 
 
 def told(folder: Path, why: str) -> str:
-    """The sentence for a page, of results that stay as they are."""
+    """The sentence for a page about results that could not be renewed."""
     return (
-        f"These results were evaluated by other code than this program's, and could not be published again: {why}. "
-        "What is computed live may differ from what is stored; to mend it: python -m precompute publish "
+        f"Another version of this program evaluated these results, and they could not be published again: {why}. "
+        "Values computed live may differ from the stored ones. To fix this, run: python -m precompute publish "
         f"--store {folder}."
     )

@@ -1,4 +1,4 @@
-"""From stored rows of scores to the cells that metrics are computed from. No SQL, no model."""
+"""Turns stored rows of scores into the cells that metrics are computed from. No SQL, no model."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def measured_metrics() -> dict[str, MeasuredMetric]:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """What is stored of one regime's scores, as rows.
+    """The stored scores of one regime, as rows.
 
     attributions: instance_id, explainer, scores, signed, in the order of the instances. measured: as `with_means` returns it.
-    towards: like attributions, of instances explained for the first document's answer whatever was answered.
+    towards: like attributions, but for the first document's answer, whatever the model answered.
     """
 
     attributions: pd.DataFrame
@@ -40,7 +40,7 @@ class Scored:
         return cell_of(regime, explainer, own, measured_of(regime, explainer, self.measured), towards)
 
     def common(self, whole: Regime, explainers: Iterable[str]) -> tuple[Regime, dict[str, Cell]]:
-        """The instances that all of these explainers have scores of, and their cells; those without any are left out."""
+        """The instances for which all of these explainers have scores, and their cells. Explainers without any are ignored."""
         own = self.attributions[self.attributions["explainer"].isin(list(explainers))]
         counts = own.groupby("instance_id").size()
         everybody = counts[counts == own["explainer"].nunique()].index.to_numpy(dtype=object)
@@ -58,9 +58,9 @@ def padded(rows: Sequence[np.ndarray], width: int) -> np.ndarray:
 
 
 def control_attributions(instances: pd.DataFrame, answers: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """The controls' scores: they need only what is stored of an instance.
+    """The controls' scores, which need only what is stored of an instance.
 
-    answers: the text of what is explained of each, the answer's first token; by default of the answer that was given.
+    answers: for each instance, the first token of the explained answer; by default of the answer that the model gave.
     """
     answers = list(instances["predicted_text"]) if answers is None else answers
     rows = []
@@ -81,15 +81,15 @@ def cell_of(
     measured: Mapping[tuple[str, str], Measured] | None = None,
     towards: pd.DataFrame | None = None,
 ) -> Cell:
-    """One explainer's cell. found: scores (raw) and signed of the regime's instances, in their order.
+    """One explainer's cell. found: (raw) scores and signed of the regime's instances, in their order.
 
-    towards: like found, with instance_id, of instances explained for the first document's answer whatever was answered.
-    Raises HEvalError, naming the instance, for scores that are not finite, or not one for each token; naming the explainer,
-    where it is not stored whether its scores have a sign.
+    towards: like found, with instance_id, but for the first document's answer, whatever the model answered.
+    Raises HEvalError, naming the instance, for scores that are not finite or more than the tokens; naming the explainer, if
+    the store does not say whether its scores have a sign.
     """
     if found["signed"].isna().any():
         raise HEvalError(
-            f"Scores of the explainer {explainer} do not say whether they have a sign; compute them again: "
+            f"The store does not say whether the scores of the explainer {explainer} have a sign; compute them again: "
             "python -m precompute run."
         )
     values = [np.asarray(row) for row in found["scores"]]
@@ -97,7 +97,9 @@ def cell_of(
     for instance_id, row in zip(regime.ids, values, strict=True):
         scores.check(row, f"Instance {instance_id}, explainer {explainer}")
         if len(row) > lengths:
-            raise HEvalError(f"Instance {instance_id}, explainer {explainer}: {len(row)} scores for fewer tokens.")
+            raise HEvalError(
+                f"Instance {instance_id}, explainer {explainer}: there are more scores than tokens ({len(row)})."
+            )
     signed = found["signed"].to_numpy(dtype=bool)
     table = _as_used(values, lengths, signed)
     fixed = None if towards is None or towards.empty else _fixed(regime, table, towards)
@@ -105,22 +107,22 @@ def cell_of(
 
 
 def _as_used(values: Sequence[np.ndarray], width: int, signed: np.ndarray) -> np.ndarray:
-    """(N, width) scores as metrics use them: those with a sign divided by their l1 norm."""
+    """(N, width) scores as metrics use them: signed scores divided by their l1 norm."""
     table = padded(values, width)
     norms = np.abs(table).sum(axis=1, keepdims=True)
     return np.divide(table, norms, out=table, where=signed[:, None] & (norms > 0))
 
 
 def _fixed(regime: Regime, table: np.ndarray, towards: pd.DataFrame) -> Fixed:
-    """Scores for the first document's answer: of instances that gave it the usual ones, unless they were explained again."""
+    """Scores for the first document's answer. If the model gave it, the usual scores are used, unless there are others."""
     rows = towards.set_index("instance_id").reindex(regime.ids)
-    there = rows["scores"].notna().to_numpy()
-    own = rows[there]
+    explained = rows["scores"].notna().to_numpy()
+    again = rows[explained]
     fixed = table.copy()
-    if there.any():
-        values = [np.asarray(row) for row in own["scores"]]
-        fixed[there] = _as_used(values, table.shape[1], own["signed"].to_numpy(dtype=bool))
-    return Fixed(fixed, there | np.isin(regime.layout.groups, ("C", "C1")))
+    if explained.any():
+        values = [np.asarray(row) for row in again["scores"]]
+        fixed[explained] = _as_used(values, table.shape[1], again["signed"].to_numpy(dtype=bool))
+    return Fixed(fixed, explained | np.isin(regime.layout.groups, ("C", "C1")))
 
 
 def with_means(faithful: pd.DataFrame) -> pd.DataFrame:
@@ -131,9 +133,9 @@ def with_means(faithful: pd.DataFrame) -> pd.DataFrame:
 
 
 def measured_of(regime: Regime, explainer: str, found: pd.DataFrame) -> dict[tuple[str, str], Measured]:
-    """What the batch job measured of one explainer, by metric and part. found: as `with_means` returns it.
+    """The batch job's measurements of one explainer, by metric and part. found: as `with_means` returns it.
 
-    Chance is what the random control gets on the same instances; without it there is none.
+    Chance is the random control's value on the same instances, NaN without it.
     """
     own, random = (found[found["explainer"] == name] for name in (explainer, "random"))
     measured = {}

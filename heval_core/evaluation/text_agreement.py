@@ -1,4 +1,4 @@
-"""How often an answer's first token and its text lead to the same group, where both were asked (`--match text`)."""
+"""How often an answer's first token and its text give the same group, for results with both (`--match text`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLUMNS = ["model", "dataset", "n", "same", "share", "low", "high"]
 def text_agreement(reader: Reader, chosen: Filter) -> pd.DataFrame:
     """Per model and dataset, over the kept instances: n, how many have the same group both ways, and their share.
 
-    low, high: of the share, 95 %, whole questions resampled: one question is asked under several regimes.
+    low, high: 95 % interval of the share. Whole questions are resampled, since a question is asked under several regimes.
     """
     rows = []
     for (model, dataset), own in reader.same_group_counts(chosen).groupby(["model", "dataset"]):

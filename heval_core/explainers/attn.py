@@ -1,12 +1,12 @@
-"""Attention of the last layer's head that speaks most for the answer.
+"""Attention of the last layer's head that contributes most to the answer's logit.
 
 Formula (Sun et al. 2025, eq. 9-10): scores = row gen of A^{L,h*}, the chosen head's attention from the last prompt
-position. Head choice (decision; origin: the SpanEx code that the paper cites), `score="slice"`: cut the last decoder
+position. Head choice (our decision; origin: the SpanEx code that the paper cites), `score="slice"`: cut the last decoder
 layer's d-long output at gen, before the final norm, and the row W_U[a], into H slices of d/H; h* = the slice with the
-largest dot product. Needs d % H = 0, else `head_output`, the head's own contribution <W_U[a], z^{L,h} W_O^{L,h}>.
+largest dot product. If d % H is not 0, `head_output` is used: the head's own contribution <W_U[a], z^{L,h} W_O^{L,h}>.
 Reference: Sun et al., arXiv 2510.02629.
 Departure: none by default. Options: `score="head_output"`; `row="mean"`, the head's attention to each token averaged over
-that token and all later queries (the paper's sentence says so, its eq. 10 does not), which forms n x n patterns.
+that token and all later queries (as the paper's text says, but not its eq. 10); this forms n x n patterns.
 Cost: one pass with hooks over the last token, shared with mechlight; `row="mean"` one over the whole prompt.
 """
 
@@ -65,8 +65,8 @@ class Attention:
         ]
 
     def _votes(self, clean: CleanPass, token_ids: list[int]) -> torch.Tensor:
-        """(B, H) how much each head of the last layer speaks for each prompt's token."""
-        lm, last_layer = clean.lm, clean.heads.last_layer  # a model without heads is refused before they are counted
+        """(B, H) how strongly each head of the last layer supports each prompt's token."""
+        lm, last_layer = clean.lm, clean.heads.last_layer  # reading the heads first refuses a model without any
         if self.score == "head_output" or lm.width % lm.heads_per_layer:
             return lm.heads.logits(clean.heads, token_ids)[:, -1]
         votes = last_layer * lm.read_out.unembeddings(token_ids)

@@ -3,12 +3,12 @@
 Formula (Sun et al. 2025, eq. 7): phi_i = z_a(x) - z_a(x with token i replaced by the baseline token), one token at a
 time, positions fixed, attention mask 1; z_a is the logit of the answer's first token at the last prompt position.
 Reference: Sun et al., arXiv 2510.02629; Zeiler & Fergus 2014 (occlusion).
-Departure: none. Baseline token (decision): the tokenizer's pad if defined, else its end of text; stored with the result.
+Departure: none. Baseline token (our decision): the tokenizer's pad if defined, else its end of text; stored with the result.
 Options: `target` in logit, logprob, prob, contrast (z_a - z_b); `baseline_id`.
 Cost: n(n+1)/2 token-forwards instead of n²: tokens before i do not change, so their keys and values are kept from the
-clean pass and only the suffix is run. A block of w neighbouring positions of B prompts goes in one batch, from the
-block's first position: that wastes B n w / 2 tokens, and costs n / w passes. The last layer's MLP is run for the last
-position alone. Models without keys and values run the whole prompt every time.
+clean pass and only the suffix is run. A block of w neighbouring positions of B prompts runs as one batch, from the
+block's first position on: this wastes B n w / 2 tokens, and takes n / w passes. The last layer's MLP runs for the last
+position only. Models without keys and values run the whole prompt every time.
 """
 
 from __future__ import annotations
@@ -27,11 +27,10 @@ if TYPE_CHECKING:
 
     from heval_core.lm.clean_pass import CleanPass
 
-# What a pass costs however small it is, in tokens: on a CPU the weights are read, on a GPU
-# also many kernels started.
+# The fixed cost of a pass, in tokens: a CPU reads the weights, a GPU also starts many kernels.
 PASS_OVERHEAD = {"cpu": 32, "other": 512}
 LARGEST_BLOCK = 32
-# States of so many last positions are read out together: the unembedding is too large a matrix for a few rows.
+# So many last positions are read out together: the unembedding is too large a matrix to read for a few rows.
 READ_TOGETHER = 256
 TARGETS = ("logit", "logprob", "prob", "contrast")
 
@@ -55,7 +54,7 @@ def target_values(logits: torch.Tensor, contrasts: Sequence[Contrast], target: s
 
 
 def block_size(prompts: int, length: int, budget: int, device: str) -> int:
-    """The width w of a block that costs least: sqrt(2 · overhead / B), within the budget of tokens."""
+    """The cheapest width w of a block: sqrt(2 · overhead / B), within the budget of tokens."""
     best = round((2 * PASS_OVERHEAD.get(device, PASS_OVERHEAD["other"]) / prompts) ** 0.5)
     return max(1, min(best, LARGEST_BLOCK, budget // (prompts * length)))
 
@@ -81,7 +80,7 @@ class FeatureAblation:
             raise HEvalError(f"fa has no target {self.target!r}; there are: {', '.join(TARGETS)}.")
 
     def cost(self, tokens: float) -> Cost:
-        """A pass for each token, over what follows it: half the prompt on average."""
+        """A pass for each token, over the rest of the prompt: half of it on average."""
         return Cost(tokens, tokens * tokens / 2)
 
     def explain(self, clean: CleanPass, contrasts: Sequence[Contrast]) -> list[Attribution]:

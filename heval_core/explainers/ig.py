@@ -4,10 +4,10 @@ Formula (Sun et al. 2025, eq. 8): (x - x') * mean over k = 1..m of the gradient 
 the embedding's width, signed; m = 10 (right Riemann sum); x' is the sequence of baseline tokens; position embeddings
 are not interpolated. z_a: the logit of the answer's first token at the last prompt position.
 Reference: Sundararajan et al. 2017; Sun et al., arXiv 2510.02629. Engine: captum's LayerIntegratedGradients on the
-embedding layer, `method="riemann_right"`, with a forward that asks for the last position's logits only.
+embedding layer, `method="riemann_right"`, with a forward that computes the last position's logits only.
 Departure: none (captum's own default is Gauss-Legendre: option `method`, any of captum's).
-Cost: m forward and backward passes over n tokens, for all prompts of equal length as one batch where the budget of
-tokens allows it.
+Cost: m forward and backward passes over n tokens; prompts of equal length run as one batch if the budget of tokens
+allows it.
 `completeness_gap` = |sum phi - (f(x) - f(x'))| / |f(x) - f(x')| is stored with the scores.
 """
 
@@ -65,20 +65,20 @@ class IntegratedGradients:
         targets = torch.tensor([contrast.target for contrast in contrasts], device=lm.device)
         scores = lm.gradients.integrated(clean.ids, baselines, targets, self.steps, self.method).cpu().numpy()
         index = targets[:, None]
-        # All baselines are the same sequence: one forward tells f(x') of every prompt.
+        # All baselines are the same sequence: one forward gives f(x') for every prompt.
         change = (clean.logits.gather(1, index) - lm.forward.logits(baselines[:1])[0][index]).flatten().tolist()
         seconds = (time.perf_counter() - started) / clean.size
         return [
             Attribution(
                 self.key, row, seconds, repr(self),
-                details=(("completeness_gap", _gap(float(row.sum()), moved)), ("baseline_id", float(baseline))),
+                details=(("completeness_gap", _gap(float(row.sum()), rise)), ("baseline_id", float(baseline))),
             )
-            for row, moved in zip(scores, change, strict=True)
+            for row, rise in zip(scores, change, strict=True)
         ]  # fmt: skip
 
 
 def _gap(attributed: float, change: float) -> float:
-    """How far the attributions' sum is from f(x) - f(x'), as a share of it; NaN where nothing changed."""
+    """How far the attributions' sum is from f(x) - f(x'), as a share of that; NaN if f does not change."""
     return abs(attributed - change) / abs(change) if change else float("nan")
 
 

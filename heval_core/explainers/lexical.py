@@ -1,6 +1,6 @@
-"""Control: string matching. Gets a reciprocal rank of 1 by construction, which is why it must be shown.
+"""Control: string matching. Its reciprocal rank is 1 by construction, so every MRR has to be read beside it.
 
-Formula: 1 where a token spells the answer's first token (white space aside), else 0. Reference: none. Cost: none;
+Formula: 1 if a token spells the answer's first token (ignoring white space), else 0. Reference: none. Cost: none;
 computed when results are published.
 """
 

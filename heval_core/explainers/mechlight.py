@@ -4,9 +4,9 @@ Formula (Sun et al. 2025, eq. 11-17): logit^{l,h}(t) = <W_U[t], z_gen^{l,h} W_O^
 logit^{l,h}(b), where a is the answer the model gave and b the competing candidate; (l*, h*) = argmax S; scores = row
 gen of A^{l*,h*}. Query-head slices under grouped queries; the output bias belongs to no head.
 Reference: Sun et al., arXiv 2510.02629.
-Departure: none. Raw W_U (decision); option `fold`: the final norm's gain folded in, centred for a LayerNorm. Option `kv`:
-S summed over the query heads that share keys and values, and the attention their mean (each of them is given its group's
-share of S, and the group's first head stands for it).
+Departure: none. Raw W_U (our decision); option `fold` folds the final norm's gain into it, and centres it for a LayerNorm.
+Option `kv` sums S over the query heads that share keys and values, and takes the mean of their attention (the stored S of each
+of these heads is the group's mean, and the group is named by its first head).
 Cost: one pass with hooks over the last token, shared with attn. The whole S matrix and the runner-up's margin are stored.
 """
 
@@ -50,7 +50,7 @@ class MechLight:
         for_foil = lm.heads.logits(heads, [contrast.foil for contrast in contrasts], self.fold)
         strengths = (for_answer - for_foil).cpu().numpy()
         group = lm.heads_per_layer // lm.kv_heads if self.kv else 1
-        chosen = [_chosen(own, group) for own in strengths]
+        chosen = [_chosen(by_head, group) for by_head in strengths]
         rows = [
             heads.attention[index, layer, head : head + group].mean(0).cpu().numpy()
             for index, (layer, head, _) in enumerate(chosen)
@@ -58,18 +58,18 @@ class MechLight:
         seconds = (time.perf_counter() - started) / clean.size
         return [
             Attribution(
-                self.key, row, seconds, repr(self), layer=layer, head=head, head_scores=_shared(own, group),
+                self.key, row, seconds, repr(self), layer=layer, head=head, head_scores=_shared(by_head, group),
                 details=(("foil", contrast.foil_kind), *details),
             )
-            for row, own, contrast, (layer, head, details) in zip(rows, strengths, contrasts, chosen, strict=True)
+            for row, by_head, contrast, (layer, head, details) in zip(rows, strengths, contrasts, chosen, strict=True)
         ]  # fmt: skip
 
 
 def _chosen(strengths: np.ndarray, group: int) -> tuple[int, int, tuple[tuple[str, float | str], ...]]:
-    """(L, H) S ▶ layer and head of its maximum, and the runner-up with its margin, where there is one."""
+    """(L, H) S ▶ layer and head of its maximum, and details: the runner-up and its margin, if there is one."""
     units = strengths.reshape(strengths.shape[0], -1, group).sum(-1)
     order = np.argsort(-units, axis=None, kind="stable")
-    (layer, unit), *others = (divmod(int(place), units.shape[1]) for place in order[:2])
+    (layer, unit), *others = (divmod(int(index), units.shape[1]) for index in order[:2])
     details: tuple[tuple[str, float | str], ...] = ()
     if others:
         ((second_layer, second),) = others
@@ -79,7 +79,7 @@ def _chosen(strengths: np.ndarray, group: int) -> tuple[int, int, tuple[tuple[st
 
 
 def _shared(strengths: np.ndarray, group: int) -> np.ndarray:
-    """(L, H) S with every head's value replaced by the mean of its group: the sum of a group stays what it was."""
+    """(L, H) S with every head's value replaced by the mean of its group, which keeps the sum of each group."""
     if group == 1:
         return strengths
     means = strengths.reshape(strengths.shape[0], -1, group).mean(-1)

@@ -1,4 +1,4 @@
-"""Control: later is higher. What a method gets that only prefers the end of the prompt.
+"""Control: later tokens score higher. Shows what a method gets that only prefers the end of the prompt.
 
 Formula: score of token i (from 0) = (i + 1) / n. Reference: none. Cost: none; computed when results are published.
 """

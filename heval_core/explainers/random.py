@@ -1,4 +1,4 @@
-"""Control: random scores, seeded by the instance. What an explainer that knows nothing gets.
+"""Control: random scores, seeded by the instance. Shows what an uninformative explainer gets.
 
 Formula: independent uniform scores in [0, 1). Reference: none. Cost: none; computed when results are published.
 """

@@ -1,4 +1,4 @@
-"""What the model says when something is taken out: tokens of the prompt, or heads."""
+"""The model's logits when something is ablated: tokens of the prompt, or heads."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ WAYS = ("zero", "mean")
 
 
 class Ablation:
-    """Passes of one model without some of what it had."""
+    """Passes of one model with some tokens or heads ablated."""
 
     def __init__(self, facts: ModelFacts, forward: Forward, hooked: Hooked):
         self._facts, self._forward, self._hooked = facts, forward, hooked
 
     def tokens(self, ids: torch.Tensor, prefix: Prefix, block: range, token_id: int) -> torch.Tensor:
-        """(B, len(block), …) last states, for `ReadOut.logits`, with one position of a block replaced by a token at a time.
+        """(B, len(block), …) last states, for `ReadOut.logits`, with the positions of a block replaced one at a time.
 
-        ids: (B, n); prefix: what the clean pass over them left. What stands before the block is not run again.
+        ids: (B, n); prefix: kept from the clean pass over them; token_id: the replacement. The tokens before the block are
+        not run again.
         """
         kept = block.start if self._facts.keeps_prefix else 0
         suffixes = ids[:, None, kept:].repeat(1, len(block), 1)
@@ -37,12 +38,12 @@ class Ablation:
     def heads(self, ids: torch.Tensor, heads: Sequence[tuple[int, int]], how: str = "zero") -> torch.Tensor:
         """Logits at the last position of (1, n) ids without one head at a time: (len(heads), V) float32.
 
-        how: `zero`, the head's output is nothing at every position; `mean`, its mean over the prompt's positions. Raises
-        HEvalError for another way, a head that is not there, or a model without softmax attention.
+        how: the head's output becomes 0 at every position (`zero`), or its mean over the prompt's positions (`mean`). Raises
+        HEvalError for any other value, a head that does not exist, or a model without softmax attention.
         """
         facts, names = self._facts, self._hooked.output_names
         if how not in WAYS:
-            raise HEvalError(f"A head cannot be ablated by {how!r}; there are: {', '.join(WAYS)}.")
+            raise HEvalError(f"Heads cannot be ablated by {how!r}; the ways are: {', '.join(WAYS)}.")
         for layer, head in heads:
             if not (0 <= layer < facts.layers and 0 <= head < facts.heads_per_layer):
                 raise HEvalError(f"{facts.key} has no head L{layer}H{head}.")

@@ -1,4 +1,4 @@
-"""One unchanged pass over prompts, with what all explainers share of it."""
+"""One unmodified pass over prompts, with everything that explainers share of it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from heval_core.records import HEvalError, TokenisedPrompt
 
 
 class CleanPass:
-    """Prompts of equal length with what their unchanged forward pass leaves, each made once, when it is first needed.
+    """Prompts of equal length, and what their unmodified forward pass gives, each computed when it is first needed.
 
-    prompts: B of them, all of n tokens; one, for a prompt explained by itself.
+    prompts: B prompts of n tokens each; B = 1 for a prompt explained by itself.
     """
 
     def __init__(self, lm: LanguageModel, prompts: Sequence[TokenisedPrompt]):
@@ -46,15 +46,15 @@ class CleanPass:
 
     @property
     def logits(self) -> torch.Tensor:
-        """(B, V) float32. Raises HEvalError where they are not finite."""
+        """(B, V) float32, of the last position. Raises HEvalError if they are not finite."""
         return self._passed[0]
 
     @property
     def prefix(self) -> Prefix:
-        """The keys and values that the prompts left."""
+        """The keys and values of the prompts."""
         return self._passed[1]
 
     @cached_property
     def heads(self) -> HeadReading:
-        """What the heads do at the last position."""
+        """The heads' attention and outputs at the last position."""
         return self.lm.heads.read(self.ids, self.prefix)

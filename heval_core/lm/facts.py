@@ -1,4 +1,4 @@
-"""What is known of a loaded model: its size, its tokens, and how it is asked. Nothing is computed here.
+"""Facts about a loaded model: its size, its tokens, and its prompt style. No pass is run here.
 
 Shapes, in all of `heval_core.lm`: n tokens of a prompt, b sequences, V vocabulary, L layers, H query heads, d width,
 d_h width of a head.
@@ -15,7 +15,7 @@ from heval_core.records import HEvalError, Prompt, TokenisedPrompt
 
 
 class ModelFacts:
-    """A model in memory with its tokenizer. style: the name of its prompt style. budget: of tokens for one pass."""
+    """A model in memory with its tokenizer. style: the name of its prompt style. budget: how many tokens one pass may run."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class ModelFacts:
         self.layers = int(config.num_hidden_layers)
         self.heads_per_layer = int(getattr(config, "num_attention_heads", None) or 0)
         kinds = getattr(config, "layer_types", None) or ()
-        # What a state-space or linear-attention layer leaves is one state, not keys and values that can be cut off.
+        # A state-space or linear-attention layer keeps one state, not keys and values that could be cut at a position.
         self.keeps_prefix = self.heads_per_layer > 0 and all(
             kind.endswith(("full_attention", "sliding_attention")) for kind in kinds
         )
@@ -45,7 +45,7 @@ class ModelFacts:
         self.vocabulary = int(model.get_input_embeddings().weight.shape[0])
 
     def tokenise(self, prompt: Prompt, check_length: bool = True) -> TokenisedPrompt:
-        """Raises HEvalError where the prompt is longer than the model's positions, unless told not to check."""
+        """The prompt in tokens. Raises HEvalError if it has none, or with `check_length` more than the model can read."""
         tokenised = tokenise(prompt, self.tokenizer)
         if not tokenised.ids:
             raise HEvalError("The prompt has no tokens.")
@@ -54,23 +54,23 @@ class ModelFacts:
         return tokenised
 
     def ids(self, ids: tuple[int, ...]) -> torch.Tensor:
-        """(1, n) on the model's device."""
+        """(1, n) ids on the model's device."""
         return torch.tensor([ids], device=self.device)
 
     def decode(self, ids: list[int]) -> str:
-        """The text of some tokens, without special ones."""
+        """The text of some tokens, without special tokens."""
         return str(self.tokenizer.decode(ids, skip_special_tokens=True))
 
     @property
     def baseline_id(self) -> int:
-        """The token that stands for an absent one: the tokenizer's pad if defined, else its end of text."""
+        """The token that replaces an ablated one: the tokenizer's pad if defined, else its end of text."""
         for token_id in (self.tokenizer.pad_token_id, self.tokenizer.eos_token_id):
             if token_id is not None:
                 return int(token_id)
         raise HEvalError(f"The tokenizer of {self.key} has neither a pad nor an end-of-text token to ablate with.")
 
     def baseline(self, chosen: int | None) -> int:
-        """The token to ablate with: a chosen one, else `baseline_id`. Raises HEvalError for one outside the vocabulary."""
+        """The token to ablate with: `chosen`, else `baseline_id`. Raises HEvalError for one outside the vocabulary."""
         if chosen is not None and not 0 <= chosen < self.vocabulary:
             raise HEvalError(f"{self.key} has no token {chosen}; its vocabulary ends at {self.vocabulary - 1}.")
         return self.baseline_id if chosen is None else chosen
@@ -78,8 +78,8 @@ class ModelFacts:
     def first_tokens(self, answer: str) -> tuple[int, ...]:
         """The ids an answer may begin with.
 
-        Those of " answer" and of "answer", and of both with a capital letter where it starts in lower case. Tokens that
-        are only white space are left out: under SentencePiece every answer would begin with the same one.
+        The first ids of " answer" and "answer", and of both capitalised if the answer starts in lower case. Tokens that are
+        only white space are skipped: under SentencePiece every answer would begin with the same one.
         """
         answer = answer.strip()
         forms = [f" {answer}", answer]

@@ -1,4 +1,4 @@
-"""Passes over prompts, read at their last position. What a prompt's beginning leaves is kept for its other endings."""
+"""Passes over prompts, read at their last position. Keys and values of a prompt's beginning are kept for other endings."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from heval_core.records import HEvalError
 
 @dataclass(frozen=True, eq=False)
 class Prefix:
-    """Keys and values that B clean prompts of n tokens left in every layer, each (B, KV heads, n, d_h).
+    """Keys and values of B clean prompts of n tokens in every layer, each (B, KV heads, n, d_h).
 
-    logits: (B, V) of the pass that left them, which any other way of running the same prompts has to meet.
+    logits: (B, V) of the same pass; any other way of running the same prompts must give these.
     """
 
     layers: tuple[tuple[torch.Tensor, torch.Tensor], ...]
     logits: torch.Tensor
 
     def first(self, length: int, copies: int = 1) -> DynamicCache:
-        """A cache of the first `length` positions, with `copies` rows for each prompt, one prompt after the other."""
+        """A cache of the first `length` positions, with `copies` consecutive rows for each prompt."""
         cache = DynamicCache()
         if length:
             for index, layer in enumerate(self.layers):
@@ -40,7 +40,7 @@ def _repeated(tensor: torch.Tensor, copies: int) -> torch.Tensor:
     if copies == 1:
         return tensor
     if tensor.shape[0] == 1:
-        return tensor.expand(copies, -1, -1, -1)  # no copy: what follows concatenates, and so copies once
+        return tensor.expand(copies, -1, -1, -1)  # a view: the cache concatenates later, which copies once
     return tensor.repeat_interleave(copies, 0)
 
 
@@ -51,21 +51,21 @@ class Forward:
         self._facts, self._read_out, self._model = facts, read_out, facts.model
 
     def last_logits(self, ids: torch.Tensor) -> torch.Tensor:
-        """(b, n) ids of equal length ▶ (b, V) logits of the last position, float32; gradients flow where asked for."""
+        """(b, n) ids of equal length ▶ (b, V) logits of the last position, float32; gradients flow if enabled."""
         with self._reading():
             output = self._model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False, logits_to_keep=1)
         return output.logits[:, -1].float()
 
     @torch.no_grad()
     def logits(self, ids: torch.Tensor) -> torch.Tensor:
-        """`last_logits` without gradients. Raises HEvalError where they are not finite."""
+        """`last_logits` without gradients. Raises HEvalError if they are not finite."""
         return self.checked(self.last_logits(ids))
 
     @torch.no_grad()
     def clean(self, ids: torch.Tensor) -> tuple[torch.Tensor, Prefix]:
-        """One pass over (B, n) ids ▶ (B, V) logits of the last position, float32, and the keys and values it left.
+        """One pass over (B, n) ids ▶ (B, V) logits of the last position, float32, and its keys and values.
 
-        A model whose layers leave no keys and values gives an empty prefix.
+        A model whose layers keep no keys and values gives an empty prefix.
         """
         if not self._facts.keeps_prefix:
             logits = self.last_logits(ids)
@@ -78,10 +78,10 @@ class Forward:
 
     @torch.no_grad()
     def suffix_states(self, prefix: Prefix, start: int, suffixes: torch.Tensor) -> torch.Tensor:
-        """Other endings of B kept prompts ▶ (b, …) what the last position holds, for `ReadOut.logits`.
+        """Other endings of B kept prompts ▶ (b, …) states of the last position, for `ReadOut.logits`.
 
-        suffixes: (b, m) ids that follow the prompts' first `start` positions; b is a multiple of B, and the rows of a prompt
-        stand together, in the order of the prompts. start: 0 for an empty prefix.
+        suffixes: (b, m) ids that follow the prompts' first `start` positions; b is a multiple of B, and the rows of one prompt
+        are consecutive, in the order of the prompts. start: 0 for an empty prefix.
         """
         batch, length = suffixes.shape
         options: dict[str, Any] = {"input_ids": suffixes, "use_cache": False}
@@ -99,22 +99,22 @@ class Forward:
             return self._model(**options, logits_to_keep=1).logits[:, -1]
 
     def checked(self, logits: torch.Tensor) -> torch.Tensor:
-        """The logits. Raises HEvalError where they are not finite."""
+        """The logits themselves. Raises HEvalError if they are not finite."""
         if not torch.isfinite(logits).all():
             raise HEvalError(f"{self._facts.key} gave logits that are not finite; try another dtype.")
         return logits
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """A pass that is read at its last position, in float32. Generation is not in it: it asks the model as it is."""
+        """For a pass that is read at its last position, in float32. Generation does without: it uses the model as it is."""
         with self._last_position_only(), self._read_out.float32():
             yield
 
     @contextmanager
     def _last_position_only(self) -> Iterator[None]:
-        """Within it the last layer's MLP is given the last position alone; what it adds to the others is never read.
+        """Inside, the last layer's MLP gets only the last position; what it would add to the others is never read.
 
-        Its output (b, 1, d) is broadcast over the residual stream, so that every other position holds nonsense after it.
+        Its output (b, 1, d) is broadcast over the residual stream, so that all other positions hold nonsense afterwards.
         """
         if self.last_mlp is None:
             yield
@@ -127,7 +127,7 @@ class Forward:
 
     @cached_property
     def last_mlp(self) -> torch.nn.Module | None:
-        """The last layer's MLP, where running it for the last position alone provably changes nothing there."""
+        """The last layer's MLP, if a trial shows that running it for the last position alone changes nothing there."""
         modules, layers = self._model.modules(), self._facts.layers
         stacks = (m for m in modules if isinstance(m, torch.nn.ModuleList) and len(m) == layers)
         mlp = getattr(next(stacks, [None])[-1], "mlp", None)
@@ -136,7 +136,7 @@ class Forward:
         ids = torch.arange(1, 11, device=self._facts.device).view(2, 5)
         with torch.no_grad(), self._read_out.float32():
             whole = self._model(input_ids=ids, use_cache=False, logits_to_keep=1).logits[:, -1].float()
-            self.__dict__["last_mlp"] = mlp  # what `last_logits` is to try out
+            self.__dict__["last_mlp"] = mlp  # `last_logits` uses it in the trial
             try:
                 shortened = self.last_logits(ids)
             except (RuntimeError, TypeError, ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""Greedy continuations of prompts, as the model itself gives them."""
+"""Greedy continuations of prompts, by the unmodified model."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from heval_core.lm.facts import ModelFacts
 
 
 class Generation:
-    """What one model writes."""
+    """Continuations by one model."""
 
     def __init__(self, facts: ModelFacts):
         self._facts = facts
 
     @property
     def end_ids(self) -> set[int | None]:
-        """The tokens with which the model ends its text."""
+        """The tokens that end the model's text."""
         ends = self._facts.model.generation_config.eos_token_id
         return set(ends if isinstance(ends, list) else [ends])
 
@@ -25,10 +25,10 @@ class Generation:
     def greedy(
         self, prompts: Sequence[tuple[int, ...]], tokens: int, progress: Callable[[int], None] = lambda _: None
     ) -> list[tuple[int, ...]]:
-        """Continuations of at most `tokens` tokens, up to and with the end-of-text token, one per prompt.
+        """Continuations of at most `tokens` tokens, up to and including the end-of-text token, one per prompt.
 
-        Prompts of similar length are padded on the left and asked together, within the budget of tokens. `progress` is
-        called with how many are done. A prompt that leaves no position free gets (). Raises NotEnoughMemory.
+        Prompts of similar length are padded on the left and run together, within the budget of tokens. `progress` is called
+        with the number of prompts just done. A prompt that fills all positions gets (). Raises NotEnoughMemory.
         """
         positions, budget = self._facts.positions, self._facts.budget
         out: list[tuple[int, ...]] = [()] * len(prompts)
@@ -39,7 +39,7 @@ class Generation:
             room = min(tokens, positions - width)
 
             def ask(waiting: list[int] = waiting, width: int = width, room: int = room) -> list[tuple[int, ...]]:
-                # One that reaches the last position goes alone: the others would be cut short with it.
+                # A prompt that reaches the last position runs alone: it would cut the others short.
                 size = budget.holds(width + tokens) if room == tokens else 1
                 return self._continue([prompts[i] for i in waiting[:size]], width, room)
 
@@ -64,6 +64,6 @@ class Generation:
 
 
 def _up_to_end(ids: list[int], ends: set[int | None]) -> tuple[int, ...]:
-    """Generation fills up with padding after a row's end."""
+    """The ids up to the row's end-of-text token; generation pads after it."""
     end = next((index for index, token_id in enumerate(ids) if token_id in ends), len(ids) - 1)
     return tuple(ids[: end + 1])

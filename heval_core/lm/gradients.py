@@ -1,4 +1,4 @@
-"""Gradients of the answer's logit at the input embeddings. Changed backward rules belong here too."""
+"""Gradients of the answer's logit at the input embeddings. Modified backward rules belong here too."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from heval_core.lm.forward import Forward
 
 
 class Gradients:
-    """What methods that go backward through one model need."""
+    """Backward passes through one model, for gradient methods."""
 
     def __init__(self, facts: ModelFacts, forward: Forward):
         self._facts, self._forward = facts, forward
 
     @property
     def embedding_layer(self) -> torch.nn.Module:
-        """The layer whose output (b, n, d) is what scores belong to. Position embeddings are added after it."""
+        """The layer whose output (b, n, d) is attributed to. Position embeddings are added after it."""
         return self._facts.model.get_input_embeddings()
 
     def logits(self, ids: torch.Tensor) -> torch.Tensor:
@@ -28,8 +28,8 @@ class Gradients:
     ) -> torch.Tensor:
         """(B, n) float32: integrated gradients of each prompt's target, summed over the embedding's width.
 
-        baselines: (B, n) ids where the paths begin. targets: (B,). method: one of captum's. As many points of the paths go
-        together as the budget of tokens holds.
+        baselines: (B, n) ids where the paths begin. targets: (B,). method: one of captum's. As many points of the paths run
+        together as the budget of tokens allows.
         """
         from captum.attr import LayerIntegratedGradients
 

@@ -1,8 +1,8 @@
 """Attention heads: their patterns, value vectors, outputs and output matrices, at any position of a prompt.
 
 A head writes z W_O to the residual stream, with z = sum over positions j of A[query, j] v_j. `Heads.read` gives A and z at one
-query position, `Heads.values` v, `Heads.output_matrix` W_O, and `Heads.logits` what z W_O says of a token. Query heads that
-share keys and values each have their own row; an output bias belongs to no head.
+query position, `Heads.values` v, `Heads.output_matrix` W_O, and `Heads.logits` how much z W_O adds to a token's logit. Query
+heads that share keys and values each have their own row; an output bias belongs to no head.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from heval_core.records import HEvalError
 
 @dataclass(frozen=True, eq=False)
 class HeadReading:
-    """What the heads of B prompts do at one query position q, counted from 0.
+    """The heads of B prompts at one query position q, counted from 0.
 
-    attention: (B, L, H, q + 1), the query's row of every head. outputs: (B, L, H, d_h), every head's z before the output
+    attention: (B, L, H, q + 1), the query's row in every head. outputs: (B, L, H, d_h), every head's z before the output
     projection. last_layer: (B, d), the last decoder layer's output before the final norm. All float32.
     """
 
@@ -35,7 +35,7 @@ class HeadReading:
 
 
 class Heads:
-    """The heads of one model. Raises HEvalError, wherever they are read, for a model that cannot be looked into."""
+    """The heads of one model. Every read raises HEvalError for a model whose heads cannot be read."""
 
     def __init__(self, facts: ModelFacts, read_out: ReadOut, forward: Forward, hooked: Hooked):
         self._facts, self._read_out, self._forward, self._hooked = facts, read_out, forward, hooked
@@ -44,12 +44,12 @@ class Heads:
     def read(self, ids: torch.Tensor, prefix: Prefix, position: int = -1) -> HeadReading:
         """The heads of (B, n) ids at one query position, by default the last. prefix: of the clean pass over these ids.
 
-        Only the query's token is run again, over the keys and values that the clean pass kept of those before it: one row of
-        the attention pattern is all that is ever formed, so that memory grows with n, not n².
+        Only the query's token is run again, over the kept keys and values of the tokens before it. So only one row of the
+        attention pattern is formed, and memory grows with n, not n².
         """
         batch, n = ids.shape
         if not -n <= position < n:
-            raise HEvalError(f"There is no position {position} in a prompt of {n} tokens.")
+            raise HEvalError(f"A prompt of {n} tokens has no position {position}.")
         position %= n
         hooked, query = self._hooked, ids[:, position : position + 1]
         names = (*hooked.pattern_names, *hooked.output_names, hooked.last_name)
@@ -63,24 +63,24 @@ class Heads:
         return HeadReading(attention, outputs, seen[hooked.last_name].reshape(batch, -1).float())
 
     def _plainly(self, prefix: Prefix, position: int, query: torch.Tensor) -> torch.Tensor:
-        """(B, V) the plain model's logits at a position."""
+        """(B, V) logits of the plain model at a position."""
         return self._read_out.logits(self._forward.suffix_states(prefix, position, query))
 
     def values(self, prefix: Prefix, layer: int) -> torch.Tensor:
-        """(B, H, n, d_h) float32: the value vectors of one layer's query heads at every position that the clean pass kept."""
+        """(B, H, n, d_h) float32: the value vectors of one layer's query heads at every position of the clean pass."""
         values = prefix.layers[layer][1].float()
         return values.repeat_interleave(self._facts.heads_per_layer // values.shape[1], 1)
 
     def output_matrix(self, layer: int) -> torch.Tensor:
-        """(H, d_h, d) float32: W_O of one layer's heads, by which their outputs are multiplied from the left."""
+        """(H, d_h, d) float32: W_O of one layer's heads; a head writes z W_O."""
         weight: torch.Tensor = self._hooked.bridge.blocks[layer].attn.W_O
         return weight.detach().float().view(self._facts.heads_per_layer, -1, self._facts.width)
 
     @torch.no_grad()
     def logits(self, reading: HeadReading, token_ids: Sequence[int], fold: bool = False) -> torch.Tensor:
-        """(B, L, H): what each head writes in the direction of each prompt's token, <W_U[t], z W_O>; no bias.
+        """(B, L, H): what each head writes in the direction of each prompt's token, <W_U[t], z W_O>, without any bias.
 
-        fold: with the final norm's gain folded into W_U, and centred where the norm is one that centres.
+        fold: fold the final norm's gain into W_U, and centre W_U if the norm centres.
         """
         directions = self._read_out.unembeddings(token_ids).T
         if fold:
@@ -92,19 +92,21 @@ class Heads:
         return torch.stack(by_layer, 1)
 
     def folded(self, directions: torch.Tensor) -> torch.Tensor:
-        """(d, B) directions after the final norm ▶ the same before it, but for the norm's scale."""
+        """(d, B) directions after the final norm ▶ the same directions before it, up to the norm's scale."""
         norm = self._hooked.bridge.ln_final.original_component
         gain = norm.weight.detach().float()
         if "Gemma" in type(norm).__name__:
             gain = 1 + gain  # Gemma's norms store their gain less one
         folded = directions * gain[:, None]
-        # A LayerNorm takes the mean out of what it reads; moved over to the direction, that is the direction's own mean.
+        # A LayerNorm subtracts the mean of its input; for a dot product, centring the direction instead is the same.
         return folded - folded.mean(0) if "LayerNorm" in type(norm).__name__ else folded
 
     @torch.no_grad()
     def column_means(self, ids: torch.Tensor) -> torch.Tensor:
-        """(B, n) ids ▶ (B, H, n) of the last layer: how much a token is attended to, on average over itself and all later
-        queries. This needs the whole pattern: memory and time grow with n²."""
+        """(B, n) ids ▶ (B, H, n): the last layer's attention to each token, averaged over that token and all later queries.
+
+        This needs the whole pattern: memory and time grow with n².
+        """
         name = self._hooked.pattern_names[-1]
         seen, logits = self._hooked.seen(ids, DynamicCache(), 0, (name,))
         self._hooked.check_same(logits, self._forward.logits(ids))

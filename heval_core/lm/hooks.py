@@ -1,6 +1,6 @@
-"""Passes with hooks: what a model computes on its way, seen or changed through TransformerLens.
+"""Passes with hooks: reads or changes a model's activations through TransformerLens.
 
-Every pass with hooks is compared with the plain model's. Where they differ by more than rounding, what the hooks see is not
+Every pass with hooks is compared with the plain model. If their logits differ by more than rounding, the hooks do not show
 what the model does, and the model is refused by name.
 """
 
@@ -21,8 +21,8 @@ from heval_core.lm.memory import first_line, out_of_memory
 from heval_core.lm.needs import lacks, require
 from heval_core.lm.read_out import ReadOut, in_float32
 
-# How far a pass with hooks may be from the plain one, as a share of the logits' norm. In float32 25 random architectures come
-# to 2e-6; in bfloat16, where the two passes round apart, to .06, and to .14 where rounding sends a token to another expert.
+# How far a pass with hooks may be from the plain one, as a share of the logits' norm. 25 random architectures reach 2e-6 in
+# float32; in bfloat16, where the two passes round differently, .06, and .14 if rounding sends a token to another expert.
 SAME, SAME_ROUNDINGS = 1e-4, 25
 
 
@@ -39,10 +39,10 @@ class Hooked:
 
     @cached_property
     def bridge(self) -> TransformerBridge:
-        """Raises HEvalError for a model whose heads cannot be looked into."""
+        """Raises HEvalError for a model whose heads cannot be read."""
         require(self._facts, ("softmax attention", "heads"))
-        # The bridge rewires the modules it is given; a copy of the modules that shares every weight keeps passes
-        # plain and fast, at no memory. Head methods need eager attention: the others never form the pattern.
+        # The bridge rewires the modules it is given. A copy of the modules that shares every weight keeps the original plain
+        # and fast, and costs no memory. Only eager attention forms the pattern that head methods need.
         facts, model = self._facts, self._facts.model
         shared = {id(t): t for t in (*model.parameters(), *model.buffers())}
         twin = copy.deepcopy(model, shared)
@@ -53,30 +53,28 @@ class Hooked:
                 facts.tokenizer.name_or_path or facts.key, hf_model=twin, tokenizer=facts.tokenizer
             )
         except Exception as error:
-            raise lacks(
-                self._facts, "heads", f"is not what TransformerLens can look into: {first_line(error)}"
-            ) from error
+            raise lacks(self._facts, "heads", f"is not supported by TransformerLens: {first_line(error)}") from error
         for name in (*self.pattern_names, *self.output_names, self.last_name):
             if name not in bridge.hook_dict:
-                raise lacks(self._facts, "heads", f"has no {name}, where its heads would be looked into")
+                raise lacks(self._facts, "heads", f"has no hook {name}, at which its heads would be read")
         return bridge
 
     def check_same(self, hooked: torch.Tensor, plain: torch.Tensor) -> None:
-        """Compare (b, V) logits of a pass with hooks with the plain model's. Raises HEvalError where they differ."""
+        """Compare (b, V) logits of a pass with hooks with the plain model's. Raises HEvalError if they differ."""
         dtype = self._facts.model.dtype
-        # Logits may all be equal: after a token whose embedding is zero there is nothing to tell them apart by.
+        # Logits may all be equal: after a token whose embedding is zero, for instance.
         spread = (plain - plain.mean(-1, keepdim=True)).norm(dim=-1).clamp_min(torch.finfo(plain.dtype).tiny)
         apart = float(((hooked - plain).norm(dim=-1) / spread).max())
         if not apart <= max(SAME, SAME_ROUNDINGS * torch.finfo(dtype).eps):
             raise lacks(
                 self._facts,
                 "heads",
-                f"answers otherwise when its heads are looked into: its logits then differ by {apart:.2%}, which is more than "
-                f"{str(dtype).removeprefix('torch.')} rounds",
+                f"gives other logits when its heads are read: they differ by {apart:.2%}, which is more than rounding in "
+                f"{str(dtype).removeprefix('torch.')} explains",
             )
 
     def run(self, ids: torch.Tensor, hooks: Sequence[tuple[str, Any]], start: int, **options: Any) -> torch.Tensor:
-        """A pass with hooks over (b, n) ids that stand at positions from `start` on ▶ (b, V) last logits, float32."""
+        """A pass with hooks over (b, n) ids at positions from `start` on ▶ (b, V) last logits, float32."""
         bridge, (batch, length), device = self.bridge, ids.shape, self._facts.device
         try:
             with in_float32(self._twin_head) if self._read_out.is_float32 else nullcontext():
@@ -88,7 +86,7 @@ class Hooked:
                     logits_to_keep=1,
                     **options,
                 )
-        except Exception as error:  # whatever a library's bridge to one architecture stumbles over
+        except Exception as error:  # the library's bridge may raise anything for an architecture it does not know
             if out_of_memory(error):
                 raise
             raise lacks(self._facts, "heads", f"cannot be run with hooks: {first_line(error)}") from error
@@ -97,7 +95,7 @@ class Hooked:
     def seen(
         self, ids: torch.Tensor, cache: DynamicCache, start: int, names: Sequence[str]
     ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-        """What the hooks of these names see, and the logits (b, V) of the last position."""
+        """The activations at the hooks of these names, and the logits (b, V) of the last position."""
         kept: dict[str, torch.Tensor] = {}
 
         def keep(tensor: torch.Tensor, hook: Any) -> None:

@@ -1,4 +1,4 @@
-"""Load a model by Hugging Face id or from a local folder: safetensors only, no remote code, messages of one line."""
+"""Loads a model by its Hugging Face id or from a local folder: safetensors only, no remote code, one-line messages."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 def choose_device(name: str) -> torch.device:
-    """`auto` is the first GPU if there is one. Raises HEvalError for a device that is not there."""
+    """`auto` is the first GPU if there is one. Raises HEvalError for a device that this machine does not have."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
         device = torch.device(name)
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise HEvalError(f"The device {name!r} is not there; use cpu, or auto to take what there is.") from error
+        raise HEvalError(f"This machine has no device {name!r}; use cpu, or auto to let the program choose.") from error
     return device
 
 
@@ -39,13 +39,13 @@ def choose_dtype(name: str, device: torch.device) -> torch.dtype:
     if name == "auto":
         return torch.bfloat16 if device.type == "cuda" else torch.float32
     if name not in DTYPES:
-        raise HEvalError(f"There is no dtype {name!r} here; use auto, {' or '.join(DTYPES)}.")
+        raise HEvalError(f"The dtype {name!r} is not supported; use auto, {' or '.join(DTYPES)}.")
     return DTYPES[name]
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What is known of a model before its weights are loaded.
+    """What is known about a model before its weights are loaded.
 
     style: the name of its prompt style. folder: None for a model from the hub.
     """
@@ -58,9 +58,9 @@ class Identity:
 
 
 def identify(name: str) -> Identity:
-    """A folder is called by its own name, a hub model by its id; `ID@REVISION` pins a hub model to a commit, tag or branch.
+    """A folder's key is its name, a hub model's its id; `ID@REVISION` pins a hub model to a commit, tag or branch.
 
-    Raises HEvalError where there is no such folder, or the hub's copy is neither cached nor in reach.
+    Raises HEvalError if there is no such folder, or if the hub model is not cached and the hub cannot be reached.
     """
     path = Path(name).expanduser()
     if path.is_dir():
@@ -82,7 +82,7 @@ def identify(name: str) -> Identity:
 
 
 def tokenizer_of(identity: Identity) -> Any:
-    """The tokenizer alone: what plans and surveys need of a model."""
+    """The tokenizer alone; plans and surveys need nothing else of a model."""
     source, revision = str(identity.folder or identity.key), "main" if identity.folder else identity.revision
     return AutoTokenizer.from_pretrained(source, trust_remote_code=False, revision=revision)
 
@@ -90,14 +90,14 @@ def tokenizer_of(identity: Identity) -> Any:
 def load(name: str, device: str = "auto", dtype: str = "auto", batch_tokens: int | None = None) -> LanguageModel:
     """Load a causal language model and its tokenizer. name: as `identify` reads it.
 
-    batch_tokens: the budget of tokens for one forward pass. By default 4,096 on a CPU, where more is no faster, and on a
-        GPU 8,192 to begin with, doubled until its memory says no.
-    Raises HEvalError where the folder or id is missing, is not a causal language model, or has no safetensors.
+    batch_tokens: the budget of tokens for one forward pass. By default 4,096 on a CPU, where more is no faster; on a GPU
+        8,192 at first, doubled until memory runs out.
+    Raises HEvalError if the folder or id does not exist, is not a causal language model, or has no safetensors.
     """
     identity = identify(name)
     chosen = choose_device(device)
     source = str(identity.folder or identity.key)
-    # The very commit that was identified: the branch it was found by may have moved on.
+    # Pinned to the commit that was identified: the branch may have moved since.
     common = {"trust_remote_code": False, "revision": "main" if identity.folder else identity.revision}
     transformers_logging.disable_progress_bar()
     try:
@@ -121,7 +121,7 @@ def load(name: str, device: str = "auto", dtype: str = "auto", batch_tokens: int
 
 
 def cannot_load(name: str, error: Exception) -> HEvalError:
-    """In one line, why a model is not one that can be used here."""
+    """The one-line error for a model that cannot be loaded."""
     return HEvalError(f"{name!r} cannot be loaded as a causal language model: {first_line(error)}")
 
 
@@ -134,8 +134,8 @@ def as_language_model(
     template: str = TEMPLATE,
     batch_tokens: int | None = None,
 ) -> LanguageModel:
-    """A model that is in memory already, on its device."""
-    # Memory is asked for greedily, whatever sampling or penalties a model's own defaults would add.
+    """Wraps a model that is in memory already; it stays on its device."""
+    # Memory answers are decoded greedily, whatever sampling or penalties the model's defaults would add.
     ends = model.generation_config.eos_token_id if model.generation_config else None
     model.generation_config = GenerationConfig(
         do_sample=False, eos_token_id=tokenizer.eos_token_id if ends is None else ends
@@ -147,7 +147,7 @@ def as_language_model(
 
 
 def _fuse_activations(model: torch.nn.Module) -> None:
-    """GPT-2's GELU as one kernel in place of eight: the same function, a tenth of a forward pass less."""
+    """Computes GPT-2's GELU with one kernel instead of eight: the same function, and a tenth of a forward pass saved."""
     for module in model.modules():
         for name, child in module.named_children():
             if isinstance(child, NewGELUActivation):
@@ -155,6 +155,6 @@ def _fuse_activations(model: torch.nn.Module) -> None:
 
 
 def _settings(folder: Path) -> dict[str, str]:
-    """The folder's `heval.json`: the prompt style and template the model is to be asked in."""
+    """The folder's `heval.json`, which may name the model's prompt style and template."""
     file = folder / "heval.json"
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}

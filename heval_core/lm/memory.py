@@ -1,7 +1,7 @@
-"""How much goes through a model at once, and the one policy for "out of memory".
+"""How many tokens a model runs at once, and the one policy for "out of memory".
 
-Try. Where the device's memory does not suffice, halve the budget of tokens and try again with what it then holds. Where not
-even one prompt fits, give up with one HEvalError. Passes, generation, explainers and measures all go by this.
+Try. If the device runs out of memory, halve the budget of tokens and try again with a smaller batch. If not even one prompt
+fits, give up with one HEvalError. Passes, generation, explainers and faithfulness all follow this policy.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ class NotEnoughMemory(HEvalError):
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that the device's memory did not suffice."""
+    """Whether an error says that the device ran out of memory."""
     return isinstance(error, torch.OutOfMemoryError) or (
         isinstance(error, RuntimeError) and ("out of memory" in str(error) or "can't allocate memory" in str(error))
     )
 
 
 class Budget:
-    """How many tokens may go through the model in one pass. growing: whether more may be tried than it begins with."""
+    """How many tokens the model may run in one pass. growing: whether the budget may grow beyond its start."""
 
     def __init__(self, tokens: int, device: torch.device, growing: bool = False):
         self.tokens, self.device, self.growing = tokens, device, growing
 
     def holds(self, length: int) -> int:
-        """How many prompts of `length` tokens go together: one at least."""
+        """How many prompts of `length` tokens run together: at least one."""
         return max(1, self.tokens // length)
 
     def grow(self, used: int) -> None:
-        """Double the budget after a pass that used most of it, until memory has once not sufficed."""
+        """Double the budget after a pass that used most of it; never again once memory has run out."""
         if self.growing and 2 * used > self.tokens:
             self.tokens *= 2
 
@@ -50,10 +50,10 @@ class Budget:
             torch.cuda.empty_cache()
 
     def within(self, length: int, attempt: Callable[[], T]) -> T:
-        """What `attempt` returns, tried again with half the budget as often as memory does not suffice.
+        """The result of `attempt`, tried again with half the budget whenever memory runs out.
 
-        attempt: does as much as the budget holds when it is called, for prompts of `length` tokens, and keeps nothing of what
-        it could not finish. Raises NotEnoughMemory where a smaller budget would not help.
+        attempt: runs as many prompts of `length` tokens as the current budget holds, and keeps nothing if it cannot finish.
+        Raises NotEnoughMemory if a smaller budget would not help.
         """
         while True:
             try:
@@ -61,12 +61,12 @@ class Budget:
             except Exception as error:
                 if not out_of_memory(error):
                     raise
-                if self.tokens < length:  # one prompt went alone already, in the smallest pieces that there are
+                if self.tokens < length:  # one prompt ran alone already, in the smallest possible pieces
                     raise NotEnoughMemory(
-                        f"{self.device} has not enough memory for a prompt of {length} tokens; take a shorter one. "
+                        f"{self.device} does not have enough memory for a prompt of {length} tokens; use a shorter one. "
                         f"({first_line(error)})"
                     ) from error
-            # Not before the error is gone: it holds on to the attempt's tensors.
+            # Only after the error is gone, because it keeps the attempt's tensors alive.
             self.shrink()
 
     def in_batches(
@@ -78,8 +78,8 @@ class Budget:
     ) -> None:
         """Do `work` on items of `length` tokens each, as many together as the budget holds.
 
-        Where a batch fails for another reason than memory, each of its items is done alone. work: as `attempt` in `within`.
-        failed: is given an item that fails alone, and why; it may raise.
+        If a batch fails for another reason than memory, each of its items is tried alone. work: like `attempt` in `within`.
+        failed: called with an item that fails alone, and its error; it may raise.
         """
         start = 0
         while start < len(items):
@@ -94,7 +94,7 @@ class Budget:
         work: Callable[[list[T]], None],
         failed: Callable[[T, Exception], None],
     ) -> list[T]:
-        """Do `work` on the first of the items that wait: those that were done, or have failed."""
+        """Do `work` on the first waiting items. Returns the items that are done or have failed."""
         batch: list[T] = []
 
         def attempt() -> None:

@@ -1,4 +1,4 @@
-"""A causal language model as everything above it sees it: its facts, and one room for each thing that can be asked of it."""
+"""A causal language model as the rest of the program sees it: its facts, and one attribute for each kind of computation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from heval_core.lm.read_out import ReadOut
 
 
 class LanguageModel(ModelFacts):
-    """A loaded model, made by `loading.load`. Nothing but what was found out about the model is kept between calls."""
+    """A loaded model, made by `loading.load`. Between calls it keeps only facts about the model itself."""
 
     @cached_property
     def read_out(self) -> ReadOut:

@@ -1,7 +1,7 @@
-"""What an explainer may need of a model, and the one refusal of a model that lacks it.
+"""What an explainer may need of a model, and the one error for a model that lacks it.
 
-An explainer declares `needs`, keys of NEEDS; the pipeline asks `require` before it runs. What shows only when a model is run
-with hooks (it answers otherwise, or the library stumbles) is refused in the same words.
+An explainer declares `needs`, keys of NEEDS; the pipeline calls `require` before the explainer runs. Problems that show only
+when a model runs with hooks (its answer changes, or the library fails) raise the same error.
 """
 
 from __future__ import annotations
@@ -21,20 +21,24 @@ def _gradients(lm: ModelFacts) -> str | None:
 
 
 def _softmax_attention(lm: ModelFacts) -> str | None:
-    return None if lm.keeps_prefix else "has layers without softmax attention, so there are no heads to look into"
+    return None if lm.keeps_prefix else "has layers without softmax attention, so it has no heads to read there"
 
 
 def _heads(lm: ModelFacts) -> str | None:
     config = lm.model.config
     if tuple(lm.model.get_output_embeddings().weight.shape)[1:] != (lm.width,):
-        return f"reads its answer from fewer than {lm.width} dimensions, which no head writes to directly"
+        return (
+            f"has an unembedding that does not read the residual stream's {lm.width} dimensions, to which heads write"
+        )
     if config.model_type == "falcon" and config.alibi and str(lm.model.dtype) != "torch.float32":
-        # In float32 the pass with hooks shows it; in bfloat16 it is no larger than what other models' rounding comes to.
-        return "adds its ALiBi twice where transformers shows attention, so that these are not its own rows"
+        # In float32 the comparison with the plain pass catches this; in bfloat16 the error is no larger than rounding.
+        return (
+            "has its ALiBi added twice where transformers returns attention, so these are not the model's own patterns"
+        )
     return None
 
 
-# What may be needed ▶ why a model lacks it, or None where it has it; known before anything is run.
+# A need ▶ why a model lacks it, or None if it does not; known before anything is run.
 NEEDS: dict[str, Callable[[ModelFacts], str | None]] = {
     "gradients": _gradients,
     "softmax attention": _softmax_attention,
@@ -43,7 +47,7 @@ NEEDS: dict[str, Callable[[ModelFacts], str | None]] = {
 
 
 def require(lm: ModelFacts, needs: Iterable[str]) -> None:
-    """Raises HEvalError where the model lacks something that an explainer needs."""
+    """Raises HEvalError if the model lacks something that an explainer needs."""
     for need in needs:
         why = NEEDS[need](lm)
         if why is not None:

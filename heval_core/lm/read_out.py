@@ -1,7 +1,7 @@
 """The last step of a model in float32: states after the final norm, times the unembedding, plus its bias.
 
-A bfloat16 model rounds its logits to eight bits: differences of two logits of about 20 come in steps of an eighth, so that
-most scores of feature ablation tie, or are exactly 0. Its last states are as coarse, but a logit is a sum over all of them.
+A bfloat16 model rounds its logits to eight bits: differences of two logits of about 20 come in steps of an eighth, so most
+scores of feature ablation are tied or exactly 0. Its last states are as coarse, but a logit sums over all of them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import torch
 
 from heval_core.lm.facts import ModelFacts
 
-# Rows of the unembedding that are float32 at a time: of a vocabulary of 152,000 all of them would be gigabytes.
+# Rows of the unembedding that are float32 at a time: for a vocabulary of 152,000, all rows would take gigabytes.
 BLOCK = 32_768
 
 
 class _Product(torch.autograd.Function):
-    """states @ weight.T in float32, a block of the vocabulary at a time, also on the way back."""
+    """states @ weight.T in float32, one block of the vocabulary at a time, also in the backward pass."""
 
     @staticmethod
     def forward(ctx: Any, states: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -36,11 +36,11 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, None]:
         (weight,), (grad,) = ctx.saved_tensors, grads
-        found = grad.new_zeros((*grad.shape[:-1], weight.shape[1]))
+        at_states = grad.new_zeros((*grad.shape[:-1], weight.shape[1]))
         for start in range(0, weight.shape[0], BLOCK):
             rows = slice(start, start + BLOCK)
-            found += grad[..., rows] @ weight[rows].float()
-        return found.to(ctx.dtype), None
+            at_states += grad[..., rows] @ weight[rows].float()
+        return at_states.to(ctx.dtype), None
 
 
 def float32_logits(head: torch.nn.Linear, states: torch.Tensor) -> torch.Tensor:
@@ -53,9 +53,9 @@ def float32_logits(head: torch.nn.Linear, states: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def in_float32(head: torch.nn.Module) -> Iterator[None]:
-    """Within it a model whose unembedding this is gives float32 logits; its scales and soft caps then work on these."""
+    """Inside, a model with this unembedding gives float32 logits; its scales and soft caps then apply to these."""
     if not isinstance(head, torch.nn.Linear) or head.weight.dtype == torch.float32 or "forward" in vars(head):
-        yield  # nothing to change, or done already by a caller
+        yield  # nothing to change, or a caller has changed it already
         return
     head.forward = lambda states: float32_logits(head, states)  # type: ignore[method-assign]
     try:
@@ -66,15 +66,15 @@ def in_float32(head: torch.nn.Module) -> Iterator[None]:
 
 @torch.no_grad()
 def agrees(model: Any, head: torch.nn.Module) -> bool:
-    """Whether a model's logits under `in_float32` are float32, and its own up to the rounding of its dtype."""
+    """Whether a model's logits inside `in_float32` are float32, and equal its plain logits up to its dtype's rounding."""
     if not isinstance(head, torch.nn.Linear):
         return False
     ids = torch.arange(1, 5, device=model.device)[None]
-    own = model(input_ids=ids, use_cache=False).logits.float()
+    plain = model(input_ids=ids, use_cache=False).logits.float()
     with in_float32(head):
-        found = model(input_ids=ids, use_cache=False).logits
-    rounding = 4 * torch.finfo(model.dtype).eps * float(own.abs().max())
-    return found.dtype == torch.float32 and bool((found - own).abs().max() <= rounding)
+        exact = model(input_ids=ids, use_cache=False).logits
+    rounding = 4 * torch.finfo(model.dtype).eps * float(plain.abs().max())
+    return exact.dtype == torch.float32 and bool((exact - plain).abs().max() <= rounding)
 
 
 class ReadOut:
@@ -90,20 +90,20 @@ class ReadOut:
         return head
 
     def float32(self) -> AbstractContextManager[None]:
-        """Within it the model gives float32 logits where it can (`is_float32`), else its own."""
+        """Inside, the model gives float32 logits if it can (`is_float32`), else its plain ones."""
         return in_float32(self.head) if self.is_float32 else nullcontext()
 
     @cached_property
     def is_float32(self) -> bool:
-        """Whether logits are computed in float32 from the last states. Else they are the model's own, as coarse as its dtype.
+        """Whether logits are computed in float32 from the last states. If not, they are as coarse as the model's dtype.
 
-        They are its own where the unembedding is no plain matrix, or float32 logits differ from its own by more than rounding.
+        They are not if the unembedding is no plain matrix, or if float32 logits differ from the plain ones beyond rounding.
         """
         return self._model.dtype == torch.float32 or agrees(self._model, self.head)
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether logits are the unembedding of the decoder's output and nothing else (no soft cap, no scale)."""
+        """Whether logits are just the unembedding of the decoder's output (no soft cap, no scale)."""
         config = self._model.config.get_text_config()
         scales = ("final_logit_softcapping", "logit_scale", "logits_scaling", "lm_head_multiplier", "output_multiplier")
         if any(getattr(config, name, None) not in (None, 1, 1.0) for name in scales) or not self._facts.keeps_prefix:
@@ -116,9 +116,9 @@ class ReadOut:
 
     @torch.no_grad()
     def logits(self, states: torch.Tensor) -> torch.Tensor:
-        """States of last positions, of any leading shape ▶ (…, V) logits, float32.
+        """(…, d) states of last positions ▶ (…, V) logits, float32.
 
-        Apart from `Forward.suffix_states`, because the unembedding is a large matrix to read for a few rows.
+        Separate from `Forward.suffix_states`, because the unembedding is too large a matrix to read for a few rows.
         """
         if not self.is_plain:
             return states.float()

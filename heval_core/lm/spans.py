@@ -1,4 +1,4 @@
-"""Character spans ▶ token spans, in this one place; nothing else counts tokens."""
+"""Character spans ▶ token spans. This is the only place that counts tokens."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def tokenise(prompt: Prompt, tokenizer: Any) -> TokenisedPrompt:
 
 
 def tokenise_all(prompts: Iterable[Prompt], tokenizer: Any, batch: int = 512) -> Iterator[TokenisedPrompt]:
-    """Tokenise prompts and carry their spans over to tokens, a batch at a time, as a stream.
+    """Tokenise prompts and convert their spans to tokens, one batch at a time, as a stream.
 
-    Special tokens the tokenizer puts in front stay (they are never ranked); those it would append are left out, for
-    the last prompt position must be the one that answers.
+    Special tokens that the tokenizer puts in front stay (they are never ranked). Special tokens at the end are dropped,
+    because the model must answer at the last prompt position.
     Raises HEvalError for a tokenizer without offsets.
     """
     if not getattr(tokenizer, "is_fast", False):
@@ -53,14 +53,14 @@ def _tokenised(
         tokens=_texts(prompt.text, ids, offsets, leading, tokenizer),
         documents=tuple(_token_span(offsets, span) for span in prompt.documents),
         question=_token_span(offsets, prompt.question),
-        answer_tokens=tuple(tuple(sorted({i for mention in found for i in mention})) for found in gold),
-        first_mention=tuple(found[0] if found else () for found in gold),
+        answer_tokens=tuple(tuple(sorted({i for mention in document for i in mention})) for document in gold),
+        first_mention=tuple(document[0] if document else () for document in gold),
         first_ranked=leading,
     )
 
 
 def overlapping(offsets: Sequence[tuple[int, int]], span: Span) -> tuple[int, ...]:
-    """The tokens that share at least one character with the span. Offsets come in the order of the text."""
+    """The tokens that share at least one character with the span. Offsets must be in the order of the text."""
     first = bisect_right(offsets, span.start, key=lambda offset: offset[1])
     after = bisect_left(offsets, span.end, lo=first, key=lambda offset: offset[0])
     return tuple(i for i in range(first, after) if offsets[i][0] < offsets[i][1])
@@ -74,7 +74,7 @@ def _token_span(offsets: Sequence[tuple[int, int]], span: Span) -> Span:
 def _texts(
     text: str, ids: Sequence[int], offsets: Sequence[tuple[int, int]], leading: int, tokenizer: Any
 ) -> tuple[str, ...]:
-    """What each token shows: together the prompt, whether or not the offsets include the space before a word."""
+    """The text of each token: together the prompt, whether or not the offsets include the space before a word."""
     texts = list(tokenizer.convert_ids_to_tokens(ids[:leading]))
     end = 0
     for _, stop in offsets[leading:]:

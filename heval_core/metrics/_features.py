@@ -1,12 +1,12 @@
-"""What simulatability metrics are given: an explanation's largest scores, and where the answer came from.
+"""The data of simulatability metrics: an explanation's largest scores, and where the answer came from.
 
-Features: the k largest scores of the document, descending; of two documents the first's and then the second's, in prompt
-order. Scores as metrics use them (fa and ig divided by their l1 norm). A document with fewer than k tokens is filled up
-with 0, the score of a token that says nothing. Labels: 1 where the context (the first document) was used, 0 for memory
-(the second document); instances of other groups take no part.
+Features: the k largest scores of the document, descending; for two documents the first's, then the second's. Scores are as
+metrics use them (fa and ig divided by their l1 norm). A document with fewer than k tokens is filled up with 0, the score of an
+irrelevant token. Labels: 1 if the context (the first document) was used, 0 for memory (the second document); instances of
+other groups are left out.
 
-Two targets: the answer given, as everywhere (its token is the label's own, so that a string match alone tells the label), and
-the first document's answer held fixed (`--target context`), where only the scores can tell.
+Two targets: the answer given, as everywhere (the explained token differs between the labels, so a string match alone finds the
+label), and the first document's answer for all (`--target context`), where only the scores can reveal the label.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from heval_core.statistics.subsampling import splits
 SMALLEST_CLASS = 10
 
 
-# Suffixes of parts: explained is the answer given, or the first document's whatever was given.
+# Suffixes of parts, by what is explained: the answer given, or the first document's answer in every instance.
 TARGETS = ("", "_context")
 
 
@@ -47,7 +47,7 @@ class Labelled:
         return too_small(self.sizes, SMALLEST_CLASS)
 
     def named(self, found: list[Estimate]) -> list[Estimate]:
-        """The estimates under the names that this target's parts have."""
+        """The estimates with this target's suffix on their parts."""
         return [estimate._replace(part=estimate.part + self.suffix) for estimate in found]
 
     def unavailable(self, parts: tuple[str, ...], reason: str) -> list[Estimate]:
@@ -55,7 +55,7 @@ class Labelled:
 
     @property
     def digest(self) -> str:
-        """Of all that a value on halves depends on. Features as float32: their last bits differ between processors."""
+        """A hash of all data behind a value on halves. Features as float32: their last bits differ between processors."""
         found = hashlib.sha256(self.suffix.encode())
         for own in (self.features.astype(np.float32), self.labels, self.splits.astype(np.int32)):
             found.update(repr(own.shape).encode() + np.ascontiguousarray(own).tobytes())
@@ -63,7 +63,7 @@ class Labelled:
 
 
 def labelled(cell: Cell, k: int) -> list[Labelled]:
-    """The features and labels of a cell, for each of TARGETS that there are scores of."""
+    """The features and labels of a cell, for each of TARGETS that has scores."""
     everybody = np.ones(len(cell.layout.groups), dtype=bool)
     found = [_labelled(cell, cell.scores, everybody, k, TARGETS[0])]
     if cell.fixed is not None:
@@ -84,7 +84,7 @@ def _labelled(cell: Cell, scores: np.ndarray, there: np.ndarray, k: int, suffix:
 
 
 def largest(scores: np.ndarray, segment: np.ndarray, k: int) -> np.ndarray:
-    """(N, k) each row's k largest scores within a (N, n) bool segment, descending; 0 where there are fewer tokens."""
+    """(N, k) each row's k largest scores within a (N, n) bool segment, descending; filled up with 0."""
     keys = np.where(segment, scores, -np.inf)
     if keys.shape[1] > k:
         keys = np.partition(keys, keys.shape[1] - k, axis=1)[:, -k:]
@@ -94,7 +94,7 @@ def largest(scores: np.ndarray, segment: np.ndarray, k: int) -> np.ndarray:
 
 
 def standardised(features: np.ndarray) -> np.ndarray:
-    """Columns of mean 0 and standard deviation 1; a column that is constant becomes 0."""
+    """Columns scaled to mean 0 and standard deviation 1; a constant column becomes 0."""
     features = np.asarray(features, dtype=np.float64)
     centred = features - features.mean(axis=0)
     sd = centred.std(axis=0)
@@ -103,7 +103,7 @@ def standardised(features: np.ndarray) -> np.ndarray:
 
 
 def check_labelled(features: np.ndarray, labels: np.ndarray, needed: int) -> None:
-    """Raises HEvalError for what no simulatability can be computed of: shapes, NaN, labels but 0 and 1, a small class."""
+    """Raises HEvalError for data without a simulatability: wrong shapes, NaN, labels other than 0 and 1, a small class."""
     features, labels = np.asarray(features), np.asarray(labels)
     if features.ndim != 2 or labels.shape != features.shape[:1]:
         raise HEvalError(f"Features {features.shape} and labels {labels.shape} do not belong together.")

@@ -1,8 +1,8 @@
-"""The nets of the MDL metric: many small ones, trained and coded with side by side.
+"""The nets of the MDL metric: many small ones, trained and used side by side.
 
 Linear(f, 32)-ReLU-Linear(32, 1), Adam at 1e-3, mini-batches of ten; p clipped to [1e-4, 1 - 1e-4]; weights start uniform in
-±1/sqrt(inputs). A library's nets are trained one by one: 476 times as long (`python -m tests.metrics.speed`), and a cell takes
-hundreds. `tests/metrics` holds them against scikit-learn's.
+±1/sqrt(inputs). A library trains its nets one by one, which takes 476 times as long (`python -m tests.metrics.speed`), and a
+cell needs hundreds. `tests/metrics` compares them with scikit-learn's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 HIDDEN, BATCH, EPOCHS, RATE, CLIP = 32, 10, 50, 1e-3, 1e-4
 SMALLEST_FIRST = 20
-# Nets that are trained together: their weights and Adam's two moments stay in a processor's cache.
+# So many nets are trained together: their weights and Adam's two moments fit a processor's cache.
 TOGETHER = 600
 
 
@@ -29,10 +29,9 @@ def code_lengths(
 ) -> np.ndarray:
     """Bits of every label under each of C feature sets, in each of several runs.
 
-    features: (C, N, f) standardised; sets of fewer features are filled up with columns of 0. orders: (runs, n) which
-    instances a run meets, in its order. told: (runs, n) their labels, in that order. Returns (C, runs, n) bits, in that
-    order. A run's draws depend on its number and the seed alone, so that every set meets the same, whatever it is computed
-    with.
+    features: (C, N, f) standardised; smaller feature sets are filled up with columns of 0. orders: (runs, n) the instances
+    of each run, in its order. told: (runs, n) their labels, in that order. Returns (C, runs, n) bits, in that order. A run's
+    draws depend only on its number and the seed, so that a feature set gets the same draws whatever is computed with it.
     """
     runs = len(orders)
     table = np.ascontiguousarray(features, dtype=np.float32)
@@ -49,7 +48,7 @@ def code_lengths(
         ):
             bits[:, own, first:stop] = found
 
-    with ThreadPoolExecutor(2) as pool:  # numpy lets go of the interpreter; a second core halves the time
+    with ThreadPoolExecutor(2) as pool:  # numpy releases the interpreter lock, so a second core halves the time
         list(pool.map(code, range(0, runs, size)))
     return bits
 
@@ -83,7 +82,7 @@ def _coded(
 
 
 class _Seen:
-    """Mean and standard deviation of the features seen so far, per feature set and run."""
+    """Running mean and standard deviation of the features seen so far, per feature set and run."""
 
     def __init__(self, rows: np.ndarray):
         self._count, self._sum, self._squares = 0, np.float32(0), np.float32(0)
@@ -104,7 +103,7 @@ class _Seen:
 class _Nets:
     """C x runs nets of one hidden layer, trained side by side with Adam in float32; a layer's bias is its last row.
 
-    Inputs beyond a feature set's own are 0, so that their weights get no gradient.
+    Inputs that a feature set lacks are 0, so that their weights get no gradient.
     """
 
     def __init__(self, inputs: Sequence[int], width: int, runs: Sequence[np.random.Generator]):

@@ -1,13 +1,13 @@
-"""Group rank margin: does a document stand higher where the answer came from it than where it did not?
+"""Group rank margin: does a document rank higher in instances answered from it than in the others?
 
 Formula (Sun et al. 2025, eq. 1): Rank@k(T, D_B) - Rank@k(T, D_A), the difference of the groups' mean Rank@k of document
 T. RQ1: (c; A = C, B = M). RQ2: (c1; A = C1, B = C2) and (c2; A = C2, B = C1). Reference: arXiv 2510.02629.
 Departure: none. Range: about (-n, n); positive is better.
-Chance: the same difference of the chance ranks, near 0 unless the groups' prompts differ in length. Best: the document at
-the top wherever it was used, and below everything else wherever it was not. Options: those of Rank@k.
-Each group needs at least 30 instances; else not available, with the reason.
+Chance: the same difference of the chance ranks, near 0 unless the groups' prompts differ in length. Best: the document
+ranks first wherever it was used, and below everything else wherever it was not. Options: those of Rank@k.
+Each group needs at least 30 instances; otherwise the value is not available, with the reason.
 
-Worked by hand: document ranks 2 and 4 where it was used, 9 and 7 where it was not: 8 - 3 = 5.
+Worked by hand: a document ranks 2 and 4 where it was used, 9 and 7 where it was not: 8 - 3 = 5.
 
 >>> group_rank_margin(np.array([2.0, 4.0]), np.array([9.0, 7.0]))
 5.0
@@ -26,7 +26,7 @@ from heval_core.metrics.shared.measure import Measure
 
 
 def group_rank_margin(used: np.ndarray, unused: np.ndarray) -> float:
-    """Mean Rank@k of a document where it was not used, minus where it was. NaN where a group is empty."""
+    """Mean Rank@k of a document where it was not used, minus where it was. NaN if a group is empty."""
     if not len(used) or not len(unused):
         return float("nan")
     return float(np.mean(unused) - np.mean(used))

@@ -1,10 +1,10 @@
-"""Share of instances in which one of the used document's answer tokens is among the k best ranked: would a reader see it?
+"""Share of instances in which an answer token of the used document ranks among the k best: would a reader see it?
 
-Formula: 1 where the best rank among the gold tokens is at most k, else 0, averaged over D_C, or over D_C1 and D_C2, apart
-and together (`balanced`: both groups weigh alike). Reference: hits@k as in link prediction (Bordes et al. 2013), read on the
-ranks of Sun et al. 2025, eq. 5. Departure: not in the paper, which has the reciprocal rank only. Range: [0, 1], higher is
+Formula: 1 if the best rank among the gold tokens is at most k, else 0, averaged over D_C, or over D_C1 and D_C2, separately
+and together (`balanced`: both groups weigh the same). Reference: hits@k as in link prediction (Bordes et al. 2013), applied to
+the ranks of Sun et al. 2025, eq. 5. Departure: not in the paper, which has only the reciprocal rank. Range: [0, 1], higher is
 better.
-Ties are broken at random, and the value is the probability of a hit under that.
+Ties are broken at random, and the value is the resulting probability of a hit.
 Chance for m gold tokens among n: 1 - C(n-m, k) / C(n, k). Best: 1. Option: `drop_first=1`, without the prompt's first token.
 
 Worked by hand: two gold tokens among five, k = 2: all but C(3, 2) = 3 of the 10 pairs hold one.
@@ -58,7 +58,7 @@ class HitAtK:
     )  # fmt: skip
 
     def each(self, cell: Cell, k: int) -> list[Each]:
-        """Each instance's hit, under the group that says which document was used; NaN elsewhere."""
+        """Each instance's hit, under the group of the document that was used; NaN elsewhere."""
         cell = cell.narrowed("prompt", self.drop_first)
 
         def chance(inside: np.ndarray, lengths: np.ndarray) -> np.ndarray:

@@ -1,13 +1,13 @@
-"""Instance rank margin: within one prompt, does the document that was used stand above the other?
+"""Instance rank margin: within one prompt, does the document that was used rank above the other?
 
 Formula (Sun et al. 2025, eq. 2): over D_Ca, the mean of Rank@k(c_b) - Rank@k(c_a); for a = 1, a = 2, the mean of these
 two, and the gap between them (a = 1 minus a = 2), which is an explainer's bias towards a position.
 Reference: arXiv 2510.02629.
-Departure: `balanced`, the mean of the two groups' means, is ours. Pooled over instances it would reward whoever always points
-at the document that the model happens to use more often.
+Departure: `balanced`, the mean of the two groups' means, is ours. A mean over all instances would reward an explainer that
+always points at the document the model uses more often.
 Range: about (-n, n); positive is better (the gap: 0 is best).
-Chance: the same mean of the chance ranks' differences, 0 for documents of equal length. Best: the used document at the
-top and the other below everything else. Options: those of Rank@k.
+Chance: the same mean of the chance ranks' differences, 0 for documents of equal length. Best: the used document ranks
+first, and the other below everything else. Options: those of Rank@k.
 
 Worked by hand: used document at ranks 2 and 3, the other at 6 and 5: mean of 4 and 2 = 3.
 
@@ -54,11 +54,11 @@ class InstanceRankMargin(RankSettings):
     )  # fmt: skip
 
     def each(self, cell: Cell, k: int) -> list[Each]:
-        """Each instance's own margin, under the part of the document it used; NaN elsewhere."""
+        """Each instance's margin, under the group of the document that was used; NaN elsewhere."""
         return self.margins(cell, k)
 
     def _pairs(self, cell: Cell, k: int) -> list[tuple[Each, Each]]:
-        """(used, other) Rank@k of the documents, for those that used the first and those that used the second."""
+        """(used, other) Rank@k of the documents, for answers from the first document and from the second."""
         first, second = self.documents(cell, k)
         return [(first, second), (second, first)]
 
@@ -77,7 +77,7 @@ class InstanceRankMargin(RankSettings):
         groups = ("C1", "C2")
         both = balanced("balanced", first, second, groups, self.smallest_group)
         gap = difference("gap", first, second, groups, self.smallest_group)
-        return [*means, both, gap._replace(best=float("nan"))]  # a bias is best where it is at chance
+        return [*means, both, gap._replace(best=float("nan"))]  # a bias is best at its chance level
 
 
 PLUGIN = InstanceRankMargin()

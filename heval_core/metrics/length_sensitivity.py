@@ -1,12 +1,13 @@
 """Length sensitivity: does an explainer get worse as prompts get longer?
 
-Formula: the slope of a least-squares line through the instances' normalised values (0 = chance, 1 = best, so that what length
-alone does to chance is taken out) against their number of tokens, per 100 tokens; with two documents the mean of the slopes of
-those that used the first and those that used the second, so that both weigh alike. Parts: `mrr` and `instance_rank_margin`.
+Formula: the slope of a least-squares line through the instances' normalised values (0 = chance, 1 = best, which removes the
+effect of length on chance) against their number of tokens, per 100 tokens. With two documents, the mean of two slopes: of the
+instances that used the first and of those that used the second, so that both weigh the same. Parts: `mrr` and
+`instance_rank_margin`.
 Reference: ours; Sun et al. 2025 report falling accuracy with context length (arXiv 2510.02629). Departure: the paper compares
 datasets; within one, everything but length is more alike.
-Range: real; 0 is no sensitivity, negative gets worse. Chance: 0. Best: not defined.
-Needs 30 instances, and prompts of at least 5 different lengths, of each group; else not available.
+Range: real; 0 is no sensitivity, negative means worse with length. Chance: 0. Best: not defined.
+Each group needs 30 instances, with prompts of at least 5 different lengths; otherwise the value is not available.
 
 Worked by hand: values .9, .7, .5 at 100, 200, 300 tokens fall by .2 per 100.
 
@@ -40,7 +41,7 @@ FEWEST_LENGTHS = 5
 
 
 def slope(lengths: np.ndarray, values: np.ndarray) -> float:
-    """Least-squares slope of values against lengths, per 100 tokens; NaN where all lengths are the same."""
+    """Least-squares slope of values against lengths, per 100 tokens; NaN if all lengths are equal."""
     x = np.asarray(lengths, dtype=np.float64) / PER
     centred = x - x.mean()
     spread = float((centred**2).mean())
@@ -87,7 +88,7 @@ class LengthSensitivity:
         columns: list[Column] = []
         shares = np.zeros(len(lengths))
         for own, there in zip(values, used, strict=True):
-            # Centred first: the means of squares below would lose their digits otherwise.
+            # Centred first, because the means of squares below would lose digits otherwise.
             x = (lengths - lengths[there].mean()) / PER
             y = np.where(there, own, 0.0)
             columns += [Column(column, there) for column in (x, y, x * y, x * x)]

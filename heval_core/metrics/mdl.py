@@ -1,23 +1,23 @@
-"""Minimum description length: how many bits tell the answer's origin to somebody who has the explanation's largest scores?
+"""Minimum description length: how many bits encode the answer's origin, given the explanation's largest scores?
 
 Formula (Sun et al. 2025, eq. 4; Voita & Titov 2020; Blier & Ollivier 2018): prequential code length. The first 10 % of the
 labels (at least 20) cost 1 bit each; a net is trained on them; then ten labels at a time are coded with the current net,
 -log2 p(y), and the net is updated on them. The mean over 10 reshuffles. Features as for nmutinf. Reference: arXiv 2510.02629.
-Net (decision, methods.md): Linear(f, 32)-ReLU-Linear(32, 1), Adam at 1e-3, 50 epochs of mini-batches of ten on the first
-block; for each later block one step on it and one on a random earlier block (option `replay=0`: none). Features are
-standardised by what has been seen; p is clipped to [1e-4, 1 - 1e-4]. Weights start uniform in ±1/sqrt(inputs).
+Net (our decision): Linear(f, 32)-ReLU-Linear(32, 1), Adam at 1e-3, 50 epochs of mini-batches of ten on the first block; for
+each later block one step on it and one on a random earlier block (option `replay=0`: none). Features are standardised with
+the data seen so far; p is clipped to [1e-4, 1 - 1e-4]. Weights start uniform in ±1/sqrt(inputs).
 Departure: none. Reported: `compression` = N H2(Y)/bits (higher is better), `bits_per_label` and `bits` (lower is better);
-bits of unequal N do not compare. sd: over the reshuffles.
-Chance: the same code for permuted labels, 20 reshuffles; its own error is part of the interval above chance. p: how far the
-value is from those, Student's t. Best: nothing but the first block costs bits.
-Interval: halves of the questions (`statistics.subsampling`), each coded in 2 to 8 orders (fewer where there are more
-instances). What scatters is the mean cost of a label beyond the first block, which is then put in its share of all N labels.
-The smaller class needs 10 instances, and halves ten labels beyond their first block, so 60 instances in all; else not
-available. Cost: all orders, explainers and k of a regime are batches of small nets: .1 to .3 s per explainer and k, most of
-it for the interval.
+bits for different N cannot be compared. sd: over the reshuffles.
+Chance: the same code for permuted labels, 20 reshuffles; its own error is part of the interval above chance. p: Student's t of
+the value against these. Best: only the first block costs bits.
+Interval: halves of the questions (`statistics.subsampling`), each coded in 2 to 8 orders (fewer with more instances). What
+varies is the mean cost of a label beyond the first block, weighted by the share of such labels among all N.
+The smaller class needs 10 instances, and each half ten labels beyond its first block, so 60 instances in all; otherwise the
+value is not available. Cost: all orders, explainers and k of a regime run as batches of small nets: .1 to .3 s per explainer
+and k, most of it for the interval.
 
-Worked by hand: twenty labels at a bit each are the first block, and five more are all that the net has to tell. A net that is
-sure pays next to nothing for them, so that a label costs about 20/25 = .8 bits.
+Worked by hand: the first block is twenty labels at one bit each; the net has to encode only five more. A net that is sure pays
+almost nothing for them, so a label costs about 20/25 = .8 bits.
 
 >>> labels = np.tile([0, 1], 13)[:25]
 >>> found = mdl(np.repeat(labels[:, None] * 9.0, 2, axis=1), labels)
@@ -89,7 +89,7 @@ def _orders(count: int, reshuffles: int, seed: int) -> np.ndarray:
 
 
 def _of(bits: np.ndarray, labels: np.ndarray) -> Mdl:
-    """From (reshuffles, N) bits of every label."""
+    """The code length, from (reshuffles, N) bits of every label."""
     totals = bits.sum(axis=1)
     mean, count = float(totals.mean()), len(labels)
     sd = float(totals.std(ddof=1)) if len(totals) > 1 else float("nan")
@@ -117,7 +117,7 @@ class MinimumDescriptionLength:
     measures = (
         *of_origin(
             "mdl", "MDL", "compression", "compression",
-            "How many times shorter the code of the labels gets for a net that sees the k largest scores of {documents} and "
+            "How many times shorter the code of the labels gets with a net that sees the k largest scores of {documents} and "
             "learns as it goes; below 1, learning costs more than it saves.",
             order=42, range="above 0",
         ),
@@ -134,7 +134,7 @@ class MinimumDescriptionLength:
         return [estimate for own in self.of_all(labelled(cell, k)) for estimate in own]
 
     def of_all(self, data: Sequence[Labelled]) -> list[list[Estimate]]:
-        """The estimates of several explainers, k and targets. Those of the same instances are trained together."""
+        """The estimates for several explainers, k and targets. Nets for the same instances are trained together."""
         together: dict[bytes, list[int]] = {}
         for place, one in enumerate(data):
             together.setdefault(one.labels.tobytes() + one.splits.tobytes(), []).append(place)
@@ -182,7 +182,7 @@ class MinimumDescriptionLength:
         runs = Runs(bits.mean(axis=1), per_label, share)
         noise = float(by_chance.mean(axis=1).std(ddof=1) / math.sqrt(len(by_chance)))
         p = _p(found, chance, by_chance.mean(axis=1))
-        # Compression changes with the doubt and against the bits; to first order, so that draws of a few labels stay sane.
+        # Compression rises with H2(Y) and falls with the bits. To first order, so that halves with few labels stay finite.
         of_half = np.array([[_doubt(data.labels[half]) for half in split] for split in data.splits]) / doubt
         factor = found.compression
         compression = Runs(
@@ -206,7 +206,7 @@ class MinimumDescriptionLength:
 
 
 def _p(found: Mdl, chance: Mdl, by_chance: np.ndarray) -> float:
-    """One-sided, of fewer bits than permuted labels take: Student's t on the permutations' spread."""
+    """One-sided p of needing fewer bits than permuted labels do: Student's t with the permutations' spread."""
     from scipy.stats import t
 
     spread = float(by_chance.std(ddof=1)) * math.sqrt(1 + 1 / len(by_chance))

@@ -1,14 +1,14 @@
 """Mean reciprocal rank of the answer's tokens in the document that was used: does the explanation find the token?
 
 Formula (Sun et al. 2025, eq. 5-6): 1 / best rank among all gold tokens of the used document, averaged over D_C, or over
-D_C1 and D_C2, apart and together. Reference: arXiv 2510.02629.
-Departure: together both groups weigh alike (`balanced`), as for the margins; pooled over instances, the document that a model
-uses more often would decide. Range: (0, 1], higher is better.
-Ties are broken at random, and the value is its expectation over that: of a tie of s tokens below b others that holds m gold
-ones, sum over y of C(s-y, m-1) / ((b+y) C(s, m)), y = 1 .. s-m+1.
-Chance for m gold tokens among n: the same with b = 0 and s = n: a prompt of 22 tokens with one gold token starts at .17.
+D_C1 and D_C2, separately and together. Reference: arXiv 2510.02629.
+Departure: together, both groups weigh the same (`balanced`), as for the margins; in a mean over all instances, the document
+that a model uses more often would dominate. Range: (0, 1], higher is better.
+Ties are broken at random, and the value is its expectation over that: for a tie of s tokens, ranked below b others, of which m
+are gold, sum over y of C(s-y, m-1) / ((b+y) C(s, m)), y = 1 .. s-m+1.
+Chance for m gold tokens among n: the same with b = 0 and s = n; it is .17 for a prompt of 22 tokens with one gold token.
 Best: 1. Options: `mention="first"`, only tokens of the answer's first mention; `subtoken="first"`, only the first token of
-those; `pool="context"`, ranks among the documents' tokens only; `drop_first=1`, without the prompt's first token.
+each mention; `pool="context"`, ranks among the documents' tokens only; `drop_first=1`, without the prompt's first token.
 
 Worked by hand: scores 1, 5, 3 with the third token gold: its rank is 2. Chance for one of three: (1 + 1/2 + 1/3)/3.
 
@@ -84,7 +84,7 @@ class MeanReciprocalRank:
                 raise HEvalError(f"mrr has no {name}={getattr(self, name)!r}; there are: {', '.join(values)}.")
 
     def each(self, cell: Cell, k: int) -> list[Each]:
-        """Each instance's reciprocal rank, under the group that says which document was used; NaN elsewhere."""
+        """Each instance's reciprocal rank, under the group of the document that was used; NaN elsewhere."""
         self.check()
         cell = cell.narrowed(self.pool, self.drop_first)
         return reciprocal_ranks(cell, [self._gold(cell, number) for number in range(len(cell.layout.documents))])
@@ -94,7 +94,7 @@ class MeanReciprocalRank:
         gold = (layout.gold if self.mention == "all" else layout.first_mention)[number]
         if self.subtoken == "all":
             return gold
-        # The first token of each run of gold tokens; of a mention's, where only the first mention counts.
+        # The first token of each run of gold tokens; there is one run if only the first mention counts.
         starts = gold.copy()
         starts[:, 1:] &= ~gold[:, :-1]
         return starts

@@ -1,18 +1,19 @@
-"""Normalised mutual information: how much of the doubt about the answer's origin do an explanation's largest scores take away?
+"""Normalised mutual information: how much uncertainty about the answer's origin do an explanation's largest scores remove?
 
 Formula (Sun et al. 2025, eq. 3, A.18-A.23): 1 - H(Y|X)/H(Y). Y: context or memory, first or second document. X: the k
-largest scores of the document, of two the first's and then the second's, standardised. H(Y|X): the mean over instances of
+largest scores of the document (of the first, then of the second), standardised. H(Y|X): the mean over instances of
 the binary entropy of Y among the 5 nearest neighbours (Euclidean, self excluded), in nats. Reference: arXiv 2510.02629.
 Departure: among instances at equal distance (to 1e-6 standard deviations) the neighbours are drawn at random, and the value
 is its expectation over the draw, in closed form: of g tied instances of which o have label 1, the number of ones among those
-drawn is hypergeometric. Taking one draw moved the value by up to .08, taking those that stand first gave everybody the same
-five. Range: up to 1, higher is better. Chance: the printed estimator is far from 0 for features that know nothing: 17 % for
-balanced labels, 24 % at 80/20, 33 % at 90/10 (1 - E[h(Bin(5,p)/5)]/h(p)). So it stands beside the mean of 100 permutations of
-the labels; adjusted = (raw - chance)/(1 - chance); p = the share of permutations that reach the value, itself counted. The
-smaller class needs 10 instances; else not available. Interval: halves of the questions (`statistics.subsampling`). Cost: one
-search for neighbours per explainer and k, O(N² f), and a pass over 40 neighbours per half and permutation.
+drawn is hypergeometric. A single draw changed the value by up to .08, and taking the first ones gave every instance the same
+five. Range: up to 1, higher is better. Chance: the printed estimator is far from 0 for uninformative features: 17 % for
+balanced labels, 24 % at 80/20, 33 % at 90/10 (1 - E[h(Bin(5,p)/5)]/h(p)). So its chance level is the mean of 100 permutations
+of the labels; adjusted = (raw - chance)/(1 - chance); p = the share of permutations that reach the value, counting the value
+itself. The smaller class needs 10 instances; otherwise the value is not available. Interval: halves of the questions
+(`statistics.subsampling`). Cost: one search for neighbours per explainer and k, O(N² f), and a pass over 40 neighbours per
+half and permutation.
 
-Worked by hand: two far groups of six, each with one label: all neighbours agree, nothing is left in doubt.
+Worked by hand: two distant groups of six, each with one label: all neighbours agree, no uncertainty is left.
 
 >>> x, y = np.repeat([[0.0], [9.0]], 6, axis=0), np.repeat([0, 1], 6)
 >>> nmutinf(x, y, smallest_class=6).raw
@@ -42,16 +43,16 @@ from heval_core.records import HEvalError
 from heval_core.statistics.scores import runs
 from heval_core.statistics.subsampling import Runs
 
-# Distances that differ by less are equal, in standard deviations of a feature.
+# Distances that differ by less count as equal; in standard deviations of a feature.
 TOLERANCE = 1e-6
-# Points whose distances to all others are in memory at a time.
+# So many points have their distances to all others in memory at a time.
 TOGETHER = 512
-# Points looked at around each: half of them are left out of a half, and five of the others must remain.
+# Candidate neighbours of each point: a half of the questions lacks half of them, and five must remain.
 LOOKED_AT = 40
 
 
 class NMutInf(NamedTuple):
-    """raw: the printed estimator. chance: its mean over permuted labels. adjusted: 0 at chance, 1 for no doubt left."""
+    """raw: the printed estimator. chance: its mean over permuted labels. adjusted: 0 at chance, 1 at no uncertainty."""
 
     raw: float
     chance: float
@@ -60,9 +61,9 @@ class NMutInf(NamedTuple):
 
 
 class Neighbourhood:
-    """Which instances are near which, whatever their labels. Instances of equal features are one point of several.
+    """Which instances are near which, regardless of their labels. Instances with equal features form one point.
 
-    features: (N, f). count: how many neighbours are asked for.
+    features: (N, f). count: how many neighbours each instance gets.
     """
 
     def __init__(self, features: np.ndarray, count: int):
@@ -86,12 +87,12 @@ class Neighbourhood:
     def doubt(self, there: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """(B,) mean expected entropy, in nats, of the labels among each instance's neighbours.
 
-        there: (B, N) bool, the instances that are there. labels: (B, N) of 0 and 1.
+        there: (B, N) bool, the instances that are used. labels: (B, N) of 0 and 1.
         """
         counts, ones = (self._per_point(own) for own in (there, there & (labels > 0)))
         reached = np.cumsum(counts[:, self._near], axis=2)
         of_ones = np.cumsum(ones[:, self._near], axis=2)
-        # The tie in which the last neighbour stands; the instance itself is counted in `reached`.
+        # The tie that contains the last neighbour; `reached` counts the instance itself too.
         place = (reached > self._count).argmax(axis=2)
         point = np.arange(place.shape[1])[None]
         first, last = self._first[point, place], self._last[point, place]
@@ -124,7 +125,8 @@ def _at(table: np.ndarray, place: np.ndarray) -> np.ndarray:
 def _expected_entropy(
     sure: np.ndarray, size: np.ndarray, ones: np.ndarray, drawn: np.ndarray, count: int
 ) -> np.ndarray:
-    """Entropy of (sure + X)/count, expected, where X of `drawn` out of `size` instances with `ones` ones are ones."""
+    """Expected entropy of (sure + X)/count, where X is the number of ones if `drawn` of `size` instances are drawn, of which
+    `ones` are ones."""
     table = entropy(np.arange(count + 1) / count)
     found = table[np.clip(sure + np.minimum(ones, drawn), 0, count)]
     open_ones = (size > drawn) & (drawn > 0)
@@ -139,7 +141,7 @@ def _expected_entropy(
 
 
 def _comb(n: np.ndarray, r: np.ndarray, most: int) -> np.ndarray:
-    """n over r for small r, elementwise; 0 where r is more than n or below 0."""
+    """n choose r for small r, elementwise; 0 if r is more than n or below 0."""
     found = np.where((r < 0) | (r > n), 0.0, 1.0)
     for i in range(most):
         found *= np.where(i < r, (n - i) / (i + 1), 1.0)
@@ -165,7 +167,7 @@ def nmutinf(
 
 
 def _raw(near: Neighbourhood, there: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """(B,) values of the printed estimator; NaN where there is one label only."""
+    """(B,) values of the printed estimator; NaN if all labels are the same."""
     share = (there & (labels > 0)).sum(axis=1) / there.sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(1 - near.doubt(there, labels) / np.where((share > 0) & (share < 1), entropy(share), np.nan))
@@ -194,10 +196,10 @@ class NormalisedMutualInformation:
     uses_k = True
     reference = "Sun et al. 2025, eq. 3, A.18-A.23 (arXiv 2510.02629)"
     measures = of_origin(
-        "nmutinf", "NMutInf", "raw", "share of the doubt removed",
-        "How much of the doubt about the answer's origin the k largest scores of {documents} remove, judged by each "
-        "instance's five nearest neighbours. Scores that know nothing get 17 % and more, so read it beside its chance level, "
-        "or take the probe: it is tested on instances that it was not trained on.",
+        "nmutinf", "NMutInf", "raw", "share of the uncertainty removed",
+        "How much of the uncertainty about the answer's origin the k largest scores of {documents} remove, judged by each "
+        "instance's five nearest neighbours. Uninformative scores get 17 % and more, so read it beside its chance level, "
+        "or use the probe, which is tested on instances that it was not trained on.",
         order=40, range="up to 1",
     )  # fmt: skip
 

@@ -1,14 +1,14 @@
-"""Position bias: does an explainer put a document first because of where it stands?
+"""Position bias: does an explainer rank a document higher because of its position?
 
-Formula: Rank@k(c2) - Rank@k(c1), which says how far the first document stands above the second, whichever was used.
-`tilt`: half of its mean over D_C1 plus half of its mean over D_C2, so that neither group's size tells; twice this is the gap
-of the instance rank margins. `swap`: over questions asked both ways round, the mean of both prompts' differences: each
-document stands once first and once second, so that what is in them cancels. Reference: ours; the effect is described
-by Sun et al. 2025 (arXiv 2510.02629). Departure: the paper has no number for it.
-Range: about (-n, n); 0 is best, positive favours the earlier document. Chance: the same of the chance ranks, 0 for documents
-of equal length. Options: those of Rank@k.
+Formula: Rank@k(c2) - Rank@k(c1), which says how far the first document ranks above the second, whichever was used.
+`tilt`: half of its mean over D_C1 plus half of its mean over D_C2, so that the groups' sizes do not matter; twice this is the
+gap of the instance rank margins. `swap`: over questions asked in both orders, the mean of both prompts' differences: each
+document comes once first and once second, so that their contents cancel. Reference: ours; Sun et al. 2025 describe the effect
+(arXiv 2510.02629). Departure: the paper has no number for it.
+Range: about (-n, n); 0 is best, positive favours the earlier document. Chance: the same formula for the chance ranks, 0 for
+documents of equal length. Options: those of Rank@k.
 
-Worked by hand: the first document at ranks 2 and 3, the second at 6 and 5: the first stands 3 ranks above it.
+Worked by hand: the first document at ranks 2 and 3, the second at 6 and 5: the first is 3 ranks above the second.
 
 >>> float(lead(np.array([2.0, 3.0]), np.array([6.0, 5.0])).mean())
 3.0
@@ -27,7 +27,7 @@ from heval_core.metrics.shared.measure import Measure
 
 
 def lead(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """(N,) how many ranks the first document stands above the second, from the Rank@k of both."""
+    """(N,) how many ranks the first document is above the second, from the Rank@k of both."""
     return np.asarray(second - first)
 
 
@@ -51,7 +51,7 @@ class PositionBias(RankSettings):
     )  # fmt: skip
 
     def each(self, cell: Cell, k: int) -> list[Each]:
-        """How far the first document stands above the second, in every instance of C1 and C2 (part `tilt`)."""
+        """How far the first document ranks above the second, in every instance of C1 and C2 (part `tilt`)."""
         if len(cell.layout.documents) != 2:
             return []
         used = np.isin(cell.layout.groups, ("C1", "C2"))
@@ -59,7 +59,7 @@ class PositionBias(RankSettings):
 
     def _lead(self, cell: Cell, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         first, second = self.documents(cell, k)
-        # No best to normalise by: a bias is best where it is at chance.
+        # There is no best value to normalise by: a bias is best at its chance level.
         return lead(first.value, second.value), lead(first.chance, second.chance), np.full(len(first.value), np.nan)
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
@@ -75,7 +75,7 @@ class PositionBias(RankSettings):
         return found
 
     def both_ways(self, cell: Cell, swapped: Cell, k: int) -> Estimate:
-        """Part `swap`: the i-th instances of two cells ask one question, with the documents in turned order."""
+        """Part `swap`: the i-th instances of both cells ask the same question, with the documents swapped."""
         (one, chance_one, best), (two, chance_two, _) = self._lead(cell, k), self._lead(swapped, k)
         return mean_estimate(Each("swap", (one + two) / 2, (chance_one + chance_two) / 2, best), self.smallest_group)
 

@@ -1,18 +1,18 @@
-"""A linear probe: how well is the answer's origin told from an explanation's largest scores, by somebody who trains on others?
+"""A linear probe: how well do an explanation's largest scores predict the answer's origin, on held-out instances?
 
 Formula: a logistic regression (scikit-learn's, L2 with C = 1, features standardised on the training folds) in 5 stratified
-folds. `accuracy`: share of instances predicted rightly. `information`: usable information in bits, H2(Y) minus the mean
+folds. `accuracy`: share of instances predicted correctly. `information`: usable information in bits, H2(Y) minus the mean
 -log2 p(y) of the held-out instances. Features as for nmutinf. Reference: Xu et al. 2020 (V-information, arXiv 2002.10689);
-Hewitt et al. 2021. Departure: beyond the paper, whose NMutInf has a high chance level; held-out instances have none.
+Hewitt et al. 2021. Departure: not in the paper, whose NMutInf has a high chance level; held-out instances avoid this.
 Range: accuracy [0, 1], information up to H2(Y), both higher is better; information below 0 means that the probe misleads.
-Chance: measured on 40 permutations of the labels, with its own error: learning from features that know nothing costs bits, so
-that information is below 0 there, and accuracy below the larger class' share. p: how far the value is from those, Student's
-t. Best: 1, and H2(Y).
-The smaller class needs 10 instances; else not available. Interval: halves of the questions (`statistics.subsampling`).
-Cost: 700 small regressions per explainer and k, solved together by Newton's method: scikit-learn's own solver takes them one
-by one, some 2 s a value.
+Chance: measured on 40 permutations of the labels, with its own error. Learning from uninformative features costs bits, so
+chance information is below 0, and chance accuracy below the larger class's share. p: Student's t of the value against these.
+Best: 1, and H2(Y).
+The smaller class needs 10 instances; otherwise the value is not available. Interval: halves of the questions
+(`statistics.subsampling`). Cost: 700 small regressions per explainer and k, solved together by Newton's method;
+scikit-learn's own solver takes them one by one, some 2 s per value.
 
-Worked by hand: two far groups are told apart without a mistake.
+Worked by hand: two distant groups are separated without a mistake.
 
 >>> x, y = np.repeat([[0.0], [9.0]], 20, axis=0), np.repeat([0, 1], 20)
 >>> probe(x, y).accuracy
@@ -36,9 +36,9 @@ from heval_core.statistics.subsampling import Runs
 
 PARTS = ("accuracy", "information")
 STEPS, ENOUGH = 30, 1e-8
-# Numbers of training data that are solved at once: more do not stay in a processor's cache.
+# So many numbers of training data are solved at once: more do not fit a processor's cache.
 TOGETHER = 400_000
-# Shares and bits that differ by less are equal.
+# Shares and bits that differ by less count as equal.
 SAME = 1e-9
 
 
@@ -50,7 +50,7 @@ class Probe(NamedTuple):
 
 
 def fold_of(labels: np.ndarray, folds: int, seed: int = 0) -> np.ndarray:
-    """(B, N) labels ▶ (B, N) the fold in which each instance is held out: each class is dealt out evenly, in random order."""
+    """(B, N) labels ▶ (B, N) the fold in which each instance is held out: classes are spread evenly, in random order."""
     rng = np.random.default_rng(seed)
     keys = labels + rng.random(labels.shape)  # by class, and in random order within it
     place = np.argsort(np.argsort(keys, axis=1, kind="stable"), axis=1, kind="stable")
@@ -89,7 +89,7 @@ def _fitted(features: np.ndarray, labels: np.ndarray, train: np.ndarray) -> np.n
         gradient = rows.swapaxes(1, 2) @ (weight * (p - labels))[..., None] + penalty[:, None] * beta
         curvature = rows.swapaxes(1, 2) @ (rows * (weight * p * (1 - p))[..., None]) + np.diag(penalty)
         step = np.linalg.solve(curvature, gradient)
-        # Far from the minimum a whole step may overshoot where classes are apart; damped, it still gets there.
+        # Far from the minimum a full step may overshoot if the classes are separable; a damped one still converges.
         step /= np.maximum(1.0, np.abs(step).max(axis=1, keepdims=True) / 4)
         beta -= step
         if np.abs(step).max() < ENOUGH:
@@ -112,14 +112,14 @@ def probe(features: np.ndarray, labels: np.ndarray, folds: int = 5, seed: int = 
 
 
 def _told(features: np.ndarray, labels: np.ndarray, folds: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Accuracy and information of B samples, as (B, N) shares whose means they are.
+    """Accuracy and information of B samples, as (B, N) contributions whose means they are.
 
     features: (B, N, f) or (1, N, f). labels: (B, N).
     """
     p = held_out(features, labels, fold_of(labels, folds, seed))
     of_label = np.where(labels > 0, p, 1 - p)
     bits = -np.log2(np.clip(of_label, 1e-12, 1))
-    # A probability of exactly one half tells neither label.
+    # A probability of exactly one half predicts neither label.
     right = (of_label > 0.5) + (of_label == 0.5) / 2
     return right, entropy(labels.mean(axis=1))[:, None] / math.log(2) - bits
 
@@ -138,15 +138,15 @@ class LinearProbe:
     reference = "Xu et al. 2020 (arXiv 2002.10689)"
     measures = (
         *of_origin(
-            "probe_accuracy", "Probe accuracy", "accuracy", "share told rightly",
-            "How often a logistic regression on the k largest scores of {documents} tells where the answer came from, on "
+            "probe_accuracy", "Probe accuracy", "accuracy", "share predicted correctly",
+            "How often a logistic regression on the k largest scores of {documents} predicts where the answer came from, on "
             "instances that it was not trained on. Chance is the same with permuted labels.",
             order=44, sections=False, range="0 to 1",
         ),
         *of_origin(
             "probe_information", "Probe information", "information", "bits",
-            "How many bits the probe's probabilities tell about the answer's origin, on instances that it was not trained on. "
-            "Below 0 they mislead, as they do with permuted labels (chance).",
+            "How many bits of information the probe's probabilities give about the answer's origin, on instances that it was "
+            "not trained on. Below 0 they mislead, as they do with permuted labels (chance).",
             order=46, sections=False, range="up to 1",
         ),
     )  # fmt: skip
@@ -183,7 +183,7 @@ class LinearProbe:
         number, _, size = data.splits.shape
         value, draws = float(whole.mean()), by_chance.mean(axis=1)
         chance, spread = float(draws.mean()), float(draws.std(ddof=1))
-        # Features that are all alike tell every permutation the same, but for rounding.
+        # Constant features give every permutation the same value, up to rounding.
         apart = (value - chance) / (spread * math.sqrt(1 + 1 / len(draws))) if spread > SAME else 0.0
         p = float(t.sf(apart, len(draws) - 1))
         runs = Runs(np.array([value]), parts.mean(axis=1).reshape(number, 2, 1), 2 * size / len(data.labels), whole[0])

@@ -1,16 +1,15 @@
-"""Rank@k: how high a piece of the prompt stands in an explanation.
+"""Rank@k: how high a segment of the prompt, such as a document, ranks in an explanation.
 
-Formula (decision, methods.md): of segment T's m tokens take the k best ranked; the mean of their ranks in the whole
-prompt of n tokens; all of them where m < k. Reference: Sun et al. 2025 (arXiv 2510.02629).
-Departure: none. Range: [1, n], lower is higher up. Ranks are descending; ties are broken at random, and the value is its
+Formula (our decision): the mean rank, in the whole prompt of n tokens, of the k best-ranked of segment T's m tokens; of all
+of them if m < k. Reference: Sun et al. 2025 (arXiv 2510.02629).
+Departure: none. Range: [1, n], 1 is the top. Ranks are descending; ties are broken at random, and the value is its
 expectation over that, in closed form (`broken_ties`).
-Chance: (min(k, m) + 1)/2 * (n + 1)/(m + 1), the mean of the k smallest of m ranks drawn from 1..n, which is also what a prompt
-gets whose scores are all equal: unequal pieces are biased by their length, so the value must be read beside it. Best:
-(min(k, m) + 1)/2.
+Chance: (min(k, m) + 1)/2 * (n + 1)/(m + 1), the mean of the k smallest of m ranks drawn from 1..n; a prompt whose scores are
+all equal gets the same. Longer segments rank higher by chance, so read the value beside this level. Best: (min(k, m) + 1)/2.
 Options: `tokens="all"`, the mean over all m (chance (n + 1)/2); `tokens="global_topk"`, ranks beyond the prompt's k best
-all count as k + 1, so that only reaching the top k tells (chance: the same mean over hypergeometric draws);
-`pool="context"`, ranks among the documents' tokens only; `drop_first=1`, without the prompt's first token, where attention
-sinks under tokenizers that add no BOS; `normalise`, divided by n.
+all count as k + 1, so that only the top k matter (chance: the same mean over hypergeometric draws); `pool="context"`, ranks
+among the documents' tokens only; `drop_first=1`, without the prompt's first token, which becomes an attention sink if the
+tokenizer adds no BOS; `normalise`, divided by n.
 
 Worked by hand: scores 9, 1, 8, 2 have ranks 1, 4, 2, 3; the segment of the last two tokens has ranks 2 and 3.
 

@@ -1,9 +1,9 @@
-"""Sufficiency: how much of the answer's probability goes when only the tokens an explanation points at are kept?
+"""Sufficiency: how much log-probability does the answer lose when only the tokens an explanation points at are kept?
 
 Formula (Sun et al. 2025, A.25; DeYoung et al. 2020): mean over K of log p(a|x) - log p(a|x with only the k best tokens kept),
 in nats of the answer's first token; K, parts and how tokens are taken out as for comprehensiveness.
 Reference: arXiv 2510.02629. Departure: as for comprehensiveness.
-Range: real, lower is better. Chance: what the random control gets on the same instances. Best: not known.
+Range: real, lower is better. Chance: the random control's value on the same instances. Best: not known.
 
 Worked by hand: log-probabilities of -1 before, -2 and -1.5 with one and two tokens kept: the mean of 1 and .5.
 

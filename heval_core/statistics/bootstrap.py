@@ -1,7 +1,7 @@
-"""Intervals: a paired bootstrap over questions (methods.md, section 3).
+"""Intervals: a paired bootstrap over questions.
 
-Resampling whole questions, with the same resamples for every explainer, model and regime of a dataset, keeps what
-belongs together together: differences and averages over cells get the interval that their pairing gives them.
+Whole questions are resampled, with the same resamples for every explainer, model and regime of a dataset. So the intervals of
+differences and of averages over cells respect the pairing.
 Cost: one (resamples x questions) matrix per dataset, one matrix product for all values of a model, dataset and regime.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 
 RESAMPLES = 2000
 BLOCK = 4_000_000
-# Of the questions in two halves (`heval_core.statistics.subsampling`).
+# How often the questions are split into two halves (`heval_core.statistics.subsampling`).
 SPLITS = 50
 
 
@@ -28,7 +28,7 @@ class Interval(NamedTuple):
 def resample_weights(questions: int, resamples: int = RESAMPLES, seed: int = 0) -> np.ndarray:
     """(resamples, questions) uint8: how often each question is drawn in each resample.
 
-    A byte is enough: with few questions none is drawn more often than there are questions, with many none nearly as often.
+    A byte is enough: no question is drawn more often than there are questions, and with many questions none nearly as often.
     """
     generator = np.random.default_rng(seed)
     weights = np.empty((resamples, questions), dtype=np.uint8)
@@ -38,13 +38,13 @@ def resample_weights(questions: int, resamples: int = RESAMPLES, seed: int = 0) 
 
 
 def _blocks(rows: int, columns: int) -> Iterator[slice]:
-    """The rows of a matrix in runs of some 32 MB at eight bytes a number."""
+    """Consecutive rows of a matrix, about 32 MB at a time (eight bytes per number)."""
     height = max(1, BLOCK // max(1, columns))
     return (slice(start, min(start + height, rows)) for start in range(0, rows, height))
 
 
 def priorities(questions: int, seed: int = 0) -> np.ndarray:
-    """(SPLITS, questions): a random order of the questions for each split; any set of them is cut in the middle of it."""
+    """(SPLITS, questions): a random order of the questions for each split; a set of them is cut in the middle of its order."""
     generator = np.random.default_rng([seed, 1])
     return generator.permuted(np.tile(np.arange(questions), (SPLITS, 1)), axis=1)
 
@@ -52,8 +52,8 @@ def priorities(questions: int, seed: int = 0) -> np.ndarray:
 class Resamples:
     """The same resamples of a dataset's questions for all its cells, so that they stay paired.
 
-    Each dataset has a seed of its own: two datasets of equal size must not be resampled alike. questions: all that the
-    dataset was asked, in any order, those dropped too.
+    Each dataset has its own seed: two datasets of equal size must not be resampled alike. questions: all questions asked of
+    the dataset, in any order, including those of dropped instances.
     """
 
     def __init__(self, dataset: str, questions: Iterable[str]):
@@ -66,7 +66,7 @@ class Resamples:
         return self._matrix[:, [self._column[question] for question in questions]]
 
     def order(self, questions: Iterable[str]) -> np.ndarray:
-        """(SPLITS, N) the order of N instances' questions for each split (`priorities`)."""
+        """(SPLITS, N) position of N instances' questions in the order of each split (`priorities`)."""
         return self._order[:, [self._column[question] for question in questions]]
 
     @functools.cached_property
@@ -79,29 +79,29 @@ def resampled_sums(weights: np.ndarray, columns: np.ndarray) -> np.ndarray:
 
     In float64: in float32 the last digit printed depends on the number of threads.
     """
-    found = np.empty((len(weights), columns.shape[1]))
+    sums = np.empty((len(weights), columns.shape[1]))
     for rows in _blocks(*weights.shape):
-        found[rows] = weights[rows].astype(np.float64) @ columns
-    return found
+        sums[rows] = weights[rows].astype(np.float64) @ columns
+    return sums
 
 
 def weighted_means(weights: np.ndarray, values: np.ndarray, used: np.ndarray) -> np.ndarray:
-    """(resamples, C) the mean of those of (N, C) values that are used, under each row of (resamples, N) weights.
+    """(resamples, C) means of the used ones among (N, C) values, under each row of (resamples, N) weights.
 
-    NaN where none of them was drawn. One product for all columns is far cheaper than one for each, and columns that use
-    the same instances are counted once.
+    NaN if none of them was drawn. One product for all columns is far cheaper than one for each, and columns that use the same
+    instances share one count.
     """
-    place: dict[bytes, int] = {}
-    counted = [place.setdefault(column.tobytes(), len(place)) for column in used.T]
-    masks = np.stack([np.frombuffer(mask, dtype=bool) for mask in place], axis=1)
-    found = resampled_sums(weights, np.concatenate([np.where(used, values, 0.0), masks], axis=1))
-    sums, counts = found[:, : values.shape[1]], found[:, values.shape[1] :]
+    index_of: dict[bytes, int] = {}
+    counted = [index_of.setdefault(column.tobytes(), len(index_of)) for column in used.T]
+    masks = np.stack([np.frombuffer(mask, dtype=bool) for mask in index_of], axis=1)
+    both = resampled_sums(weights, np.concatenate([np.where(used, values, 0.0), masks], axis=1))
+    sums, counts = both[:, : values.shape[1]], both[:, values.shape[1] :]
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(sums / counts[:, counted])
 
 
 def percentile_interval(replicates: np.ndarray, level: float = 0.95) -> Interval:
-    """The middle `level` of the replicates; NaN where fewer than half of them are defined."""
+    """The middle `level` of the replicates; NaN if fewer than half of them are defined."""
     defined = replicates[np.isfinite(replicates)]
     if len(defined) * 2 < len(replicates) or not len(defined):
         return Interval(float("nan"), float("nan"))
@@ -110,11 +110,10 @@ def percentile_interval(replicates: np.ndarray, level: float = 0.95) -> Interval
 
 
 def skewed_interval(value: float, influence: np.ndarray, df: float, level: float = 0.95) -> Interval:
-    """Of a value from its (N,) influences: how much each question moves it, summing to 0. NaN ends without any freedom.
+    """The interval of a value from its (N,) influences: how much each question moves it, summing to 0. NaN if df < 1.
 
-    Hall's transformation (1992, J. R. Statist. Soc. B 54, 221-228): a cubic that takes the skewness out of Student's ratio
-    and can be inverted. The skewness of a value is the sum of its influences' cubes over the 1.5th power of that of their
-    squares.
+    Hall's transformation (1992, J. R. Statist. Soc. B 54, 221-228): an invertible cubic that removes the skewness of Student's
+    ratio. The skewness is the sum of the cubed influences, divided by the sum of the squared influences to the power 1.5.
     """
     from scipy.stats import t
 
@@ -122,7 +121,7 @@ def skewed_interval(value: float, influence: np.ndarray, df: float, level: float
     if df < 1 or not np.isfinite(variance):
         return Interval(float("nan"), float("nan"))
     se = np.sqrt(variance)
-    # Differences that are nothing but rounding have no skewness to speak of.
+    # Influences that are only rounding errors have no meaningful skewness.
     if se <= 1e-12 * max(abs(value), 1e-300):
         return Interval(value, value)
     skewness = float((influence**3).sum()) / variance**1.5

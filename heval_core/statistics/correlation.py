@@ -1,4 +1,4 @@
-"""Spearman's rank correlation, and its interval where pairs belong to clusters."""
+"""Spearman's rank correlation, and its interval for clustered pairs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from heval_core.statistics.bootstrap import Interval, percentile_interval, resam
 
 
 def spearman(first: np.ndarray, second: np.ndarray) -> float:
-    """Rank correlation of two (N,) samples, ties averaged; NaN for fewer than three pairs, or where one is constant.
+    """Rank correlation of two (N,) samples, ties averaged; NaN for fewer than three pairs, or if one sample is constant.
 
     >>> round(spearman(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 3.0, 2.0, 4.0])), 3)
     0.8
@@ -23,27 +23,27 @@ def spearman(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def clustered_spearman(first: np.ndarray, second: np.ndarray, clusters: Sequence[object]) -> tuple[float, Interval]:
-    """`spearman` of two (N,) samples with its 95 % interval, whole clusters resampled: those of a cluster are not independent.
+    """`spearman` of two (N,) samples with its 95 % interval. Whole clusters are resampled: their pairs are not independent.
 
-    Ranks are taken anew in each resample; NaN ends for fewer than three clusters.
+    Each resample is ranked anew. The interval is NaN for fewer than three clusters.
     """
-    _, place = np.unique([str(cluster) for cluster in clusters], return_inverse=True)
-    count = int(place.max(initial=-1)) + 1
+    _, cluster_of = np.unique([str(cluster) for cluster in clusters], return_inverse=True)
+    count = int(cluster_of.max(initial=-1)) + 1
     if count < 3:
         return spearman(first, second), Interval(float("nan"), float("nan"))
-    weights = resample_weights(count)[:, place].astype(np.float64)
-    one, other = (_ranks_drawn(values, weights) for values in (first, second))
+    weights = resample_weights(count)[:, cluster_of].astype(np.float64)
+    x, y = (_ranks_drawn(values, weights) for values in (first, second))
     total = weights.sum(axis=1, keepdims=True)
-    one, other = (own - (weights * own).sum(axis=1, keepdims=True) / total for own in (one, other))
+    x, y = (ranks - (weights * ranks).sum(axis=1, keepdims=True) / total for ranks in (x, y))
     with np.errstate(invalid="ignore", divide="ignore"):
-        spread = (weights * one * other).sum(axis=1) / np.sqrt(
-            (weights * one**2).sum(axis=1) * (weights * other**2).sum(axis=1)
+        replicates = (weights * x * y).sum(axis=1) / np.sqrt(
+            (weights * x**2).sum(axis=1) * (weights * y**2).sum(axis=1)
         )
-    return spearman(first, second), percentile_interval(spread)
+    return spearman(first, second), percentile_interval(replicates)
 
 
 def _ranks_drawn(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(resamples, N) rank of each of (N,) values where each is there as often as (resamples, N) weights say; ties averaged."""
+    """(resamples, N) ranks of (N,) values that are drawn (resamples, N) weights times each; ties averaged."""
     _, level = np.unique(values, return_inverse=True)
     at_level = np.zeros((len(weights), level.max() + 1))
     np.add.at(at_level.T, level, weights.T)

@@ -1,4 +1,4 @@
-"""Tests of paired differences: sign flips over questions, Holm for tests made together (methods.md, section 3)."""
+"""Tests of paired differences: sign flips over questions, and Holm's correction for tests made together."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ def _signs(questions: int, flips: int, seed: int) -> np.ndarray:
 
 
 def sign_flip_p(differences: np.ndarray, flips: int = FLIPS, seed: int = 0) -> np.ndarray:
-    """(C,) two-sided p of (Q, C) paired differences: how often flipping questions' signs gives as large a sum.
+    """(C,) two-sided p of (Q, C) paired differences: how often flipping the questions' signs gives as large a sum.
 
-    Under the hypothesis that two explainers are exchangeable within a question, every assignment of signs is as likely.
-    A column of zeros gives 1. The smallest p there is: 1 / (flips + 1).
+    If two explainers are exchangeable within a question, all assignments of signs are equally likely. A column of zeros
+    gives 1. The smallest possible p is 1 / (flips + 1).
     """
     differences = np.asarray(differences, dtype=np.float64)
     scale = np.abs(differences).max(axis=0, initial=0.0)
     scaled = differences / np.where(scale > 0, scale, 1.0)
     observed = np.abs(scaled.sum(axis=0))
     flipped = np.abs(_signs(len(scaled), flips, seed) @ scaled.astype(np.float32))
-    # Sums of float32 that are equal in truth differ in their last bits.
+    # float32 sums that should be equal differ in their last bits.
     reached = (flipped >= observed - 1e-4 * np.maximum(observed, 1.0)).sum(axis=0)
     return np.asarray((1 + reached) / (1 + flips))
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """Holm's adjusted p of (C,) tests made together; NaN stays NaN and counts for none.
+    """Holm's adjusted p of (C,) tests made together; NaN stays NaN and does not count as a test.
 
     >>> holm(np.array([0.01, 0.04, 0.03]))
     array([0.03, 0.06, 0.06])

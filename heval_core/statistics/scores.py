@@ -1,9 +1,9 @@
-"""What is done to an attribution's scores after the explainer: check, normalise, rank, round for storage.
+"""What happens to an attribution's scores after the explainer: check, normalise, rank, round for storage.
 
-Ranks (methods.md, section 3): every token of the prompt by descending score, 1 = best. Ties are broken at random, and a metric
-is its expectation over that: shared ranks under a chance level that knows no ties made a string match look as good as the best
-explainer, and ordinal ties would turn underflowed attention into a position bias. One token's expected rank is the average of
-the places that its tie takes (`average_ranks`); what several tokens get together needs `Ties`.
+Ranks: every token of the prompt by descending score, 1 = best. Ties are broken at random, and a metric is its expectation over
+that. Why: shared ranks, beside a chance level without ties, made a string match look as good as the best explainer; and
+ranking ties by position would turn underflowed attention into a position bias. A token's expected rank is the average of the
+ranks that its tie covers (`average_ranks`); an expectation over several tokens needs `Ties`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from heval_core.records import HEvalError
 
 
 def check(scores: np.ndarray, name: str) -> None:
-    """Raises HEvalError, naming the instance, where a score is NaN or infinite."""
+    """Raises HEvalError, naming the instance, if a score is NaN or infinite."""
     if not np.isfinite(scores).all():
         raise HEvalError(f"{name} has scores that are NaN or infinite; they cannot be ranked.")
 
 
 def normalise(scores: np.ndarray, signed: bool) -> np.ndarray:
-    """Signed scores divided by their l1 norm over the whole prompt (all-zero stays zero); attention as it is."""
+    """Signed scores divided by their l1 norm over the whole prompt (all-zero stays zero); unsigned scores unchanged."""
     scores = np.asarray(scores, dtype=np.float64)
     if not signed:
         return scores
@@ -31,10 +31,10 @@ def normalise(scores: np.ndarray, signed: bool) -> np.ndarray:
 
 
 class Ties(NamedTuple):
-    """Where every score of (N, n) stands, however ties are broken.
+    """The tie that every score of (N, n) belongs to, before ties are broken.
 
-    above: (N, n) how many ranked scores of the row are higher. size: (N, n) how many are equal, itself included, so that a
-    token takes one of the places above + 1 … above + size. Both are 0 where a token takes no part.
+    above: (N, n) how many ranked scores of the row are higher. size: (N, n) how many are equal, itself included: the token's
+    rank is one of above + 1 … above + size. Both are 0 for a token that is not ranked.
     """
 
     above: np.ndarray
@@ -44,14 +44,14 @@ class Ties(NamedTuple):
 def ties(scores: np.ndarray, ranked: np.ndarray | None = None) -> Ties:
     """The ties of every row's scores.
 
-    scores: (rows, n). ranked: (rows, n) bool, the positions that take part (all by default).
+    scores: (rows, n). ranked: (rows, n) bool, the positions that are ranked (all by default).
 
     >>> ties(np.array([[0.2, 0.9, 0.2, 0.1]]))
     Ties(above=array([[1, 0, 1, 3]]), size=array([[2, 1, 2, 1]]))
     """
     scores = np.atleast_2d(np.asarray(scores, dtype=np.float64))
     ranked = np.ones(scores.shape, dtype=bool) if ranked is None else ranked
-    # NaN sorts last, behind every score, so that padding never takes a place.
+    # NaN sorts after every score, so that padding never takes a rank.
     keys = np.where(ranked, -scores, np.nan)
     order = np.argsort(keys, axis=1, kind="stable")
     above, size = np.empty(scores.shape, dtype=int), np.empty(scores.shape, dtype=int)
@@ -62,7 +62,7 @@ def ties(scores: np.ndarray, ranked: np.ndarray | None = None) -> Ties:
 
 
 def runs(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(rows, n) sorted values ▶ the first and the last column of the run of equal values that each stands in.
+    """(rows, n) sorted values ▶ the first and the last column of the run of equal values around each.
 
     >>> runs(np.array([[1, 1, 4]]))
     (array([[0, 0, 2]]), array([[1, 1, 2]]))
@@ -78,9 +78,9 @@ def runs(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def average_ranks(scores: np.ndarray, ranked: np.ndarray | None = None) -> np.ndarray:
-    """Expected rank of every row's scores where ties are broken at random: the average of the places that a tie takes.
+    """Expected ranks of every row's scores if ties are broken at random: the average of the ranks that a tie covers.
 
-    scores: (rows, n). ranked: (rows, n) bool, the positions that take part (all by default); the others get NaN.
+    scores: (rows, n). ranked: (rows, n) bool, the positions that are ranked (all by default); the others get NaN.
     Returns (rows, n) float64, 1 = the highest score of the row.
 
     >>> average_ranks(np.array([[0.2, 0.9, 0.2, 0.1]]))
@@ -92,7 +92,7 @@ def average_ranks(scores: np.ndarray, ranked: np.ndarray | None = None) -> np.nd
 
 
 def tied(scores: np.ndarray) -> float:
-    """The share of (n,) ranked scores that equal another one: how much of an explainer's order is left to chance.
+    """The share of (n,) ranked scores that equal another one, so that chance decides their order.
 
     >>> tied(np.array([0.0, 0.5, 0.0, 0.2])), tied(np.array([0.1, 0.2])), tied(np.array([]))
     (0.5, 0.0, 0.0)
@@ -102,9 +102,9 @@ def tied(scores: np.ndarray) -> float:
 
 
 def best_tokens(scores: np.ndarray, ranks: np.ndarray, k: int) -> list[int]:
-    """The places of the k best of (n,) scores, for emphasis. ranks: (n,) of `average_ranks`, NaN where a token takes no part.
+    """Indices of the k best of (n,) scores, for emphasis. ranks: (n,) from `average_ranks`, NaN for unranked tokens.
 
-    Of tokens that share a place beyond the k-th there is none among them, and a score of 0 points at nothing.
+    Ties that straddle rank k are left out as a whole, and so are scores of 0, which point at nothing.
 
     >>> best_tokens(np.array([3.0, 0.0, 2.0, 2.0]), np.array([1.0, 4.0, 2.5, 2.5]), 2), best_tokens(np.zeros(2), np.ones(2), 2)
     ([0], [])
@@ -115,14 +115,14 @@ def best_tokens(scores: np.ndarray, ranks: np.ndarray, k: int) -> list[int]:
 
 
 def round_keeping_ranks(scores: np.ndarray, bits: int = 10) -> np.ndarray:
-    """float32 scores with as few mantissa bits as keep every rank, ties included; fewer bits compress better.
+    """float32 scores with the fewest mantissa bits that keep every rank, ties included; fewer bits compress better.
 
-    bits: how many to try first; two more at a time until nothing changes place (23 is the unrounded value).
+    bits: how many to try first; then two more at a time until no rank changes (23 is the unrounded value).
     """
     scores = np.asarray(scores, dtype=np.float32)
     for kept in range(bits, 23, 2):
         rounded = round_mantissa(scores, kept)
-        # Rounding is monotonic, so ranks can only change where two different scores become equal.
+        # Rounding is monotonic, so ranks can only change if two different scores become equal.
         if np.unique(rounded).size == np.unique(scores).size:
             return rounded
     return scores
@@ -133,6 +133,6 @@ def round_mantissa(scores: np.ndarray, bits: int) -> np.ndarray:
     dropped = np.uint32(23 - bits)
     half = np.uint32(1) << (dropped - np.uint32(1))
     mask = ~((np.uint32(1) << dropped) - np.uint32(1))
-    # Adding half and truncating rounds the magnitude; sign and exponent come along as IEEE 754 lays them out.
+    # Adding half and truncating rounds the magnitude; in IEEE 754's layout sign and exponent stay right.
     rounded: np.ndarray = ((scores.view(np.uint32) + half) & mask).view(np.float32)
     return np.where(np.isfinite(rounded), rounded, scores)

@@ -1,15 +1,15 @@
-"""Intervals and tests of what a bootstrap gets wrong: values in which instances are each other's neighbours or training data.
+"""Intervals and tests where a bootstrap fails: values for which instances are each other's neighbours or training data.
 
-A question that a bootstrap draws twice is its own neighbour, or is learnt and then asked: intervals of NMutInf, MDL and the
-probe missed the chance level of random scores in 25 to 48 % of draws. Here the questions are split in two, and the value is
-computed on either half.
-The halves are samples of their own, so half the difference of their values scatters as the value of all N instances does,
-wherever the variance falls as 1/N: also for scores that know nothing, for which halves drawn one by one scatter too much
-(Shao & Wu 1989 on the delete-d jackknife; the split is its d = N/2 in complementary pairs). The same splits are taken for
-every explainer, so that differences are paired.
+A question that a bootstrap draws twice is its own neighbour, or is in training and test data: bootstrap intervals of NMutInf,
+MDL and the probe missed the chance level of random scores in 25 to 48 % of draws. Here the questions are split in two, and the
+value is computed on each half.
+The halves are separate samples, so half the difference of their values varies as the value of all N instances does, if the
+variance falls as 1/N. This holds for uninformative scores too, for which halves drawn one by one vary too much (Shao & Wu 1989
+on the delete-d jackknife; the split is its d = N/2 in complementary pairs). Every explainer gets the same splits, so that
+differences are paired.
 
-A value that is itself drawn (MDL: orders and initial weights) is computed several times on each half. What that alone makes
-of the scatter is estimated from these and taken out (analysis of variance); the degrees of freedom that are left are
+A value that is itself random (MDL: orders and initial weights) is computed several times on each half. The variance that this
+randomness adds is estimated from these runs and subtracted (analysis of variance); the remaining degrees of freedom are
 Satterthwaite's. Coverage and false positives of all metrics: `docs/metrics.md`, from `python -m tests.metrics.calibration`.
 """
 
@@ -25,16 +25,16 @@ from heval_core.statistics.bootstrap import Interval
 
 
 def splits(order: np.ndarray) -> np.ndarray:
-    """(S, N) priorities ▶ (S, 2, N // 2) indices, ascending in each half; of an odd number the middle one is in neither."""
+    """(S, N) priorities ▶ (S, 2, N // 2) indices, ascending in each half; if N is odd, the middle one is in neither."""
     size = order.shape[1] // 2
     ordered = np.argsort(order, axis=1, kind="stable")
     return np.sort(np.stack([ordered[:, :size], ordered[:, ordered.shape[1] - size :]], axis=1), axis=2)
 
 
 class Error(NamedTuple):
-    """Of a value: its standard error, the degrees of freedom it is known with, and (S,) the deviations that make it.
+    """A value's standard error, its degrees of freedom, and the (S,) deviations that it is computed from.
 
-    The mean square of the deviations is the square of the error.
+    The mean square of the deviations is the square of the standard error.
     """
 
     se: float
@@ -42,17 +42,17 @@ class Error(NamedTuple):
     deviations: np.ndarray
 
     def plus(self, se: float) -> Error:
-        """With an independent error besides."""
+        """This error with an independent one added."""
         return self._replace(se=float(np.hypot(self.se, se)))
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """A value's computations: (R,) on all N instances, whose mean is the value, and (S, 2, r) on the halves of S splits.
+    """A value's computations. whole: (R,) on all N instances, with the value as mean. parts: (S, 2, r) on S splits' halves.
 
-    share: of the N instances that the two halves hold together. One computation each where a value is not drawn itself.
-    own: (N,) what each instance adds to a mean, where the value is one: an error can be no smaller than theirs, as it is on
-    halves too small to learn from.
+    R and r are 1 for a value that is not itself random. share: the share of the N instances in the two halves together.
+    own: (N,) what each instance adds, if the value is a mean over instances. Its error is then at least the error of that
+    mean: halves that are too small to learn from would give a smaller one.
     """
 
     whole: np.ndarray
@@ -61,12 +61,12 @@ class Runs:
     own: np.ndarray | None = None
 
     def minus(self, other: Runs) -> Runs:
-        """The difference of two values whose computations share splits and draws."""
+        """The difference of two values that were computed with the same splits and draws."""
         own = None if self.own is None or other.own is None else self.own - other.own
         return Runs(self.whole - other.whole, self.parts - other.parts, self.share, own)
 
     def error(self) -> Error:
-        """NaN where fewer than half of the splits have a value on both halves."""
+        """The error of the value; NaN if fewer than half of the splits, or than three, have a value on both halves."""
         apart = (self.parts[:, 0] - self.parts[:, 1]).mean(axis=1) / 2
         there = np.isfinite(apart)
         count, draws = int(there.sum()), self.parts.shape[2]
@@ -90,7 +90,7 @@ class Runs:
         return Error(float(np.sqrt(variance)), df, deviations * factor)
 
     def p(self) -> float:
-        """Two-sided, of the value being 0: Student's t. 1 where all computations agree on 0, NaN without an error."""
+        """Two-sided p that the value is 0, by Student's t. 1 if all computations give 0, NaN if the error is unknown."""
         from scipy.stats import t
 
         value, error = float(self.whole.mean()), self.error()
@@ -101,15 +101,15 @@ class Runs:
 
 @functools.lru_cache(maxsize=4)
 def _mixing(replicates: int, parts: int) -> tuple[np.ndarray, np.ndarray]:
-    """(replicates, parts) normal factors and (replicates,) shares for quantiles, the same for every value."""
+    """(replicates, parts) normal factors and (replicates,) uniform shares for quantiles, the same for every value."""
     generator = np.random.default_rng(7)
     return generator.standard_normal((replicates, parts)), generator.random(replicates)
 
 
 def interval(value: float, error: Error, bound: float = float("nan"), level: float = 0.95) -> Interval:
-    """Student's. bound: the value that it nears and never passes, where there is one.
+    """Student's interval. bound: a limit that the value approaches but never passes, if there is one.
 
-    The error is then that of the logarithm of what is left to the bound, so that the interval ends before it.
+    The error then applies to the logarithm of the distance to the bound, so that the interval ends before the bound.
     """
     from scipy.stats import t
 
@@ -119,9 +119,9 @@ def interval(value: float, error: Error, bound: float = float("nan"), level: flo
 
 
 def share_interval(share: float, error: Error, instances: int, level: float = 0.95) -> Interval:
-    """Wilson's, of a share of N instances: where nearly all or none count, halves hardly differ and Student's is too narrow.
+    """Wilson's interval of a share of N instances: near 0 or 1, halves hardly differ and Student's interval is too narrow.
 
-    As many instances are counted as would give a share its error (no more than there are).
+    The effective number of instances is the one that gives the share its error (at most N).
     """
     from scipy.stats import t
 
@@ -134,10 +134,10 @@ def share_interval(share: float, error: Error, instances: int, level: float = 0.
 
 
 def replicates(value: float, error: Error, count: int) -> np.ndarray:
-    """(count,) draws around a value with the spread of its error and Student's tails; values of the same splits stay paired.
+    """(count,) draws around a value with the spread of its error and Student's tails; values on the same splits stay paired.
 
-    Random sums of the splits' deviations, so that a mean or difference of values' replicates has the spread that it should.
-    NaN where the deviations are not known.
+    They are random sums of the splits' deviations, so that means and differences of several values' replicates have the
+    right spread. NaN if the deviations are not known.
     """
     from scipy.stats import chi2
 
@@ -149,7 +149,7 @@ def replicates(value: float, error: Error, count: int) -> np.ndarray:
 
 
 def _bounded(value: float, away: np.ndarray, bound: float) -> np.ndarray:
-    """value + away, or as far along a curve that ends at the bound."""
+    """value + away; with a bound, the same on the logarithm of the distance to the bound."""
     left = value - bound
     if not np.isfinite(left) or left == 0:
         return np.asarray(value + away)

@@ -26,9 +26,9 @@ _HARDENING = {
 
 
 class Database:
-    """Safe to share between threads, for every query has a cursor of its own. Every value is a bound parameter.
+    """Safe to share between threads, because every query has its own cursor. Every value is a bound parameter.
 
-    Raises HEvalError where the file is missing, truncated, foreign, or of another version.
+    Raises HEvalError if the file is missing, truncated, not a results file, or of another version.
     """
 
     def __init__(self, path: Path):
@@ -37,14 +37,14 @@ class Database:
             self._db = duckdb.connect(str(path), read_only=True, config=dict(_HARDENING))
         except duckdb.Error as error:
             raise HEvalError(
-                f"{path} cannot be read as a results file (it is missing, truncated or something else); "
-                "publish again: python -m precompute publish."
+                f"{path} cannot be read as a results file (it is missing, truncated, or not a database). "
+                "Publish again: python -m precompute publish."
             ) from error
         try:
             found = self.query("SELECT * FROM snapshot")
             version = int(found["format"].iloc[0])
         except (duckdb.Error, IndexError) as error:
-            raise HEvalError(f"{path} is a database, but not one of this program's results.") from error
+            raise HEvalError(f"{path} is a database, but holds no results of this program.") from error
         if version != PUBLISHED_FORMAT:
             raise HEvalError(f"{path} has format {version}; this program reads {PUBLISHED_FORMAT}. Publish it again.")
         self.snapshot_id = str(found["snapshot_id"].iloc[0])
@@ -58,7 +58,7 @@ class Database:
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A cursor for one query. Raises HEvalError where the file turns out to be damaged."""
+        """A cursor for one query. Raises HEvalError if the file turns out to be damaged."""
         try:
             yield self._db.cursor()
         except duckdb.IOException as error:
@@ -74,14 +74,14 @@ class Database:
 
     @contextmanager
     def batches(self, table: str, rows: int) -> Iterator[pa.RecordBatchReader]:
-        """A whole table in stored order, some rows at a time. Raises HEvalError for a table that is not there."""
+        """A whole table in stored order, some rows at a time. Raises HEvalError for an unknown table."""
         if table not in self.tables():
-            raise HEvalError(f"There is no table {table!r} in these results.")
+            raise HEvalError(f"These results have no table {table!r}.")
         with self._db.cursor() as cursor:
             yield cursor.sql(f'SELECT * FROM "{table}"').to_arrow_reader(rows)
 
     def resamples(self, dataset: str) -> Resamples:
-        """Those that the published intervals of a dataset were made with."""
+        """The resamples from which the published intervals of a dataset were computed."""
         if dataset not in self._resamples:
             found = self.query("SELECT DISTINCT fact_id FROM instance WHERE dataset = ?", [dataset])
             self._resamples[dataset] = Resamples(dataset, found["fact_id"])

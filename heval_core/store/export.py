@@ -1,7 +1,7 @@
-"""The published tables as Parquet and CSV, so that others can use them without this program.
+"""Exports the published tables as Parquet and CSV, so that others can use them without this program.
 
-Both hold the same rows. CSV has no lists, so these are JSON there; and a cell of text that a spreadsheet would take for a
-formula gets an apostrophe in front (OWASP's advice on CSV injection).
+Both hold the same rows. CSV has no lists, so they become JSON. Text that a spreadsheet would take for a formula gets an
+apostrophe in front (OWASP's advice on CSV injection).
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from heval_core.store.reader import Reader
 
 FORMATS = ("parquet", "csv")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-# Rows at a time: attributions of a large store do not fit into memory as CSV text.
+# Rows per batch: attributions of a large store do not fit into memory as CSV text.
 _BATCH = 5000
 
 
 def export(
     store: Path, folder: Path, formats: Iterable[str] = FORMATS, told: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Write every table of the published results of a store into a folder, one file per table and format.
+    """Write every table of a store's published results into a folder, one file per table and format.
 
-    Raises HEvalError where nothing is published, or the folder cannot be written.
+    told: called with a line about each file. Raises HEvalError if nothing is published, or the folder cannot be written.
     """
     path = current_file(store)
     if path is None:
@@ -87,7 +87,7 @@ def _as_cells(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
 
 
 def guarded(value: Any) -> Any:
-    """Text that a spreadsheet would take for a formula, with an apostrophe in front; anything else as it is."""
+    """A text that a spreadsheet would take for a formula gets an apostrophe in front; anything else stays as it is."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
@@ -112,7 +112,7 @@ def as_latex(frame: pd.DataFrame, snapshot_id: str, notes: Iterable[str] = ()) -
 
 
 def _digits(value: Any) -> Any:
-    """Three decimals, or as many significant digits where these would be nothing but zeros."""
+    """Three decimals, or three significant digits if the decimals would all be zeros."""
     if not isinstance(value, float):
         return value
     return f"{value:.3f}" if value == 0 or abs(value) >= 1e-3 else f"{value:.3g}"

@@ -1,4 +1,4 @@
-"""What a person asks a results file for: which instances, and in which order; as SQL with bound parameters."""
+"""Which instances a person asks a results file for, and in which order, as SQL with bound parameters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from heval_core.records import CELL, HEvalError
 
-# Where the answer first stands: of the document that was used, or of the first one where none was.
+# Where the answer is first mentioned, in the document that was used, or in the first one if none was.
 _ANSWER_AT = "(CASE WHEN \"group\" = 'C2' THEN answer_tokens[2][1] ELSE answer_tokens[1][1] END) / len(tokens)"
 
 
@@ -18,9 +18,9 @@ class Filter:
     """Which instances or cells to read; an empty tuple means all.
 
     origin: of the second false answer, `substituted` or `natural` (shipped with the dataset). tokens: (least, most) length of
-    the prompt. answer_at: (least, most) place of the used document's answer in the prompt, as a share of its tokens. head: the
-    one that MechLight chose, as in `L2H1`. best: what explainers' best tokens are, as in `fa: answer`, all of which must hold;
-    the patterns of `records.PATTERNS`. search: a regular expression (RE2) over prompt and answer, whatever the case.
+    the prompt. answer_at: (least, most) position of the used document's answer, as a share of the prompt's tokens. head: the
+    head that MechLight chose, as in `L2H1`. best: explainer and pattern of its best token, as in `fa: answer`; all must hold
+    (patterns: `records.PATTERNS`). search: a regular expression (RE2) over prompt and answer, ignoring case.
     """
 
     model: tuple[str, ...] = ()
@@ -38,18 +38,18 @@ class Filter:
 
     @property
     def is_all(self) -> bool:
-        """Whether it takes everything, of some or all techniques."""
+        """Whether the filter takes everything, of some or all techniques."""
         return replace(self, technique=()) == Filter()
 
     @property
     def cuts_cells(self) -> bool:
-        """Whether it takes a part of cells' instances only, so that published values are none of its own."""
+        """Whether the filter takes only some of a cell's instances, so that published values do not apply to it."""
         return any(
             (self.group, self.relation, self.origin, self.tokens, self.answer_at, self.head, self.best, self.search)
         )
 
     def __str__(self) -> str:
-        """What is asked for, in words: `regime: mixed, mixed_swap; tokens: 40 to 60`; nothing for everything."""
+        """The filter in words: `regime: mixed, mixed_swap; tokens: 40 to 60`; empty if it takes everything."""
         parts = []
         for field in fields(self):
             wanted = getattr(self, field.name)
@@ -60,7 +60,7 @@ class Filter:
         return "; ".join(parts)
 
     def where(self, columns: tuple[str, ...], alias: str = "") -> tuple[str, list[Any]]:
-        """An SQL condition over an allow-list of columns, and its parameters."""
+        """An SQL condition over these columns only, and its parameters."""
         terms, values = [], []
         for column in columns:
             wanted = getattr(self, column)
@@ -70,7 +70,7 @@ class Filter:
         return " AND ".join(terms) or "true", values
 
     def of_instances(self) -> tuple[str, list[Any]]:
-        """An SQL condition over all it says, for the table `instance`, and its parameters."""
+        """An SQL condition for the whole filter on the table `instance`, and its parameters."""
         where, values = self.where((*CELL, "group", "relation"))
         terms = [where]
         if len(set(self.origin)) == 1:
@@ -95,10 +95,10 @@ class Filter:
         return " AND ".join(terms), values
 
 
-# RE2 writes repetitions out, and the time for each prompt grows with what it has written: a thousand take minutes.
+# RE2 expands counted repetitions, and the time per prompt grows with the expansion: a thousand take minutes.
 LONGEST_SEARCH, MOST_REPETITIONS = 300, 60
 AS_STORED = "as stored"
-# What a person may order instances by ▶ an SQL expression.
+# The name of an order ▶ its SQL expression.
 COLUMN_ORDERS = {
     AS_STORED: "instance.rowid",
     "probability of the answer": "predicted_probability",
@@ -108,7 +108,7 @@ COLUMN_ORDERS = {
 
 
 class ScoreOrder(NamedTuple):
-    """By the instances' values of a metric at k, for one explainer."""
+    """An order by the instances' values of a metric at k, for one explainer."""
 
     metric: str
     k: int
@@ -119,27 +119,27 @@ Order = str | ScoreOrder
 
 
 def bounded(search: str) -> str:
-    """The search as it is. Raises HEvalError for one that would keep the database busy."""
+    """The search itself. Raises HEvalError for a search that would keep the database busy."""
     counts = re.findall(r"\{(\d*)(?:,(\d*))?\}", search)
-    repeated = math.prod(max(1, *(int(end) for end in own if end)) if any(own) else 1 for own in counts)
+    repeated = math.prod(max(1, *(int(end) for end in ends if end)) if any(ends) else 1 for ends in counts)
     if len(search) > LONGEST_SEARCH or repeated > MOST_REPETITIONS:
         raise HEvalError(
-            f"The search is too large: {LONGEST_SEARCH} characters, and {MOST_REPETITIONS} counted repetitions in all, are "
-            "what it may have."
+            f"The search is too large: it may have at most {LONGEST_SEARCH} characters, and {MOST_REPETITIONS} counted "
+            "repetitions in all."
         )
     return search
 
 
 def ordered(order: Order, descending: bool) -> tuple[str, str, list[Any]]:
-    """What to join to `instance`, what to order by, and the join's parameters.
+    """The SQL to join to `instance`, the SQL to order by, and the join's parameters.
 
-    order: a key of COLUMN_ORDERS, or a score. Raises HEvalError for another one. Scores of all instances are looked up only
-    where they decide the order.
+    order: a key of COLUMN_ORDERS, or a score. Raises HEvalError for any other. Scores of all instances are looked up only if
+    they decide the order.
     """
     way = "DESC" if descending else "ASC"
     if isinstance(order, str):
         if order not in COLUMN_ORDERS:
-            raise HEvalError(f"Instances cannot be ordered by {order!r}; there are: {', '.join(COLUMN_ORDERS)}.")
+            raise HEvalError(f"Instances cannot be ordered by {order!r}; the orders are: {', '.join(COLUMN_ORDERS)}.")
         return "", f"{COLUMN_ORDERS[order]} {way} NULLS LAST, instance.rowid", []
     joined = (
         " LEFT JOIN (SELECT instance_id, max(value) AS ordering FROM score WHERE metric = ? AND k = ? AND explainer = ? "

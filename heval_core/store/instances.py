@@ -1,4 +1,4 @@
-"""Queries of single instances: their order, their pages, and what explainers say of them."""
+"""Queries about single instances: their order, their pages, and the explainers' scores."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from heval_core.store.filters import AS_STORED, Filter, Order, ScoreOrder, order
 
 
 class InstanceQueries(Database):
-    """What can be asked of instances; `heval_core.store.reader.Reader` asks of cells too."""
+    """Queries about instances; `heval_core.store.reader.Reader` adds those about cells."""
 
     def instance_ids(self, chosen: Filter, order: Order = AS_STORED, descending: bool = False) -> list[str]:
         """The kept instances under a filter. order: see `ordered`. Raises HEvalError for an unknown one."""
         where, values = chosen.of_instances()
         joined, by, scored = ordered(order, descending)
-        found = self._searched(
+        rows = self._searched(
             f"SELECT instance_id FROM instance{joined} WHERE dropped_because IS NULL AND {where} ORDER BY {by}",
             [*scored, *values],
         )
-        return list(found["instance_id"])
+        return list(rows["instance_id"])
 
     def instances(
         self,
@@ -36,7 +36,7 @@ class InstanceQueries(Database):
         most: int,
         shown: Mapping[str, ScoreOrder] = MappingProxyType({}),
     ) -> pd.DataFrame:
-        """A page of the kept instances under a filter. order: see `ordered`. shown: scores that are columns, by title.
+        """A page of the kept instances under a filter. order: see `ordered`. shown: scores to add as columns, by title.
 
         Raises HEvalError for an unknown order.
         """
@@ -62,20 +62,20 @@ class InstanceQueries(Database):
         return page[[*first, *(name for name in page.columns if name not in (*first, *last)), *last]]
 
     def _searched(self, sql: str, values: list[Any]) -> pd.DataFrame:
-        """Raises HEvalError for a search that is no regular expression."""
+        """Raises HEvalError if the search is not a valid regular expression."""
         try:
             return self.query(sql, values)
         except (duckdb.InvalidInputException, duckdb.OutOfRangeException) as error:
             lines = str(error).splitlines()
-            raise HEvalError(f"The search is no regular expression: {lines[0] if lines else error}") from error
+            raise HEvalError(f"The search is not a valid regular expression: {lines[0] if lines else error}") from error
 
     def instance(self, instance_id: str) -> dict[str, Any]:
-        """One instance as column ▶ value. Raises HEvalError where there is none of that id."""
+        """One instance as column ▶ value. Raises HEvalError for an unknown id."""
         with self._cursor() as cursor:
             row = cursor.execute("SELECT * FROM instance WHERE instance_id = ?", [instance_id]).fetchone()
             names = [column[0] for column in cursor.description or []]
         if row is None:
-            raise HEvalError(f"There is no instance {instance_id!r} in these results.")
+            raise HEvalError(f"These results have no instance {instance_id!r}.")
         return dict(zip(names, row, strict=True))
 
     def attributions(self, instance_id: str) -> dict[str, dict[str, Any]]:
@@ -86,7 +86,7 @@ class InstanceQueries(Database):
         return {row[names.index("explainer")]: dict(zip(names, row, strict=True)) for row in rows}
 
     def head_attention(self, instance_id: str, layer: int, head: int) -> list[float] | None:
-        """One head's stored attention row, or None where it was not kept."""
+        """One head's stored attention row, or None if it was not kept."""
         with self._cursor() as cursor:
             row = cursor.execute(
                 "SELECT attention FROM head_attention WHERE instance_id = ? AND layer = ? AND head = ?",
@@ -95,27 +95,27 @@ class InstanceQueries(Database):
         return None if row is None else list(row[0])
 
     def instance_missed_by(self, metric: str, explainer: str, found_by: str, chosen: Filter) -> str | None:
-        """The instance under a filter that is worst for one explainer and best for another; None without any.
+        """The instance under a filter that is worst for `explainer` and best for `found_by`; None if there is none.
 
         metric: one whose best value is 1.
         """
         where, values = chosen.of_instances()
-        found = self.query(
+        missed = self.query(
             "SELECT one.instance_id FROM score one JOIN score other USING (instance_id, metric, part, k) "
             "WHERE metric = ? AND one.explainer = ? AND other.explainer = ? "
             f"AND one.instance_id IN (SELECT instance_id FROM instance WHERE {where}) "
             "ORDER BY other.value = 1 DESC, one.value, one.instance_id LIMIT 1",
             [metric, explainer, found_by, *values],
         )
-        return str(found["instance_id"].iloc[0]) if len(found) else None
+        return str(missed["instance_id"].iloc[0]) if len(missed) else None
 
     def best_tokens(self) -> list[str]:
-        """What `Filter.best` may hold: every explainer that has patterns, with every pattern."""
-        found = self.query("SELECT DISTINCT explainer FROM pattern ORDER BY explainer")
-        return [f"{explainer}: {pattern}" for explainer in found["explainer"] for pattern in PATTERNS]
+        """The possible values of `Filter.best`: every explainer that has patterns, with every pattern."""
+        rows = self.query("SELECT DISTINCT explainer FROM pattern ORDER BY explainer")
+        return [f"{explainer}: {pattern}" for explainer in rows["explainer"] for pattern in PATTERNS]
 
     def pattern_examples(self, chosen: Filter, explainer: str, pattern: str, most: int) -> pd.DataFrame:
-        """Instances in which an explainer's best token is of a pattern, in stored order."""
+        """Instances in which an explainer's best token has this pattern, in stored order."""
         where, values = chosen.of_instances()
         return self.query(
             "SELECT subject, trim(predicted_text) AS answer, tokens[token + 1] AS best_token, model, dataset, regime, "
@@ -128,7 +128,7 @@ class InstanceQueries(Database):
     def differences(
         self, chosen: Filter, metric: str, parts: tuple[str, ...], k: int, first: str, second: str, most: int
     ) -> pd.DataFrame:
-        """The instances in which an explainer's value of a metric is most above another's, largest difference first."""
+        """The instances in which the first explainer's value is above the second's, largest difference first."""
         where, values = chosen.of_instances()
         return self.query(
             "WITH pairs AS (SELECT instance_id, part, any_value(value) FILTER (explainer = ?) AS one, "

@@ -9,10 +9,11 @@ import pyarrow as pa
 
 @dataclass(frozen=True)
 class ShardKind:
-    """name: in the manifest and in file names. key: the columns that tell rows apart.
+    """name: in the manifest and in file names. key: the columns that identify a row.
 
-    split: float columns whose bytes compress far better when the exponents stand together. beside: whether an explainer has
-    it beside its attributions. of_regime: whether its rows belong to one regime.
+    split: float columns stored byte by byte (byte stream split), because their exponents compress far better together.
+    beside: whether an explainer has such rows in addition to its attributions. of_regime: whether its rows belong to one
+    regime.
     """
 
     name: str

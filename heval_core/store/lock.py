@@ -1,7 +1,7 @@
-"""One run at a time writes to a store: the lock that it holds, and how others see who holds it.
+"""Only one run at a time writes to a store: the lock that it holds, and how others see which process holds it.
 
-The operating system keeps the lock (`filelock`, which asks flock), so that a process that is killed, by kill -9 too, holds
-nothing. The file says which process took it last.
+The operating system keeps the lock (`filelock` uses flock), so a killed process, even by kill -9, no longer holds it. The
+lock file names the process that took it last.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout, lock_descriptor
 from heval_core.records import HEvalError
 
 FILE = "writer.lock"
-# A look at the lock takes it for a moment: who meets another's look tries again, this often and after this many seconds.
+# `holder` takes the lock for a moment. Whoever finds it taken tries again, this often and after this many seconds.
 TRIES, PAUSE = 5, 0.05
 
 
@@ -25,7 +25,7 @@ TRIES, PAUSE = 5, 0.05
 def only_writer(folder: Path) -> Iterator[None]:
     """Hold a store for one run.
 
-    Raises HEvalError that says which process holds it already, or that its file system keeps no locks.
+    Raises HEvalError if another process holds it (naming that process), or if its file system has no locks.
     """
     file = folder / FILE
     # Never a soft lock, whose file would outlive a killed run.
@@ -34,11 +34,11 @@ def only_writer(folder: Path) -> Iterator[None]:
         lock.acquire()
     except Timeout:
         raise HEvalError(
-            f"Another run (process {_last(file)}) holds the store {folder}; let it end, or use another --store."
+            f"Another run (process {_last(file)}) is writing to the store {folder}; wait for it, or use another --store."
         ) from None
     except OSError as error:
         raise HEvalError(
-            f"The store {folder} cannot be locked ({error.strerror or error}). Some network file systems keep no locks; "
+            f"The store {folder} cannot be locked ({error.strerror or error}). Some network file systems have no locks; "
             "use a --store on another disk."
         ) from error
     try:
@@ -49,7 +49,7 @@ def only_writer(folder: Path) -> Iterator[None]:
 
 
 def holder(folder: Path) -> str | None:
-    """The process that holds the store, by trying its lock; None where none does, or none can."""
+    """The process that holds the store, found by trying the lock; None if no process does, or can."""
     file = folder / FILE
     if not file.is_file():
         return None
@@ -57,9 +57,9 @@ def holder(folder: Path) -> str | None:
         for _ in range(TRIES):
             try:
                 if lock_descriptor(stream.fileno(), blocking=False):
-                    return None  # closing the file lets go of it
+                    return None  # closing the file releases it
             except OSError:
-                return None  # where nothing can be locked no run can be on
+                return None  # without locks no run can be active
             time.sleep(PAUSE)
     return _last(file)
 

@@ -1,4 +1,4 @@
-"""How far a store's batch job is: from its manifest, journal and event log, which can be read while a run is on."""
+"""The progress of a store's batch job, from its manifest, journal and event log, which can be read during a run."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from heval_core.store.shards import Entry, ShardStore
 
 @dataclass(frozen=True)
 class CellProgress:
-    """Shards of one model, dataset, regime and technique.
+    """Numbers of shards of one model, dataset, regime and technique.
 
-    failed: made with failures in them, or not made at all. missing: planned by the newest run, and not there yet.
-    rows: explainer or kind ▶ rows that are there.
+    failed: made with failures in them, or given up. missing: planned by the newest run, and not made yet.
+    rows: explainer or kind ▶ rows made so far.
     """
 
     model: str
@@ -35,7 +35,7 @@ class CellProgress:
 
 @dataclass(frozen=True)
 class Progress:
-    """process: of the run that holds the store; None where none does. seconds_left: at the rate of that run so far."""
+    """process: the run that holds the store; None if there is none. seconds_left: at the rate of that run so far."""
 
     cells: tuple[CellProgress, ...]
     failures: tuple[dict[str, Any], ...]
@@ -98,7 +98,7 @@ def _failed_now(events: list[dict[str, Any]]) -> set[str]:
 
 
 def _seconds_left(events: list[dict[str, Any]], left: int) -> float | None:
-    """None before the first shard is there."""
+    """None before the first shard is done."""
     made = sum(line["event"] == "shard" for line in events)
     began = next((line["at"] for line in events if line["event"] == "began"), None)
     if not made or began is None:

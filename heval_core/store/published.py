@@ -1,6 +1,6 @@
-"""The published file's place on disk: named by its content, pointed to, checked, and the last two kept.
+"""Published files on disk: named by their content, with a pointer to the current one, checked, and the last two kept.
 
-A reader never meets a file that changes under it, and an explorer that is open stays on its snapshot.
+A file never changes under its reader, and an open explorer stays on its snapshot.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ KEPT_FILES = 2
 
 
 def current_file(folder: Path) -> Path | None:
-    """The published file a folder points to; None where nothing is published there."""
+    """The published file that a folder points to; None if nothing is published there."""
     pointer = folder / POINTER
     if not pointer.is_file():
         return None
@@ -29,17 +29,17 @@ def current_file(folder: Path) -> Path | None:
         raise HEvalError(f"The results file {named} is gone; publish again: python -m precompute publish.")
     if named.stat().st_size < line.get("size", 0):
         raise HEvalError(
-            f"The results file {named} is not whole: {named.stat().st_size:,} of {line['size']:,} bytes. Publish again: "
+            f"The results file {named} is incomplete: {named.stat().st_size:,} of {line['size']:,} bytes. Publish again: "
             "python -m precompute publish."
         )
     return named
 
 
 def check_published(folder: Path) -> str | None:
-    """What is wrong with the published file of a folder; None where it is as it was published, or nothing is.
+    """What is wrong with a folder's published file; None if it is unchanged, or nothing is published.
 
-    A file that is not is set aside, so that the next `publish` builds it again. Not for a process that has it open: reading
-    its bytes would drop the lock.
+    A damaged file is set aside, so that the next `publish` builds it again. Do not call this in a process that has the file
+    open: reading its bytes would drop the lock.
     """
     pointer = folder / POINTER
     if not pointer.is_file():
@@ -60,10 +60,10 @@ def check_published(folder: Path) -> str | None:
 
 
 def swap_in(temporary: Path, final: Path) -> None:
-    """Give a file that is built its name. Raises HEvalError where the database was not closed properly."""
+    """Rename a finished file to its final name. Raises HEvalError if the database was not closed properly."""
     wal = Path(f"{temporary}.wal")
     if wal.exists():
-        raise HEvalError(f"{wal} is left after closing the database; nothing was published.")
+        raise HEvalError(f"{wal} still exists after the database was closed; nothing was published.")
     with temporary.open("rb") as file:
         os.fsync(file.fileno())
     os.replace(temporary, final)
@@ -81,7 +81,7 @@ def point_to(target: Path, final: Path, evaluated_by: str) -> None:
 
 
 def remove_unfinished(target: Path) -> None:
-    """What publishers that were killed have left; their files carry the number of their process."""
+    """Remove the files of killed publishers; a file's name has the number of its process."""
     for left in [*target.glob("*.tmp"), *target.glob("*.tmp.wal")]:
         process = left.name.split(".tmp")[0].rpartition(".")[2]
         if process.isdigit() and not _is_alive(int(process)):
@@ -99,7 +99,7 @@ def _is_alive(process: int) -> bool:
 
 
 def remove_old(target: Path, final: Path) -> None:
-    """All published files but the current one and the newest of the others."""
+    """Remove all published files except the current one and the newest of the others."""
     others = sorted(
         (path for path in target.glob("results-*.duckdb") if path != final), key=lambda p: p.stat().st_mtime
     )

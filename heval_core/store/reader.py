@@ -8,7 +8,7 @@ from heval_core.records import CELL, PATTERN_KINDS, PATTERNS
 from heval_core.store.filters import Filter
 from heval_core.store.instances import InstanceQueries
 
-# Per dataset, technique, explainer and question: instances, how many of each pattern, and how many by chance.
+# Per dataset, technique, explainer and question: number of instances, of each pattern, and of each pattern by chance.
 PATTERN_COUNTS = (
     "SELECT dataset, technique, explainer, fact_id, count(*) AS n, "
     + ", ".join(f"count(*) FILTER (pattern = '{key}') AS {key}" for key in PATTERNS)
@@ -17,7 +17,7 @@ PATTERN_COUNTS = (
     + " FROM pattern JOIN instance USING (instance_id) JOIN pattern_chance chance USING (instance_id) "
     "WHERE {} GROUP BY ALL ORDER BY ALL"
 )
-# Per model, dataset and question: instances, and those whose first token and text lead to the same group.
+# Per model, dataset and question: number of instances, and of those whose first token and text give the same group.
 _SAME_GROUP = (
     "SELECT model, dataset, fact_id, count(*) AS n, count(*) FILTER (first_group = text_group) AS same FROM instance "
     "WHERE dropped_because IS NULL AND first_group IS NOT NULL AND text_group IS NOT NULL AND {} GROUP BY ALL ORDER BY ALL"
@@ -25,7 +25,7 @@ _SAME_GROUP = (
 
 
 class Reader(InstanceQueries):
-    """One open results file: what is published of its cells, and of its instances."""
+    """One open results file: its published cells, and its instances."""
 
     def models(self) -> pd.DataFrame:
         return self.query("SELECT * FROM model WHERE model IN (SELECT model FROM instance) ORDER BY model")
@@ -40,14 +40,14 @@ class Reader(InstanceQueries):
         return self.query("SELECT * FROM catalogue WHERE kind = ? ORDER BY control, title, key", [kind])
 
     def headline(self, chosen: Filter = Filter()) -> pd.DataFrame:  # noqa: B008
-        """The leaderboard as published, of all instances of the filter's techniques."""
+        """The leaderboard as published, over all instances of the filter's techniques."""
         where, values = chosen.where(("technique",))
         return self.query(
             f"SELECT * FROM headline WHERE {where} ORDER BY technique, question, value DESC, explainer", values
         )
 
     def choices(self) -> pd.DataFrame:
-        """What there is to filter by: model, dataset, regime, technique, group and the number of instances."""
+        """The values to filter by: model, dataset, regime, technique, group; with the number of instances."""
         return self.query(
             'SELECT model, dataset, regime, technique, coalesce("group", \'dropped\') AS "group", count(*) AS instances '
             "FROM instance GROUP BY ALL ORDER BY ALL"
@@ -61,11 +61,11 @@ class Reader(InstanceQueries):
         )
 
     def datasets(self) -> pd.DataFrame:
-        """Per dataset: records read, malformed and left out (JSON: reason ▶ count), questions usable and asked."""
+        """Per dataset: records read, malformed, and left out (JSON: reason ▶ count); questions usable, and asked."""
         return self.query("SELECT * FROM dataset ORDER BY dataset")
 
     def outcomes(self, chosen: Filter) -> pd.DataFrame:
-        """What became of the questions: instances of each model, dataset, regime and technique, by group or by why dropped."""
+        """Per model, dataset, regime and technique: number of instances by group, or by the reason why they were dropped."""
         where, values = chosen.where(CELL)
         return self.query(
             "SELECT model, dataset, regime, technique, dropped_because IS NOT NULL AS dropped, "
@@ -75,9 +75,9 @@ class Reader(InstanceQueries):
         )
 
     def contexts(self, chosen: Filter) -> pd.DataFrame:
-        """Per model, dataset, regime and technique, over the kept instances: lengths of the context, all documents together.
+        """Per model, dataset, regime and technique, over the kept instances: length of the context, all documents together.
 
-        characters and tokens: mean, 5 % and 95 % quantile. substituted: those whose second false answer was put in.
+        characters and tokens: mean, 5 % and 95 % quantile. substituted: instances whose second false answer was substituted.
         """
         where, values = chosen.where(CELL)
         return self.query(f"SELECT * FROM context WHERE {where} ORDER BY model, dataset, regime, technique", values)
@@ -97,14 +97,14 @@ class Reader(InstanceQueries):
         )
 
     def agreement(self) -> pd.DataFrame:
-        """Per model, dataset, regime and technique: how often the observed group is the one that the taught rule expects."""
+        """Per model, dataset, regime and technique: how often the observed group is the one that the taught rule implies."""
         return self.query(
             'SELECT model, dataset, regime, technique, count(*) AS n, avg(("group" = expected_group)::INTEGER) AS agreement '
             "FROM instance WHERE dropped_because IS NULL AND expected_group IS NOT NULL GROUP BY ALL ORDER BY ALL"
         )
 
     def cells(self, chosen: Filter, metric: str, k: int) -> pd.DataFrame:
-        """Cell metrics of one metric and k (0 where the metric has none)."""
+        """Rows of `cell_metric` for one metric and k (0 if the metric has none)."""
         where, values = chosen.where(CELL)
         return self.query(
             f"SELECT * FROM cell_metric WHERE metric = ? AND k = ? AND {where} "
@@ -113,7 +113,7 @@ class Reader(InstanceQueries):
         )
 
     def ranges(self, chosen: Filter) -> pd.DataFrame:
-        """One row: least and most tokens of a prompt, and how many kept instances have a substituted document or not."""
+        """One row: shortest and longest prompt in tokens, and the kept instances: all, and with a substituted document."""
         where, values = chosen.of_instances()
         return self.query(
             "SELECT min(len(tokens)) AS shortest, max(len(tokens)) AS longest, count(*) AS instances, "
@@ -132,22 +132,22 @@ class Reader(InstanceQueries):
         )
 
     def pattern_shares(self, chosen: Filter) -> pd.DataFrame:
-        """How often each pattern is on top, as published, of all instances of the filter's techniques."""
+        """How often each pattern ranks first, as published, over all instances of the filter's techniques."""
         where, values = chosen.where(("technique",))
         return self.query(f"SELECT * EXCLUDE (place) FROM pattern_share WHERE {where} ORDER BY place", values)
 
     def pattern_counts(self, chosen: Filter) -> pd.DataFrame:
-        """Per dataset, technique, explainer and question: n instances, those of each pattern, and as many by chance."""
+        """Per dataset, technique, explainer and question: n instances, the number of each pattern, and the same by chance."""
         where, values = chosen.of_instances()
         return self.query(PATTERN_COUNTS.format(where), values)
 
     def same_group_counts(self, chosen: Filter) -> pd.DataFrame:
-        """Per model, dataset and question: n kept instances with both groups, and the same of them that agree."""
+        """Per model, dataset and question: n, the kept instances with both groups, and same, how many of them agree."""
         where, values = chosen.where(("model", "dataset", "regime"))
         return self.query(_SAME_GROUP.format(where), values)
 
     def measured_instances(self, chosen: Filter) -> pd.DataFrame:
-        """The kept instances under a filter in stored order: keys, groups and where things stand in their prompts."""
+        """The kept instances under a filter in stored order: keys, groups, and token positions in their prompts."""
         where, values = chosen.of_instances()
         return self.query(
             "SELECT instance_id, fact_id, model, dataset, regime, technique, len(tokens) AS length, first_ranked, "
@@ -157,7 +157,7 @@ class Reader(InstanceQueries):
         )
 
     def scores_of(self, ids: list[str], towards_context: bool = False) -> pd.DataFrame:
-        """instance_id, explainer, scores and signed of some instances. towards_context: of the first document's answer."""
+        """instance_id, explainer, scores and signed of some instances. towards_context: for the first document's answer."""
         table = "context_attribution" if towards_context else "attribution"
         return self.query(
             f"SELECT instance_id, explainer, scores, signed FROM {table} WHERE instance_id IN (SELECT unnest(?)) "
@@ -166,7 +166,7 @@ class Reader(InstanceQueries):
         )
 
     def measured_of(self, ids: list[str], metrics: list[str]) -> pd.DataFrame:
-        """instance_id, explainer, part, and a column of values of each of these metrics, of some instances."""
+        """Values of some instances: instance_id, explainer, part, and a column for each of these metrics."""
         values = self.query(
             "SELECT instance_id, explainer, part, metric, value FROM score WHERE instance_id IN (SELECT unnest(?)) "
             "AND metric IN (SELECT unnest(?))",

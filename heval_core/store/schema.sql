@@ -3,21 +3,21 @@
 CREATE TABLE snapshot (
     snapshot_id VARCHAR,      -- hash of shards and evaluator: the same of both give the same id
     format INTEGER,           -- version of this schema
-    evaluator VARCHAR,        -- hash of the code, settings and libraries that computed everything below from the shards
+    evaluator VARCHAR,        -- hash of the code, settings and libraries that computed these results from the shards
     published_at TIMESTAMP,   -- when this file was built, UTC
     bundled BOOLEAN           -- whether these are the demo results that come with the program
 );
 
 CREATE TABLE run (
     run_id VARCHAR,           -- one invocation of the batch job
-    git_commit VARCHAR,       -- of the program, where it runs from a checkout
+    git_commit VARCHAR,       -- of the program, if it ran from a checkout
     versions VARCHAR,         -- JSON: library ▶ version
     device VARCHAR,           -- cpu, cuda, mps
     dtype VARCHAR,            -- of the weights while computing; scores are float32
     seed INTEGER,             -- of sampling, documents and wordings
-    configuration VARCHAR,    -- JSON: the command line as understood
+    configuration VARCHAR,    -- JSON: the command line as parsed
     started TIMESTAMP,        -- UTC
-    finished TIMESTAMP        -- UTC; NULL where it was interrupted
+    finished TIMESTAMP        -- UTC; NULL if it was interrupted
 );
 
 CREATE TABLE model (
@@ -30,10 +30,10 @@ CREATE TABLE model (
     width INTEGER,            -- of the residual stream
     parameters BIGINT,        -- number of weights
     positions INTEGER,        -- longest prompt, in tokens
-    bos_id INTEGER,           -- token the tokenizer knows as the beginning of text, if any
-    adds_bos BOOLEAN,         -- whether it puts it before a prompt
+    bos_id INTEGER,           -- the tokenizer's beginning-of-text token, if any
+    adds_bos BOOLEAN,         -- whether the tokenizer puts it before a prompt
     pad_id INTEGER,           -- padding token, if any
-    baseline_id INTEGER,      -- token that stands for an absent one in fa and ig
+    baseline_id INTEGER,      -- token that replaces an ablated one in fa and ig
     prompt_style VARCHAR,     -- plain, or taught_sources for the demo models
     float32_logits BOOLEAN    -- whether logits were computed in float32; else they are as coarse as the weights' dtype
 );
@@ -41,13 +41,13 @@ CREATE TABLE model (
 CREATE TABLE dataset (
     dataset VARCHAR,          -- key into instance
     title VARCHAR,
-    fingerprint VARCHAR,      -- of all its facts, in whatever order they stood
+    fingerprint VARCHAR,      -- of all its facts, in any order
     records INTEGER,          -- read from its file
-    malformed INTEGER,        -- of these, left out because they are not what the format promises (see failure)
-    unusable VARCHAR,         -- JSON: reason ▶ records left out for it before any question was sampled
+    malformed INTEGER,        -- of these, left out because they break the format (see failure)
+    unusable VARCHAR,         -- JSON: reason ▶ records left out for it before questions were sampled
     usable INTEGER,           -- questions left
     asked INTEGER,            -- of these, asked (--limit)
-    relations INTEGER         -- distinct relations among the usable
+    relations INTEGER         -- distinct relations among the usable questions
 );
 
 CREATE TABLE instance (
@@ -63,7 +63,7 @@ CREATE TABLE instance (
     relation VARCHAR,         -- what is asked of it
     question VARCHAR,         -- the question's text
     true_answer VARCHAR,      -- the dataset's true answer
-    prompt VARCHAR,           -- the whole text the model was given; NULL where no instance could be built
+    prompt VARCHAR,           -- the whole text given to the model; NULL if no instance could be built
     tokens VARCHAR[],         -- the text of each token; together the prompt
     first_ranked INTEGER,     -- tokens before this index (a BOS) are never ranked
     document_starts INTEGER[],   -- per document: first token
@@ -73,25 +73,25 @@ CREATE TABLE instance (
     document_answers VARCHAR[],  -- per document: the answer it carries
     document_kinds VARCHAR[],    -- per document: conflicting or irrelevant
     document_origins VARCHAR[],  -- per document: shipped, or substituted
-    document_sources VARCHAR[],  -- per document: kind of source it is attributed to, NULL where to none
+    document_sources VARCHAR[],  -- per document: kind of source it is attributed to, or NULL
     answer_tokens INTEGER[][],   -- per document: tokens that overlap a mention of its answer
-    first_mention INTEGER[][],   -- per document: those of the first mention
+    first_mention INTEGER[][],   -- per document: tokens of the first mention
     memory_answer VARCHAR,    -- the model's own greedy answer without context
     candidate_groups VARCHAR[],       -- per candidate answer: C, C1, C2 or M
     candidate_texts VARCHAR[],        -- per candidate: its text
     candidate_ids INTEGER[],          -- per candidate: its likeliest first token
-    candidate_leading INTEGER[],      -- per candidate: the token that it begins with where it stands in a text
+    candidate_leading INTEGER[],      -- per candidate: its first token in running text
     candidate_logits FLOAT[],         -- per candidate: that token's logit
     candidate_probabilities FLOAT[],  -- per candidate: that token's probability
     predicted_text VARCHAR,   -- the model's greedy first token, as text
-    predicted_id INTEGER,     -- and as id
-    predicted_probability FLOAT,  -- and its probability
-    answer_text VARCHAR,      -- the model's greedy answer, at most 10 tokens; NULL where it was not asked (--match first)
+    predicted_id INTEGER,     -- the same token's id
+    predicted_probability FLOAT,  -- the same token's probability
+    answer_text VARCHAR,      -- the model's greedy answer, at most 10 tokens; NULL if not generated (--match first)
     first_group VARCHAR,      -- the group by the first token: C, M, C1, C2, other, ambiguous
-    text_group VARCHAR,       -- the group by the answer's text: the same; NULL where it was not asked
-    "group" VARCHAR,          -- where the answer came from: the one of these two that decides (--match)
-    expected_group VARCHAR,   -- the group the taught rule asks for; NULL where no rule is known
-    dropped_because VARCHAR   -- why the instance takes no part in metrics; NULL where it does
+    text_group VARCHAR,       -- the group by the answer's text, one of the same; NULL if no text was generated
+    "group" VARCHAR,          -- where the answer came from: first_group or text_group, by --match
+    expected_group VARCHAR,   -- the group that the taught rule implies; NULL if no rule is known
+    dropped_because VARCHAR   -- why metrics leave the instance out; NULL if they use it
 );
 
 CREATE TABLE attribution (
@@ -101,16 +101,16 @@ CREATE TABLE attribution (
     tied FLOAT,               -- share of the ranked tokens whose score equals another ranked token's
     seconds FLOAT,            -- wall time of this explainer; NULL for controls
     settings VARCHAR,         -- the explainer's repr
-    signed BOOLEAN,           -- whether its scores have a sign, as it was when they were made
+    signed BOOLEAN,           -- whether its scores have a sign, as declared when they were computed
     layer INTEGER,            -- chosen head's layer, for methods that choose one
     head INTEGER,             -- chosen head
-    head_scores FLOAT[],      -- layers x heads, row by row: how much each head speaks for the answer
-    details VARCHAR           -- JSON: what else the method tells (margin, runner-up, completeness gap, …)
+    head_scores FLOAT[],      -- layers x heads, row by row: how strongly each head supports the answer
+    details VARCHAR           -- JSON: what else the method reports (margin, runner-up, completeness gap, …)
 );
 
--- With --target context: the first document's answer explained against its competitor (the memory's with one document, the
--- second document's with two), whatever was answered. Instances that `attribution` explains so already (groups C and C1) have
--- no rows here, nor have those of another answer than these two.
+-- With --target context: explanations of the first document's answer against its competitor (the memory answer with one
+-- document, the second document's answer with two), whatever the model answered. Instances that `attribution` already
+-- explains this way (groups C and C1) have no rows here, nor do instances where the model gave neither of the two answers.
 CREATE TABLE context_attribution (
     instance_id VARCHAR,      -- key into instance
     explainer VARCHAR,        -- key of the explainer
@@ -121,8 +121,8 @@ CREATE TABLE context_attribution (
     signed BOOLEAN,           -- whether its scores have a sign
     layer INTEGER,            -- chosen head's layer, for methods that choose one
     head INTEGER,             -- chosen head
-    head_scores FLOAT[],      -- layers x heads, row by row: how much each head speaks for the first document's answer
-    details VARCHAR           -- JSON: what else the method tells (margin, runner-up, completeness gap, …)
+    head_scores FLOAT[],      -- layers x heads, row by row: how strongly each head supports the first document's answer
+    details VARCHAR           -- JSON: what else the method reports (margin, runner-up, completeness gap, …)
 );
 
 CREATE TABLE head_attention (
@@ -136,23 +136,23 @@ CREATE TABLE score (
     instance_id VARCHAR,      -- key into instance
     explainer VARCHAR,        -- key of the explainer
     metric VARCHAR,           -- key of the metric
-    part VARCHAR,             -- which document (c, c1, c2) or group (C, C1, C2); of faithfulness how tokens are taken
-                              -- out (baseline, drawn, deletion), and all, the mean of these
-    k INTEGER,                -- tokens considered; 0 where the metric has no k
+    part VARCHAR,             -- which document (c, c1, c2) or group (C, C1, C2); for faithfulness, how tokens are taken
+                              -- out (baseline, drawn, deletion), and all, their mean
+    k INTEGER,                -- tokens considered; 0 if the metric has no k
     value DOUBLE,             -- the metric's value for this instance
-    chance DOUBLE             -- what random scores get here on average
+    chance DOUBLE             -- what random scores get for this instance on average
 );
 
 CREATE TABLE pattern (
-    instance_id VARCHAR,      -- key into instance; those whose answer came from a document
+    instance_id VARCHAR,      -- key into instance; only instances answered from a document
     explainer VARCHAR,        -- key of the explainer
     pattern VARCHAR,          -- what its best-ranked token is: answer, wrong_document, question, function_word, near_entity, …
     token INTEGER             -- that token
 );
 
 CREATE TABLE pattern_chance (
-    instance_id VARCHAR,      -- key into instance; those whose answer came from a document
-    answer DOUBLE,            -- share of the ranked tokens that are of each kind: how often random scores put it on top
+    instance_id VARCHAR,      -- key into instance; only instances answered from a document
+    answer DOUBLE,            -- share of each kind among the ranked tokens: how often random scores rank it first
     wrong_document DOUBLE,
     question DOUBLE,
     function_word DOUBLE,
@@ -161,12 +161,12 @@ CREATE TABLE pattern_chance (
 );
 
 CREATE TABLE pattern_share (
-    place INTEGER,            -- its place in the list, from 0
+    place INTEGER,            -- position in the list, from 0
     dataset VARCHAR,
     technique VARCHAR,
     explainer VARCHAR,
     pattern VARCHAR,
-    instances INTEGER,        -- whose best token is of this pattern
+    instances INTEGER,        -- instances whose best token has this pattern
     share DOUBLE,             -- of the n instances answered from a document
     low DOUBLE,               -- 95 % interval, questions resampled
     high DOUBLE,
@@ -181,20 +181,20 @@ CREATE TABLE cell_metric (
     technique VARCHAR,
     explainer VARCHAR,
     metric VARCHAR,           -- key of the metric
-    part VARCHAR,             -- which document or group; of faithfulness as in score
-    k INTEGER,                -- 0 where the metric has no k
-    value DOUBLE,             -- NULL where not available
+    part VARCHAR,             -- which document or group; for faithfulness as in score
+    k INTEGER,                -- 0 if the metric has no k
+    value DOUBLE,             -- NULL if not available
     low DOUBLE,               -- 95 % interval, bootstrap over questions
     high DOUBLE,
     chance DOUBLE,            -- what random scores get
-    above_low DOUBLE,         -- 95 % interval of value - chance; where chance was measured, of both resampled together
+    above_low DOUBLE,         -- 95 % interval of value - chance; if chance was measured, both are resampled together
     above_high DOUBLE,
-    best DOUBLE,              -- what perfect scores get; NULL where that is not known
+    best DOUBLE,              -- what perfect scores get; NULL if that is not known
     normalised DOUBLE,        -- (value - chance) / (best - chance): 0 is chance, 1 is perfect
-    p DOUBLE,                 -- of the value under chance, by permutation; NULL where no such test is made
-    n INTEGER,                -- instances the value is made of
+    p DOUBLE,                 -- of the value under chance, by permutation; NULL if there is no such test
+    n INTEGER,                -- instances that the value is computed from
     group_sizes VARCHAR,      -- JSON: group ▶ instances
-    details VARCHAR,          -- JSON: what else the metric tells (adjusted, sd over reshuffles)
+    details VARCHAR,          -- JSON: what else the metric reports (adjusted, sd over reshuffles)
     unavailable VARCHAR       -- why there is no value
 );
 
@@ -204,7 +204,7 @@ CREATE TABLE headline (
     explainer VARCHAR,
     metric VARCHAR,
     k INTEGER,
-    value DOUBLE,             -- mean over the technique's cells where the metric is available
+    value DOUBLE,             -- mean over the technique's cells in which the metric is available
     low DOUBLE,               -- 95 % interval, questions resampled in all cells together
     high DOUBLE,
     chance DOUBLE,
@@ -213,16 +213,16 @@ CREATE TABLE headline (
 );
 
 CREATE TABLE finding (
-    place INTEGER,            -- its place in the list, from 0
+    place INTEGER,            -- position in the list, from 0
     key VARCHAR,
     sentence VARCHAR,         -- a statement of the paper
     published VARCHAR,        -- the paper's numbers for it
     verdict VARCHAR,          -- supported, contradicted, not enough data
     reason VARCHAR,
-    by_construction VARCHAR,  -- what the taught rule of the demo models makes true; NULL for other models
+    by_construction VARCHAR,  -- what the demo models' taught rule makes true anyway; NULL for other models
     unit VARCHAR,             -- of the effects
     effects VARCHAR,          -- JSON: label, value, low, high (95 %), the range it should lie in, cells, n
-    levels VARCHAR            -- JSON: label, value, low, high, chance, and the value that the paper reports of the same
+    levels VARCHAR            -- JSON: label, value, low, high, chance, and the value that the paper reports
 );
 
 CREATE TABLE context (
@@ -230,18 +230,18 @@ CREATE TABLE context (
     dataset VARCHAR,
     regime VARCHAR,
     technique VARCHAR,
-    instances INTEGER,        -- kept; the lengths below are of their documents together
+    instances INTEGER,        -- kept ones; the lengths below are of all their documents together
     characters_mean DOUBLE,
     characters_low DOUBLE,    -- 5 % quantile
     characters_high DOUBLE,   -- 95 % quantile
     tokens_mean DOUBLE,
     tokens_low DOUBLE,
     tokens_high DOUBLE,
-    substituted INTEGER       -- those whose second false answer was put in
+    substituted INTEGER       -- instances whose second false answer was substituted
 );
 
 CREATE TABLE failure (
-    model VARCHAR,            -- where it happened, as far as known
+    model VARCHAR,            -- where it happened, as far as it is known
     dataset VARCHAR,
     regime VARCHAR,
     technique VARCHAR,
@@ -256,7 +256,7 @@ CREATE TABLE catalogue (
     key VARCHAR,
     title VARCHAR,
     signed BOOLEAN,           -- explainers: whether scores have a sign
-    control BOOLEAN,          -- explainers: whether it looks into no model
+    control BOOLEAN,          -- explainers: whether it is a control, which looks into no model
     reference VARCHAR,
     docstring VARCHAR         -- formula, reference, departure, cost
 );

@@ -1,8 +1,8 @@
 """Parquet shards and their manifest: the batch job's only output, written so that no interruption can harm them.
 
 A shard is written under a temporary name, synced and renamed, and then listed in `manifest.jsonl` with its row count
-and hash: a shard counts once its line is there. Lines are appended; a torn last line (a crash) is passed over.
-`journal.jsonl` keeps runs, models and failures in the same manner.
+and hash: a shard counts once it is listed. Lines are appended; an incomplete last line (after a crash) is ignored.
+`journal.jsonl` keeps runs, models and failures in the same way.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from heval_core.records import CellKey, HEvalError
 from heval_core.store.kinds import FLOATS, KINDS, ShardKind
 
 FORMAT = 2
-# Of the results file that shards are published to (schema.sql).
+# The format of the published results file (schema.sql).
 PUBLISHED_FORMAT = 8
 POINTER = "current.json"
 EVENTS = "events.jsonl"
@@ -35,11 +35,11 @@ _UNHASHED = ("seconds",)
 class Entry:
     """One line of the manifest.
 
-    kind: the name of a ShardKind. key: hash of everything the shard depends on. content: hash of its rows but for timings.
-    failed: instances whose failure is in the journal, so that a later run tries the shard again.
-    technique: how the answers were produced; "" of what is of no regime. fingerprint: of the dataset as it was read. settings:
-    hash of how the model was asked (dtype, style, template, memory, seed); instances of two settings have the same ids and
-    must never be published together.
+    kind: the name of a ShardKind. key: hash of everything the shard depends on. content: hash of its rows without timings.
+    failed: number of instances whose failure is in the journal; a later run tries such a shard again.
+    technique: how the answers were produced; "" if the shard has no regime. fingerprint: of the dataset as it was read.
+    settings: hash of how the model was asked (dtype, style, template, memory, seed); instances of two settings have the same
+    ids and must never be published together.
     """
 
     key: str
@@ -62,26 +62,26 @@ class Entry:
 
     @property
     def cell(self) -> CellKey:
-        """explainer, and technique and regime, are empty where its kind has none."""
+        """The shard's cell; explainer, regime and technique are empty if its kind has none."""
         return CellKey(self.model, self.dataset, self.regime, self.technique, self.explainer)
 
 
 class ShardStore:
-    """A folder of shards. Raises HEvalError where it was written by an older or newer version, or cannot be written."""
+    """A folder of shards. Raises HEvalError if an older or newer version wrote it, or if it cannot be written."""
 
     def __init__(self, folder: Path):
         self.folder = folder
         mark = folder / "format.json"
         if mark.is_file():
-            found = json.loads(mark.read_text())["format"]
-            if found > FORMAT:
+            version = json.loads(mark.read_text())["format"]
+            if version > FORMAT:
                 raise HEvalError(
-                    f"The store {folder} has format {found}; this program reads format {FORMAT}. Update it."
+                    f"The store {folder} has format {version}; this program reads format {FORMAT}. Update the program."
                 )
-            if found < FORMAT:
+            if version < FORMAT:
                 raise HEvalError(
-                    f"The store {folder} has format {found}, whose numbers were computed by rules that have changed; run "
-                    "again into another folder: python -m precompute run --store NEW … (nothing in the old one is deleted)."
+                    f"The store {folder} has format {version}; the rules for its numbers have changed since. Run again into "
+                    "another folder: python -m precompute run --store NEW … (nothing in the old one is deleted)."
                 )
 
     def create(self) -> None:
@@ -92,16 +92,16 @@ class ShardStore:
             raise HEvalError(f"The store {self.folder} cannot be written: {error.strerror}.") from error
 
     def entries(self) -> dict[str, Entry]:
-        """The newest entry of every key whose file is there."""
-        found = {}
+        """The newest entry of every key whose file exists."""
+        newest = {}
         for line in _json_lines(self.folder / "manifest.jsonl"):
             entry = Entry(**line)
             if (self.folder / entry.path).is_file():
-                found[entry.key] = entry
-        return found
+                newest[entry.key] = entry
+        return newest
 
     def write(self, entry: dict[str, Any], rows: list[dict[str, Any]]) -> Entry:
-        """Write rows as a shard and list it. `entry`: all fields of Entry but path, rows and hashes."""
+        """Write rows as a shard and list it. `entry`: all fields of Entry except path, rows and hashes."""
         kind = KINDS[entry["kind"]]
         table = pa.Table.from_pylist(rows, schema=kind.schema)
         name = "-".join(
@@ -118,7 +118,7 @@ class ShardStore:
             _sync(temporary)
             os.replace(temporary, target)
         except BaseException:
-            temporary.unlink(missing_ok=True)  # as where the disk is full: what is half written helps nobody
+            temporary.unlink(missing_ok=True)  # for instance if the disk is full
             raise
         listed = Entry(
             **entry, path=path.as_posix(), rows=len(rows), sha256=sha256_of(target), content=_content_hash(table)
@@ -127,12 +127,12 @@ class ShardStore:
         return listed
 
     def remove_unfinished(self) -> None:
-        """What a killed run had half written. Only for who holds the store."""
+        """Remove files that a killed run left unfinished. Call it only while holding the store."""
         for left in (self.folder / "shards").rglob("*.tmp"):
             left.unlink(missing_ok=True)
 
     def event(self, what: str, **fields: Any) -> None:
-        """Add a line to the log of what a run does and when (`progress` reads it)."""
+        """Add a line to the log of a run's events (`progress` reads it)."""
         now = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds")
         append_line(self.folder / EVENTS, {"at": now, "event": what, **fields})
 
@@ -143,7 +143,7 @@ class ShardStore:
         return pq.read_table(self.folder / entry.path, schema=KINDS[entry.kind].schema)
 
     def intact(self, entry: Entry) -> bool:
-        """Whether a shard's file is what the manifest says."""
+        """Whether a shard's file has the hash that the manifest lists."""
         path = self.folder / entry.path
         return path.is_file() and sha256_of(path) == entry.sha256
 
@@ -159,19 +159,17 @@ class ShardStore:
         self.note_all(kind, [fields])
 
     def note_all(self, kind: str, lines: Iterable[dict[str, Any]]) -> None:
-        """`note` for many lines, which are written and synced together."""
+        """`note` for many lines, written and synced together."""
         append_lines(self.folder / "journal.jsonl", [{"kind": kind, **line} for line in lines])
 
     def failures(self) -> list[dict[str, Any]]:
-        """Failures that still stand: of instances, those in shards that were not made again without them since.
-
-        Of models, those that were not loaded since.
-        """
+        """Failures that still hold: of instances whose shards were not made again without failures, and of models that
+        were not loaded since."""
         entries = self.entries()
         unmended = {entry.cell for entry in entries.values() if entry.failed}
         regimes = {cell.of_regime for cell in unmended}
         loaded = {line["model"]: line["happened"] for line in self.journal("loaded")}
-        found = {}
+        standing = {}
         for line in self.journal("failure"):
             cell = CellKey(*(line[name] for name in CellKey._fields))
             if "keys" in line:  # shards that were not made at all
@@ -180,15 +178,15 @@ class ShardStore:
                 stands = cell in unmended or (not cell.explainer and cell.of_regime in regimes)
                 stands = stands or not cell.regime
             if stands and not (line.get("at_loading") and line["happened"] < loaded.get(line["model"], "")):
-                found[cell, line["place"]] = line
-        return list(found.values())
+                standing[cell, line["place"]] = line
+        return list(standing.values())
 
     def journal(self, kind: str) -> list[dict[str, Any]]:
         return [line for line in _json_lines(self.folder / "journal.jsonl") if line.pop("kind") == kind]
 
 
 def _write_table(kind: ShardKind, table: pa.Table, where: Any) -> None:
-    # A column is either split or looked up in a dictionary, and lists of floats gain nothing by the latter.
+    # A column is either byte-split or dictionary-encoded, and lists of floats gain nothing from a dictionary.
     dictionary = [field.name for field in table.schema if field.type not in (FLOATS, pa.float32())] or False
     pq.write_table(
         table, where, compression="zstd", compression_level=15, use_dictionary=dictionary, column_encoding=None,
@@ -208,7 +206,7 @@ def weight(kind: str, rows: list[dict[str, Any]]) -> int:
 
 
 def append_line(path: Path, record: dict[str, Any]) -> None:
-    """Append one JSON line and sync it; a torn line before it is closed off first."""
+    """Append one JSON line and sync it; an incomplete line before it is ended first."""
     append_lines(path, [record])
 
 
@@ -233,7 +231,7 @@ def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
         try:
             yield json.loads(line)
         except json.JSONDecodeError:
-            continue  # torn by a crash: what it would have listed is simply not there yet
+            continue  # incomplete after a crash: what it would have listed does not count yet
 
 
 def _slug(name: str) -> str:
@@ -241,7 +239,7 @@ def _slug(name: str) -> str:
 
 
 def sha256_of(path: Path) -> str:
-    """Of a file's bytes."""
+    """The hash of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

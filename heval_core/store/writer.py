@@ -1,4 +1,4 @@
-"""A results file while it is built: rows in, and what SQL counts over them. See schema.sql."""
+"""Writes a results file: takes its rows, and counts over them with SQL. See schema.sql."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SELECT model, dataset, regime, technique, count(*) AS instances, {_SPREAD.format
     count(*) FILTER (put_in) AS substituted
 FROM sized GROUP BY ALL ORDER BY ALL
 """
-# Of the technique that findings are about.
+# Only the technique that findings are about.
 _RULE = f"""
 WITH asked AS (
     SELECT ("group" = expected_group)::INTEGER AS followed, "group",
@@ -40,10 +40,10 @@ FROM asked
 
 
 class RuleShares(NamedTuple):
-    """Of n instances with an expected group, in which share it is the observed one; None of what there is not.
+    """n: instances with an expected group. followed: the share in which it is the observed group. None if undefined.
 
-    shortest, longest: of the shortest and longest quarter of each cell. later: of the instances answered from one of two
-    documents, those answered from the second.
+    shortest, longest: the same for the shortest and longest quarter of each cell. later: of the instances answered from one
+    of two documents, the share answered from the second.
     """
 
     n: int
@@ -54,12 +54,12 @@ class RuleShares(NamedTuple):
 
 
 def schema() -> str:
-    """The statements that make the tables."""
+    """The statements that create the tables."""
     return files("heval_core.store").joinpath("schema.sql").read_text(encoding="utf-8")
 
 
 class Writer:
-    """A new results file, as a context that closes it at its end. `table` is never a value from outside."""
+    """A new results file, as a context manager that closes it. `table` is never a value from outside."""
 
     def __init__(self, path: Path):
         path.unlink(missing_ok=True)
@@ -77,13 +77,13 @@ class Writer:
         self._db.close()
 
     def columns(self, table: str) -> list[str]:
-        found = self._db.execute(
+        names = self._db.execute(
             "SELECT column_name FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index", [table]
         )
-        return [name for (name,) in found.fetchall()]
+        return [name for (name,) in names.fetchall()]
 
     def insert(self, table: str, rows: list[dict[str, Any]]) -> None:
-        """Rows by column name; what a row does not have is NULL, and what the table does not have is left out."""
+        """Rows by column name. Columns that a row lacks become NULL; fields that the table lacks are left out."""
         columns = self.columns(table)
         self.insert_arrow(table, pa.Table.from_pylist([{name: row.get(name) for name in columns} for row in rows]))
 
@@ -101,9 +101,9 @@ class Writer:
         self._db.execute(_CONTEXTS)
 
     def pattern_counts(self) -> pd.DataFrame:
-        """As `Reader.pattern_counts`, of all instances."""
+        """Like `Reader.pattern_counts`, for all instances."""
         return self._db.execute(PATTERN_COUNTS.format("true")).df()
 
     def rule_shares(self) -> RuleShares:
-        """How the taught rule shows in the instances."""
+        """How often instances follow the taught rule."""
         return RuleShares(*(self._db.execute(_RULE).fetchone() or (0, None, None, None, None)))

@@ -120,5 +120,5 @@ def test_pararel_gives_802_questions_in_equal_shares(tmp_path):
 
 def test_a_list_of_another_form_is_refused_with_the_fields_seen(tmp_path):
     path = samples.write_json(tmp_path / "c.json", [{"apple": 1}])
-    with pytest.raises(HEvalError, match="none of CounterFact's forms.*its first record has apple"):
+    with pytest.raises(HEvalError, match="none of CounterFact's formats.*its first record has apple"):
         list(counterfact.CounterFact(str(path)).facts())

@@ -18,13 +18,13 @@ from tests.datasets import samples
         ("[1, 2]", "expected a JSON object, found a list"),
         (b'{"id": "caf\xe9"}', "byte 12 of the line is not UTF-8"),
         ({"id": "x"}, "the record has no 'subject'"),
-        (samples.own("Kenya", 1, question=7), "'question' should be a text, and is a number"),
+        (samples.own("Kenya", 1, question=7), "'question' should be a text, but is a number"),
         (samples.own("Kenya", 1, question="  "), "'question' is empty"),
-        (samples.own("Kenya", 1, conflicting="text"), "'conflicting' should be an object, and is a text"),
+        (samples.own("Kenya", 1, conflicting="text"), "'conflicting' should be an object, but is a text"),
         (samples.own("Kenya", 1, conflicting={"text": "a"}), "the record has no 'conflicting.answer'"),
-        (samples.own("Kenya", 1, conflicting={"text": "Lisbonne.", "answer": "Lisbon"}), "does not hold its answer 'Lisbon'"),
-        (samples.own("Kenya", 1, irrelevant={"text": "x y", "answer": "z"}), "'irrelevant' does not hold its answer 'z'"),
-        (samples.own("Kenya", 0), "the id 'Kenya-0' is used already, at mine.jsonl:1"),
+        (samples.own("Kenya", 1, conflicting={"text": "Lisbonne.", "answer": "Lisbon"}), "not contain its answer 'Lisbon'"),
+        (samples.own("Kenya", 1, irrelevant={"text": "x y", "answer": "z"}), "'irrelevant' does not contain its answer 'z'"),
+        (samples.own("Kenya", 0), "the id 'Kenya-0' is already used at mine.jsonl:1"),
     ],
 )  # fmt: skip
 def test_a_bad_line_says_where_and_what_and_loses_no_good_one(line, said, tmp_path):

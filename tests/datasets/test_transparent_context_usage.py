@@ -71,5 +71,5 @@ def test_texts_that_look_like_numbers_or_missing_values_stay_texts(tmp_path):
 def test_a_missing_column_is_named_with_those_that_are_there(tmp_path):
     write_files(tmp_path)
     samples.write_csv(tmp_path / "fakepedia_irrelevant.csv", ["question", "text"], [])
-    with pytest.raises(HEvalError, match=r"has the columns question, text; still wanted: document \(context, .*answer"):
+    with pytest.raises(HEvalError, match=r"has the columns question, text; it lacks document \(context, .*answer"):
         list(published.TransparentContextUsage("fakepedia", str(tmp_path)).facts())

@@ -144,7 +144,7 @@ def test_why_it_cannot_be_published_again_is_said(store, monkeypatch):
     path = current_file(store)
     other_code(monkeypatch)
     with only_writer(store):
-        assert f"a run (process {os.getpid()}) holds" in (renew(store, store, bundled=False) or "")
+        assert f"a run (process {os.getpid()}) is writing to the store" in (renew(store, store, bundled=False) or "")
     monkeypatch.setattr(os, "access", lambda *asked: False)
     assert "cannot be written" in (obstacle(store, store) or "")
     monkeypatch.undo()
@@ -155,13 +155,12 @@ def test_why_it_cannot_be_published_again_is_said(store, monkeypatch):
 
 @pytest.mark.parametrize("command", ["status", "verify"])
 def test_the_command_line_says_it_too(store, monkeypatch, capsys, command):
+    said = "another version of this program evaluated the published results"
     assert main([command, "--store", str(store)]) == 0
-    assert "other code" not in capsys.readouterr().out
+    assert said not in capsys.readouterr().out
     other_code(monkeypatch)
     assert main([command, "--store", str(store)]) == 0
-    assert f"evaluated by other code than this program's; run: python -m precompute publish --store {store}" in (
-        capsys.readouterr().out
-    )
+    assert f"{said}; run: python -m precompute publish --store {store}" in capsys.readouterr().out
 
 
 PUBLISH = """

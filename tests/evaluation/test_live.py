@@ -274,7 +274,7 @@ def scored(scores, signed=True):
     [
         ([0.0, np.nan, 1.0, 0.0], "Instance i7, explainer fa has scores that are NaN or infinite"),
         ([0.0, np.inf, 1.0, 0.0], "Instance i7, explainer fa has scores that are NaN or infinite"),
-        ([0.0] * 5, "Instance i7, explainer fa: 5 scores for fewer tokens"),
+        ([0.0] * 5, "Instance i7, explainer fa: there are more scores than tokens"),
     ],
 )
 def test_scores_that_cannot_be_ranked_are_refused_and_their_instance_named(scores, told):
@@ -296,5 +296,5 @@ def test_scores_with_a_sign_are_divided_by_their_norm_and_attention_is_not():
 
 
 def test_scores_that_do_not_say_whether_they_have_a_sign_are_refused_and_their_explainer_named():
-    with pytest.raises(HEvalError, match="explainer gone do not say whether they have a sign"):
+    with pytest.raises(HEvalError, match="explainer gone have a sign"):
         cell_of(regime(), "gone", scored(np.ones(4), signed=None))

@@ -54,7 +54,7 @@ def test_an_item_that_does_not_fit_alone_fails_alone_and_says_why():
     assert item == 3
     assert isinstance(error, NotEnoughMemory)
     assert str(error).startswith(
-        "cpu has not enough memory for a prompt of 10 tokens; take a shorter one. (CUDA out of"
+        "cpu does not have enough memory for a prompt of 10 tokens; use a shorter one. (CUDA out of"
     )
 
 
@@ -104,5 +104,5 @@ def test_a_prompt_of_ones_own_that_does_not_fit_is_refused_in_one_line(lm, monke
     monkeypatch.setattr(Heads, "read", no_memory)
     monkeypatch.setattr(lm.budget, "tokens", 4096)
     request = Request(("The capital of Kenya is Lisbon.",), "Which capital?", ("Lisbon",), "Oslo")
-    with pytest.raises(HEvalError, match="cpu has not enough memory for a prompt of"):
+    with pytest.raises(HEvalError, match="cpu does not have enough memory for a prompt of"):
         explain_request(lm, request, [MechLight()])

@@ -129,7 +129,7 @@ def test_a_results_file_that_was_cut_off_is_named(demo_results, tmp_path, monkey
     for page in ("overview", "instances"):
         app = open_page(page)
         assert not app.exception
-        assert any("is not whole" in error.value and "publish" in error.value for error in app.error)
+        assert any("is incomplete" in error.value and "publish" in error.value for error in app.error)
 
 
 @pytest.mark.parametrize("search", ["(?:.?){1000}x", "(?:(?:.?){50}){20}x", "a" * 400, "(a{,100}){100}"])

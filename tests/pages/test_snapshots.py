@@ -110,8 +110,8 @@ def test_where_they_cannot_be_published_again_a_page_says_so_and_shows_the_old_o
     with only_writer(store):
         app = open_page("which_token")
     assert shown(app) == first
-    assert "evaluated by other code" in app.warning[0].value
-    assert "holds the store" in app.warning[0].value
+    assert "Another version of this program evaluated these results" in app.warning[0].value
+    assert "is writing to the store" in app.warning[0].value
     (store / "manifest.jsonl").unlink()
     app = open_page("which_token")
     assert shown(app) == first

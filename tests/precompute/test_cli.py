@@ -126,7 +126,7 @@ def test_a_bad_record_is_left_out_with_its_reason_and_the_run_ends_with_one(mode
     assert main(command) == 1
     printed = capsys.readouterr()
     assert "3 failures" in printed.out
-    assert "mine.jsonl:2: 'conflicting' does not hold its answer 'Bergen'" in printed.err
+    assert "mine.jsonl:2: 'conflicting' does not contain its answer 'Bergen'" in printed.err
     assert main(["publish", "--store", str(store)]) == 0
     reader = Reader(current_file(store))
     assert set(reader.failures()["place"]) == {"mine.jsonl:2", "mine.jsonl:4", "mine.jsonl:5"}
@@ -284,15 +284,18 @@ def test_the_command_line_and_the_store_give_the_same_scores(small_store, model_
         (["explain", "--model", "GPT2", *PROMPT, "--explainers", "random"], "is a control"),
         (["explain", "--model", "GPT2", *PROMPT, "--explainers", "fa(target=joy)"], "fa has no target 'joy'"),
         (["explain", "--model", "GPT2", *PROMPT, "--explainers", "fa(baseline_id=99999)"], "has no token 99999"),
-        (["explain", "--model", "GPT2", *PROMPT, "--device", "cuda:7"], "device 'cuda:7' is not there"),
-        (["explain", "--model", "GPT2", *PROMPT, "--dtype", "int3"], "no dtype 'int3'"),
+        (["explain", "--model", "GPT2", *PROMPT, "--device", "cuda:7"], "has no device 'cuda:7'"),
+        (["explain", "--model", "GPT2", *PROMPT, "--dtype", "int3"], "The dtype 'int3' is not supported"),
         (["run", "--models", "GPT2", "--datasets", "world_capitol", "--store", "TMP"], "did you mean world_capital"),
         (
             ["run", "--models", "GPT2", "--datasets", "world_capital", "--regimes", "calm", "--store", "TMP"],
             "no regime",
         ),
         (["run", "--models", "GPT2", "--datasets", "world_capital", "--limit", "0", "--store", "TMP"], "at least 1"),
-        (["run", "--models", "GPT2", "--datasets", "world_capital", "--device", "tpu", "--store", "TMP"], "not there"),
+        (
+            ["run", "--models", "GPT2", "--datasets", "world_capital", "--device", "tpu", "--store", "TMP"],
+            "has no device 'tpu'",
+        ),
         (["publish", "--store", "TMP"], "There is no store at"),
         (["status", "--store", "TMP"], "There is no store at"),
     ],

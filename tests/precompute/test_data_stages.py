@@ -249,7 +249,7 @@ def test_of_very_many_bad_lines_all_are_stored_or_it_is_said_how_many_were_left_
     assert main(["status", "--store", str(tmp_path / "s")]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert sum(line.startswith("failed: ") for line in lines) == 101
-    assert lines[-1] == f"failed: and {len(found) - 100:,} more, in the table `failure` once this is published"
+    assert lines[-1] == f"failed: {len(found) - 100:,} more; publish to see them in the table `failure`"
 
 
 def test_what_fails_again_is_noted_once_and_a_changed_number_replaces_the_earlier_one(tmp_path):
@@ -287,10 +287,10 @@ def test_another_template_asks_in_that_layout_and_is_kept_apart(model_folders, t
         (["--datasets", "country_profiles=x.json"], "country_profiles takes no path"),
         (["--datasets", "fakepedia/part"], "fakepedia takes no part"),
         (["--datasets", "transparent_context_usage/mine"], "has no part 'mine'; there are: world_capital"),
-        (["--datasets", "transparent_context_usage"], "Say which part"),
+        (["--datasets", "transparent_context_usage"], "Choose a part"),
         (["--datasets", "/no/such/mine.jsonl"], "/no/such/mine.jsonl cannot be read"),
-        (["--datasets", "EMPTY"], "is empty; it needs one JSON object a line"),
-        (["--datasets", "NAMED"], "is called like the dataset fakepedia"),
+        (["--datasets", "EMPTY"], "is empty; it needs one JSON object per line"),
+        (["--datasets", "NAMED"], "has the name of the dataset fakepedia"),
         (["--datasets", "world_capital", "--template", "{question}"], "needs the fields"),
     ],
 )
@@ -321,7 +321,7 @@ def test_datasets_prints_what_every_filter_leaves_and_names_what_it_left_out(tmp
     assert main(["datasets", "--limit", "3"]) == 0  # all there are; one that needs a part says so and costs nothing
     printed = capsys.readouterr()
     assert "fakepedia · Fakepedia" in printed.out
-    assert "transparent_context_usage: Say which part" in printed.err
+    assert "transparent_context_usage: Choose a part" in printed.err
     records.append({"base_prompt": 1})
     samples.write_json(path, records)
     assert main(["datasets", "--datasets", f"counterfact={path}"]) == 1

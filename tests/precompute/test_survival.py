@@ -211,7 +211,7 @@ def test_status_can_be_watched_while_a_run_is_on(small_grid, tmp_path, capsys):
     assert Watched.seen[-1][1].seconds_left > 0
     assert progress(tmp_path).process is None
     assert main(["status", "--store", str(tmp_path), "--watch", "0.1"]) == 0
-    assert "no run is on; 44 shards done, 0 missing" in capsys.readouterr().out
+    assert "no run is active; 44 shards done, 0 missing" in capsys.readouterr().out
 
 
 def test_a_damaged_published_file_is_set_aside_and_published_again(small_store, tmp_path, capsys):

@@ -61,5 +61,5 @@ def test_attributions_that_do_not_say_it_are_refused_and_the_explainer_named(tmp
     whole = planted._attribution
     monkeypatch.setattr(planted, "_attribution", lambda *given: whole(*given) | {"signed": None})
     plant(tmp_path, draw, regimes=("conflicting",), explainers=(explainer,), count=10)
-    with pytest.raises(HEvalError, match=f"explainer {explainer} do not say whether they have a sign"):
+    with pytest.raises(HEvalError, match=f"explainer {explainer} have a sign"):
         publish(tmp_path)

@@ -32,7 +32,10 @@ def test_a_killed_process_holds_nothing(tmp_path):
     process = subprocess.Popen([sys.executable, "-c", HOLDING, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"held\n"
     assert holder(tmp_path) == str(process.pid)
-    with pytest.raises(HEvalError, match=rf"Another run \(process {process.pid}\) holds"), only_writer(tmp_path):
+    with (
+        pytest.raises(HEvalError, match=rf"Another run \(process {process.pid}\) is writing to"),
+        only_writer(tmp_path),
+    ):
         pass
     process.send_signal(signal.SIGKILL)
     process.wait()

@@ -159,7 +159,7 @@ def test_a_store_of_an_older_format_is_refused_by_every_command_and_nothing_in_i
     for command, more in asked.items():
         assert main([command, "--store", str(store), *more]) == 2
         (line,) = capsys.readouterr().err.splitlines()
-        assert "has format 1, whose numbers were computed by rules that have changed; run again" in line
+        assert "has format 1; the rules for its numbers have changed since. Run again" in line
     assert {path: path.read_bytes() for path in store.rglob("*") if path.is_file()} == before
 
 
@@ -175,7 +175,7 @@ def test_a_file_that_is_no_results_file_is_refused_in_one_sentence(tmp_path, con
 def test_a_truncated_results_file_is_refused(store):
     path = current_file(store)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 3])
-    with pytest.raises(HEvalError, match="truncated|not one of this program's"):
+    with pytest.raises(HEvalError, match="truncated|holds no results of this program"):
         Reader(path)
 
 
@@ -183,7 +183,7 @@ def test_a_foreign_database_is_refused(tmp_path):
     path = tmp_path / "foreign.duckdb"
     with duckdb.connect(str(path)) as db:
         db.execute("CREATE TABLE t (a INTEGER)")
-    with pytest.raises(HEvalError, match="not one of this program's results"):
+    with pytest.raises(HEvalError, match="holds no results of this program"):
         Reader(path)
 
 

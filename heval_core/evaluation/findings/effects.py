@@ -21,7 +21,7 @@ from heval_core.records import RegimeKey
 from heval_core.statistics.bootstrap import percentile_interval
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "not enough data"
-# Models, and datasets, without which no sentence is supported.
+# A sentence is supported only with at least this many models, and this many datasets.
 FEWEST = 2
 
 
@@ -29,10 +29,9 @@ FEWEST = 2
 class Effect:
     """A number over `cells` (model, dataset, regime) and `n` instances, and the open range (least, most) it should lie in.
 
-    low, high: its 95 % interval. strict_low, strict_high: the same for all effects of the sentence together. agree: of how
-    many of the `places` (cells, of each measure that takes part) the own value lies in the range; None for spreads.
-    models, datasets: that the cells are of. smallest, largest: of the cells' own values; apart: whether these differ by more
-    than their own errors.
+    low, high: its 95 % interval. strict_low, strict_high: at 95 % for all effects of the sentence together. places: how many
+    values enter (one per cell and measure). agree: how many of these lie in the range; None for spreads. models, datasets: how
+    many there are. smallest, largest: of these values; apart: whether these differ by more than their own errors.
     """
 
     label: str
@@ -55,7 +54,7 @@ class Effect:
 
     @property
     def enough(self) -> bool:
-        """Whether it may support a sentence about more than one model and one dataset."""
+        """Whether there are enough models and datasets to support a sentence."""
         return min(self.models, self.datasets) >= FEWEST
 
     @property
@@ -68,7 +67,7 @@ class Effect:
 
 
 def outcome(effects: Sequence[Effect], missing: Sequence[str] = ()) -> str:
-    """The verdict on a sentence. missing: why further effects of it could not be had."""
+    """The verdict on a sentence. missing: why some of its effects could not be computed."""
     if any(effect.outside for effect in effects):
         return CONTRADICTED
     if effects and not missing and all(effect.inside and effect.enough for effect in effects):
@@ -76,7 +75,7 @@ def outcome(effects: Sequence[Effect], missing: Sequence[str] = ()) -> str:
     return UNDECIDED
 
 
-# Of (…, cells) values, and (cells,) how much of their variance is made by resampling alone: (…) numbers.
+# (…, cells) values, and (cells,) their variance from resampling alone ▶ (…) numbers.
 Statistic = Callable[[np.ndarray, np.ndarray], Any]
 
 
@@ -89,12 +88,12 @@ def median(values: np.ndarray, noise: np.ndarray) -> Any:
 
 
 def deviation(values: np.ndarray, noise: np.ndarray) -> Any:
-    """Standard deviation over cells without what their own uncertainty adds to it."""
+    """Standard deviation over cells, minus what the values' own uncertainty adds to it."""
     return np.sqrt(np.maximum(0.0, np.var(values, axis=-1, ddof=1) - np.mean(noise)))
 
 
 def size(values: np.ndarray, noise: np.ndarray) -> Any:
-    """Root mean square over cells without what their own uncertainty adds to it."""
+    """Root mean square over cells, minus what the values' own uncertainty adds to it."""
     return np.sqrt(np.maximum(0.0, np.mean(np.square(values), axis=-1) - np.mean(noise)))
 
 
@@ -102,8 +101,8 @@ def size(values: np.ndarray, noise: np.ndarray) -> Any:
 class Part:
     """One effect that a sentence claims, before it is looked up.
 
-    `first` minus `second` (alone where empty), of a statistic over the cells of each series, averaged over the series; it
-    should lie in (least, most). fewest: cells that it takes.
+    `first` minus `second` (or `first` alone), of a statistic over the cells of each series, averaged over the series; it
+    should lie in (least, most). fewest: how many cells it needs.
     """
 
     series: tuple[Series, ...]
@@ -124,7 +123,7 @@ class Part:
         return tuple(name for name in (self.first, self.second) if name)
 
     def find(self, evidence: Evidence, family: int, explainers: Iterable[str]) -> Effect | str:
-        """The effect, or why there is none. family: how many its sentence has. explainers: that its cells must have."""
+        """The effect, or why there is none. family: how many effects the sentence has. explainers: required in each cell."""
         value, spread, seen = 0.0, np.zeros(1), dict[RegimeKey, int]()
         own_values: list[float] = []
         own_noise: list[float] = []
@@ -137,7 +136,7 @@ class Part:
                 own, replicates = evidence.values(series, name, places)
                 noise = np.nanvar(replicates, axis=0)
                 value += sign * float(self.statistic(own, noise)) / len(self.series)
-                # A replicate has the noise of the cells, and that of being drawn from them.
+                # A replicate has the cells' own noise, and once more that of resampling.
                 spread = spread + sign * self.statistic(replicates, 2 * noise) / len(self.series)
                 single += sign * own
                 drawn = drawn + sign * replicates
@@ -172,5 +171,5 @@ def differ(values: Sequence[float], noise: Sequence[float]) -> bool:
 def _missing(series: Series, found: int, fewest: int, explainers: Iterable[str]) -> str:
     where = " and ".join(series.regimes)
     if found:
-        return f"{found} {'cell' if found == 1 else 'cells'} with {series.title} in {where}, of {fewest} needed"
-    return f"no cell with {series.title} in {where} that has all of {', '.join(sorted(explainers))}"
+        return f"{found} of the {fewest} cells needed with {series.title} in {where}"
+    return f"no cell with {series.title} in {where} has all of {', '.join(sorted(explainers))}"

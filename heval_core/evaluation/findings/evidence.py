@@ -1,4 +1,4 @@
-"""What findings look at: series of values over cells, with their replicates."""
+"""The data behind findings: series of values over cells, with their replicates."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ MAIN = SINGLE_REGIMES + DUAL
 
 @dataclass(frozen=True)
 class Series:
-    """What is compared: a metric's cells. parts: one of which each regime has.
+    """What is compared: a metric's cells. parts: each regime has one of them.
 
-    scale: `best`, 0 for chance and 1 for the best there can be; the name of one of the metric's details, by which the value
-    above chance is divided (`tokens`) or multiplied (`length_sd`, of a slope per 100 tokens); as it is where empty.
+    scale: `best` sets chance to 0 and the best possible value to 1; the name of a detail of the metric divides the value above
+    chance by it (`tokens`) or multiplies (`length_sd`, for a slope per 100 tokens); empty leaves the value as it is.
     """
 
     title: str
@@ -45,7 +45,7 @@ SLOPES = (
     Series("slope of the instance margin", "length_sensitivity", ("instance_rank_margin",), DUAL, K, "length_sd"),
 )
 BIAS = Series("position bias", "position_bias", ("tilt",), DUAL_REGIMES, K, "tokens")
-# Everything a finding needs the replicates of: (metric, part, k).
+# The values whose replicates findings need: (metric, part, k).
 WANTED = frozenset(
     {(one.metric, part, one.k) for one in (MRR, *OVERALL, *SLOPES, BIAS) for part in one.parts}
     | {("nmutinf", "raw", K)}
@@ -64,8 +64,8 @@ class Place(NamedTuple):
 
 
 class Evidence:
-    """What a store's cells of the technique TECHNIQUE say. rows: those of `cell_metric`, all of a cell over the
-    same instances. spread: (resamples,) replicates of each value, by place.
+    """A store's values for the technique TECHNIQUE. rows: of `cell_metric`, with the same instances for all explainers of a
+    regime. spread: (resamples,) replicates of each value.
     """
 
     def __init__(self, rows: pd.DataFrame, spread: Mapping[ValueKey, np.ndarray]):
@@ -76,15 +76,15 @@ class Evidence:
         }
 
     def places(self, series: Series, explainers: Iterable[str]) -> list[Place]:
-        """Where all these explainers have a value, in order."""
-        found: dict[Place, set[str]] = {}
+        """The places where all these explainers have a value, in order."""
+        present: dict[Place, set[str]] = {}
         for (cell, metric, part, k), row in self._rows.items():
             wanted = (
                 metric == series.metric and part in series.parts and k == series.k and cell.regime in series.regimes
             )
             if wanted and (series.scale != "best" or pd.notna(row.normalised)):
-                found.setdefault(Place(cell.of_regime, part), set()).add(cell.explainer)
-        return sorted(place for place, own in found.items() if own >= set(explainers))
+                present.setdefault(Place(cell.of_regime, part), set()).add(cell.explainer)
+        return sorted(place for place, having in present.items() if having >= set(explainers))
 
     def values(self, series: Series, explainer: str, places: Sequence[Place]) -> tuple[np.ndarray, np.ndarray]:
         """(cells,) values and (resamples, cells) replicates."""

@@ -1,4 +1,4 @@
-"""The sentences of Sun et al. 2025, and what has to be true of a store for each to hold there."""
+"""The sentences of Sun et al. 2025, and the effects that each implies for a store."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ NEAR_ZERO = 0.1
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper. published: its numbers. parts: what has to be true of a store for it to hold there.
+    """A sentence of the paper. published: the paper's numbers. parts: the effects it implies for a store.
 
-    levels: what the paper reports a value of, with that value; shown beside, and no part of the verdict. construction: what
-    the demo models' taught rule makes true, a key of `Rule.says`.
+    levels: quantities with the value that the paper reports; shown for comparison, not part of the verdict. construction: what
+    the demo models' taught rule makes true anyway, a key of `Rule.says`.
     """
 
     key: str
@@ -33,12 +33,12 @@ class Claim:
 
     @property
     def explainers(self) -> frozenset[str]:
-        """All that it names: every effect of it is over the same cells."""
+        """All explainers that the sentence names; every effect of it is computed over the same cells."""
         return frozenset(name for part in self.parts for name in part.names)
 
 
 def _ordered(series: Series, names: Sequence[str], statistic: Statistic = mean) -> tuple[Part, ...]:
-    """Each is above the next."""
+    """The effects that each explainer is above the next."""
     return tuple(Part((series,), one, other, statistic) for one, other in pairwise(names))
 
 
@@ -73,16 +73,16 @@ CLAIMS: tuple[Claim, ...] = (
         levels=_levels(_TWO, mechlight=0.526, ig=0.436, attn=0.162),
     ),
     Claim(
-        "nmutinf_conflicting", "With one conflicting document FA removes most of the doubt about the answer's origin, then "
+        "nmutinf_conflicting", "With one conflicting document FA removes the most uncertainty about the answer's origin, then "
         "MechLight, then IG and attention.",
-        "NMutInf: fa 19.8 %, mechlight 16.5 %, ig and attn 9 %", "share of the doubt",
+        "NMutInf: fa 19.8 %, mechlight 16.5 %, ig and attn 9 %", "share of the uncertainty",
         (*_ordered(_nmutinf("conflicting"), ("fa", "mechlight", "ig")), Part((_nmutinf("conflicting"),), "mechlight", "attn")),
         levels=_levels(_nmutinf("conflicting"), fa=0.198, mechlight=0.165, ig=0.09, attn=0.09),
     ),
     Claim(
-        "nmutinf_double_conflicting", "With two conflicting documents MechLight removes more of the doubt about the answer's "
-        "origin than FA.",
-        "NMutInf: mechlight 24.9 %, fa 17.9 %", "share of the doubt",
+        "nmutinf_double_conflicting", "With two conflicting documents MechLight removes more of the uncertainty about the "
+        "answer's origin than FA.",
+        "NMutInf: mechlight 24.9 %, fa 17.9 %", "share of the uncertainty",
         (Part((_nmutinf("double_conflicting"),), "mechlight", "fa"),),
         levels=_levels(_nmutinf("double_conflicting"), mechlight=0.249, fa=0.179),
     ),
@@ -91,7 +91,7 @@ CLAIMS: tuple[Claim, ...] = (
         "normalised", _above("mechlight", ("fa", "ig", "attn")),
     ),
     Claim(
-        "fa_second", "FA is the second best over all three questions: behind MechLight, before IG and attention.",
+        "fa_second", "FA is second best over all three questions: behind MechLight, ahead of IG and attention.",
         "FA second", "normalised",
         (*_above("mechlight", ("fa",)), *_above("fa", ("ig", "attn"))),
     ),
@@ -100,7 +100,7 @@ CLAIMS: tuple[Claim, ...] = (
         "standard deviation, normalised", _above("fa", ("mechlight", "ig", "attn"), statistic=deviation, fewest=2),
     ),
     Claim(
-        "near_zero", "IG and attention are near zero on whether context or memory, and on which document.",
+        "near_zero", "IG and attention are near zero on \"context or memory?\" and on \"which document?\".",
         "IG and attention near zero on RQ1 and RQ2", "normalised, root mean square over cells",
         tuple(
             Part((one,), name, statistic=size, least=-np.inf, most=NEAR_ZERO)

@@ -1,4 +1,4 @@
-"""How a verdict is told: its reason, and what the demo models' taught rule makes true anyway."""
+"""The words of a verdict: its reason, and what the demo models' taught rule makes true anyway."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from heval_core.store.writer import RuleShares
 
 @dataclass(frozen=True)
 class Rule:
-    """How the demo models' taught rule shows in a store: n instances with an expected group, and shares of them.
+    """How often a store's instances follow the demo models' taught rule. n: instances with an expected group.
 
-    followed: in which the observed group is the expected one; shortest and longest: the same of the shortest and longest
-    quarter of each cell. later: of the instances with two documents, where one was used, those where it was the second.
+    followed: the share in which it is the observed group; shortest, longest: the same for the shortest and longest quarter of
+    each cell. later: of the instances answered from one of two documents, the share answered from the second.
     """
 
     n: int
@@ -35,26 +35,26 @@ class Rule:
                 else f": it is followed in {100 * self.shortest:.0f} % of each cell's shortest quarter and "
                 f"{100 * self.longest:.0f} % of its longest"
             )
-            return f"The rule does not look at length{ends}. What falls with length is the explainer's doing."
+            return f"The rule ignores length{ends}. So a fall with length is due to the explainer."
         if construction == "position":
             later = (
                 ""
                 if np.isnan(self.later)
-                else f" Over all prompts with two documents, also those with one trusted one, the later was used in "
-                f"{100 * self.later:.0f} % of those answered from either."
+                else f" Of all prompts with two documents that were answered from one of them, {100 * self.later:.0f} % were "
+                "answered from the later one."
             )
             return (
                 f"Of two trusted documents the later one wins.{later} Both groups weigh the same in this measure, so an "
                 "explainer that is right has no bias."
             )
         return (
-            f"The kind of source decides the origin (so in {share}), so an explainer that is right is clear of chance. "
-            "Which explainer that is, the rule does not say."
+            f"The kind of source decides where the answer comes from (in {share}), so a correct explainer is well above "
+            "chance. The rule does not say which explainer is correct."
         )
 
 
 def rule_of(shares: RuleShares) -> Rule | None:
-    """None where no model was taught a rule."""
+    """None if no model was taught a rule."""
     if not shares.n:
         return None
     return Rule(shares.n, *(np.nan if share is None else share for share in shares[1:]))
@@ -69,31 +69,31 @@ def _why(verdict: str, effects: Sequence[Effect], missing: Sequence[str]) -> str
         against = [effect.label for effect in effects if effect.outside]
         return f"Against it: {'; '.join(against)}."
     if verdict == SUPPORTED:
-        return f"Every interval lies where the sentence has it ({len(effects)} of {len(effects)})."
+        return f"Every interval lies where the sentence says ({len(effects)} of {len(effects)})."
     open_ones = [effect.label for effect in effects if not effect.inside]
     few = next((effect for effect in effects if not effect.enough), None)
     reasons = [*missing]
     if few is not None:
         reasons.append(
-            f"it takes {FEWEST} models and {FEWEST} datasets, and here are {_counted(few.models, 'model')} and "
+            f"a verdict needs {FEWEST} models and {FEWEST} datasets; there are {_counted(few.models, 'model')} and "
             f"{_counted(few.datasets, 'dataset')}"
         )
     if open_ones:
-        reasons.append(f"not settled by the interval: {', '.join(open_ones)}")
-    told = "; ".join(reasons)
-    return f"{told[:1].upper()}{told[1:]}."
+        reasons.append(f"the interval leaves open: {', '.join(open_ones)}")
+    sentence = "; ".join(reasons)
+    return f"{sentence[:1].upper()}{sentence[1:]}."
 
 
 def _scattered(effects: Sequence[Effect]) -> list[str]:
-    """Where cells differ by more than their own errors, a mean over them is of these models and datasets."""
+    """If cells differ by more than their own errors, a mean over them holds for these models and datasets only."""
     apart = [effect for effect in effects if effect.apart]
     if not apart:
         return []
-    told = "; ".join(f"{effect.label} from {effect.smallest:.2g} to {effect.largest:.2g}" for effect in apart)
+    ranges = "; ".join(f"{effect.label} from {effect.smallest:.2g} to {effect.largest:.2g}" for effect in apart)
     most = max(apart, key=lambda effect: effect.places)
     return [
-        f"Cells differ by more than their own errors, so this is said of the {_counted(most.models, 'model')} and "
-        f"{_counted(most.datasets, 'dataset')} at hand: {told}."
+        f"Cells differ by more than their own errors, so this holds only for the {_counted(most.models, 'model')} and "
+        f"{_counted(most.datasets, 'dataset')} here: {ranges}."
     ]
 
 

@@ -1,1 +1,1 @@
-"""What metrics share, below all of them: a metric imports from here and from `heval_core.records`, never another metric."""
+"""Code that metrics share: a metric imports from here and from `heval_core.records`, never from another metric."""

@@ -1,4 +1,4 @@
-"""Ranks of the answer: what each instance gets whose answer came from a document, for metrics of the answer's own tokens."""
+"""Ranks of the answer's tokens in instances answered from a document, for the metrics that use them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def of_used_document(
     value: Callable[[np.ndarray], np.ndarray],
     chance: Callable[[np.ndarray, np.ndarray], np.ndarray],
 ) -> list[Each]:
-    """Values of instances, by the group that says which document was used; NaN elsewhere. The best is 1.
+    """Values of instances, by the group of the document that was used; NaN elsewhere. The best is 1.
 
-    gold: per document, (N, n) bool. value: (N, n) ranked gold tokens ▶ (N,). chance: (N,) how many gold tokens and how many
-    ranked tokens a prompt has ▶ (N,).
+    gold: per document, (N, n) bool. value: (N, n) ranked gold tokens ▶ (N,). chance: numbers of gold tokens (N,) and of ranked
+    tokens (N,) ▶ (N,).
     """
     layout, each = cell.layout, []
     for number, tokens in enumerate(gold):

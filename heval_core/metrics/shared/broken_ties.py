@@ -1,10 +1,10 @@
-"""What tied tokens get on average when chance breaks the tie; the chance level is the case in which everything is tied.
+"""Expected ranks of tied tokens if ties are broken at random. With all tokens tied, this is the chance level.
 
-Of a tie of `size` tokens that stands below `above` others, any `inside` of its places are as likely to be those of a segment:
-the j-th best of them stands on average at above + j (size + 1)/(inside + 1), the best one at above + y with probability
-C(size - y, inside - 1)/C(size, inside), and among the first r places there is one with probability
-1 - C(size - inside, r)/C(size, r). Exact, so that no draw adds noise. Cost: one sort per prompt; scalar formulas are
-evaluated once for each distinct case.
+In a tie of `size` tokens, ranked below `above` others, `inside` tokens belong to a segment, and all their arrangements are
+equally likely. Then the expected rank of the j-th best of them is above + j (size + 1)/(inside + 1); the best has rank
+above + y with probability C(size - y, inside - 1)/C(size, inside); and one of them is among the tie's first r with probability
+1 - C(size - inside, r)/C(size, r). The formulas are exact, so no draw adds noise. Cost: one sort per prompt; scalar formulas
+are evaluated once for each distinct case.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from heval_core.statistics.scores import Ties, runs
 
 
 class Leading(NamedTuple):
-    """The best tokens of a segment, (N, count) each, best first. there: whether the segment has so many.
+    """The best tokens of a segment, (N, count) each, best first. there: False if the segment has fewer tokens.
 
-    above, size: of the tie that each belongs to. inside: how many of the tie are the segment's. order: which of those it is,
-    from 1.
+    above, size: of the tie that the token belongs to. inside: how many tokens of this tie are in the segment. order: the
+    token's number among those, from 1.
     """
 
     there: np.ndarray
@@ -33,11 +33,11 @@ class Leading(NamedTuple):
     order: np.ndarray
 
     def places(self) -> np.ndarray:
-        """(N, count) expected ranks; infinite where there is no token."""
+        """(N, count) expected ranks; infinite for missing tokens."""
         return np.where(self.there, self.above + self.order * (self.size + 1) / (self.inside + 1), np.inf)
 
     def capped(self, cap: int) -> np.ndarray:
-        """(N, count) expected min(rank, cap); infinite where there is no token."""
+        """(N, count) expected min(rank, cap); infinite for missing tokens."""
         room = np.clip(cap - self.above, 0, self.size + 1)
         found = self.above + of_distinct(_capped, self.size, self.inside, self.order, room)
         return np.where(self.there, np.minimum(found, cap), np.inf)
@@ -64,7 +64,7 @@ def leading(found: Ties, segment: np.ndarray, count: int) -> Leading:
 
 
 class Best(NamedTuple):
-    """The tie that holds the best token of a segment, (N,) each; above is -1 for a row whose segment is empty."""
+    """The tie with the best token of a segment, (N,) each; above is -1 for a row whose segment is empty."""
 
     above: np.ndarray
     size: np.ndarray
@@ -72,7 +72,7 @@ class Best(NamedTuple):
 
 
 def best(found: Ties, segment: np.ndarray) -> Best:
-    """Where the best token of each row's (N, n) bool segment stands."""
+    """The tie with the best token of each row's (N, n) bool segment."""
     if not segment.shape[1]:
         nothing = np.zeros(len(segment), dtype=int)
         return Best(nothing - 1, nothing + 1, nothing + 1)
@@ -95,7 +95,7 @@ def of_distinct(function: Callable[..., float], *columns: np.ndarray) -> np.ndar
 
 @functools.cache
 def reciprocal(above: int, size: int, inside: int) -> float:
-    """Expected 1 / rank of the best of `inside` tokens in a tie; NaN where there is none.
+    """Expected 1 / rank of the best of `inside` tokens in a tie; NaN if there is none.
 
     >>> reciprocal(0, 3, 1) == (1 + 1 / 2 + 1 / 3) / 3, reciprocal(4, 1, 1)
     (True, 0.2)
@@ -108,7 +108,7 @@ def reciprocal(above: int, size: int, inside: int) -> float:
 
 @functools.cache
 def hit(above: int, size: int, inside: int, k: int) -> float:
-    """The probability that one of `inside` tokens of a tie is among the k best of the prompt; NaN where there is none.
+    """The probability that one of `inside` tokens of a tie is among the prompt's k best; NaN if there is none.
 
     >>> hit(0, 5, 2, 2), hit(0, 5, 2, 9), hit(3, 1, 1, 3)
     (0.7, 1.0, 0.0)
@@ -121,9 +121,9 @@ def hit(above: int, size: int, inside: int, k: int) -> float:
 
 @functools.cache
 def _capped(size: int, inside: int, order: int, room: int) -> float:
-    """Expected min(y, room), where y is the place within its tie of the order-th of `inside` tokens."""
+    """Expected min(y, room), where y is the position of the order-th of `inside` tokens within its tie."""
     total = 0.0
-    for r in range(room):  # the sum of P(y > r): fewer than `order` of them are among the first r places
+    for r in range(room):  # the sum of P(y > r): fewer than `order` of them are among the tie's first r
         ways = sum(math.comb(inside, i) * math.comb(size - inside, r - i) for i in range(min(order, r + 1)))
         total += ways / math.comb(size, r) if r <= size else 0.0
     return total

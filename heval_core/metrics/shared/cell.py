@@ -1,4 +1,4 @@
-"""What a metric is computed from: all instances of one cell (model, dataset, regime, explainer) as padded arrays."""
+"""The input of metrics: all instances of one cell (model, dataset, regime, technique, explainer) as padded arrays."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ DEFAULT_K = 5
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where things stand in the prompts of N instances, padded to the longest prompt n.
+    """Token positions in the prompts of N instances, padded to the longest prompt n.
 
-    ranked: (N, n) bool, real tokens that take part in ranks. documents, gold, first_mention: per document, (N, n) bool.
+    ranked: (N, n) bool, the tokens that are ranked. documents, gold, first_mention: per document, (N, n) bool.
     groups: (N,) str. lengths: (N,) how many tokens are ranked.
     """
 
@@ -49,7 +49,7 @@ class Layout:
         groups: Sequence[str],
         first_mention: Sequence[Sequence[Sequence[int]]] | None = None,
     ) -> Layout:
-        """From ragged columns: per instance its length, spans of documents, gold tokens and those of their first mention.
+        """From ragged columns: each instance's length, spans of documents, gold tokens, and gold tokens of the first mention.
 
         Raises ValueError for tokens outside their prompt.
         """
@@ -66,7 +66,7 @@ class Layout:
         return cls(ranked, tuple(spans), tuple(gold), tuple(first), np.asarray(groups, dtype=str))
 
     def rows(self, chosen: np.ndarray) -> Layout:
-        """The instances that (N,) bools or indices choose."""
+        """The instances chosen by (N,) bools or indices."""
 
         def cut(marks: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
             return tuple(own[chosen] for own in marks)
@@ -89,14 +89,14 @@ def _marked(
 
 
 class Measured(NamedTuple):
-    """(N,) values that the batch job measured with the model, and what random scores got; NaN where it did not."""
+    """(N,) values that the batch job measured with the model, and the random control's; NaN if not measured."""
 
     value: np.ndarray
     chance: np.ndarray
 
 
 class Fixed(NamedTuple):
-    """(N, n) scores of the first document's answer whatever was answered, and (N,) bool of which instances there are any."""
+    """(N, n) scores for the first document's answer, whatever the model answered; there: (N,) bool, which have any."""
 
     scores: np.ndarray
     there: np.ndarray
@@ -106,10 +106,10 @@ class Fixed(NamedTuple):
 class Cell:
     """One explainer's scores over a layout.
 
-    scores: (N, n) as metrics use them (normalised), padding 0. ties: where each stands, however ties are broken.
-    measured: by metric key and part, what cannot be computed from scores. priorities: (S, N), the order of the instances by
-    which halves are taken (`subsampling`), the same for all cells of a dataset; of the instances as they stand by default.
-    fixed: what the explainer says with its target held fixed, where that was computed.
+    scores: (N, n) as metrics use them (normalised), padded with 0. ties: each score's tie.
+    measured: values that cannot be computed from scores, by metric key and part. priorities: (S, N), the orders of the
+    instances that are cut in halves (`subsampling`), the same for all cells of a dataset; by default drawn for these
+    instances. fixed: the explainer's scores for the first document's answer, if they were computed.
     """
 
     layout: Layout
@@ -132,7 +132,7 @@ class Cell:
         return cls(layout, scores, ties(scores, layout.ranked), measured or {}, priorities, fixed)
 
     def rows(self, chosen: np.ndarray) -> Cell:
-        """The instances that (N,) bools or indices choose."""
+        """The instances chosen by (N,) bools or indices."""
         measured = {key: Measured(*(values[chosen] for values in own)) for key, own in self.measured.items()}
         own = Ties(*(places[chosen] for places in self.ties))
         order = None if self.priorities is None else self.priorities[:, chosen]
@@ -140,7 +140,7 @@ class Cell:
         return Cell(self.layout.rows(chosen), self.scores[chosen], own, measured, order, fixed)
 
     def narrowed(self, pool: str, drop_first: int) -> Cell:
-        """The same scores with fewer tokens ranked: those of the documents, or all but each prompt's first ones."""
+        """The same scores with fewer ranked tokens: only the documents' (pool="context"), or without each prompt's first."""
         if pool == "prompt" and not drop_first:
             return self
         key = (pool, drop_first)

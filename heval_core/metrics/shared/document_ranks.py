@@ -1,7 +1,7 @@
-"""Ranks of documents: Rank@k of each document, its chance level, and what metrics of documents' ranks have in common.
+"""Ranks of documents: Rank@k of each document, its chance level, and the settings of metrics that use these ranks.
 
-The formula stands in `heval_core/metrics/rank_at_k.py`. Ranks are descending, 1 is the highest score. Ties are broken at
-random, and a rank is its expectation over that (`broken_ties`).
+`heval_core/metrics/rank_at_k.py` has the formula. Ranks are descending, 1 is the highest score. Ties are broken at random,
+and a rank is its expectation over that (`broken_ties`).
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ POOLS = ("prompt", "context")
 
 
 def chance_rank(k: int, segment_sizes: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """What random scores get on average; NaN for an empty segment."""
+    """The expected Rank@k of random scores; NaN for an empty segment."""
     m, n = np.asarray(segment_sizes, dtype=np.float64), np.asarray(lengths, dtype=np.float64)
     chance = (np.minimum(k, m) + 1) / 2 * (n + 1) / (m + 1)
     return np.where(m > 0, chance, np.nan)
 
 
 def chance_capped(k: int, segment_sizes: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """What random scores get where ranks beyond the k best count as k + 1; NaN for an empty segment."""
+    """The same if ranks beyond the k best count as k + 1; NaN for an empty segment."""
     m, n = (np.asarray(own, dtype=int)[..., None] for own in (segment_sizes, lengths))
     order = np.arange(1, k + 1) + np.zeros_like(m)
     there = order <= m
-    # All tokens in one tie: what is expected of them is what chance gives.
+    # The chance level is the expectation with all tokens in one tie.
     tied = (np.where(there, own, 1) for own in (n, m, order))
     return mean_of_first(broken_ties.Leading(there, np.zeros_like(order), *tied).capped(k + 1))
 
@@ -52,7 +52,7 @@ def mean_of_first(leading: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class RankSettings:
-    """How documents are ranked, for every metric that is made of their ranks."""
+    """How documents are ranked, for every metric that uses their ranks."""
 
     tokens: str = "best"
     pool: str = "prompt"
@@ -105,9 +105,9 @@ class RankSettings:
         return sizes if self.tokens == "all" else np.minimum(k, sizes)
 
     def margins(self, cell: Cell, k: int) -> list[Each]:
-        """How far the used document stands above the other in each instance, by the group it is in; NaN elsewhere.
+        """How far the used document ranks above the other in each instance, by its group; NaN elsewhere.
 
-        Parts C1 and C2; nothing for prompts without two documents.
+        Parts C1 and C2; empty for prompts without two documents.
         """
         if len(cell.layout.documents) != 2:
             return []

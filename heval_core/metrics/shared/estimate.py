@@ -1,9 +1,9 @@
-"""What a metric says of a cell: values of instances and of the whole cell, and what intervals and tests are made from.
+"""The output of metrics: values of instances and of whole cells, with the data for their intervals and tests.
 
-An interval of means of instances is Student's, adjusted for skewness (Hall 1992): reciprocal ranks and hits are so skewed that
-percentiles of a bootstrap over 30 questions hold the truth in 81 % of draws. Of what learns from the instances or compares
-them with one another, halves make the interval (`statistics.subsampling`). Replicates, for means over cells and what is
-compared over them, are a bootstrap over questions, or random sums over halves.
+The interval of a mean over instances is Student's, adjusted for skewness (Hall 1992): reciprocal ranks and hits are so skewed
+that bootstrap percentiles over 30 questions cover the truth in only 81 % of draws. If a metric learns from the instances or
+compares them with one another, its interval comes from halves (`statistics.subsampling`). Replicates, for means over cells
+and their comparisons, are a bootstrap over questions, or random sums over halves.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ SMALLEST_GROUP = 30
 
 
 class Each(NamedTuple):
-    """Values of single instances, (N,) each, NaN where undefined.
+    """Values of single instances, (N,) each, NaN if undefined.
 
-    part: which document or group. chance: what random scores get. best: what perfect ones get.
+    part: which document or group. chance: the value of random scores. best: the value of perfect scores.
     """
 
     part: str
@@ -48,15 +48,15 @@ def _only(means: np.ndarray) -> np.ndarray:
 
 
 class Estimate(NamedTuple):
-    """A value of a whole cell, with what its interval is made from: columns of instances, or runs on halves.
+    """A value of a whole cell, with the data for its interval: columns of instances, or runs on halves.
 
-    chance, best: what random and perfect scores get. sizes: group ▶ instances. unavailable: why value is NaN.
+    chance, best: the values of random and perfect scores. sizes: group ▶ instances. unavailable: why value is NaN.
     columns, combine: value = combine of the means of its columns; (…, C) means ▶ (…) values. shares: (N,) what each instance
-    adds to the value, up to a constant that is the same for every explainer: exchanging two explainers within an instance
-    exchanges them. p: of the value under chance, where a permutation test gives one. details: what else there is to tell.
-    chance_columns: like columns, where chance was measured on a sample of random scores and so has noise of its own. runs: in
-    place of columns and shares, where instances are each other's neighbours or training data; bound: the value that it then
-    nears and never passes. chance_se: of a chance level drawn by permutation.
+    adds to the value, up to a constant that all explainers share, so that exchanging two explainers within an instance
+    exchanges their shares. p: of the value under chance, if a permutation test gives one. details: further numbers, by name.
+    chance_columns: like columns, if chance was measured on random scores and has its own noise. runs: instead of columns and
+    shares, if instances are each other's neighbours or training data; error: from these runs; bound: a limit that the value
+    approaches but never passes; counted: N, if the value is a share of N instances. chance_se: of a permuted chance level.
     """
 
     part: str
@@ -82,17 +82,17 @@ class Estimate(NamedTuple):
         return float(normalised(self.value, self.chance, self.best))
 
     def of_weights(self, weights: np.ndarray) -> np.ndarray:
-        """(resamples,) replicates of the value; under (resamples, N) weights, where it is bootstrapped."""
+        """(resamples,) replicates of the value; under (resamples, N) weights, if it is bootstrapped."""
         return replicates([self], weights)[0]
 
     def interval(self, questions: np.ndarray | None = None) -> Interval:
-        """95 %. questions: (N,) which instances belong together, as numbers from 0; each for itself by default."""
+        """95 % interval. questions: (N,) the question of each instance, as numbers from 0; by default all are different."""
         if self.error is not None:
             return self._around(self.error)
         return skewed_interval(self.value, *self._influence(questions, self.columns))
 
     def above_chance(self, questions: np.ndarray | None = None) -> Interval:
-        """95 % of value minus chance, with the error of a chance level that was measured or drawn."""
+        """95 % interval of value minus chance, including the error of a chance level that was measured or permuted."""
         if self.error is not None:
             low, high = self._around(self.error.plus(self.chance_se))
             return Interval(low - self.chance, high - self.chance)
@@ -107,9 +107,9 @@ class Estimate(NamedTuple):
         return subsampling.interval(self.value, error, self.bound)
 
     def _influence(self, questions: np.ndarray | None, columns: tuple[Column, ...]) -> tuple[np.ndarray, int]:
-        """How much each question moves the value, summing to 0; and the degrees of freedom of its error.
+        """How much each question moves the value, summing to 0; and the degrees of freedom of the value's error.
 
-        To first order: the slope of `combine` in each mean, times what an instance adds to that mean.
+        To first order: the slope of `combine` in each mean, times the instance's contribution to that mean.
         """
         means = np.array([column.mean() for column in columns])
         steps = 1e-4 * np.maximum(np.array([column.values[column.used].std() for column in columns]), 1e-9)
@@ -127,15 +127,15 @@ class Estimate(NamedTuple):
 
 
 def normalised(value: Any, chance: Any, best: Any) -> Any:
-    """0 at chance, 1 at best; NaN where the two are the same."""
+    """0 at chance, 1 at best; NaN if the two are equal."""
     span = np.asarray(best, dtype=np.float64) - chance
     return np.divide(np.subtract(value, chance), span, out=np.full(np.shape(span), np.nan), where=span != 0)
 
 
 def replicates(estimates: Sequence[Estimate], weights: np.ndarray) -> list[np.ndarray]:
-    """(resamples,) replicates of each estimate under (resamples, N) weights, or from its runs; () where not available.
+    """(resamples,) replicates of each estimate under (resamples, N) weights, or from its runs; () if not available.
 
-    All columns of all estimates go through one matrix product.
+    One matrix product serves all columns of all estimates.
     """
     columns = [column for estimate in estimates if estimate.unavailable is None for column in estimate.columns]
     means = np.empty((len(weights), 0))
@@ -158,7 +158,7 @@ def replicates(estimates: Sequence[Estimate], weights: np.ndarray) -> list[np.nd
 
 
 class Difference(NamedTuple):
-    """Of two explainers' values: (resamples,) replicates, its 95 % interval, and the p of it being 0, two-sided."""
+    """The difference of two explainers' values: (resamples,) replicates, 95 % interval, and two-sided p that it is 0."""
 
     replicates: np.ndarray
     interval: Interval
@@ -170,7 +170,7 @@ def differences(
 ) -> list[Difference]:
     """The differences of pairs of available estimates of one metric and part over one layout.
 
-    p: by flipping the signs of instances' differences; of values made on halves by Student's t.
+    p: by flipping the signs of instances' differences; for values with runs on halves by Student's t.
     """
     if pairs and pairs[0][0].error is not None:
         return [_apart(first, second, len(weights)) for first, second in pairs]
@@ -204,7 +204,7 @@ def on_halves(
     runs: subsampling.Runs,
     **more: Any,
 ) -> Estimate:
-    """A value whose error is made on halves. more: p, details, bound, counted, chance_se."""
+    """A value whose error comes from halves. more: p, details, bound, counted, chance_se."""
     return Estimate(part, value, chance, best, sizes, error=runs.error(), runs=runs, **more)
 
 
@@ -214,7 +214,7 @@ def not_available(part: str, sizes: tuple[tuple[str, int], ...], reason: str) ->
 
 
 def mean_estimate(each: Each, smallest_group: int) -> Estimate:
-    """The mean over the instances where a value is defined; not available below `smallest_group` of them."""
+    """The mean over the instances with a defined value; not available if there are fewer than `smallest_group`."""
     used = np.isfinite(each.value)
     sizes = ((each.part, int(used.sum())),)
     reason = too_small(sizes, smallest_group)
@@ -226,12 +226,12 @@ def mean_estimate(each: Each, smallest_group: int) -> Estimate:
 
 
 def difference(part: str, first: Each, second: Each, names: tuple[str, str], smallest_group: int) -> Estimate:
-    """The mean of `first` minus that of `second`, over the instances where each is defined; names: of the two groups."""
+    """The mean of `first` minus the mean of `second`, over the defined values. names: of the two groups."""
     return _of_two(part, (first, second), names, smallest_group, (1.0, -1.0))
 
 
 def balanced(part: str, first: Each, second: Each, names: tuple[str, str], smallest_group: int) -> Estimate:
-    """Half the mean of `first` and half that of `second`, however many instances each has; names: of the two groups."""
+    """Half the mean of `first` plus half the mean of `second`, however many instances each has. names: of the groups."""
     return _of_two(part, (first, second), names, smallest_group, (0.5, 0.5))
 
 
@@ -259,9 +259,9 @@ def _weighted(means: np.ndarray, factors: np.ndarray) -> np.ndarray:
 
 
 def means_of_groups(parts: Sequence[Each], smallest_group: int) -> list[Estimate]:
-    """The mean of each group's instances and, of two groups, of both: they weigh alike, however many instances each has.
+    """The mean of each group's instances; with two groups also of both, weighing the same whatever their sizes.
 
-    Both together need `smallest_group` instances, and either a third of that.
+    Both together need `smallest_group` instances, and each of them a third of that.
     """
     found = [mean_estimate(each, smallest_group) for each in parts]
     if len(parts) == 2:
@@ -273,7 +273,7 @@ def means_of_groups(parts: Sequence[Each], smallest_group: int) -> list[Estimate
 
 
 def too_small(sizes: tuple[tuple[str, int], ...], needed: int) -> str | None:
-    """Why a value is not available, as pages print it; None where every group is large enough."""
+    """Why a value is not available, as pages print it; None if every group is large enough."""
     for group, size in sizes:
         if size < needed:
             return f"group {group} has {size} of the {needed} instances needed"

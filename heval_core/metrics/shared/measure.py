@@ -1,6 +1,6 @@
-"""Measures: what a person can ask of explainers. A metric declares its own beside its formula, in `measures`.
+"""Measures: the numbers that a person can choose to see. A metric declares its measures beside its formula, in `measures`.
 
-Pages, comparisons, curves, the report and the docs show what is declared here and in the metrics' files, and name no metric.
+Pages, comparisons, curves, the report and the docs are derived from these declarations, and name no metric themselves.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
 
 @dataclass(frozen=True)
 class Question:
-    """title: as pages and links call it. link: the parameter of a link that names the chosen measure."""
+    """title: its name on pages and in links. link: the link parameter that holds the chosen measure."""
 
     key: str
     title: str
@@ -39,23 +39,23 @@ QUESTIONS = {
 class Measure:
     """One way to read a metric.
 
-    title: as pages and links call it. parts: of the metric, one or more for each cell. unit, meaning: a few words, and one
-    plain sentence. range: the values it can take. question: a key of QUESTIONS; empty for parts that no page offers.
-    order: where it stands among all measures, small numbers first.
-    best: `high`, `low`, or `zero` for a bias; by default what the metric says (`higher_is_better`).
-    regimes: those it is read in; all where empty.
-    whole: the part that takes all instances together, for what needs many; the parts themselves where empty.
-    part_titles: (part, title) where a cell has several parts. used_only: whether instances answered from memory are left out.
-    instance_parts: the parts in which single instances have values that explainers are compared by. instance_title: what such
-    a value is called, with `{part}` and `{k}`. sort: what links and pages call the order by it, with `{explainer}`.
-    needs: the option of the batch job without which there are no values.
-    headline: what the Overview says of it, if this is the measure that stands there for its question.
-    sections: of the report, in which it stands; by default one of its own. paper, reported_ks: what that is in the paper, and
-    the k that it shows.
+    title: its name on pages and in links. parts: the metric's parts that it shows, one or more per cell. unit, meaning: a few
+    words, and one plain sentence. range: the values it can take. question: a key of QUESTIONS; empty if no page offers it.
+    order: its position among all measures, small numbers first.
+    best: `high`, `low`, or `zero` for a bias; by default from the metric's `higher_is_better`.
+    regimes: those it applies to; empty for all.
+    whole: the part over all instances together, where many are needed; empty if the parts themselves are.
+    part_titles: (part, title), if a cell has several parts. used_only: whether instances answered from memory are left out.
+    instance_parts: the parts with values for single instances, by which explainers are compared. instance_title: the name of
+    such a value, with `{part}` and `{k}`. sort: the name of the order by it on pages and in links, with `{explainer}`.
+    needs: the option of the batch job that its values require.
+    headline: its sentence on the Overview, if it is the headline measure of its question.
+    sections: its sections in the report; by default one of its own. paper, reported_ks: the paper's name for that section, and
+    the k that the section shows.
     fixed_target: whether it has a variant in which all explainers explain the same answer.
 
-    What follows is filled in from the metric (`declared`): its key, whether it uses k, and whether it is made of ranks, so
-    that the prompt's first token can be left out. variant_of: the title of the measure that this is a variant of.
+    The rest is filled in from the metric (`declared`): its key, whether it uses k, and whether it uses ranks, so that the
+    prompt's first token can be left out. variant_of: the title of the measure that this one is a variant of.
     """
 
     key: str
@@ -86,17 +86,17 @@ class Measure:
     variant_of: str = ""
 
     def at(self, k: int) -> int:
-        """The k under which its values are stored: 0 where it has none."""
+        """The k under which its values are stored: 0 if it has none."""
         return k if self.uses_k else 0
 
     @property
     def together(self) -> tuple[str, ...]:
-        """The parts that take all instances together."""
+        """The parts over all instances together."""
         return self.whole or self.parts
 
 
 class Declaring(Protocol):
-    """What measures take from their metric; `catalogue.Metric` has all that a metric declares."""
+    """What measures take from their metric; `catalogue.Metric` has everything that a metric declares."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -130,7 +130,7 @@ class MirrorMetric(Protocol):
 
 _FIXED = (
     "Here every explainer explains the first document's answer, whatever the model answered. Otherwise a string match finds "
-    "the answer that was given, and so knows where it came from; with one target for both groups, only the scores can tell. "
+    "the given answer, and so its origin; with the same target in both groups, only the scores can reveal the origin. "
 )
 
 
@@ -162,9 +162,9 @@ def _at_fixed_target(measure: Measure) -> Measure:
 def of_origin(
     key: str, title: str, part: str, unit: str, meaning: str, order: int, sections: bool = True, range: str = "real"
 ) -> tuple[Measure, Measure]:
-    """A measure of how well the answer's origin can be told: with one document, and with two.
+    """A measure of how well scores reveal the answer's origin: with one document, and with two.
 
-    meaning: with `{documents}` for what scores are taken from. sections: whether it stands in the report's.
+    meaning: with `{documents}` for the source of the scores. sections: whether the report shows it.
     """
     one = Measure(
         f"{key}_memory", title, (part,), unit, meaning.format(documents="the document"), range, "RQ1", order,

@@ -1,4 +1,4 @@
-"""Metrics that the batch job measures by asking the model again; here only their values are averaged."""
+"""Metrics that the batch job measures by running the model again; here their values are only averaged."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from heval_core.replacements import REPLACEMENTS
 
 
 def aopc(before: np.ndarray | float, after: np.ndarray) -> np.ndarray | float:
-    """Mean over the last axis of what log-probabilities lost: (…,) before and (…, |K|) after ▶ (…,)."""
+    """Mean loss of log-probability over the last axis: (…,) before and (…, |K|) after ▶ (…,)."""
     lost = (np.asarray(before)[..., None] - np.asarray(after)).mean(axis=-1)
     return float(lost) if lost.ndim == 0 else lost
 
 
 @dataclass(frozen=True)
 class MeasuredMetric:
-    """parts: what stood in for the tokens that were taken out, and `all`, the mean over these."""
+    """parts: what replaced the tokens that were taken out, and `all`, the mean over these."""
 
     smallest_group: int = SMALLEST_GROUP
 
@@ -28,7 +28,7 @@ class MeasuredMetric:
     parts: ClassVar[tuple[str, ...]] = ("all", *REPLACEMENTS)
 
     def each(self, cell: Cell, k: int) -> list[Each]:
-        """What the batch job measured, by part; nothing where it was not asked to."""
+        """The batch job's measurements, by part; empty if it made none."""
         return [
             Each(part, value, np.where(np.isfinite(value), chance, np.nan), np.full(len(value), np.nan))
             for (metric, part), (value, chance) in cell.measured.items()
