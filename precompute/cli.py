@@ -254,7 +254,7 @@ def _plan(options: argparse.Namespace) -> int:
 
 def _datasets(options: argparse.Namespace) -> int:
     from heval_core.lm.loading import identify
-    from precompute import survey
+    from precompute import dataset_summary
     from precompute.grid import check_numbers
 
     regimes = _all_words(options.regimes)
@@ -264,9 +264,9 @@ def _datasets(options: argparse.Namespace) -> int:
     models = [identify(word) for word in _all_words(options.models)]
     sections = []
     for name in named or catalogue.plugins("dataset"):
-        told = _name_record if options.left_out else survey.untold
+        told = _name_record if options.left_out else dataset_summary.ignore
         try:
-            section = survey.look(name, models, regimes, options.limit, options.seed, store, told)
+            section = dataset_summary.summarise(name, models, regimes, options.limit, options.seed, store, told)
         except HEvalError as error:
             if named:
                 raise

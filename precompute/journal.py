@@ -16,7 +16,8 @@ from typing import Any
 from heval_core.lm.loading import Identity
 from heval_core.records import TECHNIQUE
 from heval_core.store.shards import ShardStore
-from precompute.grid import MOST_QUESTIONS, Grid, Questions, dtype_of, settings_of
+from precompute.grid import Grid, dtype_of, settings_of
+from precompute.questions import MOST_QUESTIONS, Questions
 
 LIBRARIES = ("torch", "transformers", "transformer-lens", "captum", "duckdb", "pyarrow", "numpy", "pandas")
 SAID_BAD = 20

@@ -22,8 +22,9 @@ from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
 from precompute.compute import compute
-from precompute.grid import INSTANCES, Grid, jobs_of, load_questions
+from precompute.grid import INSTANCES, Grid, jobs_of
 from precompute.memories import Memories
+from precompute.questions import load_questions
 from precompute.run import run
 from tests.conftest import DEMO_MODELS
 

@@ -14,8 +14,8 @@ from heval_core.datasets._countries import QUESTIONS, RELATIONS, countries
 from heval_core.lm.model import LanguageModel
 from heval_core.prompt_styles import style_of
 from heval_core.records import REGIMES, Dropped
-from precompute.grid import load_questions
 from precompute.memories import Memories
+from precompute.questions import load_questions
 
 DATASETS = ("world_capital", "country_profiles")
 

@@ -16,8 +16,9 @@ from heval_core.lm.model import LanguageModel
 from heval_core.prompt_styles import style_of
 from heval_core.records import HEvalError
 from precompute.compute import compute
-from precompute.grid import INSTANCES, Grid, jobs_of, load_questions
+from precompute.grid import INSTANCES, Grid, jobs_of
 from precompute.memories import Memories
+from precompute.questions import load_questions
 
 EXPLAINERS = ("fa", "ig", "attn", "mechlight")
 

@@ -17,7 +17,7 @@ from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from precompute import journal, tasks
 from precompute.cli import main
-from precompute.grid import KEPT_BAD, load_questions
+from precompute.questions import KEPT_BAD, load_questions
 from tests.conftest import ROOT
 from tests.datasets import samples, test_conflictqa, test_counterfact
 

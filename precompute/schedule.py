@@ -16,8 +16,9 @@ from heval_core.records import TECHNIQUE
 from heval_core.regimes import sample
 from heval_core.store.kinds import ATTRIBUTION, FAITHFULNESS, SAMPLE
 from heval_core.store.shards import Entry, ShardStore
-from precompute.grid import INSTANCES, Grid, Job, Questions, Shard, cap_of, jobs_of, missing
+from precompute.grid import INSTANCES, Grid, Job, Shard, cap_of, jobs_of, missing
 from precompute.memories import Memories
+from precompute.questions import Questions
 from precompute.tasks import JobTask, MemoryTask, Model, Task, memory_tasks
 
 
@@ -83,7 +84,7 @@ def pending(jobs: Iterable[Job], store: ShardStore) -> Iterator[tuple[Job, tuple
 Work = tuple[Job, tuple[Shard, ...]]
 
 
-class Track:
+class Schedule:
     """waiting: what can be begun now; it grows when the last task begun comes back.
 
     planned, missing: keys of shards, as far as they are known. instances: of the jobs that are missing.
