@@ -34,7 +34,7 @@ from precompute.rows import instance_row
 
 DATASET, REGIME, K, QUESTIONS = "world_capital", "double_conflicting", 5, 24
 EXPLAINERS = catalogue.default_methods()
-DEMO = Path(__file__).resolve().parent.parent / "cache" / "demo" / "models"
+DEMO = Path(__file__).resolve().parents[2] / "cache" / "demo" / "models"
 
 
 @dataclass(frozen=True, eq=False)
