@@ -64,9 +64,13 @@ def calibrate(grid: Grid, model: Model, questions: Questions) -> Costs:
 
 
 def _timed(
-    lm: LanguageModel, job: Job, shards: tuple[Shard, ...], questions: Questions, memories: Memories,
+    lm: LanguageModel,
+    job: Job,
+    shards: tuple[Shard, ...],
+    questions: Questions,
+    memories: Memories,
     stored: dict[str, list[dict[str, object]]] | None = None,
-) -> tuple[float, float]:  # fmt: skip
+) -> tuple[float, float]:
     """Seconds and bytes an instance; answering it is in the seconds."""
     started = time.perf_counter()
     result = compute(lm, job, shards, questions, memories, stored=stored or {})

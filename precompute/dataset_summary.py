@@ -53,11 +53,18 @@ class RegimeSummary:
 
     def as_dict(self) -> dict[str, Any]:
         return {
-            "dataset": self.dataset, "regime": self.regime, "model": self.model, "questions": self.questions,
-            "seen_in_training": self.seen, "dropped": dict(self.dropped), "left": self.left,
-            "substituted": self.substituted, "shipped": self.left - self.substituted,
-            "context_characters": _spread(self.characters), "context_tokens": _spread(self.tokens),
-        }  # fmt: skip
+            "dataset": self.dataset,
+            "regime": self.regime,
+            "model": self.model,
+            "questions": self.questions,
+            "seen_in_training": self.seen,
+            "dropped": dict(self.dropped),
+            "left": self.left,
+            "substituted": self.substituted,
+            "shipped": self.left - self.substituted,
+            "context_characters": _spread(self.characters),
+            "context_tokens": _spread(self.tokens),
+        }
 
 
 def _spread(lengths: list[int]) -> dict[str, float] | None:
@@ -115,11 +122,19 @@ class DatasetSummary:
     def as_dict(self) -> dict[str, Any]:
         q = self.questions
         return {
-            "dataset": q.dataset, "title": self.title, "reference": self.reference, "fingerprint": q.fingerprint,
-            "records": q.records, "malformed": q.malformed, "left_out": dict(q.unusable), "questions": q.usable,
-            "looked_at": len(q.facts), "relations": dict(q.relations),
-            "regimes": [row.as_dict() for row in self.regime_summaries], "answered": list(self.answered),
-        }  # fmt: skip
+            "dataset": q.dataset,
+            "title": self.title,
+            "reference": self.reference,
+            "fingerprint": q.fingerprint,
+            "records": q.records,
+            "malformed": q.malformed,
+            "left_out": dict(q.unusable),
+            "questions": q.usable,
+            "looked_at": len(q.facts),
+            "relations": dict(q.relations),
+            "regimes": [row.as_dict() for row in self.regime_summaries],
+            "answered": list(self.answered),
+        }
 
     def lines(self) -> Iterator[str]:
         q = self.questions
@@ -173,9 +188,13 @@ def _answered(store: ShardStore, dataset: str) -> Iterator[dict[str, Any]]:
         given = answers[key].values()
         groups = Counter(group for reason, group in given if group and not reason)
         yield {
-            "model": key.model, "regime": key.regime, "technique": key.technique, "asked": len(given),
-            "groups": dict(sorted(groups.items())), "dropped": dict(Counter(reason for reason, _ in given if reason)),
-        }  # fmt: skip
+            "model": key.model,
+            "regime": key.regime,
+            "technique": key.technique,
+            "asked": len(given),
+            "groups": dict(sorted(groups.items())),
+            "dropped": dict(Counter(reason for reason, _ in given if reason)),
+        }
 
 
 def _relation_lines(questions: Questions, shown: int = 8) -> Iterator[str]:

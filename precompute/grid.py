@@ -150,33 +150,72 @@ def jobs_of(
     assert grid.shard_size is not None
     for first in range(0, len(places), grid.shard_size):
         own = tuple(places[first : first + grid.shard_size])
-        common = {
-            "format": FORMAT, "model": model.key, "revision": model.revision, "dtype": dtype, "style": model.style,
-            "template": model.template, "dataset": questions.dataset, "fingerprint": questions.fingerprint,
-            "regime": regime, "technique": TECHNIQUE, "memory": grid.memory, "match": grid.match, "seed": grid.seed,
-            "facts": [questions.facts[place].id for place in own], "places": own,
-        }  # fmt: skip
-        shards = [Shard(INSTANCE.name, "", _key(common, INSTANCE.name))] if INSTANCES in kinds else []
-        explainers = [key for key in grid.explainers if key in kinds]
-        shards += [
-            Shard(ATTRIBUTION.name, key, _key(common, repr(catalogue.find("explainer", key)))) for key in explainers
-        ]
-        if grid.target == "context":
-            shards += [
-                Shard(CONTEXT_ATTRIBUTION.name, key, _key(common, f"context {catalogue.find('explainer', key)!r}"))
-                for key in explainers
-            ]
-        faithful = None if isinstance(grid.faithfulness, bool) else grid.faithfulness
-        if explainers and grid.faithfulness and (faithful is None or own[0] < faithful):
-            measured = [catalogue.find("explainer", key) for key in (*explainers, *catalogue.explainers(control=True))]
-            of = f"{Faithfulness()!r}" if faithful is None else f"{Faithfulness()!r} first {faithful}"
-            shards += [Shard(FAITHFULNESS.name, one.key, _key(common, f"{one!r} {of}")) for one in measured]
-        if explainers and own[0] < grid.keep_heads:
-            shards.append(Shard(HEAD_ATTENTION.name, "", _key(common, f"heads {grid.keep_heads}")))
+        common = _common(grid, model, questions, dtype, regime, own)
         yield Job(
-            model.key, model.revision, questions.dataset, questions.fingerprint, settings_of(grid, model, dtype), regime,
-            grid.seed, own, grid.keep_heads, tuple(shards), grid.match, faithful,
-        )  # fmt: skip
+            model.key,
+            model.revision,
+            questions.dataset,
+            questions.fingerprint,
+            settings_of(grid, model, dtype),
+            regime,
+            grid.seed,
+            own,
+            grid.keep_heads,
+            tuple(_shards(grid, common, kinds)),
+            grid.match,
+            _faithful(grid),
+        )
+
+
+def _common(
+    grid: Grid, model: Identity, questions: Questions, dtype: str, regime: str, places: tuple[int, ...]
+) -> dict[str, Any]:
+    """What the keys of a job's shards have in common."""
+    return {
+        "format": FORMAT,
+        "model": model.key,
+        "revision": model.revision,
+        "dtype": dtype,
+        "style": model.style,
+        "template": model.template,
+        "dataset": questions.dataset,
+        "fingerprint": questions.fingerprint,
+        "regime": regime,
+        "technique": TECHNIQUE,
+        "memory": grid.memory,
+        "match": grid.match,
+        "seed": grid.seed,
+        "facts": [questions.facts[place].id for place in places],
+        "places": places,
+    }
+
+
+def _shards(grid: Grid, common: dict[str, Any], kinds: Collection[str]) -> Iterator[Shard]:
+    """common: as `_common` gives."""
+    if INSTANCES in kinds:
+        yield Shard(INSTANCE.name, "", _key(common, INSTANCE.name))
+    explainers = [catalogue.find("explainer", key) for key in grid.explainers if key in kinds]
+    if not explainers:
+        return
+    for explainer in explainers:
+        yield Shard(ATTRIBUTION.name, explainer.key, _key(common, repr(explainer)))
+    for explainer in explainers if grid.target == "context" else ():
+        yield Shard(CONTEXT_ATTRIBUTION.name, explainer.key, _key(common, f"context {explainer!r}"))
+    first, faithful = common["places"][0], _faithful(grid)
+    if grid.faithfulness and (faithful is None or first < faithful):
+        of = f"{Faithfulness()!r}" if faithful is None else f"{Faithfulness()!r} first {faithful}"
+        for explainer in (
+            *explainers,
+            *(catalogue.find("explainer", key) for key in catalogue.explainers(control=True)),
+        ):
+            yield Shard(FAITHFULNESS.name, explainer.key, _key(common, f"{explainer!r} {of}"))
+    if first < grid.keep_heads:
+        yield Shard(HEAD_ATTENTION.name, "", _key(common, f"heads {grid.keep_heads}"))
+
+
+def _faithful(grid: Grid) -> int | None:
+    """Faithfulness is measured of the questions before this number; None where it is of all."""
+    return None if isinstance(grid.faithfulness, bool) else grid.faithfulness
 
 
 def dtype_of(grid: Grid) -> str:

@@ -199,24 +199,38 @@ class _Run:
         assert done.result is not None
         for failure in done.result.failures:
             journal.note_failure(
-                self.store, model=task.model.key, dataset=task.dataset, regime=task.regime, explainer=failure.explainer,
-                place=failure.place, error=failure.error,
-            )  # fmt: skip
+                self.store,
+                model=task.model.key,
+                dataset=task.dataset,
+                regime=task.regime,
+                explainer=failure.explainer,
+                place=failure.place,
+                error=failure.error,
+            )
         for entry in task.entries(done.result):
             listed = self.store.write(entry, done.result.rows[entry["key"]])
             self.store.event("shard", key=listed.key, rows=listed.rows, failed=listed.failed)
             self.outcome.computed += bool(task.size)
             self.outcome.failed += bool(listed.failed)
-            self.bars.shard(f"{task.name}{' · ' + (listed.explainer or listed.kind) if task.size else ''}", listed.rows,
-                            done.seconds, counts=bool(task.size))  # fmt: skip
+            self.bars.shard(
+                f"{task.name}{' · ' + (listed.explainer or listed.kind) if task.size else ''}",
+                listed.rows,
+                done.seconds,
+                counts=bool(task.size),
+            )
         self.bars.ended(task.size)
 
     def _task_failed(self, task: Task, error: str) -> None:
         self.outcome.failed += len(task.keys)
         journal.note_failure(
-            self.store, model=task.model.key, dataset=task.dataset, regime=task.regime, place=task.name,
-            error=error, keys=list(task.keys),
-        )  # fmt: skip
+            self.store,
+            model=task.model.key,
+            dataset=task.dataset,
+            regime=task.regime,
+            place=task.name,
+            error=error,
+            keys=list(task.keys),
+        )
         self.store.event("failed", keys=list(task.keys), error=error)
         say(f"{task.name}: {error}")
 
@@ -231,7 +245,13 @@ class _Run:
         try:
             if run_id and not self.outcome.interrupted and not self.outcome.stopped:
                 self.store.note("run", run_id=run_id, finished=journal.now())
-            self.store.event("end", computed=self.outcome.computed, failed=self.outcome.failed, left=self.outcome.left,
-                             interrupted=self.outcome.interrupted, stopped=self.outcome.stopped)  # fmt: skip
+            self.store.event(
+                "end",
+                computed=self.outcome.computed,
+                failed=self.outcome.failed,
+                left=self.outcome.left,
+                interrupted=self.outcome.interrupted,
+                stopped=self.outcome.stopped,
+            )
         except OSError as error:
             self.outcome.stopped = self.outcome.stopped or str(error)

@@ -62,13 +62,22 @@ def _sampled(
         first = answering[0]
         store.write(
             {
-                "key": key, "kind": SAMPLE.name, "model": first.model, "revision": first.revision,
-                "dataset": first.dataset, "fingerprint": first.fingerprint, "settings": first.settings,
-                "regime": first.regime, "technique": TECHNIQUE, "explainer": "", "start": 0,
-                "stop": answering[-1].stop, "failed": 0,
+                "key": key,
+                "kind": SAMPLE.name,
+                "model": first.model,
+                "revision": first.revision,
+                "dataset": first.dataset,
+                "fingerprint": first.fingerprint,
+                "settings": first.settings,
+                "regime": first.regime,
+                "technique": TECHNIQUE,
+                "explainer": "",
+                "start": 0,
+                "stop": answering[-1].stop,
+                "failed": 0,
             },
             [{"fact_id": questions.facts[place].id} for place in chosen],
-        )  # fmt: skip
+        )
     return chosen
 
 

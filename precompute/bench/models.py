@@ -22,20 +22,28 @@ SMALL = {
         hidden_size=512, num_hidden_layers=6, num_attention_heads=8, intermediate_size=2048
     ),
     "qwen2-8x512": lambda: Qwen2Config(
-        hidden_size=512, num_hidden_layers=8, num_attention_heads=8, num_key_value_heads=2, intermediate_size=1408,
+        hidden_size=512,
+        num_hidden_layers=8,
+        num_attention_heads=8,
+        num_key_value_heads=2,
+        intermediate_size=1408,
         vocab_size=32000,
     ),
-}  # fmt: skip
+}
 REAL = {
     "gpt2-xl": lambda: GPT2Config(n_embd=1600, n_layer=48, n_head=25),
     "pythia-6.9b": lambda: GPTNeoXConfig(
         hidden_size=4096, num_hidden_layers=32, num_attention_heads=32, intermediate_size=16384, vocab_size=50432
     ),
     "qwen2.5-7b": lambda: Qwen2Config(
-        hidden_size=3584, num_hidden_layers=28, num_attention_heads=28, num_key_value_heads=4, intermediate_size=18944,
+        hidden_size=3584,
+        num_hidden_layers=28,
+        num_attention_heads=28,
+        num_key_value_heads=4,
+        intermediate_size=18944,
         vocab_size=152064,
     ),
-}  # fmt: skip
+}
 
 
 def random_model(name: str, config: Any, device: torch.device, dtype: torch.dtype) -> LanguageModel:

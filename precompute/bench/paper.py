@@ -51,9 +51,15 @@ def throughput(name: str, lm: LanguageModel, tokens: int) -> dict[str, Any]:
     steps[" + ".join(method.key for method in reversed(looking))] = tuple(looking)
     found = {what: size / best(partial(explain, clean, *used), rounds=2)[0] for what, used in steps.items()}
     work = tokens * (tokens + 1) / 2 * 2 * body_parameters(lm)
-    return {"model": name, "tokens": tokens, "batch": size, "instances_per_second": found,
-            "share_of_matrix_rate": found["fa"] * work / rate, "matrix_rate": rate,
-            "spearman_batch_alone": agreement(lm, CleanPass(lm, clean.prompts[:4]))}  # fmt: skip
+    return {
+        "model": name,
+        "tokens": tokens,
+        "batch": size,
+        "instances_per_second": found,
+        "share_of_matrix_rate": found["fa"] * work / rate,
+        "matrix_rate": rate,
+        "spearman_batch_alone": agreement(lm, CleanPass(lm, clean.prompts[:4])),
+    }
 
 
 def paper_hours(rows: list[dict[str, Any]], regimes: int = 6) -> dict[str, float]:

@@ -47,8 +47,10 @@ def run(names: list[str], tokens: list[int], out: Path | None, say: Callable[[st
                 say(as_line(figure))
     compared = list(precisions(say))
     result = {
-        "machine": machine(), "figures": [asdict(f) | {"reached": f.reached} for f in rows], "precision": compared,
-    } | on_gpu(say)  # fmt: skip
+        "machine": machine(),
+        "figures": [asdict(f) | {"reached": f.reached} for f in rows],
+        "precision": compared,
+    } | on_gpu(say)
     if out is not None:
         out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return result
@@ -64,9 +66,13 @@ def precisions(say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
 
 def machine() -> dict[str, Any]:
     return {
-        "date": datetime.now(UTC).date().isoformat(), "cpu": _cpu(), "threads": torch.get_num_threads(),
-        "cores": os.cpu_count(), "torch": torch.__version__, "python": platform.python_version(),
-    }  # fmt: skip
+        "date": datetime.now(UTC).date().isoformat(),
+        "cpu": _cpu(),
+        "threads": torch.get_num_threads(),
+        "cores": os.cpu_count(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
 
 
 def _cpu() -> str:

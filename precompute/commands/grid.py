@@ -46,9 +46,13 @@ def _add_grid(parser: argparse.ArgumentParser) -> None:
     asked.add_argument("--batch-tokens", type=_auto_or_number, help="tokens per forward pass, or auto")
     asked.add_argument("--shard-size", type=_size, help="questions per shard, or auto: a minute or two of work")
     asked.add_argument(
-        "--faithfulness", nargs="?", type=int, const=True, metavar="N",
+        "--faithfulness",
+        nargs="?",
+        type=int,
+        const=True,
+        metavar="N",
         help="measure comprehensiveness and sufficiency too, 25 passes each; with N, of the first N questions",
-    )  # fmt: skip
+    )
     asked.add_argument("--target", choices=TARGETS, help=TARGET_HELP)
     asked.add_argument("--keep-heads", type=int, help="questions whose every head's attention is kept")
 
@@ -109,8 +113,10 @@ def _run(options: argparse.Namespace) -> int:
         print(f"see: python -m precompute status --store {options.store}")
     if outcome.interrupted or outcome.stopped:
         why = "interrupted" if outcome.interrupted else f"stopped: {outcome.stopped}"
-        print(f"{why}; finished shards are kept, {outcome.left} are left, and the same command goes on from there",
-              file=sys.stderr)  # fmt: skip
+        print(
+            f"{why}; finished shards are kept, {outcome.left} are left, and the same command goes on from there",
+            file=sys.stderr,
+        )
     return 130 if outcome.interrupted else 1 if outcome.failed or outcome.stopped else 0
 
 

@@ -204,6 +204,6 @@ def test_a_pass_is_of_prompts_of_one_length(lm, work):
             lm, regimes.build(fact, regime, questions.pool, 0, style_of(lm), 0), memories.of(lm, fact)
         ).prompt
         for fact, regime in ((questions.facts[0], "conflicting"), (questions.facts[0], "mixed"))
-    ]  # fmt: skip
+    ]
     with pytest.raises(HEvalError, match="same number of tokens"):
         CleanPass(lm, prepared)
