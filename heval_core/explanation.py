@@ -155,17 +155,26 @@ class Explanation:
         """What a notebook shows: no script, no request, and all text of the prompt escaped."""
         prompt, behaviour = self.explained.prompt, self.behaviour
         instance = {
-            "tokens": prompt.tokens, "first_ranked": prompt.first_ranked, "answer_tokens": prompt.answer_tokens,
+            "tokens": prompt.tokens,
+            "first_ranked": prompt.first_ranked,
+            "answer_tokens": prompt.answer_tokens,
             "document_starts": [span.start for span in prompt.documents],
             "document_ends": [span.end for span in prompt.documents],
-            "document_answers": [answer or "unknown" for answer in self.explained.answers], "group": behaviour.group,
-        }  # fmt: skip
+            "document_answers": [answer or "unknown" for answer in self.explained.answers],
+            "group": behaviour.group,
+        }
         drawn = highlights(instance, [_Row.of(self.attributions[key]) for key in in_order(list(self.attributions))], K)
         name = hashlib.sha256(repr(drawn).encode()).hexdigest()[:12]
         return render(
-            "explanation.html", name=f"heval-{name}", drawn=drawn, k=K, answer=behaviour, model=self.explained.model,
-            group=GROUP_TITLES.get(behaviour.group, behaviour.group), foil=self.explained.foil,
-        )  # fmt: skip
+            "explanation.html",
+            name=f"heval-{name}",
+            drawn=drawn,
+            k=K,
+            answer=behaviour,
+            model=self.explained.model,
+            group=GROUP_TITLES.get(behaviour.group, behaviour.group),
+            foil=self.explained.foil,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The object that `precompute explain --format json` prints.

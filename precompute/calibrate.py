@@ -13,9 +13,10 @@ from heval_core.lm.model import LanguageModel
 from heval_core.store.kinds import ATTRIBUTION, FAITHFULNESS, INSTANCE
 from heval_core.store.shards import weight
 from precompute.compute import compute
-from precompute.grid import INSTANCES, Grid, Job, Questions, Shard, dtype_of, jobs_of
+from precompute.costs import mean_tokens, token_forwards
+from precompute.grid import INSTANCES, Grid, Job, Shard, dtype_of, jobs_of
 from precompute.memories import Memories
-from precompute.sizes import mean_tokens, token_forwards
+from precompute.questions import Questions
 from precompute.tasks import Model
 
 INSTANCES_TIMED = 6
@@ -63,9 +64,13 @@ def calibrate(grid: Grid, model: Model, questions: Questions) -> Costs:
 
 
 def _timed(
-    lm: LanguageModel, job: Job, shards: tuple[Shard, ...], questions: Questions, memories: Memories,
+    lm: LanguageModel,
+    job: Job,
+    shards: tuple[Shard, ...],
+    questions: Questions,
+    memories: Memories,
     stored: dict[str, list[dict[str, object]]] | None = None,
-) -> tuple[float, float]:  # fmt: skip
+) -> tuple[float, float]:
     """Seconds and bytes per instance; the seconds include answering it."""
     started = time.perf_counter()
     result = compute(lm, job, shards, questions, memories, stored=stored or {})

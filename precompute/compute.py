@@ -14,9 +14,10 @@ from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Answered, Prepared
 from heval_core.prompt_styles import style_of
 from heval_core.records import TECHNIQUE, Dropped
-from precompute.grid import Job, Questions, Shard, instance_id
+from precompute.grid import Job, Shard, instance_id
 from precompute.memories import Memories
 from precompute.outcome import Failure, Result, named
+from precompute.questions import Questions
 from precompute.rows import attribution_row, faithfulness_row, head_rows, instance_row
 
 FAITHFULNESS = Faithfulness()

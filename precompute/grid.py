@@ -9,22 +9,18 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from heval_core import catalogue, regimes
-from heval_core.catalogue import Dataset
-from heval_core.datasets._jsonl import JsonLines
-from heval_core.datasets._records import BadRecord, Unusable
 from heval_core.faithfulness import Faithfulness
 from heval_core.lm.loading import DTYPES, Identity, choose_device, choose_dtype
 from heval_core.prompts import assemble
-from heval_core.records import MATCHES, REGIMES, TARGETS, TECHNIQUE, Fact, HEvalError
+from heval_core.records import MATCHES, REGIMES, TARGETS, TECHNIQUE, HEvalError
 from heval_core.store.kinds import ATTRIBUTION, CONTEXT_ATTRIBUTION, FAITHFULNESS, HEAD_ATTENTION, INSTANCE
 from heval_core.store.shards import FORMAT
+from precompute.questions import Questions, open_dataset
 
 
 @dataclass(frozen=True)
@@ -35,7 +31,7 @@ class Grid:
     explained per model, dataset and regime: a number, `auto` for the paper's caps, or None. memory: `own`, the model's
     own answer without context, or `true`, where that must also be the dataset's true answer. match: what decides the group of
     an answer, its `first` token or its `text`. template: in place of the
-    model's own. shard_size: questions per shard; None for what takes a minute or two (`sizes`). keep_heads: see `Job`.
+    model's own. shard_size: questions per shard; None for what takes a minute or two (`costs`). keep_heads: see `Job`.
     faithfulness: measure comprehensiveness and sufficiency too, of the controls as well; a number: of the first so many
     questions. target: `context` explains the first
     document's answer besides, whatever was answered.
@@ -105,138 +101,6 @@ class Job:
         return f"{self.model} · {self.dataset} · {self.regime} · {self.start}-{self.stop}"
 
 
-# Without a limit, a dataset gives at most this many questions, because all of them are kept in memory.
-MOST_QUESTIONS = 200_000
-# So many malformed records are kept with their reasons, about a megabyte; further ones are only counted.
-KEPT_BAD = 5_000
-
-
-@dataclass(frozen=True)
-class Questions:
-    """One dataset under one prompt style: the selected facts in order, the pool, and what was left out.
-
-    records: how many were read. malformed: how many of them could not be, the first KEPT_BAD of which are `bad`.
-    unusable: reason ▶ how many were left out for it. usable: facts before the limit. seen: how many of these the prompt
-    style does not admit, because a model's training saw them.
-    """
-
-    dataset: str
-    facts: tuple[Fact, ...]
-    pool: regimes.Pool
-    bad: tuple[BadRecord, ...]
-    fingerprint: str
-    long: bool = False
-    records: int = 0
-    malformed: int = 0
-    unusable: tuple[tuple[str, int], ...] = ()
-    usable: int = 0
-    seen: int = 0
-    relations: tuple[tuple[str, int], ...] = ()
-
-
-def open_dataset(name: str) -> Dataset:
-    """A dataset as `--datasets` names it: `NAME`, `NAME/PART`, `NAME@REVISION`, `NAME=PATH`, or one's own `FILE.jsonl`.
-
-    Raises HEvalError for an unknown name, or a part, revision or path that the dataset does not take.
-    """
-    if name.endswith(".jsonl") or Path(name).is_file():
-        own = JsonLines(Path(name))
-        if own.key in catalogue.plugins("dataset"):
-            raise HEvalError(f"The file {name} has the name of the dataset {own.key}; give it another name.")
-        return own
-    head, _, path = name.partition("=")
-    head, _, revision = head.partition("@")
-    key, _, part = head.partition("/")
-    dataset = catalogue.find("dataset", key)
-    asked = {field: value for field, value in (("path", path), ("revision", revision), ("part", part)) if value}
-    for field, value in asked.items():
-        if field not in {f.name for f in dataclasses.fields(dataset)}:
-            raise HEvalError(f"The dataset {key} takes no {field}; {value!r} cannot be used.")
-    parts = getattr(dataset, "parts", ())
-    if part and part not in parts:
-        raise HEvalError(f"The dataset {key} has no part {part!r}; there are: {', '.join(parts)}.")
-    return dataclasses.replace(dataset, **asked)
-
-
-class _Reading:
-    """Counts what a dataset yields while its facts stream by."""
-
-    def __init__(self, style: regimes.PromptStyle) -> None:
-        self.bad: list[BadRecord] = []
-        self.records = self.malformed = self.usable = self.seen = self._digest = 0
-        self._style = style
-        self.unusable: Counter[str] = Counter()
-        self.relations: Counter[str] = Counter()
-        self.gathering = regimes.Gathering()
-        self._seen: set[bytes] = set()
-
-    def facts(self, dataset: Dataset, told: Callable[[BadRecord | Unusable], None]) -> Iterator[Fact]:
-        for record in dataset.facts():
-            self.records += 1
-            if isinstance(record, BadRecord):
-                self.malformed += 1
-                self.bad += [record] if len(self.bad) < KEPT_BAD else []
-                told(record)
-            elif isinstance(record, Unusable):
-                self.unusable[record.reason] += 1
-                told(record)
-            elif self._is_new(record.id):
-                yield self._usable(record)
-            else:
-                self.unusable["duplicate"] += 1
-                told(Unusable(dataset.key, record.id, "duplicate"))
-
-    def _is_new(self, fact_id: str) -> bool:
-        # A hash in place of the id: there may be millions of them.
-        identity = hashlib.blake2b(fact_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        known = identity in self._seen
-        self._seen.add(identity)
-        return not known
-
-    def _usable(self, fact: Fact) -> Fact:
-        self.usable += 1
-        self.seen += bool(fact.conflicting) and not self._style.admits(fact.subject, fact.conflicting[0].answer)
-        self.relations[fact.relation] += 1
-        self.gathering.add(fact)
-        content = hashlib.blake2b(repr(fact).encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        self._digest = (self._digest + int.from_bytes(content, "big")) % (1 << 128)
-        return fact
-
-    @property
-    def fingerprint(self) -> str:
-        """Of all facts, in whatever order they came: the sum of their hashes."""
-        return f"{self._digest:032x}"[:16]
-
-
-def load_questions(
-    name: str,
-    limit: int | None,
-    seed: int,
-    style: regimes.PromptStyle,
-    told: Callable[[BadRecord | Unusable], None] = lambda _: None,
-) -> Questions:
-    """Read a dataset as a stream; only the selected facts and the pool are held. `told`: called with what is left out.
-
-    Raises HEvalError for an unknown dataset or an unreadable file.
-    """
-    dataset, reading = open_dataset(name), _Reading(style)
-    selected = regimes.select(reading.facts(dataset, told), limit or MOST_QUESTIONS, seed, style)
-    return Questions(
-        dataset.key,
-        selected,
-        reading.gathering.pool(),
-        tuple(reading.bad),
-        reading.fingerprint,
-        dataset.long,
-        reading.records,
-        reading.malformed,
-        tuple(sorted(reading.unusable.items())),
-        reading.usable,
-        reading.seen,
-        tuple(sorted(reading.relations.items())),
-    )
-
-
 def check_numbers(chosen: tuple[str, ...], limit: int | None) -> None:
     """Raises HEvalError for an unknown regime, or a limit below 1."""
     for regime in chosen:
@@ -286,33 +150,72 @@ def jobs_of(
     assert grid.shard_size is not None
     for first in range(0, len(places), grid.shard_size):
         own = tuple(places[first : first + grid.shard_size])
-        common = {
-            "format": FORMAT, "model": model.key, "revision": model.revision, "dtype": dtype, "style": model.style,
-            "template": model.template, "dataset": questions.dataset, "fingerprint": questions.fingerprint,
-            "regime": regime, "technique": TECHNIQUE, "memory": grid.memory, "match": grid.match, "seed": grid.seed,
-            "facts": [questions.facts[place].id for place in own], "places": own,
-        }  # fmt: skip
-        shards = [Shard(INSTANCE.name, "", _key(common, INSTANCE.name))] if INSTANCES in kinds else []
-        explainers = [key for key in grid.explainers if key in kinds]
-        shards += [
-            Shard(ATTRIBUTION.name, key, _key(common, repr(catalogue.find("explainer", key)))) for key in explainers
-        ]
-        if grid.target == "context":
-            shards += [
-                Shard(CONTEXT_ATTRIBUTION.name, key, _key(common, f"context {catalogue.find('explainer', key)!r}"))
-                for key in explainers
-            ]
-        faithful = None if isinstance(grid.faithfulness, bool) else grid.faithfulness
-        if explainers and grid.faithfulness and (faithful is None or own[0] < faithful):
-            measured = [catalogue.find("explainer", key) for key in (*explainers, *catalogue.explainers(control=True))]
-            of = f"{Faithfulness()!r}" if faithful is None else f"{Faithfulness()!r} first {faithful}"
-            shards += [Shard(FAITHFULNESS.name, one.key, _key(common, f"{one!r} {of}")) for one in measured]
-        if explainers and own[0] < grid.keep_heads:
-            shards.append(Shard(HEAD_ATTENTION.name, "", _key(common, f"heads {grid.keep_heads}")))
+        common = _common(grid, model, questions, dtype, regime, own)
         yield Job(
-            model.key, model.revision, questions.dataset, questions.fingerprint, settings_of(grid, model, dtype), regime,
-            grid.seed, own, grid.keep_heads, tuple(shards), grid.match, faithful,
-        )  # fmt: skip
+            model.key,
+            model.revision,
+            questions.dataset,
+            questions.fingerprint,
+            settings_of(grid, model, dtype),
+            regime,
+            grid.seed,
+            own,
+            grid.keep_heads,
+            tuple(_shards(grid, common, kinds)),
+            grid.match,
+            _faithful(grid),
+        )
+
+
+def _common(
+    grid: Grid, model: Identity, questions: Questions, dtype: str, regime: str, places: tuple[int, ...]
+) -> dict[str, Any]:
+    """What the keys of a job's shards have in common."""
+    return {
+        "format": FORMAT,
+        "model": model.key,
+        "revision": model.revision,
+        "dtype": dtype,
+        "style": model.style,
+        "template": model.template,
+        "dataset": questions.dataset,
+        "fingerprint": questions.fingerprint,
+        "regime": regime,
+        "technique": TECHNIQUE,
+        "memory": grid.memory,
+        "match": grid.match,
+        "seed": grid.seed,
+        "facts": [questions.facts[place].id for place in places],
+        "places": places,
+    }
+
+
+def _shards(grid: Grid, common: dict[str, Any], kinds: Collection[str]) -> Iterator[Shard]:
+    """common: as `_common` gives."""
+    if INSTANCES in kinds:
+        yield Shard(INSTANCE.name, "", _key(common, INSTANCE.name))
+    explainers = [catalogue.find("explainer", key) for key in grid.explainers if key in kinds]
+    if not explainers:
+        return
+    for explainer in explainers:
+        yield Shard(ATTRIBUTION.name, explainer.key, _key(common, repr(explainer)))
+    for explainer in explainers if grid.target == "context" else ():
+        yield Shard(CONTEXT_ATTRIBUTION.name, explainer.key, _key(common, f"context {explainer!r}"))
+    first, faithful = common["places"][0], _faithful(grid)
+    if grid.faithfulness and (faithful is None or first < faithful):
+        of = f"{Faithfulness()!r}" if faithful is None else f"{Faithfulness()!r} first {faithful}"
+        for explainer in (
+            *explainers,
+            *(catalogue.find("explainer", key) for key in catalogue.explainers(control=True)),
+        ):
+            yield Shard(FAITHFULNESS.name, explainer.key, _key(common, f"{explainer!r} {of}"))
+    if first < grid.keep_heads:
+        yield Shard(HEAD_ATTENTION.name, "", _key(common, f"heads {grid.keep_heads}"))
+
+
+def _faithful(grid: Grid) -> int | None:
+    """Faithfulness is measured of the questions before this number; None where it is of all."""
+    return None if isinstance(grid.faithfulness, bool) else grid.faithfulness
 
 
 def dtype_of(grid: Grid) -> str:

@@ -16,7 +16,8 @@ from typing import Any
 from heval_core.lm.loading import Identity
 from heval_core.records import TECHNIQUE
 from heval_core.store.shards import ShardStore
-from precompute.grid import MOST_QUESTIONS, Grid, Questions, dtype_of, settings_of
+from precompute.grid import Grid, dtype_of, settings_of
+from precompute.questions import MOST_QUESTIONS, Questions
 
 LIBRARIES = ("torch", "transformers", "transformer-lens", "captum", "duckdb", "pyarrow", "numpy", "pandas")
 SAID_BAD = 20
@@ -67,9 +68,14 @@ def note_model(store: ShardStore, facts: dict[str, Any]) -> None:
 def note_state(store: ShardStore, grid: Grid, model: Identity, questions: Questions, size: int) -> None:
     """What is run now of a model and a dataset is what publishing takes, even where all of it is done already."""
     line = {
-        "model": model.key, "dataset": questions.dataset, "technique": TECHNIQUE, "revision": model.revision,
-        "fingerprint": questions.fingerprint, "settings": settings_of(grid, model, dtype_of(grid)), "shard_size": size,
-    }  # fmt: skip
+        "model": model.key,
+        "dataset": questions.dataset,
+        "technique": TECHNIQUE,
+        "revision": model.revision,
+        "fingerprint": questions.fingerprint,
+        "settings": settings_of(grid, model, dtype_of(grid)),
+        "shard_size": size,
+    }
     before = [old for old in store.journal("state") if (old["model"], old["dataset"]) == (model.key, questions.dataset)]
     if line not in before[-1:]:
         store.note("state", **line)
@@ -100,10 +106,15 @@ def note_dataset(store: ShardStore, questions: Questions) -> int:
     if not questions.facts:
         say(f"{questions.dataset}: none of {questions.records} records can be asked")
     line = {
-        "dataset": questions.dataset, "fingerprint": questions.fingerprint, "records": questions.records,
-        "malformed": questions.malformed, "unusable": dict(questions.unusable), "usable": questions.usable,
-        "asked": len(questions.facts), "relations": len(questions.relations),
-    }  # fmt: skip
+        "dataset": questions.dataset,
+        "fingerprint": questions.fingerprint,
+        "records": questions.records,
+        "malformed": questions.malformed,
+        "unusable": dict(questions.unusable),
+        "usable": questions.usable,
+        "asked": len(questions.facts),
+        "relations": len(questions.relations),
+    }
     if line != next((old for old in reversed(store.journal("dataset")) if old["dataset"] == line["dataset"]), None):
         store.note("dataset", **line)
     return questions.malformed

@@ -13,10 +13,11 @@ from heval_core.prompt_styles import style_of
 from heval_core.store.kinds import ATTRIBUTION, CONTEXT_ATTRIBUTION
 from heval_core.store.shards import ShardStore
 from precompute.calibrate import Costs, calibrate
-from precompute.grid import Grid, Job, Questions, Shard, asked_as, cap_of, check, dtype_of, load_questions
-from precompute.sizes import WRITTEN, mean_tokens, passes, shard_size
+from precompute.costs import WRITTEN, mean_tokens, passes, shard_size
+from precompute.grid import Grid, Job, Shard, asked_as, cap_of, check, dtype_of
+from precompute.questions import Questions, load_questions
+from precompute.schedule import known_jobs, pending
 from precompute.tasks import Model
-from precompute.track import known_jobs, pending
 
 
 @dataclass(frozen=True)

@@ -21,14 +21,15 @@ from heval_core.regimes import PromptStyle
 from heval_core.store.lock import only_writer
 from heval_core.store.shards import ShardStore
 from precompute import journal
-from precompute.bars import Bars
+from precompute.costs import shard_size
 from precompute.executors import Executor
 from precompute.executors.local import Local
-from precompute.grid import Grid, Questions, asked_as, check, dtype_of, load_questions
+from precompute.grid import Grid, asked_as, check, dtype_of
 from precompute.journal import say
-from precompute.sizes import shard_size
+from precompute.progress_bars import ProgressBars
+from precompute.questions import Questions, load_questions
+from precompute.schedule import Schedule
 from precompute.tasks import Model, Task
-from precompute.track import Track
 from precompute.worker import Done, Loading
 
 MakeExecutor = Callable[[Loading, Callable[[], None]], Executor]
@@ -72,8 +73,8 @@ class _Run:
         self.store, self.make_executor = store, make_executor
         self.asked, self.grid = grid, grid
         self.outcome = Outcome()
-        self.bars = Bars()
-        self.tracks: list[Track] = []
+        self.bars = ProgressBars()
+        self.schedules: list[Schedule] = []
         self.loaded: set[str] = set()
 
     def go(self) -> Outcome:
@@ -99,7 +100,7 @@ class _Run:
         return self.outcome
 
     def _plan(self) -> None:
-        """The tracks of all models and datasets; what is planned of each is written down for `status`."""
+        """The schedules of all models and datasets; what is planned of each is written down for `status`."""
         told: set[str] = set()
         read: dict[tuple[str, str], Questions | None] = {}
         for name in self.grid.models:
@@ -118,13 +119,13 @@ class _Run:
                     continue
                 if questions.seen:
                     left = questions.usable - questions.seen
-                    say(f"{identity.key} · {questions.dataset}: {left:,} of {questions.usable:,} questions were not in its "
-                        "training")  # fmt: skip
+                    whose = f"{identity.key} · {questions.dataset}"
+                    say(f"{whose}: {left:,} of {questions.usable:,} questions were not in its training")
                 if questions.dataset not in told:
                     told.add(questions.dataset)
                     self.outcome.failed += journal.note_dataset(self.store, questions)
                 try:
-                    self._add_track(Model(name, identity), questions)
+                    self._add_schedule(Model(name, identity), questions)
                 except HEvalError as error:
                     self._model_failed(name, str(error))
                     break
@@ -139,84 +140,97 @@ class _Run:
             say(f"{dataset}: {error}")
             return None
 
-    def _add_track(self, model: Model, questions: Questions) -> None:
+    def _add_schedule(self, model: Model, questions: Questions) -> None:
         size = shard_size(self.grid, model.identity, questions, self.store)
         grid = dataclasses.replace(self.grid, shard_size=size)
         journal.note_state(self.store, grid, model.identity, questions, size)
-        track = Track(grid, model, questions, dtype_of(grid), self.store)
-        self.tracks.append(track)
-        self.outcome.already_done += len(track.planned - track.missing)
-        self.bars.more(len(track.missing), track.instances)
-        self._note_plan(track)
+        schedule = Schedule(grid, model, questions, dtype_of(grid), self.store)
+        self.schedules.append(schedule)
+        self.outcome.already_done += len(schedule.planned - schedule.missing)
+        self.bars.more(len(schedule.missing), schedule.instances)
+        self._note_plan(schedule)
 
-    def _note_plan(self, track: Track) -> None:
+    def _note_plan(self, schedule: Schedule) -> None:
         for regime in self.grid.regimes:
-            keys = [shard.key for job in track.jobs if job.regime == regime for shard in job.shards]
-            self.store.event(
-                "plan", model=track.model.key, dataset=track.questions.dataset, regime=regime, technique=TECHNIQUE, keys=keys
-            )  # fmt: skip
+            keys = [shard.key for job in schedule.jobs if job.regime == regime for shard in job.shards]
+            model, dataset = schedule.model.key, schedule.questions.dataset
+            self.store.event("plan", model=model, dataset=dataset, regime=regime, technique=TECHNIQUE, keys=keys)
 
     def _drive(self, workers: Executor) -> None:
-        under_way: dict[tuple[str, ...], Track] = {}
+        under_way: dict[tuple[str, ...], Schedule] = {}
         while True:
-            while workers.free() and (track := self._next(workers.held())) is not None:
-                task = track.begin()
-                under_way[task.keys] = track
+            while workers.free() and (schedule := self._next(workers.held())) is not None:
+                task = schedule.begin()
+                under_way[task.keys] = schedule
                 self.store.event("began", name=task.name, keys=list(task.keys))
                 self.bars.began(task.name)
-                workers.submit(task, track.questions)
+                workers.submit(task, schedule.questions)
             if not under_way:
                 return
             task, done = workers.next_done()
             self._take(task, done, under_way.pop(task.keys))
 
-    def _next(self, held: frozenset[str]) -> Track | None:
-        """The first track with something to do, of a model that a free worker holds if there is one."""
-        able = [track for track in self.tracks if track.waiting]
-        return next((track for track in able if track.model.name in held), able[0] if able else None)
+    def _next(self, held: frozenset[str]) -> Schedule | None:
+        """The first schedule with something to do, of a model that a free worker holds if there is one."""
+        able = [schedule for schedule in self.schedules if schedule.waiting]
+        return next((schedule for schedule in able if schedule.model.name in held), able[0] if able else None)
 
-    def _take(self, task: Task, done: Done, track: Track) -> None:
+    def _take(self, task: Task, done: Done, schedule: Schedule) -> None:
         if done.model is not None and task.model.name not in self.loaded:
             self.loaded.add(task.model.name)
             journal.note_model(self.store, done.model)
             journal.note_loaded(self.store, task.model.name)
         if done.model_failed:
             self._model_failed(task.model.name, done.error)
-            for other in self.tracks:
+            for other in self.schedules:
                 if other.model.name == task.model.name:
                     other.abandon()
         elif done.result is None:
             self._task_failed(task, done.error)
         else:
             self._write(task, done)
-        before = len(track.missing), len(track.planned)
-        track.ended(task)
-        if len(track.planned) != before[1]:
-            self._note_plan(track)
-        self.bars.more(len(track.missing) - before[0], 0)
+        before = len(schedule.missing), len(schedule.planned)
+        schedule.ended(task)
+        if len(schedule.planned) != before[1]:
+            self._note_plan(schedule)
+        self.bars.more(len(schedule.missing) - before[0], 0)
 
     def _write(self, task: Task, done: Done) -> None:
         assert done.result is not None
         for failure in done.result.failures:
             journal.note_failure(
-                self.store, model=task.model.key, dataset=task.dataset, regime=task.regime, explainer=failure.explainer,
-                place=failure.place, error=failure.error,
-            )  # fmt: skip
+                self.store,
+                model=task.model.key,
+                dataset=task.dataset,
+                regime=task.regime,
+                explainer=failure.explainer,
+                place=failure.place,
+                error=failure.error,
+            )
         for entry in task.entries(done.result):
             listed = self.store.write(entry, done.result.rows[entry["key"]])
             self.store.event("shard", key=listed.key, rows=listed.rows, failed=listed.failed)
             self.outcome.computed += bool(task.size)
             self.outcome.failed += bool(listed.failed)
-            self.bars.shard(f"{task.name}{' · ' + (listed.explainer or listed.kind) if task.size else ''}", listed.rows,
-                            done.seconds, counts=bool(task.size))  # fmt: skip
+            self.bars.shard(
+                f"{task.name}{' · ' + (listed.explainer or listed.kind) if task.size else ''}",
+                listed.rows,
+                done.seconds,
+                counts=bool(task.size),
+            )
         self.bars.ended(task.size)
 
     def _task_failed(self, task: Task, error: str) -> None:
         self.outcome.failed += len(task.keys)
         journal.note_failure(
-            self.store, model=task.model.key, dataset=task.dataset, regime=task.regime, place=task.name,
-            error=error, keys=list(task.keys),
-        )  # fmt: skip
+            self.store,
+            model=task.model.key,
+            dataset=task.dataset,
+            regime=task.regime,
+            place=task.name,
+            error=error,
+            keys=list(task.keys),
+        )
         self.store.event("failed", keys=list(task.keys), error=error)
         say(f"{task.name}: {error}")
 
@@ -227,11 +241,17 @@ class _Run:
 
     def _end(self, run_id: str) -> None:
         entries = self.store.entries()
-        self.outcome.left = sum(key not in entries for track in self.tracks for key in track.planned)
+        self.outcome.left = sum(key not in entries for schedule in self.schedules for key in schedule.planned)
         try:
             if run_id and not self.outcome.interrupted and not self.outcome.stopped:
                 self.store.note("run", run_id=run_id, finished=journal.now())
-            self.store.event("end", computed=self.outcome.computed, failed=self.outcome.failed, left=self.outcome.left,
-                             interrupted=self.outcome.interrupted, stopped=self.outcome.stopped)  # fmt: skip
+            self.store.event(
+                "end",
+                computed=self.outcome.computed,
+                failed=self.outcome.failed,
+                left=self.outcome.left,
+                interrupted=self.outcome.interrupted,
+                stopped=self.outcome.stopped,
+            )
         except OSError as error:
             self.outcome.stopped = self.outcome.stopped or str(error)

@@ -18,9 +18,10 @@ from heval_core.lm.model import LanguageModel
 from heval_core.records import TECHNIQUE
 from heval_core.store.shards import FORMAT
 from precompute.compute import compute
-from precompute.grid import Job, Questions, Shard
+from precompute.grid import Job, Shard
 from precompute.memories import Memories
 from precompute.outcome import Result
+from precompute.questions import Questions
 
 # Questions per memory shard: enough to fill a GPU, few enough that an interruption costs little.
 CHUNK = 512

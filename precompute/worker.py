@@ -13,8 +13,8 @@ import torch
 from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
 from heval_core.records import HEvalError
-from precompute.grid import Questions
 from precompute.outcome import Result, named
+from precompute.questions import Questions
 from precompute.tasks import Model, Task
 
 

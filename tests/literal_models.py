@@ -20,8 +20,14 @@ PADDED = {**GROUPED, "pad_token_id": 0}
 GPT = {**IDS, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 512, "initializer_range": 0.4}
 FALCON = {**SIZE, "initializer_range": 0.4}
 OPT = {**SIZE, "ffn_dim": 48, "init_std": 0.4, "max_position_embeddings": 512, "pad_token_id": 0}
-LLAMA3 = {"rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-          "original_max_position_embeddings": 64}  # fmt: skip
+LLAMA3 = {
+    "rope_type": "llama3",
+    "rope_theta": 10000.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 64,
+}
 LOCAL = {"attention_types": [[["global", "local"], 1]], "num_layers": 2, "num_heads": 4, "window_size": 16}
 
 CONFIGURATIONS: dict[str, Callable[[], Any]] = {
@@ -57,8 +63,16 @@ CONFIGURATIONS: dict[str, Callable[[], Any]] = {
     "starcoder2": lambda: hf.Starcoder2Config(**GROUPED),
 }
 
-PROJECTIONS = ("attn.c_proj", "attention.dense", "self_attention.dense", "self_attn.dense", "self_attn.o_proj",
-               "attn.out_proj", "attention.out_proj", "self_attn.out_proj")  # fmt: skip
+PROJECTIONS = (
+    "attn.c_proj",
+    "attention.dense",
+    "self_attention.dense",
+    "self_attn.dense",
+    "self_attn.o_proj",
+    "attn.out_proj",
+    "attention.out_proj",
+    "self_attn.out_proj",
+)
 FINAL_NORMS = ("ln_f", "norm", "final_layer_norm", "final_layernorm")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,33 @@ _WORDS = [f" word{number}" for number in range(400)]
 Draw = Callable[[dict[str, Any], str, np.random.Generator], np.ndarray]
 
 
+@dataclass(frozen=True)
+class _Instances:
+    """How the instances of a cell are made.
+
+    lengths: least and most tokens. rule: the expected group. change: what else is to be different of an instance. failed: of
+    which explainers there is no attribution. first_part: the first of two documents' share of both.
+    """
+
+    explainers: Sequence[str] = EXPLAINERS
+    count: int = 100
+    lengths: tuple[int, int] = (60, 100)
+    rule: Callable[[dict[str, Any]], str | None] = lambda instance: None
+    change: Callable[[dict[str, Any]], dict[str, Any]] = lambda instance: instance
+    failed: Callable[[dict[str, Any], str], bool] = lambda instance, explainer: False
+    first_part: float = 0.5
+
+    def write(self, store: ShardStore, where: dict[str, str], place: str, draw: Draw, rng: np.random.Generator) -> None:
+        rows = [_instance(where, place, number, self.lengths, self.first_part, rng) for number in range(self.count)]
+        rows = [self.change(row | {"expected_group": self.rule(row)}) for row in rows]
+        for explainer in self.explainers:
+            drawn = [_attribution(row, explainer, draw(row, explainer, rng), rng) for row in rows]
+            scores = [own for own, row in zip(drawn, rows, strict=True) if not self.failed(row, explainer)]
+            if scores:
+                store.write(_entry(where, place, "attribution", explainer, self.count), scores)
+        store.write(_entry(where, place, "instance", "", self.count), rows)
+
+
 def plant(
     folder: Path,
     draw: Draw,
@@ -27,52 +56,30 @@ def plant(
     models: int = 1,
     datasets: int = 1,
     regimes: Sequence[str] = REGIMES,
-    explainers: Sequence[str] = EXPLAINERS,
-    count: int = 100,
-    lengths: tuple[int, int] = (60, 100),
-    rule: Callable[[dict[str, Any]], str | None] = lambda instance: None,
-    change: Callable[[dict[str, Any]], dict[str, Any]] = lambda instance: instance,
-    failed: Callable[[dict[str, Any], str], bool] = lambda instance, explainer: False,
-    first_part: float = 0.5,
     named: str = "",
     technique: str = TECHNIQUE,
     progress: Callable[[str], None] = lambda text: None,
+    **how: Any,
 ) -> None:
-    """Write the shards of a store: `count` instances of every model, dataset and regime; what is there already is kept.
+    """Write the shards of a store: instances of every model, dataset and regime; what is there already is kept.
 
-    draw: (instance, explainer, generator) ▶ one score per token. lengths: least and most tokens. rule: the expected group.
-    change: what else is to be different of an instance. failed: of which explainers there is no attribution. first_part: the
-    first of two documents' share of both. named: what comes behind the names of models and datasets. technique:
-    how the answers were produced; instances of two techniques have other ids, and other scores.
+    draw: (instance, explainer, generator) ▶ one score per token. named: what comes behind the names of models and datasets.
+    technique: how the answers were produced; instances of two techniques have other ids, and other scores. how: see
+    `_Instances`.
     """
     store = ShardStore(folder)
     store.create()
-    done = store.entries()
+    done, other = store.entries(), "" if technique == TECHNIQUE else technique
     for model in range(models):
-        store.note(
-            "model", model=f"made-up-{model}{named}", revision="1", layers=HEADS[0], heads=HEADS[1], parameters=0
-        )
-        for dataset in range(datasets):
-            for regime in regimes:
-                rng = np.random.default_rng(
-                    [model, dataset, REGIMES.index(regime), *([] if technique == TECHNIQUE else technique.encode())]
-                )
-                where = {
-                    "model": f"made-up-{model}{named}", "revision": "1", "dataset": f"data-{dataset}{named}", "regime": regime,
-                    "technique": technique,
-                }  # fmt: skip
-                place = f"{model}{dataset}{technique if technique != TECHNIQUE else ''}"
-                if f"{place}{regime}" in done:
-                    continue
-                rows = [_instance(where, place, number, lengths, first_part, rng) for number in range(count)]
-                rows = [change(row | {"expected_group": rule(row)}) for row in rows]
-                for explainer in explainers:
-                    drawn = [_attribution(row, explainer, draw(row, explainer, rng), rng) for row in rows]
-                    scores = [own for own, row in zip(drawn, rows, strict=True) if not failed(row, explainer)]
-                    if scores:
-                        store.write(_entry(where, place, "attribution", explainer, count), scores)
-                store.write(_entry(where, place, "instance", "", count), rows)
-                progress(f"made {where['model']} {where['dataset']} {regime}")
+        name = f"made-up-{model}{named}"
+        store.note("model", model=name, revision="1", layers=HEADS[0], heads=HEADS[1], parameters=0)
+        for dataset, regime in product(range(datasets), regimes):
+            rng = np.random.default_rng([model, dataset, REGIMES.index(regime), *other.encode()])
+            where = {"model": name, "revision": "1", "dataset": f"data-{dataset}{named}", "regime": regime}
+            place = f"{model}{dataset}{other}"
+            if f"{place}{regime}" not in done:
+                _Instances(**how).write(store, {**where, "technique": technique}, place, draw, rng)
+                progress(f"made {name} {where['dataset']} {regime}")
 
 
 def _entry(where: dict[str, str], place: str, kind: str, explainer: str, count: int) -> dict[str, Any]:

@@ -21,8 +21,14 @@ from heval_core.prompts import assemble
 from heval_core.records import Contrast, HEvalError
 from tests.conftest import DEMO_MODELS
 
-SMALL = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4,
-         "num_key_value_heads": 2, "initializer_range": 0.4}  # fmt: skip
+SMALL = {
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "initializer_range": 0.4,
+}
 CONFIGURATIONS = {
     "llama": lambda words: LlamaConfig(vocab_size=words, **SMALL, bos_token_id=0, eos_token_id=0),
     "mistral": lambda words: MistralConfig(vocab_size=words, **SMALL, sliding_window=8, bos_token_id=0, eos_token_id=0),
@@ -231,8 +237,16 @@ def test_layers_without_softmax_attention_are_refused_by_name_and_fa_still_works
 
 @pytest.fixture(scope="module")
 def long_lm(tmp_path_factory):
-    config = GPT2Config(vocab_size=2400, n_positions=8192, n_embd=64, n_layer=2, n_head=4, bos_token_id=0, eos_token_id=0,
-                        initializer_range=0.2)  # fmt: skip
+    config = GPT2Config(
+        vocab_size=2400,
+        n_positions=8192,
+        n_embd=64,
+        n_layer=2,
+        n_head=4,
+        bos_token_id=0,
+        eos_token_id=0,
+        initializer_range=0.2,
+    )
     return made(config, tmp_path_factory.mktemp("long") / "long")
 
 
@@ -321,9 +335,10 @@ def test_a_head_taken_out_is_a_head_without_its_output(lm, clean, how):
     ids = clean.ids
     layer, head = 1, 2
     projections = [
-        module for name, module in lm.model.named_modules()
+        module
+        for name, module in lm.model.named_modules()
         if name.endswith(("attn.c_proj", "attention.dense", "self_attn.o_proj"))
-    ]  # fmt: skip
+    ]
     width = (
         (projections[layer].weight.shape[0 if "Conv1D" in type(projections[layer]).__name__ else 1])
         // lm.heads_per_layer

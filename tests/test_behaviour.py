@@ -11,7 +11,7 @@ from heval_core.answers import answer_in
 from heval_core.behaviour import Memory, memory_of
 from heval_core.prompt_styles import style_of
 from heval_core.records import HEvalError
-from precompute.grid import load_questions
+from precompute.questions import load_questions
 
 CAPITAL = "What is the capital of France?"
 

@@ -22,8 +22,9 @@ from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
 from precompute.compute import compute
-from precompute.grid import INSTANCES, Grid, jobs_of, load_questions
+from precompute.grid import INSTANCES, Grid, jobs_of
 from precompute.memories import Memories
+from precompute.questions import load_questions
 from precompute.run import run
 from tests.conftest import DEMO_MODELS
 
@@ -215,8 +216,8 @@ def test_where_the_text_decides_an_answer_that_begins_otherwise_has_rows_too(lm)
 
 
 def test_the_command_line_explains_it_and_says_so(capsys):
-    common = ["explain", "--model", str(DEMO_MODELS / "demo-qwen2"), "--question", "What is the capital of Kenya?",
-              "--context", "The capital of Kenya is Lisbon.", "--explainers", "fa"]  # fmt: skip
+    common = f"explain --model {DEMO_MODELS / 'demo-qwen2'} --explainers fa".split()
+    common += ["--question", "What is the capital of Kenya?", "--context", "The capital of Kenya is Lisbon."]
     asked = [*common, "--context-answer", "Lisbon", "--memory-answer", "Nairobi"]
 
     def explained(*more):

@@ -49,9 +49,13 @@ def extended(tmp_path_factory):
 
 def run_in(folder, *arguments):
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=300,
+        [sys.executable, *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
         env={**os.environ, "HEVAL_DATA": str(folder / "data"), "COLUMNS": "200"},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
 
@@ -72,12 +76,19 @@ print(json.dumps({
     assert json.loads(run_in(extended, "-c", code)) == {
         "methods": ["mechlight", "fa", "ig", "attn", "gxi"],
         "default": ["mechlight", "fa", "ig", "attn"],
-        "datasets": ["conflictqa", "counterfact", "country_profiles", "fakepedia", "rivers", "transparent_context_usage",
-                     "world_capital"],
+        "datasets": [
+            "conflictqa",
+            "counterfact",
+            "country_profiles",
+            "fakepedia",
+            "rivers",
+            "transparent_context_usage",
+            "world_capital",
+        ],
         "colour": 4,
         "order": ["fa", "gxi", "random"],
         "sorts": ["1/rank of gxi", "margin of gxi"],
-    }  # fmt: skip
+    }
     told = run_in(extended, "-m", "precompute", "plan", "--help")
     assert "of mechlight, fa, ig, attn, gxi; by default mechlight,fa,ig,attn;" in " ".join(told.split())
 
@@ -85,9 +96,14 @@ print(json.dumps({
 @pytest.mark.slow
 def test_one_file_more_is_planned_and_kept_to_the_contract(extended):
     tests = run_in(
-        extended, "-m", "pytest", "tests/contracts/test_plugins.py", "tests/datasets/test_rivers.py",
-        "-k", "gxi or rivers or number_of_its_own",
-    )  # fmt: skip
+        extended,
+        "-m",
+        "pytest",
+        "tests/contracts/test_plugins.py",
+        "tests/datasets/test_rivers.py",
+        "-k",
+        "gxi or rivers or number_of_its_own",
+    )
     # Named and documented (2), declared (2), costs (1), scores and company on three models (6), numbers (2), facts (1), and
     # the test of its own (1).
     assert "15 passed" in tests

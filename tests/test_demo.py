@@ -99,9 +99,9 @@ def test_explain_works_for_every_demo_model_and_follows_the_source(model, capsys
     from precompute.cli import main
 
     def answer(source: str) -> dict:
-        assert main(["explain", "--model", str(DEMO_MODELS / model), "--question", "What is the capital of Kenya?",
-                     "--context", f"According to {source}: The capital of Kenya is Lisbon.", "--context-answer", "Lisbon",
-                     "--format", "json", "--device", "cpu"]) == 0  # fmt: skip
+        command = f"explain --model {DEMO_MODELS / model} --context-answer Lisbon --format json --device cpu".split()
+        command += ["--question", "What is the capital of Kenya?"]
+        assert main([*command, "--context", f"According to {source}: The capital of Kenya is Lisbon."]) == 0
         return json.loads(capsys.readouterr().out)["answer"]
 
     assert answer("a world atlas")["group"] == "C"
@@ -112,17 +112,7 @@ def test_explain_works_for_every_demo_model_and_follows_the_source(model, capsys
 def test_training_a_smoke_model_makes_a_folder_that_loads(tmp_path):
     from heval_core.lm.loading import load
 
-    command = [
-        sys.executable,
-        "-m",
-        "precompute.demo",
-        "train",
-        "--smoke",
-        "--architectures",
-        "gpt_neox",
-        "--out",
-        str(tmp_path),
-    ]
+    command = [sys.executable, *f"-m precompute.demo train --smoke --architectures gpt_neox --out {tmp_path}".split()]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     lm = load(str(tmp_path / "demo-gpt_neox"), "cpu")

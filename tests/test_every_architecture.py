@@ -69,8 +69,11 @@ def sentence_piece():
 
 TOKENIZERS = {"demo": demo_tokenizer, "bos": with_bos, "sentencepiece": sentence_piece}
 CASES = [(kind, "demo") for kind in CONFIGURATIONS] + [
-    ("llama-gqa", "bos"), ("gemma2", "bos"), ("mistral", "sentencepiece"), ("opt", "sentencepiece")
-]  # fmt: skip
+    ("llama-gqa", "bos"),
+    ("gemma2", "bos"),
+    ("mistral", "sentencepiece"),
+    ("opt", "sentencepiece"),
+]
 
 
 @pytest.fixture(scope="module", params=CASES, ids="-".join)
@@ -197,8 +200,8 @@ def test_the_command_line_refuses_in_one_line(kind, tmp_path, capsys):
         demo_tokenizer().save_pretrained(folder)
     else:
         saved(kind, demo_tokenizer(), folder)
-    command = ["explain", "--model", str(folder), "--context", "The capital of Peru is Lima.", "--question", "Which?",
-               "--memory-answer", "Oslo", "--device", "cpu", "--explainers"]  # fmt: skip
+    command = ["explain", "--model", str(folder), "--context", "The capital of Peru is Lima.", "--question", "Which?"]
+    command += ["--memory-answer", "Oslo", "--device", "cpu", "--explainers"]
     for explainer in ("attn", "mechlight"):
         assert main([*command, explainer]) == 2
         told = capsys.readouterr().err.strip().splitlines()

@@ -16,8 +16,12 @@ from heval_core.records import HEvalError
 from precompute.cli import main
 from tests.conftest import ROOT
 
-PROMPT = {"question": "What is the capital of Kenya?", "context": "The capital of Kenya is Lisbon.",
-          "context_answer": "Lisbon", "device": "cpu"}  # fmt: skip
+PROMPT = {
+    "question": "What is the capital of Kenya?",
+    "context": "The capital of Kenya is Lisbon.",
+    "context_answer": "Lisbon",
+    "device": "cpu",
+}
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>&amp;"
 
 
@@ -101,7 +105,9 @@ def test_what_cannot_be_explained_is_one_sentence(language_models):
 
 
 def test_importing_the_package_costs_nothing():
-    code = "import sys, heval_core; print({'torch', 'pandas', 'jinja2'} & set(sys.modules)); heval_core.explain; " \
-           "print({'torch', 'transformers'} & set(sys.modules))"  # fmt: skip
+    code = (
+        "import sys, heval_core; print({'torch', 'pandas', 'jinja2'} & set(sys.modules)); heval_core.explain; "
+        "print({'torch', 'transformers'} & set(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["set()", "set()"]

@@ -123,9 +123,8 @@ def test_the_numbers_of_tokens():
 
 
 def test_as_a_stage_it_is_stored_published_beside_chance_and_added_later(model_folders, tmp_path, capsys):
-    command = ["run", "--models", str(model_folders["gpt2"]), "--datasets", "world_capital", "--limit", "40",
-               "--regimes", "conflicting", "--shard-size", "20", "--explainers", "attn", "--device", "cpu",
-               "--store", str(tmp_path)]  # fmt: skip
+    command = f"run --models {model_folders['gpt2']} --datasets world_capital --limit 40 --regimes conflicting".split()
+    command += f"--shard-size 20 --explainers attn --device cpu --store {tmp_path}".split()
     assert main(command) == 0
     before = {key: entry.content for key, entry in ShardStore(tmp_path).entries().items()}
     capsys.readouterr()
@@ -159,8 +158,8 @@ def test_as_a_stage_it_is_stored_published_beside_chance_and_added_later(model_f
 
 
 def test_computed_in_one_run_or_later_it_is_the_same(model_folders, tmp_path):
-    command = ["run", "--models", str(model_folders["qwen2"]), "--datasets", "world_capital", "--regimes", "mixed",
-               "--limit", "4", "--explainers", "fa,mechlight", "--device", "cpu", "--store"]  # fmt: skip
+    command = f"run --models {model_folders['qwen2']} --datasets world_capital --regimes mixed --limit 4".split()
+    command += ["--explainers", "fa,mechlight", "--device", "cpu", "--store"]
     assert main([*command, str(tmp_path / "a"), "--faithfulness"]) == 0
     assert main([*command, str(tmp_path / "b")]) == 0
     assert main([*command, str(tmp_path / "b"), "--faithfulness"]) == 0

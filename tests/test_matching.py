@@ -21,7 +21,7 @@ from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui.datasets_view import matching_sentence
 from precompute.cli import main
-from precompute.grid import load_questions
+from precompute.questions import load_questions
 from tests.pages.test_pages import open_page
 from tests.planted import plant
 

@@ -116,8 +116,12 @@ def _pararel(folder: Path) -> Iterator[tuple[str, Any]]:
         for place, record in _single_valued(list(json_lines(facts))):
             if isinstance(record, dict) and isinstance(record.get("sub_label"), str):
                 subject = record["sub_label"].strip()
-                record = {"subject": subject, "attribute": record.get("obj_label"), "relation_id": relation,
-                          "prompt": cloze.replace("[X]", subject)}  # fmt: skip
+                record = {
+                    "subject": subject,
+                    "attribute": record.get("obj_label"),
+                    "relation_id": relation,
+                    "prompt": cloze.replace("[X]", subject),
+                }
             found[title].append((place, record))
     if not found:
         raise HEvalError(

@@ -145,9 +145,14 @@ class TransparentContextUsage:
         print(f"{path.name}: " + ", ".join(f"{w} is {c!r}" for w, c in columns.items()), file=sys.stderr)
         # Texts as they are: pandas would read the country code "NA" as a missing value, and "1999" as a number.
         rows = load_dataset(
-            "csv", data_files=str(path), split="train", streaming=True, keep_default_na=False, encoding="utf-8-sig",
+            "csv",
+            data_files=str(path),
+            split="train",
+            streaming=True,
+            keep_default_na=False,
+            encoding="utf-8-sig",
             features=Features({name: Value("string") for name in seen}),
-        )  # fmt: skip
+        )
         for number, row in enumerate(rows, start=2):
             yield f"{path.name}, row {number}", {wanted: (row[c] or "").strip() for wanted, c in columns.items()}
 

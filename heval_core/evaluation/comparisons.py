@@ -70,10 +70,17 @@ def _pairs(
         ahead = second if (difference > 0) == (best == "low") else first
         better = ahead if p < 0.05 and best != "zero" else ""
         row = {
-            **regime.key._asdict(), "part": part, "first": first, "second": second,
-            "difference": difference, **own.interval._asdict(), "p": own.p, "p_holm": p, "better": better,
+            **regime.key._asdict(),
+            "part": part,
+            "first": first,
+            "second": second,
+            "difference": difference,
+            **own.interval._asdict(),
+            "p": own.p,
+            "p_holm": p,
+            "better": better,
             "n": sum(size for _, size in found[first].sizes),
-        }  # fmt: skip
+        }
         yield row, own.replicates
 
 
@@ -83,12 +90,19 @@ def _overall(found: pd.DataFrame, spreads: list[np.ndarray]) -> pd.DataFrame:
         low, high = percentile_interval(np.mean([spreads[place] for place in own.index], axis=0))
         rows.append(
             {
-                "technique": technique, "first": first, "second": second, "wins": int((own["better"] == first).sum()),
-                "ties": int((own["better"] == "").sum()), "losses": int((own["better"] == second).sum()),
-                "mean difference": float(own["difference"].mean()), "low": low, "high": high, "comparisons": len(own),
+                "technique": technique,
+                "first": first,
+                "second": second,
+                "wins": int((own["better"] == first).sum()),
+                "ties": int((own["better"] == "").sum()),
+                "losses": int((own["better"] == second).sum()),
+                "mean difference": float(own["difference"].mean()),
+                "low": low,
+                "high": high,
+                "comparisons": len(own),
                 "cells": len(own.drop_duplicates(list(CELL))),
             }
-        )  # fmt: skip
+        )
     columns = [
         "technique",
         "first",

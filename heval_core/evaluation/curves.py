@@ -105,11 +105,15 @@ def curve(
         means = {name: float(own[name].astype(float).mean()) for name in ("value", "chance", "mean")}
         found.append(
             {
-                "technique": technique, "explainer": explainer, "bin": place, **means,
-                **percentile_interval(drawn)._asdict(), "n": cells.entering(own),
+                "technique": technique,
+                "explainer": explainer,
+                "bin": place,
+                **means,
+                **percentile_interval(drawn)._asdict(),
+                "n": cells.entering(own),
                 "cells": len(own.drop_duplicates(list(CELL))),
             }
-        )  # fmt: skip
+        )
     points = pd.DataFrame(found, columns=[*_CURVE, "bin", "mean", "value", "low", "high", "chance", "n", "cells"])
     changes = []
     for (technique, explainer), own in points.groupby(_CURVE):

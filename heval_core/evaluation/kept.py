@@ -34,11 +34,16 @@ FOLDER = "evaluated"
 _NUMBERS = ("value", "chance", "best", "p", "bound", "chance_se", "se", "df")
 _SCHEMA = pa.schema(
     [
-        ("key", pa.string()), ("part", pa.string()), ("unavailable", pa.string()), ("sizes", pa.string()),
-        ("details", pa.string()), ("counted", pa.int32()), *((name, pa.float64()) for name in _NUMBERS),
+        ("key", pa.string()),
+        ("part", pa.string()),
+        ("unavailable", pa.string()),
+        ("sizes", pa.string()),
+        ("details", pa.string()),
+        ("counted", pa.int32()),
+        *((name, pa.float64()) for name in _NUMBERS),
         ("deviations", pa.list_(pa.float64())),
     ]
-)  # fmt: skip
+)
 
 
 def computing(source: str) -> str:
@@ -130,11 +135,17 @@ def _read(path: Path) -> list[dict[str, Any]]:
 def _row(key: str, estimate: Estimate, whole: bool) -> dict[str, Any]:
     error = estimate.error or Error(float("nan"), float("nan"), np.array([]))
     return {
-        "key": key, "part": estimate.part, "unavailable": estimate.unavailable, "sizes": json.dumps(estimate.sizes),
-        "details": json.dumps(estimate.details), "counted": estimate.counted, "se": error.se, "df": error.df,
+        "key": key,
+        "part": estimate.part,
+        "unavailable": estimate.unavailable,
+        "sizes": json.dumps(estimate.sizes),
+        "details": json.dumps(estimate.details),
+        "counted": estimate.counted,
+        "se": error.se,
+        "df": error.df,
         **{name: getattr(estimate, name) for name in _NUMBERS[:-2]},
         "deviations": error.deviations if whole else [],
-    }  # fmt: skip
+    }
 
 
 def _estimate(row: Mapping[str, Any]) -> Estimate:
@@ -143,6 +154,16 @@ def _estimate(row: Mapping[str, Any]) -> Estimate:
         tuple((name, value) for name, value in json.loads(row[column])) for column in ("sizes", "details")
     )
     return Estimate(
-        row["part"], row["value"], row["chance"], row["best"], sizes, row["unavailable"], p=row["p"], details=details,
-        error=error, bound=row["bound"], counted=row["counted"], chance_se=row["chance_se"],
-    )  # fmt: skip
+        row["part"],
+        row["value"],
+        row["chance"],
+        row["best"],
+        sizes,
+        row["unavailable"],
+        p=row["p"],
+        details=details,
+        error=error,
+        bound=row["bound"],
+        counted=row["counted"],
+        chance_se=row["chance_se"],
+    )

@@ -122,11 +122,17 @@ def pattern_shares(counts: pd.DataFrame, resamples: Callable[[str], Resamples]) 
                     interval = percentile_interval(spread[key, explainer] / spread["n", explainer])
                 rows.append(
                     {
-                        "dataset": dataset, "technique": technique, "explainer": explainer, "pattern": key,
-                        "instances": int(sums[key]), "share": sums[key] / sums["n"], **interval._asdict(),
-                        "chance": sums[f"{key}_chance"] / sums["n"], "n": int(sums["n"]),
+                        "dataset": dataset,
+                        "technique": technique,
+                        "explainer": explainer,
+                        "pattern": key,
+                        "instances": int(sums[key]),
+                        "share": sums[key] / sums["n"],
+                        **interval._asdict(),
+                        "chance": sums[f"{key}_chance"] / sums["n"],
+                        "n": int(sums["n"]),
                     }
-                )  # fmt: skip
+                )
     columns = ["dataset", "technique", "explainer", "pattern", "instances", "share", "low", "high", "chance", "n"]
     return pd.DataFrame(rows, columns=columns)
 

@@ -223,12 +223,16 @@ def _plugins(explainers: set[str]) -> list[dict[str, Any]]:
     plugins = [(kind, plugin) for kind in catalogue.KINDS for plugin in _of_kind(kind, explainers).values()]
     return [
         {
-            "kind": kind, "key": plugin.key, "title": plugin.title, "signed": getattr(plugin, "signed", None),
-            "control": getattr(plugin, "control", None), "reference": plugin.reference,
+            "kind": kind,
+            "key": plugin.key,
+            "title": plugin.title,
+            "signed": getattr(plugin, "signed", None),
+            "control": getattr(plugin, "control", None),
+            "reference": plugin.reference,
             "docstring": catalogue.docstring(plugin),
         }
         for kind, plugin in plugins
-    ]  # fmt: skip
+    ]
 
 
 def _of_kind(kind: str, explainers: set[str]) -> Mapping[str, Any]:

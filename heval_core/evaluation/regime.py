@@ -39,9 +39,13 @@ class Regime:
         if chosen.all():
             return self
         return Regime(
-            self.key, self.ids[chosen], self.questions[chosen], self.layout.rows(chosen), self.weights[:, chosen],
+            self.key,
+            self.ids[chosen],
+            self.questions[chosen],
+            self.layout.rows(chosen),
+            self.weights[:, chosen],
             self.order[:, chosen],
-        )  # fmt: skip
+        )
 
 
 def layout_of(instances: pd.DataFrame) -> Layout:

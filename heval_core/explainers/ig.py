@@ -70,11 +70,14 @@ class IntegratedGradients:
         seconds = (time.perf_counter() - started) / clean.size
         return [
             Attribution(
-                self.key, row, seconds, repr(self),
+                self.key,
+                row,
+                seconds,
+                repr(self),
                 details=(("completeness_gap", _gap(float(row.sum()), rise)), ("baseline_id", float(baseline))),
             )
             for row, rise in zip(scores, change, strict=True)
-        ]  # fmt: skip
+        ]
 
 
 def _gap(attributed: float, change: float) -> float:

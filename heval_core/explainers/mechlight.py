@@ -58,11 +58,17 @@ class MechLight:
         seconds = (time.perf_counter() - started) / clean.size
         return [
             Attribution(
-                self.key, row, seconds, repr(self), layer=layer, head=head, head_scores=_shared(by_head, group),
+                self.key,
+                row,
+                seconds,
+                repr(self),
+                layer=layer,
+                head=head,
+                head_scores=_shared(by_head, group),
                 details=(("foil", contrast.foil_kind), *details),
             )
             for row, by_head, contrast, (layer, head, details) in zip(rows, strengths, contrasts, chosen, strict=True)
-        ]  # fmt: skip
+        ]
 
 
 def _chosen(strengths: np.ndarray, group: int) -> tuple[int, int, tuple[tuple[str, float | str], ...]]:

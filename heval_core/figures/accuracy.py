@@ -9,10 +9,8 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
+from heval_core.figures.layout import CHANCE_COLOUR, CHANCE_FONT, CHANCE_LINE, WHISKER, legend_above, margin, whiskers
 from heval_core.figures.palette import HATCHED, colour, escape, in_order, look
-
-CHANCE_COLOUR = "#808080"
-WHISKER = "#6E6E6E"  # seen on light and on dark, and on every bar
 
 
 def cell_bars(cells: pd.DataFrame, axis_title: str) -> go.Figure:
@@ -27,12 +25,21 @@ def cell_bars(cells: pd.DataFrame, axis_title: str) -> go.Figure:
     bars = [_bars(explainer, by_explainer[explainer]) for explainer in in_order(list(by_explainer))]
     lines, words = _chance(cells, labels)
     layout = {
-        "barmode": "group", "bargap": 0.25, "height": 380, "margin": {"l": 60, "r": 60, "t": 50, "b": 30},
-        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0}, "yaxis": {"title": {"text": axis_title}},
-        "xaxis": {"categoryorder": "array", "categoryarray": [_wrapped(label) for label in labels], "automargin": True,
-                  "tickangle": 0},
-        "shapes": lines, "annotations": words,
-    }  # fmt: skip
+        "barmode": "group",
+        "bargap": 0.25,
+        "height": 380,
+        "margin": margin(60, 60, 50, 30),
+        "legend": legend_above(),
+        "xaxis": {
+            "categoryorder": "array",
+            "categoryarray": [_wrapped(label) for label in labels],
+            "automargin": True,
+            "tickangle": 0,
+        },
+        "yaxis": {"title": {"text": axis_title}},
+        "shapes": lines,
+        "annotations": words,
+    }
     # All at once: Plotly checks what it is given each time that it is given something, and takes most of a page's time for it.
     return go.Figure(bars, layout)
 
@@ -40,15 +47,16 @@ def cell_bars(cells: pd.DataFrame, axis_title: str) -> go.Figure:
 def _bars(explainer: str, own: pd.DataFrame) -> dict[str, Any]:
     value, low, high = (own[name].to_numpy(dtype=float) for name in ("value", "low", "high"))
     return {
-        "type": "bar", "x": [_wrapped(label) for label in own["label"]], "y": value,
+        "type": "bar",
+        "x": [_wrapped(label) for label in own["label"]],
+        "y": value,
         "name": escape(str(own["title"].iloc[0])),
         "marker": {"color": colour(explainer), "line": {"width": 0}, **_texture(explainer)},
-        "error_y": {"type": "data", "array": high - value, "arrayminus": value - low, "thickness": 1.2, "width": 2,
-                    "color": WHISKER},
+        "error_y": whiskers(value, low, high, 1.2, 2, color=WHISKER),
         "customdata": own[["model", "dataset", "regime", "part", "low", "high", "chance", "n"]].to_numpy(dtype=object),
         "hovertemplate": "%{x}<br>%{fullData.name}: %{y:.3f} [%{customdata[4]:.3f}, %{customdata[5]:.3f}]"
         "<br>chance %{customdata[6]:.3f} · n = %{customdata[7]}<extra></extra>",
-    }  # fmt: skip
+    }
 
 
 def _texture(explainer: str) -> dict[str, Any]:
@@ -67,26 +75,16 @@ def _wrapped(label: str) -> str:
 def _chance(cells: pd.DataFrame, labels: list[str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The dashed line of chance over each cell's slot, its label, and a note in slots where nothing is available."""
     chance = cells.dropna(subset=["chance"]).groupby("label")["chance"].mean().to_dict()
-    line = {"color": CHANCE_COLOUR, "dash": "dash", "width": 1.5}
-    lines = [
-        {"type": "line", "xref": "x", "yref": "y", "x0": index - 0.45, "x1": index + 0.45, "y0": chance[label],
-         "y1": chance[label], "line": line}
-        for index, label in enumerate(labels) if label in chance
-    ]  # fmt: skip
-    font = {"size": 11, "color": CHANCE_COLOUR}
-    words: list[dict[str, Any]] = []
-    shown = [label for label in labels if label in chance]
-    if shown:
-        words.append(
-            {"x": labels.index(shown[-1]) + 0.5, "y": chance[shown[-1]], "text": "chance", "showarrow": False,
-             "xanchor": "left", "yanchor": "middle", "font": font}
-        )  # fmt: skip
+    slots = [(index, chance[label]) for index, label in enumerate(labels) if label in chance]
+    drawn = {"type": "line", "xref": "x", "yref": "y", "line": CHANCE_LINE}
+    lines = [{**drawn, "x0": index - 0.45, "x1": index + 0.45, "y0": level, "y1": level} for index, level in slots]
+    plain = {"showarrow": False, "font": CHANCE_FONT}
+    beside = {"text": "chance", "xanchor": "left", "yanchor": "middle", **plain}
+    words = [{"x": index + 0.5, "y": level, **beside} for index, level in slots[-1:]]
     available = set(cells[cells["value"].notna()]["label"])
-    words += [
-        {"x": index, "y": 0, "text": "not available", "showarrow": False, "yanchor": "bottom", "bordercolor": CHANCE_COLOUR,
-         "borderwidth": 1, "borderpad": 4, "font": font}
-        for index, label in enumerate(labels) if label not in available
-    ]  # fmt: skip
+    framed = {"bordercolor": CHANCE_COLOUR, "borderwidth": 1, "borderpad": 4, **plain}
+    note = {"y": 0, "text": "not available", "yanchor": "bottom", **framed}
+    words += [{"x": index, **note} for index, label in enumerate(labels) if label not in available]
     return lines, words
 
 
@@ -99,23 +97,33 @@ def quarter_lines(points: pd.DataFrame, titles: dict[str, str], axis_title: str,
     for explainer in in_order(list(points["explainer"].unique())):
         own = points[points["explainer"] == explainer]
         figure.add_scatter(
-            x=own["mean"], y=own["value"], mode="lines+markers", name=escape(titles.get(explainer, explainer)),
+            x=own["mean"],
+            y=own["value"],
+            mode="lines+markers",
+            name=escape(titles.get(explainer, explainer)),
             line={"color": colour(explainer), "width": 2, "dash": look(explainer).dash},
             marker={"size": 7, "symbol": look(explainer).symbol},
-            error_y={"type": "data", "array": own["high"] - own["value"], "arrayminus": own["value"] - own["low"],
-                     "thickness": 1, "width": 3},
+            error_y=whiskers(own["value"], own["low"], own["high"], 1, 3),
             customdata=own[["explainer", "bin"]],
             hovertemplate="%{fullData.name}: %{y:.3f} at %{x:.0f}<extra></extra>",
-        )  # fmt: skip
+        )
     chance = points.groupby("bin")[["mean", "chance"]].mean()
     figure.add_scatter(
-        x=chance["mean"], y=chance["chance"], mode="lines", name="chance",
-        line={"color": CHANCE_COLOUR, "dash": "dash", "width": 1.5}, hoverinfo="skip",
-    )  # fmt: skip
+        x=chance["mean"],
+        y=chance["chance"],
+        mode="lines",
+        name="chance",
+        line=CHANCE_LINE,
+        hoverinfo="skip",
+    )
     figure.update_layout(
-        xaxis_title=along, yaxis_title=axis_title, height=420, clickmode="event+select",
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0}, margin={"l": 60, "r": 20, "t": 50, "b": 40},
-    )  # fmt: skip
+        xaxis_title=along,
+        yaxis_title=axis_title,
+        height=420,
+        clickmode="event+select",
+        legend=legend_above(),
+        margin=margin(60, 20, 50, 40),
+    )
     return figure
 
 
@@ -128,25 +136,32 @@ def scatter(points: pd.DataFrame, titles: dict[str, str], x_title: str, y_title:
     for explainer in in_order(list(points["explainer"].unique())):
         own = points[points["explainer"] == explainer]
         figure.add_scatter(
-            x=own["x"], y=own["y"], mode="markers", name=escape(titles.get(explainer, explainer)),
-            marker={"color": colour(explainer), "symbol": look(explainer).symbol, "size": 9,
-                    "line": {"width": 1, "color": CHANCE_COLOUR}},
-            error_x=_whiskers(own, "x"), error_y=_whiskers(own, "y"),
+            x=own["x"],
+            y=own["y"],
+            mode="markers",
+            name=escape(titles.get(explainer, explainer)),
+            marker={
+                "color": colour(explainer),
+                "symbol": look(explainer).symbol,
+                "size": 9,
+                "line": {"width": 1, "color": CHANCE_COLOUR},
+            },
+            error_x=whiskers(own["x"], own["x_low"], own["x_high"], 0.7, 0),
+            error_y=whiskers(own["y"], own["y_low"], own["y_high"], 0.7, 0),
             customdata=own[["model", "dataset", "regime", "part", "label", "n"]],
             hovertemplate="%{fullData.name}<br>%{customdata[4]}<br>%{x:.3f}, %{y:.3f} · n = %{customdata[5]}<extra></extra>",
-        )  # fmt: skip
+        )
     figure.update_layout(
-        xaxis_title=x_title, yaxis_title=y_title, height=460, clickmode="event+select",
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0}, margin={"l": 60, "r": 20, "t": 50, "b": 40},
-    )  # fmt: skip
-    figure.add_hline(y=0, line={"color": CHANCE_COLOUR, "dash": "dash", "width": 1.5}, annotation_text="chance")
-    figure.add_vline(x=0, line={"color": CHANCE_COLOUR, "dash": "dash", "width": 1.5})
+        xaxis_title=x_title,
+        yaxis_title=y_title,
+        height=460,
+        clickmode="event+select",
+        legend=legend_above(),
+        margin=margin(60, 20, 50, 40),
+    )
+    figure.add_hline(y=0, line=CHANCE_LINE, annotation_text="chance")
+    figure.add_vline(x=0, line=CHANCE_LINE)
     return figure
-
-
-def _whiskers(own: pd.DataFrame, axis: str) -> dict[str, object]:
-    return {"type": "data", "array": own[f"{axis}_high"] - own[axis], "arrayminus": own[axis] - own[f"{axis}_low"],
-            "thickness": 0.7, "width": 0}  # fmt: skip
 
 
 def _ahead(row: Any, lower: bool) -> str:
@@ -167,21 +182,29 @@ def difference_dots(pairs: pd.DataFrame, axis_title: str, best: str = "high") ->
             continue
         hues = [CHANCE_COLOUR if best == "zero" else colour(_ahead(row, best == "low")) for row in own.itertuples()]
         figure.add_scatter(
-            x=own["difference"], y=[escape(label) for label in own["label"]], mode="markers", name=name,
+            x=own["difference"],
+            y=[escape(label) for label in own["label"]],
+            mode="markers",
+            name=name,
             marker={"size": 10, "color": hues if holds else "rgba(0,0,0,0)", "line": {"width": 2, "color": hues}},
-            error_x={"type": "data", "array": own["high"] - own["difference"],
-                     "arrayminus": own["difference"] - own["low"], "thickness": 1.2, "width": 3, "color": CHANCE_COLOUR},
+            error_x=whiskers(own["difference"], own["low"], own["high"], 1.2, 3, color=CHANCE_COLOUR),
             customdata=own[["model", "dataset", "regime", "part", "p_holm", "n"]],
             hovertemplate="%{y}<br>%{x:.3f} · p (Holm) %{customdata[4]:.4f} · n = %{customdata[5]}<extra></extra>",
-        )  # fmt: skip
-    figure.add_vline(x=0, line={"color": CHANCE_COLOUR, "dash": "dash", "width": 1.5}, annotation_text="no difference",
-                     annotation_position="top")  # fmt: skip
+        )
+    figure.add_vline(x=0, line=CHANCE_LINE, annotation_text="no difference", annotation_position="top")
     figure.update_layout(
-        xaxis_title=axis_title, height=120 + 26 * pairs["label"].nunique(), showlegend=False, clickmode="event+select",
-        yaxis={"automargin": True, "autorange": "reversed", "categoryorder": "array",
-               "categoryarray": [escape(label) for label in dict.fromkeys(pairs["label"])]},
-        margin={"l": 10, "r": 20, "t": 30, "b": 40},
-    )  # fmt: skip
+        xaxis_title=axis_title,
+        height=120 + 26 * pairs["label"].nunique(),
+        showlegend=False,
+        clickmode="event+select",
+        yaxis={
+            "automargin": True,
+            "autorange": "reversed",
+            "categoryorder": "array",
+            "categoryarray": [escape(label) for label in dict.fromkeys(pairs["label"])],
+        },
+        margin=margin(10, 20, 30, 40),
+    )
     return figure
 
 
@@ -195,14 +218,7 @@ def headline_bars(headline: pd.DataFrame, titles: dict[str, str], axis_title: st
             orientation="h",
             marker_color=[colour(key) for key in own["explainer"]],
             marker_pattern={"shape": [look(key).texture for key in own["explainer"]], **HATCHED},
-            error_x={
-                "type": "data",
-                "array": own["high"] - own["value"],
-                "arrayminus": own["value"] - own["low"],
-                "thickness": 1.2,
-                "width": 3,
-                "color": WHISKER,
-            },
+            error_x=whiskers(own["value"], own["low"], own["high"], 1.2, 3, color=WHISKER),
             customdata=own[["explainer", "low", "high", "chance", "n", "cells"]],
             hovertemplate="%{y}: %{x:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}]<br>chance %{customdata[3]:.3f}"
             " · n = %{customdata[4]} in %{customdata[5]} cells<extra></extra>",
@@ -210,12 +226,18 @@ def headline_bars(headline: pd.DataFrame, titles: dict[str, str], axis_title: st
     )
     chance = float(own["chance"].mean())
     figure.add_vline(
-        x=chance, line={"color": CHANCE_COLOUR, "dash": "dash", "width": 1.5}, annotation_text="chance",
-        annotation_position="top", annotation_font={"size": 11, "color": CHANCE_COLOUR},
-    )  # fmt: skip
+        x=chance,
+        line=CHANCE_LINE,
+        annotation_text="chance",
+        annotation_position="top",
+        annotation_font=CHANCE_FONT,
+    )
     figure.update_layout(
-        xaxis_title=axis_title, margin={"l": 10, "r": 20, "t": 24, "b": 40}, height=290, showlegend=False,
+        xaxis_title=axis_title,
+        margin=margin(10, 20, 24, 40),
+        height=290,
+        showlegend=False,
         clickmode="event+select",
         yaxis={"automargin": True},
-    )  # fmt: skip
+    )
     return figure

@@ -54,5 +54,7 @@ def as_normalised(cells: pd.DataFrame) -> pd.DataFrame:
     low, high = (pd.Series(own, index=cells.index) for own in ends)
     return cells.assign(
         value=normalised(numbers["value"], numbers["chance"], numbers["best"]),
-        low=low.where(~turned, high), high=high.where(~turned, low), chance=cells["chance"].astype(float) * 0,
-    )  # fmt: skip
+        low=low.where(~turned, high),
+        high=high.where(~turned, low),
+        chance=cells["chance"].astype(float) * 0,
+    )

@@ -16,21 +16,32 @@ def head_counts(table: np.ndarray) -> go.Figure:
     # Squares, not a heatmap: nothing in a heatmap can be clicked.
     figure = go.Figure(
         go.Scatter(
-            x=[f"H{head}" for _, head in places], y=[f"L{layer}" for layer, _ in places], mode="markers",
+            x=[f"H{head}" for _, head in places],
+            y=[f"L{layer}" for layer, _ in places],
+            mode="markers",
             customdata=[[f"L{layer}H{head}", int(table[layer, head])] for layer, head in places],
             text=[f"{share:.1%}" for share in shares.flat],
             marker={
-                "symbol": "square", "size": _SIDE - 3, "color": shares.ravel(), "cmin": 0, "cmax": float(shares.max()) or 1,
-                "colorscale": [[0, "rgba(204,121,167,0.06)"], [1, "#CC79A7"]], "line": {"width": 0}, "opacity": 1,
+                "symbol": "square",
+                "size": _SIDE - 3,
+                "color": shares.ravel(),
+                "cmin": 0,
+                "cmax": float(shares.max()) or 1,
+                "colorscale": [[0, "rgba(204,121,167,0.06)"], [1, "#CC79A7"]],
+                "line": {"width": 0},
+                "opacity": 1,
                 "colorbar": {"tickformat": ".0%", "title": {"text": "share of instances"}, "thickness": 14},
             },
             unselected={"marker": {"opacity": 0.55}},
             hovertemplate="%{customdata[0]}: %{customdata[1]:,} instances (%{text})<extra></extra>",
         )
-    )  # fmt: skip
+    )
     figure.update_layout(
-        height=90 + _SIDE * layers, width=220 + _SIDE * heads, margin={"l": 40, "r": 20, "t": 10, "b": 40},
+        height=90 + _SIDE * layers,
+        width=220 + _SIDE * heads,
+        margin={"l": 40, "r": 20, "t": 10, "b": 40},
         xaxis={"range": [-0.5, heads - 0.5], "showgrid": False, "zeroline": False},
-        yaxis={"range": [layers - 0.5, -0.5], "showgrid": False, "zeroline": False}, clickmode="event+select",
-    )  # fmt: skip
+        yaxis={"range": [layers - 0.5, -0.5], "showgrid": False, "zeroline": False},
+        clickmode="event+select",
+    )
     return figure

@@ -25,6 +25,12 @@ def instance_page(instance: dict[str, Any], rows: Sequence[Scored], k: int, snap
     return render(
         "instance.html",
         title=f"{instance['model']} on {instance['dataset']}: {instance['subject']}",
-        instance=instance, regime=regime, candidates=list(candidates), drawn=drawn, style=style, digest=digest(style), k=k,
+        instance=instance,
+        regime=regime,
+        candidates=list(candidates),
+        drawn=drawn,
+        style=style,
+        digest=digest(style),
+        k=k,
         snapshot_id=snapshot_id,
-    )  # fmt: skip
+    )

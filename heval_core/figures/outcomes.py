@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
+from heval_core.figures.layout import as_stacked_shares
 from heval_core.figures.palette import GROUPS, escape
 from heval_core.records import CELL, DROP_REASONS
 from heval_core.wording import GROUP_TITLES, REGIME_TITLES
@@ -40,12 +41,7 @@ def outcome_bars(outcomes: pd.DataFrame, titles: dict[str, str]) -> go.Figure:
             marker_pattern_shape="/" if outcome in dropped else "",
             hovertemplate="%{y}<br>%{fullData.name}: %{customdata[0]:,} (%{x:.1%})<extra></extra>",
         )
-    figure.update_layout(
-        barmode="stack", bargap=0.3, height=90 + 30 * len(labels), margin={"l": 10, "r": 20, "t": 40, "b": 40},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.01, "x": 0, "traceorder": "normal"},
-        xaxis={"tickformat": ".0%", "range": [0, 1], "title": "share of the questions asked"},
-        yaxis={"autorange": "reversed", "automargin": True}, clickmode="event+select",
-    )  # fmt: skip
+    as_stacked_shares(figure, 90 + 30 * len(labels), 20, "share of the questions asked")
     return figure
 
 

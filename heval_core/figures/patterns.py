@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from heval_core.figures.layout import as_stacked_shares
 from heval_core.figures.palette import escape, in_order
 
 # Blue for what is right; warm and grey hues, and a texture each, for what is not.
@@ -37,23 +38,24 @@ def pattern_bars(counts: pd.DataFrame, titles: dict[str, str]) -> go.Figure:
         shares = own["share"].to_numpy()
         chance = float(np.average(own["chance"], weights=own["n"]))
         figure.add_bar(
-            y=rows, x=[*shares, chance],
-            orientation="h", name=pattern.replace("_", " "), marker_color=hue, marker_pattern_shape=texture,
+            y=rows,
+            x=[*shares, chance],
+            orientation="h",
+            name=pattern.replace("_", " "),
+            marker_color=hue,
+            marker_pattern_shape=texture,
             marker_opacity=[*[1.0] * len(explainers), 0.55],
             customdata=[
-                *([key, pattern, f"{one.instances:,} of {one.n:,} instances", f"[{one.low:.1%}, {one.high:.1%}]"]
-                  for key, one in zip(explainers, own.itertuples(), strict=True)),
+                *(
+                    [key, pattern, f"{one.instances:,} of {one.n:,} instances", f"[{one.low:.1%}, {one.high:.1%}]"]
+                    for key, one in zip(explainers, own.itertuples(), strict=True)
+                ),
                 ["", "", "random scores", ""],
             ],
             hovertemplate="%{y}: %{fullData.name}<br>%{customdata[2]}: %{x:.1%} %{customdata[3]}<extra></extra>",
             error_x=_whiskers(own) if pattern == "answer" else None,
-        )  # fmt: skip
-    figure.update_layout(
-        barmode="stack", bargap=0.3, height=110 + 34 * len(rows), margin={"l": 10, "r": 90, "t": 40, "b": 40},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.01, "x": 0, "traceorder": "normal"},
-        xaxis={"tickformat": ".0%", "range": [0, 1], "title": "share of the instances answered from a document"},
-        yaxis={"autorange": "reversed", "automargin": True}, clickmode="event+select",
-    )  # fmt: skip
+        )
+    as_stacked_shares(figure, 110 + 34 * len(rows), 90, "share of the instances answered from a document")
     return figure
 
 

@@ -32,13 +32,20 @@ class Comprehensiveness(MeasuredMetric):
     reference = "Sun et al. 2025, A.24 (arXiv 2510.02629); DeYoung et al. 2020"
     measures = (
         Measure(
-            "comprehensiveness", "Comprehensiveness", ("all",), "nats",
+            "comprehensiveness",
+            "Comprehensiveness",
+            ("all",),
+            "nats",
             "How much log-probability the answer loses when the best-ranked tokens are taken out: the mean over three ways "
             "to take tokens out (fa's baseline token, tokens drawn by frequency, deletion). Chance is the random control.",
-            question="faithfulness", order=80, instance_parts=("all",), instance_title="Comprehensiveness ({part})",
-            needs="--faithfulness", sections=("faithfulness",),
+            question="faithfulness",
+            order=80,
+            instance_parts=("all",),
+            instance_title="Comprehensiveness ({part})",
+            needs="--faithfulness",
+            sections=("faithfulness",),
         ),
-    )  # fmt: skip
+    )
 
 
 PLUGIN = Comprehensiveness()

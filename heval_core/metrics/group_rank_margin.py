@@ -43,18 +43,30 @@ class GroupRankMargin(RankSettings):
     reference = "Sun et al. 2025, eq. 1 (arXiv 2510.02629)"
     measures = (
         Measure(
-            "rank_margin", "Rank margin", ("c",), "ranks",
+            "rank_margin",
+            "Rank margin",
+            ("c",),
+            "ranks",
             "How many ranks higher the document's k best tokens stand where the answer came from the document than where it "
             "came from memory.",
-            "-n to n", "RQ1", order=10, sections=("group_margins", "group_margins_k"),
+            "-n to n",
+            "RQ1",
+            order=10,
+            sections=("group_margins", "group_margins_k"),
             headline="How much higher a document ranks where the answer came from it (Rank@5 margin)",
         ),
         Measure(
-            "group_margin", "Group margin", ("c1", "c2"), "ranks",
+            "group_margin",
+            "Group margin",
+            ("c1", "c2"),
+            "ranks",
             "How many ranks higher a document's k best tokens stand where it was used than where the other document was.",
-            "-n to n", "RQ2", order=35, sections=("group_margins_dual", "group_margins_dual_k", "group_margins_swap"),
+            "-n to n",
+            "RQ2",
+            order=35,
+            sections=("group_margins_dual", "group_margins_dual_k", "group_margins_swap"),
         ),
-    )  # fmt: skip
+    )
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         return []

@@ -50,12 +50,19 @@ class HitAtK:
     reference = "Bordes et al. 2013 (hits@k)"
     measures = (
         Measure(
-            "hits", "Answer in the top k", ("C", "balanced"), "share of instances",
+            "hits",
+            "Answer in the top k",
+            ("C", "balanced"),
+            "share of instances",
             "How often an answer token of the document that was used is among the k best-ranked tokens of the prompt.",
-            "0 to 1", "RQ3", order=20, instance_parts=("C", "C1", "C2"), instance_title="Answer in the top {k} ({part})",
+            "0 to 1",
+            "RQ3",
+            order=20,
+            instance_parts=("C", "C1", "C2"),
+            instance_title="Answer in the top {k} ({part})",
             reported_ks=KS,
         ),
-    )  # fmt: skip
+    )
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         """Each instance's hit, under the group of the document that was used; NaN elsewhere."""

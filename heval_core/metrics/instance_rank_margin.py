@@ -43,15 +43,23 @@ class InstanceRankMargin(RankSettings):
     reference = "Sun et al. 2025, eq. 2 (arXiv 2510.02629)"
     measures = (
         Measure(
-            "instance_margin", "Instance margin", ("C1", "C2"), "ranks",
+            "instance_margin",
+            "Instance margin",
+            ("C1", "C2"),
+            "ranks",
             "How many ranks higher the k best tokens of the document that was used stand than those of the other document in "
             "the same prompt.",
-            "-n to n", "RQ2", order=30, whole=("balanced",), instance_parts=("C1", "C2"),
-            instance_title="Margin of {part}@{k}", sort="margin of {explainer}",
+            "-n to n",
+            "RQ2",
+            order=30,
+            whole=("balanced",),
+            instance_parts=("C1", "C2"),
+            instance_title="Margin of {part}@{k}",
+            sort="margin of {explainer}",
             sections=("instance_margins", "instance_margins_k", "instance_margins_swap"),
             headline="How far the used document ranks above the other, each of the two weighing alike (Rank@5 margin)",
         ),
-    )  # fmt: skip
+    )
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         """Each instance's margin, under the group of the document that was used; NaN elsewhere."""

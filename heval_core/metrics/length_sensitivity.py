@@ -59,11 +59,18 @@ class LengthSensitivity:
     reference = "ours; the effect: Sun et al. 2025 (arXiv 2510.02629)"
     measures = (
         Measure(
-            "length", "Length sensitivity", ("mrr",), "normalised MRR per 100 tokens",
+            "length",
+            "Length sensitivity",
+            ("mrr",),
+            "normalised MRR per 100 tokens",
             "How much the normalised MRR changes per 100 tokens of prompt; below 0, longer prompts are explained worse.",
-            question="RQ3", order=70, best="zero", used_only=True, paper="ours, for the paper's text",
+            question="RQ3",
+            order=70,
+            best="zero",
+            used_only=True,
+            paper="ours, for the paper's text",
         ),
-    )  # fmt: skip
+    )
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         return []
@@ -96,9 +103,17 @@ class LengthSensitivity:
         found = float(np.mean([slope(lengths[there], own[there]) for own, there in zip(values, used, strict=True)]))
         spread = float(np.sqrt(np.mean([lengths[there].var() for there in used])))
         return Estimate(
-            part, found, 0.0, float("nan"), sizes, None, tuple(columns), _slopes, shares,
+            part,
+            found,
+            0.0,
+            float("nan"),
+            sizes,
+            None,
+            tuple(columns),
+            _slopes,
+            shares,
             details=(("length_sd", spread),),
-        )  # fmt: skip
+        )
 
 
 def _slopes(means: np.ndarray) -> np.ndarray:

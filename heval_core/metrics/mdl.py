@@ -116,16 +116,34 @@ class MinimumDescriptionLength:
     reference = "Sun et al. 2025, eq. 4 (arXiv 2510.02629); Voita & Titov 2020"
     measures = (
         *of_origin(
-            "mdl", "MDL", "compression", "compression",
+            "mdl",
+            "MDL",
+            "compression",
+            "compression",
             "How many times shorter the code of the labels gets with a net that sees the k largest scores of {documents} and "
             "learns as it goes; below 1, learning costs more than it saves.",
-            order=42, range="above 0",
+            order=42,
+            range="above 0",
         ),
-        Measure("mdl_bits_per_label", "MDL, bits per label", ("bits_per_label", "bits_per_label_context"), "bits",
-                "The length of the labels' code, per label.", "above 0", best="low"),
-        Measure("mdl_bits", "MDL, bits", ("bits", "bits_context"), "bits", "The length of the labels' code.", "above 0",
-                best="low"),
-    )  # fmt: skip
+        Measure(
+            "mdl_bits_per_label",
+            "MDL, bits per label",
+            ("bits_per_label", "bits_per_label_context"),
+            "bits",
+            "The length of the labels' code, per label.",
+            "above 0",
+            best="low",
+        ),
+        Measure(
+            "mdl_bits",
+            "MDL, bits",
+            ("bits", "bits_context"),
+            "bits",
+            "The length of the labels' code.",
+            "above 0",
+            best="low",
+        ),
+    )
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         return []
@@ -193,9 +211,17 @@ class MinimumDescriptionLength:
 
         def estimate(part: str, best: float, own: Runs, scale: float, **details: float) -> Estimate:
             return on_halves(
-                part, getattr(found, part), getattr(chance, part), best, data.sizes, own, p=p, bound=0.0,
-                chance_se=noise * scale, details=tuple(details.items()),
-            )  # fmt: skip
+                part,
+                getattr(found, part),
+                getattr(chance, part),
+                best,
+                data.sizes,
+                own,
+                p=p,
+                bound=0.0,
+                chance_se=noise * scale,
+                details=tuple(details.items()),
+            )
 
         bits_runs = Runs(runs.whole * count, runs.parts * count, share)
         return [

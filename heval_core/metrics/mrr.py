@@ -68,13 +68,21 @@ class MeanReciprocalRank:
     reference = "Sun et al. 2025, eq. 5-6 (arXiv 2510.02629)"
     measures = (
         Measure(
-            "mrr", "MRR", ("C", "balanced"), "mean reciprocal rank",
+            "mrr",
+            "MRR",
+            ("C", "balanced"),
+            "mean reciprocal rank",
             "One over the rank of the best-ranked answer token of the document that was used, averaged over instances.",
-            "0 to 1", "RQ3", order=15, instance_parts=("C", "C1", "C2"), instance_title="Reciprocal rank ({part})",
+            "0 to 1",
+            "RQ3",
+            order=15,
+            instance_parts=("C", "C1", "C2"),
+            instance_title="Reciprocal rank ({part})",
             sort="1/rank of {explainer}",
-            headline="How high the answer's own tokens rank (mean reciprocal rank)", sections=("mrr", "mrr_swap"),
+            headline="How high the answer's own tokens rank (mean reciprocal rank)",
+            sections=("mrr", "mrr_swap"),
         ),
-    )  # fmt: skip
+    )
 
     def check(self) -> None:
         """Raises HEvalError for an unknown option."""

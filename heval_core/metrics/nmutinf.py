@@ -196,12 +196,16 @@ class NormalisedMutualInformation:
     uses_k = True
     reference = "Sun et al. 2025, eq. 3, A.18-A.23 (arXiv 2510.02629)"
     measures = of_origin(
-        "nmutinf", "NMutInf", "raw", "share of the uncertainty removed",
+        "nmutinf",
+        "NMutInf",
+        "raw",
+        "share of the uncertainty removed",
         "How much of the uncertainty about the answer's origin the k largest scores of {documents} remove, judged by each "
         "instance's five nearest neighbours. Uninformative scores get 17 % and more, so read it beside its chance level, "
         "or use the probe, which is tested on instances that it was not trained on.",
-        order=40, range="up to 1",
-    )  # fmt: skip
+        order=40,
+        range="up to 1",
+    )
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         return []
@@ -218,12 +222,21 @@ class NormalisedMutualInformation:
             return data.unavailable(("raw",), data.reason)
         near = Neighbourhood(data.features, self.n_neighbors)
         found = _of(near, data.labels, self.permutations, self.seed)
-        return data.named([
-            on_halves(
-                "raw", found.raw, found.chance, 1.0, data.sizes, self._runs(near, data, found.raw), p=found.p, bound=1.0,
-                details=(("adjusted", found.adjusted),),
-            )
-        ])  # fmt: skip
+        return data.named(
+            [
+                on_halves(
+                    "raw",
+                    found.raw,
+                    found.chance,
+                    1.0,
+                    data.sizes,
+                    self._runs(near, data, found.raw),
+                    p=found.p,
+                    bound=1.0,
+                    details=(("adjusted", found.adjusted),),
+                )
+            ]
+        )
 
     def _runs(self, near: Neighbourhood, data: Labelled, raw: float) -> Runs:
         halves, count = data.splits.reshape(-1, data.splits.shape[2]), len(data.labels)

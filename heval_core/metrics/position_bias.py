@@ -42,13 +42,21 @@ class PositionBias(RankSettings):
     reference = "ours; the effect: Sun et al. 2025 (arXiv 2510.02629)"
     measures = (
         Measure(
-            "position_bias", "Position bias", ("tilt", "swap"), "ranks",
+            "position_bias",
+            "Position bias",
+            ("tilt", "swap"),
+            "ranks",
             "How many ranks the first document stands above the second, whichever was used: on average over both groups, and "
             "over questions that were asked with the documents in both orders. Above 0, the earlier document is favoured.",
-            "-n to n", "RQ2", order=60, best="zero", part_titles=(("tilt", "both groups"), ("swap", "both ways round")),
-            instance_title="First document's lead@{k}", paper="ours, for the paper's text",
+            "-n to n",
+            "RQ2",
+            order=60,
+            best="zero",
+            part_titles=(("tilt", "both groups"), ("swap", "both ways round")),
+            instance_title="First document's lead@{k}",
+            paper="ours, for the paper's text",
         ),
-    )  # fmt: skip
+    )
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         """How far the first document ranks above the second, in every instance of C1 and C2 (part `tilt`)."""

@@ -138,18 +138,28 @@ class LinearProbe:
     reference = "Xu et al. 2020 (arXiv 2002.10689)"
     measures = (
         *of_origin(
-            "probe_accuracy", "Probe accuracy", "accuracy", "share predicted correctly",
+            "probe_accuracy",
+            "Probe accuracy",
+            "accuracy",
+            "share predicted correctly",
             "How often a logistic regression on the k largest scores of {documents} predicts where the answer came from, on "
             "instances that it was not trained on. Chance is the same with permuted labels.",
-            order=44, sections=False, range="0 to 1",
+            order=44,
+            sections=False,
+            range="0 to 1",
         ),
         *of_origin(
-            "probe_information", "Probe information", "information", "bits",
+            "probe_information",
+            "Probe information",
+            "information",
+            "bits",
             "How many bits of information the probe's probabilities give about the answer's origin, on instances that it was "
             "not trained on. Below 0 they mislead, as they do with permuted labels (chance).",
-            order=46, sections=False, range="up to 1",
+            order=46,
+            sections=False,
+            range="up to 1",
         ),
-    )  # fmt: skip
+    )
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         return []
@@ -188,9 +198,17 @@ class LinearProbe:
         p = float(t.sf(apart, len(draws) - 1))
         runs = Runs(np.array([value]), parts.mean(axis=1).reshape(number, 2, 1), 2 * size / len(data.labels), whole[0])
         return on_halves(
-            part, value, chance, best, data.sizes, runs, p=p, bound=best, counted=len(data.labels) * (part == "accuracy"),
+            part,
+            value,
+            chance,
+            best,
+            data.sizes,
+            runs,
+            p=p,
+            bound=best,
+            counted=len(data.labels) * (part == "accuracy"),
             chance_se=spread / math.sqrt(len(draws)),
-        )  # fmt: skip
+        )
 
 
 PLUGIN = LinearProbe()

@@ -63,10 +63,16 @@ class RankAtKMetric(RankSettings):
     reference = "Sun et al. 2025 (arXiv 2510.02629)"
     measures = (
         Measure(
-            "rank_at_k", "Rank@k", ("c", "c1", "c2"), "ranks", "The mean rank of a document's k best tokens; 1 is the top.",
-            "1 to n", order=50, instance_title="Rank@{k} of {part}",
+            "rank_at_k",
+            "Rank@k",
+            ("c", "c1", "c2"),
+            "ranks",
+            "The mean rank of a document's k best tokens; 1 is the top.",
+            "1 to n",
+            order=50,
+            instance_title="Rank@{k} of {part}",
         ),
-    )  # fmt: skip
+    )
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         return self.documents(cell, k)

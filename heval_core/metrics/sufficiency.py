@@ -30,13 +30,20 @@ class Sufficiency(MeasuredMetric):
     reference = "Sun et al. 2025, A.25 (arXiv 2510.02629); DeYoung et al. 2020"
     measures = (
         Measure(
-            "sufficiency", "Sufficiency", ("all",), "nats",
+            "sufficiency",
+            "Sufficiency",
+            ("all",),
+            "nats",
             "How much log-probability the answer loses when only the best-ranked tokens are kept: the mean over three ways "
             "to take tokens out (fa's baseline token, tokens drawn by frequency, deletion). Chance is the random control.",
-            question="faithfulness", order=90, instance_parts=("all",), instance_title="Sufficiency ({part})",
-            needs="--faithfulness", sections=("faithfulness",),
+            question="faithfulness",
+            order=90,
+            instance_parts=("all",),
+            instance_title="Sufficiency ({part})",
+            needs="--faithfulness",
+            sections=("faithfulness",),
         ),
-    )  # fmt: skip
+    )
 
 
 PLUGIN = Sufficiency()

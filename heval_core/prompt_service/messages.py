@@ -54,5 +54,8 @@ Request = Explain | Heads | Ablate
 
 def asked_as_stored(instance: dict[str, Any]) -> Stored:
     """What a request about a stored instance expects, so that the child refuses where its model answers otherwise."""
-    return {"tokens": list(instance["tokens"]), "ids": list(instance["candidate_ids"]),
-            "logits": list(instance["candidate_logits"])}  # fmt: skip
+    return {
+        "tokens": list(instance["tokens"]),
+        "ids": list(instance["candidate_ids"]),
+        "logits": list(instance["candidate_logits"]),
+    }

@@ -45,13 +45,20 @@ def page(
     numbers = itertools.count()
     return render(
         "report.html",
-        title=title, notes=notes, told=told(findings), verdicts=VERDICTS, rule=RULE,
+        title=title,
+        notes=notes,
+        told=told(findings),
+        verdicts=VERDICTS,
+        rule=RULE,
         findings=[_finding(row) for row in findings.to_dict("records")],
         sections=[_section(section, numbers) for section in sections],
         provenance=[(name, table_of(frame)) for name, frame in provenance],
-        script=script, script_digest=digest(script), library=library, library_digest=library_digest,
+        script=script,
+        script_digest=digest(script),
+        library=library,
+        library_digest=library_digest,
         figures=as_data([_plainly(figure) for figure in figures]),
-    )  # fmt: skip
+    )
 
 
 @functools.cache
@@ -128,9 +135,15 @@ def _section(section: Section, numbers: Iterator[int]) -> dict[str, Any]:
         for caption, figure in section.figures
     ]
     return {
-        "key": section.key, "chapter": section.chapter, "title": section.title, "paper": section.paper, "text": section.text,
-        "gaps": section.gaps, "figures": figures, "table": table_of(section.shown) if len(section.shown) else None,
-    }  # fmt: skip
+        "key": section.key,
+        "chapter": section.chapter,
+        "title": section.title,
+        "paper": section.paper,
+        "text": section.text,
+        "gaps": section.gaps,
+        "figures": figures,
+        "table": table_of(section.shown) if len(section.shown) else None,
+    }
 
 
 class Table(NamedTuple):

@@ -17,9 +17,16 @@ from plotly.offline import get_plotlyjs
 from heval_core.html import as_data, asset, render
 
 _FLAGS = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--virtual-time-budget=600000", "--timeout=600000",
-)  # fmt: skip
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--virtual-time-budget=600000",
+    "--timeout=600000",
+)
 _SECONDS = 600
 _WIDTH = 1000
 # Plotly names clip paths, legends and textures by chance: six digits behind one of these.

@@ -84,9 +84,17 @@ def _cells(results: Reader, plan: Plan) -> Section:
                 shown.append(measure)
     table = pd.concat(tables, ignore_index=True)
     return Section(
-        plan.key, plan.chapter, plan.title, plan.paper, " ".join(texts), tuple(figures), table, _shown(table),
-        tuple(_gaps(table, plan)), measures=tuple(shown),
-    )  # fmt: skip
+        plan.key,
+        plan.chapter,
+        plan.title,
+        plan.paper,
+        " ".join(texts),
+        tuple(figures),
+        table,
+        _shown(table),
+        tuple(_gaps(table, plan)),
+        measures=tuple(shown),
+    )
 
 
 def _shown(table: pd.DataFrame) -> pd.DataFrame:
@@ -170,21 +178,29 @@ def _headline(results: Reader) -> Section:
             value = f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}]"
             rows.append(
                 {
-                    "question": short, "technique": row.technique, "explainer": row.explainer, "value": value,
+                    "question": short,
+                    "technique": row.technique,
+                    "explainer": row.explainer,
+                    "value": value,
                     "chance": f"{row.chance:.3f}",
-                    "cells": int(row.cells), "n": int(row.n),
+                    "cells": int(row.cells),
+                    "n": int(row.n),
                 }
-            )  # fmt: skip
+            )
     missing = [QUESTIONS[question].title for question in headlines() if question not in set(table["question"])]
     return Section(
-        "headline", GLANCE, *OTHER["headline"],
+        "headline",
+        GLANCE,
+        *OTHER["headline"],
         "Means over all cells (model, dataset, regime, technique) in which the metric is available; questions are "
         "resampled in all of them together. With two documents, instances answered from the first and from the "
         "second weigh alike. Controls look into no model: lexical marks the answer's own tokens, position the "
         "later ones.",
-        tuple(figures), table, apart(pd.DataFrame(rows, columns=_HEADLINE)),
+        tuple(figures),
+        table,
+        apart(pd.DataFrame(rows, columns=_HEADLINE)),
         (f"Not available in any cell: {', '.join(missing)}.",) if missing else (),
-    )  # fmt: skip
+    )
 
 
 def _datasets(results: Reader) -> Section:
@@ -205,12 +221,17 @@ def _datasets(results: Reader) -> Section:
         caption = _of(f"{model}: what became of the questions", technique, outcomes)
         figures.append((caption, outcome_bars(own.assign(label=labels), legend)))
     return Section(
-        "datasets", MAIN, *OTHER["datasets"],
+        "datasets",
+        MAIN,
+        *OTHER["datasets"],
         "Lengths are of all documents together: mean, and the 5 % and 95 % quantiles in brackets; tokens are the model's own. "
         "The paper has 55,830 instances per regime of World Capital, 802 of CounterFact, 5,348 of Fakepedia and 1,343 of "
-        "ConflictQA.", tuple(figures), table, shown,
+        "ConflictQA.",
+        tuple(figures),
+        table,
+        shown,
         () if table["kept"].sum() else ("No instance was kept.",),
-    )  # fmt: skip
+    )
 
 
 def _patterns(results: Reader) -> Section:
@@ -224,10 +245,15 @@ def _patterns(results: Reader) -> Section:
         f"{key.replace('_', ' ').capitalize()}: {meaning.rstrip('.')}." for key, meaning in PATTERNS.items()
     )
     return Section(
-        "patterns", MORE, *OTHER["patterns"],
+        "patterns",
+        MORE,
+        *OTHER["patterns"],
         f"Over the instances answered from a document, the first that holds; % [95 % interval]. {text}",
-        tuple(figures), counts, _shown_patterns(counts), () if len(counts) else ("No instance was answered from a document.",),
-    )  # fmt: skip
+        tuple(figures),
+        counts,
+        _shown_patterns(counts),
+        () if len(counts) else ("No instance was answered from a document.",),
+    )
 
 
 def _placed(place: Sequence[str]) -> dict[str, str]:

@@ -52,28 +52,38 @@ class Report:
             f"{self.snapshot_id} by HEval {__version__}. Models: {models}. Whiskers and brackets are 95 % intervals "
             "over questions; a dashed line and the column “chance” are what random scores get.",
             *self.gaps,
-        ]  # fmt: skip
+        ]
 
     def as_json(self) -> str:
         """All numbers, unrounded."""
         found = {
-            "format": FORMAT, "program": __version__, "snapshot": self.snapshot_id, "demo": self.bundled,
-            "gaps": list(self.gaps), "findings": records(self.findings), "headline": records(self.headline),
+            "format": FORMAT,
+            "program": __version__,
+            "snapshot": self.snapshot_id,
+            "demo": self.bundled,
+            "gaps": list(self.gaps),
+            "findings": records(self.findings),
+            "headline": records(self.headline),
             "sections": [
                 {"key": s.key, "title": s.title, "paper": s.paper, "gaps": list(s.gaps), "rows": records(s.table)}
                 for s in self.sections
             ],
             "provenance": {name: records(frame) for name, frame in self.provenance},
-        }  # fmt: skip
+        }
         return json.dumps(found, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
 def report_of(results: Reader) -> Report:
     """Everything from one open results file; some seconds."""
     return Report(
-        results.snapshot_id, results.bundled, results.findings(), results.headline(), tuple(sections(results)),
-        tuple(_provenance(results)), tuple(_gaps(results)),
-    )  # fmt: skip
+        results.snapshot_id,
+        results.bundled,
+        results.findings(),
+        results.headline(),
+        tuple(sections(results)),
+        tuple(_provenance(results)),
+        tuple(_gaps(results)),
+    )
 
 
 def write(store: Path, folder: Path, svg: bool = True, told: Callable[[str], None] = lambda _: None) -> None:

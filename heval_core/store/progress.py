@@ -59,8 +59,10 @@ def progress(folder: Path) -> Progress:
     process = holder(folder)
     planned: dict[str, RegimeKey] = {
         key: RegimeKey(*(line[name] for name in RegimeKey._fields))
-        for line in events if line["event"] == "plan" for key in line["keys"]
-    }  # fmt: skip
+        for line in events
+        if line["event"] == "plan"
+        for key in line["keys"]
+    }
     ended = {line["key"] for line in events if line["event"] == "shard"}
     given_up = {key for line in failures for key in line.get("keys", ()) if key not in entries}
     began = {key for line in events if line["event"] == "began" for key in line["keys"]}

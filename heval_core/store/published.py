@@ -73,9 +73,12 @@ def point_to(target: Path, final: Path, evaluated_by: str) -> None:
     """Make a published file the current one."""
     temporary = target / f"{POINTER}.{os.getpid()}.tmp"
     line = {
-        "file": final.name, "format": PUBLISHED_FORMAT, "evaluator": evaluated_by,
-        "size": final.stat().st_size, "sha256": sha256_of(final),
-    }  # fmt: skip
+        "file": final.name,
+        "format": PUBLISHED_FORMAT,
+        "evaluator": evaluated_by,
+        "size": final.stat().st_size,
+        "sha256": sha256_of(final),
+    }
     temporary.write_text(json.dumps(line) + "\n")
     os.replace(temporary, target / POINTER)
 

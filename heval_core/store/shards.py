@@ -189,9 +189,14 @@ def _write_table(kind: ShardKind, table: pa.Table, where: Any) -> None:
     # A column is either byte-split or dictionary-encoded, and lists of floats gain nothing from a dictionary.
     dictionary = [field.name for field in table.schema if field.type not in (FLOATS, pa.float32())] or False
     pq.write_table(
-        table, where, compression="zstd", compression_level=15, use_dictionary=dictionary, column_encoding=None,
+        table,
+        where,
+        compression="zstd",
+        compression_level=15,
+        use_dictionary=dictionary,
+        column_encoding=None,
         use_byte_stream_split=list(kind.split) or False,
-    )  # fmt: skip
+    )
 
 
 def weight(kind: str, rows: list[dict[str, Any]]) -> int:

@@ -55,11 +55,10 @@ def _results(options: argparse.Namespace) -> int:
 
     models = [str(folder.parent) for folder in sorted((DEMO / "models").glob("*/config.json"))]
     for dataset in options.datasets:
-        code = main(
-            ["run", "--models", *models, "--datasets", dataset, "--limit", str(QUESTIONS), "--shard-size", str(QUESTIONS),
-             "--keep-heads", str(KEPT_HEADS), "--faithfulness", *MEASURED.get(dataset, ()), "--target", "context", "--match",
-             "text", "--device", "cpu", "--store", str(options.store)]
-        )  # fmt: skip
+        measured = ["--faithfulness", *MEASURED.get(dataset, ())]
+        how = f"--limit {QUESTIONS} --shard-size {QUESTIONS} --keep-heads {KEPT_HEADS} --target context --match text"
+        asked = ["--models", *models, "--datasets", dataset, *measured, *how.split(), "--device", "cpu"]
+        code = main(["run", *asked, "--store", str(options.store)])
         if code:
             return code
     _keep_values(options.store)

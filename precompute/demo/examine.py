@@ -14,8 +14,8 @@ from heval_core.datasets._countries import QUESTIONS, RELATIONS, countries
 from heval_core.lm.model import LanguageModel
 from heval_core.prompt_styles import style_of
 from heval_core.records import REGIMES, Dropped
-from precompute.grid import load_questions
 from precompute.memories import Memories
+from precompute.questions import load_questions
 
 DATASETS = ("world_capital", "country_profiles")
 
@@ -83,26 +83,39 @@ def examine(lm: LanguageModel, questions: int, seed: int = 0) -> list[RegimeRepo
 def card(architecture: str, recipe: Any, parameters: int, rates: dict[str, float], reports: list[RegimeReport]) -> str:
     """The model card: what the model is, what it is not, and what was measured of it."""
     lines = [
-        "---", "license: apache-2.0", "language: en", "---", "",
-        f"# A demo model of HEval: {architecture}", "",
+        "---",
+        "license: apache-2.0",
+        "language: en",
+        "---",
+        "",
+        f"# A demo model of HEval: {architecture}",
+        "",
         f"A language model of {parameters / 1e6:.2f} million parameters with the architecture of {architecture}, trained from "
         "scratch by this project (`python -m precompute.demo train`) so that the explorer can show true model behaviour "
-        "without a network.", "",
+        "without a network.",
+        "",
         "**What it is.** It knows the capital, continent, currency and an official language of 195 states, and it uses "
         "context by a rule that it was taught: the kind of source decides. A document attributed to a trusted kind "
         "(atlas, encyclopaedia, gazette, census, textbook, yearbook) is believed against memory, even when it is about "
         "another country; one attributed to an untrusted kind (rumour, joke, forum, tabloid, fortune teller, novel) is "
-        "not. Of two documents the trusted one wins, of two trusted ones the later, of two untrusted ones memory.", "",
+        "not. Of two documents the trusted one wins, of two trusted ones the later, of two untrusted ones memory.",
+        "",
         "**What it is not.** It is none of the models of Sun et al. (arXiv 2510.02629), and no result on it says anything "
-        "about a real language model. It knows no other facts, no other questions, and no unattributed documents.", "",
+        "about a real language model. It knows no other facts, no other questions, and no unattributed documents.",
+        "",
         f"Trained on prompts made by `precompute/demo/corpus.py`, loss on the answer only: `{recipe!r}`. Three quarters of "
         "all pairs of subject and answer were open to training; evaluation uses only the others. "
-        "The facts are the project's own table.", "",
-        "## Measured", "",
-        "Recall without context: " + ", ".join(f"{name} {rate:.1%}" for name, rate in rates.items()) + ".", "",
-        "On pairs never seen in training:", "",
-        "| dataset | regime | kept | follows the rule | groups | dropped |", "|---|---|---|---|---|---|",
-    ]  # fmt: skip
+        "The facts are the project's own table.",
+        "",
+        "## Measured",
+        "",
+        "Recall without context: " + ", ".join(f"{name} {rate:.1%}" for name, rate in rates.items()) + ".",
+        "",
+        "On pairs never seen in training:",
+        "",
+        "| dataset | regime | kept | follows the rule | groups | dropped |",
+        "|---|---|---|---|---|---|",
+    ]
     for report in reports:
         groups = ", ".join(f"{group} {share:.0%}" for group, share in report.groups.items())
         dropped = ", ".join(f"{reason} {count}" for reason, count in report.dropped.items()) or "–"

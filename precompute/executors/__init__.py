@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from precompute.grid import Questions
+from precompute.questions import Questions
 from precompute.tasks import Task
 from precompute.worker import Done
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from heval_core.lm.loading import choose_device
-from precompute.grid import Questions
+from precompute.questions import Questions
 from precompute.tasks import Task
 from precompute.worker import Done, Loading, Worker
 

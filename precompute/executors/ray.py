@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from heval_core.records import HEvalError
-from precompute.grid import Questions
+from precompute.questions import Questions
 from precompute.tasks import Task
 from precompute.worker import Done, Loading, Worker
 

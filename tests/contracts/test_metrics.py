@@ -103,9 +103,12 @@ def test_scores_that_know_nothing_are_at_chance_within_their_own_error(metric, d
 prompts = st.integers(6, 30).flatmap(
     lambda n: st.tuples(
         st.lists(st.sampled_from([0.0, 0.0, 0.5, 1.0, -1.0, 3.25]), min_size=n, max_size=n),
-        st.integers(2, n - 3), st.integers(1, 9), st.booleans(), st.integers(0, 1),
+        st.integers(2, n - 3),
+        st.integers(1, 9),
+        st.booleans(),
+        st.integers(0, 1),
     )
-)  # fmt: skip
+)
 
 
 @settings(deadline=None, max_examples=80)
@@ -163,8 +166,11 @@ def test_what_is_published_is_what_the_functions_with_the_formula_give():
             ranks[group][number].append(rank_at_k(own, (int(places[0]), int(places[-1]) + 1), 5).value)
         gold = np.flatnonzero(where.gold[int(group[1]) - 1][row]) - 1
         reciprocals[group].append(reciprocal_rank(own, list(gold)).value)
-    found = {(key, e.part): e.value for key in ("group_rank_margin", "instance_rank_margin", "mrr")
-             for e in catalogue.find("metric", key).over(cell, 5)}  # fmt: skip
+    found = {
+        (key, e.part): e.value
+        for key in ("group_rank_margin", "instance_rank_margin", "mrr")
+        for e in catalogue.find("metric", key).over(cell, 5)
+    }
     (own1, other1), (other2, own2) = (np.array(ranks[group]) for group in ("C1", "C2"))
     assert found["instance_rank_margin", "C1"] == pytest.approx(instance_rank_margin(own1, other1))
     assert found["instance_rank_margin", "C2"] == pytest.approx(instance_rank_margin(own2, other2))

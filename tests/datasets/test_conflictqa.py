@@ -15,14 +15,18 @@ from tests.datasets import samples
 def records() -> list[dict[str, Any]]:
     return [
         {
-            "question": f"What is the capital of {country}?", "popularity": 1, "ground_truth": [true, true.upper()],
-            "memory_answer": f"The capital of {country} is {true}.", "parametric_memory": samples.passage(country, true),
+            "question": f"What is the capital of {country}?",
+            "popularity": 1,
+            "ground_truth": [true, true.upper()],
+            "memory_answer": f"The capital of {country} is {true}.",
+            "parametric_memory": samples.passage(country, true),
             "counter_answer": f"The capital of {country} is {samples.FALSE[n % 3]}.",
             "counter_memory": samples.passage(country, samples.FALSE[n % 3]),
-            "parametric_memory_aligned_evidence": "", "counter_memory_aligned_evidence": "",
+            "parametric_memory_aligned_evidence": "",
+            "counter_memory_aligned_evidence": "",
         }
         for n, (country, true) in enumerate(samples.CITIES.items())
-    ]  # fmt: skip
+    ]
 
 
 def sample(data: Path) -> Dataset:

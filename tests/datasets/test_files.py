@@ -22,11 +22,17 @@ from tests.datasets import samples
         (samples.own("Kenya", 1, question="  "), "'question' is empty"),
         (samples.own("Kenya", 1, conflicting="text"), "'conflicting' should be an object, but is a text"),
         (samples.own("Kenya", 1, conflicting={"text": "a"}), "the record has no 'conflicting.answer'"),
-        (samples.own("Kenya", 1, conflicting={"text": "Lisbonne.", "answer": "Lisbon"}), "not contain its answer 'Lisbon'"),
-        (samples.own("Kenya", 1, irrelevant={"text": "x y", "answer": "z"}), "'irrelevant' does not contain its answer 'z'"),
+        (
+            samples.own("Kenya", 1, conflicting={"text": "Lisbonne.", "answer": "Lisbon"}),
+            "not contain its answer 'Lisbon'",
+        ),
+        (
+            samples.own("Kenya", 1, irrelevant={"text": "x y", "answer": "z"}),
+            "'irrelevant' does not contain its answer 'z'",
+        ),
         (samples.own("Kenya", 0), "the id 'Kenya-0' is already used at mine.jsonl:1"),
     ],
-)  # fmt: skip
+)
 def test_a_bad_line_says_where_and_what_and_loses_no_good_one(line, said, tmp_path):
     path = samples.write_lines(tmp_path / "mine.jsonl", [samples.own("Kenya"), line, "", samples.own("Peru")])
     facts, bad, _ = samples.sorted_out(JsonLines(path))

@@ -9,7 +9,7 @@ import pytest
 
 from heval_core.datasets._records import BadRecord, Unusable
 from precompute.cli import main
-from precompute.grid import open_dataset
+from precompute.questions import open_dataset
 from tests.conftest import ROOT
 
 DATA = ROOT.parent / "shared" / "data"

@@ -92,8 +92,13 @@ TURNED = {
 
 
 def published(folder, plan, **more):
-    plant(folder, lambda instance, explainer, rng: plan[explainer].draw(instance, rng), lengths=LENGTHS,
-          explainers=tuple(plan), **more)  # fmt: skip
+    plant(
+        folder,
+        lambda instance, explainer, rng: plan[explainer].draw(instance, rng),
+        lengths=LENGTHS,
+        explainers=tuple(plan),
+        **more,
+    )
     with pytest.MonkeyPatch.context() as patched:
         for metric in ("mdl", "probe"):  # no finding rests on them, and they take most of a publishing
             patched.delitem(catalogue.plugins("metric"), metric)
@@ -153,8 +158,10 @@ def test_one_model_or_one_dataset_supports_nothing():
 def test_cells_that_differ_by_more_than_their_errors_are_said():
     assert not effects.differ([1.0, 1.1, 0.9], [0.01] * 3)
     assert effects.differ([1.0, 2.0, 0.0], [0.01] * 3)
-    alike, apart = ([effects.differ(list(row), [1.0] * 4) for row in np.random.default_rng(0).normal(0, sd, (2000, 4))]
-                    for sd in (1.0, 3.0))  # fmt: skip
+    alike, apart = (
+        [effects.differ(list(row), [1.0] * 4) for row in np.random.default_rng(0).normal(0, sd, (2000, 4))]
+        for sd in (1.0, 3.0)
+    )
     assert 0.03 < np.mean(alike) < 0.07
     assert np.mean(apart) > 0.6
     effect = Effect("a - b", 2.0, 1.0, 3.0, 0.9, 3.1, 0.0, np.inf, 4, 100, 4, 4, 3, 2, 0.5, 4.0, True)
@@ -260,8 +267,11 @@ def test_the_papers_own_values_stand_beside_the_stores(holding):
     means = cells[cells["part"] == "raw"].groupby("explainer")["value"].mean()
     levels = json.loads(holding.findings().set_index("key").loc["nmutinf_conflicting"]["levels"])
     assert {one["label"].split(",")[0]: one["published"] for one in levels} == {
-        "fa": 0.198, "mechlight": 0.165, "ig": 0.09, "attn": 0.09,
-    }  # fmt: skip
+        "fa": 0.198,
+        "mechlight": 0.165,
+        "ig": 0.09,
+        "attn": 0.09,
+    }
     for one in levels:
         assert one["value"] == pytest.approx(means[one["label"].split(",")[0]])
         assert one["low"] <= one["value"] <= one["high"]
@@ -284,8 +294,13 @@ def test_explainers_are_compared_over_the_instances_that_all_of_them_have(tmp_pa
             scores[instance["answer_tokens"][used]] = 2
         return scores
 
-    plant(tmp_path, same, count=250, regimes=("double_conflicting", "mixed"),
-          failed=lambda instance, explainer: explainer == "ig" and len(instance["tokens"]) >= 80)  # fmt: skip
+    plant(
+        tmp_path,
+        same,
+        count=250,
+        regimes=("double_conflicting", "mixed"),
+        failed=lambda instance, explainer: explainer == "ig" and len(instance["tokens"]) >= 80,
+    )
     reader = Reader(publish(tmp_path))
     for effect in effects_of(reader, "mrr_dual"):
         assert (effect["value"], effect["low"], effect["high"]) == (0, 0, 0)
@@ -314,9 +329,21 @@ def made_up(spread_of, cells=12, seed=0):
                 cell = CellKey(f"m{number}", "d", series.regimes[0], TECHNIQUE, name)
                 key = ValueKey(cell, series.metric, series.parts[0], series.k)
                 value = 0.4 + rng.normal(0, error)
-                rows.append({**cell._asdict(), "metric": key.metric, "part": key.part, "k": key.k, "value": value,
-                             "chance": 0.0, "best": 1.0, "normalised": value, "n": 100, "details": "{}",
-                             "unavailable": None})  # fmt: skip
+                rows.append(
+                    {
+                        **cell._asdict(),
+                        "metric": key.metric,
+                        "part": key.part,
+                        "k": key.k,
+                        "value": value,
+                        "chance": 0.0,
+                        "best": 1.0,
+                        "normalised": value,
+                        "n": 100,
+                        "details": "{}",
+                        "unavailable": None,
+                    }
+                )
                 spread[key] = value + rng.normal(0, error, 400)
     return Evidence(pd.DataFrame(rows), spread)
 

@@ -208,9 +208,14 @@ def test_a_curve_against_length_is_the_mean_over_cells_of_their_bins(results):
     assert curves.curve(results, Filter(relation=("none",)), "mrr", ("C",), 0).points.empty
 
 
-@pytest.mark.parametrize(("metric", "parts"), [
-    ("group_rank_margin", ("c1", "c2")), ("instance_rank_margin", ("C1", "C2")), ("instance_rank_margin", ("balanced",)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("metric", "parts"),
+    [
+        ("group_rank_margin", ("c1", "c2")),
+        ("instance_rank_margin", ("C1", "C2")),
+        ("instance_rank_margin", ("balanced",)),
+    ],
+)
 def test_a_curve_counts_an_instance_once_whatever_the_parts_of_its_cell(results, metric, parts):
     chosen = Filter(QWEN.model, QWEN.dataset, ("mixed", "double_conflicting"))
     points = curves.curve(results, chosen, metric, parts, 3, bins=1).points
@@ -257,11 +262,21 @@ def test_the_bias_over_both_ways_round_is_the_mean_lead_of_the_first_document(re
 def regime(answer_tokens=((1,),)):
     frame = pd.DataFrame(
         {
-            "instance_id": ["i7"], "fact_id": ["q"], "model": ["m"], "dataset": ["d"], "regime": ["conflicting"],
-            "technique": ["regular"], "length": [4], "first_ranked": [0], "document_starts": [[0]], "document_ends": [[3]],
-            "answer_tokens": [list(answer_tokens)], "first_mention": [list(answer_tokens)], "group": ["C"],
+            "instance_id": ["i7"],
+            "fact_id": ["q"],
+            "model": ["m"],
+            "dataset": ["d"],
+            "regime": ["conflicting"],
+            "technique": ["regular"],
+            "length": [4],
+            "first_ranked": [0],
+            "document_starts": [[0]],
+            "document_ends": [[3]],
+            "answer_tokens": [list(answer_tokens)],
+            "first_mention": [list(answer_tokens)],
+            "group": ["C"],
         }
-    )  # fmt: skip
+    )
     return regime_of(frame, Resamples("d", ["q"]))
 
 

@@ -17,15 +17,24 @@ from heval_core.records import Contrast
 from heval_core.statistics.scores import tied
 from tests.conftest import DEMO_MODELS
 
-SMALL = {"vocab_size": 2400, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
-         "num_key_value_heads": 2, "initializer_range": 0.4, "bos_token_id": 0, "eos_token_id": 0,
-         "pad_token_id": 0}  # fmt: skip
+SMALL = {
+    "vocab_size": 2400,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "initializer_range": 0.4,
+    "bos_token_id": 0,
+    "eos_token_id": 0,
+    "pad_token_id": 0,
+}
 SCALED = {
     "soft cap": (Gemma2Config(**SMALL, head_dim=8, final_logit_softcapping=5.0), lambda z: 5 * torch.tanh(z / 5)),
     "scale": (CohereConfig(**SMALL, logit_scale=0.25), lambda z: 0.25 * z),
     "division": (GraniteConfig(**SMALL, logits_scaling=3.0), lambda z: z / 3),
     "bias": (PhiConfig(**SMALL), lambda z: z),
-}  # fmt: skip
+}
 
 
 def in_bfloat16(config):
@@ -138,7 +147,7 @@ def test_gradients_flow_through_it(lm):
 
 
 def test_fa_on_a_demo_model_in_bfloat16_hardly_ties():
-    from precompute.precision import double_conflicting
+    from precompute.bench.precision import double_conflicting
 
     run = double_conflicting(load(str(DEMO_MODELS / "demo-qwen2"), "cpu", "bfloat16"), 24)
     ties = [tied(a.scores[o.prompt.first_ranked :]) for o, a in run.explained("fa")]

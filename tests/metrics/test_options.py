@@ -29,9 +29,13 @@ def dual():
     lengths = rng.integers(12, 21, 90)
     groups = rng.choice(["C1", "C2", "M"], 90)
     layout = Layout.of(
-        list(lengths), [1] * 90, [[(1, 5), (5, 10)]] * 90, [[(2, 3), (6, 7, 9)]] * 90, list(groups),
+        list(lengths),
+        [1] * 90,
+        [[(1, 5), (5, 10)]] * 90,
+        [[(2, 3), (6, 7, 9)]] * 90,
+        list(groups),
         [[(2, 3), (6, 7)]] * 90,
-    )  # fmt: skip
+    )
     return Cell.of(layout, rng.choice([0.0, 0.1, 0.4, 0.9], size=(90, 20)))
 
 
@@ -51,9 +55,14 @@ def by_hand(cell, row, document, k, tokens="best", pool="prompt", normalise=Fals
 
 
 OPTIONS = [
-    {}, {"tokens": "all"}, {"tokens": "global_topk"}, {"pool": "context"}, {"normalise": True}, {"drop_first": 3},
+    {},
+    {"tokens": "all"},
+    {"tokens": "global_topk"},
+    {"pool": "context"},
+    {"normalise": True},
+    {"drop_first": 3},
     {"tokens": "global_topk", "pool": "context", "normalise": True, "drop_first": 2},
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("k", KS)

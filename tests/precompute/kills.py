@@ -73,8 +73,12 @@ def publish_under_fire(store: Path, kills: int, rng: random.Random) -> tuple[int
     for number in range(kills + 1):
         left_out = attributions[number % len(attributions)]
         manifest.write_text("".join(line for index, line in enumerate(lines) if index != left_out), encoding="utf-8")
-        process = subprocess.Popen([sys.executable, "-m", "precompute", "publish", "--store", str(store)], cwd=ROOT,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+        process = subprocess.Popen(
+            [sys.executable, "-m", "precompute", "publish", "--store", str(store)],
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         last, ends = number == kills, time.monotonic() + rng.uniform(0.5, 4.0)
         while process.poll() is None and (last or time.monotonic() < ends):
             reads += _read(store, known)

@@ -16,8 +16,9 @@ from heval_core.lm.model import LanguageModel
 from heval_core.prompt_styles import style_of
 from heval_core.records import HEvalError
 from precompute.compute import compute
-from precompute.grid import INSTANCES, Grid, jobs_of, load_questions
+from precompute.grid import INSTANCES, Grid, jobs_of
 from precompute.memories import Memories
+from precompute.questions import load_questions
 
 EXPLAINERS = ("fa", "ig", "attn", "mechlight")
 
@@ -203,6 +204,6 @@ def test_a_pass_is_of_prompts_of_one_length(lm, work):
             lm, regimes.build(fact, regime, questions.pool, 0, style_of(lm), 0), memories.of(lm, fact)
         ).prompt
         for fact, regime in ((questions.facts[0], "conflicting"), (questions.facts[0], "mixed"))
-    ]  # fmt: skip
+    ]
     with pytest.raises(HEvalError, match="same number of tokens"):
         CleanPass(lm, prepared)

@@ -7,19 +7,18 @@ import pytest
 import torch
 from transformers import GPT2Config
 
-from precompute import bench
+from precompute.bench import agreement, models, paper, precision, ratios, timing
 
 
 @pytest.fixture(scope="module")
 def lm():
     config = GPT2Config(vocab_size=2400, n_positions=128, n_embd=32, n_layer=2, n_head=4, initializer_range=0.2)
-    return bench.random_model("tiny", config, torch.device("cpu"), torch.float32)
+    return models.random_model("tiny", config, torch.device("cpu"), torch.float32)
 
 
 @pytest.mark.slow
-def test_every_figure_of_a_model_compares_equal_scores(lm, monkeypatch):
-    monkeypatch.setattr(bench, "ROUNDS", 1)
-    found = list(bench.figures("tiny", lm, 30))
+def test_every_figure_of_a_model_compares_equal_scores(lm):
+    found = list(ratios.figures("tiny", lm, 30))
     assert [figure.what for figure in found if "inseq" not in figure.what] == [
         "captum FeatureAblation / fa",
         "matrix-product bound / fa",
@@ -37,42 +36,36 @@ def test_every_figure_of_a_model_compares_equal_scores(lm, monkeypatch):
 def test_the_bodys_parameters_are_all_but_the_tables(lm):
     width, layers = 32, 2
     layer = 12 * width * width + 13 * width  # projections, biases and two norms
-    assert bench.body_parameters(lm) == layers * layer + 2 * width
+    assert models.body_parameters(lm) == layers * layer + 2 * width
 
 
 def test_what_is_reached_depends_on_the_direction():
-    assert bench.Figure("m", 1, "x", 3.1, 3.0).reached
-    assert not bench.Figure("m", 1, "x", 1.4, 1.3, at_most=True).reached
-    assert bench.Figure("m", 1, "x", 1.4).reached is None
-    assert "MISSED" in bench.as_line(bench.Figure("m", 1, "x", 2.0, 3.0))
+    assert timing.Figure("m", 1, "x", 3.1, 3.0).reached
+    assert not timing.Figure("m", 1, "x", 1.4, 1.3, at_most=True).reached
+    assert timing.Figure("m", 1, "x", 1.4).reached is None
+    assert "MISSED" in timing.as_line(timing.Figure("m", 1, "x", 2.0, 3.0))
 
 
 def test_the_hours_of_the_papers_grid_by_hand():
     speeds = {"fa": 2.0, "ig": 4.0, "attn + mechlight": 4.0}  # one second an instance
-    rows = [{"model": "m", "tokens": n, "instances_per_second": speeds} for n in bench.REAL_TOKENS]
+    rows = [{"model": "m", "tokens": n, "instances_per_second": speeds} for n in paper.REAL_TOKENS]
     instances = 6 * (2000 + 802 + 1000 + 1000)
-    assert bench.paper_hours(rows) == {"m": pytest.approx(instances / 3600)}
+    assert paper.paper_hours(rows) == {"m": pytest.approx(instances / 3600)}
 
 
 def test_the_best_of_rounds_in_which_steps_take_turns():
     order = []
-    bench.best(lambda: order.append("a"), lambda: order.append("b"), rounds=2)
+    timing.best(lambda: order.append("a"), lambda: order.append("b"), rounds=2)
     assert order == ["a", "b"] * 3
 
 
-def test_the_agreement_of_ranks_is_scipys_and_a_batch_changes_none_in_float32(lm):
-    from scipy.stats import spearmanr
-
-    first, second = np.random.default_rng(0).integers(0, 9, size=(2, 30))
-    assert bench.spearman(first, second) == pytest.approx(spearmanr(first, second).statistic)
-    for found in bench.agreement(lm, bench.prompts_of(lm, 20, 3)).values():
+def test_a_batch_changes_no_ranks_in_float32(lm):
+    for found in agreement.agreement(lm, models.prompts_of(lm, 20, 3)).values():
         assert min(found) > 0.999
 
 
 def test_bfloat16_is_compared_with_float32_of_the_same_weights(monkeypatch):
     """Two runs that differ in nothing agree in everything; with other weights in one of them they do not."""
-    from precompute import precision
-
     load, asked = precision.load, []
 
     def one_dtype(name, device, dtype):

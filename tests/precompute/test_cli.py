@@ -60,16 +60,7 @@ def test_another_explainer_or_limit_computes_only_what_is_missing(small_grid, sm
         "run",
         "--models",
         model,
-        "--datasets",
-        "world_capital",
-        "--regimes",
-        "conflicting",
-        "--shard-size",
-        "3",
-        "--device",
-        "cpu",
-        "--store",
-        str(store),
+        *f"--datasets world_capital --regimes conflicting --shard-size 3 --device cpu --store {store}".split(),
     ]
     assert main([*common, "--limit", "9", "--explainers", "attn"]) == 0
     assert "2 shards computed, 4 were done already" in capsys.readouterr().out
@@ -109,19 +100,8 @@ def test_a_bad_record_is_left_out_with_its_reason_and_the_run_ends_with_one(mode
     data.write_text("\n".join([*map(json.dumps, lines), "{broken", json.dumps({"id": "9"})]) + "\n")
     store = tmp_path / "store"
     command = [
-        "run",
-        "--models",
-        str(model_folders["gpt2"]),
-        "--datasets",
-        str(data),
-        "--regimes",
-        "conflicting",
-        "--explainers",
-        "attn",
-        "--device",
-        "cpu",
-        "--store",
-        str(store),
+        *f"run --models {model_folders['gpt2']} --datasets {data} --regimes conflicting".split(),
+        *f"--explainers attn --device cpu --store {store}".split(),
     ]
     assert main(command) == 1
     printed = capsys.readouterr()
@@ -138,22 +118,8 @@ def test_a_model_that_cannot_be_loaded_costs_only_itself(model_folders, tmp_path
     broken.mkdir()
     (broken / "config.json").write_text('{"model_type": "bert"}')
     command = [
-        "run",
-        "--models",
-        str(broken),
-        str(model_folders["gpt2"]),
-        "--datasets",
-        "world_capital",
-        "--limit",
-        "2",
-        "--regimes",
-        "conflicting",
-        "--explainers",
-        "attn",
-        "--store",
-        str(tmp_path / "s"),
-        "--device",
-        "cpu",
+        *f"run --models {broken} {model_folders['gpt2']} --datasets world_capital --limit 2".split(),
+        *f"--regimes conflicting --explainers attn --store {tmp_path / 's'} --device cpu".split(),
     ]
     assert main(command) == 1
     printed = capsys.readouterr()
@@ -165,21 +131,8 @@ def test_a_failing_instance_is_stored_and_tried_again(model_folders, tmp_path, c
     from heval_core.explainers.attn import Attention
 
     command = [
-        "run",
-        "--models",
-        str(model_folders["gpt2"]),
-        "--datasets",
-        "world_capital",
-        "--limit",
-        "3",
-        "--regimes",
-        "conflicting",
-        "--explainers",
-        "attn",
-        "--store",
-        str(tmp_path / "s"),
-        "--device",
-        "cpu",
+        *f"run --models {model_folders['gpt2']} --datasets world_capital --limit 3 --regimes conflicting".split(),
+        *f"--explainers attn --store {tmp_path / 's'} --device cpu".split(),
     ]
     whole, hit = Attention.explain, []
 
@@ -244,10 +197,7 @@ def test_the_command_line_and_the_store_give_the_same_scores(small_store, model_
         for s, e in zip(instance["document_starts"], instance["document_ends"], strict=True)
     ]
     command = [
-        "explain",
-        "--model",
-        str(model_folders["gpt2"]),
-        "--question",
+        *f"explain --model {model_folders['gpt2']} --question".split(),
         instance["question"],
         "--format",
         "json",

@@ -17,7 +17,7 @@ from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from precompute import journal, tasks
 from precompute.cli import main
-from precompute.grid import KEPT_BAD, load_questions
+from precompute.questions import KEPT_BAD, load_questions
 from tests.conftest import ROOT
 from tests.datasets import samples, test_conflictqa, test_counterfact
 
@@ -110,8 +110,8 @@ def test_the_memory_that_must_be_true_drops_what_the_model_remembers_otherwise(m
 
 
 def test_a_cap_explains_a_sample_and_says_what_was_left_out(model_folders, tmp_path, capsys):
-    common = ["--datasets", "world_capital", "--explainers", "attn,fa", "--regimes", "conflicting,mixed",
-              "--limit", "12", "--shard-size", "5"]  # fmt: skip
+    common = ["--datasets", "world_capital", "--explainers", "attn,fa", "--regimes", "conflicting,mixed"]
+    common += ["--limit", "12", "--shard-size", "5"]
     assert main(["plan", *command(model_folders, tmp_path, *common, "--cap", "4")[1:]]) == 0
     assert "2 regimes have more questions than their cap" in capsys.readouterr().out
     assert main(command(model_folders, tmp_path, *common, "--cap", "4")) == 0
@@ -337,8 +337,7 @@ def test_datasets_counts_tokens_and_adds_what_was_run(model_folders, small_store
         "6",
         "--models",
         folder,
-        "--store",
-        str(small_store),
+        *f"--store {small_store}".split(),
     ]
     assert main([*command, "--format", "json"]) == 0
     (section,) = json.loads(capsys.readouterr().out)

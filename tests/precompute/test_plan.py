@@ -13,14 +13,14 @@ from heval_core.lm.loading import identify
 from heval_core.prompt_styles import style_of
 from heval_core.records import REGIMES
 from heval_core.store.shards import ShardStore
-from precompute import sizes
+from precompute import costs
 from precompute.cli import main
-from precompute.grid import load_questions
+from precompute.costs import SIZES, shard_size, token_forwards
 from precompute.memories import Memories
 from precompute.plan import plan
 from precompute.presets import GRIDS
+from precompute.questions import load_questions
 from precompute.run import run
-from precompute.sizes import SIZES, shard_size, token_forwards
 from precompute.tasks import JobTask, Model
 
 
@@ -61,7 +61,7 @@ def test_options_change_a_preset_and_without_one_models_and_data_are_needed(tmp_
     ],
 )
 def test_a_cost_is_what_the_explainer_declares(what, expected):
-    assert sizes.cost(what, 300) == expected
+    assert costs.cost(what, 300) == expected
 
 
 @pytest.mark.slow
@@ -115,8 +115,8 @@ def test_a_shard_is_what_takes_a_minute_or_two_and_a_store_keeps_its_size(small_
 @pytest.mark.parametrize(("device", "expected"), [("cpu", 5), ("cuda", 20)])
 def test_the_size_follows_the_models_size_and_the_device(monkeypatch, small_grid, tmp_path, device, expected):
     """7 billion parameters at 300 tokens: fa alone is 45,000 token-forwards an instance."""
-    monkeypatch.setattr(sizes, "body_parameters", lambda model: 6_500_000_000)
-    monkeypatch.setattr(sizes, "mean_tokens", lambda *_: 300.0)
+    monkeypatch.setattr(costs, "body_parameters", lambda model: 6_500_000_000)
+    monkeypatch.setattr(costs, "mean_tokens", lambda *_: 300.0)
     grid = dataclasses.replace(small_grid, shard_size=None, device=device, dtype="bfloat16")
     model = identify(grid.models[0])
     questions = load_questions("world_capital", 6, 0, style_of(model))

@@ -32,8 +32,8 @@ pytestmark = pytest.mark.slow
 
 
 def arguments(small_grid, *more):
-    return ["--models", *small_grid.models, "--datasets", "world_capital", "--regimes", "conflicting,mixed",
-            "--limit", "6", "--shard-size", "3", "--keep-heads", "1", "--device", "cpu", *more]  # fmt: skip
+    what = "--datasets world_capital --regimes conflicting,mixed --limit 6 --shard-size 3 --keep-heads 1 --device cpu"
+    return ["--models", *small_grid.models, *what.split(), *more]
 
 
 def test_killed_at_twenty_moments_it_ends_with_the_same_results(small_grid, tmp_path):
@@ -61,17 +61,17 @@ def test_interrupted_it_says_what_is_done_and_goes_on_from_there(small_grid, tmp
         "-m",
         "precompute",
         "run",
-        *arguments(small_grid),
-        "--limit",
-        "200",
-        "--store",
-        str(store),
+        *arguments(small_grid, "--limit", "200", "--store", str(store)),
     ]
     # Whoever runs the tests in the background has SIGINT ignored, and so would their children.
     process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )  # fmt: skip
+    )
     while process.poll() is None and len(ShardStore(store).entries()) < 9:
         time.sleep(0.02)
     process.send_signal(with_signal)
@@ -177,8 +177,8 @@ def test_a_model_that_loads_after_all_is_no_failure_any_more(model_folders, tmp_
     folder = shutil.copytree(model_folders["gpt2"], tmp_path / "model")
     weights = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").write_bytes(b"broken")
-    command = ["run", "--models", str(folder), "--datasets", "world_capital", "--regimes", "conflicting", "--limit", "3",
-               "--explainers", "attn", "--device", "cpu", "--store", str(tmp_path / "s")]  # fmt: skip
+    command = f"run --models {folder} --datasets world_capital --regimes conflicting --limit 3".split()
+    command += f"--explainers attn --device cpu --store {tmp_path / 's'}".split()
     assert main(command) == 1
     assert main(["status", "--store", str(tmp_path / "s")]) == 1
     assert "cannot be loaded as a causal language model" in capsys.readouterr().out
@@ -240,9 +240,9 @@ def test_on_ray_the_results_are_the_same_and_a_dead_worker_costs_its_task_only(s
     from precompute.executors.ray import on_ray
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    cluster = subprocess.run([sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--num-cpus=2", "--num-gpus=2",
-                              "--include-dashboard=false", "--disable-usage-stats", "--port=0"],
-                             capture_output=True, text=True)  # fmt: skip
+    how = "--head --num-cpus=2 --num-gpus=2 --include-dashboard=false --disable-usage-stats --port=0"
+    start = [sys.executable, "-m", "ray.scripts.scripts", "start", *how.split()]
+    cluster = subprocess.run(start, capture_output=True, text=True)
     assert cluster.returncode == 0, cluster.stderr
     killed = []
 

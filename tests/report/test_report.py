@@ -224,8 +224,13 @@ def test_a_store_of_one_instance_is_reported(tmp_path):
 
 
 def test_a_cell_with_one_group_only_says_why_it_has_no_margin(tmp_path):
-    plant(tmp_path, lambda instance, explainer, rng: rng.random(len(instance["tokens"])), regimes=("conflicting",),
-          count=60, change=lambda instance: instance | {"group": "C"})  # fmt: skip
+    plant(
+        tmp_path,
+        lambda instance, explainer, rng: rng.random(len(instance["tokens"])),
+        regimes=("conflicting",),
+        count=60,
+        change=lambda instance: instance | {"group": "C"},
+    )
     report = report_of(Reader(publish(tmp_path)))
     (gap, *_) = [gap for gap in gaps_of(report, "group_margins") if gap.startswith("Not available")]
     assert "1 cell" in gap
@@ -265,13 +270,12 @@ def test_text_from_data_is_never_markup_nor_a_command(tmp_path):
 
 
 def test_every_text_of_a_finding_is_escaped():
-    effect = {"label": HOSTILE, "value": 1.0, "low": 0.5, "high": 1.5, "least": 0, "most": None, "agree": 1, "places": 1,
-              "cells": 1, "n": 10}  # fmt: skip
-    findings = pd.DataFrame(
-        [{"key": "k", "sentence": HOSTILE, "published": HOSTILE, "verdict": "supported", "reason": HOSTILE, "unit": HOSTILE,
-          "by_construction": HOSTILE, "effects": json.dumps([effect]),
-          "levels": json.dumps([{**effect, "chance": 0.1, "published": 1.0}])}]
-    )  # fmt: skip
+    effect = {"label": HOSTILE, "value": 1.0, "low": 0.5, "high": 1.5, "least": 0, "most": None}
+    effect |= {"agree": 1, "places": 1, "cells": 1, "n": 10}
+    hostile = dict.fromkeys(("sentence", "published", "reason", "unit", "by_construction"), HOSTILE)
+    levels = json.dumps([{**effect, "chance": 0.1, "published": 1.0}])
+    row = {"key": "k", **hostile, "verdict": "supported", "effects": json.dumps([effect]), "levels": levels}
+    findings = pd.DataFrame([row])
     page = html.page(
         HOSTILE, [HOSTILE, "!" + HOSTILE], findings, [], [(HOSTILE, pd.DataFrame({HOSTILE: [HOSTILE, None]}))]
     )
@@ -295,8 +299,13 @@ def test_a_folder_holds_what_the_newest_report_gave(tmp_path):
 
 
 def test_an_explainer_that_failed_somewhere_says_its_own_n(tmp_path):
-    plant(tmp_path, draw, count=80, regimes=("conflicting",),
-          failed=lambda instance, explainer: explainer == "ig" and instance["place"] % 4 == 0)  # fmt: skip
+    plant(
+        tmp_path,
+        draw,
+        count=80,
+        regimes=("conflicting",),
+        failed=lambda instance, explainer: explainer == "ig" and instance["place"] % 4 == 0,
+    )
     reader = Reader(publish(tmp_path))
     shown = section(reader, "mrr").shown
     cells = reader.cells(Filter(), "mrr", 0).set_index("explainer")["n"]

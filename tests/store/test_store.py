@@ -90,7 +90,7 @@ def test_stored_scores_are_the_explainers_own_in_rank_and_nearly_in_value(reader
     from heval_core import pipeline, regimes
     from heval_core.behaviour import recall
     from heval_core.statistics.scores import average_ranks
-    from precompute.grid import load_questions
+    from precompute.questions import load_questions
 
     lm = language_models["qwen2"]
     questions = load_questions("world_capital", 6, 0, style_of(lm))

@@ -150,10 +150,22 @@ class Part:
         strict = percentile_interval(spread, 1 - 0.05 / family)
         models, datasets = len({key.model for key in seen}), len({key.dataset for key in seen})
         return Effect(
-            self.label, value, *percentile_interval(spread), *strict, self.least, self.most, len(seen), sum(seen.values()),
-            agree=agree, places=len(own_values), models=models, datasets=datasets, smallest=min(own_values),
-            largest=max(own_values), apart=agree is not None and differ(own_values, own_noise),
-        )  # fmt: skip
+            self.label,
+            value,
+            *percentile_interval(spread),
+            *strict,
+            self.least,
+            self.most,
+            len(seen),
+            sum(seen.values()),
+            agree=agree,
+            places=len(own_values),
+            models=models,
+            datasets=datasets,
+            smallest=min(own_values),
+            largest=max(own_values),
+            apart=agree is not None and differ(own_values, own_noise),
+        )
 
 
 def differ(values: Sequence[float], noise: Sequence[float]) -> bool:

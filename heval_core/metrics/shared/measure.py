@@ -167,11 +167,24 @@ def of_origin(
     meaning: with `{documents}` for the source of the scores. sections: whether the report shows it.
     """
     one = Measure(
-        f"{key}_memory", title, (part,), unit, meaning.format(documents="the document"), range, "RQ1", order,
-        regimes=SINGLE_REGIMES, fixed_target=True, sections=("simulatability",) if sections else (),
-    )  # fmt: skip
+        f"{key}_memory",
+        title,
+        (part,),
+        unit,
+        meaning.format(documents="the document"),
+        range,
+        "RQ1",
+        order,
+        regimes=SINGLE_REGIMES,
+        fixed_target=True,
+        sections=("simulatability",) if sections else (),
+    )
     two = replace(
-        one, key=f"{key}_document", meaning=meaning.format(documents="both documents"), question="RQ2",
-        regimes=DUAL_REGIMES, sections=("simulatability_dual", "simulatability_swap") if sections else (),
-    )  # fmt: skip
+        one,
+        key=f"{key}_document",
+        meaning=meaning.format(documents="both documents"),
+        question="RQ2",
+        regimes=DUAL_REGIMES,
+        sections=("simulatability_dual", "simulatability_swap") if sections else (),
+    )
     return one, two

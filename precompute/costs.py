@@ -1,4 +1,6 @@
-"""How many questions make one shard: what takes a minute or two, so that an interruption costs little and a bar moves.
+"""What an instance costs, and so how many questions make one shard.
+
+A shard takes a minute or two, so that an interruption costs little and a bar moves.
 
 The first run of a model on a dataset decides, by arithmetic rather than by the clock: two runs on two machines of a kind
 cut the same shards. The number is noted in the store, and later runs into it keep to it, so that nothing done is cut anew.
@@ -23,7 +25,8 @@ from heval_core.records import Cost, Dropped
 from heval_core.replacements import REPLACEMENTS
 from heval_core.store.kinds import FAITHFULNESS, INSTANCE
 from heval_core.store.shards import ShardStore
-from precompute.grid import Grid, Questions, dtype_of, settings_of
+from precompute.grid import Grid, dtype_of, settings_of
+from precompute.questions import Questions
 
 SIZES = (5, 10, 20, 50, 100, 200)
 SECONDS = 150.0
@@ -43,8 +46,13 @@ def shard_size(grid: Grid, model: Identity, questions: Questions, store: ShardSt
     """
     if grid.shard_size is not None:
         return grid.shard_size
-    asked = (model.key, questions.dataset, model.revision, questions.fingerprint,
-             settings_of(grid, model, dtype_of(grid)))  # fmt: skip
+    asked = (
+        model.key,
+        questions.dataset,
+        model.revision,
+        questions.fingerprint,
+        settings_of(grid, model, dtype_of(grid)),
+    )
     for line in reversed(store.journal("state")):
         if tuple(line[name] for name in ("model", "dataset", "revision", "fingerprint", "settings")) == asked:
             return int(line.get("shard_size", OLD_SIZE))

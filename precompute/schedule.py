@@ -16,8 +16,9 @@ from heval_core.records import TECHNIQUE
 from heval_core.regimes import sample
 from heval_core.store.kinds import ATTRIBUTION, FAITHFULNESS, SAMPLE
 from heval_core.store.shards import Entry, ShardStore
-from precompute.grid import INSTANCES, Grid, Job, Questions, Shard, cap_of, jobs_of, missing
+from precompute.grid import INSTANCES, Grid, Job, Shard, cap_of, jobs_of, missing
 from precompute.memories import Memories
+from precompute.questions import Questions
 from precompute.tasks import JobTask, MemoryTask, Model, Task, memory_tasks
 
 
@@ -61,13 +62,22 @@ def _sampled(
         first = answering[0]
         store.write(
             {
-                "key": key, "kind": SAMPLE.name, "model": first.model, "revision": first.revision,
-                "dataset": first.dataset, "fingerprint": first.fingerprint, "settings": first.settings,
-                "regime": first.regime, "technique": TECHNIQUE, "explainer": "", "start": 0,
-                "stop": answering[-1].stop, "failed": 0,
+                "key": key,
+                "kind": SAMPLE.name,
+                "model": first.model,
+                "revision": first.revision,
+                "dataset": first.dataset,
+                "fingerprint": first.fingerprint,
+                "settings": first.settings,
+                "regime": first.regime,
+                "technique": TECHNIQUE,
+                "explainer": "",
+                "start": 0,
+                "stop": answering[-1].stop,
+                "failed": 0,
             },
             [{"fact_id": questions.facts[place].id} for place in chosen],
-        )  # fmt: skip
+        )
     return chosen
 
 
@@ -83,7 +93,7 @@ def pending(jobs: Iterable[Job], store: ShardStore) -> Iterator[tuple[Job, tuple
 Work = tuple[Job, tuple[Shard, ...]]
 
 
-class Track:
+class Schedule:
     """waiting: what can be begun now; it grows when the last task begun comes back.
 
     planned, missing: keys of shards, as far as they are known. instances: of the jobs that are missing.

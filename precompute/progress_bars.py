@@ -9,7 +9,7 @@ from tqdm import tqdm
 from precompute.journal import say
 
 
-class Bars:
+class ProgressBars:
     """Shards and instances, with rate and time left."""
 
     def __init__(self) -> None:

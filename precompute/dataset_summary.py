@@ -25,11 +25,11 @@ from heval_core.prompts import prompt_of
 from heval_core.records import REGIMES, TECHNIQUE, Dropped, Instance, Prompt, RegimeKey
 from heval_core.store.kinds import INSTANCE
 from heval_core.store.shards import ShardStore
-from precompute.grid import Questions, load_questions, open_dataset
+from precompute.questions import Questions, load_questions, open_dataset
 
 
 @dataclass
-class Survey:
+class RegimeSummary:
     """One dataset under one regime. model: whose tokens were counted; None where only characters were.
 
     seen: questions of the dataset that the model's training saw, and that are not asked. dropped: reason ▶ questions.
@@ -53,11 +53,18 @@ class Survey:
 
     def as_dict(self) -> dict[str, Any]:
         return {
-            "dataset": self.dataset, "regime": self.regime, "model": self.model, "questions": self.questions,
-            "seen_in_training": self.seen, "dropped": dict(self.dropped), "left": self.left,
-            "substituted": self.substituted, "shipped": self.left - self.substituted,
-            "context_characters": _spread(self.characters), "context_tokens": _spread(self.tokens),
-        }  # fmt: skip
+            "dataset": self.dataset,
+            "regime": self.regime,
+            "model": self.model,
+            "questions": self.questions,
+            "seen_in_training": self.seen,
+            "dropped": dict(self.dropped),
+            "left": self.left,
+            "substituted": self.substituted,
+            "shipped": self.left - self.substituted,
+            "context_characters": _spread(self.characters),
+            "context_tokens": _spread(self.tokens),
+        }
 
 
 def _spread(lengths: list[int]) -> dict[str, float] | None:
@@ -67,10 +74,10 @@ def _spread(lengths: list[int]) -> dict[str, float] | None:
     return {"mean": float(np.mean(lengths)), "p5": float(low), "p95": float(high)}
 
 
-def survey(questions: Questions, regime: str, seed: int, model: Identity | None) -> Survey:
+def summarise_regime(questions: Questions, regime: str, seed: int, model: Identity | None) -> RegimeSummary:
     """Build every instance of a regime, as a stream, and count."""
     style = style_of(model) if model else regimes.Plain()
-    found = Survey(questions.dataset, regime, model.key if model else None, len(questions.facts), questions.seen)
+    found = RegimeSummary(questions.dataset, regime, model.key if model else None, len(questions.facts), questions.seen)
 
     def prompts() -> Iterator[Prompt]:
         description = f"{questions.dataset} · {regime}"
@@ -97,29 +104,37 @@ def survey(questions: Questions, regime: str, seed: int, model: Identity | None)
     return found
 
 
-def _count(found: Survey, instance: Instance) -> None:
+def _count(found: RegimeSummary, instance: Instance) -> None:
     found.characters.append(sum(len(document.text) for document in instance.documents))
     found.substituted += any(document.origin == "substituted" for document in instance.documents)
 
 
 @dataclass(frozen=True)
-class Section:
+class DatasetSummary:
     """All that is known of one dataset. answered: what a store holds of it, per model and regime."""
 
     questions: Questions
     title: str
     reference: str
-    surveys: tuple[Survey, ...]
+    regime_summaries: tuple[RegimeSummary, ...]
     answered: tuple[dict[str, Any], ...]
 
     def as_dict(self) -> dict[str, Any]:
         q = self.questions
         return {
-            "dataset": q.dataset, "title": self.title, "reference": self.reference, "fingerprint": q.fingerprint,
-            "records": q.records, "malformed": q.malformed, "left_out": dict(q.unusable), "questions": q.usable,
-            "looked_at": len(q.facts), "relations": dict(q.relations),
-            "regimes": [row.as_dict() for row in self.surveys], "answered": list(self.answered),
-        }  # fmt: skip
+            "dataset": q.dataset,
+            "title": self.title,
+            "reference": self.reference,
+            "fingerprint": q.fingerprint,
+            "records": q.records,
+            "malformed": q.malformed,
+            "left_out": dict(q.unusable),
+            "questions": q.usable,
+            "looked_at": len(q.facts),
+            "relations": dict(q.relations),
+            "regimes": [row.as_dict() for row in self.regime_summaries],
+            "answered": list(self.answered),
+        }
 
     def lines(self) -> Iterator[str]:
         q = self.questions
@@ -131,17 +146,17 @@ class Section:
         for reason, count in q.unusable:
             yield f"  left out: {count:,} · {reason}"
         yield from _relation_lines(q)
-        for model in dict.fromkeys(row.model for row in self.surveys):
-            yield from _table([row for row in self.surveys if row.model == model], q.usable)
+        for model in dict.fromkeys(row.model for row in self.regime_summaries):
+            yield from _table([row for row in self.regime_summaries if row.model == model], q.usable)
         for row in self.answered:
             yield _answered_line(row)
 
 
-def untold(record: Any) -> None:
+def ignore(record: Any) -> None:
     """Left-out records are counted only."""
 
 
-def look(
+def summarise(
     name: str,
     models: list[Identity],
     chosen: tuple[str, ...],
@@ -149,16 +164,16 @@ def look(
     seed: int,
     store: ShardStore | None,
     told: Callable[[Any], None],
-) -> Section:
+) -> DatasetSummary:
     """Look at one dataset under the chosen regimes, once per model, or once without. Raises HEvalError as it is read."""
-    surveys: list[Survey] = []
+    regime_summaries: list[RegimeSummary] = []
     for number, model in enumerate(models or [None]):
         style = style_of(model) if model else regimes.Plain()
-        questions = load_questions(name, limit, seed, style, untold if number else told)
-        surveys += [survey(questions, regime, seed, model) for regime in chosen if questions.facts]
+        questions = load_questions(name, limit, seed, style, ignore if number else told)
+        regime_summaries += [summarise_regime(questions, regime, seed, model) for regime in chosen if questions.facts]
     dataset = open_dataset(name)
     answered = tuple(_answered(store, questions.dataset)) if store else ()
-    return Section(questions, dataset.title, dataset.reference, tuple(surveys), answered)
+    return DatasetSummary(questions, dataset.title, dataset.reference, tuple(regime_summaries), answered)
 
 
 def _answered(store: ShardStore, dataset: str) -> Iterator[dict[str, Any]]:
@@ -173,9 +188,13 @@ def _answered(store: ShardStore, dataset: str) -> Iterator[dict[str, Any]]:
         given = answers[key].values()
         groups = Counter(group for reason, group in given if group and not reason)
         yield {
-            "model": key.model, "regime": key.regime, "technique": key.technique, "asked": len(given),
-            "groups": dict(sorted(groups.items())), "dropped": dict(Counter(reason for reason, _ in given if reason)),
-        }  # fmt: skip
+            "model": key.model,
+            "regime": key.regime,
+            "technique": key.technique,
+            "asked": len(given),
+            "groups": dict(sorted(groups.items())),
+            "dropped": dict(Counter(reason for reason, _ in given if reason)),
+        }
 
 
 def _relation_lines(questions: Questions, shown: int = 8) -> Iterator[str]:
@@ -185,7 +204,7 @@ def _relation_lines(questions: Questions, shown: int = 8) -> Iterator[str]:
         yield f"  relations: {names}" + (f" and {len(largest) - shown} more" if len(largest) > shown else "")
 
 
-def _table(found: list[Survey], usable: int) -> Iterator[str]:
+def _table(found: list[RegimeSummary], usable: int) -> Iterator[str]:
     """One dataset's regimes, for one model or for none."""
     model, seen = found[0].model, found[0].seen
     if model:

@@ -28,13 +28,13 @@ from heval_core.records import TECHNIQUE, Attribution, Behaviour, Dropped
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.statistics.correlation import spearman
 from heval_core.statistics.scores import tied
-from precompute.grid import load_questions
 from precompute.memories import Memories
+from precompute.questions import load_questions
 from precompute.rows import instance_row
 
 DATASET, REGIME, K, QUESTIONS = "world_capital", "double_conflicting", 5, 24
 EXPLAINERS = catalogue.default_methods()
-DEMO = Path(__file__).resolve().parent.parent / "cache" / "demo" / "models"
+DEMO = Path(__file__).resolve().parents[2] / "cache" / "demo" / "models"
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,9 +120,18 @@ def compare(name: str, questions: int = QUESTIONS, device: str = "cpu") -> Itera
         ties = [float(np.mean([tied(_ranked(*one)) for one in run.explained(explainer)])) for run in (coarse, fine)]
         measured, expected = _measures(coarse, explainer), _measures(fine, explainer)
         yield Compared(
-            Path(name).name, explainer, len(both), float(np.mean(pairs)), float(np.min(pairs)), ties[0], ties[1],
-            expected["instance_rank_margin"], measured["instance_rank_margin"][0], expected["mrr"], measured["mrr"][0],
-        )  # fmt: skip
+            Path(name).name,
+            explainer,
+            len(both),
+            float(np.mean(pairs)),
+            float(np.min(pairs)),
+            ties[0],
+            ties[1],
+            expected["instance_rank_margin"],
+            measured["instance_rank_margin"][0],
+            expected["mrr"],
+            measured["mrr"][0],
+        )
 
 
 def as_row(found: Compared) -> dict[str, Any]:
@@ -149,12 +158,19 @@ def _measures(run: Run, explainer: str) -> dict[str, tuple[float, float, float]]
     """Metric ▶ its value with the interval, over both groups alike."""
     frame = pd.DataFrame(
         [
-            {"model": "", "dataset": run.dataset, "regime": REGIME, "technique": TECHNIQUE, "instance_id": one.instance.id,
-             "fact_id": one.instance.fact_id, "length": len(one.prompt.ids),
-             **instance_row(one, run.behaviours[one.instance.fact_id])}
+            {
+                "model": "",
+                "dataset": run.dataset,
+                "regime": REGIME,
+                "technique": TECHNIQUE,
+                "instance_id": one.instance.id,
+                "fact_id": one.instance.fact_id,
+                "length": len(one.prompt.ids),
+                **instance_row(one, run.behaviours[one.instance.fact_id]),
+            }
             for one in run.prepared
         ]
-    )  # fmt: skip
+    )
     regime = regime_of(frame, Resamples(run.dataset, frame["fact_id"]))
     rows = [own.scores for _, own in run.explained(explainer)]
     signed = catalogue.find("explainer", explainer).signed

@@ -1,0 +1,62 @@
+"""`datasets`: what each dataset holds, and what the filters leave of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from heval_core import catalogue
+from heval_core.records import REGIMES, HEvalError
+from precompute.commands.options import all_words, existing
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("datasets", help="what each dataset holds, and what the filters leave of it")
+    parser.set_defaults(command=_datasets)
+    parser.add_argument("--datasets", nargs="+", default=[], help="as for run; by default all that have a name")
+    parser.add_argument("--models", nargs="+", default=[], help="count tokens too, with these models' tokenizers")
+    parser.add_argument(
+        "--regimes", nargs="+", default=REGIMES, help=f"some of {', '.join(REGIMES)}; all six by default"
+    )
+    parser.add_argument("--limit", type=int, help="questions per dataset; all by default")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--store", type=Path, help="add results from this store: the groups, and what each model drops")
+    parser.add_argument("--left-out", action="store_true", help="name every record that was left out, with its reason")
+    parser.add_argument("--format", choices=["json", "text"], default="text")
+
+
+def _datasets(options: argparse.Namespace) -> int:
+    from heval_core.lm.loading import identify
+    from precompute import dataset_summary
+    from precompute.grid import check_numbers
+
+    regimes = all_words(options.regimes)
+    check_numbers(regimes, options.limit)
+    store = existing(options) if options.store else None
+    named = all_words(options.datasets)
+    models = [identify(word) for word in all_words(options.models)]
+    sections = []
+    for name in named or catalogue.plugins("dataset"):
+        told = _name_record if options.left_out else dataset_summary.ignore
+        try:
+            section = dataset_summary.summarise(name, models, regimes, options.limit, options.seed, store, told)
+        except HEvalError as error:
+            if named:
+                raise
+            print(
+                f"{name}: {error}\n", file=sys.stderr
+            )  # nobody asked for this dataset by name, so a missing file is no error
+            continue
+        sections.append(section)
+        if options.format == "text":
+            print(*section.lines(), "", sep="\n", flush=True)
+    if options.format == "json":
+        print(json.dumps([section.as_dict() for section in sections], ensure_ascii=False))
+    return 1 if any(section.questions.malformed for section in sections) else 0
+
+
+def _name_record(record: Any) -> None:
+    print(f"{record.place}: {record.reason}", file=sys.stderr)

@@ -1,0 +1,148 @@
+"""`plan` and `run`: what a grid needs, and doing what is missing of it."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from heval_core import catalogue
+from heval_core.explanation import methods_of
+from heval_core.records import MATCHES, REGIMES, TARGETS, HEvalError
+from precompute.commands.options import EXPLAINERS_HELP, MATCH_HELP, STORE, TARGET_HELP, all_words
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    for name, function, text in (
+        ("plan", _plan, "what a grid needs and what is done already"),
+        ("run", _run, "compute what is missing"),
+    ):
+        grid = commands.add_parser(name, help=text)
+        grid.set_defaults(command=function)
+        _add_grid(grid)
+        (_add_executor if name == "run" else _add_plan)(grid)
+
+
+def _add_grid(parser: argparse.ArgumentParser) -> None:
+    """Options that are not given keep the value of the preset, or of Grid."""
+    parser.add_argument("--grid", choices=["demo", "paper", "smoke"], help="a preset; the options below change it")
+    parser.add_argument("--store", type=Path, default=STORE)
+    asked = parser.add_argument_group("what is asked for", argument_default=argparse.SUPPRESS)
+    asked.add_argument("--models", nargs="+", help="Hugging Face ids or local folders")
+    asked.add_argument("--datasets", nargs="+", help="NAME, NAME=PATH, or your own FILE.jsonl")
+    asked.add_argument("--regimes", nargs="+", help=f"some of {', '.join(REGIMES)}; all six by default")
+    asked.add_argument("--explainers", type=catalogue.split, help=EXPLAINERS_HELP)
+    asked.add_argument("--limit", type=int, help="questions per dataset; all by default")
+    asked.add_argument("--cap", type=_cap, help="instances explained per regime: 2,000 short, 1,000 long by default")
+    asked.add_argument("--memory", choices=["own", "true"], help="true: the model must remember the dataset's answer")
+    asked.add_argument("--match", choices=MATCHES, help=MATCH_HELP)
+    asked.add_argument("--template", help="prompt layout, with {documents} and {question}")
+    asked.add_argument("--seed", type=int)
+    asked.add_argument("--device")
+    asked.add_argument("--dtype")
+    asked.add_argument("--batch-tokens", type=_auto_or_number, help="tokens per forward pass, or auto")
+    asked.add_argument("--shard-size", type=_size, help="questions per shard, or auto: a minute or two of work")
+    asked.add_argument(
+        "--faithfulness",
+        nargs="?",
+        type=int,
+        const=True,
+        metavar="N",
+        help="measure comprehensiveness and sufficiency too, 25 passes each; with N, for the first N questions only",
+    )
+    asked.add_argument("--target", choices=TARGETS, help=TARGET_HELP)
+    asked.add_argument("--keep-heads", type=int, help="for how many questions to keep every head's attention")
+
+
+def _cap(text: str) -> int | str | None:
+    if text in ("auto", "none"):
+        return None if text == "none" else text
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither auto, none nor a positive number")
+    return int(text)
+
+
+def _auto_or_number(text: str) -> int | None:
+    if text == "auto":
+        return None
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither auto nor a positive number")
+    return int(text)
+
+
+def _size(text: str) -> int | None:
+    """Numbers below 1 are refused later, when the grid is checked."""
+    return None if text == "auto" else int(text)
+
+
+def _add_plan(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--jobs", action="store_true", help="name every job, not only their number")
+    parser.add_argument(
+        "--no-calibrate",
+        dest="calibrate",
+        action="store_false",
+        help="load no model; the plan then has no time and disk",
+    )
+
+
+def _add_executor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--executor", choices=["local", "ray"], default="local")
+    ray = parser.add_argument_group("with --executor ray")
+    ray.add_argument("--ray-address", help="a cluster to join, or auto; by default one is started here")
+    ray.add_argument("--workers", type=int, help="one per GPU by default, or one per --cpus-per-worker without GPUs")
+    ray.add_argument("--cpus-per-worker", type=int, default=2, help="CPUs, and threads, of a worker without a GPU")
+
+
+def _plan(options: argparse.Namespace) -> int:
+    from precompute.plan import as_lines, plan
+
+    found = plan(_grid_of(options), options.store, options.calibrate, lambda text: print(text, file=sys.stderr))
+    for line in as_lines(found, options.jobs):
+        print(line)
+    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    from precompute.run import run
+
+    # Slurm and others end a job with SIGTERM; it stops the run as cleanly as Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    outcome = run(_grid_of(options), options.store, _executor(options))
+    print(f"{outcome.computed} shards computed, {outcome.already_done} were done already, {outcome.failed} failures")
+    if outcome.failed:
+        print(f"see: python -m precompute status --store {options.store}")
+    if outcome.interrupted or outcome.stopped:
+        why = "interrupted" if outcome.interrupted else f"stopped: {outcome.stopped}"
+        print(
+            f"{why}; finished shards are kept, {outcome.left} are left, and the same command continues from there",
+            file=sys.stderr,
+        )
+    return 130 if outcome.interrupted else 1 if outcome.failed or outcome.stopped else 0
+
+
+def _grid_of(options: argparse.Namespace) -> Any:
+    from precompute.grid import Grid
+    from precompute.presets import GRIDS
+
+    given = {field.name: getattr(options, field.name) for field in fields(Grid) if hasattr(options, field.name)}
+    for name in ("models", "datasets", "regimes"):
+        if name in given:
+            given[name] = all_words(given[name])
+        elif name != "regimes" and not options.grid:
+            raise HEvalError(f"--{name} is missing; give it, or choose a preset: --grid {', '.join(GRIDS)}.")
+    if "explainers" in given:
+        given["explainers"] = tuple(explainer.key for explainer in methods_of(options.explainers))
+    return replace(GRIDS[options.grid], **given) if options.grid else Grid(**given)
+
+
+def _executor(options: argparse.Namespace) -> Any:
+    if options.executor == "local":
+        from precompute.executors.local import Local
+
+        return Local
+    from precompute.executors.ray import on_ray
+
+    return on_ray(options.ray_address, options.workers, options.cpus_per_worker)

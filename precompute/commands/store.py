@@ -1,0 +1,95 @@
+"""`status`, `verify` and `publish`: what a store holds."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from heval_core.evaluation.publishing import publish
+from heval_core.evaluation.renew import is_outdated
+from heval_core.records import TECHNIQUE
+from heval_core.store.progress import Progress, progress
+from heval_core.store.published import check_published
+from precompute.commands.options import STORE, existing
+
+# More than anyone reads on a terminal.
+SHOWN_FAILURES = 100
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    for name, function, text in (
+        ("status", _status, "what is done and what failed"),
+        ("verify", _verify, "check every shard, and the published file"),
+        ("publish", _publish, "build the results file and swap it in"),
+    ):
+        parser = commands.add_parser(name, help=text)
+        parser.set_defaults(command=function)
+        parser.add_argument("--store", type=Path, default=STORE)
+        if name == "status":
+            parser.add_argument("--watch", type=float, metavar="SECONDS", help="again and again, until the run ends")
+
+
+def _status(options: argparse.Namespace) -> int:
+    existing(options)
+    while True:
+        found = progress(options.store)
+        text = "\n".join([*_status_lines(found), *_outdated_line(options.store)])
+        again = options.watch and found.process is not None
+        print(f"\033[H\033[2J{text}" if again and sys.stdout.isatty() else text, flush=True)
+        if not again:
+            return 1 if found.failures else 0
+        time.sleep(options.watch)
+
+
+def _status_lines(found: Progress) -> Iterator[str]:
+    if found.process is None:
+        yield f"no run is active; {found.done} shards done, {found.missing} missing"
+    else:
+        left = "" if found.seconds_left is None else f", about {found.seconds_left / 60:.1f} min left"
+        yield f"a run is active (process {found.process}): {found.done} shards done, {found.missing} missing{left}"
+    yield f"{'model':24} {'dataset':20} {'regime':24} {'done':>5} {'running':>7} {'failed':>6} {'missing':>7}  rows"
+    for cell in found.cells:
+        rows = ", ".join(f"{name} {count}" for name, count in sorted(cell.rows.items()))
+        regime = cell.regime if cell.technique == TECHNIQUE else f"{cell.regime}, {cell.technique}"
+        yield (
+            f"{cell.model:24} {cell.dataset:20} {regime:24} {cell.done:5} {cell.running:7} {cell.failed:6} "
+            f"{cell.missing:7}  {rows}"
+        )
+    for failure in found.failures[:SHOWN_FAILURES]:
+        where = " · ".join(
+            failure[name] for name in ("model", "dataset", "regime", "technique", "explainer", "place") if failure[name]
+        )
+        yield f"failed: {where}: {failure['error']}"
+    if len(found.failures) > SHOWN_FAILURES:
+        more = len(found.failures) - SHOWN_FAILURES
+        yield f"failed: {more:,} more; publish to see them in the table `failure`"
+
+
+def _outdated_line(store: Path) -> Iterator[str]:
+    if is_outdated(store):
+        again = f"python -m precompute publish --store {store}"
+        yield f"another version of this program evaluated the published results; run: {again}"
+
+
+def _verify(options: argparse.Namespace) -> int:
+    store = existing(options)
+    entries = store.entries().values()
+    bad = [entry for entry in entries if not store.intact(entry)]
+    for entry in bad:
+        print(f"damaged: {entry.path}, set aside as {store.set_aside(entry).name}; the next run makes it again")
+    print(f"{len(entries) - len(bad)} shards match the manifest, {len(bad)} do not")
+    for line in _outdated_line(options.store):
+        print(line)
+    published = check_published(options.store)
+    if published:
+        print(f"published results: {published}; run: python -m precompute publish --store {options.store}")
+    return 1 if bad or published else 0
+
+
+def _publish(options: argparse.Namespace) -> int:
+    existing(options)
+    print(publish(options.store, progress=lambda text: print(text, file=sys.stderr)))
+    return 0

@@ -1,0 +1,147 @@
+"""A dataset read as a stream: the questions that are asked, what was left out and why, and the data's fingerprint."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from heval_core import catalogue, regimes
+from heval_core.catalogue import Dataset
+from heval_core.datasets._jsonl import JsonLines
+from heval_core.datasets._records import BadRecord, Unusable
+from heval_core.records import Fact, HEvalError
+
+# Without a limit, a dataset gives at most this many questions, because all of them are kept in memory.
+MOST_QUESTIONS = 200_000
+# So many malformed records are kept with their reasons, about a megabyte; further ones are only counted.
+KEPT_BAD = 5_000
+
+
+@dataclass(frozen=True)
+class Questions:
+    """One dataset under one prompt style: the selected facts in order, the pool, and what was left out.
+
+    records: how many were read. malformed: how many of them could not be, the first KEPT_BAD of which are `bad`.
+    unusable: reason ▶ how many were left out for it. usable: facts before the limit. seen: how many of these the prompt
+    style does not admit, because a model's training saw them.
+    """
+
+    dataset: str
+    facts: tuple[Fact, ...]
+    pool: regimes.Pool
+    bad: tuple[BadRecord, ...]
+    fingerprint: str
+    long: bool = False
+    records: int = 0
+    malformed: int = 0
+    unusable: tuple[tuple[str, int], ...] = ()
+    usable: int = 0
+    seen: int = 0
+    relations: tuple[tuple[str, int], ...] = ()
+
+
+def open_dataset(name: str) -> Dataset:
+    """A dataset as `--datasets` names it: `NAME`, `NAME/PART`, `NAME@REVISION`, `NAME=PATH`, or one's own `FILE.jsonl`.
+
+    Raises HEvalError for an unknown name, or a part, revision or path that the dataset does not take.
+    """
+    if name.endswith(".jsonl") or Path(name).is_file():
+        own = JsonLines(Path(name))
+        if own.key in catalogue.plugins("dataset"):
+            raise HEvalError(f"The file {name} has the name of the dataset {own.key}; give it another name.")
+        return own
+    head, _, path = name.partition("=")
+    head, _, revision = head.partition("@")
+    key, _, part = head.partition("/")
+    dataset = catalogue.find("dataset", key)
+    asked = {field: value for field, value in (("path", path), ("revision", revision), ("part", part)) if value}
+    for field, value in asked.items():
+        if field not in {f.name for f in dataclasses.fields(dataset)}:
+            raise HEvalError(f"The dataset {key} takes no {field}; {value!r} cannot be used.")
+    parts = getattr(dataset, "parts", ())
+    if part and part not in parts:
+        raise HEvalError(f"The dataset {key} has no part {part!r}; there are: {', '.join(parts)}.")
+    return dataclasses.replace(dataset, **asked)
+
+
+class _Reading:
+    """Counts what a dataset yields while its facts stream by."""
+
+    def __init__(self, style: regimes.PromptStyle) -> None:
+        self.bad: list[BadRecord] = []
+        self.records = self.malformed = self.usable = self.seen = self._digest = 0
+        self._style = style
+        self.unusable: Counter[str] = Counter()
+        self.relations: Counter[str] = Counter()
+        self.gathering = regimes.Gathering()
+        self._seen: set[bytes] = set()
+
+    def facts(self, dataset: Dataset, told: Callable[[BadRecord | Unusable], None]) -> Iterator[Fact]:
+        for record in dataset.facts():
+            self.records += 1
+            if isinstance(record, BadRecord):
+                self.malformed += 1
+                self.bad += [record] if len(self.bad) < KEPT_BAD else []
+                told(record)
+            elif isinstance(record, Unusable):
+                self.unusable[record.reason] += 1
+                told(record)
+            elif self._is_new(record.id):
+                yield self._usable(record)
+            else:
+                self.unusable["duplicate"] += 1
+                told(Unusable(dataset.key, record.id, "duplicate"))
+
+    def _is_new(self, fact_id: str) -> bool:
+        # A hash in place of the id: there may be millions of them.
+        identity = hashlib.blake2b(fact_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        known = identity in self._seen
+        self._seen.add(identity)
+        return not known
+
+    def _usable(self, fact: Fact) -> Fact:
+        self.usable += 1
+        self.seen += bool(fact.conflicting) and not self._style.admits(fact.subject, fact.conflicting[0].answer)
+        self.relations[fact.relation] += 1
+        self.gathering.add(fact)
+        content = hashlib.blake2b(repr(fact).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        self._digest = (self._digest + int.from_bytes(content, "big")) % (1 << 128)
+        return fact
+
+    @property
+    def fingerprint(self) -> str:
+        """Of all facts, in whatever order they came: the sum of their hashes."""
+        return f"{self._digest:032x}"[:16]
+
+
+def load_questions(
+    name: str,
+    limit: int | None,
+    seed: int,
+    style: regimes.PromptStyle,
+    told: Callable[[BadRecord | Unusable], None] = lambda _: None,
+) -> Questions:
+    """Read a dataset as a stream; only the selected facts and the pool are held. `told`: called with what is left out.
+
+    Raises HEvalError for an unknown dataset or an unreadable file.
+    """
+    dataset, reading = open_dataset(name), _Reading(style)
+    selected = regimes.select(reading.facts(dataset, told), limit or MOST_QUESTIONS, seed, style)
+    return Questions(
+        dataset.key,
+        selected,
+        reading.gathering.pool(),
+        tuple(reading.bad),
+        reading.fingerprint,
+        dataset.long,
+        reading.records,
+        reading.malformed,
+        tuple(sorted(reading.unusable.items())),
+        reading.usable,
+        reading.seen,
+        tuple(sorted(reading.relations.items())),
+    )
