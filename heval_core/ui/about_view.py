@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import cast
-
-import pandas as pd
 import streamlit as st
 
 from heval_core.store.reader import Reader
-from heval_core.ui.results import cached
+from heval_core.ui.results import query
 from heval_core.ui.text import plain
 
 _KINDS = {"explainer": "Explainers", "metric": "Metrics", "dataset": "Datasets"}
@@ -29,7 +26,7 @@ def draw(results: Reader) -> None:
     )
     for kind, title in _KINDS.items():
         st.subheader(title)
-        for row in cast(pd.DataFrame, cached(results, "catalogue", kind)).itertuples():
+        for row in query(results, Reader.catalogue, kind).itertuples():
             with st.expander(plain(str(row.title))):
                 # From our own modules or a plug-in's, as text: never markup.
                 st.text(str(row.docstring))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -19,7 +19,7 @@ from heval_core.ui import behind, paired_view
 from heval_core.ui.computing import live_cells
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.filters import refuse_value
-from heval_core.ui.results import cached
+from heval_core.ui.results import query
 from heval_core.ui.slices import slice_bar
 from heval_core.ui.text import plain
 from heval_core.wording import number, percent
@@ -33,12 +33,12 @@ def cells_of(results: Reader, chosen: Filter, measure: Measure, metric: str, k: 
     live = chosen.cuts_cells or metric != measure.metric
     if live:
         return labelled(of_measure(live_cells(results, chosen, metric, k), measure), titles_of(results))
-    cells = cast(pd.DataFrame, cached(results, "cells", chosen, metric, k))
+    cells = query(results, Reader.cells, chosen, metric, k)
     return labelled(of_measure(cells, measure), titles_of(results))
 
 
 def titles_of(results: Reader) -> dict[str, str]:
-    known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
+    known = query(results, Reader.catalogue, "explainer")
     return dict(zip(known["key"], known["title"], strict=True))
 
 
@@ -112,7 +112,7 @@ def draw(results: Reader, chosen: Filter, k: int, question: str) -> None:
         cells = cells.assign(normalised_low=shown["low"], normalised_high=shown["high"])
     else:
         shown = cells
-    known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
+    known = query(results, Reader.catalogue, "explainer")
     st.markdown(verdict(shown, measure, unit, set(known[known["control"]]["key"])))
     st.caption(
         f"This measure uses {entering(cells):,} instances: those of the groups it compares, in cells where it is available."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -19,7 +19,7 @@ from heval_core.ui import behind, paired_view
 from heval_core.ui.accuracy_view import choose, choose_question, titles_of
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.filters import refuse_value
-from heval_core.ui.results import cached
+from heval_core.ui.results import query
 from heval_core.ui.text import plain
 from heval_core.wording import REGIME_TITLES
 
@@ -28,7 +28,7 @@ SHOWN = 10
 
 def draw(results: Reader, chosen: Filter, k: int) -> None:
     """Draw the choice of explainers and measure, a sentence, a dot per cell, and the instances that differ most."""
-    known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
+    known = query(results, Reader.catalogue, "explainer")
     keys = in_order(list(known[~known["control"]]["key"]))
     if len(keys) < 2:
         st.info("These results hold one explainer; run another to compare it with.", icon=":material/balance:")
@@ -119,7 +119,7 @@ def _instances(results: Reader, chosen: Filter, measure: Measure, k: int, first:
 def _highest(results: Reader, chosen: Filter, measure: Measure, k: int, one: str, other: str, key: str) -> None:
     """Draw the instances in which the first explainer's value is furthest above the other's, with links to them."""
     asked = (chosen, measure.metric, measure.instance_parts, k, one, other, SHOWN)
-    found = cast(pd.DataFrame, cached(results, "differences", *asked))
+    found = query(results, Reader.differences, *asked)
     st.markdown(f"**{plain(one)} higher than {plain(other)}**")
     if found.empty:
         st.caption("In no instance.")

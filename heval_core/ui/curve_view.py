@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
 
 import pandas as pd
 import streamlit as st
 
-from heval_core.evaluation.curves import Curve, curve
+from heval_core.evaluation.curves import curve
 from heval_core.figures.accuracy import quarter_lines
 from heval_core.figures.cells import apart
 from heval_core.metrics.shared.measure import Measure
@@ -20,7 +19,7 @@ from heval_core.ui.accuracy_view import choose, choose_question, titles_of
 from heval_core.ui.computing import waiting
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.filters import in_regimes, refuse_value
-from heval_core.ui.results import cached
+from heval_core.ui.results import query
 from heval_core.ui.text import plain
 from heval_core.wording import number
 
@@ -42,9 +41,7 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
                 icon=":material/filter_alt_off:")  # fmt: skip
         return
     with waiting(measure.metric):
-        found, changes, ends, asked = cast(
-            Curve, cached(results, curve, wanted, measure.metric, measure.together, measure.at(k), by)
-        )
+        found, changes, ends, asked = query(results, curve, wanted, measure.metric, measure.together, measure.at(k), by)
     if found.empty:
         st.info(
             "No cell has enough different instances in every quarter: each group needs 30 there (10 for measures that learn "
@@ -104,7 +101,7 @@ def _covered(points: pd.DataFrame, ends: pd.DataFrame, asked: int, axis: str) ->
 
 def _sentence(changes: pd.DataFrame, titles: dict[str, str], results: Reader) -> str:
     """From the first to the last quarter: how each method's lead over chance changes."""
-    known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
+    known = query(results, Reader.catalogue, "explainer")
     methods = changes[~changes["explainer"].isin(set(known[known["control"]]["key"]))].sort_values("change")
     if methods.empty:
         return "No method is available here."

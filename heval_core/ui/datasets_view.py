@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -17,7 +17,7 @@ from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import behind
 from heval_core.ui.exports import figure_config
-from heval_core.ui.results import cached
+from heval_core.ui.results import query
 from heval_core.ui.text import plain
 from heval_core.wording import GROUP_TITLES, REGIME_TITLES, number, percent
 
@@ -59,7 +59,7 @@ def filters_figure(outcomes: pd.DataFrame, chosen: Filter) -> None:
 
 def cells_table(results: Reader, chosen: Filter, outcomes: pd.DataFrame) -> None:
     """One row per model, dataset, regime and technique; a row that is picked leads to its instances."""
-    contexts = cast(pd.DataFrame, cached(results, "contexts", chosen))
+    contexts = query(results, Reader.contexts, chosen)
     table = statistics(outcomes, contexts)
     groups = [group for group in GROUP_TITLES if group in table.columns]
     reasons = [reason for reason in DROP_REASONS if reason in table.columns]
@@ -116,7 +116,7 @@ def matching_sentence(found: pd.DataFrame) -> str:
 
 def matching_table(results: Reader, chosen: Filter) -> None:
     """Do first token and text agree on the groups? Nothing where answers were not asked as text."""
-    found = cast(pd.DataFrame, cached(results, text_agreement, chosen))
+    found = query(results, text_agreement, chosen)
     if found.empty:
         return
     st.subheader("First token and text")
@@ -132,7 +132,7 @@ def matching_table(results: Reader, chosen: Filter) -> None:
 
 def sources_table(results: Reader) -> None:
     """What was read of each dataset's file, before any regime."""
-    found = cast(pd.DataFrame, cached(results, "datasets"))
+    found = query(results, Reader.datasets)
     if found.empty:
         st.info("These results were computed before the records of a dataset were counted; run again to see them.")
         return
@@ -159,7 +159,7 @@ def sources_table(results: Reader) -> None:
 
 
 def draw(results: Reader, chosen: Filter) -> None:
-    outcomes = cast(pd.DataFrame, cached(results, "outcomes", chosen))
+    outcomes = query(results, Reader.outcomes, chosen)
     if outcomes.empty:
         st.info(
             "No question is left under these filters; remove one of the chips above.", icon=":material/filter_alt_off:"
@@ -174,10 +174,10 @@ def draw(results: Reader, chosen: Filter) -> None:
     st.subheader("What was read")
     sources_table(results)
     st.subheader("Relations")
-    relations = cast(pd.DataFrame, cached(results, "relations", chosen))
+    relations = query(results, Reader.relations, chosen)
     st.dataframe(relations, hide_index=True, height=min(38 + 35 * len(relations), 320))
     with st.expander("Where the data comes from"):
-        known = cast(pd.DataFrame, cached(results, "catalogue", "dataset")).set_index("key")
+        known = query(results, Reader.catalogue, "dataset").set_index("key")
         for dataset in dict.fromkeys(outcomes["dataset"]):
             entry = known.loc[dataset.split("/")[0]] if dataset.split("/")[0] in known.index else None
             st.markdown(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,7 @@ from heval_core.ui import behind
 from heval_core.ui.accuracy_view import titles_of
 from heval_core.ui.exports import figure_config, table_exports
 from heval_core.ui.filters import refuse_value
-from heval_core.ui.results import cached
+from heval_core.ui.results import query
 from heval_core.ui.text import plain
 from heval_core.wording import percent
 
@@ -29,13 +28,13 @@ SHOWN = 25
 
 def draw(results: Reader, chosen: Filter) -> None:
     """A figure per dataset; examples of the bar that was clicked, or of what is chosen below."""
-    counts = cast(pd.DataFrame, cached(results, patterns_under, chosen))
+    counts = query(results, patterns_under, chosen)
     if counts.empty:
         st.info("No instance under these filters was answered from a document; remove one of the chips above.",
                 icon=":material/filter_alt_off:")  # fmt: skip
         return
     titles = titles_of(results)
-    known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
+    known = query(results, Reader.catalogue, "explainer")
     st.markdown(_sentence(counts, titles, set(known[known["control"]]["key"])))
     st.caption(
         "Whiskers: 95 % interval of the answer's share, questions resampled; those of the other parts are in the hover and "
@@ -102,8 +101,8 @@ def _examples(results: Reader, chosen: Filter, counts: pd.DataFrame, clicked: li
         "While the answer is on top for", explainers, key="while_right", bind="query-params", placeholder="whomever",
     )  # fmt: skip
     own = replace(chosen, best=(f"{explainer}: {pattern}", *(f"{key}: answer" for key in others)))
-    count = len(cast(list[str], cached(results, "instance_ids", own)))
-    found = cast(pd.DataFrame, cached(results, "pattern_examples", own, explainer, pattern, SHOWN))
+    count = len(query(results, Reader.instance_ids, own))
+    found = query(results, Reader.pattern_examples, own, explainer, pattern, SHOWN)
     if found.empty:
         st.caption("There is none under these filters.")
         return

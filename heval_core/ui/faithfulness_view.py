@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import pandas as pd
 import streamlit as st
 
@@ -18,7 +16,7 @@ from heval_core.store.reader import Reader
 from heval_core.ui import behind
 from heval_core.ui.accuracy_view import titles_of
 from heval_core.ui.exports import figure_config
-from heval_core.ui.results import cached
+from heval_core.ui.results import query
 from heval_core.wording import REGIME_TITLES, number
 
 # What links call the Overview's measure of a question, where they do not call it by its title.
@@ -49,7 +47,7 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
                 icon=":material/scatter_plot:")  # fmt: skip
         return
     faithfulness = _faithfulness()
-    known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
+    known = query(results, Reader.catalogue, "explainer")
     methods = points[~points["explainer"].isin(set(known[known["control"]]["key"]))]
     names = list(methods[list(CELL)].itertuples(index=False, name=None))
     rho, (low, high) = clustered_spearman(methods["x"].to_numpy(), methods["y"].to_numpy(), names)
@@ -69,8 +67,8 @@ def draw(results: Reader, chosen: Filter, k: int) -> None:
 def points_of(results: Reader, chosen: Filter, accuracy: str, k: int) -> pd.DataFrame:
     """Faithfulness minus the random control's (x) and normalised accuracy (y) of every cell that has both."""
     measure, faithfulness = accuracies()[accuracy], _faithfulness()
-    faithful = cast(pd.DataFrame, cached(results, "cells", chosen, faithfulness.metric, faithfulness.at(k)))
-    right = cast(pd.DataFrame, cached(results, "cells", chosen, measure.metric, measure.at(k)))
+    faithful = query(results, Reader.cells, chosen, faithfulness.metric, faithfulness.at(k))
+    right = query(results, Reader.cells, chosen, measure.metric, measure.at(k))
     right = as_normalised(right[right["part"].isin(measure.together)].dropna(subset=["value"]))
     faithful = faithful[faithful["part"].isin(faithfulness.together)]
     found = faithful.dropna(subset=["value"]).merge(right, on=[*CELL, "explainer"], suffixes=("", "_right"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from heval_core.ui import behind
 from heval_core.ui.exports import figure_config
 from heval_core.ui.head_map import head_map
 from heval_core.ui.instance_view import details_of, prompt_grid, strengths_of
-from heval_core.ui.results import cached
+from heval_core.ui.results import query
 from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row
 from heval_core.wording import number, percent
@@ -159,7 +159,7 @@ def ablations(result: dict[str, Any], name: str) -> pd.DataFrame:
 
 def how_often(results: Reader, chosen: Filter, model: str) -> None:
     """How often MechLight chose each head of a model under the filter."""
-    counts = cast(pd.DataFrame, cached(results, "chosen_heads", chosen))
+    counts = query(results, Reader.chosen_heads, chosen)
     counts = counts[counts["model"] == model]
     if counts.empty:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import combinations
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from heval_core.statistics.scores import average_ranks
 from heval_core.store.reader import Reader
 from heval_core.ui.exports import table_exports
 from heval_core.ui.instance_view import USED
-from heval_core.ui.results import cached
+from heval_core.ui.results import query
 from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row
 from heval_core.wording import number
@@ -45,7 +45,7 @@ def scores_table(results: Reader, instance_id: str, attributions: dict[str, dict
     """One row per explainer, one column per metric with its chance level below the name; first, how many scores are tied."""
     scores = results.scores(instance_id)
     scores = scores[scores["k"].isin((0, k))]
-    titles = cast(pd.DataFrame, cached(results, "catalogue", "explainer")).set_index("key")["title"]
+    titles = query(results, Reader.catalogue, "explainer").set_index("key")["title"]
     names = {measure.metric: measure.instance_title for measure in measures().values() if measure.instance_title}
     scores = scores.assign(
         column=[

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from heval_core.evaluation.orders import SORTED_BY
@@ -17,7 +16,7 @@ from heval_core.records import TECHNIQUE, HEvalError, head_name
 from heval_core.store.filters import AS_STORED, Filter
 from heval_core.store.reader import Reader
 from heval_core.ui.grid_controls import LEVELS, How
-from heval_core.ui.results import cached
+from heval_core.ui.results import query
 from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row, blocks_of, token_grid
 from heval_core.wording import GROUP_TITLES, REGIME_TITLES, number, percent
@@ -28,7 +27,7 @@ USED = {"C": 0, "C1": 0, "C2": 1}
 
 def choose(results: Reader, chosen: Filter, order: str = AS_STORED, descending: bool = False) -> dict[str, Any] | None:
     """The instance the link names, or the first under the filter in this order, with buttons to step. None without any."""
-    ids = cast(list[str], cached(results, "instance_ids", chosen, SORTED_BY[order], descending))
+    ids = query(results, Reader.instance_ids, chosen, SORTED_BY[order], descending)
     wanted = st.query_params.get("instance")
     before, st.session_state["instance_and_filter"] = st.session_state.get("instance_and_filter"), (wanted, chosen)
     if wanted is not None and wanted not in ids and before is not None and before[0] == wanted and before[1] != chosen:
@@ -115,7 +114,7 @@ def rows_of(
     results: Reader, attributions: dict[str, dict[str, Any]], shown: tuple[str, ...] | None = None
 ) -> list[Row]:
     """Grid rows of the stored attributions, methods first; controls only where they are asked for."""
-    catalogue = cast(pd.DataFrame, cached(results, "catalogue", "explainer")).set_index("key")
+    catalogue = query(results, Reader.catalogue, "explainer").set_index("key")
     rows = []
     for key in in_order(list(attributions)):
         known = catalogue.loc[key] if key in catalogue.index else None

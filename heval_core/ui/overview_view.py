@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import cast
 
 import pandas as pd
 import streamlit as st
@@ -21,7 +20,7 @@ from heval_core.store.progress import progress
 from heval_core.store.reader import Reader
 from heval_core.ui import behind
 from heval_core.ui.exports import figure_config, table_exports
-from heval_core.ui.results import cached, results_folder
+from heval_core.ui.results import query, results_folder
 from heval_core.ui.text import plain
 from heval_core.wording import DEMO_NOTE, number, percent
 
@@ -67,8 +66,8 @@ def verdict(headline: pd.DataFrame, titles: dict[str, str], controls: set[str]) 
 
 
 def headline_section(results: Reader, chosen: Filter) -> None:
-    headline = cast(pd.DataFrame, cached(results, "headline" if chosen.is_all else live.headline, chosen))
-    known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
+    headline = query(results, Reader.headline if chosen.is_all else live.headline, chosen)
+    known = query(results, Reader.catalogue, "explainer")
     titles = dict(zip(known["key"], known["title"], strict=True))
     st.markdown(verdict(headline, titles, set(known[known["control"]]["key"])))
     for column, (question, measure) in zip(st.columns(3), headlines().items(), strict=True):
@@ -113,7 +112,7 @@ def _offer(explainer: str, question: str, chosen: Filter, titles: dict[str, str]
 def doors(results: Reader, chosen: Filter) -> None:
     """Three ways on from here."""
     first, second, third = st.columns([5, 3.2, 3])
-    missed = cached(results, "instance_missed_by", headlines()["RQ3"].metric, "mechlight", "fa", chosen)
+    missed = query(results, Reader.instance_missed_by, headlines()["RQ3"].metric, "mechlight", "fa", chosen)
     if missed:
         first.page_link(
             "pages/instances.py",
@@ -128,13 +127,13 @@ def doors(results: Reader, chosen: Filter) -> None:
 def run_section(results: Reader) -> None:
     """Models, instances kept and dropped, agreement with the taught rule, failures, provenance."""
     st.subheader("What was run")
-    accounting = cast(pd.DataFrame, cached(results, "accounting"))
+    accounting = query(results, Reader.accounting)
     tried, kept = accounting["instances"].sum(), accounting[accounting["outcome"] == "kept"]["instances"].sum()
     st.markdown(
         f"{tried:,} instances were tried, {kept:,} kept and {tried - kept:,} dropped ({percent(1 - kept / tried)})."
     )
     table = accounting.pivot_table(index=list(CELL), columns="outcome", values="instances", fill_value=0, aggfunc="sum")
-    agreement = cast(pd.DataFrame, cached(results, "agreement"))
+    agreement = query(results, Reader.agreement)
     if len(agreement):
         table["follows the taught rule"] = agreement.set_index(list(CELL))["agreement"].map(percent)
     st.dataframe(apart(table.reset_index()), hide_index=True, height=min(38 + 35 * len(table), 460))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -15,7 +15,7 @@ from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui.computing import waiting
 from heval_core.ui.filters import in_regimes
-from heval_core.ui.results import cached
+from heval_core.ui.results import query
 from heval_core.ui.text import plain
 from heval_core.wording import number
 
@@ -26,7 +26,7 @@ def compared(results: Reader, chosen: Filter, measure: Measure, metric: str, k: 
     if own is None:
         return Compared(pd.DataFrame(), pd.DataFrame())
     with waiting(metric):
-        return cast(Compared, cached(results, comparisons, own, metric, measure.together, k))
+        return query(results, comparisons, own, metric, measure.together, k)
 
 
 def pairs(results: Reader, chosen: Filter, metric: str, measure: Measure, k: int, titles: dict[str, str]) -> None:

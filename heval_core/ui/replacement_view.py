@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import pandas as pd
 import streamlit as st
@@ -12,7 +12,7 @@ from heval_core.metrics import best_of, measures_of
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui.accuracy_view import titles_of
-from heval_core.ui.results import cached
+from heval_core.ui.results import query
 from heval_core.wording import number
 
 PARTS = {"baseline": "fa's baseline token", "drawn": "drawn by frequency", "deletion": "deletion", "all": "mean"}
@@ -83,10 +83,10 @@ def table_of(frames: dict[str, pd.DataFrame], titles: dict[str, str]) -> pd.Data
 def draw(results: Reader, chosen: Filter) -> None:
     """The table and the sentence; nothing where faithfulness was not measured."""
     metrics = [measure.metric for measure in measures_of("faithfulness").values() if measure.needs == "--faithfulness"]
-    frames = {metric: cast(pd.DataFrame, cached(results, "cells", chosen, metric, 0)) for metric in metrics}
+    frames = {metric: query(results, Reader.cells, chosen, metric, 0) for metric in metrics}
     if all(frame.empty for frame in frames.values()):
         return
-    known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
+    known = query(results, Reader.catalogue, "explainer")
     controls = set(known[known["control"]]["key"])
     st.subheader("By what stands in for a token")
     found = {

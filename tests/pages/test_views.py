@@ -41,7 +41,7 @@ def plain_session(monkeypatch):
     from heval_core.ui import compare_view, faithfulness_view, paired_view
 
     for module in (compare_view, faithfulness_view, paired_view):
-        monkeypatch.setattr(module, "cached", lambda results, name, *arguments: getattr(results, name)(*arguments))
+        monkeypatch.setattr(module, "query", lambda results, asked, *arguments: asked(results, *arguments))
 
 
 def test_patterns_account_for_every_instance_answered_from_a_document(demo):
