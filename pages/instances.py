@@ -26,7 +26,7 @@ found = find(results, chosen)
 instance = choose(results, *found)
 if instance:
     facts_line(instance)
-    attributions = results.attributions(instance["instance_id"])
+    attributions = results.attributions(instance.instance_id)
     st.markdown(answer_ranks(instance, rows_of(results, attributions)))
     head, page, link = st.columns([4, 4, 3])
     with head:
@@ -34,16 +34,16 @@ if instance:
             "pages/mechlight_head.py",
             label="Open MechLight's head for this instance",
             icon=":material/grid_on:",
-            query_params={"instance": instance["instance_id"]},
+            query_params={"instance": instance.instance_id},
         )
-    how = grid_controls(len(instance["tokens"]))
+    how = grid_controls(len(instance.tokens))
     rows = rows_of(results, attributions, tuple(attributions) if how.controls else None)
     with page:
         html_export(results, instance, rows, k)
     with link:
-        link_button(results, {"instance": instance["instance_id"], "sort": found.order, "descending": found.descending})
+        link_button(results, {"instance": instance.instance_id, "sort": found.order, "descending": found.descending})
     prompt_grid(instance, rows, key="grid", k=k, how=how, on_key=pressed)
-    scores_table(results, instance["instance_id"], attributions, k)
-    agreement_table(rows, instance["first_ranked"], k)
+    scores_table(results, instance.instance_id, attributions, k)
+    agreement_table(rows, instance.first_ranked, k)
     token_table(results, instance, rows)
 provenance.draw(results)

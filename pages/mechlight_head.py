@@ -25,8 +25,8 @@ if instance:
         "pages/instances.py",
         label="All explainers on this instance",
         icon=":material/article:",
-        query_params={"instance": instance["instance_id"]},
+        query_params={"instance": instance.instance_id},
     )
-    head_view.how_often(results, chosen, instance["model"])
-    link_button(results, {"instance": instance["instance_id"]})
+    head_view.how_often(results, chosen, instance.model)
+    link_button(results, {"instance": instance.instance_id})
 provenance.draw(results)

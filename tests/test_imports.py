@@ -51,7 +51,7 @@ PARTS = sorted(
 # What these may import of the package; all else of it they may not.
 MAY_IMPORT = {
     "statistics": {"records"},
-    "store": {"records", "statistics"},
+    "store": {"records", "statistics", "stored"},
     "evaluation": {"catalogue", "metrics", "prompts", "records", "replacements", "statistics", "store"},
 }
 OTHERS = {

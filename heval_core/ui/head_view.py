@@ -18,51 +18,51 @@ from heval_core.prompt_service.messages import Ablate, asked_as_stored
 from heval_core.records import HEvalError
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
+from heval_core.stored import StoredAttribution, StoredInstance
 from heval_core.ui import behind
 from heval_core.ui.exports import figure_config
 from heval_core.ui.head_map import head_map
-from heval_core.ui.instance_view import details_of, prompt_grid, strengths_of
+from heval_core.ui.instance_view import prompt_grid
 from heval_core.ui.results import query
 from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row
 from heval_core.wording import number, percent
 
 
-def draw(results: Reader, instance: dict[str, Any], k: int) -> None:
+def draw(results: Reader, instance: StoredInstance, k: int) -> None:
     """Map, verdict line, the shown head's attention, and rank and MRR under it beside the chosen head's."""
-    attributions = results.attributions(instance["instance_id"])
-    if "mechlight" not in attributions:
+    attributions = results.attributions(instance.instance_id)
+    found = attributions.get("mechlight")
+    if found is None or found.chosen_head is None:
         st.info("MechLight was not run on this instance.")
         return
-    found = attributions["mechlight"]
-    layers = int(results.models().set_index("model").loc[instance["model"], "layers"])
-    strengths, details = strengths_of(found, layers), details_of(found)
-    chosen, runner_up = f"L{found['layer']}H{found['head']}", str(details.get("runner_up", ""))
-    answer, foil = _sides(instance, details)
+    layers = int(results.models().set_index("model").loc[instance.model, "layers"])
+    strengths, chosen, runner_up = found.strengths(layers), found.head_name, str(found.details.get("runner_up", ""))
+    answer, foil = _sides(instance, found)
     st.markdown(
-        f"**{chosen}** chosen: {_signed(strengths[found['layer'], found['head']])} for *{plain(answer)}* over "
-        f"*{plain(foil)}*; runner-up {runner_up or '–'}, {number(details.get('margin'))} behind."
+        f"**{chosen}** chosen: {_signed(float(strengths[found.chosen_head]))} for *{plain(answer)}* over "
+        f"*{plain(foil)}*; runner-up {runner_up or '–'}, {number(float(found.details.get('margin', 'nan')))} behind."
     )
     left, right = st.columns([3, 5])
     with left:
-        shown = head_map(strengths, chosen, runner_up, key=f"heads_{instance['instance_id']}")
+        shown = head_map(strengths, chosen, runner_up, key=f"heads_{instance.instance_id}")
         st.caption("Pick a square by mouse, or with the arrow keys and Enter. Solid: chosen; dashed: runner-up.")
     with right:
         _attention(results, instance, found, strengths, chosen, shown, k)
     _contributions(instance)
-    causal_check(instance, found)
+    causal_check(instance, found, found.chosen_head)
 
 
-def _contributions(instance: dict[str, Any]) -> None:
+def _contributions(instance: StoredInstance) -> None:
     """What each candidate's logit is: what the heads' contributions add up to, with everything else."""
     with st.expander("The candidates' logits"):
         st.dataframe(
             pd.DataFrame(
                 {
-                    "group": instance["candidate_groups"],
-                    "answer": instance["candidate_texts"],
-                    "logit": np.round(instance["candidate_logits"], 3),
-                    "probability": np.round(instance["candidate_probabilities"], 3),
+                    "group": [candidate.group for candidate in instance.candidates],
+                    "answer": [candidate.text for candidate in instance.candidates],
+                    "logit": [round(candidate.logit, 3) for candidate in instance.candidates],
+                    "probability": [round(candidate.probability, 3) for candidate in instance.candidates],
                 }
             ),
             hide_index=True,
@@ -72,27 +72,27 @@ def _contributions(instance: dict[str, Any]) -> None:
 
 def _attention(
     results: Reader,
-    instance: dict[str, Any],
-    found: dict[str, Any],
+    instance: StoredInstance,
+    found: StoredAttribution,
     strengths: np.ndarray,
     chosen: str,
     shown: str,
     k: int,
 ) -> None:
     layer, head = (int(number) for number in shown[1:].split("H"))
-    rows = [Row("mechlight", "MechLight", bool(found["signed"]), found["scores"], chosen)]
+    rows = [Row("mechlight", "MechLight", found.signed, found.scores, chosen)]
     if shown != chosen:
         attention = attention_of(results, instance, layer, head)
         if attention is None:
             return
         rows.insert(0, Row(shown, f"Attention of {shown}", False, attention))
         st.markdown(f"{shown} would be {_signed(strengths[layer, head])} for the answer given.")
-    prompt_grid(instance, rows, key=f"head_grid_{instance['instance_id']}", k=k)
+    prompt_grid(instance, rows, key=f"head_grid_{instance.instance_id}", k=k)
     st.dataframe(effects(instance, rows, k), width="stretch")
     st.caption("Rank@k counts from 1, the top. Chance is what random scores get on average for this prompt.")
 
 
-def causal_check(instance: dict[str, Any], found: dict[str, Any]) -> None:
+def causal_check(instance: StoredInstance, found: StoredAttribution, head: tuple[int, int]) -> None:
     """Ask the model itself: what is left of the answer's lead without the head that MechLight chose, beside random heads?"""
     st.subheader("Does the answer need this head?")
     st.caption(
@@ -102,12 +102,12 @@ def causal_check(instance: dict[str, Any], found: dict[str, Any]) -> None:
         "lead than they do."
     )
     try:
-        model = installed(instance["model"], instance["revision"])
+        model = installed(instance.model, instance.revision)
     except HEvalError as error:
         st.info(plain(str(error)))
         return
-    ids = dict(zip(instance["candidate_groups"], instance["candidate_ids"], strict=True))
-    foil = str(details_of(found).get("foil", "")).removeprefix("candidate ")
+    ids = {candidate.group: candidate.token_id for candidate in instance.candidates}
+    foil = str(found.details.get("foil", "")).removeprefix("candidate ")
     if foil not in ids:
         st.info("MechLight had no competing candidate here, so there is no lead to measure.")
         return
@@ -116,9 +116,9 @@ def causal_check(instance: dict[str, Any], found: dict[str, Any]) -> None:
     request: Ablate = {
         "op": "ablate",
         "model": str(model),
-        "prompt": instance["prompt"],
-        "head": [found["layer"], found["head"]],
-        "answer": instance["predicted_id"],
+        "prompt": instance.prompt,
+        "head": list(head),
+        "answer": instance.predicted_id,
         "foil": ids[foil],
         "expected": asked_as_stored(instance),
     }
@@ -128,8 +128,8 @@ def causal_check(instance: dict[str, Any], found: dict[str, Any]) -> None:
     except HEvalError as error:
         st.error(plain(str(error)))
         return
-    st.markdown(_causal_sentence(result, f"L{found['layer']}H{found['head']}"))
-    st.dataframe(ablations(result, f"L{found['layer']}H{found['head']}"), hide_index=True)
+    st.markdown(_causal_sentence(result, found.head_name))
+    st.dataframe(ablations(result, found.head_name), hide_index=True)
 
 
 def _causal_sentence(result: dict[str, Any], name: str) -> str:
@@ -186,46 +186,44 @@ def how_often(results: Reader, chosen: Filter, model: str) -> None:
         st.caption("Click a square to get to the instances in which that head was chosen.")
 
 
-def attention_of(results: Reader, instance: dict[str, Any], layer: int, head: int) -> list[float] | None:
+def attention_of(results: Reader, instance: StoredInstance, layer: int, head: int) -> list[float] | None:
     """A head's attention: as stored, else from the model itself in the worker. None, with a sentence, where neither is."""
-    stored = results.head_attention(instance["instance_id"], layer, head)
+    stored = results.head_attention(instance.instance_id, layer, head)
     if stored is not None:
         return stored
     try:
-        model = installed(instance["model"], instance["revision"])
+        model = installed(instance.model, instance.revision)
     except HEvalError as error:
         st.info(f"The attention of L{layer}H{head} was not kept for this instance; the batch does with --keep-heads. "
                 + plain(str(error)))  # fmt: skip
         return None
     kept = st.session_state.setdefault("heads_of", {})
-    if instance["instance_id"] not in kept:
+    if instance.instance_id not in kept:
         with st.spinner("Asking the model for its heads; the first time it has to be loaded …"):
             try:
                 kept.clear()
-                kept[instance["instance_id"]] = ask(
-                    {"op": "heads", "model": str(model), "prompt": instance["prompt"],
+                kept[instance.instance_id] = ask(
+                    {"op": "heads", "model": str(model), "prompt": instance.prompt,
                      "expected": asked_as_stored(instance)}
                 )  # fmt: skip
             except HEvalError as error:
                 st.error(plain(str(error)))
                 return None
-    return list(kept[instance["instance_id"]][layer][head])
+    return list(kept[instance.instance_id][layer][head])
 
 
-def effects(instance: dict[str, Any], rows: list[Row], k: int) -> pd.DataFrame:
+def effects(instance: StoredInstance, rows: list[Row], k: int) -> pd.DataFrame:
     """Rank@k of each document and the reciprocal rank of its answer, for each row of scores and by chance."""
-    first = instance["first_ranked"]
+    first = instance.first_ranked
     table: dict[str, dict[str, float]] = {}
     for row in rows:
         scores = np.asarray(row.scores)[first:]
         column: dict[str, float] = {}
         chance: dict[str, float] = {}
-        for number_of, (start, end) in enumerate(
-            zip(instance["document_starts"], instance["document_ends"], strict=True), start=1
-        ):
-            found = rank_at_k(scores, (start - first, end - first), k)
+        for number_of, document in enumerate(instance.documents, start=1):
+            found = rank_at_k(scores, (document.start - first, document.end - first), k)
             column[f"Rank@{k} of document {number_of}"], chance[f"Rank@{k} of document {number_of}"] = found
-            gold = reciprocal_rank(scores, [t - first for t in instance["answer_tokens"][number_of - 1]])
+            gold = reciprocal_rank(scores, [token - first for token in document.answer_tokens])
             name = f"Reciprocal rank of answer {number_of}"
             column[name], chance[name] = gold
         table[row.title] = column
@@ -233,12 +231,11 @@ def effects(instance: dict[str, Any], rows: list[Row], k: int) -> pd.DataFrame:
     return pd.DataFrame(table).round(3)
 
 
-def _sides(instance: dict[str, Any], details: dict[str, Any]) -> tuple[str, str]:
+def _sides(instance: StoredInstance, found: StoredAttribution) -> tuple[str, str]:
     """The answer given and its competitor, as texts."""
-    foil = str(details.get("foil", ""))
-    names = dict(zip(instance["candidate_groups"], instance["candidate_texts"], strict=True))
-    group = foil.removeprefix("candidate ")
-    return instance["predicted_text"].strip(), names.get(group, foil)
+    foil = str(found.details.get("foil", ""))
+    names = {candidate.group: candidate.text for candidate in instance.candidates}
+    return instance.predicted_text.strip(), names.get(foil.removeprefix("candidate "), foil)
 
 
 def _signed(value: float) -> str:

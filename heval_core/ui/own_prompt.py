@@ -14,7 +14,8 @@ from heval_core import catalogue
 from heval_core.figures.instance_page import instance_page
 from heval_core.figures.palette import in_order
 from heval_core.metrics.shared.cell import KS
-from heval_core.records import TECHNIQUE
+from heval_core.records import TECHNIQUE, Candidate, Span
+from heval_core.stored import PromptDocument, StoredInstance
 from heval_core.ui.grid_controls import How, grid_controls
 from heval_core.ui.head_map import head_map
 from heval_core.ui.instance_tables import agreement_table, tokens_of
@@ -94,23 +95,30 @@ def rows_of(result: dict[str, Any]) -> list[Row]:
     ]
 
 
-def instance_of(result: dict[str, Any]) -> dict[str, Any]:
-    """The result with the columns of a stored instance, which the shared views read."""
-    documents, answer = result["documents"], result["answer"]
-    candidates = answer["candidates"]
-    return {
-        "instance_id": _id(result), "model": result["model"], "revision": "as installed", "dataset": "own prompt",
-        "regime": "own prompt", "technique": TECHNIQUE, "subject": result["prompt"][:60], "tokens": result["tokens"],
-        "first_ranked": result["first_ranked"],
-        "document_starts": [d["start"] for d in documents], "document_ends": [d["end"] for d in documents],
-        "document_answers": [d["answer"] or "unknown" for d in documents], "document_kinds": ["own"] * len(documents),
-        "document_origins": ["own"] * len(documents), "document_sources": [None] * len(documents),
-        "question_start": result["question"]["start"], "question_end": result["question"]["end"],
-        "answer_tokens": [d["answer_tokens"] for d in documents], "group": answer["group"],
-        "predicted_text": answer["text"], "predicted_probability": answer["probability"],
-        "memory_answer": answer["memory_answer"], "candidate_groups": [c["group"] for c in candidates],
-        "candidate_texts": [c["text"] for c in candidates], "candidate_probabilities": [c["probability"] for c in candidates],
-    }  # fmt: skip
+def instance_of(result: dict[str, Any]) -> StoredInstance:
+    """The result as a stored instance, which the shared views read."""
+    answer, question = result["answer"], result["question"]
+    return StoredInstance(
+        instance_id=_id(result),
+        model=result["model"],
+        revision="as installed",
+        dataset="own prompt",
+        regime="own prompt",
+        technique=TECHNIQUE,
+        subject=result["prompt"][:60],
+        tokens=tuple(result["tokens"]),
+        first_ranked=result["first_ranked"],
+        documents=tuple(
+            PromptDocument(d["start"], d["end"], d["answer"] or "unknown", tuple(d["answer_tokens"]))
+            for d in result["documents"]
+        ),
+        question_span=Span(question["start"], question["end"]),
+        memory_answer=answer["memory_answer"],
+        candidates=tuple(Candidate(**candidate) for candidate in answer["candidates"]),
+        predicted_text=answer["text"],
+        predicted_probability=answer["probability"],
+        group=answer["group"],
+    )
 
 
 def head_section(result: dict[str, Any]) -> None:
@@ -128,7 +136,7 @@ def head_section(result: dict[str, Any]) -> None:
     )
 
 
-def _files(result: dict[str, Any], instance: dict[str, Any], rows: list[Row]) -> None:
+def _files(result: dict[str, Any], instance: StoredInstance, rows: list[Row]) -> None:
     left, right, _ = st.columns([1, 1, 2])
     left.download_button(
         "As an HTML file", instance_page(instance, rows, K, "own prompt"), f"heval-{_id(result)}.html", "text/html",

@@ -71,7 +71,7 @@ def test_an_instance_shows_how_many_scores_of_each_explainer_are_tied(small_stor
     ids = published.instance_ids(Filter())
     app = open_page("instances", instance=ids[0])
     table = next(frame.value for frame in app.dataframe if "Tied scores" in frame.value.columns)
-    stored = {key: row["tied"] for key, row in published.attributions(ids[0]).items()}
+    stored = {key: row.tied for key, row in published.attributions(ids[0]).items()}
     assert table["Tied scores"].tolist() == pytest.approx([stored[key] for key in in_order(list(stored))], abs=1e-3)
 
 
