@@ -2,22 +2,22 @@
 
 import streamlit as st
 
-from heval_core.ui import entry, provenance
+from heval_core.ui import page_run, provenance
 from heval_core.ui.exports import link_button
 from heval_core.ui.filters import filter_bar
 from heval_core.ui.find_instance import find
 from heval_core.ui.grid_controls import grid_controls
 from heval_core.ui.instance_tables import agreement_table, answer_ranks, html_export, scores_table, token_table
-from heval_core.ui.instance_view import choose, facts_line, pressed, prompt_grid, rows_of
-from heval_core.ui.results import reader
-from heval_core.ui.slices import slice_bar
+from heval_core.ui.published_results import reader
+from heval_core.ui.shown_instance import choose, facts_line, pressed, prompt_grid, rows_of
+from heval_core.ui.slice_bar import slice_bar
 
-entry.through_app()
+page_run.through_app()
 st.title("Which tokens does each explainer point at?")
 st.caption(
-    "One prompt, and under each of its tokens how much every explainer gives it for the answer. Point at a token "
-    "for scores and ranks; "
-    "arrow keys move, p and n (or [ and ]) change the instance, k and g what is ringed and how finely tokens are cut."
+    "One prompt, and under each of its tokens how much every explainer gives it for the answer. Point at a token for "
+    "scores and ranks; arrow keys move, p and n (or [ and ]) change the instance, k and g what is ringed and how "
+    "finely tokens are cut."
 )
 results = reader()
 chosen, k = filter_bar(results, ("model", "dataset", "regime", "group"), metric_k=True)

@@ -13,7 +13,7 @@ from heval_core.records import HEvalError
 from heval_core.store.filters import AS_STORED, Filter
 from heval_core.store.reader import Reader
 from heval_core.ui.filters import refuse_value
-from heval_core.ui.results import query
+from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
 
 PAGE = 25

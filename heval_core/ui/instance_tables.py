@@ -19,7 +19,7 @@ from heval_core.statistics.scores import average_ranks
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
 from heval_core.ui.exports import table_exports
-from heval_core.ui.results import query
+from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row
 from heval_core.wording import number
@@ -62,10 +62,10 @@ def scores_table(results: Reader, instance_id: str, attributions: dict[str, Stor
     st.subheader("How each explainer does here")
     st.dataframe(table.round(3), width="stretch")
     st.caption(
-        "Tied scores: share of the ranked tokens whose score another one has too; their order says nothing. "
-        "Rank@k: mean rank of a document's best k tokens, 1 is the top. Reciprocal rank: of the best gold token. "
-        "Comprehensiveness and "
-        "sufficiency: nats the answer loses without the best tokens, or with only them (all: mean over replacements)."
+        "Tied scores: share of the ranked tokens whose score another one has too; their order says nothing. Rank@k: "
+        "mean rank of a document's best k tokens, 1 is the top. Reciprocal rank: of the best gold token. "
+        "Comprehensiveness and sufficiency: nats the answer loses without the best tokens, or with only them (all: "
+        "mean over replacements)."
     )
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from heval_core.evaluation import evaluator
 from heval_core.store.reader import Reader
-from heval_core.ui.results import query
+from heval_core.ui.published_results import query
 
 
 def draw(results: Reader) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui.results import query
+from heval_core.ui.published_results import query
 
 
 def test_a_query_is_asked_once_and_told_apart_by_everything_it_depends_on(demo):

@@ -24,11 +24,11 @@ from heval_core.records import PATTERNS, Candidate, HEvalError, Span
 from heval_core.store.export import as_latex
 from heval_core.store.filters import Filter
 from heval_core.stored import PromptDocument, StoredInstance
-from heval_core.ui.behind import groups_of, parameters
-from heval_core.ui.compare_view import pairs_of
 from heval_core.ui.exports import as_parquet, link_of
-from heval_core.ui.faithfulness_view import points_of
+from heval_core.ui.faithful_points import faithful_and_right
+from heval_core.ui.instance_links import groups_of, parameters
 from heval_core.ui.instance_tables import agreement, tokens_of
+from heval_core.ui.pair_table import compared_pair
 from heval_core.ui.token_grid import Row, cut, merged, row_data
 from tests.pages.test_pages import QWEN, open_page
 
@@ -39,9 +39,9 @@ HOSTILE = ['</script><script>window.__pwn=1</script>', '<img src=x onerror=windo
 @pytest.fixture
 def plain_session(monkeypatch):
     """Views' helpers outside a page: caching goes straight to the reader."""
-    from heval_core.ui import compare_view, faithfulness_view, paired_view
+    from heval_core.ui import faithful_points, pair_table
 
-    for module in (compare_view, faithfulness_view, paired_view):
+    for module in (faithful_points, pair_table):
         monkeypatch.setattr(module, "query", lambda results, asked, *arguments: asked(results, *arguments))
 
 
@@ -128,7 +128,9 @@ def test_the_failures_page_counts_and_shows_examples(demo):
 
 def test_a_comparison_is_signed_as_first_minus_second(demo, plain_session):
     chosen, mrr = Filter(("demo-qwen2",)), measures()["mrr"]
-    (one, whole), (other, turned) = (pairs_of(demo, chosen, mrr, 0, *names) for names in (("fa", "ig"), ("ig", "fa")))
+    (one, whole), (other, turned) = (
+        compared_pair(demo, chosen, mrr, 0, *names) for names in (("fa", "ig"), ("ig", "fa"))
+    )
     assert (whole["wins"], whole["losses"], whole["cells"]) == (turned["losses"], turned["wins"], 12)
     assert (whole["mean difference"], whole["low"]) == (-turned["mean difference"], -turned["high"])
     assert whole["mean difference"] == pytest.approx(one["difference"].mean())
@@ -170,7 +172,7 @@ def test_curves_show_what_the_reader_computes(demo, along):
 
 
 def test_faithfulness_stands_beside_accuracy_in_every_cell(demo, plain_session):
-    points = points_of(demo, Filter(), "MRR", 5)
+    points = faithful_and_right(demo, Filter(), "MRR", 5)
     assert len(points) == 3 * 2 * 6 * 7
     random = points[points["explainer"] == "random"]
     assert random["x"].to_numpy() == pytest.approx(0)  # it is its own chance level

@@ -14,7 +14,7 @@ from heval_core.store.filters import AS_STORED, Filter
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
 from heval_core.ui.grid_controls import LEVELS, How
-from heval_core.ui.results import query
+from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row, blocks_of, token_grid
 from heval_core.wording import GROUP_TITLES, REGIME_TITLES, number, percent

@@ -10,9 +10,9 @@ from streamlit.delta_generator import DeltaGenerator
 from heval_core.records import head_name
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui.behind import SLICED, SLICING, keep
 from heval_core.ui.filters import refuse_value
-from heval_core.ui.results import query
+from heval_core.ui.instance_links import SLICED, SLICING, keep
+from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
 
 _LINKED = (*SLICED, "without_first")

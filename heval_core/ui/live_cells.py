@@ -14,7 +14,7 @@ from heval_core.metrics.shared.measure import LearnedMetric
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui.results import query
+from heval_core.ui.published_results import query
 
 WHY = "This measure is computed again on a hundred halves of the questions, which takes some seconds for each cell"
 
