@@ -68,7 +68,7 @@ KEY, TITLE = "share_on_answer", "Share on the answer"
 
 
 def _forget():
-    for cached in (catalogue.plugins, catalogue.find, evaluator.evaluator_id):
+    for cached in (catalogue._of_kind, catalogue.find, evaluator.evaluator_id):
         cached.cache_clear()
 
 

@@ -45,11 +45,11 @@ def _rows(asked: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
 
 
 def _records(row: dict[str, Any], columns: Mapping[str, str]) -> list[dict[str, Any]]:
-    """What columns hold of each document or candidate; lists become tuples."""
-    lists = [row[column] or () for column in columns.values()]
+    """What columns hold of each document or candidate; lists become tuples. A column without a value is left out."""
+    lists = {name: row[column] for name, column in columns.items() if row[column] is not None}
     return [
-        {name: tuple(value) if isinstance(value, list) else value for name, value in zip(columns, values, strict=True)}
-        for values in zip(*lists, strict=True)
+        {name: tuple(value) if isinstance(value, list) else value for name, value in zip(lists, values, strict=True)}
+        for values in zip(*lists.values(), strict=True)
     ]
 
 
