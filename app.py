@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from heval_core.ui import entry, sidebar
+from heval_core.ui import page_run, sidebar
 
 # A file of our own: a Material symbol here would be fetched from outside.
 ICON = Path(__file__).parent / "heval_core" / "ui" / "components" / "icon.png"
@@ -36,8 +36,8 @@ page = st.navigation(
     },
     expanded=True,
 )
-entry.mark()
-with entry.watched("sidebar"):
+page_run.mark()
+with page_run.watched("sidebar"):
     sidebar.draw()
-with entry.watched(page.title):
+with page_run.watched(page.title):
     page.run()

@@ -21,6 +21,7 @@ from heval_core.figures.palette import in_order
 from heval_core.html import render
 from heval_core.records import Attribution, Behaviour, HEvalError, head_name
 from heval_core.statistics.scores import normalise, tied
+from heval_core.stored import PromptDocument, used_document
 from heval_core.wording import GROUP_TITLES
 
 if TYPE_CHECKING:  # importing this costs no torch
@@ -154,16 +155,12 @@ class Explanation:
     def _repr_html_(self) -> str:
         """What a notebook shows: no script, no request, and all text of the prompt escaped."""
         prompt, behaviour = self.explained.prompt, self.behaviour
-        instance = {
-            "tokens": prompt.tokens,
-            "first_ranked": prompt.first_ranked,
-            "answer_tokens": prompt.answer_tokens,
-            "document_starts": [span.start for span in prompt.documents],
-            "document_ends": [span.end for span in prompt.documents],
-            "document_answers": [answer or "unknown" for answer in self.explained.answers],
-            "group": behaviour.group,
-        }
-        drawn = highlights(instance, [_Row.of(self.attributions[key]) for key in in_order(list(self.attributions))], K)
+        documents = [
+            PromptDocument(span.start, span.end, answer or "unknown", tokens)
+            for span, answer, tokens in zip(prompt.documents, self.explained.answers, prompt.answer_tokens, strict=True)
+        ]
+        rows = [_Row.of(self.attributions[key]) for key in in_order(list(self.attributions))]
+        drawn = highlights(prompt.tokens, prompt.first_ranked, documents, used_document(behaviour.group), rows, K)
         name = hashlib.sha256(repr(drawn).encode()).hexdigest()[:12]
         return render(
             "explanation.html",

@@ -1,16 +1,118 @@
 """What were the models asked?"""
 
+from dataclasses import replace
+
 import streamlit as st
 
-from heval_core.ui import datasets_view, entry, provenance
-from heval_core.ui.exports import link_button
+from heval_core.evaluation.text_agreement import text_agreement
+from heval_core.figures.outcomes import in_regime_order, outcome_bars, sources
+from heval_core.records import DROP_REASONS
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
+from heval_core.ui import cell_table, instance_links, page_run, provenance, verdicts
+from heval_core.ui.exports import figure_config, link_button
 from heval_core.ui.filters import filter_bar
-from heval_core.ui.results import reader
+from heval_core.ui.published_results import query, reader
+from heval_core.ui.text import plain
+from heval_core.wording import GROUP_TITLES, REGIME_TITLES
 
-entry.through_app()
-st.title("What were the models asked, and what was left of it?")
-results = reader()
-chosen, _ = filter_bar(results, ("model", "dataset", "regime"))
-datasets_view.draw(results, chosen)
-provenance.draw(results)
-link_button(results)
+
+def page() -> None:
+    st.title("What were the models asked, and what was left of it?")
+    results = reader()
+    chosen, _ = filter_bar(results, ("model", "dataset", "regime"))
+    outcomes_and_sources(results, chosen)
+    provenance.draw(results)
+    link_button(results)
+
+
+def outcomes_and_sources(results: Reader, chosen: Filter) -> None:
+    """Everything below the filters."""
+    outcomes = query(results, Reader.outcomes, chosen)
+    if outcomes.empty:
+        st.info(
+            "No question is left under these filters; remove one of the chips above.", icon=":material/filter_alt_off:"
+        )
+        return
+    kept_and_dropped(results, chosen)
+    st.subheader("Every cell")
+    cell_table.draw(results, chosen, in_regime_order(outcomes))
+    matching_table(results, chosen)
+    st.subheader("What was read")
+    sources_table(results)
+    st.subheader("Relations")
+    relations = query(results, Reader.relations, chosen)
+    st.dataframe(relations, hide_index=True, height=min(38 + 35 * len(relations), 320))
+    origins(results, list(dict.fromkeys(outcomes["dataset"])))
+
+
+def kept_and_dropped(results: Reader, chosen: Filter) -> None:
+    """A bar per dataset and regime; a click leads to its instances."""
+    outcomes = in_regime_order(query(results, Reader.outcomes, chosen))
+    st.markdown(verdicts.of_outcomes(outcomes))
+    single = outcomes["dataset"].nunique() == 1
+    labels = [
+        REGIME_TITLES.get(r, r) if single else f"{d} · {REGIME_TITLES.get(r, r)}"
+        for d, r in zip(outcomes["dataset"], outcomes["regime"], strict=True)
+    ]
+    titles = GROUP_TITLES | {reason: f"dropped: {reason}" for reason in DROP_REASONS}
+    event = st.plotly_chart(
+        outcome_bars(outcomes.assign(label=labels), titles), width="stretch", key="outcomes", on_select="rerun",
+        selection_mode="points", config=figure_config(),
+    )  # fmt: skip
+    point = [str(value) for value in instance_links.clicked(event)]
+    if point:
+        _, dataset, regime, group = point
+        own = replace(chosen, dataset=(dataset,), regime=(regime,), group=(group,) if group else ())
+        instance_links.link_to(f"Open the instances of {', '.join(filter(None, (dataset, regime, group)))}", own)
+    st.caption(
+        "All chosen models together. Groups say where the answer came from; `other` and `ambiguous` enter no metric. "
+        "Click a part of a bar for its instances; of what was dropped, those that were kept beside it."
+    )
+
+
+def matching_table(results: Reader, chosen: Filter) -> None:
+    """Do first token and text agree on the groups? Nothing where answers were not asked as text."""
+    found = query(results, text_agreement, chosen)
+    if found.empty:
+        return
+    st.subheader("First token and text")
+    st.markdown(verdicts.matching_sentence(found))
+    shown = found.assign(low=100 * found["low"], high=100 * found["high"], share=100 * found["share"])
+    percentage = {name: st.column_config.NumberColumn(format="%.1f %%") for name in ("share", "low", "high")}
+    st.dataframe(shown, hide_index=True, column_config=percentage)
+    st.caption(
+        "The text is the greedy answer of at most ten tokens; it is a candidate's if it begins with the candidate's "
+        "answer, whatever its case, punctuation, spaces and leading article. Low and high: 95 %, questions resampled."
+    )
+
+
+def sources_table(results: Reader) -> None:
+    """What was read of each dataset's file, before any regime."""
+    found = query(results, Reader.datasets)
+    if found.empty:
+        st.info("These results were computed before the records of a dataset were counted; run again to see them.")
+        return
+    st.dataframe(sources(found), hide_index=True)
+    st.caption(
+        "Malformed records are not what their file's format promises, and are listed on the Overview; records are "
+        "left out for the reasons given before any question is drawn. Asked: what the run's limit took of the usable "
+        "ones."
+    )
+
+
+def origins(results: Reader, datasets: list[str]) -> None:
+    """Where each dataset comes from, as its adapter says."""
+    with st.expander("Where the data comes from"):
+        known = query(results, Reader.catalogue, "dataset").set_index("key")
+        for dataset in datasets:
+            entry = known.loc[dataset.split("/")[0]] if dataset.split("/")[0] in known.index else None
+            st.markdown(
+                f"**{plain(dataset)}**" + (f": {plain(entry['reference'])}" if entry is not None else ": a local file")
+            )
+            if entry is not None:
+                st.text(entry["docstring"])
+
+
+page_run.through_app()
+page()

@@ -1,21 +1,106 @@
 """When an explainer does not point at the answer, what does it point at?"""
 
+from dataclasses import replace
+
 import streamlit as st
 
-from heval_core.ui import entry, failures_view, provenance
-from heval_core.ui.exports import link_button
-from heval_core.ui.filters import filter_bar
-from heval_core.ui.results import reader
+from heval_core.evaluation.patterns import patterns_under
+from heval_core.figures.cells import apart
+from heval_core.figures.palette import in_order
+from heval_core.figures.patterns import pattern_bars
+from heval_core.records import PATTERNS
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
+from heval_core.ui import instance_links, page_run, provenance, verdicts
+from heval_core.ui.explainers import controls_of, titles_of
+from heval_core.ui.exports import figure_config, link_button, table_exports
+from heval_core.ui.filters import filter_bar, refuse_value
+from heval_core.ui.published_results import query, reader
+from heval_core.ui.text import plain
 
-entry.through_app()
-st.title("What do explainers point at when they fail?")
-st.caption(
-    "In every instance answered from a document, the token that an explainer ranks first is either the answer or "
-    "something else. "
-    "These are the paper's patterns of something else, counted, with examples a click away."
-)
-results = reader()
-chosen, _ = filter_bar(results, ("model", "dataset", "regime"))
-failures_view.draw(results, chosen)
-provenance.draw(results)
-link_button(results)
+SHOWN = 25
+
+
+def page() -> None:
+    st.title("What do explainers point at when they fail?")
+    st.caption(
+        "In every instance answered from a document, the token that an explainer ranks first is either the answer or "
+        "something else. These are the paper's patterns of something else, counted, with examples a click away."
+    )
+    results = reader()
+    chosen, _ = filter_bar(results, ("model", "dataset", "regime"))
+    patterns(results, chosen)
+    provenance.draw(results)
+    link_button(results)
+
+
+def patterns(results: Reader, chosen: Filter) -> None:
+    """A figure per dataset; examples of the bar that was clicked, or of what is chosen below."""
+    counts = query(results, patterns_under, chosen)
+    if counts.empty:
+        st.info("No instance under these filters was answered from a document; remove one of the chips above.",
+                icon=":material/filter_alt_off:")  # fmt: skip
+        return
+    titles = titles_of(results)
+    st.markdown(verdicts.of_patterns(counts, titles, controls_of(results)))
+    st.caption(
+        "Whiskers: 95 % interval of the answer's share, questions resampled; those of the other parts are in the "
+        "hover and the table. Chance: the share of the prompt's tokens that are of each kind."
+    )
+    clicked = None
+    for dataset, own in counts.groupby("dataset"):
+        st.subheader(plain(str(dataset)))
+        event = st.plotly_chart(
+            pattern_bars(own, titles), width="stretch", key=f"patterns_{dataset}", on_select="rerun",
+            selection_mode="points", config=figure_config(),
+        )  # fmt: skip
+        own_click = [str(value) for value in instance_links.clicked(event)[:2]]
+        clicked = own_click if any(own_click) else clicked
+    with st.expander("What each pattern is"):
+        st.markdown("\n".join(f"- **{key.replace('_', ' ')}**: {text}" for key, text in PATTERNS.items()))
+        st.caption(
+            "The first that holds, in this order: the answer, the wrong document, the question, a function word, near "
+            "the entity."
+        )
+    examples(results, chosen, list(counts["explainer"].unique()), clicked)
+    with st.expander("The numbers behind these bars"):
+        st.dataframe(apart(counts).round(3), hide_index=True)
+    table_exports(results, counts, "patterns", {"filter": str(chosen)})
+
+
+def examples(results: Reader, chosen: Filter, keys: list[str], clicked: list[str] | None) -> None:
+    st.subheader("Examples")
+    explainers, patterns = in_order(keys), list(PATTERNS)
+    refuse_value("explainer", explainers, "explainer")
+    refuse_value("pattern", patterns, "pattern")
+    if clicked and st.session_state.get("pattern_clicked") != clicked:
+        st.session_state["pattern_clicked"] = clicked
+        st.session_state["explainer"], st.session_state["pattern"] = clicked
+    refuse_value("while_right", explainers, "explainer")
+    left, middle, right = st.columns(3)
+    explainer = left.selectbox("Explainer", explainers, key="explainer", bind="query-params")
+    pattern = middle.selectbox("Pattern", patterns, index=1, key="pattern", bind="query-params")
+    others = right.multiselect(
+        "While the answer is on top for", explainers, key="while_right", bind="query-params", placeholder="whomever",
+    )  # fmt: skip
+    own = replace(chosen, best=(f"{explainer}: {pattern}", *(f"{key}: answer" for key in others)))
+    count = len(query(results, Reader.instance_ids, own))
+    found = query(results, Reader.pattern_examples, own, explainer, pattern, SHOWN)
+    if found.empty:
+        st.caption("There is none under these filters.")
+        return
+    event = st.dataframe(found, hide_index=True, on_select="rerun", selection_mode="single-row", key="pattern_rows")
+    st.caption(f"{len(found)} of {count:,}; tick one, or click a part of a bar for its examples.")
+    rows = event.selection.rows if event else []
+    shown = str(found.iloc[rows[0] if rows else 0]["instance_id"])
+    st.page_link(
+        "pages/instances.py",
+        label=f"Open the instance {shown}",
+        icon=":material/article:",
+        query_params={"instance": shown},
+    )
+    instance_links.link_to(f"Open all {count:,} of them", own)
+
+
+page_run.through_app()
+page()

@@ -2,22 +2,22 @@
 
 import streamlit as st
 
-from heval_core.ui import entry, provenance
+from heval_core.ui import page_run, provenance
 from heval_core.ui.exports import link_button
 from heval_core.ui.filters import filter_bar
 from heval_core.ui.find_instance import find
 from heval_core.ui.grid_controls import grid_controls
 from heval_core.ui.instance_tables import agreement_table, answer_ranks, html_export, scores_table, token_table
-from heval_core.ui.instance_view import choose, facts_line, pressed, prompt_grid, rows_of
-from heval_core.ui.results import reader
-from heval_core.ui.slices import slice_bar
+from heval_core.ui.published_results import reader
+from heval_core.ui.shown_instance import choose, facts_line, pressed, prompt_grid, rows_of
+from heval_core.ui.slice_bar import slice_bar
 
-entry.through_app()
+page_run.through_app()
 st.title("Which tokens does each explainer point at?")
 st.caption(
-    "One prompt, and under each of its tokens how much every explainer gives it for the answer. Point at a token "
-    "for scores and ranks; "
-    "arrow keys move, p and n (or [ and ]) change the instance, k and g what is ringed and how finely tokens are cut."
+    "One prompt, and under each of its tokens how much every explainer gives it for the answer. Point at a token for "
+    "scores and ranks; arrow keys move, p and n (or [ and ]) change the instance, k and g what is ringed and how "
+    "finely tokens are cut."
 )
 results = reader()
 chosen, k = filter_bar(results, ("model", "dataset", "regime", "group"), metric_k=True)
@@ -26,7 +26,7 @@ found = find(results, chosen)
 instance = choose(results, *found)
 if instance:
     facts_line(instance)
-    attributions = results.attributions(instance["instance_id"])
+    attributions = results.attributions(instance.instance_id)
     st.markdown(answer_ranks(instance, rows_of(results, attributions)))
     head, page, link = st.columns([4, 4, 3])
     with head:
@@ -34,16 +34,16 @@ if instance:
             "pages/mechlight_head.py",
             label="Open MechLight's head for this instance",
             icon=":material/grid_on:",
-            query_params={"instance": instance["instance_id"]},
+            query_params={"instance": instance.instance_id},
         )
-    how = grid_controls(len(instance["tokens"]))
+    how = grid_controls(len(instance.tokens))
     rows = rows_of(results, attributions, tuple(attributions) if how.controls else None)
     with page:
         html_export(results, instance, rows, k)
     with link:
-        link_button(results, {"instance": instance["instance_id"], "sort": found.order, "descending": found.descending})
+        link_button(results, {"instance": instance.instance_id, "sort": found.order, "descending": found.descending})
     prompt_grid(instance, rows, key="grid", k=k, how=how, on_key=pressed)
-    scores_table(results, instance["instance_id"], attributions, k)
-    agreement_table(rows, instance["first_ranked"], k)
+    scores_table(results, instance.instance_id, attributions, k)
+    agreement_table(rows, instance.first_ranked, k)
     token_table(results, instance, rows)
 provenance.draw(results)

@@ -1,22 +1,111 @@
 """Which highlight explanation can be trusted?"""
 
+from dataclasses import replace
+
 import streamlit as st
 
-from heval_core.ui import entry, overview_view, provenance
-from heval_core.ui.exports import link_button
+from heval_core.evaluation import live
+from heval_core.evaluation.orders import SORTED_BY
+from heval_core.figures.accuracy import headline_bars
+from heval_core.figures.cells import apart
+from heval_core.metrics import headlines
+from heval_core.metrics.shared.measure import QUESTIONS
+from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
+from heval_core.ui import instance_links, page_run, provenance, verdicts
+from heval_core.ui.demo_banner import banner
+from heval_core.ui.explainers import controls_of, titles_of
+from heval_core.ui.exports import figure_config, link_button, table_exports
 from heval_core.ui.filters import filter_bar
-from heval_core.ui.results import reader
+from heval_core.ui.published_results import query, reader, results_folder
+from heval_core.ui.run_state import batch_job, what_was_run
 
-entry.through_app()
-st.title("Which highlight explanation can be trusted?")
-st.markdown(
-    "A language model is given a question and some documents. Did its answer come from them or from its memory, from "
-    "which document, and from which token? Highlight explanations claim to show it; here the true origin is known, so "
-    "each of them can be marked."
-)
-results = reader()
-overview_view.banner(results)
-chosen, _ = filter_bar(results, ("model", "dataset"), prefix="leader_")
-overview_view.draw(results, chosen)
-provenance.draw(results)
-link_button(results)
+PAGES = {"RQ1": "pages/context_or_memory.py", "RQ2": "pages/which_document.py", "RQ3": "pages/which_token.py"}
+# Question ▶ the regimes and groups of the instances that its measure is of.
+MEASURED_ON = {
+    "RQ1": (SINGLE_REGIMES, ("C", "M")),
+    "RQ2": (DUAL_REGIMES, ("C1", "C2")),
+    "RQ3": ((), ("C", "C1", "C2")),
+}  # fmt: skip
+
+
+def page() -> None:
+    st.title("Which highlight explanation can be trusted?")
+    st.markdown(
+        "A language model is given a question and some documents. Did its answer come from them or from its memory, "
+        "from which document, and from which token? Highlight explanations claim to show it; here the true origin is "
+        "known, so each of them can be marked."
+    )
+    results = reader()
+    banner(results)
+    chosen, _ = filter_bar(results, ("model", "dataset"), prefix="leader_")
+    leaderboard(results, chosen)
+    doors(results, chosen)
+    what_was_run(results)
+    batch_job(results_folder())
+    provenance.draw(results)
+    link_button(results)
+
+
+def leaderboard(results: Reader, chosen: Filter) -> None:
+    """A figure for each question, and the numbers behind them."""
+    headline = query(results, Reader.headline if chosen.is_all else live.headline, chosen)
+    titles = titles_of(results)
+    st.markdown(verdicts.of_leaderboard(headline, titles, controls_of(results)))
+    for column, (question, measure) in zip(st.columns(3), headlines().items(), strict=True):
+        own = headline[headline["question"] == question]
+        with column:
+            st.subheader(QUESTIONS[question].title)
+            st.caption(f"{measure.headline}. Click a bar for its instances.")
+            if own.empty:
+                st.info("Not available: no cell has 30 instances in each group.")
+                continue
+            figure = headline_bars(own, titles, measure.unit)
+            event = st.plotly_chart(
+                figure, width="stretch", key=f"headline_{question}", on_select="rerun", selection_mode="points",
+                config=figure_config(),
+            )  # fmt: skip
+            offer_instances(next(iter(instance_links.clicked(event)), ""), question, chosen, titles)
+            st.page_link(PAGES[question], label="Cell by cell", icon=":material/arrow_forward:")
+    with st.expander("The numbers behind these bars"):
+        st.dataframe(apart(headline).assign(explainer=headline["explainer"].map(titles)).round(3), hide_index=True)
+        st.caption(
+            "Means over all cells (model, dataset, regime, technique) in which the metric is available; with two "
+            "documents, those answered from the first and from the second weigh alike. Intervals are 95 %, "
+            "bootstrapped over questions; n counts instances."
+        )
+        table_exports(results, headline, "leaderboard")
+
+
+def offer_instances(explainer: str, question: str, chosen: Filter, titles: dict[str, str]) -> None:
+    """The way from a bar to its instances: where single ones have a value, those in which the explainer does worst first."""
+    if not explainer:
+        return
+    regimes, groups = MEASURED_ON[question]
+    sort = headlines()[question].sort.format(explainer=explainer)
+    worst = ", worst first" if sort in SORTED_BY else ""
+    instance_links.link_to(
+        f"Open the instances behind {titles.get(explainer, explainer)}{worst}",
+        replace(chosen, regime=regimes, group=groups),
+        sort if worst else "",
+    )
+
+
+def doors(results: Reader, chosen: Filter) -> None:
+    """Three ways on from here."""
+    first, second, third = st.columns([5, 3.2, 3])
+    missed = query(results, Reader.instance_missed_by, headlines()["RQ3"].metric, "mechlight", "fa", chosen)
+    if missed:
+        first.page_link(
+            "pages/instances.py",
+            label="An instance where MechLight is wrong and FA is right",
+            icon=":material/search:",
+            query_params={"instance": str(missed), "sort": "1/rank of mechlight"},
+        )
+    second.page_link("pages/your_prompt.py", label="Explain your own prompt", icon=":material/edit_note:")
+    third.page_link("pages/compare.py", label="Compare explainers", icon=":material/compare_arrows:")
+
+
+page_run.through_app()
+page()

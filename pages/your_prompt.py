@@ -1,16 +1,100 @@
 """Where did the answer to my own prompt come from?"""
 
+import json
+from typing import Any
+
 import streamlit as st
 
-from heval_core.ui import entry, own_prompt
+from heval_core.figures.instance_page import instance_page
+from heval_core.metrics.shared.cell import KS
+from heval_core.stored import StoredInstance
+from heval_core.ui import page_run
+from heval_core.ui.grid_controls import How, grid_controls
+from heval_core.ui.head_map import head_map
+from heval_core.ui.instance_tables import agreement_table, tokens_of
+from heval_core.ui.own_results import choose_result, id_of, instance_of, pressed, rows_of, summary
+from heval_core.ui.shown_instance import origin, prompt_grid
+from heval_core.ui.sidebar import KEPT
+from heval_core.ui.text import plain
+from heval_core.ui.token_grid import Row
+from heval_core.wording import number, percent
 
-entry.through_app()
-st.title("Where did the answer to my own prompt come from?")
-result = own_prompt.choose()
-if result is None:
-    st.info(
-        "Nothing is explained yet. The sidebar has a filled-in example: press Explain there, and the answer opens here.",
-        icon=":material/edit_note:",
+K = KS[1]
+
+
+def page() -> None:
+    st.title("Where did the answer to my own prompt come from?")
+    result = choose_result()
+    if result is None:
+        st.info(
+            "Nothing is explained yet. The sidebar has a filled-in example: press Explain there, and the answer opens here.",
+            icon=":material/edit_note:",
+        )
+    else:
+        explained(result)
+
+
+def explained(result: dict[str, Any]) -> None:
+    """Answer, grid, numbers, heads, and the files."""
+    answer_line(result)
+    instance, rows = instance_of(result), rows_of(result)
+    how = grid_controls(len(result["tokens"]), prefix="own_")
+    prompt_grid(instance, rows, key="own_grid", k=K, how=How(how.scale, how.level, how.dense), on_key=pressed)
+    times = " · ".join(f"{key} {result['explainers'][key]['seconds']:.2f} s" for key in result["explainers"])
+    st.caption(f"{len(result['tokens'])} tokens · {times}")
+    agreement_table(rows, result["first_ranked"], K)
+    with st.expander("Every token's rank and score"):
+        st.dataframe(tokens_of(instance, rows), hide_index=True)
+    head_section(result)
+    files(result, instance, rows)
+    compare()
+
+
+def answer_line(result: dict[str, Any]) -> None:
+    answer = result["answer"]
+    st.markdown(
+        f"**{plain(result['model'])}** answers **{plain(answer['text'].strip())}** (p = {number(answer['probability'])}), "
+        f"{origin(answer['group'])}. From memory it says *{plain(answer['memory_answer'])}*."
     )
-else:
-    own_prompt.draw(result)
+    candidates = [f"{plain(c['group'])}: {plain(c['text'])} {percent(c['probability'])}" for c in answer["candidates"]]
+    st.caption(f"candidates: {' · '.join(candidates)} · set against {plain(result['foil'])}")
+
+
+def head_section(result: dict[str, Any]) -> None:
+    """The map of S behind MechLight, with the head it chose."""
+    found = result["explainers"].get("mechlight")
+    if not found:
+        return
+    st.subheader("The heads behind MechLight")
+    head_map(found["head_scores"], found["head"], str(found.get("runner_up", "")), key=f"own_head_{id_of(result)}")
+    st.caption(
+        f"{found['head']} chosen; runner-up {found.get('runner_up', '–')}, {number(found.get('margin'))} behind. "
+        "Orange squares speak for the answer, blue ones for its competitor."
+    )
+
+
+def files(result: dict[str, Any], instance: StoredInstance, rows: list[Row]) -> None:
+    left, right, _ = st.columns([1, 1, 2])
+    left.download_button(
+        "As an HTML file", instance_page(instance, rows, K, "own prompt"), f"heval-{id_of(result)}.html", "text/html",
+        icon=":material/download:", key="own_html", on_click="ignore", width="stretch",
+    )  # fmt: skip
+    right.download_button(
+        "As JSON", json.dumps(result, ensure_ascii=False), f"heval-{id_of(result)}.json", "application/json",
+        icon=":material/download:", key="own_json", on_click="ignore", width="stretch",
+        help="The object that `python -m precompute explain --format json` prints.",
+    )  # fmt: skip
+
+
+def compare() -> None:
+    """The kept results beside one another: what was answered, and each explainer's best token."""
+    kept: list[dict[str, Any]] = st.session_state.get(KEPT, [])
+    if len(kept) < 2:
+        return
+    st.subheader("Beside the others of this tab")
+    st.dataframe([summary(result) for result in kept], hide_index=True)
+    st.caption("Each explainer's best-ranked token. Results are kept while the tab is open.")
+
+
+page_run.through_app()
+page()

@@ -178,7 +178,8 @@ def test_computed_in_one_run_or_later_it_is_the_same(model_folders, tmp_path):
 def test_fas_advantage_is_how_much_more_it_gains_from_its_own_token_than_other_methods():
     import pandas as pd
 
-    from heval_core.ui.replacement_view import Advantage, advantage, said
+    from heval_core.figures.replacements import Advantage, advantage
+    from heval_core.ui.verdicts import of_replacements
 
     values = {  # baseline, drawn, deletion: fa gains 2 and 1, ig .5 and 1.5, attn 0; the control is left out
         "one": {"fa": (5, 3, 3), "ig": (2, 1, 2), "attn": (1, 1, 1), "random": (9, 0, 0)},
@@ -193,7 +194,7 @@ def test_fas_advantage_is_how_much_more_it_gains_from_its_own_token_than_other_m
     found = advantage(cells, {"random"}, lower_is_better=False)
     assert found == Advantage(1.5, 0.5, 2, 2)
     assert advantage(cells, {"random"}, lower_is_better=True) == Advantage(-1.5, -0.5, 2, 0)
-    told = said({"comprehensiveness": found, "sufficiency": Advantage(-1.5, -0.5, 2, 0)})
+    told = of_replacements({"comprehensiveness": found, "sufficiency": Advantage(-1.5, -0.5, 2, 0)})
     assert (
         "1.5 nats better in comprehensiveness (the other methods 0.50 nats better; fa gains more in 2 of 2 cells)"
         in told

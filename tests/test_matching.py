@@ -19,7 +19,7 @@ from heval_core.prompt_styles import style_of
 from heval_core.prompts import assemble
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui.datasets_view import matching_sentence
+from heval_core.ui.verdicts import matching_sentence
 from precompute.cli import main
 from precompute.questions import load_questions
 from tests.pages.test_pages import open_page

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 _SIDE = 28  # of a square and its gap, in pixels
+
+
+def counts_by_head(counts: pd.DataFrame, layers: int, heads: int) -> np.ndarray:
+    """(layers, heads) instances in which each head was chosen. counts: columns layer, head and instances."""
+    table = np.zeros((layers, heads))
+    for row in counts.itertuples():
+        table[row.layer, row.head] = row.instances
+    return table
 
 
 def head_counts(table: np.ndarray) -> go.Figure:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from heval_core.figures.palette import colour
 from heval_core.statistics.scores import average_ranks, best_tokens, normalise, tied
+from heval_core.stored import PromptDocument
 
 STEPS = 12
 _POSITIVE, _NEGATIVE = "#E07B00", "#3B7FC4"
@@ -63,30 +64,36 @@ class Highlights:
     steps: int = STEPS
 
 
-def highlights(instance: Mapping[str, Any], rows: Sequence[Scored], k: int) -> Highlights:
-    """instance: column ▶ value of a stored instance. rows: one per explainer, over all n tokens. k: how many are framed."""
-    tokens, first = instance["tokens"], instance["first_ranked"]
-    gold = {index for answer in instance["answer_tokens"] for index in answer}
-    headings = _headings(instance)
-    strips = [_strips(row, number, len(tokens), first, k) for number, row in enumerate(rows)]
+def highlights(
+    tokens: Sequence[str],
+    first_ranked: int,
+    documents: Sequence[PromptDocument],
+    used: int | None,
+    rows: Sequence[Scored],
+    k: int,
+) -> Highlights:
+    """used: index of the document the answer came from. rows: one per explainer, over all tokens. k: how many are framed."""
+    gold = {token for document in documents for token in document.answer_tokens}
+    headings = _headings(documents, used)
+    strips = [_strips(row, number, len(tokens), first_ranked, k) for number, row in enumerate(rows)]
     marked = (
         MarkedToken(token, headings.get(index, ""), index in gold, tuple(own[index] for own in strips))
         for index, token in enumerate(tokens)
     )
     names = tuple(
-        (f"{row.title} · {row.note}" if row.note else row.title, f"{tied(np.asarray(row.scores)[first:]):.0%}")
+        (f"{row.title} · {row.note}" if row.note else row.title, f"{tied(np.asarray(row.scores)[first_ranked:]):.0%}")
         for row in rows
     )
     hues = {_class(number): colour(row.explainer) for number, row in enumerate(rows) if not row.signed}
     return Highlights(tuple(marked), names, {"p": _POSITIVE, "m": _NEGATIVE} | hues)
 
 
-def _headings(instance: Mapping[str, Any]) -> dict[int, str]:
+def _headings(documents: Sequence[PromptDocument], used: int | None) -> dict[int, str]:
     """Token ▶ what begins there. A document's heading wins where two parts begin at one token."""
-    headings = {instance["document_ends"][-1]: "question"} if len(instance["document_ends"]) else {}
-    for number, start in reversed(list(enumerate(instance["document_starts"], start=1))):
-        used = ", used" if instance["group"] in ("C", f"C{number}") else ""
-        headings[start] = f"document {number}, answer {instance['document_answers'][number - 1]}{used}"
+    headings = {documents[-1].end: "question"} if documents else {}
+    for index, document in reversed(list(enumerate(documents))):
+        mark = ", used" if index == used else ""
+        headings[document.start] = f"document {index + 1}, answer {document.answer}{mark}"
     return headings
 
 

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from heval_core.figures.highlights import Scored, highlights
 from heval_core.html import digest, render
 from heval_core.records import TECHNIQUE
+from heval_core.stored import StoredInstance
 from heval_core.wording import REGIME_TITLES
 
 
-def instance_page(instance: dict[str, Any], rows: Sequence[Scored], k: int, snapshot_id: str) -> str:
-    """instance: a row of the table of that name, as column ▶ value. rows: one per explainer, over all tokens. k: framed."""
-    drawn = highlights(instance, rows, k)
+def instance_page(instance: StoredInstance, rows: Sequence[Scored], k: int, snapshot_id: str) -> str:
+    """rows: one per explainer, over all tokens. k: how many are framed."""
+    drawn = highlights(instance.tokens, instance.first_ranked, instance.documents, instance.used_document, rows, k)
     # What a browser hashes is the style as it stands in the file.
     style = render("instance.css", drawn=drawn)
-    regime = REGIME_TITLES.get(instance["regime"], instance["regime"])
-    if instance["technique"] != TECHNIQUE:
-        regime = f"{regime} · {instance['technique']}"
-    candidates = zip(
-        instance["candidate_groups"], instance["candidate_texts"], instance["candidate_probabilities"], strict=True
-    )
+    regime = REGIME_TITLES.get(instance.regime, instance.regime)
+    if instance.technique != TECHNIQUE:
+        regime = f"{regime} · {instance.technique}"
     return render(
         "instance.html",
-        title=f"{instance['model']} on {instance['dataset']}: {instance['subject']}",
+        title=f"{instance.model} on {instance.dataset}: {instance.subject}",
         instance=instance,
         regime=regime,
-        candidates=list(candidates),
         drawn=drawn,
         style=style,
         digest=digest(style),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -65,3 +67,23 @@ def statistics(outcomes: pd.DataFrame, contexts: pd.DataFrame) -> pd.DataFrame:
     lengths = contexts.assign(shipped=contexts["instances"] - contexts["substituted"]).drop(columns=["instances"])
     table = table.merge(lengths, on=cell, how="left").merge(counts[reasons].reset_index(), on=cell)
     return in_regime_order(table).reset_index(drop=True)
+
+
+def sources(found: pd.DataFrame) -> pd.DataFrame:
+    """What was read of each dataset's file, as readers see it. found: what `Reader.datasets` gives."""
+    rows = []
+    for row in found.to_dict("records"):
+        reasons = json.loads(row["unusable"])
+        rows.append(
+            {
+                "dataset": row["dataset"],
+                "records read": row["records"],
+                "malformed": row["malformed"],
+                "left out": ", ".join(f"{count:,} {reason}" for reason, count in reasons.items()) or "none",
+                "usable questions": row["usable"],
+                "asked": row["asked"],
+                "relations": row["relations"],
+                "fingerprint": row["fingerprint"],
+            }
+        )
+    return pd.DataFrame(rows)

@@ -5,7 +5,9 @@ A request is answered by {"progress": text} any number of times, then by {"resul
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
+
+from heval_core.stored import StoredInstance
 
 
 class Stored(TypedDict):
@@ -52,10 +54,10 @@ class Ablate(TypedDict):
 Request = Explain | Heads | Ablate
 
 
-def asked_as_stored(instance: dict[str, Any]) -> Stored:
+def asked_as_stored(instance: StoredInstance) -> Stored:
     """What a request about a stored instance expects, so that the child refuses where its model answers otherwise."""
     return {
-        "tokens": list(instance["tokens"]),
-        "ids": list(instance["candidate_ids"]),
-        "logits": list(instance["candidate_logits"]),
+        "tokens": list(instance.tokens),
+        "ids": [candidate.token_id for candidate in instance.candidates],
+        "logits": [candidate.logit for candidate in instance.candidates],
     }

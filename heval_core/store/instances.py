@@ -2,16 +2,73 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
 
 import duckdb
 import pandas as pd
 
-from heval_core.records import PATTERNS, HEvalError
+from heval_core.records import PATTERNS, Candidate, HEvalError, Span
 from heval_core.store.database import Database
 from heval_core.store.filters import AS_STORED, Filter, Order, ScoreOrder, ordered
+from heval_core.stored import PromptDocument, StoredAttribution, StoredInstance
+
+# What a document or a candidate has ▶ the column that lists it for all of them.
+_DOCUMENT = {
+    "start": "document_starts",
+    "end": "document_ends",
+    "answer": "document_answers",
+    "kind": "document_kinds",
+    "origin": "document_origins",
+    "source": "document_sources",
+    "answer_tokens": "answer_tokens",
+}
+_CANDIDATE = {
+    "group": "candidate_groups",
+    "text": "candidate_texts",
+    "token_id": "candidate_ids",
+    "leading_id": "candidate_leading",
+    "logit": "candidate_logits",
+    "probability": "candidate_probabilities",
+}
+_MADE = {"tokens", "documents", "candidates", "question_span", "prompt", "predicted_id"}
+_PLAIN = {column.name for column in fields(StoredInstance)} - _MADE
+
+
+def _rows(asked: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    """The rows of an answer, as column ▶ value."""
+    names = [column[0] for column in asked.description or []]
+    return [dict(zip(names, row, strict=True)) for row in asked.fetchall()]
+
+
+def _records(row: dict[str, Any], columns: Mapping[str, str]) -> list[dict[str, Any]]:
+    """What columns hold of each document or candidate; lists become tuples. A column without a value is left out."""
+    lists = {name: row[column] for name, column in columns.items() if row[column] is not None}
+    return [
+        {name: tuple(value) if isinstance(value, list) else value for name, value in zip(lists, values, strict=True)}
+        for values in zip(*lists.values(), strict=True)
+    ]
+
+
+def _instance(row: dict[str, Any]) -> StoredInstance:
+    return StoredInstance(
+        tokens=tuple(row["tokens"] or ()),
+        documents=tuple(PromptDocument(**document) for document in _records(row, _DOCUMENT)),
+        question_span=Span(row["question_start"] or 0, row["question_end"] or 0),
+        candidates=tuple(Candidate(**candidate) for candidate in _records(row, _CANDIDATE)),
+        prompt=row["prompt"] or "",
+        predicted_id=-1 if row["predicted_id"] is None else row["predicted_id"],
+        **{name: value for name, value in row.items() if name in _PLAIN},
+    )
+
+
+def _attribution(row: dict[str, Any]) -> StoredAttribution:
+    lists = {name: None if row[name] is None else tuple(row[name]) for name in ("scores", "head_scores")}
+    told = {"details": json.loads(row["details"] or "{}")}
+    return StoredAttribution(**{name: value for name, value in row.items() if name != "instance_id"} | lists | told)
 
 
 class InstanceQueries(Database):
@@ -69,21 +126,19 @@ class InstanceQueries(Database):
             lines = str(error).splitlines()
             raise HEvalError(f"The search is not a valid regular expression: {lines[0] if lines else error}") from error
 
-    def instance(self, instance_id: str) -> dict[str, Any]:
-        """One instance as column ▶ value. Raises HEvalError for an unknown id."""
+    def instance(self, instance_id: str) -> StoredInstance:
+        """One instance. Raises HEvalError for an unknown id."""
         with self._cursor() as cursor:
-            row = cursor.execute("SELECT * FROM instance WHERE instance_id = ?", [instance_id]).fetchone()
-            names = [column[0] for column in cursor.description or []]
-        if row is None:
+            rows = _rows(cursor.execute("SELECT * FROM instance WHERE instance_id = ?", [instance_id]))
+        if not rows:
             raise HEvalError(f"These results have no instance {instance_id!r}.")
-        return dict(zip(names, row, strict=True))
+        return _instance(rows[0])
 
-    def attributions(self, instance_id: str) -> dict[str, dict[str, Any]]:
+    def attributions(self, instance_id: str) -> dict[str, StoredAttribution]:
         """All attributions of one instance, by explainer."""
         with self._cursor() as cursor:
-            rows = cursor.execute("SELECT * FROM attribution WHERE instance_id = ?", [instance_id]).fetchall()
-            names = [column[0] for column in cursor.description or []]
-        return {row[names.index("explainer")]: dict(zip(names, row, strict=True)) for row in rows}
+            rows = _rows(cursor.execute("SELECT * FROM attribution WHERE instance_id = ?", [instance_id]))
+        return {row["explainer"]: _attribution(row) for row in rows}
 
     def head_attention(self, instance_id: str, layer: int, head: int) -> list[float] | None:
         """One head's stored attention row, or None if it was not kept."""

@@ -14,7 +14,7 @@ import streamlit as st
 from heval_core.store.export import as_csv, as_latex
 from heval_core.store.reader import Reader
 from heval_core.ui.component import component
-from heval_core.ui.results import SNAPSHOT
+from heval_core.ui.published_results import SNAPSHOT
 
 PICTURE = "picture"
 _PARQUET = "application/vnd.apache.parquet"

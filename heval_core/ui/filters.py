@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
 
 import pandas as pd
 import streamlit as st
@@ -14,8 +13,8 @@ from heval_core.metrics.shared.measure import Measure
 from heval_core.records import TECHNIQUE
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import behind
-from heval_core.ui.results import cached
+from heval_core.ui import instance_links
+from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
 from heval_core.wording import GROUP_TITLES, REGIME_TITLES
 
@@ -65,9 +64,9 @@ def filter_bar(
 
     prefix: of the parameters in the link, where a page's filters are not to follow to other pages.
     """
-    choices = cast(pd.DataFrame, cached(results, "choices"))
+    choices = query(results, Reader.choices)
     choices = choices[choices["group"] != "dropped"]
-    behind.take(choices)
+    instance_links.take(choices)
     refuse_unknown(choices, columns, prefix)
     techniques = _techniques(choices)
     chosen: dict[str, tuple[str, ...]] = {}

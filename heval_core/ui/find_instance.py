@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-import pandas as pd
 import streamlit as st
 
 from heval_core.evaluation.orders import SORTED_BY, scores_of
@@ -14,7 +13,7 @@ from heval_core.records import HEvalError
 from heval_core.store.filters import AS_STORED, Filter
 from heval_core.store.reader import Reader
 from heval_core.ui.filters import refuse_value
-from heval_core.ui.results import cached
+from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
 
 PAGE = 25
@@ -52,18 +51,15 @@ def find(results: Reader, chosen: Filter) -> Found:
         if count is None:
             return Found(chosen, sort, descending)
         page = _page(max(1, -(-count // PAGE)))
-        table = cast(
-            pd.DataFrame,
-            cached(
-                results,
-                "instances",
-                narrowed,
-                SORTED_BY[sort],
-                descending,
-                (page - 1) * PAGE,
-                PAGE,
-                scores_of(headlines()["RQ3"]),
-            ),
+        table = query(
+            results,
+            Reader.instances,
+            narrowed,
+            SORTED_BY[sort],
+            descending,
+            (page - 1) * PAGE,
+            PAGE,
+            scores_of(headlines()["RQ3"]),
         )
         event = st.dataframe(
             table.round(3), hide_index=True, on_select="rerun", selection_mode="single-row", key="found",
@@ -109,7 +105,7 @@ def _count(results: Reader, narrowed: Filter) -> int | None:
     """How many instances a search leaves; None, with a sentence, where it is no regular expression."""
     try:
         # With the arguments that `choose` asks with where nothing is sorted, so that it is asked once.
-        return len(cast(list[str], cached(results, "instance_ids", narrowed, AS_STORED, False)))
+        return len(query(results, Reader.instance_ids, narrowed, AS_STORED, False))
     except HEvalError as error:
         st.error(plain(str(error)))
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import combinations
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,9 +17,9 @@ from heval_core.metrics import measures
 from heval_core.statistics.correlation import spearman
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.reader import Reader
+from heval_core.stored import StoredAttribution, StoredInstance
 from heval_core.ui.exports import table_exports
-from heval_core.ui.instance_view import USED
-from heval_core.ui.results import cached
+from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row
 from heval_core.wording import number
@@ -27,25 +27,25 @@ from heval_core.wording import number
 TIED = "Tied scores"
 
 
-def answer_ranks(instance: dict[str, Any], rows: Sequence[Row]) -> str:
+def answer_ranks(instance: StoredInstance, rows: Sequence[Row]) -> str:
     """One sentence: where each row ranks the best token of the answer that was used; why not, where none was."""
-    used = USED.get(instance["group"])
+    used = instance.used_document
     if used is None:
         return "The answer came from no document here, so no token is its source."
-    first = instance["first_ranked"]
-    gold = [token - first for token in instance["answer_tokens"][used]]
+    first = instance.first_ranked
+    gold = [token - first for token in instance.documents[used].answer_tokens]
     found = []
     for row in rows:
         ranks = average_ranks(np.asarray(row.scores)[first:])[0]
         found.append(f"{plain(row.title)} **{float(ranks[gold].min()):g}**")
-    return f"Rank of the used answer among {len(instance['tokens']) - first} tokens: {', '.join(found)}."
+    return f"Rank of the used answer among {len(instance.tokens) - first} tokens: {', '.join(found)}."
 
 
-def scores_table(results: Reader, instance_id: str, attributions: dict[str, dict[str, Any]], k: int) -> None:
+def scores_table(results: Reader, instance_id: str, attributions: dict[str, StoredAttribution], k: int) -> None:
     """One row per explainer, one column per metric with its chance level below the name; first, how many scores are tied."""
     scores = results.scores(instance_id)
     scores = scores[scores["k"].isin((0, k))]
-    titles = cast(pd.DataFrame, cached(results, "catalogue", "explainer")).set_index("key")["title"]
+    titles = query(results, Reader.catalogue, "explainer").set_index("key")["title"]
     names = {measure.metric: measure.instance_title for measure in measures().values() if measure.instance_title}
     scores = scores.assign(
         column=[
@@ -57,15 +57,15 @@ def scores_table(results: Reader, instance_id: str, attributions: dict[str, dict
     scores = scores.sort_values("metric", key=lambda own: own.map(order.index), kind="stable")
     table = scores.pivot(index="explainer", columns="column", values="value")
     table = table.reindex(in_order(list(attributions)))[list(dict.fromkeys(scores["column"]))]
-    table.insert(0, TIED, [attributions[key]["tied"] for key in table.index])
+    table.insert(0, TIED, [attributions[key].tied for key in table.index])
     table.index = [titles.get(key, key) for key in table.index]
     st.subheader("How each explainer does here")
     st.dataframe(table.round(3), width="stretch")
     st.caption(
-        "Tied scores: share of the ranked tokens whose score another one has too; their order says nothing. "
-        "Rank@k: mean rank of a document's best k tokens, 1 is the top. Reciprocal rank: of the best gold token. "
-        "Comprehensiveness and "
-        "sufficiency: nats the answer loses without the best tokens, or with only them (all: mean over replacements)."
+        "Tied scores: share of the ranked tokens whose score another one has too; their order says nothing. Rank@k: "
+        "mean rank of a document's best k tokens, 1 is the top. Reciprocal rank: of the best gold token. "
+        "Comprehensiveness and sufficiency: nats the answer loses without the best tokens, or with only them (all: "
+        "mean over replacements)."
     )
 
 
@@ -97,7 +97,7 @@ def agreement(rows: Sequence[Row], first_ranked: int, k: int) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def token_table(results: Reader, instance: dict[str, Any], rows: Sequence[Row]) -> None:
+def token_table(results: Reader, instance: StoredInstance, rows: Sequence[Row]) -> None:
     """Every token with its rank and score by every row; sortable, and to be taken away."""
     with st.expander("Every token's rank and score"):
         table = tokens_of(instance, rows)
@@ -105,13 +105,12 @@ def token_table(results: Reader, instance: dict[str, Any], rows: Sequence[Row]) 
         table_exports(results, table, "tokens")
 
 
-def tokens_of(instance: dict[str, Any], rows: Sequence[Row]) -> pd.DataFrame:
-    tokens, first = instance["tokens"], instance["first_ranked"]
-    gold = {index for own in instance["answer_tokens"] for index in own}
-    spans = list(zip(instance["document_starts"], instance["document_ends"], strict=True))
+def tokens_of(instance: StoredInstance, rows: Sequence[Row]) -> pd.DataFrame:
+    tokens, first, gold = instance.tokens, instance.first_ranked, instance.answer_tokens
 
     def place(index: int) -> str:
-        number = next((n for n, (start, end) in enumerate(spans, start=1) if start <= index < end), None)
+        numbers = (n for n, own in enumerate(instance.documents, start=1) if own.start <= index < own.end)
+        number = next(numbers, None)
         return f"document {number}" if number else "question"
 
     columns: dict[str, list[Any]] = {
@@ -127,11 +126,11 @@ def tokens_of(instance: dict[str, Any], rows: Sequence[Row]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def html_export(results: Reader, instance: dict[str, Any], rows: Sequence[Row], k: int) -> None:
+def html_export(results: Reader, instance: StoredInstance, rows: Sequence[Row], k: int) -> None:
     """The instance as one file that needs nothing else."""
     st.download_button(
         "This instance as an HTML file", partial(instance_page, instance, rows, k, results.snapshot_id),
-        f"heval-{instance['instance_id']}.html", "text/html", icon=":material/download:",
+        f"heval-{instance.instance_id}.html", "text/html", icon=":material/download:",
         key="instance_html", on_click="ignore",
         help="One file with the prompt, all highlights and numbers; no script, no request, opens anywhere.",
     )  # fmt: skip

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import cast
 
-import pandas as pd
 import streamlit as st
 
 from heval_core.evaluation import evaluator
 from heval_core.store.reader import Reader
-from heval_core.ui.results import cached
+from heval_core.ui.published_results import query
 
 
 def draw(results: Reader) -> None:
@@ -26,13 +24,13 @@ def draw(results: Reader) -> None:
                 else f"; this program is `{evaluator.evaluator_id()}`."
             )
         )
-        runs = cast(pd.DataFrame, cached(results, "runs"))
+        runs = query(results, Reader.runs)
         st.caption("Runs: when, on what, and with which program")
         st.dataframe(runs.drop(columns=["versions", "configuration"]), hide_index=True)
         st.caption("Models, by revision")
-        st.dataframe(cached(results, "models"), hide_index=True)
+        st.dataframe(query(results, Reader.models), hide_index=True)
         st.caption("Datasets, by fingerprint")
-        st.dataframe(cached(results, "datasets"), hide_index=True)
+        st.dataframe(query(results, Reader.datasets), hide_index=True)
         if len(runs):
             st.caption("Libraries of the newest run")
             st.json(json.loads(runs["versions"].iloc[-1]), expanded=False)

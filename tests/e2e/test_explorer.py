@@ -38,16 +38,16 @@ def test_every_page_opens_by_its_link_and_asks_nobody_outside(address, page, pat
 
 def test_the_token_grid_draws_every_token_with_its_gold_marks_and_best_tokens(address, page, reader):
     instance = reader.instance(reader.instance_ids(Filter(model=("demo-qwen2",), regime=("mixed",), group=("C1",)))[0])
-    visit(page, f"{address}/instances?instance={instance['instance_id']}")
+    visit(page, f"{address}/instances?instance={instance.instance_id}")
     page.wait_for_selector(".token")
     drawn = page.eval_on_selector_all(".token > .word", "words => words.map(w => w.textContent)")
-    assert "".join(drawn) == instance["prompt"]
+    assert "".join(drawn) == instance.prompt
     gold = page.eval_on_selector_all(".token.gold", "tokens => tokens.map(t => Number(t.dataset.index))")
-    assert gold == sorted(t for tokens in instance["answer_tokens"] for t in tokens)
-    attributions = reader.attributions(instance["instance_id"])
+    assert gold == sorted(instance.answer_tokens)
+    attributions = reader.attributions(instance.instance_id)
     rows = page.eval_on_selector_all(".legend .item", "items => items.length")
     assert rows == 4
-    mechlight = attributions["mechlight"]["scores"]
+    mechlight = attributions["mechlight"].scores
     ranks = average_ranks(mechlight)[0]
     best = {int(i) for i in ranks.argsort(kind="stable")[:5]}
     ringed = page.eval_on_selector_all(
@@ -61,7 +61,7 @@ def test_pointing_at_a_token_tells_its_score_rank_and_share_and_a_click_keeps_it
     instance_id = reader.instance_ids(Filter(model=("demo-gpt2",)))[0]
     visit(page, f"{address}/instances?instance={instance_id}")
     page.hover(".token[data-index='3']")
-    scores = reader.attributions(instance_id)["fa"]["scores"]
+    scores = reader.attributions(instance_id)["fa"].scores
     rank = average_ranks(scores)[0][3]
     assert f"rank {rank:g}" in page.inner_text(".detail")
     page.click(".token[data-index='3']")
@@ -76,7 +76,7 @@ def kept_instance(reader):
     """An instance whose heads are all stored, with the head MechLight chose and another one."""
     row = reader.query("SELECT instance_id FROM head_attention ORDER BY instance_id LIMIT 1").iloc[0]
     found = reader.attributions(row["instance_id"])["mechlight"]
-    chosen = (found["layer"], found["head"])
+    chosen = (found.layer, found.head)
     other = next((layer, head) for layer in range(5) for head in range(6) if (layer, head) != chosen)
     return row["instance_id"], chosen, other
 

@@ -121,8 +121,7 @@ def test_a_newcomer_finds_sends_and_takes_away_an_instance_where_mechlight_fails
     page.get_by_role("link", name="Open MechLight's head for this instance").click()
     page.wait_for_url("**/mechlight_head**")
     settle(page)
-    found = reader.attributions(wanted)["mechlight"]
-    head = f"L{found['layer']}H{found['head']}"
+    head = reader.attributions(wanted)["mechlight"].head_name
     page.get_by_text(f"{head} chosen").first.wait_for()
     assert f"MechLight · {head}" in picture
     with somebody_else(page) as other:
@@ -217,7 +216,7 @@ def test_tables_and_pictures_are_saved_and_read_back(address, page, reader):
 
 def test_an_instance_saved_as_html_opens_alone_and_asks_for_nothing(address, page, reader, tmp_path):
     instance = reader.instance(reader.instance_ids(Filter(("demo-qwen2",), regime=("mixed",)))[0])
-    visit(page, f"{address}/instances?instance={instance['instance_id']}")
+    visit(page, f"{address}/instances?instance={instance.instance_id}")
     with page.expect_download() as saved:
         page.get_by_role("button", name="This instance as an HTML file").click()
     target = tmp_path / "instance.html"
@@ -228,7 +227,7 @@ def test_an_instance_saved_as_html_opens_alone_and_asks_for_nothing(address, pag
     fresh.on("console", lambda message: wrong.append(message.text))
     fresh.goto(target.as_uri())
     drawn = fresh.eval_on_selector_all(".grid .w", "words => words.map(w => w.textContent)")
-    assert "".join(drawn) == instance["prompt"]
+    assert "".join(drawn) == instance.prompt
     assert asked == [target.as_uri()]
     assert not wrong  # the style is allowed by its hash, and there is nothing else to refuse
     assert fresh.evaluate("getComputedStyle(document.querySelector('.b')).outlineStyle") == "solid"
@@ -415,7 +414,7 @@ def test_hostile_text_from_results_is_text_and_nothing_else(page, hostile_store,
             instance = reader.instance(reader.instance_ids(Filter())[0])
             drawn = page.eval_on_selector_all(".token > .word", "words => words.map(w => w.textContent)")
             glyphs = {"\n": "⏎", "\t": "⇥", "\x00": "␀", "\u202e": "⟲", "\u00a0": "⍽"}
-            assert drawn == ["".join(glyphs.get(c, c) for c in token) for token in instance["tokens"]]
+            assert drawn == ["".join(glyphs.get(c, c) for c in token) for token in instance.tokens]
         reader.close()
     assert not outside
 

@@ -236,12 +236,10 @@ def test_the_taught_rule_says_what_is_true_by_construction(tmp_path):
     reader = published(tmp_path, AS_PUBLISHED, count=40, rule=followed)
     texts = reader.findings().set_index("key")["by_construction"]
     assert "75 % of 240 instances" in texts["best_overall"]
-    groups = [
-        reader.instance(one)["group"] for one in reader.instance_ids(Filter(regime=("double_conflicting", "mixed")))
-    ]
+    groups = [reader.instance(one).group for one in reader.instance_ids(Filter(regime=("double_conflicting", "mixed")))]
     assert len(groups) == 80
     everything = [reader.instance(one) for one in reader.instance_ids(Filter())]
-    later = [one["group"] == "C2" for one in everything if one["group"] in ("C1", "C2")]
+    later = [one.group == "C2" for one in everything if one.group in ("C1", "C2")]
     assert f"{100 * np.mean(later):.0f} % were answered from the later one" in texts["earlier"]
     assert "shortest quarter" in texts["length"]
     nan = float("nan")
@@ -253,9 +251,7 @@ def test_lengths_of_contexts_are_counted_at_publishing(holding):
     table = holding.contexts(Filter(regime=("conflicting",)))
     one = Filter(("made-up-0",), ("data-0",), ("conflicting",))
     own = [holding.instance(found) for found in holding.instance_ids(one)]
-    lengths = [
-        sum(end - start for start, end in zip(one["document_starts"], one["document_ends"], strict=True)) for one in own
-    ]
+    lengths = [sum(document.end - document.start for document in one.documents) for one in own]
     row = table[(table["dataset"] == "data-0") & (table["model"] == "made-up-0")].iloc[0]
     assert row["tokens_mean"] == pytest.approx(np.mean(lengths))
     assert row["instances"] == len(own)

@@ -16,8 +16,8 @@ from heval_core.figures.palette import colour
 from heval_core.metrics import measures, measures_of
 from heval_core.metrics.shared.measure import Measure
 from heval_core.store.filters import Filter
-from heval_core.ui.accuracy_view import verdict
-from heval_core.ui.behind import groups_of
+from heval_core.ui.instance_links import groups_of
+from heval_core.ui.verdicts import of_bars
 from tests.pages.test_pages import open_page
 
 
@@ -117,14 +117,14 @@ def of_cells(*rows):
 def test_a_verdict_names_the_best_control_and_who_is_on_the_wrong_side_of_chance():
     cells = of_cells(("fa", "a", 9.0, 2.0), ("fa", "b", 7.0, 2.0), ("ig", "a", 0.0, 2.0), ("ig", "b", 6.0, 2.0),
                      ("position", "a", 9.5, 2.0), ("position", "b", 8.5, 2.0), ("random", "a", 20.0, 2.0))  # fmt: skip
-    told = verdict(cells, Measure("m", "M", ("all",), "nats", "", best="high"), "nats", {"position", "random"})
+    told = of_bars(cells, Measure("m", "M", ("all",), "nats", "", best="high"), "nats", {"position", "random"})
     assert told.startswith(
         "Highest on average: **fa** with 8.0 nats over 2 cells (chance 2.0, best control: Position 9.0). "
     )
     assert told.endswith(
         "75 % of the methods' bars lie above chance with their whole interval; wholly below it: ig in 1."
     )
-    told = verdict(cells, Measure("m", "M", ("all",), "nats", "", best="low"), "nats", {"position", "random"})
+    told = of_bars(cells, Measure("m", "M", ("all",), "nats", "", best="low"), "nats", {"position", "random"})
     assert told.startswith(
         "Lowest on average: **ig** with 3.0 nats over 2 cells (chance 2.0, best control: Position 9.0). "
     )
@@ -135,7 +135,7 @@ def test_a_verdict_names_the_best_control_and_who_is_on_the_wrong_side_of_chance
 
 def test_biases_of_opposite_sign_are_no_small_bias():
     cells = of_cells(("fa", "a", 2.0, 0.0), ("fa", "b", 2.2, 0.0), ("ig", "a", 30.0, 0.0), ("ig", "b", -30.1, 0.0))
-    told = verdict(cells, Measure("m", "M", ("tilt",), "ranks", "", best="zero"), "ranks", set())
+    told = of_bars(cells, Measure("m", "M", ("tilt",), "ranks", "", best="zero"), "ranks", set())
     assert told.startswith("Closest to none: **fa**, 2.1 ranks from chance on average over 2 cells.")
 
 

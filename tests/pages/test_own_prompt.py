@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from heval_core.ui import own_prompt
+from heval_core.ui import own_results
 from heval_core.ui.sidebar import KEPT
 from heval_core.ui.token_grid import Block, parted
 from tests.conftest import ROOT
@@ -57,7 +57,7 @@ def test_a_bos_is_not_ranked(demo):
     table = tokens_shown(opened(made_up(bos=True)))
     assert np.isnan(table["rank, fa"][0])
     assert table["rank, fa"][1:].tolist() == [4, 1, 2, 3, 5]
-    assert own_prompt._line(made_up(bos=True))["fa"] == "beta"
+    assert own_results.summary(made_up(bos=True))["fa"] == "beta"
 
 
 def test_what_is_not_ranked_shares_no_sentence_with_what_is():
@@ -70,5 +70,5 @@ def test_what_is_not_ranked_shares_no_sentence_with_what_is():
 def test_keys_change_nothing_on_other_pages(monkeypatch, key, changed):
     state: dict[str, object] = {}
     monkeypatch.setattr("streamlit.session_state", state)
-    own_prompt.pressed(key)
+    own_results.pressed(key)
     assert state == changed

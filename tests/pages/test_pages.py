@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from heval_core.evaluation import live
+from heval_core.figures.cells import as_normalised
 from heval_core.figures.palette import in_order
 from heval_core.metrics import measures_of
 from heval_core.metrics.shared.measure import QUESTIONS
@@ -17,7 +18,6 @@ from heval_core.records import DROP_REASONS, REGIMES
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
-from heval_core.ui.accuracy_view import as_normalised
 from tests.conftest import ROOT
 
 PAGES = ("overview", "context_or_memory", "which_document", "which_token", "length_and_position", "faithfulness", "compare",
@@ -71,7 +71,7 @@ def test_an_instance_shows_how_many_scores_of_each_explainer_are_tied(small_stor
     ids = published.instance_ids(Filter())
     app = open_page("instances", instance=ids[0])
     table = next(frame.value for frame in app.dataframe if "Tied scores" in frame.value.columns)
-    stored = {key: row["tied"] for key, row in published.attributions(ids[0]).items()}
+    stored = {key: row.tied for key, row in published.attributions(ids[0]).items()}
     assert table["Tied scores"].tolist() == pytest.approx([stored[key] for key in in_order(list(stored))], abs=1e-3)
 
 
@@ -264,7 +264,7 @@ def test_an_error_is_an_id_on_the_page_and_a_trace_in_the_log(demo, monkeypatch,
     def fails(*_):
         raise RuntimeError("secret path /home/somebody")
 
-    monkeypatch.setattr("heval_core.ui.overview_view.draw", fails)
+    monkeypatch.setattr("heval_core.ui.verdicts.of_leaderboard", fails)
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
     assert not app.exception
     (error,) = app.error

@@ -85,14 +85,14 @@ def test_the_very_model_of_the_results_is_asked_and_no_other_of_its_name(demo, t
 @pytest.mark.slow
 def test_the_worker_refuses_a_model_that_answers_otherwise(demo):
     instance = demo.instance(demo.instance_ids(Filter(("demo-gpt2",), ("world_capital",)))[0])
-    asked = {"op": "heads", "prompt": instance["prompt"], "expected": asked_as_stored(instance)}
+    asked = {"op": "heads", "prompt": instance.prompt, "expected": asked_as_stored(instance)}
     own = Worker()
     try:
         heads = own.ask({**asked, "model": str(installed_models()["demo-gpt2"])})
-        assert len(heads[0][0]) == len(instance["tokens"])
+        assert len(heads[0][0]) == len(instance.tokens)
         with pytest.raises(HEvalError, match="not the one that these results are of|into other tokens"):
             own.ask({**asked, "model": str(installed_models()["demo-qwen2"])})
-        shifted = {**asked["expected"], "logits": [0.0, *(3.0 for _ in instance["candidate_ids"][1:])]}
+        shifted = {**asked["expected"], "logits": [0.0, *(3.0 for _ in instance.candidates[1:])]}
         with pytest.raises(HEvalError, match="its logits differ by"):
             own.ask({**asked, "expected": shifted, "model": str(installed_models()["demo-gpt2"])})
     finally:

@@ -20,14 +20,15 @@ from heval_core.evaluation.orders import SORTED_BY
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.instance_page import instance_page
 from heval_core.metrics import measures
-from heval_core.records import PATTERNS, HEvalError
+from heval_core.records import PATTERNS, Candidate, HEvalError, Span
 from heval_core.store.export import as_latex
 from heval_core.store.filters import Filter
-from heval_core.ui.behind import groups_of, parameters
-from heval_core.ui.compare_view import pairs_of
+from heval_core.stored import PromptDocument, StoredInstance
 from heval_core.ui.exports import as_parquet, link_of
-from heval_core.ui.faithfulness_view import points_of
+from heval_core.ui.faithful_points import faithful_and_right
+from heval_core.ui.instance_links import groups_of, parameters
 from heval_core.ui.instance_tables import agreement, tokens_of
+from heval_core.ui.pair_table import compared_pair
 from heval_core.ui.token_grid import Row, cut, merged, row_data
 from tests.pages.test_pages import QWEN, open_page
 
@@ -38,13 +39,10 @@ HOSTILE = ['</script><script>window.__pwn=1</script>', '<img src=x onerror=windo
 @pytest.fixture
 def plain_session(monkeypatch):
     """Views' helpers outside a page: caching goes straight to the reader."""
-    from heval_core.ui import compare_view, faithfulness_view, paired_view
+    from heval_core.ui import faithful_points, pair_table
 
-    def uncached(results, query, *arguments):
-        return query(results, *arguments) if callable(query) else getattr(results, query)(*arguments)
-
-    for module in (compare_view, faithfulness_view, paired_view):
-        monkeypatch.setattr(module, "cached", uncached)
+    for module in (faithful_points, pair_table):
+        monkeypatch.setattr(module, "query", lambda results, asked, *arguments: asked(results, *arguments))
 
 
 def test_patterns_account_for_every_instance_answered_from_a_document(demo):
@@ -59,10 +57,10 @@ def test_patterns_account_for_every_instance_answered_from_a_document(demo):
     )  # it marks the answer's own token, which now and then stands elsewhere too
     for row in demo.pattern_examples(Filter(), "fa", "wrong_document", 5).itertuples():
         instance = demo.instance(row.instance_id)
-        best = int(np.argmax(demo.attributions(row.instance_id)["fa"]["scores"]))
-        assert instance["tokens"][best] == row.best_token
-        other = 1 if instance["group"] == "C1" else 0
-        assert instance["document_starts"][other] <= best < instance["document_ends"][other]
+        best = int(np.argmax(demo.attributions(row.instance_id)["fa"].scores))
+        assert instance.tokens[best] == row.best_token
+        other = instance.documents[1 if instance.group == "C1" else 0]
+        assert other.start <= best < other.end
 
 
 def test_patterns_have_chance_and_the_interval_of_whole_questions_resampled(demo):
@@ -130,7 +128,9 @@ def test_the_failures_page_counts_and_shows_examples(demo):
 
 def test_a_comparison_is_signed_as_first_minus_second(demo, plain_session):
     chosen, mrr = Filter(("demo-qwen2",)), measures()["mrr"]
-    (one, whole), (other, turned) = (pairs_of(demo, chosen, mrr, 0, *names) for names in (("fa", "ig"), ("ig", "fa")))
+    (one, whole), (other, turned) = (
+        compared_pair(demo, chosen, mrr, 0, *names) for names in (("fa", "ig"), ("ig", "fa"))
+    )
     assert (whole["wins"], whole["losses"], whole["cells"]) == (turned["losses"], turned["wins"], 12)
     assert (whole["mean difference"], whole["low"]) == (-turned["mean difference"], -turned["high"])
     assert whole["mean difference"] == pytest.approx(one["difference"].mean())
@@ -172,7 +172,7 @@ def test_curves_show_what_the_reader_computes(demo, along):
 
 
 def test_faithfulness_stands_beside_accuracy_in_every_cell(demo, plain_session):
-    points = points_of(demo, Filter(), "MRR", 5)
+    points = faithful_and_right(demo, Filter(), "MRR", 5)
     assert len(points) == 3 * 2 * 6 * 7
     random = points[points["explainer"] == "random"]
     assert random["x"].to_numpy() == pytest.approx(0)  # it is its own chance level
@@ -218,7 +218,7 @@ def test_instances_are_searched_sorted_and_paged_in_the_database(demo):
     for one in ids:
         assert re.search(
             "keny.|peru",
-            " ".join(str(demo.instance(one)[c]) for c in ("prompt", "predicted_text", "memory_answer")),
+            " ".join(str(getattr(demo.instance(one), c)) for c in ("prompt", "predicted_text", "memory_answer")),
             re.I,
         )
     for order in SORTED_BY.values():
@@ -281,14 +281,12 @@ def test_agreement_is_one_for_the_same_scores_and_minus_one_for_the_reverse():
 
 
 def a_hostile_instance():
-    tokens = HOSTILE
-    return {"instance_id": "i<", "model": "<b>m", "revision": "r", "dataset": "d", "regime": "conflicting",
-            "technique": "regular", "subject": HOSTILE[0],
-            "tokens": tokens, "first_ranked": 0, "document_starts": [0], "document_ends": [5], "document_answers": ["<img>"],
-            "question_start": 5, "question_end": 10, "answer_tokens": [[1]], "group": "C", "predicted_text": HOSTILE[1],
-            "predicted_probability": 0.5, "memory_answer": HOSTILE[2], "candidate_groups": ["C"],
-            "candidate_texts": [HOSTILE[3]],
-            "candidate_probabilities": [0.5]}  # fmt: skip
+    return StoredInstance(
+        instance_id="i<", model="<b>m", revision="r", dataset="d", regime="conflicting", technique="regular",
+        subject=HOSTILE[0], tokens=tuple(HOSTILE), first_ranked=0, documents=(PromptDocument(0, 5, "<img>", (1,)),),
+        question_span=Span(5, 10), memory_answer=HOSTILE[2], candidates=(Candidate("C", HOSTILE[3], 1, 0.0, 0.5),),
+        predicted_text=HOSTILE[1], predicted_probability=0.5, group="C",
+    )  # fmt: skip
 
 
 def test_an_exported_instance_has_no_script_no_request_and_every_token_as_text():
@@ -365,9 +363,9 @@ def test_a_link_names_every_choice_and_the_snapshot(demo, monkeypatch):
 
 def test_a_tokens_table_has_ranks_beside_scores(demo):
     instance = demo.instance(demo.instance_ids(Filter(regime=("mixed",)))[0])
-    scores = demo.attributions(instance["instance_id"])["fa"]["scores"]
+    scores = demo.attributions(instance.instance_id)["fa"].scores
     table = tokens_of(instance, [SimpleNamespace(explainer="fa", scores=scores)])
-    assert table["token"].tolist() == instance["tokens"]
+    assert table["token"].tolist() == list(instance.tokens)
     assert table.loc[int(np.argmax(scores)), "rank, fa"] == 1
     assert set(table["in"]) == {"document 1", "document 2", "question"}
 

@@ -192,29 +192,26 @@ def test_the_command_line_and_the_store_give_the_same_scores(small_store, model_
         "SELECT * FROM instance WHERE model = 'random-gpt2' AND regime = 'mixed' AND dropped_because IS NULL"
     ).iloc[0]
     instance = reader.instance(row["instance_id"])
-    texts = [
-        "".join(instance["tokens"][s:e]).strip()
-        for s, e in zip(instance["document_starts"], instance["document_ends"], strict=True)
-    ]
+    texts = ["".join(instance.tokens[document.start : document.end]).strip() for document in instance.documents]
     command = [
         *f"explain --model {model_folders['gpt2']} --question".split(),
-        instance["question"],
+        instance.question,
         "--format",
         "json",
         "--memory-answer",
-        instance["memory_answer"],
+        instance.memory_answer,
         "--device",
         "cpu",
     ]
-    for text, answer in zip(texts, instance["document_answers"], strict=True):
-        command += ["--context", text, "--context-answer", answer]
+    for text, document in zip(texts, instance.documents, strict=True):
+        command += ["--context", text, "--context-answer", document.answer]
     assert main(command) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["prompt"] == instance["prompt"]
-    assert found["answer"]["group"] == instance["group"]
+    assert found["prompt"] == instance.prompt
+    assert found["answer"]["group"] == instance.group
     for key, kept in reader.attributions(row["instance_id"]).items():
         if key in found["explainers"]:
-            np.testing.assert_allclose(found["explainers"][key]["scores"], kept["scores"], rtol=2e-3, atol=1e-5)
+            np.testing.assert_allclose(found["explainers"][key]["scores"], kept.scores, rtol=2e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -49,10 +49,10 @@ def test_an_unsigned_explainer_that_is_gone_keeps_its_numbers(results, gone):
 
 
 def test_a_page_colours_its_scores_without_a_sign(results, monkeypatch):
-    from heval_core.ui import instance_view
+    from heval_core.ui import shown_instance
 
-    monkeypatch.setattr(instance_view, "cached", lambda reader, name, *asked: getattr(reader, name)(*asked))
-    rows = instance_view.rows_of(results, results.attributions(results.instance_ids(Filter())[0]))
+    monkeypatch.setattr(shown_instance, "query", lambda reader, asked, *given: asked(reader, *given))
+    rows = shown_instance.rows_of(results, results.attributions(results.instance_ids(Filter())[0]))
     assert {row.explainer: row.signed for row in rows} == {GONE: False, VARIANT: False, UNSIGNED: False, SIGNED: True}
 
 

@@ -13,7 +13,7 @@ import pytest
 from heval_core import catalogue
 from heval_core.evaluation.publishing import publish
 from heval_core.prompt_styles import style_of
-from heval_core.records import HEvalError
+from heval_core.records import HEvalError, Span
 from heval_core.store.filters import Filter
 from heval_core.store.kinds import KINDS
 from heval_core.store.published import current_file
@@ -60,19 +60,19 @@ def test_every_kept_instance_has_one_finite_score_per_token_from_every_explainer
     for instance_id in reader.instance_ids(Filter()):
         instance, attributions = reader.instance(instance_id), reader.attributions(instance_id)
         assert set(attributions) == set(catalogue.plugins("explainer"))
-        assert "".join(instance["tokens"]) == instance["prompt"]
+        assert "".join(instance.tokens) == instance.prompt
         for row in attributions.values():
-            assert len(row["scores"]) == len(instance["tokens"])
-            assert np.isfinite(row["scores"]).all()
+            assert len(row.scores) == len(instance.tokens)
+            assert np.isfinite(row.scores).all()
 
 
 def test_the_share_of_tied_scores_is_stored_with_every_attribution(reader):
     for instance_id in reader.instance_ids(Filter()):
-        first = reader.instance(instance_id)["first_ranked"]
+        first = reader.instance(instance_id).first_ranked
         for explainer, row in reader.attributions(instance_id).items():
-            ranked = row["scores"][first:]
+            ranked = row.scores[first:]
             literally = sum(ranked.count(score) > 1 for score in ranked) / len(ranked)
-            assert row["tied"] == pytest.approx(literally), explainer
+            assert row.tied == pytest.approx(literally), explainer
     ties = reader.query("SELECT explainer, avg(tied) AS tied FROM attribution GROUP BY explainer")
     ties = ties.set_index("explainer")["tied"]
     assert ties["position"] == ties["random"] == 0
@@ -102,7 +102,7 @@ def test_stored_scores_are_the_explainers_own_in_rank_and_nearly_in_value(reader
     answered = pipeline.answer(lm, [prepared])
     for explainer in catalogue.explainers().values():
         (fresh,) = pipeline.explain(answered, explainer)
-        kept = reader.attributions(row["instance_id"])[fresh.explainer]["scores"]
+        kept = reader.attributions(row["instance_id"])[fresh.explainer].scores
         np.testing.assert_allclose(kept, fresh.scores, rtol=2e-3, atol=1e-6)
         np.testing.assert_array_equal(average_ranks(kept), average_ranks(fresh.scores))
 
@@ -222,7 +222,7 @@ def test_threads_never_see_each_others_rows(reader):
 
     def read(instance_id):
         for _ in range(20):
-            if reader.instance(instance_id)["instance_id"] != instance_id:
+            if reader.instance(instance_id).instance_id != instance_id:
                 wrong.append(instance_id)
 
     threads = [threading.Thread(target=read, args=(i,)) for i in ids[:4]]
@@ -238,8 +238,8 @@ def test_lengths_of_contexts_are_those_of_the_documents_themselves(reader):
         characters, tokens = [], []
         for instance_id in reader.instance_ids(Filter((row["model"],), (row["dataset"],), (row["regime"],))):
             instance = reader.instance(instance_id)
-            spans = list(zip(instance["document_starts"], instance["document_ends"], strict=True))
-            characters.append(sum(len("".join(instance["tokens"][s:e]).strip()) for s, e in spans))
+            spans = [(document.start, document.end) for document in instance.documents]
+            characters.append(sum(len("".join(instance.tokens[s:e]).strip()) for s, e in spans))
             tokens.append(sum(e - s for s, e in spans))
         assert row["characters_mean"] == pytest.approx(np.mean(characters))
         assert row["tokens_high"] == pytest.approx(np.quantile(tokens, 0.95))
@@ -255,3 +255,29 @@ def test_the_key_of_a_kind_of_shard_tells_its_rows_apart(small_store):
         rows = store.read(entry).select(kind.key).to_pylist()
         assert len({tuple(row.values()) for row in rows}) == len(rows) == entry.rows
         assert bool(entry.regime) == kind.of_regime
+
+
+def test_an_instance_is_a_record_of_its_row(reader):
+    rows = reader.query("SELECT * FROM instance ORDER BY dropped_because IS NULL DESC").to_dict("records")
+    for row in (rows[0], rows[-1]):
+        instance = reader.instance(row["instance_id"])
+        assert [instance.model, instance.fact_id, instance.group] == [row["model"], row["fact_id"], row["group"]]
+        assert instance.tokens == tuple(row["tokens"])
+        assert instance.question_span == Span(row["question_start"], row["question_end"])
+        assert [d.start for d in instance.documents] == list(row["document_starts"])
+        assert [d.answer for d in instance.documents] == list(row["document_answers"])
+        assert [d.answer_tokens for d in instance.documents] == [tuple(own) for own in row["answer_tokens"]]
+        assert [c.token_id for c in instance.candidates] == list(row["candidate_ids"])
+        assert [c.logit for c in instance.candidates] == pytest.approx(list(row["candidate_logits"]))
+        assert instance.used_document == {"C": 0, "C1": 0, "C2": 1}.get(row["group"])
+
+
+def test_an_attribution_is_a_record_of_its_row(reader):
+    row = reader.query("SELECT * FROM attribution WHERE explainer = 'mechlight' LIMIT 1").iloc[0]
+    stored = reader.attributions(row["instance_id"])["mechlight"]
+    assert stored.scores == tuple(row["scores"])
+    assert stored.head_name == f"L{row['layer']}H{row['head']}"
+    strengths = stored.strengths(int(reader.models()["layers"].iloc[0]))
+    assert strengths[stored.chosen_head] == strengths.max()
+    assert stored.details == json.loads(row["details"])
+    assert reader.attributions(row["instance_id"])["random"].head_name == ""

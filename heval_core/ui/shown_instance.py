@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from typing import Any, cast
 
-import numpy as np
-import pandas as pd
 import streamlit as st
 
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures.palette import in_order
 from heval_core.metrics.shared.cell import KS
-from heval_core.records import TECHNIQUE, HEvalError, head_name
+from heval_core.records import TECHNIQUE, HEvalError
 from heval_core.store.filters import AS_STORED, Filter
 from heval_core.store.reader import Reader
+from heval_core.stored import StoredAttribution, StoredInstance
 from heval_core.ui.grid_controls import LEVELS, How
-from heval_core.ui.results import cached
+from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row, blocks_of, token_grid
 from heval_core.wording import GROUP_TITLES, REGIME_TITLES, number, percent
 
-# Group ▶ index of the document that the answer came from.
-USED = {"C": 0, "C1": 0, "C2": 1}
 
-
-def choose(results: Reader, chosen: Filter, order: str = AS_STORED, descending: bool = False) -> dict[str, Any] | None:
+def choose(results: Reader, chosen: Filter, order: str = AS_STORED, descending: bool = False) -> StoredInstance | None:
     """The instance the link names, or the first under the filter in this order, with buttons to step. None without any."""
-    ids = cast(list[str], cached(results, "instance_ids", chosen, SORTED_BY[order], descending))
+    ids = query(results, Reader.instance_ids, chosen, SORTED_BY[order], descending)
     wanted = st.query_params.get("instance")
     before, st.session_state["instance_and_filter"] = st.session_state.get("instance_and_filter"), (wanted, chosen)
     if wanted is not None and wanted not in ids and before is not None and before[0] == wanted and before[1] != chosen:
@@ -76,60 +70,51 @@ def origin(group: str) -> str:
     return f"{words} (group **{plain(key)}**)" if words else f"which makes group **{plain(group)}**"
 
 
-def caption_of(instance: dict[str, Any], number_of_document: int) -> str:
-    """`document 1 · answer Nairobi · conflicting · source: atlas · used`."""
-    index = number_of_document - 1
-    answer, kind = instance["document_answers"][index], instance["document_kinds"][index]
-    source = instance["document_sources"][index]
-    used = instance["group"] in ("C", f"C{number_of_document}")
-    parts = [f"document {number_of_document}", f"answer {answer}", kind]
-    if instance["document_origins"][index] == "substituted":
+def caption_of(instance: StoredInstance, index: int) -> str:
+    """Of the document with this index, from 0: `document 1 · answer Nairobi · conflicting · source: atlas · used`."""
+    document = instance.documents[index]
+    parts = [f"document {index + 1}", f"answer {document.answer}", document.kind]
+    if document.origin == "substituted":
         parts.append("answer substituted")
-    if source:
-        parts.append(f"source: {source.replace('_', ' ')}")
-    return " · ".join([*parts, "used"] if used else parts)
+    if document.source:
+        parts.append(f"source: {document.source.replace('_', ' ')}")
+    return " · ".join([*parts, "used"] if index == instance.used_document else parts)
 
 
-def facts_line(instance: dict[str, Any]) -> None:
+def facts_line(instance: StoredInstance) -> None:
     """The answer, its probability and group, and the candidates it was chosen from."""
-    group, expected = instance["group"], instance["expected_group"]
+    expected = instance.expected_group
     st.markdown(
-        f"**{plain(instance['model'])}** answers **{plain(instance['predicted_text'].strip())}** "
-        f"(p = {number(instance['predicted_probability'])}), {origin(group)}. "
-        f"From memory it says *{plain(instance['memory_answer'])}*."
+        f"**{plain(instance.model)}** answers **{plain(instance.predicted_text.strip())}** "
+        f"(p = {number(instance.predicted_probability)}), {origin(instance.group)}. "
+        f"From memory it says *{plain(instance.memory_answer)}*."
         + (f" The rule it was taught asks for group {plain(expected)}." if expected else "")
     )
-    candidates = [
-        f"{plain(g)}: {plain(text)} {percent(p)}"
-        for g, text, p in zip(
-            instance["candidate_groups"], instance["candidate_texts"], instance["candidate_probabilities"], strict=True
-        )
-    ]
-    regime = REGIME_TITLES.get(instance["regime"], instance["regime"])
-    if instance["technique"] != TECHNIQUE:
-        regime = f"{regime} · {plain(instance['technique'])}"
-    st.caption(f"{plain(instance['dataset'])} · {regime} · candidates: {' · '.join(candidates)}")
+    candidates = [f"{plain(c.group)}: {plain(c.text)} {percent(c.probability)}" for c in instance.candidates]
+    regime = REGIME_TITLES.get(instance.regime, instance.regime)
+    if instance.technique != TECHNIQUE:
+        regime = f"{regime} · {plain(instance.technique)}"
+    st.caption(f"{plain(instance.dataset)} · {regime} · candidates: {' · '.join(candidates)}")
 
 
 def rows_of(
-    results: Reader, attributions: dict[str, dict[str, Any]], shown: tuple[str, ...] | None = None
+    results: Reader, attributions: dict[str, StoredAttribution], shown: tuple[str, ...] | None = None
 ) -> list[Row]:
     """Grid rows of the stored attributions, methods first; controls only where they are asked for."""
-    catalogue = cast(pd.DataFrame, cached(results, "catalogue", "explainer")).set_index("key")
+    catalogue = query(results, Reader.catalogue, "explainer").set_index("key")
     rows = []
     for key in in_order(list(attributions)):
         known = catalogue.loc[key] if key in catalogue.index else None
         if (known is not None and known["control"] and shown is None) or (shown is not None and key not in shown):
             continue
-        row = attributions[key]
-        note = head_name(row["layer"], row["head"]) if row["layer"] is not None else ""
+        stored = attributions[key]
         title = known["title"] if known is not None else key
-        rows.append(Row(key, title, bool(row["signed"]), row["scores"], note))
+        rows.append(Row(key, title, stored.signed, stored.scores, stored.head_name))
     return rows
 
 
 def prompt_grid(
-    instance: dict[str, Any],
+    instance: StoredInstance,
     rows: list[Row],
     *,
     key: str,
@@ -138,18 +123,17 @@ def prompt_grid(
     on_key: Callable[[str], None] | None = None,
 ) -> None:
     """Prompt and rows of an instance. on_key: see `token_grid`."""
-    documents = list(zip(instance["document_starts"], instance["document_ends"], strict=True))
-    captions = [caption_of(instance, i + 1) for i in range(len(documents))]
-    question = (instance["question_start"], instance["question_end"])
-    gold = [token for tokens in instance["answer_tokens"] for token in tokens]
+    spans = [(document.start, document.end) for document in instance.documents]
+    captions = [caption_of(instance, index) for index in range(len(spans))]
+    question = (instance.question_span.start, instance.question_span.end)
     token_grid(
-        instance["tokens"],
-        blocks_of(len(instance["tokens"]), documents, question, captions, USED.get(instance["group"])),
-        gold,
+        instance.tokens,
+        blocks_of(len(instance.tokens), spans, question, captions, instance.used_document),
+        sorted(instance.answer_tokens),
         rows,
         key=key,
         k=k,
-        first_ranked=instance["first_ranked"],
+        first_ranked=instance.first_ranked,
         how=how,
         on_key=on_key,
     )
@@ -173,11 +157,3 @@ def pressed(key: str) -> None:
         there = place + (1 if key == "]" else -1)
         if 0 <= there < len(ids):
             st.query_params["instance"] = ids[there]
-
-
-def strengths_of(attribution: dict[str, Any], layers: int) -> np.ndarray:
-    return np.asarray(attribution["head_scores"], dtype=np.float64).reshape(layers, -1)
-
-
-def details_of(attribution: dict[str, Any]) -> dict[str, Any]:
-    return dict(json.loads(attribution["details"] or "{}"))

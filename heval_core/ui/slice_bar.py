@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
 
-import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.records import head_name
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui.behind import SLICED, SLICING, keep
 from heval_core.ui.filters import refuse_value
-from heval_core.ui.results import cached
+from heval_core.ui.instance_links import SLICED, SLICING, keep
+from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
 
 _LINKED = (*SLICED, "without_first")
@@ -33,8 +31,8 @@ def slice_bar(results: Reader, chosen: Filter, *, ranked: bool, by_result: bool 
     # A toggle, because what is folded away in an expander is computed all the same.
     if not st.toggle("Slice: only some of these instances", key=SLICING):
         return chosen, False
-    relations = cast(pd.DataFrame, cached(results, "relations", chosen))
-    ranges = cast(pd.DataFrame, cached(results, "ranges", chosen)).iloc[0]
+    relations = query(results, Reader.relations, chosen)
+    ranges = query(results, Reader.ranges, chosen).iloc[0]
     if not ranges["instances"]:
         return chosen, False
     with st.container(border=True):
@@ -81,7 +79,7 @@ def slice_bar(results: Reader, chosen: Filter, *, ranked: bool, by_result: bool 
         best=best,
     )
     if narrowed.cuts_cells:
-        left = len(cast(list[str], cached(results, "instance_ids", narrowed)))
+        left = len(query(results, Reader.instance_ids, narrowed))
         st.caption(
             f"{left:,} of {int(ranges['instances']):,} instances are in the slice; everything below is of these."
         )
@@ -89,7 +87,7 @@ def slice_bar(results: Reader, chosen: Filter, *, ranked: bool, by_result: bool 
 
 
 def _best(results: Reader) -> tuple[str, ...]:
-    options = cast(list[str], cached(results, "best_tokens"))
+    options = query(results, Reader.best_tokens)
     refuse_value("best", options, "best token")
     if "best" in st.session_state:
         st.session_state["best"] = [one for one in st.session_state["best"] if one in options]
@@ -130,7 +128,7 @@ def _clamp(name: str, least: int, most: int) -> None:
 
 def _head(results: Reader, chosen: Filter, place: DeltaGenerator) -> str:
     """Of one model: the head that MechLight chose. Heads of different models have nothing but their name in common."""
-    counts = cast(pd.DataFrame, cached(results, "chosen_heads", chosen))
+    counts = query(results, Reader.chosen_heads, chosen)
     if counts["model"].nunique() != 1:
         if "head" in st.query_params:
             st.error(

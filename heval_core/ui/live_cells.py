@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from typing import cast
 
 import pandas as pd
 import streamlit as st
@@ -15,7 +14,7 @@ from heval_core.metrics.shared.measure import LearnedMetric
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui.results import cached
+from heval_core.ui.published_results import query
 
 WHY = "This measure is computed again on a hundred halves of the questions, which takes some seconds for each cell"
 
@@ -28,15 +27,15 @@ def takes_long(metric: str) -> bool:
 def live_cells(results: Reader, chosen: Filter, metric: str, k: int) -> pd.DataFrame:
     """`live.cells_of`; with a bar where that takes long, cell's regime by regime, each of which is kept by itself."""
     if not takes_long(metric):
-        return cast(pd.DataFrame, cached(results, live.cells_of, chosen, metric, k))
+        return query(results, live.cells_of, chosen, metric, k)
     whole = Filter(chosen.model, chosen.dataset, chosen.regime, technique=chosen.technique)
-    there = cast(pd.DataFrame, cached(results, "cells", whole, metric.partition("(")[0], k))
+    there = query(results, Reader.cells, whole, metric.partition("(")[0], k)
     places = there.drop_duplicates(list(CELL))[list(CELL)].itertuples(index=False)
     pieces = [replace(chosen, model=(p.model,), dataset=(p.dataset,), regime=(p.regime,)) for p in places]
     bar = st.progress(0.0, WHY)
     found = []
     for number, piece in enumerate(pieces, start=1):
-        found.append(cast(pd.DataFrame, cached(results, live.cells_of, piece, metric, k)))
+        found.append(query(results, live.cells_of, piece, metric, k))
         bar.progress(number / len(pieces), f"{WHY}: {number} of {len(pieces)}")
     bar.empty()
     return pd.concat(found, ignore_index=True) if found else there.iloc[:0]

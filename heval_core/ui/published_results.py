@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
 
@@ -22,6 +21,7 @@ DEMO_SHARDS = ROOT / "cache" / "demo"
 DEMO_RESULTS = ROOT / "cache" / "demo-results"
 RESULTS = ROOT / "cache" / "results"
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -135,15 +135,15 @@ def _offer_newer(current: Path) -> None:
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
-def _cached(snapshot_id: str, name: str, arguments: tuple[object, ...], _call: Callable[[], T]) -> T:
+def _cached(snapshot_id: str, name: str, arguments: tuple[str, ...], _call: Callable[[], T]) -> T:
     return _call()
 
 
-def cached(results: Reader, query: str | Callable[..., object], *arguments: object) -> object:
-    """A reader's query by name, or a function of a reader, cached by (snapshot, arguments).
+def query(results: Reader, asked: Callable[Concatenate[Reader, P], T], *arguments: P.args, **named: P.kwargs) -> T:
+    """A query of the results, such as `Reader.cells`, or another function of them: cached by snapshot and arguments.
 
-    Arguments are small and hashable by value.
+    Arguments are small and told apart by their `repr`.
     """
-    call = getattr(results, query) if isinstance(query, str) else partial(query, results)
-    name = query if isinstance(query, str) else f"{query.__module__}.{query.__qualname__}"
-    return _cached(results.snapshot_id, name, tuple(repr(a) for a in arguments), lambda: call(*arguments))
+    told_apart = (*map(repr, arguments), *(f"{name}={value!r}" for name, value in sorted(named.items())))
+    name = f"{asked.__module__}.{asked.__qualname__}"
+    return _cached(results.snapshot_id, name, told_apart, lambda: asked(results, *arguments, **named))

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import pandas as pd
-import streamlit as st
 
 from heval_core.figures.palette import in_order
-from heval_core.metrics import best_of, measures_of
-from heval_core.store.filters import Filter
-from heval_core.store.reader import Reader
-from heval_core.ui.accuracy_view import titles_of
-from heval_core.ui.results import cached
-from heval_core.wording import number
 
 PARTS = {"baseline": "fa's baseline token", "drawn": "drawn by frequency", "deletion": "deletion", "all": "mean"}
 CELL = ["model", "dataset", "regime"]
@@ -48,24 +41,6 @@ def advantage(cells: pd.DataFrame, controls: set[str], lower_is_better: bool) ->
     return Advantage(float(own.mean()), float(rest.mean()), len(own), int((own > rest).sum())) if len(own) else None
 
 
-def said(found: dict[str, Advantage]) -> str:
-    """One sentence with fa's advantage under its own token. found: by metric."""
-    parts = [
-        f"{_signed(one.own)} in {metric} (the other methods {_signed(one.rest)}; fa gains more in {one.above} of {one.cells} "
-        "cells)"
-        for metric, one in found.items()
-    ]
-    worth = [f"**{_signed(one.own - one.rest)}** in {metric}" for metric, one in found.items()]
-    return (
-        f"Under its own baseline token fa is, against the mean of the other two, {' and '.join(parts)}; beside the other "
-        f"methods, that token alone would make it look {' and '.join(worth)}."
-    )
-
-
-def _signed(nats: float) -> str:
-    return f"{number(abs(nats))} nats {'better' if nats >= 0 else 'worse'}"
-
-
 def table_of(frames: dict[str, pd.DataFrame], titles: dict[str, str]) -> pd.DataFrame:
     """Per explainer the mean over cells of each metric and replacement, as measured."""
     columns = {}
@@ -78,23 +53,3 @@ def table_of(frames: dict[str, pd.DataFrame], titles: dict[str, str]) -> pd.Data
     table = table.reindex(in_order(list(table.index)))
     table.index = pd.Index([titles.get(key, key) for key in table.index], name="explainer")
     return table
-
-
-def draw(results: Reader, chosen: Filter) -> None:
-    """The table and the sentence; nothing where faithfulness was not measured."""
-    metrics = [measure.metric for measure in measures_of("faithfulness").values() if measure.needs == "--faithfulness"]
-    frames = {metric: cast(pd.DataFrame, cached(results, "cells", chosen, metric, 0)) for metric in metrics}
-    if all(frame.empty for frame in frames.values()):
-        return
-    known = cast(pd.DataFrame, cached(results, "catalogue", "explainer"))
-    controls = set(known[known["control"]]["key"])
-    st.subheader("By what stands in for a token")
-    found = {
-        metric: one
-        for metric, frame in frames.items()
-        if (one := advantage(frame, controls, best_of(metric, "all") == "low")) is not None
-    }
-    if found:
-        st.markdown(said(found))
-    st.dataframe(table_of(frames, titles_of(results)).round(3), width="stretch")
-    st.caption("Nats, means over the cells. Bars and dots on this page are of the mean over the three.")

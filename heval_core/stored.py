@@ -1,0 +1,113 @@
+"""An instance and its attributions as they are stored, and as pages and files show them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from heval_core.records import Candidate, Span, head_name
+
+# Group ▶ index of the document that the answer came from.
+_USED = {"C": 0, "C1": 0, "C2": 1}
+
+
+def used_document(group: str) -> int | None:
+    """Index of the document that an answer of this group came from; None where it came from none."""
+    return _USED.get(group)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptDocument:
+    """A document where it stands in a prompt: tokens [start, end), and those of its answer.
+
+    kind, origin, source: as in `records.Document`; of a reader's own prompt the first two are `own`.
+    """
+
+    start: int
+    end: int
+    answer: str
+    answer_tokens: tuple[int, ...]
+    kind: str = "own"
+    origin: str = "own"
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredInstance:
+    """A row of the table `instance`; `schema.sql` says what each field is. Those with a default need not be known.
+
+    An instance that could not be built (see `dropped_because`) has neither tokens, documents, candidates nor an answer.
+    """
+
+    instance_id: str
+    model: str
+    revision: str
+    dataset: str
+    regime: str
+    technique: str
+    subject: str
+    tokens: tuple[str, ...]
+    first_ranked: int
+    documents: tuple[PromptDocument, ...]
+    question_span: Span
+    memory_answer: str
+    candidates: tuple[Candidate, ...]
+    predicted_text: str
+    predicted_probability: float
+    group: str
+    prompt: str = ""
+    place: int = 0
+    fact_id: str = ""
+    relation: str = ""
+    question: str = ""
+    true_answer: str = ""
+    predicted_id: int = -1
+    answer_text: str | None = None
+    first_group: str | None = None
+    text_group: str | None = None
+    expected_group: str | None = None
+    dropped_because: str | None = None
+
+    @property
+    def used_document(self) -> int | None:
+        """Index of the document that the answer came from; None where it came from none."""
+        return used_document(self.group)
+
+    @property
+    def answer_tokens(self) -> set[int]:
+        """The tokens of every document's answer."""
+        return {token for document in self.documents for token in document.answer_tokens}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredAttribution:
+    """A row of the table `attribution`: one explainer's scores, one per token.
+
+    head_scores: (layers x heads) row by row, for methods that choose a head. seconds: None for controls.
+    """
+
+    explainer: str
+    scores: tuple[float, ...]
+    tied: float
+    seconds: float | None
+    settings: str
+    signed: bool
+    layer: int | None = None
+    head: int | None = None
+    head_scores: tuple[float, ...] | None = None
+    details: dict[str, float | str] = field(default_factory=dict)
+
+    @property
+    def chosen_head(self) -> tuple[int, int] | None:
+        """Layer and head, for methods that choose one."""
+        return None if self.layer is None or self.head is None else (self.layer, self.head)
+
+    @property
+    def head_name(self) -> str:
+        """The chosen head, as in `L3H5`; empty where none is chosen."""
+        return head_name(*self.chosen_head) if self.chosen_head else ""
+
+    def strengths(self, layers: int) -> np.ndarray:
+        """(layers, heads): how much each head speaks for the answer."""
+        return np.asarray(self.head_scores, dtype=np.float64).reshape(layers, -1)

@@ -1,0 +1,48 @@
+"""Faithfulness beside accuracy: what it can be compared with, and a point for every cell and explainer."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from heval_core.figures.cells import as_normalised
+from heval_core.metrics import headlines, measures_of
+from heval_core.metrics.shared.measure import Measure
+from heval_core.records import CELL
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
+from heval_core.ui.published_results import query
+from heval_core.wording import REGIME_TITLES
+
+# What links call the Overview's measure of a question, where they do not call it by its title.
+_LINKED = {"RQ1": "Group margin"}
+
+
+def accuracies() -> dict[str, Measure]:
+    """What faithfulness is compared with: the Overview's measures, that of tokens first."""
+    shown = sorted(headlines().items(), key=lambda own: own[0] != "RQ3")
+    return {_LINKED.get(question, measure.title): measure for question, measure in shown}
+
+
+def faithfulness_measure() -> Measure:
+    """The first measure of faithfulness stands for it."""
+    return next(iter(measures_of("faithfulness").values()))
+
+
+def faithful_and_right(results: Reader, chosen: Filter, accuracy: str, k: int) -> pd.DataFrame:
+    """Faithfulness minus the random control's (x) and normalised accuracy (y) of every cell that has both."""
+    measure, faithfulness = accuracies()[accuracy], faithfulness_measure()
+    faithful = query(results, Reader.cells, chosen, faithfulness.metric, faithfulness.at(k))
+    right = query(results, Reader.cells, chosen, measure.metric, measure.at(k))
+    right = as_normalised(right[right["part"].isin(measure.together)].dropna(subset=["value"]))
+    faithful = faithful[faithful["part"].isin(faithfulness.together)]
+    found = faithful.dropna(subset=["value"]).merge(right, on=[*CELL, "explainer"], suffixes=("", "_right"))
+    labels = [
+        f"{row.model} · {row.dataset} · {REGIME_TITLES.get(row.regime, row.regime)}" for row in found.itertuples()
+    ]
+    return found.assign(
+        label=labels,
+        x=found["value"] - found["chance"],
+        x_low=found["above_low"],
+        x_high=found["above_high"],
+        **{f"y{end}": found[f"{name}_right"] for end, name in (("", "value"), ("_low", "low"), ("_high", "high"))},
+    )

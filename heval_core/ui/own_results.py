@@ -1,0 +1,96 @@
+"""The results this tab keeps of prompts of one's own, as the records that widgets draw."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from heval_core import catalogue
+from heval_core.figures.palette import in_order
+from heval_core.records import TECHNIQUE, Candidate, Span
+from heval_core.stored import PromptDocument, StoredInstance
+from heval_core.ui.shown_instance import next_level
+from heval_core.ui.sidebar import KEPT, RESULT
+from heval_core.ui.token_grid import Row
+
+
+def choose_result() -> dict[str, Any] | None:
+    """The result that is shown: the last one, or another of those this tab has kept."""
+    kept: list[dict[str, Any]] = st.session_state.get(KEPT, [])
+    if not kept:
+        found: dict[str, Any] | None = st.session_state.get(RESULT)
+        return found
+    if len(kept) == 1:
+        return kept[0]
+    # By number, newest first: two prompts may begin alike. A new result is shown at once, whatever was looked at before.
+    places = list(range(len(kept)))[::-1]
+    shown = st.selectbox(
+        "Result", places, format_func=lambda place: label_of(place + 1, kept[place]), key=f"own_shown_{id_of(kept[-1])}",
+        help=f"The last {len(kept)} results of this tab; they are gone when it is closed.",
+    )  # fmt: skip
+    return kept[shown]
+
+
+def label_of(place: int, result: dict[str, Any]) -> str:
+    question = "".join(result["tokens"][result["question"]["start"] : result["question"]["end"]]).strip()
+    return f"{place} · {result['model']} · {result['answer']['text'].strip()} · {question} · {result['prompt'][:60]}"
+
+
+def id_of(result: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(result, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def pressed(key: str) -> None:
+    """What a key pressed in the grid does here: g cuts finer or coarser; there is no other k, and no next instance."""
+    if key == "g":
+        next_level("own_level")
+
+
+def rows_of(result: dict[str, Any]) -> list[Row]:
+    plugins = catalogue.variants(result["explainers"])
+    return [
+        Row(key, plugins[key].title, plugins[key].signed, found["scores"], found.get("head", ""))
+        for key in in_order(list(result["explainers"]))
+        for found in [result["explainers"][key]]
+    ]
+
+
+def instance_of(result: dict[str, Any]) -> StoredInstance:
+    """The result as a stored instance, which the shared views read."""
+    answer, question = result["answer"], result["question"]
+    return StoredInstance(
+        instance_id=id_of(result),
+        model=result["model"],
+        revision="as installed",
+        dataset="own prompt",
+        regime="own prompt",
+        technique=TECHNIQUE,
+        subject=result["prompt"][:60],
+        tokens=tuple(result["tokens"]),
+        first_ranked=result["first_ranked"],
+        documents=tuple(
+            PromptDocument(d["start"], d["end"], d["answer"] or "unknown", tuple(d["answer_tokens"]))
+            for d in result["documents"]
+        ),
+        question_span=Span(question["start"], question["end"]),
+        memory_answer=answer["memory_answer"],
+        candidates=tuple(Candidate(**candidate) for candidate in answer["candidates"]),
+        predicted_text=answer["text"],
+        predicted_probability=answer["probability"],
+        group=answer["group"],
+    )
+
+
+def summary(result: dict[str, Any]) -> dict[str, Any]:
+    """What was answered, and each explainer's best token."""
+    answer, first = result["answer"], result["first_ranked"]
+    best = {
+        key: result["tokens"][first + int(np.argmax(found["normalised"][first:]))].strip()
+        for key, found in result["explainers"].items()
+    }
+    return {"model": result["model"], "prompt": result["prompt"], "answer": answer["text"].strip(), "group": answer["group"],
+            "p": round(answer["probability"], 3), **best}  # fmt: skip
