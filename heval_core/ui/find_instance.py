@@ -51,29 +51,28 @@ def find(results: Reader, chosen: Filter) -> Found:
         if count is None:
             return Found(chosen, sort, descending)
         page = _page(max(1, -(-count // PAGE)))
-        table = query(
-            results,
-            Reader.instances,
-            narrowed,
-            SORTED_BY[sort],
-            descending,
-            (page - 1) * PAGE,
-            PAGE,
-            scores_of(headlines()["RQ3"]),
-        )
-        event = st.dataframe(
-            table.round(3), hide_index=True, on_select="rerun", selection_mode="single-row", key="found",
-            height=min(38 + 35 * max(1, len(table)), 400),
-        )  # fmt: skip
+        _table(results, Found(narrowed, sort, descending), (page - 1) * PAGE)
         st.caption(f"{count:,} instances; tick a row to open it.")
-        rows = event.selection.rows if event else []
-        if rows and rows[0] < len(table):
-            wanted = str(table.iloc[rows[0]]["instance_id"])
-            if st.session_state.get("opened_from_table") != wanted:
-                st.session_state["opened_from_table"] = wanted
-                st.query_params["instance"] = wanted
-                st.rerun()
     return Found(narrowed, sort, descending)
+
+
+def _table(results: Reader, found: Found, offset: int) -> None:
+    """One page of the table, from a row on. The row that is ticked is opened, once."""
+    shown = scores_of(headlines()["RQ3"])
+    table = query(
+        results, Reader.instances, found.chosen, SORTED_BY[found.order], found.descending, offset, PAGE, shown
+    )
+    event = st.dataframe(
+        table.round(3), hide_index=True, on_select="rerun", selection_mode="single-row", key="found",
+        height=min(38 + 35 * max(1, len(table)), 400),
+    )  # fmt: skip
+    rows = event.selection.rows if event else []
+    if rows and rows[0] < len(table):
+        wanted = str(table.iloc[rows[0]]["instance_id"])
+        if st.session_state.get("opened_from_table") != wanted:
+            st.session_state["opened_from_table"] = wanted
+            st.query_params["instance"] = wanted
+            st.rerun()
 
 
 def _folded(results: Reader, chosen: Filter) -> Found:

@@ -24,66 +24,74 @@ def slice_bar(results: Reader, chosen: Filter, *, ranked: bool, by_result: bool 
     """Draw the slice under a filter. Returns the narrower filter, and whether the prompt's first token is left out.
 
     by_result: whether instances may be chosen by what explainers make of them. Not where explainers are then measured on them:
-    who is right where it was chosen to be right tells nothing.
+    selecting by correctness and then measuring correctness is circular.
     """
     if SLICING not in st.session_state:
         st.session_state[SLICING] = any(name in st.query_params for name in _LINKED)
     # A toggle, because what is folded away in an expander is computed all the same.
     if not st.toggle("Slice: only some of these instances", key=SLICING):
         return chosen, False
-    relations = query(results, Reader.relations, chosen)
     ranges = query(results, Reader.ranges, chosen).iloc[0]
     if not ranges["instances"]:
         return chosen, False
     with st.container(border=True):
         first, second, third = st.columns(3)
-        there = sorted(set(relations["relation"]))
-        refuse_value("relation", there, "relation")
-        refuse_value("origin", _ORIGINS, "origin of the second false answer")
-        relation = first.multiselect("Relation", there, key="relation", bind="query-params", placeholder="all")
-        origin = first.pills(
-            "Second false answer", _ORIGINS, key="origin", bind="query-params",
-            help="natural: shipped with the dataset. substituted: the first document with another answer put in, where a "
-            "prompt has two conflicting ones.",
-        )  # fmt: skip
-        shortest, longest = int(ranges["shortest"]), int(ranges["longest"])
-        tokens: tuple[int, int] = (shortest, longest)
-        if shortest < longest:
-            _from_link("tokens", shortest, longest)
-            _clamp("tokens", shortest, longest)
-            tokens = second.slider(
-                "Length of the prompt, tokens", shortest, longest, tokens, key="tokens", bind="query-params"
-            )
-        head = _head(results, chosen, second)
-        _from_link("answer_at", 0, 100)
-        answer_at = third.slider(
-            "Place of the used document's answer, % of the prompt",
-            0,
-            100,
-            (0, 100),
-            key="answer_at",
-            bind="query-params",
+        narrowed = replace(
+            chosen,
+            relation=_relation(results, chosen, first),
+            origin=_origin(first),
+            tokens=_tokens(int(ranges["shortest"]), int(ranges["longest"]), second),
+            head=_head(results, chosen, second),
+            answer_at=_answer_at(third),
+            best=_best(results) if by_result else (),
         )
-        best = _best(results) if by_result else ()
         without_first = ranked and third.toggle(
             "Leave the prompt's first token out of the ranks", key="without_first", bind="query-params",
             help="Under tokenizers that add no BOS the first token of the first document is where attention sinks.",
         )  # fmt: skip
-    narrowed = replace(
-        chosen,
-        relation=tuple(relation),
-        origin=(origin,) if origin else (),
-        tokens=() if tokens == (shortest, longest) else tokens,
-        answer_at=() if answer_at == (0, 100) else (answer_at[0] / 100, answer_at[1] / 100),
-        head=head,
-        best=best,
-    )
     if narrowed.cuts_cells:
         left = len(query(results, Reader.instance_ids, narrowed))
         st.caption(
             f"{left:,} of {int(ranges['instances']):,} instances are in the slice; everything below is of these."
         )
     return narrowed, bool(without_first)
+
+
+def _relation(results: Reader, chosen: Filter, column: DeltaGenerator) -> tuple[str, ...]:
+    there = sorted(set(query(results, Reader.relations, chosen)["relation"]))
+    refuse_value("relation", there, "relation")
+    return tuple(column.multiselect("Relation", there, key="relation", bind="query-params", placeholder="all"))
+
+
+def _origin(column: DeltaGenerator) -> tuple[str, ...]:
+    refuse_value("origin", _ORIGINS, "origin of the second false answer")
+    origin = column.pills(
+        "Second false answer", _ORIGINS, key="origin", bind="query-params",
+        help="natural: shipped with the dataset. substituted: the first document with another answer put in, where a "
+        "prompt has two conflicting ones.",
+    )  # fmt: skip
+    return (origin,) if origin else ()
+
+
+def _tokens(shortest: int, longest: int, column: DeltaGenerator) -> tuple[int, int] | tuple[()]:
+    """Least and most tokens of a prompt; empty where these are the shortest and the longest there are."""
+    if shortest == longest:
+        return ()
+    _from_link("tokens", shortest, longest)
+    _clamp("tokens", shortest, longest)
+    tokens: tuple[int, int] = column.slider(
+        "Length of the prompt, tokens", shortest, longest, (shortest, longest), key="tokens", bind="query-params"
+    )
+    return () if tokens == (shortest, longest) else tokens
+
+
+def _answer_at(column: DeltaGenerator) -> tuple[float, float] | tuple[()]:
+    """Where the used document's answer stands, as shares of the prompt; empty for anywhere."""
+    _from_link("answer_at", 0, 100)
+    least, most = column.slider(
+        "Place of the used document's answer, % of the prompt", 0, 100, (0, 100), key="answer_at", bind="query-params"
+    )
+    return () if (least, most) == (0, 100) else (least / 100, most / 100)
 
 
 def _best(results: Reader) -> tuple[str, ...]:

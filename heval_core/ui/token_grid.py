@@ -110,7 +110,30 @@ def token_grid(
 
     on_key: called with `k`, `g`, `[` or `]` when it is pressed in the grid.
     """
-    how = how or How()
+    data = grid_data(tokens, blocks, gold, rows, k, first_ranked, how or How())
+    draw = component("token_grid")
+    if on_key is None:
+        draw(key=key, data=data)
+        return
+
+    def pressed() -> None:
+        state = st.session_state.get(key) or {}
+        if state.get("pressed"):
+            on_key(str(state["pressed"]))
+
+    draw(key=key, data=data, on_pressed_change=pressed)
+
+
+def grid_data(
+    tokens: Sequence[str],
+    blocks: Sequence[Block],
+    gold: Sequence[int],
+    rows: Sequence[Row],
+    k: int,
+    first_ranked: int,
+    how: How,
+) -> dict[str, Any]:
+    """What the component draws: columns of tokens, words or sentences, with indices of blocks and gold counted in these."""
     runs = [
         run
         for block in blocks
@@ -121,7 +144,7 @@ def token_grid(
     first = sum(end <= first_ranked for _, end in runs)
     own = [merged(row, runs) for row in rows]
     largest = max((_largest(row, first) for row in own), default=0.0)
-    data = {
+    return {
         "tokens": ["".join(tokens[start:end]) for start, end in runs],
         "blocks": [
             {"kind": b.kind, "start": place[b.start], "end": place[b.end - 1] + 1, "caption": b.caption,
@@ -135,17 +158,6 @@ def token_grid(
         "dense": how.dense,
         "level": how.level,
     }  # fmt: skip
-    draw = component("token_grid")
-    if on_key is None:
-        draw(key=key, data=data)
-        return
-
-    def pressed() -> None:
-        state = st.session_state.get(key) or {}
-        if state.get("pressed"):
-            on_key(str(state["pressed"]))
-
-    draw(key=key, data=data, on_pressed_change=pressed)
 
 
 def parted(block: Block, first_ranked: int) -> list[tuple[int, int]]:
