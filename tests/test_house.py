@@ -14,13 +14,8 @@ from tests.conftest import ROOT
 LINES, FUNCTION_LINES = 300, 45
 # A file of tests is a list of cases, each read by itself.
 TEST_LINES = 400
-# Reshaped next.
+# Not yet cut up.
 LONG_FILES = {"tests/e2e/test_flows.py", "tests/pages/test_views.py"}
-LONG_FUNCTIONS = {
-    "heval_core/ui/find_instance.py find",
-    "heval_core/ui/slices.py slice_bar",
-    "heval_core/ui/token_grid.py token_grid",
-}
 
 
 def sources() -> Iterator[Path]:
@@ -42,7 +37,7 @@ def test_functions_are_short():
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 count = (node.end_lineno or node.lineno) - node.lineno + 1
                 too_long |= {f"{path.relative_to(ROOT).as_posix()} {node.name}"} if count > FUNCTION_LINES else set()
-    assert too_long <= LONG_FUNCTIONS
+    assert not too_long
 
 
 def tree() -> Iterator[tuple[str, tuple[Path, ...]]]:
