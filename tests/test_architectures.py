@@ -362,5 +362,5 @@ def test_a_head_taken_out_is_a_head_without_its_output(lm, clean, how):
     assert not torch.allclose(found[0], found[1], atol=1e-3)
     with pytest.raises(HEvalError, match="has no head L9H0"):
         lm.ablation.heads(ids, [(9, 0)])
-    with pytest.raises(HEvalError, match="there are: zero, mean"):
+    with pytest.raises(HEvalError, match="the ways are: zero, mean"):
         lm.ablation.heads(ids, [(0, 0)], "noise")

@@ -233,7 +233,7 @@ def test_the_command_line_explains_it_and_says_so(capsys):
     same = fixed["explainers"]["fa"]["scores"] == usual["explainers"]["fa"]["scores"]
     assert same == (usual["answer"]["group"] == "C")
     assert main([*asked, "--target", "context"]) == 0
-    assert "the first document's answer, not the one given" in capsys.readouterr().out
+    assert "the first document's answer, not of the given one" in capsys.readouterr().out
     assert main([*common, "--target", "context", "--memory-answer", "Nairobi"]) == 2
     assert "give --context and --context-answer" in capsys.readouterr().err
     assert main([*asked, "--context", "It is Oslo.", "--target", "context"]) == 2

@@ -228,7 +228,7 @@ def test_instances_are_searched_sorted_and_paged_in_the_database(demo):
         assert pd.concat(paged)["instance_id"].tolist() == whole["instance_id"].tolist()
     sorted_p = demo.instances(chosen, "probability of the answer", False, 0, 100)["p"]
     assert sorted_p.is_monotonic_increasing
-    with pytest.raises(HEvalError, match="no regular expression"):
+    with pytest.raises(HEvalError, match="not a valid regular expression"):
         demo.instance_ids(Filter(search="("))
     with pytest.raises(HEvalError, match="cannot be ordered by"):
         demo.instances(Filter(), "1; DROP TABLE instance", False, 0, 1)
@@ -240,7 +240,7 @@ def test_a_search_that_is_no_regular_expression_is_one_sentence(demo):
         app = open_page("instances", search="(", **more)
         assert not app.exception
         (error,) = app.error
-        assert "no regular expression" in error.value
+        assert "not a valid regular expression" in error.value
 
 
 TEXT = ["The", " cap", "ital", " of", " Kenya", " is", " Lis", "bon", ".", " Why", "?"]
