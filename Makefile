@@ -15,7 +15,7 @@ run: $(VENV)/.run  ## open the explorer
 test: install browser lint  ## every check
 	$(TESTS)
 
-check: install lint  ## what takes under two minutes
+check: install lint  ## without slow tests and the browser
 	$(TESTS) -m "not slow and not browser" -x
 
 install: $(VENV)/.dev

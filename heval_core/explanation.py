@@ -52,7 +52,7 @@ def explain(
 
     model: a Hugging Face id, a local folder, a model in memory with its `tokenizer`, or the result of
         `heval_core.lm.loading.load` (which loads a model once for many prompts). A model in memory stays on its device; it is
-        put into evaluation mode, and decodes greedily afterwards.
+        put into evaluation mode, decodes greedily afterwards, and its GELUs run as one kernel (the same function).
     context: zero, one or two documents. context_answer: each document's answer, which tells where the model's answer came
         from. memory_answer: what the model is taken to remember; by default the model is asked without context.
     explainers: keys, with options in brackets (`"fa(target=prob)"`); by default those that the batch job runs by default.

@@ -52,7 +52,9 @@ class Hooked:
             bridge = TransformerBridge.boot_transformers(
                 facts.tokenizer.name_or_path or facts.key, hf_model=twin, tokenizer=facts.tokenizer
             )
-        except Exception as error:
+        except Exception as error:  # the library may raise anything for an architecture it does not know
+            if out_of_memory(error):
+                raise
             raise lacks(self._facts, "heads", f"is not supported by TransformerLens: {first_line(error)}") from error
         for name in (*self.pattern_names, *self.output_names, self.last_name):
             if name not in bridge.hook_dict:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from transformer_lens.model_bridge import TransformerBridge
 
 from heval_core.explainers.mechlight import MechLight
 from heval_core.lm.heads import Heads
@@ -106,3 +107,16 @@ def test_a_prompt_of_ones_own_that_does_not_fit_is_refused_in_one_line(lm, monke
     request = Request(("The capital of Kenya is Lisbon.",), "Which capital?", ("Lisbon",), "Oslo")
     with pytest.raises(HEvalError, match="cpu does not have enough memory for a prompt of"):
         explain_request(lm, request, [MechLight()])
+
+
+def test_heads_that_memory_has_no_room_for_are_not_taken_for_an_unknown_architecture(model_folders, monkeypatch):
+    from heval_core.lm.loading import load
+
+    fresh = load(str(model_folders["gpt2"]), "cpu")
+
+    def full(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(TransformerBridge, "boot_transformers", full)
+    with pytest.raises(torch.OutOfMemoryError):
+        _ = fresh.hooked.bridge
