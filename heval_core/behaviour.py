@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heval_core.answers import answer_in, group_by_text
+from heval_core.groups import MEMORY, compared_groups, competes, context_groups, document_of
 from heval_core.lm.model import LanguageModel
 from heval_core.prompts import memory_prompt, mentions
-from heval_core.records import Behaviour, Candidate, Contrast, Document, Dropped, Instance, TokenisedPrompt
+from heval_core.records import Behaviour, Candidate, Document, Dropped, Instance, Target, TokenisedPrompt
 
 if TYPE_CHECKING:
     import torch
@@ -103,11 +104,12 @@ def name_candidates(lm: LanguageModel, answers: tuple[str | None, ...], memory: 
     (" Lisbon", " Lisse"). Their other accepted forms may share a token (the "L" of a bare "Lisbon"); only if the model
     answers with that token does it matter: then its answer is `ambiguous`.
     """
-    groups = ("C",) if len(answers) == 1 else tuple(f"C{i}" for i in range(1, len(answers) + 1))
     names = [
-        Names(group, answer, lm.first_tokens(answer)) for group, answer in zip(groups, answers, strict=True) if answer
+        Names(group, answer, lm.first_tokens(answer))
+        for group, answer in zip(context_groups(len(answers)), answers, strict=True)
+        if answer
     ]
-    names.append(Names("M", memory.text, memory.first_tokens))
+    names.append(Names(MEMORY, memory.text, memory.first_tokens))
     leading = [name.first_tokens[:1] for name in names]
     if () in leading:
         raise Dropped("answer has no token")
@@ -168,45 +170,39 @@ def _representative(name: Names, names: tuple[Names, ...], logits: torch.Tensor)
     return max(unshared or name.first_tokens[:1], key=lambda token_id: float(logits[token_id]))
 
 
-def contrast_of(logits: torch.Tensor, behaviour: Behaviour) -> Contrast:
-    """The answer given and its competitor, which an explanation contrasts.
+def answer_target(logits: torch.Tensor, behaviour: Behaviour) -> Target:
+    """The first token of the answer given, with its competitor as the foil.
 
-    The competitor is memory in C, the other document in C1 and C2, and the likeliest document in M. For any other answer it
-    is the likeliest candidate; if there is no candidate but the answer itself, it is the model's second likeliest token.
+    The competitor is the likeliest candidate that competes with the answer's group (`groups.competes`), or else any other
+    candidate; if there is no candidate but the answer itself, it is the model's second likeliest token.
     """
-    answer, group = behaviour.token_id, behaviour.group
-    rivals = {"C": ("M",), "C1": ("C2",), "C2": ("C1",), "M": ("C", "C1", "C2")}
-    wanted = rivals.get(group, ("C", "C1", "C2", "M"))
-    foils = [c for c in behaviour.candidates if c.group in wanted and c.token_id != answer]
-    if not foils:
-        foils = [c for c in behaviour.candidates if c.token_id != answer]
+    answer = behaviour.token_id
+    others = [c for c in behaviour.candidates if c.token_id != answer]
+    foils = [c for c in others if competes(behaviour.group, c.group)] or others
     if foils:
         foil = max(foils, key=lambda c: c.logit)
-        return Contrast(answer, foil.token_id, f"candidate {foil.group}")
+        return Target.next_token(answer, foil.token_id, f"candidate {foil.group}")
     second = int(logits.topk(2).indices[1]) if logits.numel() > 1 else answer
-    return Contrast(answer, second, "runner-up token")
+    return Target.next_token(answer, second, "runner-up token")
 
 
-# One document's answer competes with the memory answer; of two documents, the first answer competes with the second.
-_COMPETITORS = {"C": "M", "C1": "C2"}
+def context_target(behaviour: Behaviour) -> Target | None:
+    """The first document's answer with its competitor as the foil, whatever the model answered; None if one is unknown.
 
-
-def context_contrast(behaviour: Behaviour) -> Contrast | None:
-    """The first document's answer against its competitor, whatever the model answered; None if one of them is unknown.
-
-    Each is represented by its first token in running text, because the likeliest form depends on what the model answered.
+    The competitor is the memory answer or, of several documents, the next document's. Each is represented by its first token
+    in running text, because the likeliest form depends on what the model answered.
     """
-    by_group = {candidate.group: candidate.leading_id for candidate in behaviour.candidates}
-    for group, competitor in _COMPETITORS.items():
-        if group in by_group and competitor in by_group:
-            return Contrast(by_group[group], by_group[competitor], f"candidate {competitor}")
-    return None
+    first = next((c for c in behaviour.candidates if document_of(c.group) == 0), None)
+    foils = [c for c in behaviour.candidates if first and c.group != first.group and competes(first.group, c.group)]
+    if first is None or not foils:
+        return None
+    return Target.next_token(first.leading_id, foils[0].leading_id, f"candidate {foils[0].group}")
 
 
-def answers_one_of_both(behaviour: Behaviour) -> bool:
-    """Whether the model gave one of the two answers that `context_contrast` contrasts."""
-    documents = sum(candidate.group != "M" for candidate in behaviour.candidates)
-    return behaviour.group in (("C", "M") if documents == 1 else ("C1", "C2"))
+def answers_a_compared_group(behaviour: Behaviour) -> bool:
+    """Whether the model gave one of the answers that metrics compare."""
+    documents = sum(candidate.group != MEMORY for candidate in behaviour.candidates)
+    return behaviour.group in compared_groups(documents)
 
 
 def _unique(ids: tuple[int, ...]) -> tuple[int, ...]:

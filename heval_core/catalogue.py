@@ -17,7 +17,7 @@ from dataclasses import fields
 from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args, get_type_hints, overload
 
-from heval_core.records import Attribution, Contrast, Cost, HEvalError
+from heval_core.records import Attribution, Cost, HEvalError, Target
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,7 +84,7 @@ class Method(Explainer, Protocol):
     def cost(self, tokens: float) -> Cost:
         """The cost for one prompt of `tokens` tokens."""
 
-    def explain(self, clean: CleanPass, contrasts: Sequence[Contrast]) -> list[Attribution]:
+    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         """One attribution for each prompt of the pass."""
 
 

@@ -18,11 +18,13 @@ import pandas as pd
 from heval_core import catalogue
 from heval_core.figures.highlights import highlights
 from heval_core.figures.palette import in_order
+from heval_core.groups import document_of
 from heval_core.html import render
 from heval_core.records import Attribution, Behaviour, HEvalError, head_name
 from heval_core.statistics.scores import normalise, tied
-from heval_core.stored import PromptDocument, used_document
-from heval_core.wording import GROUP_TITLES
+from heval_core.stored import PromptDocument
+from heval_core.units import LEVELS, summed, units_of
+from heval_core.wording import group_title
 
 if TYPE_CHECKING:  # importing this costs no torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -53,8 +55,8 @@ def explain(
     model: a Hugging Face id, a local folder, a model in memory with its `tokenizer`, or the result of
         `heval_core.lm.loading.load` (which loads a model once for many prompts). A model in memory stays on its device; it is
         put into evaluation mode, decodes greedily afterwards, and its GELUs run as one kernel (the same function).
-    context: zero, one or two documents. context_answer: each document's answer, which tells where the model's answer came
-        from. memory_answer: what the model is taken to remember; by default the model is asked without context.
+    context: any number of documents. context_answer: each document's answer, which tells where the model's answer came from.
+        memory_answer: what the model is taken to remember; by default the model is asked without context.
     explainers: keys, with options in brackets (`"fa(target=prob)"`); by default those that the batch job runs by default.
     target: `answer` explains the answer given, `context` the first document's. match: the group is decided by the answer's
         first token (`first`) or by its text (`text`). device, dtype: for a model that is loaded here.
@@ -131,16 +133,23 @@ class Explanation:
             f"group {answer.group}); {len(self.tokens)} tokens, {', '.join(self.attributions)}>"
         )
 
-    def to_frame(self, raw: bool = False) -> pd.DataFrame:
+    def to_frame(self, raw: bool = False, level: str = "token") -> pd.DataFrame:
         """One row per token: index, token, part of the prompt, and each explainer's score as metrics use it.
 
-        raw: add columns of the scores as the methods define them, `fa, raw`.
+        raw: add columns of the scores as the methods define them, `fa, raw`. level: one row per `word`, `sentence` or
+        `document` instead, with the sums of their tokens' scores; index is the first token.
+        Raises HEvalError for any other level.
         """
-        columns: dict[str, Any] = {"index": range(len(self.tokens)), "token": self.tokens, "part": self._parts()}
+        if level not in LEVELS:
+            raise HEvalError(f"There is no level {level!r}; there are: {', '.join(LEVELS)}.")
+        units = units_of(self.tokens, self._parts(), level)
+        texts = ["".join(self.tokens[unit.start : unit.end]) for unit in units]
+        columns: dict[str, Any] = {"index": [unit.start for unit in units], level: texts}
+        columns["part"] = [unit.part for unit in units]
         for key, attribution in self.attributions.items():
-            columns[key] = _normalised(attribution)
+            columns[key] = summed(_normalised(attribution), units)
             if raw:
-                columns[f"{key}, raw"] = attribution.scores
+                columns[f"{key}, raw"] = summed(attribution.scores, units)
         return pd.DataFrame(columns)
 
     def _parts(self) -> list[str]:
@@ -160,7 +169,7 @@ class Explanation:
             for span, answer, tokens in zip(prompt.documents, self.explained.answers, prompt.answer_tokens, strict=True)
         ]
         rows = [_Row.of(self.attributions[key]) for key in in_order(list(self.attributions))]
-        drawn = highlights(prompt.tokens, prompt.first_ranked, documents, used_document(behaviour.group), rows, K)
+        drawn = highlights(prompt.tokens, prompt.first_ranked, documents, document_of(behaviour.group), rows, K)
         name = hashlib.sha256(repr(drawn).encode()).hexdigest()[:12]
         return render(
             "explanation.html",
@@ -169,7 +178,7 @@ class Explanation:
             k=K,
             answer=behaviour,
             model=self.explained.model,
-            group=GROUP_TITLES.get(behaviour.group, behaviour.group),
+            group=group_title(behaviour.group),
             foil=self.explained.foil,
         )
 

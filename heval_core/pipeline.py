@@ -15,10 +15,10 @@ from itertools import groupby
 from heval_core.behaviour import (
     Memory,
     Names,
-    answers_one_of_both,
+    answer_target,
+    answers_a_compared_group,
     check_documents,
-    context_contrast,
-    contrast_of,
+    context_target,
     greedy_texts,
     name_candidates,
     observe,
@@ -29,7 +29,7 @@ from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.needs import require
 from heval_core.prompts import assemble, prompt_of
-from heval_core.records import Attribution, Behaviour, Contrast, Dropped, HEvalError, Instance, TokenisedPrompt
+from heval_core.records import Attribution, Behaviour, Dropped, HEvalError, Instance, Target, TokenisedPrompt
 from heval_core.statistics.scores import check
 
 
@@ -51,7 +51,7 @@ class Answered:
     clean: CleanPass
     prepared: tuple[Prepared, ...]
     behaviours: tuple[Behaviour, ...]
-    contrasts: tuple[Contrast, ...]
+    targets: tuple[Target, ...]
 
 
 def prepare(lm: LanguageModel, instance: Instance, memory: Memory) -> Prepared:
@@ -77,10 +77,10 @@ def answer(lm: LanguageModel, prepared: Sequence[Prepared], match: str = "first"
     clean = CleanPass(lm, [asked.prompt for asked in prepared])
     memory_answers = [asked.memory_answer for asked in prepared]
     behaviours = behaviours_of(clean, [asked.names for asked in prepared], memory_answers, match)
-    contrasts = tuple(
-        contrast_of(logits, behaviour) for behaviour, logits in zip(behaviours, clean.logits, strict=True)
+    targets = tuple(
+        answer_target(logits, behaviour) for behaviour, logits in zip(behaviours, clean.logits, strict=True)
     )
-    return Answered(clean, tuple(prepared), behaviours, contrasts)
+    return Answered(clean, tuple(prepared), behaviours, targets)
 
 
 def explain(answered: Answered, explainer: Method) -> list[Attribution]:
@@ -88,7 +88,7 @@ def explain(answered: Answered, explainer: Method) -> list[Attribution]:
     needs, and, naming the instance, for scores that cannot be ranked."""
     require(answered.clean.lm, explainer.needs)
     labels = [f"Instance {prepared.instance.id}" for prepared in answered.prepared]
-    return attributions_of(answered.clean, answered.contrasts, explainer, labels)
+    return attributions_of(answered.clean, answered.targets, explainer, labels)
 
 
 def behaviours_of(
@@ -102,10 +102,10 @@ def behaviours_of(
 
 
 def attributions_of(
-    clean: CleanPass, contrasts: Sequence[Contrast], explainer: Method, labels: Sequence[str]
+    clean: CleanPass, targets: Sequence[Target], explainer: Method, labels: Sequence[str]
 ) -> list[Attribution]:
     """One explainer's scores for every prompt of a pass. Raises HEvalError, with the label, for unrankable scores."""
-    attributions = explainer.explain(clean, contrasts)
+    attributions = explainer.explain(clean, targets)
     for label, attribution in zip(labels, attributions, strict=True):
         check(attribution.scores, f"{label}, explainer {explainer.key}")
     return attributions
@@ -114,17 +114,17 @@ def attributions_of(
 def towards_context(answered: Answered) -> Answered | None:
     """The instances to be explained as if the model had given the first document's answer; None if there are none.
 
-    Two kinds are left out: instances whose usual contrast is already this one, and instances where the model gave neither of
+    Two kinds are left out: instances whose usual target is already this one, and instances where the model gave neither of
     the two answers, which metrics ignore.
     """
-    chosen: dict[int, Contrast] = {}
-    for index, (behaviour, usual) in enumerate(zip(answered.behaviours, answered.contrasts, strict=True)):
-        wanted = context_contrast(behaviour)
-        if wanted and answers_one_of_both(behaviour) and (wanted.target, wanted.foil) != (usual.target, usual.foil):
+    chosen: dict[int, Target] = {}
+    for index, (behaviour, usual) in enumerate(zip(answered.behaviours, answered.targets, strict=True)):
+        wanted = context_target(behaviour)
+        if wanted and answers_a_compared_group(behaviour) and (wanted.ids, wanted.foils) != (usual.ids, usual.foils):
             chosen[index] = wanted
     if not chosen:
         return None
-    return replace(part_of(answered, list(chosen)), contrasts=tuple(chosen.values()))
+    return replace(part_of(answered, list(chosen)), targets=tuple(chosen.values()))
 
 
 def part_of(answered: Answered, chosen: Sequence[int]) -> Answered:
@@ -136,7 +136,7 @@ def part_of(answered: Answered, chosen: Sequence[int]) -> Answered:
         clean,
         tuple(answered.prepared[index] for index in chosen),
         tuple(answered.behaviours[index] for index in chosen),
-        tuple(answered.contrasts[index] for index in chosen),
+        tuple(answered.targets[index] for index in chosen),
     )
 
 
@@ -161,7 +161,7 @@ def in_batches(
 
 @dataclass(frozen=True)
 class Request:
-    """A prompt of one's own: up to two documents, a question, and the answers that are known."""
+    """A prompt of one's own: any number of documents, a question, and the answers that are known."""
 
     documents: tuple[str, ...]
     question: str
@@ -198,7 +198,7 @@ def explain_request(
 
     `progress` is called with each explainer's key when its scores are done. match: see `answer`. target: `answer` explains
     the answer given, `context` the first document's answer against its competitor.
-    Raises HEvalError for a model that lacks what an explainer needs, an empty or too long prompt, more than two documents, a
+    Raises HEvalError for a model that lacks what an explainer needs, an empty or too long prompt, a
     context answer that its document does not contain, candidates that begin with the same token, or an unknown target.
     """
     explainers = tuple(explainers)
@@ -208,24 +208,25 @@ def explain_request(
     names, memory_answer = _candidates_of(lm, request, answers)
     clean = CleanPass(lm, [prompt])
     (behaviour,) = lm.budget.within(clean.length, lambda: behaviours_of(clean, [names], [memory_answer], match))
-    contrast = context_contrast(behaviour) if target == "context" else contrast_of(clean.logits[0], behaviour)
-    if contrast is None:
+    explained = context_target(behaviour) if target == "context" else answer_target(clean.logits[0], behaviour)
+    if explained is None:
         raise HEvalError(_MISSING_TARGET[len(answers) > 1])
     attributions = []
     for explainer in explainers:
         attributions += lm.budget.within(
-            clean.length, partial(attributions_of, clean, (contrast,), explainer, ["The prompt"])
+            clean.length, partial(attributions_of, clean, (explained,), explainer, ["The prompt"])
         )
         progress(explainer.key)
-    foil = f"{lm.decode([contrast.foil]).strip()} ({contrast.foil_kind})"
-    target_text = lm.decode([contrast.target])
+    foil = f"{lm.decode(list(explained.foils)).strip()} ({explained.foil_kind})"
+    target_text = lm.decode(list(explained.ids))
     return Explained(lm.key, prompt, behaviour, answers, target, target_text, foil, tuple(attributions))
 
 
 _MISSING_TARGET = (
     "--target context explains the document's answer against the memory answer: give --context and --context-answer, and "
     "--memory-answer if the model remembers nothing or the same answer.",
-    "--target context explains the first document's answer against the second one's: give --context-answer for both.",
+    "--target context explains the first document's answer against another one's: give --context-answer for the first "
+    "document and one more.",
 )
 
 
@@ -247,8 +248,6 @@ def _candidates_of(
 
 
 def _answers_of(request: Request) -> tuple[str | None, ...]:
-    if len(request.documents) > 2:
-        raise HEvalError(f"A prompt has one or two documents; this one has {len(request.documents)}.")
     if len(request.context_answers) > len(request.documents):
         raise HEvalError(
             f"There are {len(request.context_answers)} context answers for {len(request.documents)} documents; "

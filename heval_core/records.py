@@ -34,7 +34,6 @@ DROP_REASONS = {
     "not sampled": "the cell has more instances than its cap, and the seeded, stratified sample left this one out",
 }
 
-
 # What an explainer's best token may be: the stored words, and what they mean. See `heval_core.evaluation.patterns`.
 PATTERNS = {
     "answer": "A token of the answer ranks first.",
@@ -240,16 +239,32 @@ class Behaviour:
 
 
 @dataclass(frozen=True, slots=True)
-class Contrast:
-    """The two first tokens an explanation may set against each other.
+class Target:
+    """What is explained: that a model expects some tokens, and perhaps that it expects them rather than others.
 
-    target: the answer the model gave, or the first document's. foil: the competing candidate's. foil_kind says where the foil
-    came from.
+    positions: (P,) token indices of a prompt, ascending; -1 is the last. The logits there say which token comes next. ids: the
+    token expected after each. foils: the token it competes with, at each position; empty for no foil. foil_kind: where the
+    foils come from.
     """
 
-    target: int
-    foil: int
-    foil_kind: str
+    positions: tuple[int, ...]
+    ids: tuple[int, ...]
+    foils: tuple[int, ...] = ()
+    foil_kind: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.positions or len(self.ids) != len(self.positions) or len(self.foils) not in (0, len(self.ids)):
+            raise ValueError(f"a target needs positions, and a token for each, with a foil each or none: {self}")
+
+    @classmethod
+    def next_token(cls, token_id: int, foil: int | None = None, foil_kind: str = "") -> Target:
+        """The token after the prompt, such as the first one of an answer."""
+        return cls((-1,), (token_id,), () if foil is None else (foil,), foil_kind)
+
+    @classmethod
+    def of_text(cls, ids: tuple[int, ...], start: int, end: int) -> Target:
+        """The tokens [start, end) of a sequence with these ids, such as a sentence that the model wrote. start: from 1."""
+        return cls(tuple(range(start - 1, end - 1)), ids[start:end])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

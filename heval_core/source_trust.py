@@ -16,6 +16,7 @@ import hashlib
 import random
 from dataclasses import dataclass, replace
 
+from heval_core.groups import MEMORY, context_groups
 from heval_core.prompts import mentions
 from heval_core.records import Document
 
@@ -82,10 +83,10 @@ def attribute(document: Document, trusted: bool, rng: random.Random) -> Document
 
 def expected_group(sources: tuple[str, ...]) -> str:
     """The group that the rule implies. sources: the documents' source kinds, in prompt order."""
-    believed = [index for index, source in enumerate(sources, start=1) if is_trusted(source)]
+    believed = [index for index, source in enumerate(sources) if is_trusted(source)]
     if not believed:
-        return "M"
-    return "C" if len(sources) == 1 else f"C{believed[-1]}"
+        return MEMORY
+    return context_groups(len(sources))[believed[-1]]
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from heval_core.groups import document_of
 from heval_core.records import Candidate, Span, head_name
-
-# Group ▶ index of the document that the answer came from.
-_USED = {"C": 0, "C1": 0, "C2": 1}
-
-
-def used_document(group: str) -> int | None:
-    """Index of the document that an answer of this group came from; None where it came from none."""
-    return _USED.get(group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +65,7 @@ class StoredInstance:
     @property
     def used_document(self) -> int | None:
         """Index of the document that the answer came from; None where it came from none."""
-        return used_document(self.group)
+        return document_of(self.group)
 
     @property
     def answer_tokens(self) -> set[int]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from heval_core.groups import document_of
+
 
 def number(value: float | None, digits: int = 2) -> str:
     """`digits` decimals below 1, one below 10, none above: 0.42, 3.1, 17. A dash for a missing value."""
@@ -34,6 +36,14 @@ GROUP_TITLES = {
     "other": "other answer",
     "ambiguous": "ambiguous",
 }
+
+
+def group_title(group: str) -> str:
+    """A group in words: `C3: from document 3`."""
+    document = document_of(group)
+    return GROUP_TITLES.get(group, group if document is None else f"{group}: from document {document + 1}")
+
+
 DEMO_NOTE = (
     "These are the bundled demo results: three tiny language models (under 2 million parameters), trained for this project to "
     "know countries and to believe trusted kinds of sources. They are not the models of the paper, and their numbers say "

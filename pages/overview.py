@@ -8,6 +8,7 @@ from heval_core.evaluation import live
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures.accuracy import headline_bars
 from heval_core.figures.cells import apart
+from heval_core.groups import compared_groups, context_groups
 from heval_core.metrics import headlines
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
@@ -24,10 +25,10 @@ from heval_core.ui.run_state import batch_job, what_was_run
 PAGES = {"RQ1": "pages/context_or_memory.py", "RQ2": "pages/which_document.py", "RQ3": "pages/which_token.py"}
 # Question ▶ the regimes and groups of the instances that its measure is of.
 MEASURED_ON = {
-    "RQ1": (SINGLE_REGIMES, ("C", "M")),
-    "RQ2": (DUAL_REGIMES, ("C1", "C2")),
-    "RQ3": ((), ("C", "C1", "C2")),
-}  # fmt: skip
+    "RQ1": (SINGLE_REGIMES, compared_groups(1)),
+    "RQ2": (DUAL_REGIMES, compared_groups(2)),
+    "RQ3": ((), (*context_groups(1), *context_groups(2))),
+}
 
 
 def page() -> None:

@@ -18,7 +18,7 @@ from heval_core.explainers.mechlight import MechLight
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
 from heval_core.prompts import assemble
-from heval_core.records import Contrast, HEvalError
+from heval_core.records import HEvalError, Target
 from tests.conftest import DEMO_MODELS
 
 SMALL = {
@@ -61,8 +61,8 @@ def clean(lm):
 
 
 @pytest.fixture(scope="module")
-def contrast(clean):
-    return Contrast(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
+def target(clean):
+    return Target.next_token(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
 
 
 @pytest.fixture(scope="module")
@@ -71,26 +71,26 @@ def plain(lm):
     return AutoModelForCausalLM.from_pretrained(name, attn_implementation="eager", dtype=torch.float32).eval()
 
 
-def test_fa_equals_captums_feature_ablation(clean, contrast, plain):
+def test_fa_equals_captums_feature_ablation(clean, target, plain):
     from captum.attr import FeatureAblation as CaptumAblation
 
-    engine = CaptumAblation(lambda ids: plain(ids).logits[:, -1, contrast.target])
+    engine = CaptumAblation(lambda ids: plain(ids).logits[:, -1, target.ids[0]])
     expected = engine.attribute(clean.ids, baselines=clean.lm.baseline_id)[0]
-    (found,) = FeatureAblation().explain(clean, [contrast])
+    (found,) = FeatureAblation().explain(clean, [target])
     np.testing.assert_allclose(found.scores, expected.detach().numpy(), atol=1e-4)
 
 
-def test_ig_equals_a_literal_loop_over_the_formula(clean, contrast, plain):
+def test_ig_equals_a_literal_loop_over_the_formula(clean, target, plain):
     embed = plain.get_input_embeddings()
     inputs = embed(clean.ids).detach()
     baseline = embed(torch.full_like(clean.ids, clean.lm.baseline_id)).detach()
     gradients = torch.zeros_like(inputs)
     for k in range(1, 11):
         point = (baseline + k / 10 * (inputs - baseline)).requires_grad_()
-        plain(inputs_embeds=point).logits[0, -1, contrast.target].backward()
+        plain(inputs_embeds=point).logits[0, -1, target.ids[0]].backward()
         gradients += point.grad
     expected = ((inputs - baseline) * gradients / 10).sum(-1)[0]
-    (found,) = IntegratedGradients().explain(clean, [contrast])
+    (found,) = IntegratedGradients().explain(clean, [target])
     np.testing.assert_allclose(found.scores, expected.numpy(), atol=1e-4)
 
 
@@ -99,7 +99,7 @@ def test_attention_rows_equal_eager_attention(clean, plain):
         np.testing.assert_allclose(clean.heads.attention[0, layer], rows[0, :, -1].detach(), atol=1e-4)
 
 
-def test_all_contributions_add_up_to_the_residual_stream(clean, contrast, plain):
+def test_all_contributions_add_up_to_the_residual_stream(clean, target, plain):
     kept = {}
     for index, layer in enumerate(plain.model.layers):
         layer.mlp.register_forward_hook(
@@ -109,8 +109,8 @@ def test_all_contributions_add_up_to_the_residual_stream(clean, contrast, plain)
     with torch.no_grad():
         plain(clean.ids)
         embedding = plain.get_input_embeddings()(clean.ids)[0, -1]
-    (row,) = clean.lm.read_out.unembeddings([contrast.target])
-    heads = clean.lm.heads.logits(clean.heads, [contrast.target]).sum()
+    (row,) = clean.lm.read_out.unembeddings([target.ids[0]])
+    heads = clean.lm.heads.logits(clean.heads, [target.ids[0]]).sum()
     others = sum((kept[index] for index in range(len(plain.model.layers))), embedding) @ row
     assert float(heads + others) == pytest.approx(float(kept["final"] @ row), abs=1e-3)
 
@@ -118,22 +118,22 @@ def test_all_contributions_add_up_to_the_residual_stream(clean, contrast, plain)
 # The options of explainers and metrics, each against a second way of computing it.
 
 
-def test_attns_row_mean_is_the_column_mean_over_itself_and_all_later_queries(clean, contrast, plain):
+def test_attns_row_mean_is_the_column_mean_over_itself_and_all_later_queries(clean, target, plain):
     pattern = plain(clean.ids, output_attentions=True).attentions[-1][0].detach()
-    (found,) = Attention(row="mean").explain(clean, [contrast])
+    (found,) = Attention(row="mean").explain(clean, [target])
     n = clean.length
     expected = [pattern[found.head, query:, query].mean().item() for query in range(n)]
     np.testing.assert_allclose(found.scores, expected, atol=1e-5)
     with pytest.raises(HEvalError, match="no row 'first'; there are: last, mean"):
-        Attention(row="first").explain(clean, [contrast])
+        Attention(row="first").explain(clean, [target])
 
 
-def test_mechlights_fold_is_the_final_norms_gain(clean, contrast, plain):
+def test_mechlights_fold_is_the_final_norms_gain(clean, target, plain):
     with torch.no_grad():
         plain.model.norm.weight.copy_(torch.linspace(0.5, 2, clean.lm.width))
         clean.lm.model.model.norm.weight.copy_(plain.model.norm.weight)
     gain = plain.model.norm.weight.detach()
-    rows = clean.lm.read_out.unembeddings([contrast.target, contrast.foil])
+    rows = clean.lm.read_out.unembeddings([target.ids[0], target.foils[0]])
     direction = (rows[0] - rows[1]) * gain
     projection = plain.model.layers[1].self_attn.o_proj.weight.detach()
     heads = clean.lm.heads_per_layer
@@ -142,15 +142,15 @@ def test_mechlights_fold_is_the_final_norms_gain(clean, contrast, plain):
         float(projection[:, h * width : (h + 1) * width] @ clean.heads.outputs[0, 1, h] @ direction)
         for h in range(heads)
     ]
-    (found,) = MechLight(fold=True).explain(clean, [contrast])
+    (found,) = MechLight(fold=True).explain(clean, [target])
     np.testing.assert_allclose(found.head_scores[1], expected, atol=1e-4)
     with torch.no_grad():
         clean.lm.model.model.norm.weight.fill_(1)
         plain.model.norm.weight.fill_(1)
 
 
-def test_mechlights_kv_sums_over_the_heads_that_share_keys_and_values(clean, contrast):
-    (plainly,), (shared,) = (MechLight(kv=kv).explain(clean, [contrast]) for kv in (False, True))
+def test_mechlights_kv_sums_over_the_heads_that_share_keys_and_values(clean, target):
+    (plainly,), (shared,) = (MechLight(kv=kv).explain(clean, [target]) for kv in (False, True))
     sums = plainly.head_scores.reshape(3, 2, 2).sum(-1)
     layer, group = divmod(int(sums.argmax()), 2)
     assert (shared.layer, shared.head) == (layer, 2 * group)
@@ -160,18 +160,18 @@ def test_mechlights_kv_sums_over_the_heads_that_share_keys_and_values(clean, con
     assert dict(shared.details)["margin"] == pytest.approx(float(np.diff(np.sort(sums, axis=None))[-1]), abs=1e-5)
 
 
-def test_igs_method_is_captums(clean, contrast):
+def test_igs_method_is_captums(clean, target):
     from captum.attr import LayerIntegratedGradients
 
     engine = LayerIntegratedGradients(
-        lambda ids: clean.lm.forward.last_logits(ids)[:, contrast.target], clean.lm.gradients.embedding_layer
+        lambda ids: clean.lm.forward.last_logits(ids)[:, target.ids[0]], clean.lm.gradients.embedding_layer
     )
     baselines = torch.full_like(clean.ids, clean.lm.baseline_id)
     expected = engine.attribute(clean.ids, baselines, n_steps=7, method="gausslegendre")[0].sum(-1).detach()
-    (found,) = IntegratedGradients(steps=7, method="gausslegendre").explain(clean, [contrast])
+    (found,) = IntegratedGradients(steps=7, method="gausslegendre").explain(clean, [target])
     np.testing.assert_allclose(found.scores, expected.numpy(), atol=1e-5)
     with pytest.raises(HEvalError, match="no method 'simpson'"):
-        IntegratedGradients(method="simpson").explain(clean, [contrast])
+        IntegratedGradients(method="simpson").explain(clean, [target])
 
 
 def test_a_folded_layer_norm_is_centred(language_models):
@@ -184,11 +184,11 @@ def test_a_folded_layer_norm_is_centred(language_models):
     torch.testing.assert_close(lm.heads.folded(directions).T @ stream, expected.detach(), atol=1e-4, rtol=1e-4)
 
 
-def test_another_baseline_token_is_used_and_noted(clean, contrast, plain):
-    (found,) = FeatureAblation(baseline_id=7).explain(clean, [contrast])
+def test_another_baseline_token_is_used_and_noted(clean, target, plain):
+    (found,) = FeatureAblation(baseline_id=7).explain(clean, [target])
     ablated = clean.ids.clone()
     ablated[0, 4] = 7
-    change = plain(clean.ids).logits[0, -1, contrast.target] - plain(ablated).logits[0, -1, contrast.target]
+    change = plain(clean.ids).logits[0, -1, target.ids[0]] - plain(ablated).logits[0, -1, target.ids[0]]
     assert found.scores[4] == pytest.approx(float(change.detach()), abs=1e-4)
     assert dict(found.details)["baseline_id"] == 7
 
@@ -199,23 +199,23 @@ def test_another_baseline_token_is_used_and_noted(clean, contrast, plain):
 def test_a_prompt_of_one_token_is_explained(lm):
     prompt = lm.tokenise(assemble((), (), "Paris", "{documents}{question}"))
     one = CleanPass(lm, [dataclasses.replace(prompt, ids=prompt.ids[:1], tokens=prompt.tokens[:1])])
-    contrast = Contrast(*one.logits[0].topk(2).indices.tolist(), "runner-up token")
+    target = Target.next_token(*one.logits[0].topk(2).indices.tolist(), "runner-up token")
     for explainer in (FeatureAblation(), IntegratedGradients(), Attention(), MechLight()):
-        (found,) = explainer.explain(one, [contrast])
+        (found,) = explainer.explain(one, [target])
         assert found.scores.shape == (1,)
         assert np.isfinite(found.scores).all()
-    assert Attention().explain(one, [contrast])[0].scores == pytest.approx([1])
+    assert Attention().explain(one, [target])[0].scores == pytest.approx([1])
 
 
-def test_a_tokenizer_with_neither_pad_nor_end_is_refused_by_what_needs_one(lm, clean, contrast, monkeypatch):
+def test_a_tokenizer_with_neither_pad_nor_end_is_refused_by_what_needs_one(lm, clean, target, monkeypatch):
     class Endless:
         pad_token_id = eos_token_id = None
 
     monkeypatch.setattr(lm, "tokenizer", Endless())
     with pytest.raises(HEvalError, match="neither a pad nor an end-of-text token"):
-        FeatureAblation().explain(clean, [contrast])
-    assert FeatureAblation(baseline_id=3).explain(clean, [contrast])[0].scores.shape == (clean.length,)
-    assert Attention().explain(clean, [contrast])[0].scores.shape == (clean.length,)
+        FeatureAblation().explain(clean, [target])
+    assert FeatureAblation(baseline_id=3).explain(clean, [target])[0].scores.shape == (clean.length,)
+    assert Attention().explain(clean, [target])[0].scores.shape == (clean.length,)
 
 
 def test_layers_without_softmax_attention_are_refused_by_name_and_fa_still_works(tmp_path):
@@ -226,12 +226,12 @@ def test_layers_without_softmax_attention_are_refused_by_name_and_fa_still_works
     config = MambaConfig(vocab_size=words, hidden_size=32, num_hidden_layers=2, bos_token_id=0, eos_token_id=0)
     lm = made(config, tmp_path / "mamba")
     clean = CleanPass(lm, [lm.tokenise(assemble(("The capital of Peru is Lima.",), (None,), "Which?"))])
-    contrast = Contrast(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
+    target = Target.next_token(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
     with pytest.raises(HEvalError, match=r"mamba \(mamba\) has layers without softmax attention"):
-        MechLight().explain(clean, [contrast])
-    engine = CaptumAblation(lambda ids: lm.model(ids).logits[:, -1, contrast.target])
+        MechLight().explain(clean, [target])
+    engine = CaptumAblation(lambda ids: lm.model(ids).logits[:, -1, target.ids[0]])
     expected = engine.attribute(clean.ids, baselines=lm.baseline_id)[0]
-    (found,) = FeatureAblation().explain(clean, [contrast])
+    (found,) = FeatureAblation().explain(clean, [target])
     np.testing.assert_allclose(found.scores, expected.detach().numpy(), atol=1e-4)
 
 
@@ -280,17 +280,17 @@ def test_fa_of_2048_tokens_takes_memory_linear_in_the_prompt(long_lm):
     ids = torch.randint(1, 2000, (2048,), generator=torch.Generator().manual_seed(0)).tolist()
     short = long_lm.tokenise(assemble(("x",), (None,), "x"))
     clean = CleanPass(long_lm, [dataclasses.replace(short, ids=tuple(ids), tokens=("",) * 2048)])
-    contrast = Contrast(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
+    target = Target.next_token(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
     gc.collect()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    (found,) = FeatureAblation().explain(clean, [contrast])
+    (found,) = FeatureAblation().explain(clean, [target])
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024  # MiB
     assert np.isfinite(found.scores).all()
     # 2,048 whole prompts' keys and values would be 2 GiB.
     assert grown < 256, f"{grown:.0f} MiB"
     ablated = clean.ids.clone()
     ablated[0, 1000] = long_lm.baseline_id
-    change = clean.logits[0, contrast.target] - long_lm.forward.logits(ablated)[0, contrast.target]
+    change = clean.logits[0, target.ids[0]] - long_lm.forward.logits(ablated)[0, target.ids[0]]
     assert found.scores[1000] == pytest.approx(float(change), abs=1e-4)
 
 

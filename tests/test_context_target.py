@@ -16,7 +16,7 @@ from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import identify
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import assemble
-from heval_core.records import Contrast
+from heval_core.records import Target
 from heval_core.statistics.scores import round_keeping_ranks
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
@@ -100,7 +100,7 @@ def test_rows_equal_explaining_the_documents_answer_by_hand(published, lm):
         stored = published.query("SELECT * FROM context_attribution WHERE instance_id = ?", [row["instance_id"]])
         stored = stored.set_index("explainer")
         for key in METHODS:
-            (fresh,) = catalogue.find("explainer", key).explain(clean, [Contrast(target, foil, "")])
+            (fresh,) = catalogue.find("explainer", key).explain(clean, [Target.next_token(target, foil, "")])
             expected = round_keeping_ranks(fresh.scores)
             np.testing.assert_allclose(stored.loc[key, "scores"], expected, rtol=2e-3, atol=1e-5)
             assert stored.loc[key, "settings"] == fresh.settings
@@ -181,10 +181,10 @@ def test_neither_company_nor_a_failing_batch_changes_them(lm, grid, monkeypatch)
     fa = type(catalogue.find("explainer", "fa"))
     whole = fa.explain
 
-    def refusing_company(self, clean, contrasts):
+    def refusing_company(self, clean, targets):
         if clean.size > 1:
             raise ValueError("only one at a time")
-        return whole(self, clean, contrasts)
+        return whole(self, clean, targets)
 
     monkeypatch.setattr(fa, "explain", refusing_company)
     explained = tuple(shard for shard in job.shards if shard.kind.endswith("attribution"))
@@ -208,11 +208,11 @@ def test_where_the_text_decides_an_answer_that_begins_otherwise_has_rows_too(lm)
         logits = clean.logits[0].clone()
         logits[token] = 1e3
         behaviour = pipeline.observe(lm, logits, names, "Oslo", f" {text}")
-        usual = pipeline.contrast_of(logits, behaviour)
+        usual = pipeline.answer_target(logits, behaviour)
         found[text] = pipeline.towards_context(pipeline.Answered(clean, (None,), (behaviour,), (usual,)))  # type: ignore[arg-type]
     assert found["Lisbon"] is None
     assert found["Rome"] is None
-    assert found["The Lisbon"].contrasts == (Contrast(lisbon, oslo, "candidate M"),)
+    assert found["The Lisbon"].targets == (Target.next_token(lisbon, oslo, "candidate M"),)
 
 
 def test_the_command_line_explains_it_and_says_so(capsys):
@@ -237,7 +237,7 @@ def test_the_command_line_explains_it_and_says_so(capsys):
     assert main([*common, "--target", "context", "--memory-answer", "Nairobi"]) == 2
     assert "give --context and --context-answer" in capsys.readouterr().err
     assert main([*asked, "--context", "It is Oslo.", "--target", "context"]) == 2
-    assert "give --context-answer for both" in capsys.readouterr().err
+    assert "give --context-answer for the first document and one more" in capsys.readouterr().err
 
 
 def test_a_plan_counts_it(grid, tmp_path):

@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import pytest
 
-from heval_core.records import Contrast
+from heval_core.records import Target
 from tests.conftest import ROOT
 
 EXPLAINER, DATASET, DATASET_TEST = re.findall(
@@ -26,7 +26,7 @@ def test_the_explainer_in_contributing_works_as_printed(clean, tmp_path, monkeyp
     import gxi
 
     best, second = clean.logits[0].topk(2).indices.tolist()
-    (found,) = gxi.PLUGIN.explain(clean, [Contrast(best, second, "runner-up token")])
+    (found,) = gxi.PLUGIN.explain(clean, [Target.next_token(best, second, "runner-up token")])
     embedded = clean.lm.gradients.embedding_layer(clean.ids).detach().requires_grad_()
     clean.lm.model(inputs_embeds=embedded).logits[0, -1, best].backward()
     expected = (embedded * embedded.grad).sum(-1)[0].detach().numpy()

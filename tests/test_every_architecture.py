@@ -18,7 +18,7 @@ from heval_core.explainers.mechlight import MechLight
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
 from heval_core.prompts import assemble
-from heval_core.records import Contrast, HEvalError
+from heval_core.records import HEvalError, Target
 from precompute.cli import main
 from tests.conftest import DEMO_MODELS
 from tests.literal_models import CONFIGURATIONS, Plain, saved
@@ -92,7 +92,7 @@ def answered(both):
     prompt = lm.tokenise(assemble(documents, (None, None), "Which capital is it?"))
     other = dataclasses.replace(prompt, ids=prompt.ids[:2] + prompt.ids[:1:-1])
     clean = CleanPass(lm, [prompt, other])
-    return clean, [Contrast(*own.topk(2).indices.tolist(), "runner-up token") for own in clean.logits]
+    return clean, [Target.next_token(*own.topk(2).indices.tolist(), "runner-up token") for own in clean.logits]
 
 
 def close(found, expected, what):
@@ -103,35 +103,34 @@ def close(found, expected, what):
 
 def test_fa_and_ig_equal_the_literal_computation(both, answered):
     _, lm, plain = both
-    clean, contrasts = answered
+    clean, targets = answered
     close(clean.logits, plain.logits(clean.ids), "logits")
-    found = zip(
-        FeatureAblation().explain(clean, contrasts), IntegratedGradients().explain(clean, contrasts), strict=True
-    )
+    close(lm.forward.logits_at(clean.ids, (2, 5)), plain.usual(clean.ids).logits[:, [2, 5]], "logits inside the prompt")
+    found = zip(FeatureAblation().explain(clean, targets), IntegratedGradients().explain(clean, targets), strict=True)
     for row, (fa, ig) in enumerate(found):
-        ids, target = clean.ids[row : row + 1], contrasts[row].target
+        ids, target = clean.ids[row : row + 1], targets[row].ids[0]
         close(fa.scores, plain.fa(ids, target, lm.baseline_id, list(range(clean.length))), "fa")
         close(ig.scores, plain.ig(ids, target, lm.baseline_id), "ig")
 
 
 def test_attn_and_mechlight_equal_the_literal_computation_or_refuse_by_name(both, answered):
     kind, _, plain = both
-    clean, contrasts = answered
+    clean, targets = answered
     for explainer in (Attention(), MechLight()):
         if kind in REFUSED:
             with pytest.raises(HEvalError, match=REFUSED[kind]):
-                explainer.explain(clean, contrasts)
+                explainer.explain(clean, targets)
             continue
-        for row, found in enumerate(explainer.explain(clean, contrasts)):
-            compare_heads(plain, clean.ids[row : row + 1], contrasts[row], found)
+        for row, found in enumerate(explainer.explain(clean, targets)):
+            compare_heads(plain, clean.ids[row : row + 1], targets[row], found)
 
 
-def compare_heads(plain, ids, contrast, found):
+def compare_heads(plain, ids, target, found):
     if found.explainer == "attn":
-        head, row = plain.attn(ids, contrast.target)
+        head, row = plain.attn(ids, target.ids[0])
         assert found.head == head
     else:
-        strengths, row = plain.mechlight(ids, contrast.target, contrast.foil)
+        strengths, row = plain.mechlight(ids, target.ids[0], target.foils[0])
         close(found.head_scores, strengths, "head scores")
     close(found.scores, row, found.explainer)
 
@@ -153,7 +152,7 @@ def test_heads_inside_the_prompt_equal_eager_attention_over_the_whole_of_it(both
 
 def test_ways_to_look_at_whole_prompts_are_checked_too(both, answered):
     kind, lm, plain = both
-    clean, contrasts = answered
+    clean, targets = answered
     if kind in REFUSED:
         with pytest.raises(HEvalError, match=REFUSED[kind]):
             lm.heads.column_means(clean.ids)
@@ -171,22 +170,22 @@ def test_prompts_of_400_tokens(both):
     short = lm.tokenise(assemble(("x",), (None,), "x"))
     ids = torch.randint(3, 100, (1, LONG), generator=torch.Generator().manual_seed(4))
     clean = CleanPass(lm, [dataclasses.replace(short, ids=tuple(ids[0].tolist()), tokens=("",) * LONG)])
-    contrast = Contrast(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
+    target = Target.next_token(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
     close(clean.logits, plain.logits(ids), "logits")
     # What fa makes of its prefix, at some places: all of them would take a minute.
     for place in (0, 1, 150, 398, 399):
         suffix = ids[:, place:].clone()
         suffix[0, 0] = lm.baseline_id
-        logits = lm.read_out.logits(lm.forward.suffix_states(clean.prefix, place, suffix))
-        found = (clean.logits - logits)[:, contrast.target]
-        expected = plain.fa(ids, contrast.target, lm.baseline_id, [place])
+        logits = lm.read_out.logits(lm.forward.suffix_states(clean.prefix, place, suffix))[:, 0]
+        found = (clean.logits - logits)[:, target.ids[0]]
+        expected = plain.fa(ids, target.ids[0], lm.baseline_id, [place])
         assert float((found - expected).abs()) <= 1e-4 * float(clean.logits.abs().max())
     for explainer in (Attention(), MechLight()):
         if kind in REFUSED:
             with pytest.raises(HEvalError, match=REFUSED[kind]):
-                explainer.explain(clean, [contrast])
+                explainer.explain(clean, [target])
         else:
-            compare_heads(plain, ids, contrast, explainer.explain(clean, [contrast])[0])
+            compare_heads(plain, ids, target, explainer.explain(clean, [target])[0])
 
 
 @pytest.mark.parametrize("kind", [*REFUSED, "mamba"])
@@ -216,7 +215,7 @@ def test_falcons_doubled_alibi_is_refused_in_bfloat16_too(tmp_path):
     lm = load(saved("falcon-alibi", demo_tokenizer(), tmp_path / "falcon-alibi"), "cpu", "bfloat16")
     clean = CleanPass(lm, [lm.tokenise(assemble(("The capital of Peru is Lima.",), (None,), "Which?"))])
     with pytest.raises(HEvalError, match=r"falcon-alibi \(falcon\) has its ALiBi added twice"):
-        MechLight().explain(clean, [Contrast(5, 6, "runner-up token")])
+        MechLight().explain(clean, [Target.next_token(5, 6, "runner-up token")])
 
 
 def test_a_hooked_pass_that_is_off_by_a_thousandth_is_refused(tmp_path):

@@ -12,13 +12,13 @@ from heval_core.explainers.fa import TARGETS, FeatureAblation
 from heval_core.explainers.ig import IntegratedGradients
 from heval_core.explainers.mechlight import MechLight
 from heval_core.lm.loading import load
-from heval_core.records import Contrast, HEvalError
+from heval_core.records import HEvalError, Target
 
 
 @pytest.fixture
-def contrast(clean):
+def target(clean):
     best, second = clean.logits[0].topk(2).indices.tolist()
-    return Contrast(best, second, "runner-up token")
+    return Target.next_token(best, second, "runner-up token")
 
 
 @pytest.fixture
@@ -28,27 +28,27 @@ def plain_model(lm, model_folders):
     return AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
 
 
-def test_fa_equals_captums_feature_ablation(clean, contrast, plain_model):
+def test_fa_equals_captums_feature_ablation(clean, target, plain_model):
     from captum.attr import FeatureAblation as CaptumAblation
 
-    engine = CaptumAblation(lambda ids: plain_model(ids).logits[:, -1, contrast.target])
+    engine = CaptumAblation(lambda ids: plain_model(ids).logits[:, -1, target.ids[0]])
     expected = engine.attribute(clean.ids, baselines=clean.lm.baseline_id)[0]
-    scores = FeatureAblation().explain(clean, (contrast,))[0].scores
+    scores = FeatureAblation().explain(clean, (target,))[0].scores
     np.testing.assert_allclose(scores, expected.detach().numpy(), atol=1e-4)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_every_target_of_fa_equals_running_the_ablated_prompt(clean, contrast, plain_model, target):
+@pytest.mark.parametrize("scale", TARGETS)
+def test_every_target_of_fa_equals_running_the_ablated_prompt(clean, target, plain_model, scale):
     def value(ids):
         logits = plain_model(ids).logits[0, -1]
         return {
-            "logit": logits[contrast.target],
-            "logprob": logits.log_softmax(-1)[contrast.target],
-            "prob": logits.softmax(-1)[contrast.target],
-            "contrast": logits[contrast.target] - logits[contrast.foil],
-        }[target]
+            "logit": logits[target.ids[0]],
+            "logprob": logits.log_softmax(-1)[target.ids[0]],
+            "prob": logits.softmax(-1)[target.ids[0]],
+            "contrast": logits[target.ids[0]] - logits[target.foils[0]],
+        }[scale]
 
-    scores = FeatureAblation(target=target).explain(clean, (contrast,))[0].scores
+    scores = FeatureAblation(target=scale).explain(clean, (target,))[0].scores
     for place in (0, 7, clean.ids.shape[1] - 1):
         ablated = clean.ids.clone()
         ablated[0, place] = clean.lm.baseline_id
@@ -56,29 +56,29 @@ def test_every_target_of_fa_equals_running_the_ablated_prompt(clean, contrast, p
 
 
 @pytest.mark.parametrize("budget", [1, 40, 10_000])
-def test_fa_does_not_depend_on_the_budget_of_tokens(clean, contrast, budget, monkeypatch):
-    expected = FeatureAblation().explain(clean, (contrast,))[0].scores
+def test_fa_does_not_depend_on_the_budget_of_tokens(clean, target, budget, monkeypatch):
+    expected = FeatureAblation().explain(clean, (target,))[0].scores
     monkeypatch.setattr(clean.lm.budget, "tokens", budget)
-    np.testing.assert_allclose(FeatureAblation().explain(clean, (contrast,))[0].scores, expected, atol=1e-4)
+    np.testing.assert_allclose(FeatureAblation().explain(clean, (target,))[0].scores, expected, atol=1e-4)
 
 
-def test_ig_equals_a_literal_loop_over_the_formula(clean, contrast, plain_model):
+def test_ig_equals_a_literal_loop_over_the_formula(clean, target, plain_model):
     embed = plain_model.get_input_embeddings()
     inputs = embed(clean.ids).detach()
     baseline = embed(torch.full_like(clean.ids, clean.lm.baseline_id)).detach()
     gradients = torch.zeros_like(inputs)
     for k in range(1, 11):
         point = (baseline + k / 10 * (inputs - baseline)).requires_grad_()
-        plain_model(inputs_embeds=point).logits[0, -1, contrast.target].backward()
+        plain_model(inputs_embeds=point).logits[0, -1, target.ids[0]].backward()
         gradients += point.grad
     expected = ((inputs - baseline) * gradients / 10).sum(-1)[0]
-    found = IntegratedGradients().explain(clean, (contrast,))[0]
+    found = IntegratedGradients().explain(clean, (target,))[0]
     np.testing.assert_allclose(found.scores, expected.numpy(), atol=1e-4)
 
 
-def test_igs_completeness_gap_shrinks_with_the_number_of_steps(clean, contrast):
+def test_igs_completeness_gap_shrinks_with_the_number_of_steps(clean, target):
     gaps = [
-        dict(IntegratedGradients(steps=n).explain(clean, (contrast,))[0].details)["completeness_gap"] for n in (10, 320)
+        dict(IntegratedGradients(steps=n).explain(clean, (target,))[0].details)["completeness_gap"] for n in (10, 320)
     ]
     assert gaps[1] < gaps[0]
 
@@ -89,10 +89,10 @@ def test_attention_rows_equal_eager_attention(clean, plain_model):
         np.testing.assert_allclose(clean.heads.attention[0, layer], rows[0, :, -1].detach(), atol=1e-4)
 
 
-def test_head_contributions_biases_mlps_and_embeddings_add_up_to_the_residual_stream(clean, contrast, plain_model):
+def test_head_contributions_biases_mlps_and_embeddings_add_up_to_the_residual_stream(clean, target, plain_model):
     parts = _residual_parts(plain_model, clean.ids)
-    row = clean.lm.read_out.unembeddings([contrast.target])[0]
-    heads = clean.lm.heads.logits(clean.heads, [contrast.target]).sum()
+    row = clean.lm.read_out.unembeddings([target.ids[0]])[0]
+    heads = clean.lm.heads.logits(clean.heads, [target.ids[0]]).sum()
     others = sum(part @ row for part in parts["others"])
     assert float(heads + others) == pytest.approx(float(parts["final"] @ row), abs=1e-3)
     np.testing.assert_allclose(clean.heads.last_layer[0], parts["final"], atol=1e-4)
@@ -134,10 +134,10 @@ def _residual_parts(model, ids):
     return {"others": others, "final": kept["final"]}
 
 
-def test_attn_takes_the_slice_with_the_largest_dot_product(clean, contrast):
-    found = Attention().explain(clean, (contrast,))[0]
+def test_attn_takes_the_slice_with_the_largest_dot_product(clean, target):
+    found = Attention().explain(clean, (target,))[0]
     width = clean.lm.width // clean.lm.heads_per_layer
-    row = clean.lm.read_out.unembeddings([contrast.target])[0]
+    row = clean.lm.read_out.unembeddings([target.ids[0]])[0]
     votes = [
         float(clean.heads.last_layer[0, h * width : (h + 1) * width] @ row[h * width : (h + 1) * width])
         for h in range(clean.lm.heads_per_layer)
@@ -147,13 +147,13 @@ def test_attn_takes_the_slice_with_the_largest_dot_product(clean, contrast):
     np.testing.assert_array_equal(found.scores, clean.heads.attention[0, found.layer, found.head])
 
 
-def test_attns_other_head_score_takes_the_heads_own_contribution(clean, contrast):
-    found = Attention(score="head_output").explain(clean, (contrast,))[0]
-    assert found.head == int(clean.lm.heads.logits(clean.heads, [contrast.target])[0, -1].argmax())
+def test_attns_other_head_score_takes_the_heads_own_contribution(clean, target):
+    found = Attention(score="head_output").explain(clean, (target,))[0]
+    assert found.head == int(clean.lm.heads.logits(clean.heads, [target.ids[0]])[0, -1].argmax())
 
 
-def test_mechlight_shows_the_head_with_the_largest_difference(clean, contrast):
-    found = MechLight().explain(clean, (contrast,))[0]
+def test_mechlight_shows_the_head_with_the_largest_difference(clean, target):
+    found = MechLight().explain(clean, (target,))[0]
     assert found.head_scores.shape == (clean.lm.layers, clean.lm.heads_per_layer)
     assert found.head_scores[found.layer, found.head] == found.head_scores.max()
     runner_up = np.sort(found.head_scores, axis=None)[-2]
@@ -161,9 +161,9 @@ def test_mechlight_shows_the_head_with_the_largest_difference(clean, contrast):
     np.testing.assert_array_equal(found.scores, clean.heads.attention[0, found.layer, found.head])
 
 
-def test_swapping_answer_and_competitor_flips_every_heads_sign(clean, contrast):
-    swapped = Contrast(contrast.foil, contrast.target, contrast.foil_kind)
-    one, other = MechLight().explain(clean, (contrast,))[0], MechLight().explain(clean, (swapped,))[0]
+def test_swapping_answer_and_competitor_flips_every_heads_sign(clean, target):
+    swapped = Target.next_token(target.foils[0], target.ids[0], target.foil_kind)
+    one, other = MechLight().explain(clean, (target,))[0], MechLight().explain(clean, (swapped,))[0]
     np.testing.assert_allclose(one.head_scores, -other.head_scores, atol=1e-5)
 
 
@@ -175,15 +175,15 @@ def test_looking_into_heads_leaves_the_model_itself_as_it_was(clean, lm):
 
 def test_kept_prefixes_give_the_logits_of_the_whole_prompt(clean, lm):
     for start in (0, 5, clean.ids.shape[1] - 1):
-        found = lm.read_out.logits(lm.forward.suffix_states(clean.prefix, start, clean.ids[:, start:]))
+        found = lm.read_out.logits(lm.forward.suffix_states(clean.prefix, start, clean.ids[:, start:]))[:, 0]
         torch.testing.assert_close(found, clean.logits, atol=1e-4, rtol=1e-4)
 
 
-def test_unknown_options_are_refused_by_name(clean, contrast):
+def test_unknown_options_are_refused_by_name(clean, target):
     with pytest.raises(HEvalError, match="no target 'entropy'"):
-        FeatureAblation(target="entropy").explain(clean, (contrast,))[0]
+        FeatureAblation(target="entropy").explain(clean, (target,))[0]
     with pytest.raises(HEvalError, match="no head score 'loudest'"):
-        Attention(score="loudest").explain(clean, (contrast,))[0]
+        Attention(score="loudest").explain(clean, (target,))[0]
 
 
 def test_the_last_layers_mlp_runs_for_the_last_position_alone_and_changes_nothing(clean, lm):

@@ -71,6 +71,31 @@ def test_the_frame_has_a_row_per_token_with_its_part_of_the_prompt(explained):
     assert frame["fa"].abs().sum() == pytest.approx(1)
 
 
+def test_a_row_per_word_sentence_or_document_sums_its_tokens_scores(explained):
+    tokens = explained.to_frame(raw=True)
+    for level in ("word", "sentence", "document"):
+        frame = explained.to_frame(raw=True, level=level)
+        assert list(frame.columns) == ["index", level, *tokens.columns[2:]]
+        assert "".join(frame[level]) == explained.explained.prompt.text
+        for key in ("fa", "fa, raw", "mechlight"):
+            sums = tokens.groupby("part", sort=False)[key].sum()
+            np.testing.assert_allclose(frame.groupby("part", sort=False)[key].sum(), sums, rtol=1e-5)
+    assert list(frame["part"]) == ["document 1", "template", "question", "template"]
+
+
+def test_among_three_documents_the_one_used_is_named(language_models):
+    lm = language_models["gpt2"]
+    context = [f"{city} is the capital." for city in ("Lisbon", "Oslo", "Lima")]
+    asked = {"question": "What is the capital?", "context": context, "explainers": "fa,mechlight"}
+    first = explain(lm, **asked)
+    assert set(first.to_frame()["part"]) >= {"document 1", "document 2", "document 3"}
+    said = first.behaviour.text.strip()
+    named = explain(
+        lm, **asked | {"context": [*context[:2], f"{said} is the capital."]}, context_answer=[None, None, said]
+    )
+    assert [candidate.group for candidate in named.behaviour.candidates][0] == "C3"
+
+
 def test_two_documents_or_none_are_explained_and_drawn(language_models):
     two = explain(
         language_models["gpt2"], question="Where?", context=["A first one.", "A second one."], explainers="attn"
@@ -100,8 +125,8 @@ def test_what_cannot_be_explained_is_one_sentence(language_models):
     for key, message in (("random", "random is a control"), ("mechlite", "did you mean mechlight")):
         with pytest.raises(HEvalError, match=message):
             explain(language_models["gpt2"], explainers=key, **PROMPT)
-    with pytest.raises(HEvalError, match="one or two documents"):
-        explain(language_models["gpt2"], question="Why?", context=["a.", "b.", "c."])
+    with pytest.raises(HEvalError, match="no level 'page'; there are: token, word, sentence, document"):
+        explain(language_models["gpt2"], explainers="attn", **PROMPT).to_frame(level="page")
 
 
 def test_importing_the_package_costs_nothing():

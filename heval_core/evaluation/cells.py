@@ -16,6 +16,7 @@ from heval_core.catalogue import Metric
 from heval_core.evaluation.kept import Kept
 from heval_core.evaluation.regime import Regime
 from heval_core.evaluation.scored import Scored
+from heval_core.groups import MEMORY, document_of
 from heval_core.metrics._features import labelled
 from heval_core.metrics.shared.cell import DEFAULT_K, KS, Cell
 from heval_core.metrics.shared.estimate import Each, Estimate, replicates
@@ -145,7 +146,7 @@ def entering(found: pd.DataFrame) -> int:
         for group_sizes in cell["group_sizes"].unique():
             for group, size in json.loads(group_sizes).items():
                 sizes[group] = max(size, sizes.get(group, 0))
-        groups = [size for group, size in sizes.items() if group in ("C", "M", "C1", "C2")]
+        groups = [size for group, size in sizes.items() if group == MEMORY or document_of(group) is not None]
         total += sum(groups) if groups else max(sizes.values())
     return total
 

@@ -13,6 +13,7 @@ from heval_core import catalogue
 from heval_core.evaluation import cells
 from heval_core.evaluation.live import COLUMNS, stored
 from heval_core.evaluation.regime import Regime
+from heval_core.groups import context_groups
 from heval_core.metrics.shared.measured import MeasuredMetric
 from heval_core.records import CELL, RegimeKey
 from heval_core.statistics.bootstrap import percentile_interval
@@ -33,8 +34,8 @@ def _places(regime: Regime) -> np.ndarray:
     """(N,) first position of the used document's answer (the first document's if none was used), in % of the prompt."""
     layout = regime.layout
     gold = layout.gold[0]
-    if len(layout.gold) > 1:
-        gold = np.where((layout.groups == "C2")[:, None], layout.gold[1], gold)
+    for group, tokens in zip(context_groups(len(layout.gold))[1:], layout.gold[1:], strict=True):
+        gold = np.where((layout.groups == group)[:, None], tokens, gold)
     return np.argmax(gold, axis=1) / np.maximum(_lengths(regime), 1) * 100
 
 

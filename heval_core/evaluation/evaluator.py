@@ -17,7 +17,7 @@ from heval_core import catalogue
 ROOT = Path(__file__).resolve().parent.parent
 # Every file of this package that publishing and live slices import; a test follows the imports.
 SOURCES = (
-    "__init__.py", "catalogue.py", "evaluation", "evaluation/findings", "explainers", "metrics",
+    "__init__.py", "catalogue.py", "evaluation", "evaluation/findings", "explainers", "groups.py", "metrics",
     "metrics/shared", "prompts.py", "records.py", "stored.py",
     "replacements.py", "statistics", "store/__init__.py", "store/database.py", "store/filters.py", "store/instances.py",
     "store/kinds.py", "store/published.py", "store/reader.py", "store/schema.sql", "store/shards.py",

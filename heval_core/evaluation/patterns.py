@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from heval_core.groups import document_of
 from heval_core.prompts import mentions
 from heval_core.records import PATTERN_KINDS, PATTERNS
 from heval_core.statistics.bootstrap import Resamples, percentile_interval, resampled_sums
@@ -89,7 +90,7 @@ def rows_of(
     """Rows of the tables `pattern` and `pattern_chance`. scores: instance ▶ (explainer, scores)."""
     rows, chance = [], []
     for one in instances:
-        used = {"C": 0, "C1": 0, "C2": 1}.get(one["group"])
+        used = document_of(one["group"])
         if used is None:
             continue
         documents = list(zip(one["document_starts"], one["document_ends"], strict=True))

@@ -11,6 +11,7 @@ import pandas as pd
 
 from heval_core import catalogue
 from heval_core.evaluation.regime import Regime
+from heval_core.groups import document_of
 from heval_core.metrics.shared.cell import Cell, Fixed, Measured
 from heval_core.metrics.shared.measured import MeasuredMetric
 from heval_core.records import HEvalError
@@ -122,7 +123,7 @@ def _fixed(regime: Regime, table: np.ndarray, towards: pd.DataFrame) -> Fixed:
     if explained.any():
         values = [np.asarray(row) for row in again["scores"]]
         fixed[explained] = _as_used(values, table.shape[1], again["signed"].to_numpy(dtype=bool))
-    return Fixed(fixed, explained | np.isin(regime.layout.groups, ("C", "C1")))
+    return Fixed(fixed, explained | np.array([document_of(group) == 0 for group in regime.layout.groups], dtype=bool))
 
 
 def with_means(faithful: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,8 @@ layer's d-long output at gen, before the final norm, and the row W_U[a], into H 
 largest dot product. If d % H is not 0, `head_output` is used: the head's own contribution <W_U[a], z^{L,h} W_O^{L,h}>.
 Reference: Sun et al., arXiv 2510.02629.
 Departure: none by default. Options: `score="head_output"`; `row="mean"`, the head's attention to each token averaged over
-that token and all later queries (as the paper's text says, but not its eq. 10); this forms n x n patterns.
+that token and all later queries (as the paper's text says, but not its eq. 10); this forms n x n patterns. For a target of
+several tokens, dot products are summed over its positions, and rows averaged.
 Cost: one pass with hooks over the last token, shared with mechlight; `row="mean"` one over the whole prompt.
 """
 
@@ -17,12 +18,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from heval_core.records import Attribution, Contrast, Cost, HEvalError
+from heval_core.records import Attribution, Cost, HEvalError, Target
 
 if TYPE_CHECKING:
     import torch
 
     from heval_core.lm.clean_pass import CleanPass
+    from heval_core.lm.heads import HeadReading
 
 SCORES = ("slice", "head_output")
 ROWS = ("last", "mean")
@@ -52,11 +54,22 @@ class Attention:
     def cost(self, tokens: float) -> Cost:
         return Cost(1, tokens)
 
-    def explain(self, clean: CleanPass, contrasts: Sequence[Contrast]) -> list[Attribution]:
+    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
+        from heval_core.lm.heads import mean_attention
+        from heval_core.lm.targets import positions_of
+
         self.check()
         started = time.perf_counter()
-        heads = self._votes(clean, [contrast.target for contrast in contrasts]).argmax(-1).tolist()
-        attention = clean.heads.attention[:, -1] if self.row == "last" else clean.lm.heads.column_means(clean.ids)
+        readings = [clean.heads_at(position) for position in positions_of(targets)]
+        votes = sum(
+            self._votes(clean, reading, [target.ids[place] for target in targets])
+            for place, reading in enumerate(readings)
+        )
+        heads = votes.argmax(-1).tolist()
+        if self.row == "last":
+            attention = mean_attention(readings, clean.length)[:, -1]
+        else:
+            attention = clean.lm.heads.column_means(clean.ids)
         rows = [attention[index, head].cpu().numpy() for index, head in enumerate(heads)]
         seconds = (time.perf_counter() - started) / clean.size
         return [
@@ -64,12 +77,12 @@ class Attention:
             for row, head in zip(rows, heads, strict=True)
         ]
 
-    def _votes(self, clean: CleanPass, token_ids: list[int]) -> torch.Tensor:
-        """(B, H) how strongly each head of the last layer supports each prompt's token."""
-        lm, last_layer = clean.lm, clean.heads.last_layer  # reading the heads first refuses a model without any
+    def _votes(self, clean: CleanPass, reading: HeadReading, token_ids: list[int]) -> torch.Tensor:
+        """(B, H) how strongly each head of the last layer supports each prompt's token at one position."""
+        lm = clean.lm
         if self.score == "head_output" or lm.width % lm.heads_per_layer:
-            return lm.heads.logits(clean.heads, token_ids)[:, -1]
-        votes = last_layer * lm.read_out.unembeddings(token_ids)
+            return lm.heads.logits(reading, token_ids)[:, -1]
+        votes = reading.last_layer * lm.read_out.unembeddings(token_ids)
         return votes.view(clean.size, lm.heads_per_layer, -1).sum(-1)
 
 

@@ -1,7 +1,8 @@
 """Feature ablation: how much the answer's logit falls when one token is replaced.
 
 Formula (Sun et al. 2025, eq. 7): phi_i = z_a(x) - z_a(x with token i replaced by the baseline token), one token at a
-time, positions fixed, attention mask 1; z_a is the logit of the answer's first token at the last prompt position.
+time, positions fixed, attention mask 1; z_a is the logit of the answer's first token at the last prompt position. For a target
+of several tokens, z_a is the sum of their logits.
 Reference: Sun et al., arXiv 2510.02629; Zeiler & Fergus 2014 (occlusion).
 Departure: none. Baseline token (our decision): the tokenizer's pad if defined, else its end of text; stored with the result.
 Options: `target` in logit, logprob, prob, contrast (z_a - z_b); `baseline_id`.
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heval_core.records import Attribution, Contrast, Cost, HEvalError
+from heval_core.records import Attribution, Cost, HEvalError, Span, Target
 
 if TYPE_CHECKING:
     import torch
@@ -32,25 +33,7 @@ PASS_OVERHEAD = {"cpu": 32, "other": 512}
 LARGEST_BLOCK = 32
 # So many last positions are read out together: the unembedding is too large a matrix to read for a few rows.
 READ_TOGETHER = 256
-TARGETS = ("logit", "logprob", "prob", "contrast")
-
-
-def target_values(logits: torch.Tensor, contrasts: Sequence[Contrast], target: str) -> torch.Tensor:
-    """(B, w, V) logits ▶ (B, w) values of what is explained."""
-
-    def of(token_ids: list[int]) -> torch.Tensor:
-        import torch
-
-        index = torch.tensor(token_ids, device=logits.device)[:, None, None]
-        return logits.gather(-1, index.expand(-1, logits.shape[1], 1))[..., 0]
-
-    value = of([contrast.target for contrast in contrasts])
-    if target == "contrast":
-        return value - of([contrast.foil for contrast in contrasts])
-    if target == "logit":
-        return value
-    log_probability = value - logits.logsumexp(-1)
-    return log_probability if target == "logprob" else log_probability.exp()
+TARGETS = ("logit", "logprob", "prob", "contrast")  # `lm.targets` computes them
 
 
 def block_size(prompts: int, length: int, budget: int, device: str) -> int:
@@ -83,27 +66,30 @@ class FeatureAblation:
         """A pass for each token, over the rest of the prompt: half of it on average."""
         return Cost(tokens, tokens * tokens / 2)
 
-    def explain(self, clean: CleanPass, contrasts: Sequence[Contrast]) -> list[Attribution]:
+    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         import torch
 
-        self.check()
+        from heval_core.lm.targets import positions_of, values
 
+        self.check()
         started = time.perf_counter()
-        baseline = clean.lm.baseline(self.baseline_id)
-        value = target_values(clean.logits[:, None], contrasts, self.target)
+        lm, positions = clean.lm, positions_of(targets)
+        baseline = lm.baseline(self.baseline_id)
+        value = values(clean.logits_at(positions), targets, self.target)[:, None].cpu().numpy()
         prompts, n = clean.ids.shape
-        ablated = np.empty((prompts, n), dtype=np.float32)
-        width = block_size(prompts, n, clean.lm.budget.tokens, clean.lm.device.type)
+        last = positions[-1] % n + 1  # no later token can matter
+        scores = np.zeros((prompts, n), dtype=np.float32)
+        width = block_size(prompts, n, lm.budget.tokens, lm.device.type)
         waiting: list[torch.Tensor] = []
         first = 0
-        for start in range(0, n, width):
-            stop = min(start + width, n)
-            waiting.append(clean.lm.ablation.tokens(clean.ids, clean.prefix, range(start, stop), baseline))
-            if prompts * (stop - first) >= READ_TOGETHER or stop == n:
-                logits = clean.lm.read_out.logits(torch.cat(waiting, 1))
-                ablated[:, first:stop] = target_values(logits, contrasts, self.target).cpu().numpy()
+        for start in range(0, last, width):
+            stop = min(start + width, last)
+            tokens = [Span(token, token + 1) for token in range(start, stop)]
+            waiting.append(lm.ablation.spans(clean.ids, clean.prefix, tokens, baseline, positions))
+            if prompts * len(positions) * (stop - first) >= READ_TOGETHER or stop == last:
+                logits = lm.read_out.logits(torch.cat(waiting, 1))
+                scores[:, first:stop] = value - values(logits, targets, self.target).cpu().numpy()
                 waiting, first = [], stop
-        scores = value.cpu().numpy() - ablated
         seconds = (time.perf_counter() - started) / prompts
         details = (("baseline_id", float(baseline)),)
         return [Attribution(self.key, row, seconds, repr(self), details=details) for row in scores]

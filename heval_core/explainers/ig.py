@@ -2,7 +2,8 @@
 
 Formula (Sun et al. 2025, eq. 8): (x - x') * mean over k = 1..m of the gradient of z_a at x' + k/m (x - x'), summed over
 the embedding's width, signed; m = 10 (right Riemann sum); x' is the sequence of baseline tokens; position embeddings
-are not interpolated. z_a: the logit of the answer's first token at the last prompt position.
+are not interpolated. z_a: the logit of the answer's first token at the last prompt position; for a target of several tokens,
+the sum of their logits.
 Reference: Sundararajan et al. 2017; Sun et al., arXiv 2510.02629. Engine: captum's LayerIntegratedGradients on the
 embedding layer, `method="riemann_right"`, with a forward that computes the last position's logits only.
 Departure: none (captum's own default is Gauss-Legendre: option `method`, any of captum's).
@@ -18,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from heval_core.records import Attribution, Contrast, Cost, HEvalError
+from heval_core.records import Attribution, Cost, HEvalError, Target
 
 if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
@@ -54,19 +55,21 @@ class IntegratedGradients:
         """Every step goes forward and back."""
         return Cost(2 * self.steps, 2 * self.steps * tokens)
 
-    def explain(self, clean: CleanPass, contrasts: Sequence[Contrast]) -> list[Attribution]:
+    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         import torch
+
+        from heval_core.lm.targets import positions_of, values
 
         self.check()
         started = time.perf_counter()
         lm = clean.lm
         baseline = lm.baseline(self.baseline_id)
         baselines = torch.full_like(clean.ids, baseline)
-        targets = torch.tensor([contrast.target for contrast in contrasts], device=lm.device)
         scores = lm.gradients.integrated(clean.ids, baselines, targets, self.steps, self.method).cpu().numpy()
-        index = targets[:, None]
-        # All baselines are the same sequence: one forward gives f(x') for every prompt.
-        change = (clean.logits.gather(1, index) - lm.forward.logits(baselines[:1])[0][index]).flatten().tolist()
+        positions = positions_of(targets)
+        with torch.no_grad():  # all baselines are the same sequence: one forward gives f(x') for every prompt
+            at_baseline = lm.forward.checked(lm.forward.logits_at(baselines[:1], positions)).expand(clean.size, -1, -1)
+        change = (values(clean.logits_at(positions), targets) - values(at_baseline, targets)).tolist()
         seconds = (time.perf_counter() - started) / clean.size
         return [
             Attribution(

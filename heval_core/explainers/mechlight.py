@@ -4,7 +4,8 @@ Formula (Sun et al. 2025, eq. 11-17): logit^{l,h}(t) = <W_U[t], z_gen^{l,h} W_O^
 logit^{l,h}(b), where a is the answer the model gave and b the competing candidate; (l*, h*) = argmax S; scores = row
 gen of A^{l*,h*}. Query-head slices under grouped queries; the output bias belongs to no head.
 Reference: Sun et al., arXiv 2510.02629.
-Departure: none. Raw W_U (our decision); option `fold` folds the final norm's gain into it, and centres it for a LayerNorm.
+Departure: none. A target of several tokens sums S over its positions and averages the head's rows; without a foil, S is
+logit^{l,h}(a) alone. Raw W_U (our decision); option `fold` folds the final norm's gain into it, and centres it for LayerNorm.
 Option `kv` sums S over the query heads that share keys and values, and takes the mean of their attention (the stored S of each
 of these heads is the group's mean, and the group is named by its first head).
 Cost: one pass with hooks over the last token, shared with attn. The whole S matrix and the runner-up's margin are stored.
@@ -19,10 +20,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heval_core.records import Attribution, Contrast, Cost, head_name
+from heval_core.records import Attribution, Cost, Target, head_name
 
 if TYPE_CHECKING:
+    import torch
+
     from heval_core.lm.clean_pass import CleanPass
+    from heval_core.lm.heads import HeadReading
+    from heval_core.lm.model import LanguageModel
 
 
 @dataclass(frozen=True)
@@ -43,16 +48,19 @@ class MechLight:
     def cost(self, tokens: float) -> Cost:
         return Cost(1, tokens)
 
-    def explain(self, clean: CleanPass, contrasts: Sequence[Contrast]) -> list[Attribution]:
+    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
+        from heval_core.lm.heads import mean_attention
+        from heval_core.lm.targets import positions_of
+
         started = time.perf_counter()
-        lm, heads = clean.lm, clean.heads
-        for_answer = lm.heads.logits(heads, [contrast.target for contrast in contrasts], self.fold)
-        for_foil = lm.heads.logits(heads, [contrast.foil for contrast in contrasts], self.fold)
-        strengths = (for_answer - for_foil).cpu().numpy()
+        lm = clean.lm
+        readings = [clean.heads_at(position) for position in positions_of(targets)]
+        attention = mean_attention(readings, clean.length)
+        strengths = sum(self._strengths(lm, *each, targets) for each in enumerate(readings)).cpu().numpy()
         group = lm.heads_per_layer // lm.kv_heads if self.kv else 1
         chosen = [_chosen(by_head, group) for by_head in strengths]
         rows = [
-            heads.attention[index, layer, head : head + group].mean(0).cpu().numpy()
+            attention[index, layer, head : head + group].mean(0).cpu().numpy()
             for index, (layer, head, _) in enumerate(chosen)
         ]
         seconds = (time.perf_counter() - started) / clean.size
@@ -65,10 +73,19 @@ class MechLight:
                 layer=layer,
                 head=head,
                 head_scores=_shared(by_head, group),
-                details=(("foil", contrast.foil_kind), *details),
+                details=(("foil", target.foil_kind or "none"), *details),
             )
-            for row, by_head, contrast, (layer, head, details) in zip(rows, strengths, contrasts, chosen, strict=True)
+            for row, by_head, target, (layer, head, details) in zip(rows, strengths, targets, chosen, strict=True)
         ]
+
+    def _strengths(
+        self, lm: LanguageModel, place: int, reading: HeadReading, targets: Sequence[Target]
+    ) -> torch.Tensor:
+        """(B, L, H) S at one of the targets' positions, the one with this index."""
+        for_answer = lm.heads.logits(reading, [target.ids[place] for target in targets], self.fold)
+        if not all(target.foils for target in targets):
+            return for_answer
+        return for_answer - lm.heads.logits(reading, [target.foils[place] for target in targets], self.fold)
 
 
 def _chosen(strengths: np.ndarray, group: int) -> tuple[int, int, tuple[tuple[str, float | str], ...]]:

@@ -10,29 +10,32 @@ import torch
 from heval_core.lm.facts import ModelFacts
 from heval_core.lm.forward import Forward, Prefix
 from heval_core.lm.hooks import Hooked
-from heval_core.records import HEvalError
+from heval_core.records import HEvalError, Span
 
 WAYS = ("zero", "mean")
 
 
 class Ablation:
-    """Passes of one model with some tokens or heads ablated."""
+    """Passes of one model with some spans of tokens, or some heads, ablated."""
 
     def __init__(self, facts: ModelFacts, forward: Forward, hooked: Hooked):
         self._facts, self._forward, self._hooked = facts, forward, hooked
 
-    def tokens(self, ids: torch.Tensor, prefix: Prefix, block: range, token_id: int) -> torch.Tensor:
-        """(B, len(block), …) last states, for `ReadOut.logits`, with the positions of a block replaced one at a time.
+    def spans(
+        self, ids: torch.Tensor, prefix: Prefix, spans: Sequence[Span], token_id: int, positions: Sequence[int] = (-1,)
+    ) -> torch.Tensor:
+        """(B, len(spans), P, …) states at some positions, for `ReadOut.logits`, with one span of tokens replaced at a time.
 
-        ids: (B, n); prefix: kept from the clean pass over them; token_id: the replacement. The tokens before the block are
-        not run again.
+        ids: (B, n); prefix: kept from the clean pass over them; token_id: the replacement; positions: ascending. The tokens
+        before the first span and the first position are not run again.
         """
-        kept = block.start if self._facts.keeps_prefix else 0
-        suffixes = ids[:, None, kept:].repeat(1, len(block), 1)
-        for row, position in enumerate(block):
-            suffixes[:, row, position - kept] = token_id
-        states = self._forward.suffix_states(prefix, kept, suffixes.flatten(0, 1))
-        return states.view(len(ids), len(block), -1)
+        n = ids.shape[1]
+        kept = min(min(span.start for span in spans), positions[0] % n) if self._facts.keeps_prefix else 0
+        suffixes = ids[:, None, kept:].repeat(1, len(spans), 1)
+        for row, span in enumerate(spans):
+            suffixes[:, row, span.start - kept : span.end - kept] = token_id
+        states = self._forward.suffix_states(prefix, kept, suffixes.flatten(0, 1), positions)
+        return states.view(len(ids), len(spans), len(positions), -1)
 
     @torch.no_grad()
     def heads(self, ids: torch.Tensor, heads: Sequence[tuple[int, int]], how: str = "zero") -> torch.Tensor:

@@ -23,6 +23,8 @@ class CleanPass:
         if len({len(prompt.ids) for prompt in prompts}) != 1:
             raise HEvalError("The prompts of one pass must have the same number of tokens.")
         self.lm, self.prompts = lm, tuple(prompts)
+        self._logits: dict[tuple[int, ...], torch.Tensor] = {}
+        self._heads: dict[int, HeadReading] = {}
 
     @property
     def size(self) -> int:
@@ -54,7 +56,21 @@ class CleanPass:
         """The keys and values of the prompts."""
         return self._passed[1]
 
-    @cached_property
+    def logits_at(self, positions: tuple[int, ...]) -> torch.Tensor:
+        """(B, P, V) float32. Raises HEvalError if they are not finite."""
+        if positions not in self._logits:
+            logits = self.logits[:, None] if positions == (-1,) else self.lm.forward.logits_at(self.ids, positions)
+            self._logits[positions] = self.lm.forward.checked(logits.detach())
+        return self._logits[positions]
+
+    def heads_at(self, position: int) -> HeadReading:
+        """The heads' attention and outputs at one position."""
+        position %= self.length
+        if position not in self._heads:
+            self._heads[position] = self.lm.heads.read(self.ids, self.prefix, position)
+        return self._heads[position]
+
+    @property
     def heads(self) -> HeadReading:
         """The heads' attention and outputs at the last position."""
-        return self.lm.heads.read(self.ids, self.prefix)
+        return self.heads_at(-1)

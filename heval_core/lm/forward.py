@@ -1,8 +1,8 @@
-"""Passes over prompts, read at their last position. Keys and values of a prompt's beginning are kept for other endings."""
+"""Passes over prompts, read at their last position or at others. A prompt's keys and values are kept for other endings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -56,6 +56,23 @@ class Forward:
             output = self._model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False, logits_to_keep=1)
         return output.logits[:, -1].float()
 
+    def logits_at(self, ids: torch.Tensor, positions: Sequence[int]) -> torch.Tensor:
+        """(b, n) ids ▶ (b, P, V) logits of some positions, float32; gradients flow if enabled."""
+        rows = self._rows(positions, ids.shape[1])
+        if rows is None:
+            return self.last_logits(ids)[:, None]
+        with self._read_out.float32():
+            mask = torch.ones_like(ids)
+            output = self._model(input_ids=ids, attention_mask=mask, use_cache=False, logits_to_keep=rows)
+        return output.logits.float()
+
+    def _rows(self, positions: Sequence[int], length: int, start: int = 0) -> torch.Tensor | None:
+        """(P,) indices of positions among the tokens from `start` on; None for the last position alone."""
+        if not all(-length <= position < length for position in positions):
+            raise HEvalError(f"A prompt of {length} tokens does not have all of the positions {list(positions)}.")
+        rows = [position % length - start for position in positions]
+        return None if rows == [length - start - 1] else torch.tensor(rows, device=self._facts.device)
+
     @torch.no_grad()
     def logits(self, ids: torch.Tensor) -> torch.Tensor:
         """`last_logits` without gradients. Raises HEvalError if they are not finite."""
@@ -77,26 +94,31 @@ class Forward:
         return logits, Prefix(tuple((layer.keys, layer.values) for layer in cache.layers), logits)
 
     @torch.no_grad()
-    def suffix_states(self, prefix: Prefix, start: int, suffixes: torch.Tensor) -> torch.Tensor:
-        """Other endings of B kept prompts ▶ (b, …) states of the last position, for `ReadOut.logits`.
+    def suffix_states(
+        self, prefix: Prefix, start: int, suffixes: torch.Tensor, positions: Sequence[int] = (-1,)
+    ) -> torch.Tensor:
+        """Other endings of B kept prompts ▶ (b, P, …) states at some positions, for `ReadOut.logits`.
 
         suffixes: (b, m) ids that follow the prompts' first `start` positions; b is a multiple of B, and the rows of one prompt
-        are consecutive, in the order of the prompts. start: 0 for an empty prefix.
+        are consecutive, in the order of the prompts. start: 0 for an empty prefix. positions: of the whole prompt, none of
+        them before `start`.
         """
         batch, length = suffixes.shape
+        rows = self._rows(positions, start + length, start)
         options: dict[str, Any] = {"input_ids": suffixes, "use_cache": False}
         if start:
-            positions = torch.arange(start, start + length, device=self._facts.device)
+            places = torch.arange(start, start + length, device=self._facts.device)
             options |= {
                 "past_key_values": prefix.first(start, batch // prefix.layers[0][0].shape[0]),
-                "position_ids": positions.expand(batch, -1),
+                "position_ids": places.expand(batch, -1),
                 "use_cache": True,
             }
         options["attention_mask"] = torch.ones(batch, start + length, dtype=torch.long, device=self._facts.device)
-        with self._reading():
-            if self._read_out.is_plain:
-                return self._model.base_model(**options).last_hidden_state[:, -1]
-            return self._model(**options, logits_to_keep=1).logits[:, -1]
+        with self._reading() if rows is None else self._read_out.float32():
+            if not self._read_out.is_plain:
+                return self._model(**options, logits_to_keep=1 if rows is None else rows).logits
+            states = self._model.base_model(**options).last_hidden_state
+            return states[:, -1:] if rows is None else states[:, rows]
 
     def checked(self, logits: torch.Tensor) -> torch.Tensor:
         """The logits themselves. Raises HEvalError if they are not finite."""

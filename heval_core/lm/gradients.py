@@ -1,11 +1,15 @@
-"""Gradients of the answer's logit at the input embeddings. Modified backward rules belong here too."""
+"""Gradients of a target's logits at the input embeddings. Modified backward rules belong here too."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import torch
 
 from heval_core.lm.facts import ModelFacts
 from heval_core.lm.forward import Forward
+from heval_core.lm.targets import positions_of, token_ids
+from heval_core.records import Target
 
 
 class Gradients:
@@ -19,24 +23,31 @@ class Gradients:
         """The layer whose output (b, n, d) is attributed to. Position embeddings are added after it."""
         return self._facts.model.get_input_embeddings()
 
-    def logits(self, ids: torch.Tensor) -> torch.Tensor:
-        """(b, n) ids ▶ (b, V) logits of the last position, float32, through which gradients flow."""
-        return self._forward.last_logits(ids)
-
     def integrated(
-        self, ids: torch.Tensor, baselines: torch.Tensor, targets: torch.Tensor, steps: int, method: str
+        self, ids: torch.Tensor, baselines: torch.Tensor, targets: Sequence[Target], steps: int, method: str
     ) -> torch.Tensor:
-        """(B, n) float32: integrated gradients of each prompt's target, summed over the embedding's width.
+        """(B, n) float32: integrated gradients of each prompt's target (its logits' sum), summed over the embedding's width.
 
-        baselines: (B, n) ids where the paths begin. targets: (B,). method: one of captum's. As many points of the paths run
-        together as the budget of tokens allows.
+        baselines: (B, n) ids where the paths begin. method: one of captum's. As many points of the paths run together as the
+        budget of tokens allows.
         """
         from captum.attr import LayerIntegratedGradients
 
+        positions = positions_of(targets)
+
+        def value(ids: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+            """(b, n), (b, P) ▶ (b,)"""
+            return self._forward.logits_at(ids, positions).gather(-1, wanted[..., None])[..., 0].sum(-1)
+
         together = max(len(ids), self._facts.budget.tokens // ids.shape[1])
-        engine = LayerIntegratedGradients(self.logits, self.embedding_layer)
+        engine = LayerIntegratedGradients(value, self.embedding_layer)
         with torch.enable_grad():
             attributions = engine.attribute(
-                ids, baselines, target=targets, n_steps=steps, method=method, internal_batch_size=together
+                ids,
+                baselines,
+                additional_forward_args=(token_ids(targets, ids.device),),
+                n_steps=steps,
+                method=method,
+                internal_batch_size=together,
             )
         return attributions.detach().float().sum(-1)

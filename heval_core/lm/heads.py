@@ -34,6 +34,12 @@ class HeadReading:
     last_layer: torch.Tensor
 
 
+def mean_attention(readings: Sequence[HeadReading], length: int) -> torch.Tensor:
+    """(B, L, H, n): the attention to each of n tokens, averaged over query positions. Tokens after a query get 0 from it."""
+    rows = [torch.nn.functional.pad(r.attention, (0, length - r.attention.shape[-1])) for r in readings]
+    return rows[0] if len(rows) == 1 else torch.stack(rows).mean(0)
+
+
 class Heads:
     """The heads of one model. Every read raises HEvalError for a model whose heads cannot be read."""
 
@@ -64,7 +70,7 @@ class Heads:
 
     def _plainly(self, prefix: Prefix, position: int, query: torch.Tensor) -> torch.Tensor:
         """(B, V) logits of the plain model at a position."""
-        return self._read_out.logits(self._forward.suffix_states(prefix, position, query))
+        return self._read_out.logits(self._forward.suffix_states(prefix, position, query))[:, 0]
 
     def values(self, prefix: Prefix, layer: int) -> torch.Tensor:
         """(B, H, n, d_h) float32: the value vectors of one layer's query heads at every position of the clean pass."""

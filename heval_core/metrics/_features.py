@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heval_core.groups import compared_groups
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.estimate import Estimate, not_available, too_small
 from heval_core.records import HEvalError
@@ -73,7 +74,7 @@ def labelled(cell: Cell, k: int) -> list[Labelled]:
 
 def _labelled(cell: Cell, scores: np.ndarray, there: np.ndarray, k: int, suffix: str) -> Labelled:
     layout = cell.layout
-    groups = ("C", "M") if len(layout.documents) < 2 else ("C1", "C2")
+    groups = compared_groups(max(len(layout.documents), 1))
     used = np.isin(layout.groups, groups) & there
     labels = (layout.groups[used] == groups[0]).astype(np.int8)
     features = [largest(scores[used], (document & layout.ranked)[used], k) for document in layout.documents]

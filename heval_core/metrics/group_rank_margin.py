@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heval_core.groups import compared_groups
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.document_ranks import RankSettings
 from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Each, Estimate, difference, too_small
@@ -72,11 +73,13 @@ class GroupRankMargin(RankSettings):
         return []
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
-        pairs = {"c": ("C", "M"), "c1": ("C1", "C2"), "c2": ("C2", "C1")}
+        documents = self.documents(cell, k)
+        groups = compared_groups(len(documents))
         found = []
-        for each, worst in zip(self.documents(cell, k), self.worst(cell, k), strict=True):
-            used, unused = pairs[each.part]
-            in_used, in_unused = (cell.layout.groups == group for group in (used, unused))
+        for each, worst, used in zip(documents, self.worst(cell, k), groups, strict=False):
+            rivals = [group for group in groups if group != used]
+            unused = " + ".join(rivals)
+            in_used, in_unused = cell.layout.groups == used, np.isin(cell.layout.groups, rivals)
             margin = difference(
                 each.part,
                 _within(each._replace(best=worst), in_unused),

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heval_core.groups import context_groups
 from heval_core.metrics.shared import broken_ties
 from heval_core.metrics.shared.answer_ranks import of_used_document
 from heval_core.metrics.shared.cell import KS, Cell
@@ -58,7 +59,7 @@ class HitAtK:
             "0 to 1",
             "RQ3",
             order=20,
-            instance_parts=("C", "C1", "C2"),
+            instance_parts=(*context_groups(1), *context_groups(2)),
             instance_title="Answer in the top {k} ({part})",
             reported_ks=KS,
         ),

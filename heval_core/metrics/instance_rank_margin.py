@@ -3,8 +3,9 @@
 Formula (Sun et al. 2025, eq. 2): over D_Ca, the mean of Rank@k(c_b) - Rank@k(c_a); for a = 1, a = 2, the mean of these
 two, and the gap between them (a = 1 minus a = 2), which is an explainer's bias towards a position.
 Reference: arXiv 2510.02629.
-Departure: `balanced`, the mean of the two groups' means, is ours. A mean over all instances would reward an explainer that
-always points at the document the model uses more often.
+Departure: `balanced`, the mean of the groups' means, is ours. A mean over all instances would reward an explainer that
+always points at the document the model uses more often. With more than two documents, the other document's rank is the mean
+of all others', and there is no gap.
 Range: about (-n, n); positive is better (the gap: 0 is best).
 Chance: the same mean of the chance ranks' differences, 0 for documents of equal length. Best: the used document ranks
 first, and the other below everything else. Options: those of Rank@k.
@@ -21,8 +22,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heval_core.groups import context_groups
 from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.document_ranks import RankSettings
+from heval_core.metrics.shared.document_ranks import RankSettings, others_than
 from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Each, Estimate, balanced, difference, mean_estimate
 from heval_core.metrics.shared.measure import Measure
 
@@ -45,7 +47,7 @@ class InstanceRankMargin(RankSettings):
         Measure(
             "instance_margin",
             "Instance margin",
-            ("C1", "C2"),
+            context_groups(2),
             "ranks",
             "How many ranks higher the k best tokens of the document that was used stand than those of the other document in "
             "the same prompt.",
@@ -53,7 +55,7 @@ class InstanceRankMargin(RankSettings):
             "RQ2",
             order=30,
             whole=("balanced",),
-            instance_parts=("C1", "C2"),
+            instance_parts=context_groups(2),
             instance_title="Margin of {part}@{k}",
             sort="margin of {explainer}",
             sections=("instance_margins", "instance_margins_k", "instance_margins_swap"),
@@ -65,27 +67,24 @@ class InstanceRankMargin(RankSettings):
         """Each instance's margin, under the group of the document that was used; NaN elsewhere."""
         return self.margins(cell, k)
 
-    def _pairs(self, cell: Cell, k: int) -> list[tuple[Each, Each]]:
-        """(used, other) Rank@k of the documents, for answers from the first document and from the second."""
-        first, second = self.documents(cell, k)
-        return [(first, second), (second, first)]
-
-    def _mean(self, each: Each, own: Each, rival: Each) -> Estimate:
-        found, there = mean_estimate(each, self.smallest_group), np.isfinite(each.value)
-        if found.unavailable:
-            return found
-        return found._replace(value=instance_rank_margin(own.value[there], rival.value[there]))
+    def _mean(self, each: Each, used: Each, others: Each) -> Estimate:
+        estimate, there = mean_estimate(each, self.smallest_group), np.isfinite(each.value)
+        if estimate.unavailable:
+            return estimate
+        return estimate._replace(value=instance_rank_margin(used.value[there], others.value[there]))
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
         parts = self.each(cell, k)
         if not parts:
             return []
-        first, second = parts
-        means = [self._mean(each, own, rival) for each, (own, rival) in zip(parts, self._pairs(cell, k), strict=True)]
-        groups = ("C1", "C2")
-        both = balanced("balanced", first, second, groups, self.smallest_group)
-        gap = difference("gap", first, second, groups, self.smallest_group)
-        return [*means, both, gap._replace(best=float("nan"))]  # a bias is best at its chance level
+        groups = [each.part for each in parts]
+        ranks = self.documents(cell, k)
+        means = [self._mean(each, ranks[number], others_than(number, ranks)) for number, each in enumerate(parts)]
+        overall = balanced("balanced", parts, groups, self.smallest_group)
+        if len(parts) != 2:
+            return [*means, overall]
+        gap = difference("gap", parts[0], parts[1], (groups[0], groups[1]), self.smallest_group)
+        return [*means, overall, gap._replace(best=float("nan"))]  # a bias is best at its chance level
 
 
 PLUGIN = InstanceRankMargin()

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from heval_core.groups import context_groups
 from heval_core.metrics.shared.answer_ranks import chance_reciprocal_rank, reciprocal_ranks, reciprocals
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.document_ranks import POOLS
@@ -76,7 +77,7 @@ class MeanReciprocalRank:
             "0 to 1",
             "RQ3",
             order=15,
-            instance_parts=("C", "C1", "C2"),
+            instance_parts=(*context_groups(1), *context_groups(2)),
             instance_title="Reciprocal rank ({part})",
             sort="1/rank of {explainer}",
             headline="How high the answer's own tokens rank (mean reciprocal rank)",

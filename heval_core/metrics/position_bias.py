@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heval_core.groups import context_groups
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.document_ranks import RankSettings
 from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Each, Estimate, balanced, mean_estimate
@@ -62,7 +63,7 @@ class PositionBias(RankSettings):
         """How far the first document ranks above the second, in every instance of C1 and C2 (part `tilt`)."""
         if len(cell.layout.documents) != 2:
             return []
-        used = np.isin(cell.layout.groups, ("C1", "C2"))
+        used = np.isin(cell.layout.groups, context_groups(2))
         return [Each("tilt", *(np.where(used, values, np.nan) for values in self._lead(cell, k)))]
 
     def _lead(self, cell: Cell, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -73,9 +74,9 @@ class PositionBias(RankSettings):
     def over(self, cell: Cell, k: int) -> list[Estimate]:
         found = []
         for each in self.each(cell, k):
-            groups = [cell.layout.groups == name for name in ("C1", "C2")]
+            groups = [cell.layout.groups == name for name in context_groups(2)]
             first, second = (Each("tilt", *(np.where(own, values, np.nan) for values in each[1:])) for own in groups)
-            estimate = balanced("tilt", first, second, ("C1", "C2"), self.smallest_group)
+            estimate = balanced("tilt", (first, second), context_groups(2), self.smallest_group)
             if estimate.unavailable is None:
                 tokens = float(np.mean([cell.layout.lengths[np.isfinite(own.value)].mean() for own in (first, second)]))
                 estimate = estimate._replace(details=(("tokens", tokens),))

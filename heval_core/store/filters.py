@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from heval_core.records import CELL, HEvalError
 
 # Where the answer is first mentioned, in the document that was used, or in the first one if none was.
-_ANSWER_AT = "(CASE WHEN \"group\" = 'C2' THEN answer_tokens[2][1] ELSE answer_tokens[1][1] END) / len(tokens)"
+_ANSWER_AT = 'answer_tokens[coalesce(TRY_CAST(substr("group", 2) AS INTEGER), 1)][1] / len(tokens)'
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import streamlit as st
 
 from heval_core.ui.filters import refuse_value
+from heval_core.units import LEVELS
 
 SCALES = ("raw", "normalised", "rank")
-LEVELS = ("token", "word", "sentence")
 # Beyond these many tokens lines are dense unless asked otherwise.
 LONG = 400
 
@@ -18,7 +18,7 @@ LONG = 400
 class How:
     """scale: `raw`, each row on its own scale; `normalised`, one for all rows; `rank`, the best is darkest.
 
-    level: what one column is; scores of a word or sentence are the sums of its tokens'. dense: small letters, thin rows.
+    level: what one column is; scores of a larger unit are the sums of its tokens'. dense: small letters, thin rows.
     """
 
     scale: str = "raw"
@@ -41,7 +41,7 @@ def grid_controls(tokens: int, prefix: str = "") -> How:
     with level:
         chosen_level = st.segmented_control(
             "Columns", LEVELS, default=LEVELS[0], key=f"{prefix}level", required=True, bind=None if prefix else "query-params",
-            help="Scores of a word or a sentence are the sums of its tokens'; ranks are counted anew.",
+            help="Scores of a word, a sentence or a document are the sums of its tokens'; ranks are counted anew.",
         )  # fmt: skip
     thin = dense.toggle("Dense", value=tokens > LONG, key=f"{prefix}dense_{tokens > LONG}")
     # A prompt of one's own is not explained by controls.

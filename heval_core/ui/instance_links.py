@@ -13,6 +13,7 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from heval_core.evaluation.orders import SORTED_BY
+from heval_core.groups import MEMORY, compared_groups, document_of
 from heval_core.metrics.shared.measure import Measure
 from heval_core.records import SINGLE_REGIMES
 from heval_core.store.filters import Filter
@@ -26,9 +27,8 @@ _CHIPS = ("model", "dataset", "regime", "group")
 # Ranges, and how many steps of the control one unit of the filter is.
 _RANGES = {"tokens": 1, "answer_at": 100}
 _ROUNDING = 1e-6  # a link has six digits
-# The groups whose instances a cell's part is made of; all of them for other parts.
-_BOTH = ("C1", "C2")
-GROUPS_OF_PART = {"C": ("C",), "balanced": _BOTH, "C1": ("C1",), "C2": ("C2",), "all": (), "swap": ()}
+# The groups whose instances a cell's part is made of. A group's own name is a part too; other parts are of all groups.
+GROUPS_OF_PART = {"balanced": compared_groups(2), "all": (), "swap": ()}
 
 
 def link_to(label: str, chosen: Filter, sort: str = "") -> None:
@@ -74,8 +74,10 @@ def offer_cell(event: Any, chosen: Filter, measure: Measure) -> None:
 
 def groups_of(measure: Measure, part: str, regime: str) -> tuple[str, ...]:
     """The groups whose instances a cell's part is made of; none where all are. Most parts compare the regime's two groups."""
-    both = ("C", "M") if regime in SINGLE_REGIMES else _BOTH
-    return GROUPS_OF_PART.get(part, tuple(group for group in both if not (measure.used_only and group == "M")))
+    if document_of(part) is not None:
+        return (part,)
+    both = compared_groups(1 if regime in SINGLE_REGIMES else 2)
+    return GROUPS_OF_PART.get(part, tuple(group for group in both if not (measure.used_only and group == MEMORY)))
 
 
 def take(choices: pd.DataFrame) -> None:

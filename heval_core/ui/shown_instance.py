@@ -13,11 +13,12 @@ from heval_core.records import TECHNIQUE, HEvalError
 from heval_core.store.filters import AS_STORED, Filter
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
-from heval_core.ui.grid_controls import LEVELS, How
+from heval_core.ui.grid_controls import How
 from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row, blocks_of, token_grid
-from heval_core.wording import GROUP_TITLES, REGIME_TITLES, number, percent
+from heval_core.units import LEVELS
+from heval_core.wording import REGIME_TITLES, group_title, number, percent
 
 
 def choose(results: Reader, chosen: Filter, order: str = AS_STORED, descending: bool = False) -> StoredInstance | None:
@@ -66,7 +67,7 @@ def _open(instance_id: str) -> None:
 
 def origin(group: str) -> str:
     """Where an answer came from, in words and with its group: `from document 2 (group C2)`."""
-    key, _, words = GROUP_TITLES.get(group, group).partition(": ")
+    key, _, words = group_title(group).partition(": ")
     return f"{words} (group **{plain(key)}**)" if words else f"which makes group **{plain(group)}**"
 
 

@@ -13,6 +13,7 @@ from heval_core.figures.palette import colour
 from heval_core.statistics.scores import average_ranks, best_tokens, normalise
 from heval_core.ui.component import component
 from heval_core.ui.grid_controls import How
+from heval_core.units import summed, units_of
 
 
 @dataclass(frozen=True)
@@ -35,31 +36,6 @@ class Block:
     end: int
     caption: str = ""
     used: bool = False
-
-
-def cut(tokens: Sequence[str], level: str) -> list[tuple[int, int]]:
-    """The runs [start, end) of tokens that make one column: tokens, words or sentences, whichever `level` says.
-
-    A word begins at a token that begins with white space, or with a letter or digit after something else; a sentence ends
-    with a token that ends in `.`, `!`, `?` or a line break.
-    """
-    if level == "token":
-        return [(index, index + 1) for index in range(len(tokens))]
-    starts = [0]
-    for index in range(1, len(tokens)):
-        before, token = tokens[index - 1], tokens[index]
-        if level == "word":
-            new = token[:1].isspace() or before[-1:].isspace() or (token[:1].isalnum() != before[-1:].isalnum())
-        else:
-            new = before.rstrip(" ").endswith((".", "!", "?", "\n"))
-        if new:
-            starts.append(index)
-    return list(zip(starts, [*starts[1:], len(tokens)], strict=True)) if tokens else []
-
-
-def merged(row: Row, runs: Sequence[tuple[int, int]]) -> Row:
-    """The row over runs of tokens: a run's score is the sum of its tokens'."""
-    return replace(row, scores=[float(np.sum(row.scores[start:end])) for start, end in runs])
 
 
 def strengths(scores: np.ndarray, ranks: np.ndarray, scale: str, largest: float) -> np.ndarray:
@@ -134,18 +110,15 @@ def grid_data(
     how: How,
 ) -> dict[str, Any]:
     """What the component draws: columns of tokens, words or sentences, with indices of blocks and gold counted in these."""
-    runs = [
-        run
-        for block in blocks
-        for start, end in parted(block, first_ranked)
-        for run in _within(cut(tokens[start:end], how.level), start)
-    ]
-    place = {index: number for number, (start, end) in enumerate(runs) for index in range(start, end)}
-    first = sum(end <= first_ranked for _, end in runs)
-    own = [merged(row, runs) for row in rows]
+    # What is not ranked shares no word or sentence with what is.
+    parts = [f"{n} {i < first_ranked}" for n, block in enumerate(blocks) for i in range(block.start, block.end)]
+    units = units_of(tokens, parts, how.level)
+    place = {index: number for number, unit in enumerate(units) for index in range(unit.start, unit.end)}
+    first = sum(unit.end <= first_ranked for unit in units)
+    own = [replace(row, scores=summed(row.scores, units).tolist()) for row in rows]
     largest = max((_largest(row, first) for row in own), default=0.0)
     return {
-        "tokens": ["".join(tokens[start:end]) for start, end in runs],
+        "tokens": ["".join(tokens[unit.start : unit.end]) for unit in units],
         "blocks": [
             {"kind": b.kind, "start": place[b.start], "end": place[b.end - 1] + 1, "caption": b.caption,
              "used": b.used}
@@ -158,16 +131,6 @@ def grid_data(
         "dense": how.dense,
         "level": how.level,
     }  # fmt: skip
-
-
-def parted(block: Block, first_ranked: int) -> list[tuple[int, int]]:
-    """The block in two where ranks begin inside it: what is not ranked shares no word or sentence with what is."""
-    middle = min(max(block.start, first_ranked), block.end)
-    return [(start, end) for start, end in ((block.start, middle), (middle, block.end)) if start < end]
-
-
-def _within(runs: Sequence[tuple[int, int]], offset: int) -> list[tuple[int, int]]:
-    return [(start + offset, end + offset) for start, end in runs]
 
 
 def _largest(row: Row, first_ranked: int) -> float:

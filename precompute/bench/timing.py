@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from heval_core.lm.clean_pass import CleanPass
-from heval_core.records import Contrast
+from heval_core.records import Target
 
 ROUNDS = 3
 
@@ -73,10 +73,5 @@ def matrix_rate(device: torch.device, dtype: torch.dtype, rows: int = 512, width
 def explain(clean: CleanPass, *explainers: Any) -> list[Any]:
     """As the batch job does: a fresh clean pass, shared by the explainers."""
     fresh = CleanPass(clean.lm, clean.prompts)
-    contrasts = [_contrast(row) for row in fresh.logits]
-    return [explainer.explain(fresh, contrasts) for explainer in explainers]
-
-
-def _contrast(logits: torch.Tensor) -> Contrast:
-    first, second = logits.topk(2).indices.tolist()
-    return Contrast(first, second, "runner-up token")
+    targets = [Target.next_token(*pair) for pair in fresh.logits.topk(2).indices.tolist()]
+    return [explainer.explain(fresh, targets) for explainer in explainers]

@@ -13,7 +13,7 @@ from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.needs import NEEDS
 from heval_core.metrics.shared.cell import Cell, Layout
 from heval_core.prompts import mentions
-from heval_core.records import Contrast, Fact, HEvalError
+from heval_core.records import Fact, HEvalError, Target
 from tests.datasets import samples
 
 ALL = [(kind, plugin) for kind in catalogue.KINDS for plugin in catalogue.plugins(kind).values()]
@@ -65,8 +65,8 @@ def test_every_explainer_has_a_number_of_its_own_and_a_family(control):
 @pytest.mark.parametrize("explainer", catalogue.explainers().values(), ids=lambda e: e.key)
 def test_every_explainer_gives_one_finite_float32_per_token_and_the_same_twice(explainer, clean):
     best, second = clean.logits[0].topk(2).indices.tolist()
-    contrast = Contrast(best, second, "runner-up token")
-    (one,), (other,) = explainer.explain(clean, (contrast,)), explainer.explain(clean, (contrast,))
+    target = Target.next_token(best, second, "runner-up token")
+    (one,), (other,) = explainer.explain(clean, (target,)), explainer.explain(clean, (target,))
     assert one.explainer == explainer.key
     assert one.scores.dtype == np.float32
     assert one.scores.shape == (clean.length,)
@@ -81,11 +81,11 @@ def test_every_explainer_gives_a_prompt_the_same_scores_in_any_company(explainer
     lm, ids = clean.lm, clean.prompts[0].ids
     turned = [dataclasses.replace(clean.prompts[0], ids=ids[shift:] + ids[:shift]) for shift in range(4)]
     together = CleanPass(lm, turned)
-    contrasts = [Contrast(*row.topk(2).indices.tolist(), "runner-up token") for row in together.logits]
-    found = explainer.explain(together, contrasts)
+    targets = [Target.next_token(*row.topk(2).indices.tolist(), "runner-up token") for row in together.logits]
+    found = explainer.explain(together, targets)
     assert len(found) == 4
-    for prompt, contrast, own in zip(turned, contrasts, found, strict=True):
-        (alone,) = explainer.explain(CleanPass(lm, [prompt]), (contrast,))
+    for prompt, target, own in zip(turned, targets, found, strict=True):
+        (alone,) = explainer.explain(CleanPass(lm, [prompt]), (target,))
         np.testing.assert_allclose(own.scores, alone.scores, atol=1e-4)
         assert (own.layer, own.head) == (alone.layer, alone.head)
         if own.head_scores is not None:

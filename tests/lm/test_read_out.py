@@ -13,7 +13,7 @@ from heval_core.lm import read_out
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model, load
 from heval_core.prompts import assemble
-from heval_core.records import Contrast
+from heval_core.records import Target
 from heval_core.statistics.scores import tied
 from tests.conftest import DEMO_MODELS
 
@@ -78,7 +78,7 @@ def test_every_read_out_is_the_literal_product_in_float32(lm, ids):
         "clean": logits,
         "forward": lm.forward.last_logits(ids),
         "logits": lm.forward.logits(ids),
-        "suffix": lm.read_out.logits(lm.forward.suffix_states(prefix, 0, ids)),
+        "suffix": lm.read_out.logits(lm.forward.suffix_states(prefix, 0, ids))[:, 0],
     }
     assert lm.read_out.is_float32
     for name, own in found.items():
@@ -102,7 +102,7 @@ def test_scales_caps_and_biases_work_on_float32_logits(kind, ids):
     expected = literally(lm, ids, tail)
     assert lm.read_out.is_float32
     torch.testing.assert_close(lm.forward.last_logits(ids), expected, rtol=0, atol=0.02 * float(expected.abs().max()))
-    found = lm.read_out.logits(lm.forward.suffix_states(lm.forward.clean(ids)[1], 4, ids[:, 4:]))
+    found = lm.read_out.logits(lm.forward.suffix_states(lm.forward.clean(ids)[1], 4, ids[:, 4:]))[:, 0]
     torch.testing.assert_close(found, expected, rtol=0, atol=0.02 * float(expected.abs().max()))
     assert (found != found.bfloat16().float()).float().mean() > 0.9
 
@@ -141,8 +141,8 @@ def test_float32_models_are_read_as_they_were(language_models, ids):
 def test_gradients_flow_through_it(lm):
     prompt = lm.tokenise(assemble(("The capital of Kenya is Lisbon.",), (None,), "Which capital?"))
     clean = CleanPass(lm, [prompt])
-    contrast = Contrast(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
-    (found,) = IntegratedGradients().explain(clean, [contrast])
+    target = Target.next_token(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
+    (found,) = IntegratedGradients().explain(clean, [target])
     assert np.abs(found.scores).max() > 0
 
 

@@ -29,7 +29,7 @@ from heval_core.ui.faithful_points import faithful_and_right
 from heval_core.ui.instance_links import groups_of, parameters
 from heval_core.ui.instance_tables import agreement, tokens_of
 from heval_core.ui.pair_table import compared_pair
-from heval_core.ui.token_grid import Row, cut, merged, row_data
+from heval_core.ui.token_grid import Row, row_data
 from tests.pages.test_pages import QWEN, open_page
 
 HOSTILE = ['</script><script>window.__pwn=1</script>', '<img src=x onerror=window.__pwn=1>', 
@@ -241,24 +241,6 @@ def test_a_search_that_is_no_regular_expression_is_one_sentence(demo):
         assert not app.exception
         (error,) = app.error
         assert "not a valid regular expression" in error.value
-
-
-TEXT = ["The", " cap", "ital", " of", " Kenya", " is", " Lis", "bon", ".", " Why", "?"]
-
-
-def test_words_and_sentences_are_cut_at_spaces_and_full_stops():
-    words = ["".join(TEXT[start:end]) for start, end in cut(TEXT, "word")]
-    assert words == ["The", " capital", " of", " Kenya", " is", " Lisbon", ".", " Why", "?"]
-    assert ["".join(TEXT[start:end]) for start, end in cut(TEXT, "sentence")] == [
-        "The capital of Kenya is Lisbon.",
-        " Why?",
-    ]
-    assert cut(TEXT, "token") == [(i, i + 1) for i in range(len(TEXT))]
-    for level in ("token", "word", "sentence"):
-        runs = cut(TEXT, level)
-        assert [i for start, end in runs for i in range(start, end)] == list(range(len(TEXT)))
-        row = merged(Row("fa", "FA", True, list(range(11))), runs)
-        assert sum(row.scores) == sum(range(11))
 
 
 def test_colours_say_what_the_scale_asks():

@@ -84,10 +84,10 @@ def test_where_memory_does_not_suffice_the_budget_is_halved_and_nothing_is_lost(
     expected, _ = rows_of(lm, work)
     whole = Forward.suffix_states
 
-    def with_little_memory(self, prefix, start, suffixes):
+    def with_little_memory(self, prefix, start, suffixes, positions=(-1,)):
         if suffixes.numel() > 40:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return whole(self, prefix, start, suffixes)
+        return whole(self, prefix, start, suffixes, positions)
 
     monkeypatch.setattr(Forward, "suffix_states", with_little_memory)
     monkeypatch.setattr(lm.budget, "tokens", 4096)
@@ -171,8 +171,8 @@ def test_scores_that_cannot_be_ranked_name_their_instance_and_cost_no_other(work
     fa = type(catalogue.find("explainer", "fa"))
     whole = fa.explain
 
-    def with_infinity(self, clean, contrasts):
-        found = whole(self, clean, contrasts)
+    def with_infinity(self, clean, targets):
+        found = whole(self, clean, targets)
         for prompt, attribution in zip(clean.prompts, found, strict=True):
             if prompt.text == bad:
                 attribution.scores[0] = np.inf

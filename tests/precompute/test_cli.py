@@ -136,11 +136,11 @@ def test_a_failing_instance_is_stored_and_tried_again(model_folders, tmp_path, c
     ]
     whole, hit = Attention.explain, []
 
-    def fails_on_one(self, clean, contrasts):
+    def fails_on_one(self, clean, targets):
         hit[:] = hit or [clean.prompts[0].text]
         if any(prompt.text in hit for prompt in clean.prompts):
             raise RuntimeError("out of luck")
-        return whole(self, clean, contrasts)
+        return whole(self, clean, targets)
 
     monkeypatch.setattr(Attention, "explain", fails_on_one)
     assert main(command) == 1

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from heval_core.groups import context_groups
 from heval_core.metrics.shared import broken_ties
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.estimate import Each
@@ -24,8 +25,7 @@ def of_used_document(
     tokens (N,) ▶ (N,).
     """
     layout, each = cell.layout, []
-    for number, tokens in enumerate(gold):
-        group = "C" if len(layout.documents) == 1 else f"C{number + 1}"
+    for group, tokens in zip(context_groups(len(layout.documents)), gold, strict=True):
         ranked = tokens & layout.ranked
         values, by_chance = value(ranked), chance(ranked.sum(axis=1), layout.lengths)
         used = (layout.groups == group) & np.isfinite(values)

@@ -6,10 +6,12 @@ and a rank is its expectation over that (`broken_ties`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from heval_core.groups import context_groups
 from heval_core.metrics.shared import broken_ties
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.estimate import Each
@@ -48,6 +50,12 @@ def mean_of_first(leading: np.ndarray) -> np.ndarray:
     counts = found.sum(axis=-1)
     sums = np.where(found, leading, 0.0).sum(axis=-1)
     return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+
+
+def others_than(number: int, documents: Sequence[Each]) -> Each:
+    """The mean over all documents but one: of their ranks, chance levels and best values."""
+    others = [each for index, each in enumerate(documents) if index != number]
+    return Each("others", *(np.mean(values, axis=0) for values in list(zip(*others, strict=True))[1:]))
 
 
 @dataclass(frozen=True)
@@ -105,17 +113,19 @@ class RankSettings:
         return sizes if self.tokens == "all" else np.minimum(k, sizes)
 
     def margins(self, cell: Cell, k: int) -> list[Each]:
-        """How far the used document ranks above the other in each instance, by its group; NaN elsewhere.
+        """How far the used document ranks above the others in each instance, by its group; NaN elsewhere.
 
-        Parts C1 and C2; empty for prompts without two documents.
+        Parts C1, C2, …; empty for prompts without several documents.
         """
-        if len(cell.layout.documents) != 2:
+        if len(cell.layout.documents) < 2:
             return []
-        ranks, worst = self.documents(cell, k), self.worst(cell, k)
+        # The largest margin: the used document at its best, the others at their worst.
+        ranks = self.documents(cell, k)
+        lowest = [each._replace(best=worst) for each, worst in zip(ranks, self.worst(cell, k), strict=True)]
         margins = []
-        for used, other in ((0, 1), (1, 0)):
-            own, rival = ranks[used], ranks[other]
-            belongs = cell.layout.groups == f"C{used + 1}"
-            values = (rival.value - own.value, rival.chance - own.chance, worst[other] - own.best)
-            margins.append(Each(f"C{used + 1}", *(np.where(belongs, value, np.nan) for value in values)))
+        for number, group in enumerate(context_groups(len(ranks))):
+            used, others = ranks[number], others_than(number, lowest)
+            values = (others.value - used.value, others.chance - used.chance, others.best - used.best)
+            belongs = cell.layout.groups == group
+            margins.append(Each(group, *(np.where(belongs, value, np.nan) for value in values)))
         return margins

@@ -227,26 +227,26 @@ def mean_estimate(each: Each, smallest_group: int) -> Estimate:
 
 def difference(part: str, first: Each, second: Each, names: tuple[str, str], smallest_group: int) -> Estimate:
     """The mean of `first` minus the mean of `second`, over the defined values. names: of the two groups."""
-    return _of_two(part, (first, second), names, smallest_group, (1.0, -1.0))
+    return _of_groups(part, (first, second), names, smallest_group, (1.0, -1.0))
 
 
-def balanced(part: str, first: Each, second: Each, names: tuple[str, str], smallest_group: int) -> Estimate:
-    """Half the mean of `first` plus half the mean of `second`, however many instances each has. names: of the groups."""
-    return _of_two(part, (first, second), names, smallest_group, (0.5, 0.5))
+def balanced(part: str, groups: Sequence[Each], names: Sequence[str], smallest_group: int) -> Estimate:
+    """The mean of the groups' means, however many instances each group has. names: of the groups."""
+    return _of_groups(part, groups, names, smallest_group, (1 / len(groups),) * len(groups))
 
 
-def _of_two(
-    part: str, both: tuple[Each, Each], names: tuple[str, str], smallest_group: int, factors: tuple[float, float]
+def _of_groups(
+    part: str, groups: Sequence[Each], names: Sequence[str], smallest_group: int, factors: Sequence[float]
 ) -> Estimate:
-    used = tuple(np.isfinite(each.value) for each in both)
+    used = tuple(np.isfinite(each.value) for each in groups)
     sizes = tuple((name, int(own.sum())) for name, own in zip(names, used, strict=True))
     reason = too_small(sizes, smallest_group)
     if reason:
         return not_available(part, sizes, reason)
-    pairs = list(zip(both, used, factors, strict=True))
+    pairs = list(zip(groups, used, factors, strict=True))
     value, chance, best = (
         float(sum(factor * own[use].mean() for own, (_, use, factor) in zip(values, pairs, strict=True)))
-        for values in zip(*((each.value, each.chance, each.best) for each in both), strict=True)
+        for values in zip(*((each.value, each.chance, each.best) for each in groups), strict=True)
     )
     shares = sum(factor * np.where(use, each.value, 0.0) / use.sum() for each, use, factor in pairs)
     columns = tuple(Column(each.value, use) for each, use, _ in pairs)
@@ -259,16 +259,15 @@ def _weighted(means: np.ndarray, factors: np.ndarray) -> np.ndarray:
 
 
 def means_of_groups(parts: Sequence[Each], smallest_group: int) -> list[Estimate]:
-    """The mean of each group's instances; with two groups also of both, weighing the same whatever their sizes.
+    """The mean of each group's instances; with several groups also of all, weighing the same whatever their sizes.
 
-    Both together need `smallest_group` instances, and each of them a third of that.
+    All together need `smallest_group` instances, and each of them a third of that.
     """
     found = [mean_estimate(each, smallest_group) for each in parts]
-    if len(parts) == 2:
-        first, second = parts
-        both = balanced("balanced", first, second, (first.part, second.part), smallest_group // 3)
-        reason = too_small((("used", sum(size for _, size in both.sizes)),), smallest_group)
-        found.append(not_available("balanced", both.sizes, reason) if reason else both)
+    if len(parts) > 1:
+        all_of_them = balanced("balanced", parts, [each.part for each in parts], smallest_group // 3)
+        reason = too_small((("used", sum(size for _, size in all_of_them.sizes)),), smallest_group)
+        found.append(not_available("balanced", all_of_them.sizes, reason) if reason else all_of_them)
     return found
 
 

@@ -1,0 +1,51 @@
+"""Targets as tensors: the logits that they read, and their values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from heval_core.records import HEvalError, Target
+
+SCALES = ("logit", "logprob", "prob", "contrast")
+
+
+def positions_of(targets: Sequence[Target]) -> tuple[int, ...]:
+    """The positions of the targets of one pass. Raises HEvalError if they differ."""
+    if len({target.positions for target in targets}) != 1:
+        raise HEvalError("The targets of one pass must have the same positions; explain these prompts one by one.")
+    return targets[0].positions
+
+
+def token_ids(targets: Sequence[Target], device: torch.device) -> torch.Tensor:
+    """(B, P) the tokens that are explained."""
+    return torch.tensor([target.ids for target in targets], device=device)
+
+
+def foil_ids(targets: Sequence[Target], device: torch.device) -> torch.Tensor:
+    """(B, P) the tokens that they compete with. Raises HEvalError for a target without foils."""
+    if not all(target.foils for target in targets):
+        raise HEvalError("A contrast needs a foil at each position of its target; this target has none.")
+    return torch.tensor([target.foils for target in targets], device=device)
+
+
+def values(logits: torch.Tensor, targets: Sequence[Target], scale: str = "logit") -> torch.Tensor:
+    """(B, …, P, V) logits at the targets' positions ▶ (B, …): each target's value, summed over its positions.
+
+    scale: one of SCALES. `prob` is the probability of all tokens together, `contrast` the logit's lead over the foil's.
+    """
+    value = _chosen(logits, token_ids(targets, logits.device))
+    if scale == "contrast":
+        value = value - _chosen(logits, foil_ids(targets, logits.device))
+    elif scale != "logit":
+        value = value - logits.logsumexp(-1)
+    total = value.sum(-1)
+    return total.exp() if scale == "prob" else total
+
+
+def _chosen(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """(B, …, P, V), (B, P) ▶ (B, …, P): the logit of each position's token."""
+    between = [1] * (logits.ndim - 3)
+    index = ids.view(ids.shape[0], *between, ids.shape[1], 1)
+    return logits.gather(-1, index.expand(*logits.shape[:-1], 1))[..., 0]

@@ -1,0 +1,52 @@
+"""What scores belong to: single tokens, words, sentences, or whole documents of a prompt.
+
+An explainer scores tokens. A larger unit's score is the sum of its tokens' scores, so that sums stay what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+LEVELS = ("token", "word", "sentence", "document")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The tokens [start, end) of a prompt, scored as one. part: the part of the prompt that they belong to."""
+
+    start: int
+    end: int
+    part: str
+
+
+def units_of(tokens: Sequence[str], parts: Sequence[str], level: str = "token") -> tuple[Unit, ...]:
+    """The units of a prompt, in order, without gaps; none reaches from one part into the next.
+
+    tokens: (n,) the text of each token. parts: (n,) what each token belongs to: a document, the question, … level: one of
+    LEVELS. A word begins at a token that begins with white space, or with a letter or digit after something else; a sentence
+    ends with a token that ends in `.`, `!`, `?` or a line break; `document` keeps every part whole.
+    """
+    units = []
+    for part, numbered in groupby(range(len(tokens)), parts.__getitem__):
+        indices = list(numbered)
+        begins = [i for i in indices if i == indices[0] or _begins(tokens[i - 1], tokens[i], level)]
+        units += [Unit(start, end, part) for start, end in zip(begins, [*begins[1:], indices[-1] + 1], strict=True)]
+    return tuple(units)
+
+
+def _begins(before: str, token: str, level: str) -> bool:
+    """Whether a unit begins at a token that follows another of the same part."""
+    if level == "word":
+        return token[:1].isspace() or before[-1:].isspace() or token[:1].isalnum() != before[-1:].isalnum()
+    if level == "sentence":
+        return before.rstrip(" ").endswith((".", "!", "?", "\n"))
+    return level == "token"
+
+
+def summed(scores: np.ndarray | Sequence[float], units: Sequence[Unit]) -> np.ndarray:
+    """(n,) scores of tokens ▶ (U,) scores of units."""
+    return np.array([float(np.sum(scores[unit.start : unit.end])) for unit in units])
