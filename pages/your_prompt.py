@@ -12,7 +12,7 @@ from heval_core.ui import page_run
 from heval_core.ui.grid_controls import How, grid_controls
 from heval_core.ui.head_map import head_map
 from heval_core.ui.instance_tables import agreement_table, tokens_of
-from heval_core.ui.own_results import choose_result, id_of, instance_of, pressed, rows_of, summary
+from heval_core.ui.own_results import choose_result, id_of, instance_of, options_line, pressed, rows_of, summary
 from heval_core.ui.shown_instance import origin, prompt_grid
 from heval_core.ui.sidebar import KEPT
 from heval_core.ui.text import plain
@@ -58,6 +58,7 @@ def answer_line(result: dict[str, Any]) -> None:
     )
     candidates = [f"{plain(c['group'])}: {plain(c['text'])} {percent(c['probability'])}" for c in answer["candidates"]]
     st.caption(f"candidates: {' · '.join(candidates)} · set against {plain(result['foil'])}")
+    st.caption(options_line(result))
 
 
 def head_section(result: dict[str, Any]) -> None:

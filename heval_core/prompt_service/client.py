@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heval_core.prompt_service.installed import ROOT
-from heval_core.prompt_service.messages import Request
+from heval_core.prompt_service.messages import Explain, Request
 from heval_core.records import HEvalError
 
 # Processes that are kept: each holds a model in memory.
@@ -30,7 +30,7 @@ PATIENCE = 300
 class Ticket:
     """One request under way. progress: what has been said so far. result, error: one of them, when it is over."""
 
-    model: str
+    request: Explain
     worker: Worker
     progress: list[str] = field(default_factory=list)
     result: Any = None
@@ -121,9 +121,9 @@ class Worker:
             )
         return self.process
 
-    def begin(self, request: Request, over: Callable[[], None] = lambda: None) -> Ticket:
+    def begin(self, request: Explain, over: Callable[[], None] = lambda: None) -> Ticket:
         """Send one request from a thread of its own. over: called when it is over."""
-        ticket = Ticket(request["model"], self)
+        ticket = Ticket(request, self)
 
         def carry() -> None:
             try:
@@ -194,7 +194,7 @@ def ask(request: Request) -> Any:
         _release(own)
 
 
-def begin(request: Request) -> Ticket:
+def begin(request: Explain) -> Ticket:
     """Ask the worker of the request's model from a thread of its own."""
     own = _claim(request["model"])
     return own.begin(request, over=lambda: _release(own))

@@ -14,7 +14,8 @@ from heval_core.figures.palette import in_order
 from heval_core.records import TECHNIQUE, Candidate, Span
 from heval_core.stored import PromptDocument, StoredInstance
 from heval_core.ui.shown_instance import next_level
-from heval_core.ui.sidebar import KEPT, RESULT
+from heval_core.ui.sidebar import KEPT, MATCH_TITLES, RESULT, TARGET_TITLES
+from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row
 
 
@@ -85,6 +86,14 @@ def instance_of(result: dict[str, Any]) -> StoredInstance:
     )
 
 
+def options_line(result: dict[str, Any]) -> str:
+    """What was explained, and what decided where the answer came from."""
+    # The whole text is only there if it decided.
+    match = "first" if result["answer"]["answer_text"] is None else "text"
+    target = f"{TARGET_TITLES[result['target']]} ({plain(result['target_text'].strip())})"
+    return f"Explained: {target}. The group was decided by {MATCH_TITLES[match]}."
+
+
 def summary(result: dict[str, Any]) -> dict[str, Any]:
     """What was answered, and each explainer's best token."""
     answer, first = result["answer"], result["first_ranked"]
@@ -92,5 +101,12 @@ def summary(result: dict[str, Any]) -> dict[str, Any]:
         key: result["tokens"][first + int(np.argmax(found["normalised"][first:]))].strip()
         for key, found in result["explainers"].items()
     }
-    return {"model": result["model"], "prompt": result["prompt"], "answer": answer["text"].strip(), "group": answer["group"],
-            "p": round(answer["probability"], 3), **best}  # fmt: skip
+    return {
+        "model": result["model"],
+        "prompt": result["prompt"],
+        "answer": answer["text"].strip(),
+        "group": answer["group"],
+        "p": round(answer["probability"], 3),
+        "explained": result["target_text"].strip(),
+        **best,
+    }
