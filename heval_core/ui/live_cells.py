@@ -10,7 +10,7 @@ import streamlit as st
 
 from heval_core import catalogue
 from heval_core.evaluation import live
-from heval_core.metrics.shared.measure import LearnedMetric
+from heval_core.metrics._features import LearnedMetric
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
