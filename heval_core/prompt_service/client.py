@@ -171,30 +171,30 @@ def _claim(model: str) -> Worker:
     """The worker of a model's folder, for one request. Of more than KEPT the one unused for longest is stopped, if idle."""
     with _registry:
         known = _workers()
-        own = known.pop(model, None) or Worker()
-        known[model] = own  # the newest last
-        own.claims += 1
+        worker = known.pop(model, None) or Worker()
+        known[model] = worker  # the newest last
+        worker.claims += 1
         for name in list(known)[:-KEPT]:
             if not known[name].claims:
                 known.pop(name).stop()
-        return own
+        return worker
 
 
-def _release(own: Worker) -> None:
+def _release(worker: Worker) -> None:
     with _registry:
-        own.claims -= 1
+        worker.claims -= 1
 
 
 def ask(request: Request) -> Any:
     """Ask the worker of the request's model, and wait. Raises HEvalError with its message."""
-    own = _claim(request["model"])
+    worker = _claim(request["model"])
     try:
-        return own.ask(request)
+        return worker.ask(request)
     finally:
-        _release(own)
+        _release(worker)
 
 
 def begin(request: Explain) -> Ticket:
     """Ask the worker of the request's model from a thread of its own."""
-    own = _claim(request["model"])
-    return own.begin(request, over=lambda: _release(own))
+    worker = _claim(request["model"])
+    return worker.begin(request, over=lambda: _release(worker))

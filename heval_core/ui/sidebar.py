@@ -102,17 +102,17 @@ def _watch() -> None:
         return
     if ticket.over.is_set():
         st.rerun(scope="app")
-    own = ticket.worker
-    if own.current is not ticket and own.ahead() > 1:
-        st.info(f"Busy: {own.ahead() - 1} request(s) ahead.", icon=":material/hourglass_top:")
+    worker = ticket.worker
+    if worker.current is not ticket and worker.ahead() > 1:
+        st.info(f"Busy: {worker.ahead() - 1} request(s) ahead.", icon=":material/hourglass_top:")
     else:
-        said = [text for text in ticket.progress if text.endswith(" done")]
+        done = [text for text in ticket.progress if text.endswith(" done")]
         st.progress(
-            min(1.0, len(said) / len(ticket.request["explainers"])),
+            min(1.0, len(done) / len(ticket.request["explainers"])),
             f"Asking {plain(Path(ticket.request['model']).name)}: {plain((ticket.progress or ['starting'])[-1])} …",
         )
     if st.button("Cancel", key="own_cancel", width="stretch"):
-        own.cancel(ticket)
+        worker.cancel(ticket)
 
 
 def _finish(ticket: Ticket) -> None:

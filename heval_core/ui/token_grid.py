@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -140,24 +140,24 @@ def grid_data(
         for start, end in parted(block, first_ranked)
         for run in _within(cut(tokens[start:end], how.level), start)
     ]
-    place = {index: number for number, (start, end) in enumerate(runs) for index in range(start, end)}
+    column = {index: number for number, (start, end) in enumerate(runs) for index in range(start, end)}
     first = sum(end <= first_ranked for _, end in runs)
-    own = [merged(row, runs) for row in rows]
-    largest = max((_largest(row, first) for row in own), default=0.0)
+    merged_rows = [merged(row, runs) for row in rows]
+    largest = max((_largest(row, first) for row in merged_rows), default=0.0)
     return {
         "tokens": ["".join(tokens[start:end]) for start, end in runs],
         "blocks": [
-            {"kind": b.kind, "start": place[b.start], "end": place[b.end - 1] + 1, "caption": b.caption,
-             "used": b.used}
-            for b in blocks if b.end > b.start
+            asdict(replace(block, start=column[block.start], end=column[block.end - 1] + 1))
+            for block in blocks
+            if block.end > block.start
         ],
-        "gold": sorted({place[int(i)] for i in gold}),
+        "gold": sorted({column[int(i)] for i in gold}),
         "k": k,
-        "rows": [row_data(row, first, k, how.scale, largest) for row in own],
+        "rows": [row_data(row, first, k, how.scale, largest) for row in merged_rows],
         "first_ranked": first,
         "dense": how.dense,
         "level": how.level,
-    }  # fmt: skip
+    }
 
 
 def parted(block: Block, first_ranked: int) -> list[tuple[int, int]]:
