@@ -9,30 +9,24 @@ from heval_core.metrics import measures
 from heval_core.metrics.shared.measure import Measure
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import instance_links, page_run, provenance, verdicts
+from heval_core.ui import instance_links, picked, verdicts
 from heval_core.ui.explainers import controls_of, titles_of
-from heval_core.ui.exports import figure_config, link_button, table_exports
+from heval_core.ui.exports import table_exports
 from heval_core.ui.filters import filter_bar, refuse_value
 from heval_core.ui.measure_choice import choose_measure, choose_question
+from heval_core.ui.page_run import results_page
 from heval_core.ui.pair_table import compared_pair
-from heval_core.ui.published_results import query, reader
+from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
 
+TITLE = "Which of two explainers is better?"
+ABOUT = (
+    "Both explained the same instances, so they are compared pair by pair: the difference in every cell with its "
+    "interval, and a win only where it holds after correcting for all pairs. Below are the instances on which "
+    "they differ most."
+)
+
 SHOWN = 10
-
-
-def page() -> None:
-    st.title("Which of two explainers is better?")
-    st.caption(
-        "Both explained the same instances, so they are compared pair by pair: the difference in every cell with its "
-        "interval, and a win only where it holds after correcting for all pairs. Below are the instances on which "
-        "they differ most."
-    )
-    results = reader()
-    chosen, k = filter_bar(results, ("model", "dataset", "regime"), metric_k=True)
-    comparison(results, chosen, k)
-    provenance.draw(results)
-    link_button(results)
 
 
 def comparison(results: Reader, chosen: Filter, k: int) -> None:
@@ -51,17 +45,14 @@ def comparison(results: Reader, chosen: Filter, k: int) -> None:
     if first == second:
         st.info("These are the same explainer; choose another one to compare it with.", icon=":material/balance:")
         return
-    own_k = measure.at(k)
-    pairs, overall = compared_pair(results, chosen, measure, own_k, first, second)
+    k = measure.at(k)
+    pairs, overall = compared_pair(results, chosen, measure, k, first, second)
     if pairs.empty:
         st.info("No cell has this measure for both of them under these filters.", icon=":material/balance:")
         return
     st.markdown(verdicts.of_two(overall, measure, titles.get(first, first), titles.get(second, second)))
-    event = st.plotly_chart(
-        difference_dots(pairs, f"{first} minus {second}, {measure.unit}", measure.best), width="stretch", key="differences",
-        on_select="rerun", selection_mode="points", config=figure_config(),
-    )  # fmt: skip
-    instance_links.offer_cell(event, chosen, measure)
+    dots = difference_dots(pairs, f"{first} minus {second}, {measure.unit}", measure.best)
+    instance_links.offer_cell(picked.figure(dots, "differences"), chosen, measure)
     st.caption(
         "A dot per cell, in the colour of the one that is ahead: filled where the difference holds (signs flipped by "
         "question, Holm over all pairs of the cell, p < .05). Whiskers: 95 % intervals, questions resampled together. "
@@ -69,42 +60,36 @@ def comparison(results: Reader, chosen: Filter, k: int) -> None:
     )
     with st.expander("The numbers behind these dots"):
         st.dataframe(apart(pairs.drop(columns=["label"])).round(4), hide_index=True)
-    table_exports(results, pairs.drop(columns=["label"]), "comparison",
-                  {"measure": measure.metric, "unit": measure.unit, "filter": str(chosen)})  # fmt: skip
-    most_different(results, chosen, measure, own_k, first, second)
+    about = {"measure": measure.metric, "unit": measure.unit, "filter": str(chosen)}
+    table_exports(results, pairs.drop(columns=["label"]), "comparison", about)
+    most_different(results, chosen, measure, k, first, second)
 
 
 def most_different(results: Reader, chosen: Filter, measure: Measure, k: int, first: str, second: str) -> None:
     st.subheader("Where they differ most")
     if not measure.instance_parts:
-        others = [
-            own.title for own in measures().values() if own.instance_parts and own.question and not own.variant_of
-        ]
+        others = [m.title for m in measures().values() if m.instance_parts and m.question and not m.variant_of]
         st.caption(f"This measure is defined for groups, not for single instances. These are: {', '.join(others)}.")
         return
-    for place, (one, other) in enumerate(((first, second), (second, first))):
-        highest(results, chosen, measure, k, one, other, key=f"differing_{place}")
+    highest(results, chosen, measure, k, first, second)
+    highest(results, chosen, measure, k, second, first)
 
 
-def highest(results: Reader, chosen: Filter, measure: Measure, k: int, one: str, other: str, key: str) -> None:
-    """Draw the instances in which the first explainer's value is furthest above the other's, with links to them."""
-    asked = (chosen, measure.metric, measure.instance_parts, k, one, other, SHOWN)
-    found = query(results, Reader.differences, *asked)
-    st.markdown(f"**{plain(one)} higher than {plain(other)}**")
-    if found.empty:
+def highest(results: Reader, chosen: Filter, measure: Measure, k: int, higher: str, lower: str) -> None:
+    """Draw the instances in which one explainer's value is furthest above the other's, with links to them."""
+    asked = (chosen, measure.metric, measure.instance_parts, k, higher, lower, SHOWN)
+    instances = query(results, Reader.differences, *asked)
+    st.markdown(f"**{plain(higher)} higher than {plain(lower)}**")
+    if instances.empty:
         st.caption("In no instance.")
         return
-    named = found.rename(columns={"first": one, "second": other}).round(3)
-    event = st.dataframe(named, hide_index=True, on_select="rerun", selection_mode="single-row", key=key)
-    rows = event.selection.rows if event else []
-    st.caption(f"The {len(found)} instances with the largest difference. Tick one to get a link to it.")
-    if rows:
-        row = found.iloc[rows[0]]
-        st.page_link(
-            "pages/instances.py", label=f"Open the instance {row['instance_id']}", icon=":material/article:",
-            query_params={"instance": str(row["instance_id"])},
-        )  # fmt: skip
+    ticked = picked.row(instances.rename(columns={"first": higher, "second": lower}).round(3), f"higher_{higher}")
+    st.caption(f"The {len(instances)} instances with the largest difference. Tick one to get a link to it.")
+    if ticked is not None:
+        instance_id = str(instances.iloc[ticked]["instance_id"])
+        instance_links.open_instance(f"Open the instance {instance_id}", instance_id)
 
 
-page_run.through_app()
-page()
+with results_page(TITLE, ABOUT) as results:
+    chosen, k = filter_bar(results, ("model", "dataset", "regime"), metric_k=True)
+    comparison(results, chosen, k)

@@ -9,21 +9,14 @@ from heval_core.figures.outcomes import in_regime_order, outcome_bars, sources
 from heval_core.records import DROP_REASONS
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import cell_table, instance_links, page_run, provenance, verdicts
-from heval_core.ui.exports import figure_config, link_button
+from heval_core.ui import cell_table, instance_links, picked, verdicts
 from heval_core.ui.filters import filter_bar
-from heval_core.ui.published_results import query, reader
+from heval_core.ui.page_run import results_page
+from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
 from heval_core.wording import GROUP_TITLES, REGIME_TITLES
 
-
-def page() -> None:
-    st.title("What were the models asked, and what was left of it?")
-    results = reader()
-    chosen, _ = filter_bar(results, ("model", "dataset", "regime"))
-    outcomes_and_sources(results, chosen)
-    provenance.draw(results)
-    link_button(results)
+TITLE = "What were the models asked, and what was left of it?"
 
 
 def outcomes_and_sources(results: Reader, chosen: Filter) -> None:
@@ -56,15 +49,11 @@ def kept_and_dropped(results: Reader, chosen: Filter) -> None:
         for d, r in zip(outcomes["dataset"], outcomes["regime"], strict=True)
     ]
     titles = GROUP_TITLES | {reason: f"dropped: {reason}" for reason in DROP_REASONS}
-    event = st.plotly_chart(
-        outcome_bars(outcomes.assign(label=labels), titles), width="stretch", key="outcomes", on_select="rerun",
-        selection_mode="points", config=figure_config(),
-    )  # fmt: skip
-    point = [str(value) for value in instance_links.clicked(event)]
-    if point:
-        _, dataset, regime, group = point
-        own = replace(chosen, dataset=(dataset,), regime=(regime,), group=(group,) if group else ())
-        instance_links.link_to(f"Open the instances of {', '.join(filter(None, (dataset, regime, group)))}", own)
+    clicked = picked.figure(outcome_bars(outcomes.assign(label=labels), titles), "outcomes")
+    if clicked:
+        dataset, regime, group = (str(value) for value in clicked[1:])
+        behind_bar = replace(chosen, dataset=(dataset,), regime=(regime,), group=(group,) if group else ())
+        instance_links.link_to(f"Open the instances of {', '.join(filter(None, (dataset, regime, group)))}", behind_bar)
     st.caption(
         "All chosen models together. Groups say where the answer came from; `other` and `ambiguous` enter no metric. "
         "Click a part of a bar for its instances; of what was dropped, those that were kept beside it."
@@ -73,12 +62,12 @@ def kept_and_dropped(results: Reader, chosen: Filter) -> None:
 
 def matching_table(results: Reader, chosen: Filter) -> None:
     """Do first token and text agree on the groups? Nothing where answers were not asked as text."""
-    found = query(results, text_agreement, chosen)
-    if found.empty:
+    agreement = query(results, text_agreement, chosen)
+    if agreement.empty:
         return
     st.subheader("First token and text")
-    st.markdown(verdicts.matching_sentence(found))
-    shown = found.assign(low=100 * found["low"], high=100 * found["high"], share=100 * found["share"])
+    st.markdown(verdicts.matching_sentence(agreement))
+    shown = agreement.assign(**{name: 100 * agreement[name] for name in ("share", "low", "high")})
     percentage = {name: st.column_config.NumberColumn(format="%.1f %%") for name in ("share", "low", "high")}
     st.dataframe(shown, hide_index=True, column_config=percentage)
     st.caption(
@@ -89,15 +78,14 @@ def matching_table(results: Reader, chosen: Filter) -> None:
 
 def sources_table(results: Reader) -> None:
     """What was read of each dataset's file, before any regime."""
-    found = query(results, Reader.datasets)
-    if found.empty:
+    datasets = query(results, Reader.datasets)
+    if datasets.empty:
         st.info("These results were computed before the records of a dataset were counted; run again to see them.")
         return
-    st.dataframe(sources(found), hide_index=True)
+    st.dataframe(sources(datasets), hide_index=True)
     st.caption(
-        "Malformed records are not what their file's format promises, and are listed on the Overview; records are "
-        "left out for the reasons given before any question is drawn. Asked: what the run's limit took of the usable "
-        "ones."
+        "Malformed records break their file's format; the Overview lists them. Other records are left out, for the reasons "
+        "given, before any question is drawn. Asked: the usable questions within the run's limit."
     )
 
 
@@ -106,13 +94,13 @@ def origins(results: Reader, datasets: list[str]) -> None:
     with st.expander("Where the data comes from"):
         known = query(results, Reader.catalogue, "dataset").set_index("key")
         for dataset in datasets:
-            entry = known.loc[dataset.split("/")[0]] if dataset.split("/")[0] in known.index else None
-            st.markdown(
-                f"**{plain(dataset)}**" + (f": {plain(entry['reference'])}" if entry is not None else ": a local file")
-            )
-            if entry is not None:
-                st.text(entry["docstring"])
+            key = dataset.split("/")[0]
+            reference = plain(known.loc[key, "reference"]) if key in known.index else "a local file"
+            st.markdown(f"**{plain(dataset)}**: {reference}")
+            if key in known.index:
+                st.text(known.loc[key, "docstring"])
 
 
-page_run.through_app()
-page()
+with results_page(TITLE) as results:
+    chosen, _ = filter_bar(results, ("model", "dataset", "regime"))
+    outcomes_and_sources(results, chosen)

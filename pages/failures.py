@@ -11,35 +11,31 @@ from heval_core.figures.patterns import pattern_bars
 from heval_core.records import PATTERNS
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import instance_links, page_run, provenance, verdicts
+from heval_core.ui import instance_links, picked, verdicts
 from heval_core.ui.explainers import controls_of, titles_of
-from heval_core.ui.exports import figure_config, link_button, table_exports
+from heval_core.ui.exports import table_exports
 from heval_core.ui.filters import filter_bar, refuse_value
-from heval_core.ui.published_results import query, reader
+from heval_core.ui.page_run import results_page
+from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
 
+TITLE = "What do explainers point at when they fail?"
+ABOUT = (
+    "In every instance answered from a document, the token that an explainer ranks first is either the answer or "
+    "something else. These are the paper's patterns of something else, counted, with examples a click away."
+)
+
 SHOWN = 25
-
-
-def page() -> None:
-    st.title("What do explainers point at when they fail?")
-    st.caption(
-        "In every instance answered from a document, the token that an explainer ranks first is either the answer or "
-        "something else. These are the paper's patterns of something else, counted, with examples a click away."
-    )
-    results = reader()
-    chosen, _ = filter_bar(results, ("model", "dataset", "regime"))
-    patterns(results, chosen)
-    provenance.draw(results)
-    link_button(results)
 
 
 def patterns(results: Reader, chosen: Filter) -> None:
     """A figure per dataset; examples of the bar that was clicked, or of what is chosen below."""
     counts = query(results, patterns_under, chosen)
     if counts.empty:
-        st.info("No instance under these filters was answered from a document; remove one of the chips above.",
-                icon=":material/filter_alt_off:")  # fmt: skip
+        st.info(
+            "No instance under these filters was answered from a document; remove one of the chips above.",
+            icon=":material/filter_alt_off:",
+        )
         return
     titles = titles_of(results)
     st.markdown(verdicts.of_patterns(counts, titles, controls_of(results)))
@@ -48,14 +44,10 @@ def patterns(results: Reader, chosen: Filter) -> None:
         "hover and the table. Chance: the share of the prompt's tokens that are of each kind."
     )
     clicked = None
-    for dataset, own in counts.groupby("dataset"):
+    for dataset, of_dataset in counts.groupby("dataset"):
         st.subheader(plain(str(dataset)))
-        event = st.plotly_chart(
-            pattern_bars(own, titles), width="stretch", key=f"patterns_{dataset}", on_select="rerun",
-            selection_mode="points", config=figure_config(),
-        )  # fmt: skip
-        own_click = [str(value) for value in instance_links.clicked(event)[:2]]
-        clicked = own_click if any(own_click) else clicked
+        bar = [str(value) for value in picked.figure(pattern_bars(of_dataset, titles), f"patterns_{dataset}")[:2]]
+        clicked = bar if any(bar) else clicked
     with st.expander("What each pattern is"):
         st.markdown("\n".join(f"- **{key.replace('_', ' ')}**: {text}" for key, text in PATTERNS.items()))
         st.caption(
@@ -81,26 +73,25 @@ def examples(results: Reader, chosen: Filter, keys: list[str], clicked: list[str
     explainer = left.selectbox("Explainer", explainers, key="explainer", bind="query-params")
     pattern = middle.selectbox("Pattern", patterns, index=1, key="pattern", bind="query-params")
     others = right.multiselect(
-        "While the answer is on top for", explainers, key="while_right", bind="query-params", placeholder="whomever",
-    )  # fmt: skip
-    own = replace(chosen, best=(f"{explainer}: {pattern}", *(f"{key}: answer" for key in others)))
-    count = len(query(results, Reader.instance_ids, own))
-    found = query(results, Reader.pattern_examples, own, explainer, pattern, SHOWN)
-    if found.empty:
+        "While the answer is on top for",
+        explainers,
+        key="while_right",
+        bind="query-params",
+        placeholder="any explainer",
+    )
+    matching = replace(chosen, best=(f"{explainer}: {pattern}", *(f"{key}: answer" for key in others)))
+    count = len(query(results, Reader.instance_ids, matching))
+    table = query(results, Reader.pattern_examples, matching, explainer, pattern, SHOWN)
+    if table.empty:
         st.caption("There is none under these filters.")
         return
-    event = st.dataframe(found, hide_index=True, on_select="rerun", selection_mode="single-row", key="pattern_rows")
-    st.caption(f"{len(found)} of {count:,}; tick one, or click a part of a bar for its examples.")
-    rows = event.selection.rows if event else []
-    shown = str(found.iloc[rows[0] if rows else 0]["instance_id"])
-    st.page_link(
-        "pages/instances.py",
-        label=f"Open the instance {shown}",
-        icon=":material/article:",
-        query_params={"instance": shown},
-    )
-    instance_links.link_to(f"Open all {count:,} of them", own)
+    ticked = picked.row(table, "pattern_rows")
+    st.caption(f"{len(table)} of {count:,}; tick one, or click a part of a bar for its examples.")
+    instance_id = str(table.iloc[ticked or 0]["instance_id"])
+    instance_links.open_instance(f"Open the instance {instance_id}", instance_id)
+    instance_links.link_to(f"Open all {count:,} of them", matching)
 
 
-page_run.through_app()
-page()
+with results_page(TITLE, ABOUT) as results:
+    chosen, _ = filter_bar(results, ("model", "dataset", "regime"))
+    patterns(results, chosen)

@@ -7,29 +7,20 @@ from heval_core.figures.replacements import advantage, table_of
 from heval_core.metrics import best_of, measures_of
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import instance_links, measured_cells, page_run, provenance, verdicts
+from heval_core.ui import instance_links, measured_cells, picked, verdicts
 from heval_core.ui.explainers import controls_of, titles_of
-from heval_core.ui.exports import figure_config, link_button
 from heval_core.ui.faithful_points import accuracies, faithful_and_right, faithfulness_measure
-from heval_core.ui.filters import filter_bar
-from heval_core.ui.published_results import query, reader
+from heval_core.ui.filters import choose_one, filter_bar
+from heval_core.ui.page_run import results_page
+from heval_core.ui.published_results import query
 
-
-def page() -> None:
-    st.title("Is it faithful, and does faithful mean right?")
-    st.caption(
-        "Faithfulness asks the model: take out what an explainer points at, and the answer should suffer "
-        "(comprehensiveness); keep only that, and it should not (sufficiency). Accuracy asks the world: is the true "
-        "origin on top? The two need not agree. Faithfulness is measured of all instances or of the first questions, "
-        "as the batch job was asked; n says how many."
-    )
-    results = reader()
-    chosen, k = filter_bar(results, ("model", "dataset", "regime"), metric_k=True)
-    measured_cells.draw(results, chosen, k, "faithfulness")
-    replacements(results, chosen)
-    faithful_or_right(results, chosen, k)
-    provenance.draw(results)
-    link_button(results)
+TITLE = "Is it faithful, and does faithful mean right?"
+ABOUT = (
+    "Faithfulness asks the model: take out what an explainer points at, and the answer should suffer "
+    "(comprehensiveness); keep only that, and it should not (sufficiency). Accuracy asks the world: is the true "
+    "origin on top? The two need not agree. Faithfulness is measured of all instances or of the first questions, "
+    "as the batch job was asked; n says how many."
+)
 
 
 def replacements(results: Reader, chosen: Filter) -> None:
@@ -40,13 +31,12 @@ def replacements(results: Reader, chosen: Filter) -> None:
         return
     controls = controls_of(results)
     st.subheader("By what stands in for a token")
-    found = {
-        metric: one
-        for metric, frame in frames.items()
-        if (one := advantage(frame, controls, best_of(metric, "all") == "low")) is not None
+    advantages = {
+        metric: advantage(frame, controls, best_of(metric, "all") == "low") for metric, frame in frames.items()
     }
-    if found:
-        st.markdown(verdicts.of_replacements(found))
+    measured = {metric: known for metric, known in advantages.items() if known is not None}
+    if measured:
+        st.markdown(verdicts.of_replacements(measured))
     st.dataframe(table_of(frames, titles_of(results)).round(3), width="stretch")
     st.caption("Nats, means over the cells. Bars and dots on this page are of the mean over the three.")
 
@@ -55,23 +45,23 @@ def faithful_or_right(results: Reader, chosen: Filter, k: int) -> None:
     """The scatter, its rank correlation, and a way to the instances of a dot."""
     st.subheader("Does faithful mean right?")
     names = list(accuracies())
-    accuracy = str(
-        st.segmented_control("Accuracy", names, default=names[0], key="accuracy", required=True, bind="query-params")
-    )
+    accuracy = choose_one("Accuracy", names, "accuracy")
     points = faithful_and_right(results, chosen, accuracy, k)
     if points.empty:
-        st.info("No cell has both faithfulness and this accuracy; run the batch job with --faithfulness, and publish again.",
-                icon=":material/scatter_plot:")  # fmt: skip
+        st.info(
+            "No cell has both faithfulness and this accuracy; run the batch job with --faithfulness, and publish again.",
+            icon=":material/scatter_plot:",
+        )
         return
     faithfulness = faithfulness_measure()
     st.markdown(verdicts.of_faithfulness(points, controls_of(results)))
-    event = st.plotly_chart(
-        scatter(points, titles_of(results), f"{faithfulness.title.lower()} above the random control, {faithfulness.unit}",
-                f"{accuracy}, normalised: 0 is chance"),
-        width="stretch", key="faithful_and_right", on_select="rerun", selection_mode="points", config=figure_config(),
-    )  # fmt: skip
-    instance_links.offer_cell(event, chosen, accuracies()[accuracy])
+    x_title = f"{faithfulness.title.lower()} above the random control, {faithfulness.unit}"
+    dots = scatter(points, titles_of(results), x_title, f"{accuracy}, normalised: 0 is chance")
+    instance_links.offer_cell(picked.figure(dots, "faithful_and_right"), chosen, accuracies()[accuracy])
 
 
-page_run.through_app()
-page()
+with results_page(TITLE, ABOUT) as results:
+    chosen, k = filter_bar(results, ("model", "dataset", "regime"), metric_k=True)
+    measured_cells.draw(results, chosen, k, "faithfulness")
+    replacements(results, chosen)
+    faithful_or_right(results, chosen, k)

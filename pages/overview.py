@@ -14,13 +14,16 @@ from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import instance_links, page_run, provenance, verdicts
+from heval_core.ui import instance_links, picked, verdicts
 from heval_core.ui.demo_banner import banner
 from heval_core.ui.explainers import controls_of, titles_of
-from heval_core.ui.exports import figure_config, link_button, table_exports
+from heval_core.ui.exports import table_exports
 from heval_core.ui.filters import filter_bar
-from heval_core.ui.published_results import query, reader, results_folder
+from heval_core.ui.page_run import results_page
+from heval_core.ui.published_results import query, results_folder
 from heval_core.ui.run_state import batch_job, what_was_run
+
+TITLE = "Which highlight explanation can be trusted?"
 
 PAGES = {"RQ1": "pages/context_or_memory.py", "RQ2": "pages/which_document.py", "RQ3": "pages/which_token.py"}
 # Question ▶ the regimes and groups of the instances that its measure is of.
@@ -31,43 +34,22 @@ MEASURED_ON = {
 }
 
 
-def page() -> None:
-    st.title("Which highlight explanation can be trusted?")
-    st.markdown(
-        "A language model is given a question and some documents. Did its answer come from them or from its memory, "
-        "from which document, and from which token? Highlight explanations claim to show it; here the true origin is "
-        "known, so each of them can be marked."
-    )
-    results = reader()
-    banner(results)
-    chosen, _ = filter_bar(results, ("model", "dataset"), prefix="leader_")
-    leaderboard(results, chosen)
-    doors(results, chosen)
-    what_was_run(results)
-    batch_job(results_folder())
-    provenance.draw(results)
-    link_button(results)
-
-
 def leaderboard(results: Reader, chosen: Filter) -> None:
     """A figure for each question, and the numbers behind them."""
     headline = query(results, Reader.headline if chosen.is_all else live.headline, chosen)
     titles = titles_of(results)
     st.markdown(verdicts.of_leaderboard(headline, titles, controls_of(results)))
     for column, (question, measure) in zip(st.columns(3), headlines().items(), strict=True):
-        own = headline[headline["question"] == question]
+        values = headline[headline["question"] == question]
         with column:
             st.subheader(QUESTIONS[question].title)
             st.caption(f"{measure.headline}. Click a bar for its instances.")
-            if own.empty:
+            if values.empty:
                 st.info("Not available: no cell has 30 instances in each group.")
                 continue
-            figure = headline_bars(own, titles, measure.unit)
-            event = st.plotly_chart(
-                figure, width="stretch", key=f"headline_{question}", on_select="rerun", selection_mode="points",
-                config=figure_config(),
-            )  # fmt: skip
-            offer_instances(next(iter(instance_links.clicked(event)), ""), question, chosen, titles)
+            figure = headline_bars(values, titles, measure.unit)
+            explainer, *_ = picked.figure(figure, f"headline_{question}") or [""]
+            offer_instances(str(explainer), question, chosen, titles)
             st.page_link(PAGES[question], label="Cell by cell", icon=":material/arrow_forward:")
     with st.expander("The numbers behind these bars"):
         st.dataframe(apart(headline).assign(explainer=headline["explainer"].map(titles)).round(3), hide_index=True)
@@ -108,5 +90,15 @@ def doors(results: Reader, chosen: Filter) -> None:
     third.page_link("pages/compare.py", label="Compare explainers", icon=":material/compare_arrows:")
 
 
-page_run.through_app()
-page()
+with results_page(TITLE) as results:
+    st.markdown(
+        "A language model is given a question and some documents. Did its answer come from them or from its memory, "
+        "from which document, and from which token? Highlight explanations claim to show it; here the true origin is "
+        "known, so each of them can be marked."
+    )
+    banner(results)
+    chosen, _ = filter_bar(results, ("model", "dataset"), prefix="leader_")
+    leaderboard(results, chosen)
+    doors(results, chosen)
+    what_was_run(results)
+    batch_job(results_folder())

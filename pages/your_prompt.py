@@ -9,10 +9,11 @@ from heval_core.figures.instance_page import instance_page
 from heval_core.metrics.shared.cell import KS
 from heval_core.stored import StoredInstance
 from heval_core.ui import page_run
+from heval_core.ui.exports import download
 from heval_core.ui.grid_controls import How, grid_controls
 from heval_core.ui.head_map import head_map
 from heval_core.ui.instance_tables import agreement_table, tokens_of
-from heval_core.ui.own_results import choose_result, id_of, instance_of, pressed, rows_of, summary
+from heval_core.ui.own_results import choose_result, id_of, instance_of, options_line, pressed, rows_of, summary
 from heval_core.ui.shown_instance import origin, prompt_grid
 from heval_core.ui.sidebar import KEPT
 from heval_core.ui.text import plain
@@ -31,10 +32,10 @@ def page() -> None:
             icon=":material/edit_note:",
         )
     else:
-        explained(result)
+        show(result)
 
 
-def explained(result: dict[str, Any]) -> None:
+def show(result: dict[str, Any]) -> None:
     """Answer, grid, numbers, heads, and the files."""
     answer_line(result)
     instance, rows = instance_of(result), rows_of(result)
@@ -58,32 +59,30 @@ def answer_line(result: dict[str, Any]) -> None:
     )
     candidates = [f"{plain(c['group'])}: {plain(c['text'])} {percent(c['probability'])}" for c in answer["candidates"]]
     st.caption(f"candidates: {' · '.join(candidates)} · set against {plain(result['foil'])}")
+    st.caption(options_line(result))
 
 
 def head_section(result: dict[str, Any]) -> None:
     """The map of S behind MechLight, with the head it chose."""
-    found = result["explainers"].get("mechlight")
-    if not found:
+    chosen = result["explainers"].get("mechlight")
+    if not chosen:
         return
     st.subheader("The heads behind MechLight")
-    head_map(found["head_scores"], found["head"], str(found.get("runner_up", "")), key=f"own_head_{id_of(result)}")
+    head_map(chosen["head_scores"], chosen["head"], str(chosen.get("runner_up", "")), key=f"own_head_{id_of(result)}")
     st.caption(
-        f"{found['head']} chosen; runner-up {found.get('runner_up', '–')}, {number(found.get('margin'))} behind. "
+        f"{chosen['head']} chosen; runner-up {chosen.get('runner_up', '–')}, {number(chosen.get('margin'))} behind. "
         "Orange squares speak for the answer, blue ones for its competitor."
     )
 
 
 def files(result: dict[str, Any], instance: StoredInstance, rows: list[Row]) -> None:
     left, right, _ = st.columns([1, 1, 2])
-    left.download_button(
-        "As an HTML file", instance_page(instance, rows, K, "own prompt"), f"heval-{id_of(result)}.html", "text/html",
-        icon=":material/download:", key="own_html", on_click="ignore", width="stretch",
-    )  # fmt: skip
-    right.download_button(
-        "As JSON", json.dumps(result, ensure_ascii=False), f"heval-{id_of(result)}.json", "application/json",
-        icon=":material/download:", key="own_json", on_click="ignore", width="stretch",
-        help="The object that `python -m precompute explain --format json` prints.",
-    )  # fmt: skip
+    stem = f"heval-{id_of(result)}"
+    with left:
+        download("As an HTML file", instance_page(instance, rows, K, "own prompt"), f"{stem}.html", "own_html")
+    with right:
+        same = "The object that `python -m precompute explain --format json` prints."
+        download("As JSON", json.dumps(result, ensure_ascii=False), f"{stem}.json", "own_json", same)
 
 
 def compare() -> None:

@@ -1,4 +1,4 @@
-"""Measures what an instance of a model and a dataset costs on this machine: computes and times a few, and keeps none."""
+"""Measures the cost of an instance of a model and a dataset on this machine: times a few, and keeps no results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import time
 from dataclasses import dataclass
 from functools import lru_cache
 
-from heval_core.behaviour import ask
 from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
 from heval_core.store.kinds import ATTRIBUTION, FAITHFULNESS, INSTANCE
@@ -24,7 +23,7 @@ INSTANCES_TIMED = 6
 
 @dataclass(frozen=True)
 class Costs:
-    """known: kind or explainer ▶ (seconds, bytes) of an instance of `tokens` tokens."""
+    """The cost of one instance. known: kind or explainer ▶ (seconds, bytes) for `tokens` tokens."""
 
     tokens: float
     known: dict[str, tuple[float, float]]
@@ -43,8 +42,7 @@ def calibrate(grid: Grid, model: Model, questions: Questions) -> Costs:
     lm = _loaded(model.name, grid.device, grid.dtype, grid.batch_tokens)
     lm.template = model.identity.template
     regime, places = grid.regimes[0], range(min(INSTANCES_TIMED, len(questions.facts)))
-    asked = list(dict.fromkeys(questions.facts[place].question for place in places))
-    memories = Memories(dict(zip(asked, ask(lm, asked), strict=True)), grid.memory == "true")
+    memories = Memories.asked(lm, (questions.facts[place] for place in places), grid.memory == "true")
     small = dataclasses.replace(grid, shard_size=len(places) or 1, keep_heads=0)
     known: dict[str, tuple[float, float]] = {}
     for job in jobs_of(small, model.identity, questions, dtype_of(grid), regime, places, (INSTANCES, *grid.explainers)):
@@ -56,10 +54,10 @@ def calibrate(grid: Grid, model: Model, questions: Questions) -> Costs:
                 known[shard.explainer] = _above(_timed(lm, job, (shard,), questions, memories), answers)
         measured = tuple(shard for shard in job.shards if shard.kind == FAITHFULNESS.name)
         if measured:
-            explained = tuple(shard for shard in job.shards if shard.kind == ATTRIBUTION.name)
-            scores = compute(lm, job, explained, questions, memories).rows
-            each = _above(_timed(lm, job, measured, questions, memories, scores), answers)
-            known[FAITHFULNESS.name] = (each[0] / len(measured), each[1] / len(measured))
+            attributions = tuple(shard for shard in job.shards if shard.kind == ATTRIBUTION.name)
+            scores = compute(lm, job, attributions, questions, memories).rows
+            seconds, size = _above(_timed(lm, job, measured, questions, memories, scores), answers)
+            known[FAITHFULNESS.name] = (seconds / len(measured), size / len(measured))
     return Costs(mean_tokens(questions, regime, grid.seed, model.identity), known)
 
 
@@ -85,5 +83,5 @@ def _above(both: tuple[float, float], answers: tuple[float, float]) -> tuple[flo
 
 @lru_cache(maxsize=1)
 def _loaded(name: str, device: str, dtype: str, batch_tokens: int | None) -> LanguageModel:
-    """One at a time: a plan goes through its models in order."""
+    """Only the last model is kept: a plan goes through its models in order."""
     return load(name, device, dtype, batch_tokens)

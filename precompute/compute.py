@@ -44,7 +44,7 @@ def compute(
 
 @dataclass
 class _Computation:
-    """One job: prepares every instance, answers those of equal length together, and makes the rows of each shard."""
+    """Prepares every instance of a job, answers those of equal length together, and makes the rows of each shard."""
 
     lm: LanguageModel
     job: Job
@@ -59,7 +59,7 @@ class _Computation:
 
     def __post_init__(self, stored: Mapping[str, Rows]) -> None:
         self.kinds = {shard.kind for shard in self.wanted}
-        # What faithfulness measures: scores by explainer and instance.
+        # Scores by explainer and instance, which faithfulness measures.
         self.scores = _stored_scores(self.job, stored) if "faithfulness" in self.kinds else {}
         # Rows by shard and place: batches come by length, shards are in the order of the questions.
         self.rows: dict[str, dict[int, Rows]] = {shard.key: {} for shard in self.wanted}
@@ -102,29 +102,26 @@ class _Computation:
     def _batch(self, batch: list[Prepared]) -> None:
         """Answer instances of equal length, and make every shard's rows of them. Only the answer can fail the batch."""
         answered = pipeline.answer(self.lm, batch, self.job.match)
-        taking_part = self._taking_part(answered)
+        parts = {kind: self._part_for(kind, answered) for kind in self.kinds}
         for shard in self.wanted:
-            part = taking_part[shard.kind]
+            part = parts[shard.kind]
             if part is not None:
                 self._make(shard, part)
         for _ in batch:
             self.progress()
 
-    def _taking_part(self, answered: Answered) -> dict[str, Answered | None]:
-        """The instances of a pass that each kind of shard needs, with their contrasts; None if it needs none."""
-        choices: dict[str, Callable[[Answered], Answered | None]] = {
-            "context_attribution": pipeline.towards_context,
-            "faithfulness": self._measured,
-            # The whole pass, whose heads are read already, where any of them are kept.
-            "head_attention": lambda whole: whole if any(map(self._keeps_heads, whole.prepared)) else None,
-        }
-        return {kind: choices[kind](answered) if kind in choices else answered for kind in self.kinds}
-
-    def _measured(self, answered: Answered) -> Answered | None:
-        """The instances whose faithfulness is measured."""
-        limit = self.job.faithful
-        chosen = [i for i, one in enumerate(answered.prepared) if limit is None or self._place(one) < limit]
-        return pipeline.part_of(answered, chosen) if chosen else None
+    def _part_for(self, kind: str, answered: Answered) -> Answered | None:
+        """The instances of a pass that a kind of shard needs, with their contrasts; None if it needs none."""
+        if kind == "context_attribution":
+            return pipeline.towards_context(answered)
+        if kind == "faithfulness" and self.job.faithful is not None:
+            places = map(self._place, answered.prepared)
+            chosen = [index for index, place in enumerate(places) if place < self.job.faithful]
+            return pipeline.part_of(answered, chosen) if chosen else None
+        if kind == "head_attention" and not any(map(self._keeps_heads, answered.prepared)):
+            return None
+        # Kept heads are read from the whole pass, which has read them for MechLight already.
+        return answered
 
     def _keeps_heads(self, prepared: Prepared) -> bool:
         return self._place(prepared) < self.job.keep_heads
@@ -141,8 +138,8 @@ class _Computation:
 
         def work(chosen: list[int]) -> None:
             some = pipeline.part_of(part, chosen)
-            for one, rows in zip(some.prepared, rows_of(shard, some), strict=True):
-                self.rows[shard.key][self._place(one)] = rows
+            for prepared, rows in zip(some.prepared, rows_of(shard, some), strict=True):
+                self.rows[shard.key][self._place(prepared)] = rows
 
         def failed(index: int, error: Exception) -> None:
             self.failures.append(Failure(shard.explainer, part.prepared[index].instance.fact_id, named(error)))
@@ -151,28 +148,28 @@ class _Computation:
 
     def _instances(self, shard: Shard, answered: Answered) -> list[Rows]:
         return [
-            [self._placed(self._place(one)) | instance_row(one, behaviour)]
-            for one, behaviour in zip(answered.prepared, answered.behaviours, strict=True)
+            [self._placed(self._place(prepared)) | instance_row(prepared, behaviour)]
+            for prepared, behaviour in zip(answered.prepared, answered.behaviours, strict=True)
         ]
 
     def _attributions(self, shard: Shard, answered: Answered) -> list[Rows]:
         explainer = catalogue.method(shard.explainer)
         rows = []
-        for one, attribution in zip(answered.prepared, pipeline.explain(answered, explainer), strict=True):
-            row_id = self._row_id(self._place(one))
+        for prepared, attribution in zip(answered.prepared, pipeline.explain(answered, explainer), strict=True):
+            row_id = self._row_id(self._place(prepared))
             if shard.kind == "attribution":
                 self.scores[shard.explainer, row_id] = attribution.scores
-            rows.append([attribution_row(row_id, attribution, explainer.signed, one.prompt.first_ranked)])
+            rows.append([attribution_row(row_id, attribution, explainer.signed, prepared.prompt.first_ranked)])
         return rows
 
     def _faithfulness(self, shard: Shard, answered: Answered) -> list[Rows]:
         """Faithfulness of the scores of one explainer or control; an instance without scores gets no rows."""
         control = catalogue.explainers(control=True).get(shard.explainer)
-        ids = [self._row_id(self._place(one)) for one in answered.prepared]
+        ids = [self._row_id(self._place(prepared)) for prepared in answered.prepared]
         if control:
             scores = {
-                row_id: control.scores(one.prompt.tokens, behaviour.text, row_id)
-                for one, behaviour, row_id in zip(answered.prepared, answered.behaviours, ids, strict=True)
+                row_id: control.scores(prepared.prompt.tokens, behaviour.text, row_id)
+                for prepared, behaviour, row_id in zip(answered.prepared, answered.behaviours, ids, strict=True)
             }
         else:
             scores = {i: self.scores[shard.explainer, i] for i in ids if (shard.explainer, i) in self.scores}
@@ -189,8 +186,8 @@ class _Computation:
     def _heads(self, shard: Shard, answered: Answered) -> list[Rows]:
         reading = answered.clean.heads
         return [
-            head_rows(self._row_id(self._place(one)), reading, index) if self._keeps_heads(one) else []
-            for index, one in enumerate(answered.prepared)
+            head_rows(self._row_id(self._place(prepared)), reading, index) if self._keeps_heads(prepared) else []
+            for index, prepared in enumerate(answered.prepared)
         ]
 
     def _place(self, prepared: Prepared) -> int:

@@ -1,9 +1,9 @@
-"""What an instance costs, and so how many questions make one shard.
+"""The cost of an instance, and the number of questions in a shard.
 
-A shard takes a minute or two, so that an interruption costs little and a bar moves.
+A shard takes a minute or two, so that an interruption costs little and the progress bar moves.
 
-The first run of a model on a dataset decides, by arithmetic rather than by the clock: two runs on two machines of a kind
-cut the same shards. The number is noted in the store, and later runs into it keep to it, so that nothing done is cut anew.
+The first run of a model on a dataset sets the number, by arithmetic and not by timing: two runs on similar machines make the
+same shards. The store notes the number, and later runs keep to it, so that finished shards stay valid.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from precompute.questions import Questions
 
 SIZES = (5, 10, 20, 50, 100, 200)
 SECONDS = 150.0
-# Floating-point operations a second that forward passes get out of a device, roughly: only the order of magnitude matters.
+# Floating-point operations per second of a device in forward passes; only the order of magnitude matters.
 RATES = {"cpu": 5e10, "mps": 2e12, "cuda": 1e14}
-# Of stores that were begun before sizes were noted.
+# In stores from before sizes were noted.
 OLD_SIZE = 50
 SAMPLE = 20
-# The answer as text, where it decides the group: a cost of its own, which `calibrate` times with the instance's.
+# Writing out the answer's text if it decides the group. `calibrate` times it together with the instance.
 WRITTEN = "written answer"
 
 
@@ -67,21 +67,21 @@ def shard_size(grid: Grid, model: Identity, questions: Questions, store: ShardSt
 
 
 def kinds(grid: Grid) -> tuple[str, ...]:
-    """What is computed of an instance at most: its answer, each explainer's scores for it and, where asked for, for the first
-    document's answer, and their faithfulness."""
+    """The most that is computed for an instance: the answer, each explainer's scores for it and for the first document's
+    answer (if the grid asks for these), and the faithfulness of the scores."""
     measured = (len(grid.explainers) + len(catalogue.explainers(control=True))) if grid.faithfulness else 0
-    answered = (INSTANCE.name, WRITTEN) if grid.match == "text" else (INSTANCE.name,)
-    explained = grid.explainers * (2 if grid.target == "context" else 1)
-    return (*answered, *explained, *(FAITHFULNESS.name,) * measured)
+    answers = (INSTANCE.name, WRITTEN) if grid.match == "text" else (INSTANCE.name,)
+    attributions = grid.explainers * (2 if grid.target == "context" else 1)
+    return (*answers, *attributions, *(FAITHFULNESS.name,) * measured)
 
 
 def passes(what: str, tokens: float) -> float:
-    """Forward passes over the whole prompt that something costs, as `plan` prints them."""
+    """The cost in forward passes over the whole prompt, as `plan` prints it."""
     return cost(what, tokens).passes
 
 
 def token_forwards(what: str, tokens: float) -> float:
-    """Tokens that go through the model for something."""
+    """The cost in tokens that go through the model."""
     return cost(what, tokens).tokens
 
 
@@ -90,24 +90,24 @@ def cost(what: str, tokens: float) -> Cost:
     if what == WRITTEN:
         count = 1 + TEXT_TOKENS / max(tokens, 1.0)
         return Cost(count, count * tokens)
-    # Of what deletion leaves to keep, the passes are as short as that.
+    # The passes that keep only the best tokens, without replacing the others, are too short to count.
     whole = {"instance": 2, "faithfulness": (2 * len(REPLACEMENTS) - 1) * LEVELS, "head_attention": 1}
     return Cost(whole[what], whole[what] * tokens) if what in whole else catalogue.method(what).cost(tokens)
 
 
 @lru_cache(maxsize=64)
 def body_parameters(model: Identity) -> int:
-    """Of the layers, without loading a weight."""
+    """The parameters of the layers, without embeddings; no weights are loaded."""
     source, revision = str(model.folder or model.key), "main" if model.folder else model.revision
     config = AutoConfig.from_pretrained(source, trust_remote_code=False, revision=revision)
     with torch.device("meta"):
         empty = AutoModelForCausalLM.from_config(config)
-    own = sum(p.numel() for p in empty.parameters())
-    return int(own - sum(p.numel() for p in empty.get_input_embeddings().parameters()))
+    total = sum(p.numel() for p in empty.parameters())
+    return int(total - sum(p.numel() for p in empty.get_input_embeddings().parameters()))
 
 
 def mean_tokens(questions: Questions, regime: str, seed: int, model: Identity) -> float:
-    """Of the first prompts of a regime; 0 where none can be made."""
+    """The mean length of a regime's first prompts; 0 if none can be made."""
     tokenizer, counts = _tokenizer(model), []
     for place, fact in enumerate(questions.facts[:SAMPLE]):
         try:

@@ -1,8 +1,8 @@
-"""`datasets`: what each dataset holds, what every filter leaves of it, and how long its documents are.
+"""`datasets`: the contents of each dataset, what each filter leaves, and the length of the documents.
 
-Filters in their order: records that are malformed or cannot be asked; questions without the documents a regime needs; and,
-as if every model remembered the true answers, documents that give the memory answer away. What a model really remembers,
-and the groups of its answers, are known once it has been run: `--store` adds them.
+Filters in their order: records that are malformed or cannot be asked; questions without the documents that a regime needs;
+documents that give the memory answer away, as if every model remembered the true answers. What a model really remembers, and
+the groups of its answers, are known once it has been run: `--store` adds them.
 """
 
 from __future__ import annotations
@@ -27,14 +27,16 @@ from heval_core.store.kinds import INSTANCE
 from heval_core.store.shards import ShardStore
 from precompute.questions import Questions, load_questions, open_dataset
 
+RELATIONS_SHOWN = 8
+
 
 @dataclass
 class RegimeSummary:
-    """One dataset under one regime. model: whose tokens were counted; None where only characters were.
+    """One dataset under one regime. model: whose tokens were counted; None if only characters were counted.
 
-    seen: questions of the dataset that the model's training saw, and that are not asked. dropped: reason ▶ questions.
-    substituted: instances whose second false answer was put in. characters, tokens: of the
-    context (all documents together) of each instance that is left.
+    seen: questions that are not asked because the model saw them in training. dropped: reason ▶ questions. substituted:
+    instances whose second false answer was put into the first document. characters, tokens: of the context (all documents
+    together) of each instance that is left.
     """
 
     dataset: str
@@ -75,9 +77,11 @@ def _spread(lengths: list[int]) -> dict[str, float] | None:
 
 
 def summarise_regime(questions: Questions, regime: str, seed: int, model: Identity | None) -> RegimeSummary:
-    """Build every instance of a regime, as a stream, and count."""
+    """Build every instance of a regime one by one, and count."""
     style = style_of(model) if model else regimes.Plain()
-    found = RegimeSummary(questions.dataset, regime, model.key if model else None, len(questions.facts), questions.seen)
+    summary = RegimeSummary(
+        questions.dataset, regime, model.key if model else None, len(questions.facts), questions.seen
+    )
 
     def prompts() -> Iterator[Prompt]:
         description = f"{questions.dataset} · {regime}"
@@ -88,30 +92,30 @@ def summarise_regime(questions: Questions, regime: str, seed: int, model: Identi
                 instance = regimes.build(fact, regime, questions.pool, seed, style, place)
                 check_documents(instance, Memory(fact.answer, ()))
             except Dropped as dropped:
-                found.dropped[dropped.reason] += 1
+                summary.dropped[dropped.reason] += 1
                 continue
-            _count(found, instance)
+            _count(summary, instance)
             if model:
                 yield prompt_of(instance, model.template)
 
     if model is None:
         for _ in prompts():
             pass
-        return found
+        return summary
     tokenizer = tokenizer_of(model)
     for prompt in tokenise_all(prompts(), tokenizer):
-        found.tokens.append(sum(span.end - span.start for span in prompt.documents))
-    return found
+        summary.tokens.append(sum(span.end - span.start for span in prompt.documents))
+    return summary
 
 
-def _count(found: RegimeSummary, instance: Instance) -> None:
-    found.characters.append(sum(len(document.text) for document in instance.documents))
-    found.substituted += any(document.origin == "substituted" for document in instance.documents)
+def _count(summary: RegimeSummary, instance: Instance) -> None:
+    summary.characters.append(sum(len(document.text) for document in instance.documents))
+    summary.substituted += any(document.origin == "substituted" for document in instance.documents)
 
 
 @dataclass(frozen=True)
 class DatasetSummary:
-    """All that is known of one dataset. answered: what a store holds of it, per model and regime."""
+    """One dataset under several regimes. answered: the store's results for it, per model and regime."""
 
     questions: Questions
     title: str
@@ -163,13 +167,13 @@ def summarise(
     limit: int | None,
     seed: int,
     store: ShardStore | None,
-    told: Callable[[Any], None],
+    left_out: Callable[[Any], None],
 ) -> DatasetSummary:
-    """Look at one dataset under the chosen regimes, once per model, or once without. Raises HEvalError as it is read."""
+    """One dataset under the chosen regimes, once per model, or once without models. Raises HEvalError as `load_questions`."""
     regime_summaries: list[RegimeSummary] = []
     for number, model in enumerate(models or [None]):
         style = style_of(model) if model else regimes.Plain()
-        questions = load_questions(name, limit, seed, style, ignore if number else told)
+        questions = load_questions(name, limit, seed, style, ignore if number else left_out)
         regime_summaries += [summarise_regime(questions, regime, seed, model) for regime in chosen if questions.facts]
     dataset = open_dataset(name)
     answered = tuple(_answered(store, questions.dataset)) if store else ()
@@ -197,23 +201,24 @@ def _answered(store: ShardStore, dataset: str) -> Iterator[dict[str, Any]]:
         }
 
 
-def _relation_lines(questions: Questions, shown: int = 8) -> Iterator[str]:
+def _relation_lines(questions: Questions) -> Iterator[str]:
     largest = sorted(questions.relations, key=lambda pair: -pair[1])
+    more = len(largest) - RELATIONS_SHOWN
     if largest:
-        names = ", ".join(f"{name} {count:,}" for name, count in largest[:shown])
-        yield f"  relations: {names}" + (f" and {len(largest) - shown} more" if len(largest) > shown else "")
+        names = ", ".join(f"{name} {count:,}" for name, count in largest[:RELATIONS_SHOWN])
+        yield f"  relations: {names}" + (f" and {more} more" if more > 0 else "")
 
 
-def _table(found: list[RegimeSummary], usable: int) -> Iterator[str]:
+def _table(summaries: list[RegimeSummary], usable: int) -> Iterator[str]:
     """One dataset's regimes, for one model or for none."""
-    model, seen = found[0].model, found[0].seen
+    model, seen = summaries[0].model, summaries[0].seen
     if model:
         yield f"  in the tokens and the style of {model}" + (
             f" (of {usable:,} questions {usable - seen:,} were not in its training)" if seen else ""
         )
     tokens = f"{'tokens':>16}  " if model else "  "
     yield f"  {'regime':24} {'questions':>9} {'left':>8} {'shipped':>8} {'substituted':>11} {'characters':>17} {tokens}dropped"
-    for row in found:
+    for row in summaries:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in row.dropped.most_common()) or "none"
         tokens = f"{_range(row.tokens):>16}  " if model else "  "
         yield (

@@ -30,11 +30,10 @@ class Grid:
     models: hub ids or folders. datasets: as `open_dataset` reads them. limit: questions asked per dataset. cap: instances
     explained per model, dataset and regime: a number, `auto` for the paper's caps, or None. memory: `own`, the model's
     own answer without context, or `true`, where that must also be the dataset's true answer. match: what decides the group of
-    an answer, its `first` token or its `text`. template: in place of the
-    model's own. shard_size: questions per shard; None for what takes a minute or two (`costs`). keep_heads: see `Job`.
-    faithfulness: measure comprehensiveness and sufficiency too, of the controls as well; a number: of the first so many
-    questions. target: `context` explains the first
-    document's answer besides, whatever was answered.
+    an answer, its `first` token or its `text`. template: in place of the model's own. shard_size: questions per shard; None
+    for as many as take a minute or two (`costs`). keep_heads: see `Job`. faithfulness: measure comprehensiveness and
+    sufficiency too, also of the controls; a number limits this to the first questions. target: `context` also explains the
+    first document's answer, whatever the model answered.
     """
 
     models: tuple[str, ...]
@@ -69,10 +68,9 @@ class Shard:
 class Job:
     """Some questions of one model, dataset and regime, and the shards made from them.
 
-    places: the questions' numbers in the fixed order, ascending. fingerprint: of the dataset.
-    settings: see `Entry`.
-    keep_heads: every head's attention is kept for the questions before this number. match: see `Grid`. faithful: faithfulness
-    is measured of the questions before this number; of all by default.
+    places: the questions' numbers in the fixed order, ascending. fingerprint: of the dataset. settings: see `Entry`.
+    keep_heads: every head's attention is kept for the questions before this number. match: see `Grid`. faithful:
+    faithfulness is measured for the questions before this number; for all by default.
     """
 
     model: str
@@ -99,6 +97,22 @@ class Job:
     @property
     def name(self) -> str:
         return f"{self.model} · {self.dataset} · {self.regime} · {self.start}-{self.stop}"
+
+    def entry(self, kind: str, key: str, explainer: str = "", failed: int = 0) -> dict[str, Any]:
+        """What the manifest says of a shard of the job, without path, rows and hashes."""
+        return {
+            **{
+                name: getattr(self, name)
+                for name in ("model", "revision", "dataset", "fingerprint", "settings", "regime")
+            },
+            "technique": TECHNIQUE,
+            "explainer": explainer,
+            "kind": kind,
+            "key": key,
+            "start": self.start,
+            "stop": self.stop,
+            "failed": failed,
+        }
 
 
 def check_numbers(chosen: tuple[str, ...], limit: int | None) -> None:
@@ -149,8 +163,8 @@ def jobs_of(
     """
     assert grid.shard_size is not None
     for first in range(0, len(places), grid.shard_size):
-        own = tuple(places[first : first + grid.shard_size])
-        common = _common(grid, model, questions, dtype, regime, own)
+        some = tuple(places[first : first + grid.shard_size])
+        common = _common(grid, model, questions, dtype, regime, some)
         yield Job(
             model.key,
             model.revision,
@@ -159,7 +173,7 @@ def jobs_of(
             settings_of(grid, model, dtype),
             regime,
             grid.seed,
-            own,
+            some,
             grid.keep_heads,
             tuple(_shards(grid, common, kinds)),
             grid.match,
@@ -204,10 +218,7 @@ def _shards(grid: Grid, common: dict[str, Any], kinds: Collection[str]) -> Itera
     first, faithful = common["places"][0], _faithful(grid)
     if grid.faithfulness and (faithful is None or first < faithful):
         of = f"{Faithfulness()!r}" if faithful is None else f"{Faithfulness()!r} first {faithful}"
-        for explainer in (
-            *explainers,
-            *(catalogue.find("explainer", key) for key in catalogue.explainers(control=True)),
-        ):
+        for explainer in (*explainers, *catalogue.explainers(control=True).values()):
             yield Shard(FAITHFULNESS.name, explainer.key, _key(common, f"{explainer!r} {of}"))
     if first < grid.keep_heads:
         yield Shard(HEAD_ATTENTION.name, "", _key(common, f"heads {grid.keep_heads}"))

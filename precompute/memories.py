@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from heval_core.behaviour import Memory, memory_of
+from heval_core.behaviour import Memory, ask, memory_of
 from heval_core.lm.model import LanguageModel
 from heval_core.records import Dropped, Fact
 
@@ -26,6 +26,12 @@ class Memories:
         if self.must_be_true and memory.text and memory.text != fact.answer:
             raise Dropped("memory answer is not true")
         return memory
+
+    @classmethod
+    def asked(cls, lm: LanguageModel, facts: Iterable[Fact], must_be_true: bool = False) -> Memories:
+        """The model's answers to the facts' questions; each question is asked once."""
+        questions = list(dict.fromkeys(fact.question for fact in facts))
+        return cls(dict(zip(questions, ask(lm, questions), strict=True)), must_be_true)
 
     def only(self, questions: Collection[str]) -> Memories:
         """Those of some questions."""

@@ -1,4 +1,4 @@
-"""What a task comes to: rows, and failures as data."""
+"""The result of a task: rows, and failures as data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`plan`: the shards a grid needs, the forward passes, time and disk they cost, and what is done already."""
+"""`plan`: the shards that a grid needs, what they cost (forward passes, time, disk), and how many are done."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from precompute.tasks import Model
 
 @dataclass(frozen=True)
 class Line:
-    """One model, dataset and regime. seconds, megabytes: None without a calibration. later: whether what is explained is only
-    known once all have answered; then it is planned as for the whole cap."""
+    """One model, dataset and regime. seconds, megabytes: None without a calibration. later: whether the instances to explain
+    are chosen only after all questions are answered; then the plan counts as many as the cap allows."""
 
     model: str
     dataset: str
@@ -60,15 +60,15 @@ def plan(grid: Grid, folder: Path, calibrated: bool = True, say: Callable[[str],
         model = Model(name, asked_as(grid, identify(name)))
         for dataset in grid.datasets:
             questions = load_questions(dataset, grid.limit, grid.seed, style_of(model.identity))
-            own = dataclasses.replace(grid, shard_size=shard_size(grid, model.identity, questions, store))
-            jobs = list(known_jobs(own, model.identity, questions, dtype_of(own), store))
+            sized = dataclasses.replace(grid, shard_size=shard_size(grid, model.identity, questions, store))
+            jobs = list(known_jobs(sized, model.identity, questions, dtype_of(sized), store))
             work = list(pending(jobs, store))
             to_do += work
             costs = None
             if calibrated and work:
                 say(f"{model.key} · {questions.dataset}: timing a few instances …")
-                costs = calibrate(own, model, questions)
-            lines += [_line(own, model, questions, regime, jobs, work, costs) for regime in own.regimes]
+                costs = calibrate(sized, model, questions)
+            lines += [_line(sized, model, questions, regime, jobs, work, costs) for regime in sized.regimes]
     return Plan(tuple(lines), tuple(to_do))
 
 
@@ -86,9 +86,9 @@ def _line(
     instances: Counter[str] = Counter()
     for job, shards in wanted:
         for shard in shards:
-            # Which instances have another answer than the first document's is known once they have answered: at most all.
-            explained = shard.kind in (ATTRIBUTION.name, CONTEXT_ATTRIBUTION.name)
-            instances[shard.explainer if explained else shard.kind] += len(job.places)
+            # At most all instances have another answer than the first document's; how many is known after they are answered.
+            explains = shard.kind in (ATTRIBUTION.name, CONTEXT_ATTRIBUTION.name)
+            instances[shard.explainer if explains else shard.kind] += len(job.places)
     later = not any(shard.explainer for job in known for shard in job.shards)
     most = 0
     if later:
@@ -114,33 +114,33 @@ def _line(
     )
 
 
-def as_lines(found: Plan, with_jobs: bool = False) -> Iterator[str]:
+def as_lines(planned: Plan, with_jobs: bool = False) -> Iterator[str]:
     """The plan as a table."""
     yield (
         f"{'model':20} {'dataset':18} {'regime':24} {'questions':>9} {'to do':>6} {'done':>5} {'tokens':>7} "
         f"{'passes':>11} {'time':>8} {'disk':>8}"
     )
-    for line in found.lines:
+    for line in planned.lines:
         yield (
             f"{line.model:20} {line.dataset:18} {line.regime:24} {line.questions:9} {line.shards:6} {line.done:5} "
             f"{line.tokens:7.0f} {line.passes:11,} {duration(line.seconds):>8} {size(line.megabytes):>8}"
         )
     if with_jobs:
         yield ""
-        for job, shards in found.jobs:
+        for job, shards in planned.jobs:
             yield f"{job.name}: {', '.join(_what(shard) for shard in shards)}"
-    timed = all(line.seconds is not None for line in found.lines if line.shards)
+    timed = all(line.seconds is not None for line in planned.lines if line.shards)
     estimate = (
-        f", about {duration(found.total('seconds'))} on this machine and {size(found.total('megabytes'))} of shards"
+        f", about {duration(planned.total('seconds'))} on this machine and {size(planned.total('megabytes'))} of shards"
     )
     yield (
-        f"{int(found.total('shards'))} shards to do, {int(found.total('done'))} done already; about "
-        f"{int(found.total('passes')):,} forward passes{estimate if timed and found.total('shards') else ''} "
+        f"{int(planned.total('shards'))} shards to do, {int(planned.total('done'))} done already; about "
+        f"{int(planned.total('passes')):,} forward passes{estimate if timed and planned.total('shards') else ''} "
         "(a backward pass counts as one; a pass may run a part of the prompt only)"
     )
-    later = sum(line.later for line in found.lines)
+    later = sum(line.later for line in planned.lines)
     if later:
-        yield f"{later} regimes have more questions than their cap; what is explained is planned once all have answered"
+        yield f"{later} regimes have more questions than their cap; the sample to explain is chosen once all are answered"
 
 
 def _what(shard: Shard) -> str:

@@ -25,9 +25,9 @@ KEPT_BAD = 5_000
 class Questions:
     """One dataset under one prompt style: the selected facts in order, the pool, and what was left out.
 
-    records: how many were read. malformed: how many of them could not be, the first KEPT_BAD of which are `bad`.
+    records: how many were read. malformed: how many of them break the format; `bad` has the first KEPT_BAD.
     unusable: reason ▶ how many were left out for it. usable: facts before the limit. seen: how many of these the prompt
-    style does not admit, because a model's training saw them.
+    style does not admit, because the model saw them in training.
     """
 
     dataset: str
@@ -50,10 +50,10 @@ def open_dataset(name: str) -> Dataset:
     Raises HEvalError for an unknown name, or a part, revision or path that the dataset does not take.
     """
     if name.endswith(".jsonl") or Path(name).is_file():
-        own = JsonLines(Path(name))
-        if own.key in catalogue.plugins("dataset"):
-            raise HEvalError(f"The file {name} has the name of the dataset {own.key}; give it another name.")
-        return own
+        local = JsonLines(Path(name))
+        if local.key in catalogue.plugins("dataset"):
+            raise HEvalError(f"The file {name} has the name of the dataset {local.key}; give it another name.")
+        return local
     head, _, path = name.partition("=")
     head, _, revision = head.partition("@")
     key, _, part = head.partition("/")
@@ -80,21 +80,21 @@ class _Reading:
         self.gathering = regimes.Gathering()
         self._seen: set[bytes] = set()
 
-    def facts(self, dataset: Dataset, told: Callable[[BadRecord | Unusable], None]) -> Iterator[Fact]:
+    def facts(self, dataset: Dataset, left_out: Callable[[BadRecord | Unusable], None]) -> Iterator[Fact]:
         for record in dataset.facts():
             self.records += 1
             if isinstance(record, BadRecord):
                 self.malformed += 1
                 self.bad += [record] if len(self.bad) < KEPT_BAD else []
-                told(record)
+                left_out(record)
             elif isinstance(record, Unusable):
                 self.unusable[record.reason] += 1
-                told(record)
+                left_out(record)
             elif self._is_new(record.id):
                 yield self._usable(record)
             else:
                 self.unusable["duplicate"] += 1
-                told(Unusable(dataset.key, record.id, "duplicate"))
+                left_out(Unusable(dataset.key, record.id, "duplicate"))
 
     def _is_new(self, fact_id: str) -> bool:
         # A hash in place of the id: there may be millions of them.
@@ -123,14 +123,14 @@ def load_questions(
     limit: int | None,
     seed: int,
     style: regimes.PromptStyle,
-    told: Callable[[BadRecord | Unusable], None] = lambda _: None,
+    left_out: Callable[[BadRecord | Unusable], None] = lambda _: None,
 ) -> Questions:
-    """Read a dataset as a stream; only the selected facts and the pool are held. `told`: called with what is left out.
+    """Read a dataset as a stream; only the selected facts and the pool are held.
 
-    Raises HEvalError for an unknown dataset or an unreadable file.
+    left_out: called with each record that is not used. Raises HEvalError for an unknown dataset or an unreadable file.
     """
     dataset, reading = open_dataset(name), _Reading(style)
-    selected = regimes.select(reading.facts(dataset, told), limit or MOST_QUESTIONS, seed, style)
+    selected = regimes.select(reading.facts(dataset, left_out), limit or MOST_QUESTIONS, seed, style)
     return Questions(
         dataset.key,
         selected,

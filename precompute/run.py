@@ -1,7 +1,7 @@
-"""`run`: do what is missing of a grid, and say what happened.
+"""`run`: compute what is missing of a grid.
 
-The driver alone writes: it hands tasks to an executor, and writes and lists their shards as they come back. So a worker
-that dies, a run that is killed and a disk that is full cost what was under way, and nothing that was done.
+Only the driver writes: it hands tasks to an executor, and writes and lists their shards as they come back. So a dead worker, a
+killed run or a full disk costs the tasks that were running, and nothing that was finished.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -37,11 +38,10 @@ MakeExecutor = Callable[[Loading, Callable[[], None]], Executor]
 
 @dataclass
 class Outcome:
-    """What a run came to.
+    """The outcome of a run.
 
-    failed: shards with failures, tasks that came to nothing, models that did not load, and records that are malformed.
-    left: shards that were still missing when it ended. interrupted, stopped: by the user; by a store that cannot be written,
-    with the reason.
+    failed: shards with failures, tasks without a result, models that did not load, and malformed records. left: shards that
+    were still missing at the end. interrupted: by the user. stopped: the reason why the store could not be written.
     """
 
     computed: int = 0
@@ -100,8 +100,8 @@ class _Run:
         return self.outcome
 
     def _plan(self) -> None:
-        """The schedules of all models and datasets; what is planned of each is written down for `status`."""
-        told: set[str] = set()
+        """Make the schedules of all models and datasets, and write down for `status` what each plans."""
+        noted: set[str] = set()
         read: dict[tuple[str, str], Questions | None] = {}
         for name in self.grid.models:
             try:
@@ -120,9 +120,9 @@ class _Run:
                 if questions.seen:
                     left = questions.usable - questions.seen
                     whose = f"{identity.key} · {questions.dataset}"
-                    say(f"{whose}: {left:,} of {questions.usable:,} questions were not in its training")
-                if questions.dataset not in told:
-                    told.add(questions.dataset)
+                    say(f"{whose}: {left:,} of {questions.usable:,} questions were not in the model's training")
+                if questions.dataset not in noted:
+                    noted.add(questions.dataset)
                     self.outcome.failed += journal.note_dataset(self.store, questions)
                 try:
                     self._add_schedule(Model(name, identity), questions)
@@ -131,12 +131,12 @@ class _Run:
                     break
 
     def _read(self, dataset: str, style: PromptStyle) -> Questions | None:
-        """A dataset as a model may be asked it; None, and noted, where it cannot be read to its end."""
+        """The questions that may be put to a model; None if the dataset cannot be read, which is then noted."""
         try:
             return load_questions(dataset, self.grid.limit, self.grid.seed, style)
         except HEvalError as error:
             self.outcome.failed += 1
-            journal.note_failure(self.store, dataset=dataset, place="", error=f"HEvalError: {error}")
+            journal.note_failures(self.store, [{"dataset": dataset, "error": f"HEvalError: {error}"}])
             say(f"{dataset}: {error}")
             return None
 
@@ -198,45 +198,29 @@ class _Run:
     def _write(self, task: Task, done: Done) -> None:
         assert done.result is not None
         for failure in done.result.failures:
-            journal.note_failure(
-                self.store,
-                model=task.model.key,
-                dataset=task.dataset,
-                regime=task.regime,
-                explainer=failure.explainer,
-                place=failure.place,
-                error=failure.error,
-            )
+            self._note_failure(task, **asdict(failure))
         for entry in task.entries(done.result):
             listed = self.store.write(entry, done.result.rows[entry["key"]])
             self.store.event("shard", key=listed.key, rows=listed.rows, failed=listed.failed)
             self.outcome.computed += bool(task.size)
             self.outcome.failed += bool(listed.failed)
-            self.bars.shard(
-                f"{task.name}{' · ' + (listed.explainer or listed.kind) if task.size else ''}",
-                listed.rows,
-                done.seconds,
-                counts=bool(task.size),
-            )
+            name = f"{task.name} · {listed.explainer or listed.kind}" if task.size else task.name
+            self.bars.shard(name, listed.rows, done.seconds, counts=bool(task.size))
         self.bars.ended(task.size)
 
     def _task_failed(self, task: Task, error: str) -> None:
         self.outcome.failed += len(task.keys)
-        journal.note_failure(
-            self.store,
-            model=task.model.key,
-            dataset=task.dataset,
-            regime=task.regime,
-            place=task.name,
-            error=error,
-            keys=list(task.keys),
-        )
+        self._note_failure(task, place=task.name, error=error, keys=list(task.keys))
         self.store.event("failed", keys=list(task.keys), error=error)
         say(f"{task.name}: {error}")
 
+    def _note_failure(self, task: Task, **failure: Any) -> None:
+        cell = {"model": task.model.key, "dataset": task.dataset, "regime": task.regime}
+        journal.note_failures(self.store, [cell | failure])
+
     def _model_failed(self, name: str, error: str) -> None:
         self.outcome.failed += 1
-        journal.note_failure(self.store, model=name, place="", error=f"HEvalError: {error}", at_loading=True)
+        journal.note_failures(self.store, [{"model": name, "error": f"HEvalError: {error}", "at_loading": True}])
         say(f"{name}: {error}")
 
     def _end(self, run_id: str) -> None:
@@ -244,14 +228,9 @@ class _Run:
         self.outcome.left = sum(key not in entries for schedule in self.schedules for key in schedule.planned)
         try:
             if run_id and not self.outcome.interrupted and not self.outcome.stopped:
-                self.store.note("run", run_id=run_id, finished=journal.now())
-            self.store.event(
-                "end",
-                computed=self.outcome.computed,
-                failed=self.outcome.failed,
-                left=self.outcome.left,
-                interrupted=self.outcome.interrupted,
-                stopped=self.outcome.stopped,
-            )
+                self.store.note("run", {"run_id": run_id, "finished": journal.now()})
+            ended = asdict(self.outcome)
+            ended.pop("already_done")
+            self.store.event("end", **ended)
         except OSError as error:
             self.outcome.stopped = self.outcome.stopped or str(error)

@@ -1,7 +1,7 @@
-"""One model and one dataset: which tasks can be done now, and which become possible when those are done.
+"""The tasks of one model and one dataset: which can begin now, and which must wait for others.
 
-Stages: what the model remembers; answers and groups, with every explainer where no cap is met; and, where a regime has more
-questions than its cap, the explainers on the sample that the groups decide.
+Stages: the model's memory answers; then its answers with documents, and the explainers; in a regime with more questions than
+its cap the explainers come last, on a sample that depends on the groups of the answers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from heval_core.lm.loading import Identity
-from heval_core.records import TECHNIQUE
 from heval_core.regimes import sample
 from heval_core.store.kinds import ATTRIBUTION, FAITHFULNESS, SAMPLE
 from heval_core.store.shards import Entry, ShardStore
@@ -25,10 +24,10 @@ from precompute.tasks import JobTask, MemoryTask, Model, Task, memory_tasks
 def known_jobs(
     grid: Grid, model: Identity, questions: Questions, dtype: str, store: ShardStore, choose: bool = False
 ) -> Iterator[Job]:
-    """The jobs that can be known now: all of them where no regime has more questions than its cap.
+    """The jobs that are known now: all of them, unless a regime has more questions than its cap.
 
-    Where one has, which of its instances are explained depends on the groups of their answers: until all are there,
-    only the jobs that answer. choose: write down the sample, for publishing.
+    In such a regime the groups of the answers decide which instances are explained; until all answers are there, only the
+    jobs that answer are known. choose: write down the sample, for publishing.
     """
     everything = (INSTANCES, *grid.explainers)
     places, cap = range(len(questions.facts)), cap_of(grid, questions)
@@ -47,7 +46,7 @@ def known_jobs(
 def _sampled(
     cap: int, answering: list[Job], entries: dict[str, Entry], questions: Questions, store: ShardStore, choose: bool
 ) -> list[int]:
-    """The places of the instances that are explained, from the groups of a regime's answers."""
+    """The places of the instances to explain, chosen by the groups of a regime's answers."""
     groups: dict[int, str] = {}
     for job in answering:
         for row in store.read(entries[job.shards[0].key]).select(["place", "group", "dropped_because"]).to_pylist():
@@ -55,34 +54,16 @@ def _sampled(
                 groups[row["place"]] = row["group"]
     kept = sorted(groups)
     chosen = [kept[index] for index in sample([groups[place] for place in kept], cap)]
-    key = hashlib.sha256("|".join([f"sample {cap}", *(job.shards[0].key for job in answering)]).encode()).hexdigest()[
-        :24
-    ]
+    parts = [f"sample {cap}", *(job.shards[0].key for job in answering)]
+    key = hashlib.sha256("|".join(parts).encode()).hexdigest()[:24]
     if choose and len(chosen) < len(kept) and key not in entries:
-        first = answering[0]
-        store.write(
-            {
-                "key": key,
-                "kind": SAMPLE.name,
-                "model": first.model,
-                "revision": first.revision,
-                "dataset": first.dataset,
-                "fingerprint": first.fingerprint,
-                "settings": first.settings,
-                "regime": first.regime,
-                "technique": TECHNIQUE,
-                "explainer": "",
-                "start": 0,
-                "stop": answering[-1].stop,
-                "failed": 0,
-            },
-            [{"fact_id": questions.facts[place].id} for place in chosen],
-        )
+        entry = answering[0].entry(SAMPLE.name, key) | {"start": 0, "stop": answering[-1].stop}
+        store.write(entry, [{"fact_id": questions.facts[place].id} for place in chosen])
     return chosen
 
 
 def pending(jobs: Iterable[Job], store: ShardStore) -> Iterator[tuple[Job, tuple[Shard, ...]]]:
-    """The jobs that have shards still to be made, with these."""
+    """The jobs with missing shards, and these shards."""
     entries = store.entries()
     for job in jobs:
         wanted = missing(job, entries)
@@ -94,9 +75,9 @@ Work = tuple[Job, tuple[Shard, ...]]
 
 
 class Schedule:
-    """waiting: what can be begun now; it grows when the last task begun comes back.
+    """waiting: the tasks that can begin now; more follow when the last of the running tasks comes back.
 
-    planned, missing: keys of shards, as far as they are known. instances: of the jobs that are missing.
+    planned, missing: keys of the shards that are known so far. instances: of the missing jobs.
     """
 
     def __init__(self, grid: Grid, model: Model, questions: Questions, dtype: str, store: ShardStore):
@@ -132,7 +113,7 @@ class Schedule:
             self.waiting.extend(self._explaining())
 
     def abandon(self) -> None:
-        """Its model cannot be loaded: nothing more is begun."""
+        """Begin nothing more, because the model cannot be loaded."""
         self._abandoned = True
         self.waiting.clear()
 

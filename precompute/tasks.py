@@ -1,7 +1,7 @@
-"""What there is to do, in pieces that a worker can do by itself: frozen, picklable, idempotent, each ending in shards.
+"""Tasks: pieces of work that a worker can do by itself. A task is frozen and picklable, and its result is rows of shards.
 
-A task knows everything but the model and the dataset's questions, which a worker has or is handed. Doing it twice gives
-the same rows; only the driver writes them.
+A task contains everything but the model and the dataset's questions, which the worker has or gets. Doing it twice gives the
+same rows; only the driver writes them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 from heval_core.behaviour import MEMORY_TOKENS, ask
 from heval_core.lm.loading import Identity
 from heval_core.lm.model import LanguageModel
-from heval_core.records import TECHNIQUE
 from heval_core.store.shards import FORMAT
 from precompute.compute import compute
 from precompute.grid import Job, Shard
@@ -29,7 +28,7 @@ CHUNK = 512
 
 @dataclass(frozen=True)
 class Model:
-    """Which model does a task. name: as `load` reads it. identity: with the grid's template, where it has one."""
+    """A task's model. name: as `load` reads it. identity: with the grid's template, if the grid has one."""
 
     name: str
     identity: Identity
@@ -41,7 +40,7 @@ class Model:
 
 @dataclass(frozen=True)
 class MemoryTask:
-    """Some questions to be asked without context; one shard."""
+    """Ask some questions without context; one shard."""
 
     model: Model
     dataset: str
@@ -55,7 +54,7 @@ class MemoryTask:
 
     @property
     def size(self) -> int:
-        """How many instances it completes: none yet."""
+        """How many instances it completes: none, it only prepares them."""
         return 0
 
     @property
@@ -93,10 +92,10 @@ class MemoryTask:
 
 @dataclass(frozen=True)
 class JobTask:
-    """A job, or those of its shards that are missing.
+    """Make the missing shards of a job.
 
-    memories: of the job's questions. stored: the rows of its attributions that are there already, by shard key;
-    faithfulness needs the scores.
+    memories: of the job's questions. stored: rows of the job's existing attributions, by shard key, whose scores
+    faithfulness needs.
     """
 
     model: Model
@@ -129,25 +128,10 @@ class JobTask:
         return compute(lm, self.job, self.wanted, questions, self.memories, progress, self.stored)
 
     def entries(self, result: Result) -> Iterator[dict[str, Any]]:
-        job = self.job
         for shard in self.wanted:
             # An instance that failed before any explainer saw it is missing from every shard of the job.
-            failed = sum(1 for failure in result.failures if failure.explainer in ("", shard.explainer))
-            yield {
-                "key": shard.key,
-                "kind": shard.kind,
-                "model": job.model,
-                "revision": job.revision,
-                "dataset": job.dataset,
-                "fingerprint": job.fingerprint,
-                "settings": job.settings,
-                "regime": job.regime,
-                "technique": TECHNIQUE,
-                "explainer": shard.explainer,
-                "start": job.start,
-                "stop": job.stop,
-                "failed": failed,
-            }
+            failed = sum(failure.explainer in ("", shard.explainer) for failure in result.failures)
+            yield self.job.entry(shard.kind, shard.key, shard.explainer, failed)
 
 
 Task = MemoryTask | JobTask

@@ -1,4 +1,4 @@
-"""What does tasks, in this process or in another: it holds one model at a time, and no handle on the store."""
+"""A worker does tasks, in this process or in another. It holds one model at a time, and has no access to the store."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Loading:
 
 @dataclass
 class Done:
-    """What a task came to.
+    """The outcome of a task.
 
-    result: None where it came to nothing, and `error` says why. model_failed: whether that was the model's loading, so
-    that no other task of it can be done. model: what the model is, for the table of that name.
+    result: None if the task failed, and `error` says why. model_failed: whether the model could not be loaded, so that none of
+    its tasks can be done. model: a row of the table `model`.
     """
 
     result: Result | None
@@ -58,7 +58,7 @@ class Worker:
             torch.set_num_threads(loading.threads)
 
     def do(self, task: Task, questions: Questions, progress: Callable[[], None] = nothing) -> Done:
-        """Do a task; whatever goes wrong comes back as data, but for an interruption."""
+        """Do a task. Every error but an interruption comes back as data."""
         started = time.perf_counter()
         try:
             lm = self._model(task.model)

@@ -72,7 +72,7 @@ def plant(
     done, other = store.entries(), "" if technique == TECHNIQUE else technique
     for model in range(models):
         name = f"made-up-{model}{named}"
-        store.note("model", model=name, revision="1", layers=HEADS[0], heads=HEADS[1], parameters=0)
+        store.note("model", {"model": name, "revision": "1", "layers": HEADS[0], "heads": HEADS[1], "parameters": 0})
         for dataset, regime in product(range(datasets), regimes):
             rng = np.random.default_rng([model, dataset, REGIMES.index(regime), *other.encode()])
             where = {"model": name, "revision": "1", "dataset": f"data-{dataset}{named}", "regime": regime}

@@ -94,6 +94,14 @@ print(json.dumps({
 
 
 @pytest.mark.slow
+def test_the_examples_pass_the_checks_of_make_lint(extended):
+    files = ("heval_core/explainers/gxi.py", "heval_core/datasets/rivers.py", "tests/datasets/test_rivers.py")
+    run_in(extended, "-m", "ruff", "check", *files)
+    run_in(extended, "-m", "ruff", "format", "--check", *files)
+    run_in(extended, "-m", "mypy", "--no-error-summary", *files[:2])
+
+
+@pytest.mark.slow
 def test_one_file_more_is_planned_and_kept_to_the_contract(extended):
     tests = run_in(
         extended,

@@ -60,8 +60,8 @@ _ARTICLES = ("a ", "an ", "the ")
 def subject_of(question: str) -> tuple[str, str]:
     """(subject, relation) of a popQA question. Raises Dropped for any other."""
     for relation, pattern in _QUESTIONS.items():
-        if found := re.fullmatch(pattern, question):
-            return found["x"], relation
+        if match := re.fullmatch(pattern, question):
+            return match["x"], relation
     raise Dropped("subject not known")
 
 

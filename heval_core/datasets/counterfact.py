@@ -107,7 +107,7 @@ def _pararel(folder: Path) -> Iterator[tuple[str, Any]]:
     the first ones by a fixed hash; if a relation has too few, the others make up for it. The paper does not say which 802
     questions it took: ours have its number, relations and format, but need not be its questions.
     """
-    found: dict[str, list[tuple[str, Any]]] = defaultdict(list)
+    by_title: dict[str, list[tuple[str, Any]]] = defaultdict(list)
     for relation, title in PARAREL_RELATIONS.items():
         facts, patterns = folder / "facts" / f"{relation}.jsonl", folder / "patterns" / f"{relation}.jsonl"
         if not facts.is_file() and not patterns.is_file():
@@ -122,12 +122,12 @@ def _pararel(folder: Path) -> Iterator[tuple[str, Any]]:
                     "relation_id": relation,
                     "prompt": cloze.replace("[X]", subject),
                 }
-            found[title].append((place, record))
-    if not found:
+            by_title[title].append((place, record))
+    if not by_title:
         raise HEvalError(
             f"The folder {folder} has no facts/P*.jsonl and patterns/P*.jsonl for any of: {', '.join(PARAREL_RELATIONS)}."
         )  # noqa: E501
-    yield from _share(list(found.values()))
+    yield from _share(list(by_title.values()))
 
 
 def _cloze(path: Path) -> str:
@@ -176,11 +176,11 @@ def _asks(record: Any) -> bool:
 
 
 def _answers(records: Iterable[tuple[str, Any]]) -> dict[str, list[str]]:
-    found: dict[str, set[str]] = defaultdict(set)
+    by_relation: dict[str, set[str]] = defaultdict(set)
     for _, record in records:
         if isinstance(record, dict) and isinstance(record.get("attribute"), str):
-            found[str(record.get("relation_id"))].add(record["attribute"].strip())
-    return {relation: sorted(answers) for relation, answers in found.items()}
+            by_relation[str(record.get("relation_id"))].add(record["attribute"].strip())
+    return {relation: sorted(answers) for relation, answers in by_relation.items()}
 
 
 # The field by which a format is recognised, and the function that reads its records.

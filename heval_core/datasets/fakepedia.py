@@ -62,16 +62,16 @@ class Fakepedia:
             passages.sort(key=_order)
 
         def convert(record: dict[str, Any]) -> Fact:
-            own, (subject, relation) = _passage_of(record), _question_of(record)
-            others = [passage for passage in siblings[subject, relation] if passage.answer != own.answer]
+            passage, (subject, relation) = _passage_of(record), _question_of(record)
+            others = [sibling for sibling in siblings[subject, relation] if sibling.answer != passage.answer]
             return Fact(
-                id=f"{subject}|{relation}|{own.answer}",
+                id=f"{subject}|{relation}|{passage.answer}",
                 dataset=self.key,
                 subject=subject,
                 relation=relation,
                 question=text_of(record, "query"),
                 answer=text_of(record, "fact_parent", "object"),
-                conflicting=(own, *others),
+                conflicting=(passage, *others),
             )
 
         yield from read_each(self.key, records, convert)

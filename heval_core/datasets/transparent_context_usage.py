@@ -100,7 +100,7 @@ class TransparentContextUsage:
         def convert(row: dict[str, Any]) -> Fact:
             question, answer = text_of(row, "question"), text_of(row, "answer")
             subject = text_of(row, "subject")
-            own = Passage(subject, answer, text_of(row, "document"))
+            passage = Passage(subject, answer, text_of(row, "document"))
             other = irrelevant[question].pop(0) if irrelevant[question] else None
             more = [Passage(subject, a, text) for text, a in second[question, answer] if a != answer]
             return Fact(
@@ -110,26 +110,26 @@ class TransparentContextUsage:
                 relation=row.get("relation") or str(self.part),
                 question=question,
                 answer=row.get("memory") or "",
-                conflicting=(own, *more),
+                conflicting=(passage, *more),
                 irrelevant=Passage(other.get("other") or "", other["answer"], other["document"]) if other else None,
             )
 
         yield from read_each(self.key, self._rows(folder, "conflicting"), convert)
 
     def _second_documents(self, folder: Path) -> dict[tuple[str, str], list[tuple[str, str]]]:
-        found = defaultdict(list)
+        second = defaultdict(list)
         for _, row in self._rows(folder, "double_conflicting"):
-            found[row["question"], row["answer"]].append((row["document_2"], row["answer_2"]))
-        return found
+            second[row["question"], row["answer"]].append((row["document_2"], row["answer_2"]))
+        return second
 
     def _irrelevant_documents(self, folder: Path) -> dict[str, list[dict[str, str]]]:
         """By question, sorted, so that the file's order does not matter."""
-        found = defaultdict(list)
+        irrelevant = defaultdict(list)
         for _, row in self._rows(folder, "irrelevant"):
-            found[row["question"]].append(row)
-        for rows in found.values():
+            irrelevant[row["question"]].append(row)
+        for rows in irrelevant.values():
             rows.sort(key=lambda row: (row["answer"], row["document"]))
-        return found
+        return irrelevant
 
     def _rows(self, folder: Path, setting: str) -> Iterator[tuple[str, dict[str, str]]]:
         """(file, row number) and row under the wanted names, every value a text, through the `datasets` library."""

@@ -17,10 +17,10 @@ from heval_core.evaluation.kept import Kept
 from heval_core.evaluation.regime import Regime
 from heval_core.evaluation.scored import Scored
 from heval_core.groups import MEMORY, document_of
-from heval_core.metrics._features import labelled
+from heval_core.metrics._features import LearnedMetric, labelled
 from heval_core.metrics.shared.cell import DEFAULT_K, KS, Cell
 from heval_core.metrics.shared.estimate import Each, Estimate, replicates
-from heval_core.metrics.shared.measure import LearnedMetric, MirrorMetric
+from heval_core.metrics.shared.measure import MirrorMetric
 from heval_core.records import CELL, CellKey
 from heval_core.statistics.bootstrap import percentile_interval
 

@@ -23,9 +23,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from heval_core import metrics
-from heval_core.metrics._features import Labelled
+from heval_core.metrics._features import Labelled, LearnedMetric
 from heval_core.metrics.shared.estimate import Estimate
-from heval_core.metrics.shared.measure import LearnedMetric
 from heval_core.records import RegimeKey
 from heval_core.statistics import scores, subsampling
 from heval_core.statistics.subsampling import Error

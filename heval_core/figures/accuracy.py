@@ -9,7 +9,16 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from heval_core.figures.layout import CHANCE_COLOUR, CHANCE_FONT, CHANCE_LINE, WHISKER, legend_above, margin, whiskers
+from heval_core.figures.layout import (
+    CHANCE_COLOUR,
+    CHANCE_FONT,
+    CHANCE_LINE,
+    WHISKER,
+    as_lines,
+    legend_above,
+    margin,
+    whiskers,
+)
 from heval_core.figures.palette import HATCHED, colour, escape, in_order, look
 
 
@@ -44,16 +53,16 @@ def cell_bars(cells: pd.DataFrame, axis_title: str) -> go.Figure:
     return go.Figure(bars, layout)
 
 
-def _bars(explainer: str, own: pd.DataFrame) -> dict[str, Any]:
-    value, low, high = (own[name].to_numpy(dtype=float) for name in ("value", "low", "high"))
+def _bars(explainer: str, rows: pd.DataFrame) -> dict[str, Any]:
+    value, low, high = (rows[name].to_numpy(dtype=float) for name in ("value", "low", "high"))
     return {
         "type": "bar",
-        "x": [_wrapped(label) for label in own["label"]],
+        "x": [_wrapped(label) for label in rows["label"]],
         "y": value,
-        "name": escape(str(own["title"].iloc[0])),
+        "name": escape(str(rows["title"].iloc[0])),
         "marker": {"color": colour(explainer), "line": {"width": 0}, **_texture(explainer)},
         "error_y": whiskers(value, low, high, 1.2, 2, color=WHISKER),
-        "customdata": own[["model", "dataset", "regime", "part", "low", "high", "chance", "n"]].to_numpy(dtype=object),
+        "customdata": rows[["model", "dataset", "regime", "part", "low", "high", "chance", "n"]].to_numpy(dtype=object),
         "hovertemplate": "%{x}<br>%{fullData.name}: %{y:.3f} [%{customdata[4]:.3f}, %{customdata[5]:.3f}]"
         "<br>chance %{customdata[6]:.3f} · n = %{customdata[7]}<extra></extra>",
     }
@@ -95,35 +104,23 @@ def quarter_lines(points: pd.DataFrame, titles: dict[str, str], axis_title: str,
     """
     figure = go.Figure()
     for explainer in in_order(list(points["explainer"].unique())):
-        own = points[points["explainer"] == explainer]
+        line = points[points["explainer"] == explainer]
         figure.add_scatter(
-            x=own["mean"],
-            y=own["value"],
+            x=line["mean"],
+            y=line["value"],
             mode="lines+markers",
             name=escape(titles.get(explainer, explainer)),
             line={"color": colour(explainer), "width": 2, "dash": look(explainer).dash},
             marker={"size": 7, "symbol": look(explainer).symbol},
-            error_y=whiskers(own["value"], own["low"], own["high"], 1, 3),
-            customdata=own[["explainer", "bin"]],
+            error_y=whiskers(line["value"], line["low"], line["high"], 1, 3),
+            customdata=line[["explainer", "bin"]],
             hovertemplate="%{fullData.name}: %{y:.3f} at %{x:.0f}<extra></extra>",
         )
     chance = points.groupby("bin")[["mean", "chance"]].mean()
     figure.add_scatter(
-        x=chance["mean"],
-        y=chance["chance"],
-        mode="lines",
-        name="chance",
-        line=CHANCE_LINE,
-        hoverinfo="skip",
+        x=chance["mean"], y=chance["chance"], mode="lines", name="chance", line=CHANCE_LINE, hoverinfo="skip"
     )
-    figure.update_layout(
-        xaxis_title=along,
-        yaxis_title=axis_title,
-        height=420,
-        clickmode="event+select",
-        legend=legend_above(),
-        margin=margin(60, 20, 50, 40),
-    )
+    as_lines(figure, along, axis_title, 420)
     return figure
 
 
@@ -134,10 +131,10 @@ def scatter(points: pd.DataFrame, titles: dict[str, str], x_title: str, y_title:
     """
     figure = go.Figure()
     for explainer in in_order(list(points["explainer"].unique())):
-        own = points[points["explainer"] == explainer]
+        dots = points[points["explainer"] == explainer]
         figure.add_scatter(
-            x=own["x"],
-            y=own["y"],
+            x=dots["x"],
+            y=dots["y"],
             mode="markers",
             name=escape(titles.get(explainer, explainer)),
             marker={
@@ -146,19 +143,12 @@ def scatter(points: pd.DataFrame, titles: dict[str, str], x_title: str, y_title:
                 "size": 9,
                 "line": {"width": 1, "color": CHANCE_COLOUR},
             },
-            error_x=whiskers(own["x"], own["x_low"], own["x_high"], 0.7, 0),
-            error_y=whiskers(own["y"], own["y_low"], own["y_high"], 0.7, 0),
-            customdata=own[["model", "dataset", "regime", "part", "label", "n"]],
+            error_x=whiskers(dots["x"], dots["x_low"], dots["x_high"], 0.7, 0),
+            error_y=whiskers(dots["y"], dots["y_low"], dots["y_high"], 0.7, 0),
+            customdata=dots[["model", "dataset", "regime", "part", "label", "n"]],
             hovertemplate="%{fullData.name}<br>%{customdata[4]}<br>%{x:.3f}, %{y:.3f} · n = %{customdata[5]}<extra></extra>",
         )
-    figure.update_layout(
-        xaxis_title=x_title,
-        yaxis_title=y_title,
-        height=460,
-        clickmode="event+select",
-        legend=legend_above(),
-        margin=margin(60, 20, 50, 40),
-    )
+    as_lines(figure, x_title, y_title, 460)
     figure.add_hline(y=0, line=CHANCE_LINE, annotation_text="chance")
     figure.add_vline(x=0, line=CHANCE_LINE)
     return figure
@@ -177,18 +167,18 @@ def difference_dots(pairs: pd.DataFrame, axis_title: str, best: str = "high") ->
     """
     figure = go.Figure()
     for holds, name in ((True, "holds (Holm)"), (False, "does not")):
-        own = pairs[(pairs["better"] != "") == holds]
-        if own.empty:
+        dots = pairs[(pairs["better"] != "") == holds]
+        if dots.empty:
             continue
-        hues = [CHANCE_COLOUR if best == "zero" else colour(_ahead(row, best == "low")) for row in own.itertuples()]
+        hues = [CHANCE_COLOUR if best == "zero" else colour(_ahead(row, best == "low")) for row in dots.itertuples()]
         figure.add_scatter(
-            x=own["difference"],
-            y=[escape(label) for label in own["label"]],
+            x=dots["difference"],
+            y=[escape(label) for label in dots["label"]],
             mode="markers",
             name=name,
             marker={"size": 10, "color": hues if holds else "rgba(0,0,0,0)", "line": {"width": 2, "color": hues}},
-            error_x=whiskers(own["difference"], own["low"], own["high"], 1.2, 3, color=CHANCE_COLOUR),
-            customdata=own[["model", "dataset", "regime", "part", "p_holm", "n"]],
+            error_x=whiskers(dots["difference"], dots["low"], dots["high"], 1.2, 3, color=CHANCE_COLOUR),
+            customdata=dots[["model", "dataset", "regime", "part", "p_holm", "n"]],
             hovertemplate="%{y}<br>%{x:.3f} · p (Holm) %{customdata[4]:.4f} · n = %{customdata[5]}<extra></extra>",
         )
     figure.add_vline(x=0, line=CHANCE_LINE, annotation_text="no difference", annotation_position="top")
@@ -210,28 +200,23 @@ def difference_dots(pairs: pd.DataFrame, axis_title: str, best: str = "high") ->
 
 def headline_bars(headline: pd.DataFrame, titles: dict[str, str], axis_title: str) -> go.Figure:
     """One horizontal bar per explainer for one question, best on top, with chance."""
-    own = headline.sort_values("value")
+    ranked = headline.sort_values("value")
     figure = go.Figure(
         go.Bar(
-            x=own["value"],
-            y=[escape(titles.get(key, key)) for key in own["explainer"]],
+            x=ranked["value"],
+            y=[escape(titles.get(key, key)) for key in ranked["explainer"]],
             orientation="h",
-            marker_color=[colour(key) for key in own["explainer"]],
-            marker_pattern={"shape": [look(key).texture for key in own["explainer"]], **HATCHED},
-            error_x=whiskers(own["value"], own["low"], own["high"], 1.2, 3, color=WHISKER),
-            customdata=own[["explainer", "low", "high", "chance", "n", "cells"]],
+            marker_color=[colour(key) for key in ranked["explainer"]],
+            marker_pattern={"shape": [look(key).texture for key in ranked["explainer"]], **HATCHED},
+            error_x=whiskers(ranked["value"], ranked["low"], ranked["high"], 1.2, 3, color=WHISKER),
+            customdata=ranked[["explainer", "low", "high", "chance", "n", "cells"]],
             hovertemplate="%{y}: %{x:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}]<br>chance %{customdata[3]:.3f}"
             " · n = %{customdata[4]} in %{customdata[5]} cells<extra></extra>",
         )
     )
-    chance = float(own["chance"].mean())
-    figure.add_vline(
-        x=chance,
-        line=CHANCE_LINE,
-        annotation_text="chance",
-        annotation_position="top",
-        annotation_font=CHANCE_FONT,
-    )
+    chance = float(ranked["chance"].mean())
+    words = {"annotation_text": "chance", "annotation_position": "top", "annotation_font": CHANCE_FONT}
+    figure.add_vline(x=chance, line=CHANCE_LINE, **words)
     figure.update_layout(
         xaxis_title=axis_title,
         margin=margin(10, 20, 24, 40),

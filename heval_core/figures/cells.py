@@ -15,8 +15,8 @@ from heval_core.wording import REGIME_TITLES
 
 def of_measure(cells: pd.DataFrame, measure: Measure) -> pd.DataFrame:
     """The rows of a metric that a measure reads: its parts, in its regimes."""
-    own = cells[cells["part"].isin(measure.parts)]
-    return own[own["regime"].isin(measure.regimes)] if measure.regimes else own
+    cells = cells[cells["part"].isin(measure.parts)]
+    return cells[cells["regime"].isin(measure.regimes)] if measure.regimes else cells
 
 
 def labelled(cells: pd.DataFrame, titles: Mapping[str, str], *, dataset: bool = False) -> pd.DataFrame:
@@ -33,12 +33,12 @@ def labelled(cells: pd.DataFrame, titles: Mapping[str, str], *, dataset: bool = 
     if dataset:
         labels = [f"{name} · {label}" for name, label in zip(cells["dataset"], labels, strict=True)]
     cells = cells.assign(label=labels, title=[titles.get(key, key) for key in cells["explainer"]])
-    order = {regime: place for place, regime in enumerate(REGIMES)}
-    return cells.sort_values(
-        [*CELL, "part"],
-        key=lambda own: own.map(order) if own.name == "regime" else own,
-        kind="stable",
-    )
+    order = {regime: index for index, regime in enumerate(REGIMES)}
+
+    def key(column: pd.Series) -> pd.Series:
+        return column.map(order) if column.name == "regime" else column
+
+    return cells.sort_values([*CELL, "part"], key=key, kind="stable")
 
 
 def apart(frame: pd.DataFrame) -> pd.DataFrame:
@@ -47,11 +47,11 @@ def apart(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def as_normalised(cells: pd.DataFrame) -> pd.DataFrame:
-    """The same with 0 for chance and 1 for the best there can be; intervals are moved with their values."""
+    """The same with 0 for chance and 1 for the best possible value; intervals are moved with their values."""
     numbers = {name: cells[name].astype(float).to_numpy() for name in ("value", "low", "high", "chance", "best")}
     ends = [normalised(numbers[name], numbers["chance"], numbers["best"]) for name in ("low", "high")]
     turned = numbers["best"] < numbers["chance"]
-    low, high = (pd.Series(own, index=cells.index) for own in ends)
+    low, high = (pd.Series(end, index=cells.index) for end in ends)
     return cells.assign(
         value=normalised(numbers["value"], numbers["chance"], numbers["best"]),
         low=low.where(~turned, high),

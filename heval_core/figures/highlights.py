@@ -77,7 +77,7 @@ def highlights(
     headings = _headings(documents, used)
     strips = [_strips(row, number, len(tokens), first_ranked, k) for number, row in enumerate(rows)]
     marked = (
-        MarkedToken(token, headings.get(index, ""), index in gold, tuple(own[index] for own in strips))
+        MarkedToken(token, headings.get(index, ""), index in gold, tuple(of_row[index] for of_row in strips))
         for index, token in enumerate(tokens)
     )
     names = tuple(

@@ -27,6 +27,12 @@ def legend_above(y: float = 1.02, **more: Any) -> dict[str, Any]:
     return {"orientation": "h", "yanchor": "bottom", "y": y, "x": 0, **more}
 
 
+def as_lines(figure: go.Figure, x_title: str, y_title: str, height: int) -> None:
+    """Lay out lines or dots against two axes."""
+    figure.update_layout(xaxis_title=x_title, yaxis_title=y_title, height=height, clickmode="event+select")
+    figure.update_layout(legend=legend_above(), margin=margin(60, 20, 50, 40))
+
+
 def as_stacked_shares(figure: go.Figure, height: int, right: int, of_what: str) -> None:
     """Lay out horizontal bars of shares, the first on top. height, right: of the figure and its margin, in pixels."""
     figure.update_layout(barmode="stack", bargap=0.3, height=height, margin=margin(10, right, 40, 40))

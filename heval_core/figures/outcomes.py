@@ -29,13 +29,13 @@ def outcome_bars(outcomes: pd.DataFrame, titles: dict[str, str]) -> go.Figure:
     present = set(outcomes["outcome"])
     dropped = list(dict.fromkeys(outcomes[outcomes["dropped"]]["outcome"]))
     for outcome in [*(group for group in GROUPS if group in present), *sorted(dropped)]:
-        own = [int(counts.get((label, outcome), 0)) for label in labels]
+        of_labels = [int(counts.get((label, outcome), 0)) for label in labels]
         figure.add_bar(
             y=[escape(label) for label in labels],
-            x=[count / asked[label] for count, label in zip(own, labels, strict=True)],
+            x=[count / asked[label] for count, label in zip(of_labels, labels, strict=True)],
             customdata=[
                 [count, *places.loc[label], "" if outcome in dropped else outcome]
-                for count, label in zip(own, labels, strict=True)
+                for count, label in zip(of_labels, labels, strict=True)
             ],
             orientation="h",
             name=escape(titles.get(outcome, outcome)),
@@ -69,10 +69,10 @@ def statistics(outcomes: pd.DataFrame, contexts: pd.DataFrame) -> pd.DataFrame:
     return in_regime_order(table).reset_index(drop=True)
 
 
-def sources(found: pd.DataFrame) -> pd.DataFrame:
-    """What was read of each dataset's file, as readers see it. found: what `Reader.datasets` gives."""
+def sources(datasets: pd.DataFrame) -> pd.DataFrame:
+    """What was read of each dataset's file, as readers see it. datasets: what `Reader.datasets` gives."""
     rows = []
-    for row in found.to_dict("records"):
+    for row in datasets.to_dict("records"):
         reasons = json.loads(row["unusable"])
         rows.append(
             {

@@ -24,15 +24,13 @@ class Look(NamedTuple):
     texture: str
 
 
-COLOURS = (
-    "#FF45C2", "#CC7D01", "#069AF3", "#169B7D", "#5C43FF", "#A81ABD", "#CA111E", "#765B7A",
-    "#A184CE", "#135ED4", "#CE209A", "#DA6E91", "#AD565A", "#7571FF", "#1A740A",
-)  # fmt: skip
-# So many are told apart by their colours alone.
-BY_COLOUR = 8
-METHODS = tuple(
-    Look(colour, "circle", "solid", "") if place < BY_COLOUR else Look(colour, "diamond", "dash", "\\")
-    for place, colour in enumerate(COLOURS)
+# The first eight are told apart by their colours alone.
+_BY_COLOUR = ("#FF45C2", "#CC7D01", "#069AF3", "#169B7D", "#5C43FF", "#A81ABD", "#CA111E", "#765B7A")
+_BY_SHAPE_TOO = ("#A184CE", "#135ED4", "#CE209A", "#DA6E91", "#AD565A", "#7571FF", "#1A740A")
+COLOURS = _BY_COLOUR + _BY_SHAPE_TOO
+METHODS = (
+    *(Look(colour, "circle", "solid", "") for colour in _BY_COLOUR),
+    *(Look(colour, "diamond", "dash", "\\") for colour in _BY_SHAPE_TOO),
 )
 CONTROLS = (
     Look("#949494", "square", "longdash", "."),
@@ -59,10 +57,10 @@ GROUPS = {
 def look(explainer: str) -> Look:
     """An explainer that is not installed gets one that no installed one has, always the same; a variant a related one."""
     name, _, options = explainer.partition("(")
-    own = _look_of(name)
+    plain = _look_of(name)
     if not options:
-        return own
-    return Look(_related(own.colour), VARIANTS[zlib.crc32(options.encode()) % len(VARIANTS)], "longdashdot", "|")
+        return plain
+    return Look(_related(plain.colour), VARIANTS[zlib.crc32(options.encode()) % len(VARIANTS)], "longdashdot", "|")
 
 
 def _look_of(name: str) -> Look:

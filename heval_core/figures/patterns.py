@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from heval_core.figures.layout import as_stacked_shares
+from heval_core.figures.layout import as_stacked_shares, whiskers
 from heval_core.figures.palette import escape, in_order
 
 # Blue for what is right; warm and grey hues, and a texture each, for what is not.
@@ -25,18 +25,18 @@ CHANCE = "chance"
 def pattern_bars(counts: pd.DataFrame, titles: dict[str, str]) -> go.Figure:
     """One bar per explainer, shares of its instances, and one for chance. counts: of one dataset, as `live.patterns` gives.
 
-    The answer's part has its interval drawn; those of the others, which begin anywhere, are told in the hover.
+    The interval of the answer's part is drawn; the hover shows those of the other parts.
     """
     figure = go.Figure()
     explainers = in_order(list(counts["explainer"].unique()))
     rows = [*(escape(titles.get(key, key)) for key in explainers), CHANCE]
     for pattern, (hue, texture) in HUES.items():
-        own = counts[counts["pattern"] == pattern].set_index("explainer")
-        if own.empty:
+        parts = counts[counts["pattern"] == pattern].set_index("explainer")
+        if parts.empty:
             continue
-        own = own.loc[explainers]
-        shares = own["share"].to_numpy()
-        chance = float(np.average(own["chance"], weights=own["n"]))
+        parts = parts.loc[explainers]
+        shares = parts["share"].to_numpy()
+        chance = float(np.average(parts["chance"], weights=parts["n"]))
         figure.add_bar(
             y=rows,
             x=[*shares, chance],
@@ -47,26 +47,19 @@ def pattern_bars(counts: pd.DataFrame, titles: dict[str, str]) -> go.Figure:
             marker_opacity=[*[1.0] * len(explainers), 0.55],
             customdata=[
                 *(
-                    [key, pattern, f"{one.instances:,} of {one.n:,} instances", f"[{one.low:.1%}, {one.high:.1%}]"]
-                    for key, one in zip(explainers, own.itertuples(), strict=True)
+                    [key, pattern, f"{part.instances:,} of {part.n:,} instances", f"[{part.low:.1%}, {part.high:.1%}]"]
+                    for key, part in zip(explainers, parts.itertuples(), strict=True)
                 ),
                 ["", "", "random scores", ""],
             ],
             hovertemplate="%{y}: %{fullData.name}<br>%{customdata[2]}: %{x:.1%} %{customdata[3]}<extra></extra>",
-            error_x=_whiskers(own) if pattern == "answer" else None,
+            error_x=_whiskers(parts) if pattern == "answer" else None,
         )
     as_stacked_shares(figure, 110 + 34 * len(rows), 90, "share of the instances answered from a document")
     return figure
 
 
-def _whiskers(own: pd.DataFrame) -> dict[str, object]:
+def _whiskers(parts: pd.DataFrame) -> dict[str, object]:
     """The 95 % interval of each share; none of chance."""
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [*(own["high"] - own["share"]), 0],
-        "arrayminus": [*(own["share"] - own["low"]), 0],
-        "thickness": 1.2,
-        "width": 3,
-        "color": "#777777",
-    }
+    share, low, high = (np.append(parts[name].to_numpy(), 0.0) for name in ("share", "low", "high"))
+    return whiskers(share, low, high, 1.2, 3, symmetric=False, color="#777777")

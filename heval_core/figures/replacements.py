@@ -1,4 +1,4 @@
-"""Faithfulness by what stands in for a token that is taken out, and what its own baseline token is worth to fa."""
+"""Faithfulness by what replaces a token, and how much fa gains from its own baseline token."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ CELL = ["model", "dataset", "regime"]
 
 
 class Advantage(NamedTuple):
-    """What fa's own token is worth to it, in nats, means over cells; above 0 it looks better by it.
+    """How much fa gains from its own baseline token, in nats, as means over cells; above 0 it looks better with it.
 
-    own: how much better fa is under `baseline` than under the mean of the other replacements. rest: the same, mean of the
-    other methods. cells: how many. above: those of them in which fa gains more than the rest.
+    own: how much better fa is under `baseline` than under the mean of the other replacements. rest: the same for the mean of
+    the other methods. cells: how many. above: the number of cells in which fa gains more than the rest.
     """
 
     own: float
@@ -35,10 +35,11 @@ def advantage(cells: pd.DataFrame, controls: set[str], lower_is_better: bool) ->
     table = gain.unstack("explainer")
     if "fa" not in table or table.shape[1] < 2:
         return None
-    own, rest = table["fa"], table.drop(columns="fa").mean(axis=1)
-    both = own.notna() & rest.notna()
-    own, rest = own[both], rest[both]
-    return Advantage(float(own.mean()), float(rest.mean()), len(own), int((own > rest).sum())) if len(own) else None
+    both = pd.DataFrame({"fa": table["fa"], "rest": table.drop(columns="fa").mean(axis=1)}).dropna()
+    if both.empty:
+        return None
+    of_fa, rest = both.mean()
+    return Advantage(float(of_fa), float(rest), len(both), int((both["fa"] > both["rest"]).sum()))
 
 
 def table_of(frames: dict[str, pd.DataFrame], titles: dict[str, str]) -> pd.DataFrame:

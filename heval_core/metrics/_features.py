@@ -12,20 +12,20 @@ label), and the first document's answer for all (`--target context`), where only
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from heval_core.groups import compared_groups
 from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.estimate import Estimate, not_available, too_small
+from heval_core.metrics.shared.estimate import Each, Estimate, not_available, too_small
 from heval_core.records import HEvalError
 from heval_core.statistics.bootstrap import priorities
 from heval_core.statistics.subsampling import splits
 
 SMALLEST_CLASS = 10
-
-
 # Suffixes of parts, by what is explained: the answer given, or the first document's answer in every instance.
 TARGETS = ("", "_context")
 
@@ -47,9 +47,9 @@ class Labelled:
     def reason(self) -> str | None:
         return too_small(self.sizes, SMALLEST_CLASS)
 
-    def named(self, found: list[Estimate]) -> list[Estimate]:
+    def named(self, estimates: list[Estimate]) -> list[Estimate]:
         """The estimates with this target's suffix on their parts."""
-        return [estimate._replace(part=estimate.part + self.suffix) for estimate in found]
+        return [estimate._replace(part=estimate.part + self.suffix) for estimate in estimates]
 
     def unavailable(self, parts: tuple[str, ...], reason: str) -> list[Estimate]:
         return self.named([not_available(part, self.sizes, reason) for part in parts])
@@ -57,19 +57,48 @@ class Labelled:
     @property
     def digest(self) -> str:
         """A hash of all data behind a value on halves. Features as float32: their last bits differ between processors."""
-        found = hashlib.sha256(self.suffix.encode())
-        for own in (self.features.astype(np.float32), self.labels, self.splits.astype(np.int32)):
-            found.update(repr(own.shape).encode() + np.ascontiguousarray(own).tobytes())
-        return found.hexdigest()
+        digest = hashlib.sha256(self.suffix.encode())
+        for array in (self.features.astype(np.float32), self.labels, self.splits.astype(np.int32)):
+            digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+
+class LearnedMetric:
+    """A metric that learns from the instances of a cell, or compares them with one another; many cells at a time.
+
+    It has values of cells only, in `parts`. A metric defines `of`, or `of_all` if it computes cells together.
+    """
+
+    key: ClassVar[str]
+    higher_is_better = True
+    uses_k = True
+    parts: ClassVar[tuple[str, ...]]
+
+    def each(self, cell: Cell, k: int) -> list[Each]:
+        return []
+
+    def over(self, cell: Cell, k: int) -> list[Estimate]:
+        return [estimate for estimates in self.of_all(labelled(cell, k)) for estimate in estimates]
+
+    def of_all(self, data: Sequence[Labelled]) -> list[list[Estimate]]:
+        """The estimates for several explainers, k and targets."""
+        return [
+            target.unavailable(self.parts, target.reason) if target.reason else target.named(self.of(target))
+            for target in data
+        ]
+
+    def of(self, data: Labelled) -> list[Estimate]:
+        """The estimates of one target whose classes are large enough."""
+        raise NotImplementedError
 
 
 def labelled(cell: Cell, k: int) -> list[Labelled]:
     """The features and labels of a cell, for each of TARGETS that has scores."""
     everybody = np.ones(len(cell.layout.groups), dtype=bool)
-    found = [_labelled(cell, cell.scores, everybody, k, TARGETS[0])]
+    targets = [_labelled(cell, cell.scores, everybody, k, TARGETS[0])]
     if cell.fixed is not None:
-        found.append(_labelled(cell, cell.fixed.scores, cell.fixed.there, k, TARGETS[1]))
-    return found
+        targets.append(_labelled(cell, cell.fixed.scores, cell.fixed.there, k, TARGETS[1]))
+    return targets
 
 
 def _labelled(cell: Cell, scores: np.ndarray, there: np.ndarray, k: int, suffix: str) -> Labelled:
@@ -77,11 +106,11 @@ def _labelled(cell: Cell, scores: np.ndarray, there: np.ndarray, k: int, suffix:
     groups = compared_groups(max(len(layout.documents), 1))
     used = np.isin(layout.groups, groups) & there
     labels = (layout.groups[used] == groups[0]).astype(np.int8)
-    features = [largest(scores[used], (document & layout.ranked)[used], k) for document in layout.documents]
+    of_documents = [largest(scores[used], (document & layout.ranked)[used], k) for document in layout.documents]
     sizes = tuple((group, int((layout.groups[used] == group).sum())) for group in groups)
-    found = np.concatenate(features, axis=1) if features else np.zeros((int(used.sum()), 0))
+    features = np.concatenate(of_documents, axis=1) if of_documents else np.zeros((int(used.sum()), 0))
     order = priorities(len(used)) if cell.priorities is None else cell.priorities
-    return Labelled(found, labels, sizes, splits(order[:, used]), suffix)
+    return Labelled(features, labels, sizes, splits(order[:, used]), suffix)
 
 
 def largest(scores: np.ndarray, segment: np.ndarray, k: int) -> np.ndarray:
@@ -89,9 +118,9 @@ def largest(scores: np.ndarray, segment: np.ndarray, k: int) -> np.ndarray:
     keys = np.where(segment, scores, -np.inf)
     if keys.shape[1] > k:
         keys = np.partition(keys, keys.shape[1] - k, axis=1)[:, -k:]
-    found = np.sort(keys, axis=1)[:, ::-1]
-    found = np.pad(found, ((0, 0), (0, k - found.shape[1])), constant_values=-np.inf)
-    return np.where(np.isfinite(found), found, 0.0)
+    best = np.sort(keys, axis=1)[:, ::-1]
+    best = np.pad(best, ((0, 0), (0, k - best.shape[1])), constant_values=-np.inf)
+    return np.where(np.isfinite(best), best, 0.0)
 
 
 def standardised(features: np.ndarray) -> np.ndarray:

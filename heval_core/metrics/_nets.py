@@ -35,18 +35,17 @@ def code_lengths(
     """
     runs = len(orders)
     table = np.ascontiguousarray(features, dtype=np.float32)
-    inputs = [max(1, int(np.flatnonzero(own.any(axis=0)).max(initial=0)) + 1) for own in table]
+    inputs = [max(1, int(np.flatnonzero(features_of.any(axis=0)).max(initial=0)) + 1) for features_of in table]
     size = max(1, TOGETHER // max(1, len(table)))
     bits = np.ones((len(table), *orders.shape), dtype=np.float64)
 
     def code(start: int) -> None:
-        own = slice(start, min(start + size, runs))
-        draws = [np.random.default_rng((seed, run)) for run in range(own.start, own.stop)]
+        some = slice(start, min(start + size, runs))
+        draws = [np.random.default_rng((seed, run)) for run in range(some.start, some.stop)]
         nets = _Nets(inputs, table.shape[2], draws)
-        for first, stop, found in _coded(
-            nets, table, orders[own], told[own].astype(np.float32), replay, np.random.default_rng(seed)
-        ):
-            bits[:, own, first:stop] = found
+        coded = _coded(nets, table, orders[some], told[some].astype(np.float32), replay, np.random.default_rng(seed))
+        for first, stop, block in coded:
+            bits[:, some, first:stop] = block
 
     with ThreadPoolExecutor(2) as pool:  # numpy releases the interpreter lock, so a second core halves the time
         list(pool.map(code, range(0, runs, size)))
@@ -60,19 +59,19 @@ def _coded(
     count, first = orders.shape[1], first_block(orders.shape[1])
     rows = table[:, orders[:, :first]]
     seen = _Seen(rows)
-    rows, own = seen.scaled(rows), told[:, :first]
+    rows, labels = seen.scaled(rows), told[:, :first]
     for _ in range(EPOCHS):
         order = rng.permutation(first)
         for start in range(0, first, BATCH):
             chosen = order[start : start + BATCH]
-            nets.step(rows[:, :, chosen], own[:, chosen])
+            nets.step(rows[:, :, chosen], labels[:, chosen])
     starts = list(range(0, first, BATCH))
     for start in range(first, count, BATCH):
         stop = min(start + BATCH, count)
-        raw, own = table[:, orders[:, start:stop]], told[:, start:stop]
+        raw, labels = table[:, orders[:, start:stop]], told[:, start:stop]
         block = seen.scaled(raw)
-        yield start, stop, nets.bits(block, own)
-        nets.step(block, own)
+        yield start, stop, nets.bits(block, labels)
+        nets.step(block, labels)
         for _ in range(replay):
             old = starts[int(rng.integers(len(starts)))]
             end = min(old + BATCH, first if old < first else count)
@@ -113,9 +112,9 @@ class _Nets:
         for run, rng in enumerate(runs):
             last, bias, rows = (rng.uniform(-1, 1, size=size) for size in (HIDDEN + 1, HIDDEN, (width, HIDDEN)))
             self._weights[:, run, self._split :] = last / math.sqrt(HIDDEN)
-            for index, own in enumerate(inputs):
-                hidden[index, run, :own] = rows[:own] / math.sqrt(own)
-                hidden[index, run, -1] = bias / math.sqrt(own)
+            for index, count in enumerate(inputs):
+                hidden[index, run, :count] = rows[:count] / math.sqrt(count)
+                hidden[index, run, -1] = bias / math.sqrt(count)
         self._mean, self._square = np.zeros_like(self._weights), np.zeros_like(self._weights)
         self._steps = 0
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np  # noqa: F401  the example above uses it
 
-from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.measure import of_faithfulness
 from heval_core.metrics.shared.measured import MeasuredMetric, aopc  # noqa: F401  likewise
 
 
@@ -28,24 +28,8 @@ class Comprehensiveness(MeasuredMetric):
     key = "comprehensiveness"
     title = "Comprehensiveness"
     higher_is_better = True
-    uses_k = False
     reference = "Sun et al. 2025, A.24 (arXiv 2510.02629); DeYoung et al. 2020"
-    measures = (
-        Measure(
-            "comprehensiveness",
-            "Comprehensiveness",
-            ("all",),
-            "nats",
-            "How much log-probability the answer loses when the best-ranked tokens are taken out: the mean over three ways "
-            "to take tokens out (fa's baseline token, tokens drawn by frequency, deletion). Chance is the random control.",
-            question="faithfulness",
-            order=80,
-            instance_parts=("all",),
-            instance_title="Comprehensiveness ({part})",
-            needs="--faithfulness",
-            sections=("faithfulness",),
-        ),
-    )
+    measures = of_faithfulness(title, "the best-ranked tokens are taken out", 80)
 
 
 PLUGIN = Comprehensiveness()

@@ -37,19 +37,17 @@ import numpy as np
 from heval_core.metrics._features import (
     SMALLEST_CLASS,
     Labelled,
+    LearnedMetric,
     check_labelled,
     entropy,
-    labelled,
     standardised,
 )
 from heval_core.metrics._nets import BATCH, SMALLEST_FIRST, code_lengths, first_block
-from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.estimate import Each, Estimate, not_available, on_halves
+from heval_core.metrics.shared.estimate import Estimate, not_available, on_halves
 from heval_core.metrics.shared.measure import Measure, of_origin
 from heval_core.records import HEvalError
 from heval_core.statistics.subsampling import Runs
 
-PARTS = ("compression", "bits_per_label", "bits")
 SMALLEST = 2 * (SMALLEST_FIRST + BATCH)
 
 
@@ -102,7 +100,7 @@ def _doubt(labels: np.ndarray) -> float:
 
 
 @dataclass(frozen=True)
-class MinimumDescriptionLength:
+class MinimumDescriptionLength(LearnedMetric):
     reshuffles: int = 10
     replay: int = 1
     chance_reshuffles: int = 20
@@ -111,8 +109,7 @@ class MinimumDescriptionLength:
 
     key = "mdl"
     title = "Minimum description length"
-    higher_is_better = True
-    uses_k = True
+    parts = ("compression", "bits_per_label", "bits")
     reference = "Sun et al. 2025, eq. 4 (arXiv 2510.02629); Voita & Titov 2020"
     measures = (
         *of_origin(
@@ -145,35 +142,28 @@ class MinimumDescriptionLength:
         ),
     )
 
-    def each(self, cell: Cell, k: int) -> list[Each]:
-        return []
-
-    def over(self, cell: Cell, k: int) -> list[Estimate]:
-        return [estimate for own in self.of_all(labelled(cell, k)) for estimate in own]
-
     def of_all(self, data: Sequence[Labelled]) -> list[list[Estimate]]:
         """The estimates for several explainers, k and targets. Nets for the same instances are trained together."""
         together: dict[bytes, list[int]] = {}
-        for place, one in enumerate(data):
-            together.setdefault(one.labels.tobytes() + one.splits.tobytes(), []).append(place)
-        found: list[list[Estimate]] = [[] for _ in data]
-        for places in together.values():
-            for place, own in zip(places, self._trained([data[place] for place in places]), strict=True):
-                found[place] = data[place].named(own)
-        return found
+        for index, target in enumerate(data):
+            together.setdefault(target.labels.tobytes() + target.splits.tobytes(), []).append(index)
+        estimates: list[list[Estimate]] = [[] for _ in data]
+        for indices in together.values():
+            for index, trained in zip(indices, self._trained([data[index] for index in indices]), strict=True):
+                estimates[index] = data[index].named(trained)
+        return estimates
 
     def _trained(self, data: list[Labelled]) -> list[list[Estimate]]:
-        one = data[0]
-        count = len(one.labels)
-        reason = one.reason or (f"{count} of the {SMALLEST} instances needed" if count < SMALLEST else None)
+        """The estimates of targets with the same labels and splits."""
+        labels, count = data[0].labels, len(data[0].labels)
+        reason = data[0].reason or (f"{count} of the {SMALLEST} instances needed" if count < SMALLEST else None)
         if reason:
-            return [[not_available(part, own.sizes, reason) for part in PARTS] for own in data]
-        table = np.zeros((len(data), count, max(own.features.shape[1] for own in data)))
-        for row, own in zip(table, data, strict=True):
-            row[:, : own.features.shape[1]] = standardised(own.features)
-        whole, by_chance = self._whole(table, one.labels)
-        parts = self._parts(table, one)
-        return [self._estimates(own, *found) for own, *found in zip(data, whole, by_chance, parts, strict=True)]
+            return [[not_available(part, target.sizes, reason) for part in self.parts] for target in data]
+        table = np.zeros((len(data), count, max(target.features.shape[1] for target in data)))
+        for row, target in zip(table, data, strict=True):
+            row[:, : target.features.shape[1]] = standardised(target.features)
+        columns = zip(data, *self._whole(table, labels), self._of_halves(table, labels, data[0].splits), strict=True)
+        return [self._estimates(*column) for column in columns]
 
     def _whole(self, table: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(C, reshuffles, N) bits, and (C, chance_reshuffles, N) of permuted labels."""
@@ -183,40 +173,42 @@ class MinimumDescriptionLength:
         bits = code_lengths(table, orders, told, self.seed, self.replay)
         return bits[:, : self.reshuffles], bits[:, self.reshuffles :]
 
-    def _parts(self, table: np.ndarray, one: Labelled) -> np.ndarray:
+    def _of_halves(self, table: np.ndarray, labels: np.ndarray, splits: np.ndarray) -> np.ndarray:
         """(C, S, 2, r) mean bits of the labels beyond the first block, on the halves of S splits."""
-        count, (number, _, size) = len(one.labels), one.splits.shape
-        draws = int(np.clip(round(800 / count), 2, 8))
+        number, _, size = splits.shape
+        draws = int(np.clip(round(800 / len(labels)), 2, 8))
         rng = np.random.default_rng((self.seed, 2))
-        orders = rng.permuted(np.repeat(one.splits.reshape(-1, size), draws, axis=0), axis=1)
-        bits = code_lengths(table, orders, one.labels[orders], self.seed, self.replay)
+        orders = rng.permuted(np.repeat(splits.reshape(-1, size), draws, axis=0), axis=1)
+        bits = code_lengths(table, orders, labels[orders], self.seed, self.replay)
         return bits[:, :, first_block(size) :].mean(axis=2).reshape(len(table), number, 2, draws)
 
-    def _estimates(self, data: Labelled, bits: np.ndarray, by_chance: np.ndarray, parts: np.ndarray) -> list[Estimate]:
-        found, chance, count = _of(bits, data.labels), _of(by_chance, data.labels), len(data.labels)
+    def _estimates(
+        self, data: Labelled, bits: np.ndarray, by_chance: np.ndarray, of_halves: np.ndarray
+    ) -> list[Estimate]:
+        coded, chance, count = _of(bits, data.labels), _of(by_chance, data.labels), len(data.labels)
         blind, doubt = first_block(count), _doubt(data.labels)
-        per_label = (blind + (count - blind) * parts) / count
+        per_label = (blind + (count - blind) * of_halves) / count
         share = 2 * data.splits.shape[2] / count
         runs = Runs(bits.mean(axis=1), per_label, share)
         noise = float(by_chance.mean(axis=1).std(ddof=1) / math.sqrt(len(by_chance)))
-        p = _p(found, chance, by_chance.mean(axis=1))
+        p = _p(coded, chance, by_chance.mean(axis=1))
         # Compression rises with H2(Y) and falls with the bits. To first order, so that halves with few labels stay finite.
         of_half = np.array([[_doubt(data.labels[half]) for half in split] for split in data.splits]) / doubt
-        factor = found.compression
+        factor = coded.compression
         compression = Runs(
-            factor * (2 - runs.whole / found.bits_per_label),
-            factor * (1 + of_half[:, :, None] - per_label / found.bits_per_label),
+            factor * (2 - runs.whole / coded.bits_per_label),
+            factor * (1 + of_half[:, :, None] - per_label / coded.bits_per_label),
             share,
         )
 
-        def estimate(part: str, best: float, own: Runs, scale: float, **details: float) -> Estimate:
+        def estimate(part: str, best: float, value_runs: Runs, scale: float, **details: float) -> Estimate:
             return on_halves(
                 part,
-                getattr(found, part),
+                getattr(coded, part),
                 getattr(chance, part),
                 best,
                 data.sizes,
-                own,
+                value_runs,
                 p=p,
                 bound=0.0,
                 chance_se=noise * scale,
@@ -226,17 +218,17 @@ class MinimumDescriptionLength:
         bits_runs = Runs(runs.whole * count, runs.parts * count, share)
         return [
             estimate("compression", count * doubt / blind, compression, chance.compression / chance.bits_per_label),
-            estimate("bits_per_label", blind / count, runs, 1.0, sd=found.sd / count),
-            estimate("bits", float(blind), bits_runs, float(count), sd=found.sd),
+            estimate("bits_per_label", blind / count, runs, 1.0, sd=coded.sd / count),
+            estimate("bits", float(blind), bits_runs, float(count), sd=coded.sd),
         ]
 
 
-def _p(found: Mdl, chance: Mdl, by_chance: np.ndarray) -> float:
+def _p(coded: Mdl, chance: Mdl, by_chance: np.ndarray) -> float:
     """One-sided p of needing fewer bits than permuted labels do: Student's t with the permutations' spread."""
     from scipy.stats import t
 
     spread = float(by_chance.std(ddof=1)) * math.sqrt(1 + 1 / len(by_chance))
-    return float(t.sf((chance.bits_per_label - found.bits_per_label) / spread, len(by_chance) - 1))
+    return float(t.sf((chance.bits_per_label - coded.bits_per_label) / spread, len(by_chance) - 1))
 
 
 PLUGIN = MinimumDescriptionLength()

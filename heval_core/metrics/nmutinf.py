@@ -22,7 +22,6 @@ Worked by hand: two distant groups of six, each with one label: all neighbours a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -31,13 +30,12 @@ import numpy as np
 from heval_core.metrics._features import (
     SMALLEST_CLASS,
     Labelled,
+    LearnedMetric,
     check_labelled,
     entropy,
-    labelled,
     standardised,
 )
-from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.estimate import Each, Estimate, on_halves
+from heval_core.metrics.shared.estimate import Estimate, on_halves
 from heval_core.metrics.shared.measure import of_origin
 from heval_core.records import HEvalError
 from heval_core.statistics.scores import runs
@@ -71,8 +69,8 @@ class Neighbourhood:
 
         # Whole numbers of TOLERANCE: sums of their squares are exact, so no machine's rounding decides who is tied with whom.
         steps = np.round(standardised(features) / TOLERANCE)
-        points, place = np.unique(steps, axis=0, return_inverse=True)
-        self._place, self._count = place.ravel(), count
+        points, point_of = np.unique(steps, axis=0, return_inverse=True)
+        self._point_of, self._count = point_of.ravel(), count
         looked_at = min(LOOKED_AT, len(points))
         self._near = np.empty((len(points), looked_at), dtype=np.intp)
         distances = np.empty(self._near.shape)
@@ -89,37 +87,37 @@ class Neighbourhood:
 
         there: (B, N) bool, the instances that are used. labels: (B, N) of 0 and 1.
         """
-        counts, ones = (self._per_point(own) for own in (there, there & (labels > 0)))
+        counts, ones = (self._per_point(marked) for marked in (there, there & (labels > 0)))
         reached = np.cumsum(counts[:, self._near], axis=2)
         of_ones = np.cumsum(ones[:, self._near], axis=2)
         # The tie that contains the last neighbour; `reached` counts the instance itself too.
-        place = (reached > self._count).argmax(axis=2)
-        point = np.arange(place.shape[1])[None]
-        first, last = self._first[point, place], self._last[point, place]
+        reaching = (reached > self._count).argmax(axis=2)
+        point = np.arange(reaching.shape[1])[None]
+        first, last = self._first[point, reaching], self._last[point, reaching]
         before, ones_before = (self._before(table, first) for table in (reached, of_ones))
         within, ones_within = (_at(table, last) for table in (reached, of_ones))
         doubts = np.zeros(len(there))
-        for label, own in ((1, ones), (0, counts - ones)):
+        for label, instances in ((1, ones), (0, counts - ones)):
             tied_with_itself = first == 0
             sure, sure_ones = before - ~tied_with_itself, ones_before - label * ~tied_with_itself
             size = within - before - tied_with_itself
             expected = _expected_entropy(
                 sure_ones, size, ones_within - ones_before - label * tied_with_itself, self._count - sure, self._count
             )
-            doubts += np.where(own > 0, own * expected, 0.0).sum(axis=1)
+            doubts += np.where(instances > 0, instances * expected, 0.0).sum(axis=1)
         return doubts / there.sum(axis=1)
 
     def _per_point(self, marked: np.ndarray) -> np.ndarray:
         """(B, N) bool ▶ (B, U) how many of each point's instances are marked."""
-        return np.stack([np.bincount(self._place, row, len(self._near)) for row in marked]).astype(np.int32)
+        return np.stack([np.bincount(self._point_of, row, len(self._near)) for row in marked]).astype(np.int32)
 
     @staticmethod
     def _before(table: np.ndarray, first: np.ndarray) -> np.ndarray:
         return np.where(first > 0, _at(table, np.maximum(first - 1, 0)), 0)
 
 
-def _at(table: np.ndarray, place: np.ndarray) -> np.ndarray:
-    return np.take_along_axis(table, place[:, :, None], axis=2)[:, :, 0]
+def _at(table: np.ndarray, neighbour: np.ndarray) -> np.ndarray:
+    return np.take_along_axis(table, neighbour[:, :, None], axis=2)[:, :, 0]
 
 
 def _expected_entropy(
@@ -128,24 +126,24 @@ def _expected_entropy(
     """Expected entropy of (sure + X)/count, where X is the number of ones if `drawn` of `size` instances are drawn, of which
     `ones` are ones."""
     table = entropy(np.arange(count + 1) / count)
-    found = table[np.clip(sure + np.minimum(ones, drawn), 0, count)]
+    entropies = table[np.clip(sure + np.minimum(ones, drawn), 0, count)]
     open_ones = (size > drawn) & (drawn > 0)
     if open_ones.any():
-        n, k, r, s = (own[open_ones].astype(np.float64) for own in (size, ones, drawn, sure))
+        n, k, r, s = (number[open_ones].astype(np.float64) for number in (size, ones, drawn, sure))
         expected, all_ways = np.zeros(len(n)), _comb(n, r, count)
         for x in range(count + 1):
             ways = np.where(x <= r, _comb(k, np.full_like(k, x), count) * _comb(n - k, r - x, count), 0.0)
             expected += ways / all_ways * table[np.clip(s + x, 0, count).astype(int)]
-        found[open_ones] = expected
-    return found
+        entropies[open_ones] = expected
+    return entropies
 
 
 def _comb(n: np.ndarray, r: np.ndarray, most: int) -> np.ndarray:
     """n choose r for small r, elementwise; 0 if r is more than n or below 0."""
-    found = np.where((r < 0) | (r > n), 0.0, 1.0)
+    ways = np.where((r < 0) | (r > n), 0.0, 1.0)
     for i in range(most):
-        found *= np.where(i < r, (n - i) / (i + 1), 1.0)
-    return np.maximum(found, 0.0)
+        ways *= np.where(i < r, (n - i) / (i + 1), 1.0)
+    return np.maximum(ways, 0.0)
 
 
 def nmutinf(
@@ -184,7 +182,7 @@ def _of(near: Neighbourhood, labels: np.ndarray, permutations: int, seed: int) -
 
 
 @dataclass(frozen=True)
-class NormalisedMutualInformation:
+class NormalisedMutualInformation(LearnedMetric):
     n_neighbors: int = 5
     permutations: int = 100
     seed: int = 0
@@ -192,8 +190,7 @@ class NormalisedMutualInformation:
 
     key = "nmutinf"
     title = "Label uncertainty removed (NMutInf)"
-    higher_is_better = True
-    uses_k = True
+    parts = ("raw",)
     reference = "Sun et al. 2025, eq. 3, A.18-A.23 (arXiv 2510.02629)"
     measures = of_origin(
         "nmutinf",
@@ -207,36 +204,22 @@ class NormalisedMutualInformation:
         range="up to 1",
     )
 
-    def each(self, cell: Cell, k: int) -> list[Each]:
-        return []
-
-    def over(self, cell: Cell, k: int) -> list[Estimate]:
-        return [estimate for own in self.of_all(labelled(cell, k)) for estimate in own]
-
-    def of_all(self, data: Sequence[Labelled]) -> list[list[Estimate]]:
-        return [self.of(one) for one in data]
-
     def of(self, data: Labelled) -> list[Estimate]:
-        """The estimate of one target."""
-        if data.reason:
-            return data.unavailable(("raw",), data.reason)
         near = Neighbourhood(data.features, self.n_neighbors)
-        found = _of(near, data.labels, self.permutations, self.seed)
-        return data.named(
-            [
-                on_halves(
-                    "raw",
-                    found.raw,
-                    found.chance,
-                    1.0,
-                    data.sizes,
-                    self._runs(near, data, found.raw),
-                    p=found.p,
-                    bound=1.0,
-                    details=(("adjusted", found.adjusted),),
-                )
-            ]
-        )
+        whole = _of(near, data.labels, self.permutations, self.seed)
+        return [
+            on_halves(
+                "raw",
+                whole.raw,
+                whole.chance,
+                1.0,
+                data.sizes,
+                self._runs(near, data, whole.raw),
+                p=whole.p,
+                bound=1.0,
+                details=(("adjusted", whole.adjusted),),
+            )
+        ]
 
     def _runs(self, near: Neighbourhood, data: Labelled, raw: float) -> Runs:
         halves, count = data.splits.reshape(-1, data.splits.shape[2]), len(data.labels)

@@ -22,19 +22,16 @@ Worked by hand: two distant groups are separated without a mistake.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from heval_core.metrics._features import SMALLEST_CLASS, Labelled, check_labelled, entropy, labelled
-from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.estimate import Each, Estimate, on_halves
+from heval_core.metrics._features import SMALLEST_CLASS, Labelled, LearnedMetric, check_labelled, entropy
+from heval_core.metrics.shared.estimate import Estimate, on_halves
 from heval_core.metrics.shared.measure import of_origin
 from heval_core.statistics.subsampling import Runs
 
-PARTS = ("accuracy", "information")
 STEPS, ENOUGH = 30, 1e-8
 # So many numbers of training data are solved at once: more do not fit a processor's cache.
 TOGETHER = 400_000
@@ -53,8 +50,8 @@ def fold_of(labels: np.ndarray, folds: int, seed: int = 0) -> np.ndarray:
     """(B, N) labels ▶ (B, N) the fold in which each instance is held out: classes are spread evenly, in random order."""
     rng = np.random.default_rng(seed)
     keys = labels + rng.random(labels.shape)  # by class, and in random order within it
-    place = np.argsort(np.argsort(keys, axis=1, kind="stable"), axis=1, kind="stable")
-    return np.asarray(place % folds)
+    order = np.argsort(np.argsort(keys, axis=1, kind="stable"), axis=1, kind="stable")
+    return np.asarray(order % folds)
 
 
 def held_out(features: np.ndarray, labels: np.ndarray, fold: np.ndarray) -> np.ndarray:
@@ -62,16 +59,16 @@ def held_out(features: np.ndarray, labels: np.ndarray, fold: np.ndarray) -> np.n
 
     features: (B, N, f), or (1, N, f) for all. labels, fold: (B, N).
     """
-    found = np.empty(labels.shape)
+    held = np.empty(labels.shape)
     size = max(1, TOGETHER // max(1, features.shape[1] * features.shape[2]))
     for start in range(0, len(labels), size):
-        own = slice(start, start + size)
-        rows = features if len(features) == 1 else features[own]
+        samples = slice(start, start + size)
+        rows = features if len(features) == 1 else features[samples]
         for number in range(int(fold.max(initial=0)) + 1):
-            out = fold[own] == number
-            p = _fitted(rows, labels[own].astype(np.float64), ~out)
-            found[own] = np.where(out, p, found[own])
-    return found
+            out = fold[samples] == number
+            p = _fitted(rows, labels[samples].astype(np.float64), ~out)
+            held[samples] = np.where(out, p, held[samples])
+    return held
 
 
 def _fitted(features: np.ndarray, labels: np.ndarray, train: np.ndarray) -> np.ndarray:
@@ -107,11 +104,11 @@ def probe(features: np.ndarray, labels: np.ndarray, folds: int = 5, seed: int = 
     Raises HEvalError for features that are not finite, or a class too small.
     """
     check_labelled(features, labels, max(SMALLEST_CLASS, folds))
-    found = _told(np.asarray(features, dtype=np.float64)[None], np.asarray(labels)[None], folds, seed)
-    return Probe(*(float(own.mean()) for own in found))
+    values = _contributions(np.asarray(features, dtype=np.float64)[None], np.asarray(labels)[None], folds, seed)
+    return Probe(*(float(value.mean()) for value in values))
 
 
-def _told(features: np.ndarray, labels: np.ndarray, folds: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def _contributions(features: np.ndarray, labels: np.ndarray, folds: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Accuracy and information of B samples, as (B, N) contributions whose means they are.
 
     features: (B, N, f) or (1, N, f). labels: (B, N).
@@ -125,7 +122,7 @@ def _told(features: np.ndarray, labels: np.ndarray, folds: int, seed: int) -> tu
 
 
 @dataclass(frozen=True)
-class LinearProbe:
+class LinearProbe(LearnedMetric):
     folds: int = 5
     permutations: int = 40
     seed: int = 0
@@ -133,8 +130,7 @@ class LinearProbe:
 
     key = "probe"
     title = "Linear probe, held out"
-    higher_is_better = True
-    uses_k = True
+    parts = ("accuracy", "information")
     reference = "Xu et al. 2020 (arXiv 2002.10689)"
     measures = (
         *of_origin(
@@ -161,32 +157,19 @@ class LinearProbe:
         ),
     )
 
-    def each(self, cell: Cell, k: int) -> list[Each]:
-        return []
-
-    def over(self, cell: Cell, k: int) -> list[Estimate]:
-        return [estimate for own in self.of_all(labelled(cell, k)) for estimate in own]
-
-    def of_all(self, data: Sequence[Labelled]) -> list[list[Estimate]]:
-        return [self.of(one) for one in data]
-
     def of(self, data: Labelled) -> list[Estimate]:
-        """The estimates of one target."""
-        if data.reason:
-            return data.unavailable(PARTS, data.reason)
         features, labels = data.features[None], data.labels[None]
-        whole = _told(features, labels, self.folds, self.seed)
+        whole = _contributions(features, labels, self.folds, self.seed)
         shuffled = np.random.default_rng(self.seed).permuted(np.repeat(labels, self.permutations, axis=0), axis=1)
-        by_chance = _told(features, shuffled, self.folds, self.seed)
+        by_chance = _contributions(features, shuffled, self.folds, self.seed)
         halves = data.splits.reshape(-1, data.splits.shape[2])
-        parts = _told(data.features[halves], data.labels[halves], self.folds, self.seed)
+        of_halves = _contributions(data.features[halves], data.labels[halves], self.folds, self.seed)
         best = (1.0, float(entropy(labels.mean())) / math.log(2))
-        return data.named(
-            [self._estimate(data, *found) for found in zip(PARTS, whole, by_chance, parts, best, strict=True)]
-        )
+        columns = zip(self.parts, whole, by_chance, of_halves, best, strict=True)
+        return [self._estimate(data, *column) for column in columns]
 
     def _estimate(
-        self, data: Labelled, part: str, whole: np.ndarray, by_chance: np.ndarray, parts: np.ndarray, best: float
+        self, data: Labelled, part: str, whole: np.ndarray, by_chance: np.ndarray, of_halves: np.ndarray, best: float
     ) -> Estimate:
         from scipy.stats import t
 
@@ -196,7 +179,9 @@ class LinearProbe:
         # Constant features give every permutation the same value, up to rounding.
         apart = (value - chance) / (spread * math.sqrt(1 + 1 / len(draws))) if spread > SAME else 0.0
         p = float(t.sf(apart, len(draws) - 1))
-        runs = Runs(np.array([value]), parts.mean(axis=1).reshape(number, 2, 1), 2 * size / len(data.labels), whole[0])
+        runs = Runs(
+            np.array([value]), of_halves.mean(axis=1).reshape(number, 2, 1), 2 * size / len(data.labels), whole[0]
+        )
         return on_halves(
             part,
             value,

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np  # noqa: F401  the example above uses it
 
-from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.measure import of_faithfulness
 from heval_core.metrics.shared.measured import MeasuredMetric, aopc  # noqa: F401  likewise
 
 
@@ -26,24 +26,8 @@ class Sufficiency(MeasuredMetric):
     key = "sufficiency"
     title = "Sufficiency"
     higher_is_better = False
-    uses_k = False
     reference = "Sun et al. 2025, A.25 (arXiv 2510.02629); DeYoung et al. 2020"
-    measures = (
-        Measure(
-            "sufficiency",
-            "Sufficiency",
-            ("all",),
-            "nats",
-            "How much log-probability the answer loses when only the best-ranked tokens are kept: the mean over three ways "
-            "to take tokens out (fa's baseline token, tokens drawn by frequency, deletion). Chance is the random control.",
-            question="faithfulness",
-            order=90,
-            instance_parts=("all",),
-            instance_title="Sufficiency ({part})",
-            needs="--faithfulness",
-            sections=("faithfulness",),
-        ),
-    )
+    measures = of_faithfulness(title, "only the best-ranked tokens are kept", 90)
 
 
 PLUGIN = Sufficiency()

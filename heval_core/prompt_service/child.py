@@ -47,8 +47,10 @@ def _answer(request: dict[str, Any], loaded: dict[str, Any], progress: Any) -> A
         tuple(request["documents"]), request["question"], tuple(request["context_answers"]), request["memory_answer"]
     )
     explainers = [catalogue.method(key) for key in request["explainers"]]
-    explained = explain_request(lm, asked, explainers, lambda key: progress(f"{key} done"))
-    return Explanation(explained).to_json()
+    result = explain_request(
+        lm, asked, explainers, lambda key: progress(f"{key} done"), request["match"], request["target"]
+    )
+    return Explanation(result).to_json()
 
 
 # Logits of one model in another precision differ by less than this, those of another model by more.
@@ -67,7 +69,7 @@ def _refuse_another(lm: Any, text: str, expected: dict[str, Any]) -> None:
     logits = lm.forward.logits(lm.ids(prompt.ids))[0]
     now = [float(logits[index] - logits[expected["ids"][0]]) for index in expected["ids"]]
     stored = [value - expected["logits"][0] for value in expected["logits"]]
-    apart = max((abs(one - other) for one, other in zip(now, stored, strict=True)), default=0.0)
+    apart = max((abs(here - there) for here, there in zip(now, stored, strict=True)), default=0.0)
     if apart > TOLERANCE:
         raise HEvalError(
             f"The model installed here is not the one that these results are of: its logits differ by {apart:.1f} here."
@@ -101,12 +103,12 @@ def _ablate(lm: Any, text: str, head: tuple[int, int], answer: int, foil: int) -
     def lead(logits: Any) -> list[float]:
         return [float(row[answer] - row[foil]) for row in logits]
 
-    found = {how: lead(lm.ablation.heads(ids, [head, *chosen], how)) for how in ("zero", "mean")}
+    leads = {how: lead(lm.ablation.heads(ids, [head, *chosen], how)) for how in ("zero", "mean")}
     whole = lead(lm.forward.logits(ids))[0]
     return {
         "whole": whole,
-        "random_heads": [list(one) for one in chosen],
-        **{how: {"chosen": values[0], "random": values[1:]} for how, values in found.items()},
+        "random_heads": [list(other) for other in chosen],
+        **{how: {"chosen": values[0], "random": values[1:]} for how, values in leads.items()},
     }
 
 

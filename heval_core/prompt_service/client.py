@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heval_core.prompt_service.installed import ROOT
-from heval_core.prompt_service.messages import Request
+from heval_core.prompt_service.messages import Explain, Request
 from heval_core.records import HEvalError
 
 # Processes that are kept: each holds a model in memory.
@@ -30,7 +30,7 @@ PATIENCE = 300
 class Ticket:
     """One request under way. progress: what has been said so far. result, error: one of them, when it is over."""
 
-    model: str
+    request: Explain
     worker: Worker
     progress: list[str] = field(default_factory=list)
     result: Any = None
@@ -121,9 +121,9 @@ class Worker:
             )
         return self.process
 
-    def begin(self, request: Request, over: Callable[[], None] = lambda: None) -> Ticket:
+    def begin(self, request: Explain, over: Callable[[], None] = lambda: None) -> Ticket:
         """Send one request from a thread of its own. over: called when it is over."""
-        ticket = Ticket(request["model"], self)
+        ticket = Ticket(request, self)
 
         def carry() -> None:
             try:
@@ -171,30 +171,30 @@ def _claim(model: str) -> Worker:
     """The worker of a model's folder, for one request. Of more than KEPT the one unused for longest is stopped, if idle."""
     with _registry:
         known = _workers()
-        own = known.pop(model, None) or Worker()
-        known[model] = own  # the newest last
-        own.claims += 1
+        worker = known.pop(model, None) or Worker()
+        known[model] = worker  # the newest last
+        worker.claims += 1
         for name in list(known)[:-KEPT]:
             if not known[name].claims:
                 known.pop(name).stop()
-        return own
+        return worker
 
 
-def _release(own: Worker) -> None:
+def _release(worker: Worker) -> None:
     with _registry:
-        own.claims -= 1
+        worker.claims -= 1
 
 
 def ask(request: Request) -> Any:
     """Ask the worker of the request's model, and wait. Raises HEvalError with its message."""
-    own = _claim(request["model"])
+    worker = _claim(request["model"])
     try:
-        return own.ask(request)
+        return worker.ask(request)
     finally:
-        _release(own)
+        _release(worker)
 
 
-def begin(request: Request) -> Ticket:
+def begin(request: Explain) -> Ticket:
     """Ask the worker of the request's model from a thread of its own."""
-    own = _claim(request["model"])
-    return own.begin(request, over=lambda: _release(own))
+    worker = _claim(request["model"])
+    return worker.begin(request, over=lambda: _release(worker))

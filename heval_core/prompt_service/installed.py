@@ -15,10 +15,10 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 def installed_models() -> dict[str, Path]:
     """The models that may be asked, by key: the demo's, and the folders in `HEVAL_MODELS` (separated like PATH)."""
     folders = sorted((ROOT / "cache" / "demo" / "models").glob("*/config.json"))
-    found = {config.parent.name: config.parent for config in folders}
+    models = {config.parent.name: config.parent for config in folders}
     for name in filter(None, os.environ.get("HEVAL_MODELS", "").split(os.pathsep)):
-        found[Path(name).name] = Path(name)
-    return found
+        models[Path(name).name] = Path(name)
+    return models
 
 
 @functools.lru_cache(maxsize=64)
@@ -38,10 +38,10 @@ def installed(model: str, revision: str) -> Path:
             "This model is not installed here, so it cannot be asked. Set HEVAL_MODELS to the folder it is in."
         )
     if "/" not in model:
-        found = _revision(str(folder), max((file.stat().st_mtime for file in folder.iterdir()), default=0.0))
-        if found != revision:
+        here = _revision(str(folder), max((file.stat().st_mtime for file in folder.iterdir()), default=0.0))
+        if here != revision:
             raise HEvalError(
-                f"The model {model} that is installed here has revision {found}; these results used {revision}, so it is "
+                f"The model {model} that is installed here has revision {here}; these results used {revision}, so it is "
                 "not asked."
             )
     return folder

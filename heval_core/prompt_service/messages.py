@@ -19,7 +19,10 @@ class Stored(TypedDict):
 
 
 class Explain(TypedDict):
-    """Explain a prompt. Its result is what `Explanation.to_json` gives. model: a folder, here and below."""
+    """Explain a prompt; the result is `Explanation.to_json`. model: a folder, here and below.
+
+    match, target: see `heval_core.explain`.
+    """
 
     op: Literal["explain"]
     model: str
@@ -28,6 +31,8 @@ class Explain(TypedDict):
     context_answers: list[str | None]
     memory_answer: str | None
     explainers: list[str]
+    match: str
+    target: str
 
 
 class Heads(TypedDict):

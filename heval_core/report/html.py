@@ -47,7 +47,7 @@ def page(
         "report.html",
         title=title,
         notes=notes,
-        told=told(findings),
+        counted=counted(findings),
         verdicts=VERDICTS,
         rule=RULE,
         findings=[_finding(row) for row in findings.to_dict("records")],
@@ -70,12 +70,12 @@ def _library() -> tuple[str, str]:
 
 def _plainly(figure: go.Figure) -> dict[str, Any]:
     """Data and layout without Plotly's theme, which the page has its own of."""
-    found = json.loads(figure.to_json())
-    found["layout"].pop("template", None)
-    return {"data": found["data"], "layout": found["layout"], "name": "heval"}
+    plain = json.loads(figure.to_json())
+    plain["layout"].pop("template", None)
+    return {"data": plain["data"], "layout": plain["layout"], "name": "heval"}
 
 
-def told(findings: pd.DataFrame) -> str:
+def counted(findings: pd.DataFrame) -> str:
     """How many sentences there are of each verdict."""
     counts = findings["verdict"].value_counts()
     return f"Of {len(findings)} sentences: {', '.join(f'{counts[verdict]} {verdict}' for verdict in counts.index)}."
@@ -87,18 +87,18 @@ def _finding(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def effects_of(row: dict[str, Any]) -> pd.DataFrame:
-    """The effects of a finding as readers see them: what, value and interval in its unit, where it should lie, of how many."""
+    """The effects of a finding as readers see them: value, interval, expected range, and how many cells agree."""
     return pd.DataFrame(
         [
             {
-                "effect": one["label"],
-                row["unit"]: f"{_number(one['value'])} [{_number(one['low'])}, {_number(one['high'])}]",
-                "expected": _expected(one["least"], one["most"]),
-                "so in": "–" if one["agree"] is None else f"{one['agree']} of {one['places']}",
-                "cells": one["cells"],
-                "n": f"{one['n']:,}",
+                "effect": effect["label"],
+                row["unit"]: _interval(effect),
+                "expected": f"below {effect['most']:g}" if effect["least"] is None else f"above {effect['least']:g}",
+                "so in": "–" if effect["agree"] is None else f"{effect['agree']} of {effect['places']}",
+                "cells": effect["cells"],
+                "n": f"{effect['n']:,}",
             }
-            for one in json.loads(row["effects"])
+            for effect in json.loads(row["effects"])
         ]
     )
 
@@ -108,12 +108,12 @@ def levels_of(row: dict[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "explainer": one["label"],
-                "here": f"{_number(one['value'])} [{_number(one['low'])}, {_number(one['high'])}]",
-                "chance": _number(one["chance"]),
-                "published": _number(one["published"]),
+                "explainer": level["label"],
+                "here": _interval(level),
+                "chance": _number(level["chance"]),
+                "published": _number(level["published"]),
             }
-            for one in json.loads(row["levels"])
+            for level in json.loads(row["levels"])
         ]
     )
 
@@ -122,10 +122,8 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}".replace("-", "−")
 
 
-def _expected(least: float | None, most: float | None) -> str:
-    if least is None:
-        return f"below {most:g}"
-    return f"above {least:g}"
+def _interval(row: dict[str, Any]) -> str:
+    return f"{_number(row['value'])} [{_number(row['low'])}, {_number(row['high'])}]"
 
 
 def _section(section: Section, numbers: Iterator[int]) -> dict[str, Any]:
@@ -134,16 +132,9 @@ def _section(section: Section, numbers: Iterator[int]) -> dict[str, Any]:
         {"number": next(numbers), "height": int(figure.layout.height or 380), "caption": caption}
         for caption, figure in section.figures
     ]
-    return {
-        "key": section.key,
-        "chapter": section.chapter,
-        "title": section.title,
-        "paper": section.paper,
-        "text": section.text,
-        "gaps": section.gaps,
-        "figures": figures,
-        "table": table_of(section.shown) if len(section.shown) else None,
-    }
+    table = table_of(section.shown) if len(section.shown) else None
+    named = {name: getattr(section, name) for name in ("key", "chapter", "title", "paper", "text", "gaps")}
+    return {**named, "figures": figures, "table": table}
 
 
 class Table(NamedTuple):

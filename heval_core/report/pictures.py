@@ -57,13 +57,13 @@ def as_svg(program: str, figures: Mapping[str, go.Figure]) -> dict[str, str]:
     match = re.search(r'<pre id="found">([A-Za-z0-9+/=]*)</pre>', drawn)
     if not match or not match[1]:
         return {}
-    found: dict[str, str] = json.loads(base64.b64decode(match[1]))
-    return {name: _settled(picture) for name, picture in found.items()}
+    pictures: dict[str, str] = json.loads(base64.b64decode(match[1]))
+    return {name: _settled(picture) for name, picture in pictures.items()}
 
 
 def _settled(picture: str) -> str:
     """The same picture with its random names replaced by numbers, in order of appearance."""
-    found = [name for own in _NAMED.findall(picture) for name in _RANDOM.findall(own)]
-    for number, name in enumerate(dict.fromkeys(found)):
+    names = [name for identifier in _NAMED.findall(picture) for name in _RANDOM.findall(identifier)]
+    for number, name in enumerate(dict.fromkeys(names)):
         picture = re.sub(rf"(?<=[a-z-]){name}", f"{number:06d}", picture)  # not where it is digits of a number
-    return picture.replace(' style=""', "")  # which stands here or there, as it happens
+    return picture.replace(' style=""', "")  # Plotly writes it only sometimes

@@ -26,8 +26,8 @@ class Plan:
     @property
     def measures(self) -> tuple[Measure, ...]:
         """In order; each in the regimes of the section, if it has any."""
-        there = (own for own in measures().values() if self.key in (own.sections or (own.key,)) and own.question)
-        return tuple(replace(own, regimes=self.regimes) if self.regimes else own for own in there)
+        shown = (m for m in measures().values() if self.key in (m.sections or (m.key,)) and m.question)
+        return tuple(replace(measure, regimes=self.regimes) if self.regimes else measure for measure in shown)
 
 
 GLANCE, MAIN, MORE, _ELSE = "At a glance", "The paper's figures", "The paper's appendix", "Beyond the paper"
@@ -57,12 +57,12 @@ OTHER = {
 
 def plans() -> dict[str, Plan]:
     """The sections made of measures, by key: those of the paper, then one for each measure that is not in it."""
-    own = [
+    further = [
         Plan(measure.key, _ELSE, measure.title, measure.paper, ks=measure.reported_ks)
         for measure in measures().values()
         if measure.sections is None and measure.question
     ]
-    return {plan.key: plan for plan in (*_OF_PAPER, *own)}
+    return {plan.key: plan for plan in (*_OF_PAPER, *further)}
 
 
 def section_titles() -> dict[str, str]:

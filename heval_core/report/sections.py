@@ -1,12 +1,12 @@
 """The sections of a report: each a table or figure of the paper (arXiv 2510.02629) as the store's own.
 
-A section has figures, a table of all its numbers (what `results.json` holds), the same as readers see it (what HTML and LaTeX
-hold), and its gaps: what it would need and the store does not have. Every number comes from the same queries as the pages'.
+A section has figures, a table of all its numbers (for `results.json`), the same table as readers see it (for HTML and LaTeX),
+and its gaps: what it needs and the store does not have. Its numbers come from the same queries as the pages'.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +34,7 @@ MISSING = "–"
 class Section:
     """paper: what it is in the paper. chapter: the heading it stands under. figures: (caption, figure).
 
-    measures: what each figure shows, where figures are of cells, so that their bars say which instances are behind them.
+    measures: the measure of each figure, if figures show cells, so that a click on a bar leads to its instances.
     """
 
     key: str
@@ -56,8 +56,8 @@ def sections(results: Reader) -> Iterator[Section]:
 
 def section(results: Reader, key: str) -> Section:
     """One of them. key: of `section_titles`."""
-    own = {"headline": _headline, "datasets": _datasets, "patterns": _patterns}
-    return own[key](results) if key in own else _cells(results, plans()[key])
+    others = {"headline": _headline, "datasets": _datasets, "patterns": _patterns}
+    return others[key](results) if key in others else _cells(results, plans()[key])
 
 
 def titles_of(results: Reader) -> dict[str, str]:
@@ -78,9 +78,9 @@ def _cells(results: Reader, plan: Plan) -> Section:
         for k in plan.ks if measure.uses_k else (0,):
             cells = labelled(of_measure(results.cells(Filter(), measure.metric, k), measure), titles, dataset=True)
             tables.append(cells.drop(columns=["label", "title"]).assign(measure=name))
-            for model, own in cells.groupby("model", sort=True):
+            for model, of_model in cells.groupby("model", sort=True):
                 at = f", k = {k}" if measure.uses_k else ""
-                figures.append((f"{model}: {name}{at}", cell_bars(own, measure.unit)))
+                figures.append((f"{model}: {name}{at}", cell_bars(of_model, measure.unit)))
                 shown.append(measure)
     table = pd.concat(tables, ignore_index=True)
     return Section(
@@ -101,15 +101,14 @@ def _shown(table: pd.DataFrame) -> pd.DataFrame:
     """One row per cell, part, measure and k; `value [low, high]` per explainer, the chance level(s), and n."""
     columns = ["measure", "k", *CELL, "part"]
     rows = []
-    for place, own in table.groupby(columns, sort=False):
-        row: dict[str, Any] = dict(zip(columns, place, strict=True))
-        chance = own["chance"].dropna()
-        row["n"] = int(own["n"].max())
-        row["groups"] = _groups(own)
-        row["chance"] = _span(chance)
+    for names, values in table.groupby(columns, sort=False):
+        row: dict[str, Any] = dict(zip(columns, names, strict=True))
+        row["n"] = int(values["n"].max())
+        row["groups"] = _groups(values)
+        row["chance"] = _span(values["chance"].dropna())
         for explainer in in_order(list(table["explainer"].unique())):
-            found = own[own["explainer"] == explainer]
-            row[explainer] = _with_interval(found.iloc[0], row["n"]) if len(found) else MISSING
+            of_explainer = values[values["explainer"] == explainer]
+            row[explainer] = _with_interval(of_explainer.iloc[0], row["n"]) if len(of_explainer) else MISSING
         rows.append(row)
     shown = pd.DataFrame(rows)
     if shown.empty:
@@ -121,14 +120,14 @@ def _shown(table: pd.DataFrame) -> pd.DataFrame:
     return shown.drop(columns=single)
 
 
-def _groups(own: pd.DataFrame) -> str:
-    """Sizes of the groups that are compared; of one group alone n says it."""
-    sizes = str(own["group_sizes"].iloc[0]).strip("{}").replace('"', "")
-    return sizes if "," in sizes else ""
+def _groups(values: pd.DataFrame) -> str:
+    """Sizes of the groups that are compared; empty for one group, whose size is n."""
+    group_sizes = str(values["group_sizes"].iloc[0]).strip("{}").replace('"', "")
+    return group_sizes if "," in group_sizes else ""
 
 
 def _span(values: pd.Series) -> str:
-    """The one value, or the least and the most of several: some measures have a chance level per explainer."""
+    """The value, or the smallest and the largest of several: some measures have a chance level per explainer."""
     if values.empty:
         return MISSING
     least, most = f"{values.min():.3f}", f"{values.max():.3f}"
@@ -136,7 +135,7 @@ def _span(values: pd.Series) -> str:
 
 
 def _with_interval(row: pd.Series, n: int) -> str:
-    """n: of the cell; an explainer that failed somewhere, or is not done, says its own."""
+    """n: of the cell; an explainer with fewer instances shows its own."""
     if pd.isna(row["value"]):
         return MISSING
     less = "" if int(row["n"]) == n else f", n = {int(row['n'])}"
@@ -152,8 +151,8 @@ def _gaps(table: pd.DataFrame, plan: Plan) -> Iterable[str]:
         needed = {measure.needs for measure in plan.measures if measure.needs}
         yield "Not in these results" + "".join(f"; run the batch job with {option}" for option in sorted(needed)) + "."
     without = table[table["unavailable"].notna()]
-    for reason, own in without.groupby("unavailable", sort=True):
-        cells = own.groupby([*CELL, "part"]).ngroups
+    for reason, rows in without.groupby("unavailable", sort=True):
+        cells = rows.groupby([*CELL, "part"]).ngroups
         yield f"Not available in {cells} {'cell' if cells == 1 else 'cells'}: {reason}."
 
 
@@ -170,23 +169,13 @@ def _headline(results: Reader) -> Section:
     figures, rows = [], []
     for question, measure in headlines().items():
         short = QUESTIONS[question].title
-        own = table[table["question"] == question]
-        for technique, alone in own.groupby("technique"):
+        values = table[table["question"] == question]
+        for technique, of_technique in values.groupby("technique"):
             caption = _of(f"{short} {measure.headline}", technique, table)
-            figures.append((caption, headline_bars(alone, titles, measure.unit)))
-        for row in own.itertuples():
-            value = f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}]"
-            rows.append(
-                {
-                    "question": short,
-                    "technique": row.technique,
-                    "explainer": row.explainer,
-                    "value": value,
-                    "chance": f"{row.chance:.3f}",
-                    "cells": int(row.cells),
-                    "n": int(row.n),
-                }
-            )
+            figures.append((caption, headline_bars(of_technique, titles, measure.unit)))
+        for row in values.itertuples():
+            value, chance = f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}]", f"{row.chance:.3f}"
+            rows.append((short, row.technique, row.explainer, value, chance, int(row.cells), int(row.n)))
     missing = [QUESTIONS[question].title for question in headlines() if question not in set(table["question"])]
     return Section(
         "headline",
@@ -216,10 +205,10 @@ def _datasets(results: Reader) -> Section:
     shown["regime"] = shown["regime"].map(REGIME_TITLES.get)
     legend = GROUP_TITLES | {reason: f"dropped: {reason}" for reason in DROP_REASONS}
     figures = []
-    for (model, technique), own in outcomes.groupby(["model", "technique"], sort=True):
-        labels = [f"{d} · {REGIME_TITLES.get(r, r)}" for d, r in zip(own["dataset"], own["regime"], strict=True)]
+    for (model, technique), bars in outcomes.groupby(["model", "technique"], sort=True):
+        labels = [f"{d} · {REGIME_TITLES.get(r, r)}" for d, r in zip(bars["dataset"], bars["regime"], strict=True)]
         caption = _of(f"{model}: what became of the questions", technique, outcomes)
-        figures.append((caption, outcome_bars(own.assign(label=labels), legend)))
+        figures.append((caption, outcome_bars(bars.assign(label=labels), legend)))
     return Section(
         "datasets",
         MAIN,
@@ -238,8 +227,8 @@ def _patterns(results: Reader) -> Section:
     counts = patterns_under(results, Filter())
     titles = titles_of(results)
     figures = [
-        (_of(f"{dataset}: what stands on top", technique, counts), pattern_bars(own, titles))
-        for (dataset, technique), own in counts.groupby(["dataset", "technique"])
+        (_of(f"{dataset}: what ranks first", technique, counts), pattern_bars(of_dataset, titles))
+        for (dataset, technique), of_dataset in counts.groupby(["dataset", "technique"])
     ]
     text = " ".join(
         f"{key.replace('_', ' ').capitalize()}: {meaning.rstrip('.')}." for key, meaning in PATTERNS.items()
@@ -256,26 +245,22 @@ def _patterns(results: Reader) -> Section:
     )
 
 
-def _placed(place: Sequence[str]) -> dict[str, str]:
-    return dict(zip(("dataset", "technique"), place, strict=True))
-
-
 def _shown_patterns(counts: pd.DataFrame) -> pd.DataFrame:
     """A row for each explainer of a dataset and technique, after them one for chance."""
     rows = []
-    for (*place, explainer), own in counts.groupby(["dataset", "technique", "explainer"]):
-        cells = {
-            row.pattern: f"{100 * row.share:.1f} [{100 * row.low:.1f}, {100 * row.high:.1f}]"
-            for row in own.itertuples()
-        }
-        rows.append({**_placed(place), "explainer": explainer, "n": int(own["n"].iloc[0]), **cells})
-    for place, own in counts.groupby(["dataset", "technique"]):
-        chance = (own["chance"] * own["n"]).groupby(own["pattern"]).sum() / own.groupby("pattern")["n"].sum()
-        rows.append(
-            {**_placed(place), "explainer": "chance", **{key: f"{100 * one:.1f}" for key, one in chance.items()}}
-        )
+    for (dataset, technique), of_dataset in counts.groupby(["dataset", "technique"]):
+        common = {"dataset": dataset, "technique": technique}
+        for explainer, patterns in of_dataset.groupby("explainer"):
+            shares = {
+                row.pattern: f"{100 * row.share:.1f} [{100 * row.low:.1f}, {100 * row.high:.1f}]"
+                for row in patterns.itertuples()
+            }
+            rows.append({**common, "explainer": explainer, "n": int(patterns["n"].iloc[0]), **shares})
+        weighted = (of_dataset["chance"] * of_dataset["n"]).groupby(of_dataset["pattern"]).sum()
+        chance = weighted / of_dataset.groupby("pattern")["n"].sum()
+        rows.append({**common, "explainer": "chance", **{key: f"{100 * share:.1f}" for key, share in chance.items()}})
     there = [pattern for pattern in PATTERNS if pattern in set(counts["pattern"])]
     shown = pd.DataFrame(rows, columns=["dataset", "technique", "explainer", "n", *there])
-    shown = apart(shown.sort_values(["dataset", "technique"], kind="stable"))
+    shown = apart(shown)
     shown["n"] = shown["n"].map(lambda n: MISSING if pd.isna(n) else f"{n:.0f}")
     return shown.fillna(MISSING).rename(columns=lambda name: str(name).replace("_", " "))

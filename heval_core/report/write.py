@@ -20,7 +20,7 @@ from heval_core.records import HEvalError
 from heval_core.report import html, pictures
 from heval_core.report.sections import Section, sections
 from heval_core.store.export import as_latex
-from heval_core.store.published import current_file
+from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
 from heval_core.wording import DEMO_NOTE
 
@@ -56,7 +56,7 @@ class Report:
 
     def as_json(self) -> str:
         """All numbers, unrounded."""
-        found = {
+        content = {
             "format": FORMAT,
             "program": __version__,
             "snapshot": self.snapshot_id,
@@ -70,7 +70,7 @@ class Report:
             ],
             "provenance": {name: records(frame) for name, frame in self.provenance},
         }
-        return json.dumps(found, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+        return json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
 def report_of(results: Reader) -> Report:
@@ -86,52 +86,49 @@ def report_of(results: Reader) -> Report:
     )
 
 
-def write(store: Path, folder: Path, svg: bool = True, told: Callable[[str], None] = lambda _: None) -> None:
+def write(store: Path, folder: Path, svg: bool = True, say: Callable[[str], None] = lambda _: None) -> None:
     """Write the report of what is published in a store into a folder.
 
     Raises HEvalError where nothing is published, or the folder cannot be written.
     """
-    path = current_file(store)
-    if path is None:
-        raise HEvalError(f"Nothing is published in {store}; run: python -m precompute publish --store {store}")
-    report = report_of(Reader(path))
+    report = report_of(Reader(published_file(store)))
     try:
         (folder / "tables").mkdir(parents=True, exist_ok=True)
-        _put(folder / "report.html", report.as_html(), told)
-        _put(folder / "results.json", report.as_json(), told)
+        _put(folder / "report.html", report.as_html(), say)
+        _put(folder / "results.json", report.as_json(), say)
         for section in report.sections:
             if len(section.shown):
                 notes = (f"{section.title} ({section.paper})", *section.gaps)
-                _put(folder / "tables" / f"{section.key}.tex", as_latex(section.shown, report.snapshot_id, notes), told)
+                _put(folder / "tables" / f"{section.key}.tex", as_latex(section.shown, report.snapshot_id, notes), say)
         if svg:
-            told(_pictures(report.sections, folder / "figures"))
+            say(_pictures(report.sections, folder / "figures"))
         _clear(folder, report.sections, svg)
     except OSError as error:
         raise HEvalError(f"The folder {folder} cannot be written: {error.strerror or error}.") from error
 
 
-def _clear(folder: Path, found: Sequence[Section], svg: bool) -> None:
-    """Remove what an earlier report left and this one has none of, once this one is there; all figures without `svg`."""
-    for section in found:
-        names = {f"{section.key}-{place}.svg" for place, _ in enumerate(section.figures, start=1)} if svg else set()
+def _clear(folder: Path, drawn: Sequence[Section], svg: bool) -> None:
+    """Remove tables and figures of an earlier report that this one does not have; all figures without `svg`."""
+    for section in drawn:
+        names = {f"{section.key}-{number}.svg" for number, _ in enumerate(section.figures, start=1)} if svg else set()
         old = [path for path in (folder / "figures").glob(f"{section.key}-*.svg") if path.name not in names]
         for path in [*old, *([] if len(section.shown) else [folder / "tables" / f"{section.key}.tex"])]:
             path.unlink(missing_ok=True)
 
 
-def _put(path: Path, text: str, told: Callable[[str], None]) -> None:
+def _put(path: Path, text: str, say: Callable[[str], None]) -> None:
     temporary = path.with_name(f"{path.name}.tmp")
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(path)
-    told(str(path))
+    say(str(path))
 
 
-def _pictures(found: Sequence[Section], folder: Path) -> str:
+def _pictures(sections: Sequence[Section], folder: Path) -> str:
     """Write the figures as SVG, and say how many, or why none."""
     browser = pictures.browser()
     if browser is None:
         return "no figures as SVG: no Chromium is installed here; the report's own figures save as SVG by their camera button"
-    named = {f"{s.key}-{place}": figure for s in found for place, (_, figure) in enumerate(s.figures, start=1)}
+    named = {f"{s.key}-{number}": figure for s in sections for number, (_, figure) in enumerate(s.figures, start=1)}
     drawn = pictures.as_svg(browser, named)
     folder.mkdir(exist_ok=True)
     for name, picture in drawn.items():

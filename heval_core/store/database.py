@@ -41,16 +41,14 @@ class Database:
                 "Publish again: python -m precompute publish."
             ) from error
         try:
-            found = self.query("SELECT * FROM snapshot")
-            version = int(found["format"].iloc[0])
+            snapshot = self.query("SELECT * FROM snapshot").iloc[0]
+            version = int(snapshot["format"])
         except (duckdb.Error, IndexError) as error:
             raise HEvalError(f"{path} is a database, but holds no results of this program.") from error
         if version != PUBLISHED_FORMAT:
             raise HEvalError(f"{path} has format {version}; this program reads {PUBLISHED_FORMAT}. Publish it again.")
-        self.snapshot_id = str(found["snapshot_id"].iloc[0])
-        self.evaluator = str(found["evaluator"].iloc[0])
-        self.published_at = found["published_at"].iloc[0]
-        self.bundled = bool(found["bundled"].iloc[0])
+        self.snapshot_id, self.evaluator = str(snapshot["snapshot_id"]), str(snapshot["evaluator"])
+        self.published_at, self.bundled = snapshot["published_at"], bool(snapshot["bundled"])
         self._resamples: dict[str, Resamples] = {}
 
     def close(self) -> None:
@@ -83,6 +81,6 @@ class Database:
     def resamples(self, dataset: str) -> Resamples:
         """The resamples from which the published intervals of a dataset were computed."""
         if dataset not in self._resamples:
-            found = self.query("SELECT DISTINCT fact_id FROM instance WHERE dataset = ?", [dataset])
-            self._resamples[dataset] = Resamples(dataset, found["fact_id"])
+            questions = self.query("SELECT DISTINCT fact_id FROM instance WHERE dataset = ?", [dataset])
+            self._resamples[dataset] = Resamples(dataset, questions["fact_id"])
         return self._resamples[dataset]

@@ -18,7 +18,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from heval_core.records import HEvalError
-from heval_core.store.published import current_file
+from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
 
 FORMATS = ("parquet", "csv")
@@ -28,16 +28,13 @@ _BATCH = 5000
 
 
 def export(
-    store: Path, folder: Path, formats: Iterable[str] = FORMATS, told: Callable[[str], None] = lambda _: None
+    store: Path, folder: Path, formats: Iterable[str] = FORMATS, say: Callable[[str], None] = lambda _: None
 ) -> None:
     """Write every table of a store's published results into a folder, one file per table and format.
 
-    told: called with a line about each file. Raises HEvalError if nothing is published, or the folder cannot be written.
+    say: called with a line about each file. Raises HEvalError if nothing is published, or the folder cannot be written.
     """
-    path = current_file(store)
-    if path is None:
-        raise HEvalError(f"Nothing is published in {store}; run: python -m precompute publish --store {store}")
-    results = Reader(path)
+    results = Reader(published_file(store))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for table in results.tables():
@@ -46,7 +43,7 @@ def export(
                 temporary = target.with_suffix(f".{kind}.tmp")
                 rows = _write(results, table, temporary, kind)
                 temporary.replace(target)
-                told(f"{target}: {rows:,} rows")
+                say(f"{target}: {rows:,} rows")
     except OSError as error:
         raise HEvalError(f"The folder {folder} cannot be written: {error.strerror}.") from error
 
@@ -107,8 +104,8 @@ def as_latex(frame: pd.DataFrame, snapshot_id: str, notes: Iterable[str] = ()) -
     plainly = frame.map(lambda value: ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value)
     styled = plainly.rename(columns=str).style.hide(axis="index").format(_digits, escape="latex", na_rep="--")
     styled = styled.format_index(escape="latex", axis="columns")
-    told = "".join(f"% {' '.join(note.split())}\n" for note in notes)
-    return f"% HEval, snapshot {snapshot_id}; needs \\usepackage{{booktabs}}\n{told}{styled.to_latex(hrules=True)}"
+    comments = "".join(f"% {' '.join(note.split())}\n" for note in notes)
+    return f"% HEval, snapshot {snapshot_id}; needs \\usepackage{{booktabs}}\n{comments}{styled.to_latex(hrules=True)}"
 
 
 def _digits(value: Any) -> Any:

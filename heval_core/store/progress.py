@@ -80,8 +80,10 @@ def progress(folder: Path) -> Progress:
             counts[cell]["running" if key in running else "failed" if key in given_up else "missing"] += 1
     cells = []
     for cell in sorted(counts):
-        own = counts[cell]
-        cells.append(CellProgress(*cell, own["done"], own["running"], own["failed"], own["missing"], rows[cell]))
+        count = counts[cell]
+        cells.append(
+            CellProgress(*cell, count["done"], count["running"], count["failed"], count["missing"], rows[cell])
+        )
     left = sum(key not in entries for key in planned)
     return Progress(tuple(cells), tuple(failures), process, _seconds_left(events, left) if process else None)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 from heval_core.records import HEvalError
 from heval_core.store.shards import POINTER, PUBLISHED_FORMAT, sha256_of
@@ -21,9 +22,8 @@ def current_file(folder: Path) -> Path | None:
     if not pointer.is_file():
         return None
     try:
-        line = json.loads(pointer.read_text(encoding="utf-8"))
-        named = folder / Path(line["file"]).name
-    except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError) as error:
+        named, line = _pointed_to(pointer)
+    except _DAMAGED as error:
         raise HEvalError(f"The pointer {pointer} is damaged; publish again: python -m precompute publish.") from error
     if not named.is_file():
         raise HEvalError(f"The results file {named} is gone; publish again: python -m precompute publish.")
@@ -33,6 +33,23 @@ def current_file(folder: Path) -> Path | None:
             "python -m precompute publish."
         )
     return named
+
+
+_DAMAGED = (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError)
+
+
+def _pointed_to(pointer: Path) -> tuple[Path, dict[str, Any]]:
+    """The file that a pointer names, and the rest of the pointer. Raises one of _DAMAGED."""
+    line = json.loads(pointer.read_text(encoding="utf-8"))
+    return pointer.parent / Path(line["file"]).name, line
+
+
+def published_file(store: Path) -> Path:
+    """As `current_file`. Raises HEvalError if nothing is published."""
+    path = current_file(store)
+    if path is None:
+        raise HEvalError(f"Nothing is published in {store}; run: python -m precompute publish --store {store}")
+    return path
 
 
 def check_published(folder: Path) -> str | None:
@@ -45,9 +62,8 @@ def check_published(folder: Path) -> str | None:
     if not pointer.is_file():
         return None
     try:
-        line = json.loads(pointer.read_text(encoding="utf-8"))
-        final = folder / Path(line["file"]).name
-    except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError):
+        final, line = _pointed_to(pointer)
+    except _DAMAGED:
         pointer.unlink()
         return f"{pointer} is damaged"
     if not final.is_file():

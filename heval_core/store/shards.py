@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -123,7 +123,7 @@ class ShardStore:
         listed = Entry(
             **entry, path=path.as_posix(), rows=len(rows), sha256=sha256_of(target), content=_content_hash(table)
         )
-        append_line(self.folder / "manifest.jsonl", asdict(listed))
+        append_lines(self.folder / "manifest.jsonl", [asdict(listed)])
         return listed
 
     def remove_unfinished(self) -> None:
@@ -134,7 +134,7 @@ class ShardStore:
     def event(self, what: str, **fields: Any) -> None:
         """Add a line to the log of a run's events (`progress` reads it)."""
         now = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds")
-        append_line(self.folder / EVENTS, {"at": now, "event": what, **fields})
+        append_lines(self.folder / EVENTS, [{"at": now, "event": what, **fields}])
 
     def events(self) -> list[dict[str, Any]]:
         return list(_json_lines(self.folder / EVENTS))
@@ -154,12 +154,8 @@ class ShardStore:
         os.replace(path, aside)
         return aside
 
-    def note(self, kind: str, **fields: Any) -> None:
-        """Add a run, a model or a failure to the journal."""
-        self.note_all(kind, [fields])
-
-    def note_all(self, kind: str, lines: Iterable[dict[str, Any]]) -> None:
-        """`note` for many lines, written and synced together."""
+    def note(self, kind: str, *lines: dict[str, Any]) -> None:
+        """Add lines about a run, a model or failures to the journal, all written and synced together."""
         append_lines(self.folder / "journal.jsonl", [{"kind": kind, **line} for line in lines])
 
     def failures(self) -> list[dict[str, Any]]:
@@ -210,13 +206,8 @@ def weight(kind: str, rows: list[dict[str, Any]]) -> int:
     return written(rows) - written([])
 
 
-def append_line(path: Path, record: dict[str, Any]) -> None:
-    """Append one JSON line and sync it; an incomplete line before it is ended first."""
-    append_lines(path, [record])
-
-
 def append_lines(path: Path, records: Sequence[dict[str, Any]]) -> None:
-    """`append_line` for several, synced once; nothing for none."""
+    """Append JSON lines and sync them; an incomplete line before them is ended first."""
     if not records:
         return
     data = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode()

@@ -25,14 +25,14 @@ def draw(results: Reader, chosen: Filter, outcomes: pd.DataFrame) -> None:
     reasons = [reason for reason in DROP_REASONS if reason in table.columns]
     for name in ("characters", "tokens"):
         table[name] = [_range(row, name) for row in table.to_dict("records")]
+    names = ["dataset", "regime", *apart(table[["technique"]]), "model", "asked", "kept"]
     event = st.dataframe(
         table,
         hide_index=True,
         key="cells",
         on_select="rerun",
         selection_mode="single-cell",
-        column_order=["dataset", "regime", *apart(table[["technique"]]), "model", "asked", "kept", *groups,
-                      "characters", "tokens", "shipped", "substituted", *reasons],
+        column_order=[*names, *groups, "characters", "tokens", "shipped", "substituted", *reasons],
         column_config={
             "asked": st.column_config.NumberColumn(help="Questions put to the model"),
             "kept": st.column_config.NumberColumn(help="Instances that metrics may use"),
@@ -45,7 +45,7 @@ def draw(results: Reader, chosen: Filter, outcomes: pd.DataFrame) -> None:
             **{reason: st.column_config.NumberColumn(help=f"Dropped: {DROP_REASONS[reason]}") for reason in reasons},
             **{group: st.column_config.NumberColumn(help=GROUP_TITLES[group]) for group in groups},
         },
-    )  # fmt: skip
+    )
     _open_instances(event, table)
 
 

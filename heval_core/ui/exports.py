@@ -14,59 +14,74 @@ import streamlit as st
 from heval_core.store.export import as_csv, as_latex
 from heval_core.store.reader import Reader
 from heval_core.ui.component import component
+from heval_core.ui.instance_links import SLICED
 from heval_core.ui.published_results import SNAPSHOT
 
 PICTURE = "picture"
-_PARQUET = "application/vnd.apache.parquet"
-# Everything a link can carry, in this order; a control writes its own parameter only when it is not at its default.
+# Everything a link can carry, in the order of LINKED; a control writes its own parameter only when it is not at its default.
+_FILTER = (
+    "technique",
+    "leader_model",
+    "leader_dataset",
+    "model",
+    "dataset",
+    "regime",
+    "group",
+    *SLICED,
+    "without_first",
+    "k",
+)
+_MEASURE = ("question", "along", "memory", "document", "token", "faithful", "fixed", "normalised", "accuracy")
+_CHOSEN = ("first", "second", "explainer", "pattern", "while_right", "controls")
 LINKED = (
-    "technique", "leader_model", "leader_dataset", "model", "dataset", "regime", "group", "relation", "origin", "tokens",
-    "answer_at", "head", "best", "without_first", "k", "question",
-    "along", "memory", "document", "token", "faithful", "fixed", "normalised", "accuracy", "first", "second", "explainer",
-    "pattern", "while_right", "controls",
-    "search", "sort", "descending", "page", "section", "scale", "level", "instance",
-)  # fmt: skip
+    *_FILTER,
+    *_MEASURE,
+    *_CHOSEN,
+    "search",
+    "sort",
+    "descending",
+    "page",
+    "section",
+    "scale",
+    "level",
+    "instance",
+)
+_MIME = {
+    "csv": "text/csv",
+    "html": "text/html",
+    "json": "application/json",
+    "parquet": "application/vnd.apache.parquet",
+    "tex": "text/x-tex",
+}
 
 
-def figure_config() -> dict[str, Any]:
-    """Plotly's own picture button, in the format that was chosen; everything happens in the browser."""
-    kind = st.session_state.get(PICTURE, "svg")
-    return {
-        "displaylogo": False,
-        "displayModeBar": "hover",
-        "modeBarButtonsToRemove": ["zoom2d", "pan2d", "select2d", "lasso2d", "zoomIn2d", "zoomOut2d", "autoScale2d",
-                                   "resetScale2d"],
-        "toImageButtonOptions": {"format": kind, "filename": "heval", "scale": 3 if kind == "png" else 1},
-    }  # fmt: skip
+def download(label: str, content: Any, name: str, key: str, about: str | None = None) -> None:
+    """A download button. content: the file, or a function that makes it when it is asked for. name: of the file."""
+    kind = _MIME[name.rpartition(".")[2]]
+    icon = None if label in ("CSV", "Parquet", "LaTeX") else ":material/download:"
+    st.download_button(label, content, name, kind, key=key, help=about, icon=icon, on_click="ignore", width="stretch")
 
 
-def table_exports(results: Reader, frame: pd.DataFrame, name: str, of: Mapping[str, str] | None = None) -> None:
+def table_exports(results: Reader, frame: pd.DataFrame, name: str, about: Mapping[str, str] | None = None) -> None:
     """Download buttons for a table; the file's name has the snapshot it was made from. Files are made when asked for.
 
-    of: what the table is of, such as its measure and filter: columns of CSV and Parquet, comments of LaTeX.
+    about: what the table is of, such as its measure and filter: columns of CSV and Parquet, comments of LaTeX.
     """
-    said = {key: text for key, text in (of or {}).items() if text}
-    stem = "-".join(["heval", name, *(["filtered"] if "filter" in said else []), results.snapshot_id[:8]])
-    bare, frame = frame, frame.assign(**said)
-    csv, parquet, latex, picture = st.columns([1, 1, 1, 3], vertical_alignment="bottom")
-    common: dict[str, Any] = {"width": "stretch", "on_click": "ignore"}
-    csv.download_button("CSV", partial(as_csv, frame), f"{stem}.csv", "text/csv", key=f"csv_{name}", **common)
-    parquet.download_button(
-        "Parquet", partial(as_parquet, frame), f"{stem}.parquet", _PARQUET, key=f"parquet_{name}", **common
-    )
-    latex.download_button(
-        "LaTeX",
-        partial(as_latex, bare, results.snapshot_id, [f"{key}: {text}" for key, text in said.items()]),
-        f"{stem}.tex",
-        "text/x-tex",
-        key=f"latex_{name}",
-        **common,
-    )
-    with picture:
-        st.segmented_control(
-            "The camera above a figure saves", ["svg", "png"], default="svg", key=PICTURE, required=True,
-            format_func=str.upper,
-        )  # fmt: skip
+    notes = {key: text for key, text in (about or {}).items() if text}
+    stem = "-".join(["heval", name, *(["filtered"] if "filter" in notes else []), results.snapshot_id[:8]])
+    noted = frame.assign(**notes)
+    comments = [f"{key}: {text}" for key, text in notes.items()]
+    files = {
+        "CSV": (partial(as_csv, noted), "csv"),
+        "Parquet": (partial(as_parquet, noted), "parquet"),
+        "LaTeX": (partial(as_latex, frame, results.snapshot_id, comments), "tex"),
+    }
+    *columns, picture = st.columns([1, 1, 1, 3], vertical_alignment="bottom")
+    for column, (label, (made, kind)) in zip(columns, files.items(), strict=True):
+        with column:
+            download(label, made, f"{stem}.{kind}", f"{label.lower()}_{name}")
+    label, kinds = "The camera above a figure saves", ["svg", "png"]
+    picture.segmented_control(label, kinds, default="svg", key=PICTURE, required=True, format_func=str.upper)
 
 
 def as_parquet(frame: pd.DataFrame) -> bytes:
@@ -88,8 +103,8 @@ def link_of(results: Reader, more: Mapping[str, Any]) -> str:
     held = {**{name: st.session_state.get(name) for name in LINKED}, **more}
     for name in LINKED:
         value = held.get(name)
-        for one in value if isinstance(value, (list, tuple)) else [value]:
-            if one is not None and one is not False and one != "":
-                chosen.append((name, "true" if one is True else str(one)))
+        for item in value if isinstance(value, (list, tuple)) else [value]:
+            if item is not None and item is not False and item != "":
+                chosen.append((name, "true" if item is True else str(item)))
     here = urlsplit(st.context.url or "")
     return urlunsplit((here.scheme, here.netloc, here.path, urlencode([*chosen, (SNAPSHOT, results.snapshot_id)]), ""))

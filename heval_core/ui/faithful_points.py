@@ -19,7 +19,7 @@ _LINKED = {"RQ1": "Group margin"}
 
 def accuracies() -> dict[str, Measure]:
     """What faithfulness is compared with: the Overview's measures, that of tokens first."""
-    shown = sorted(headlines().items(), key=lambda own: own[0] != "RQ3")
+    shown = sorted(headlines().items(), key=lambda pair: pair[0] != "RQ3")
     return {_LINKED.get(question, measure.title): measure for question, measure in shown}
 
 
@@ -35,14 +35,14 @@ def faithful_and_right(results: Reader, chosen: Filter, accuracy: str, k: int) -
     right = query(results, Reader.cells, chosen, measure.metric, measure.at(k))
     right = as_normalised(right[right["part"].isin(measure.together)].dropna(subset=["value"]))
     faithful = faithful[faithful["part"].isin(faithfulness.together)]
-    found = faithful.dropna(subset=["value"]).merge(right, on=[*CELL, "explainer"], suffixes=("", "_right"))
+    points = faithful.dropna(subset=["value"]).merge(right, on=[*CELL, "explainer"], suffixes=("", "_right"))
     labels = [
-        f"{row.model} · {row.dataset} · {REGIME_TITLES.get(row.regime, row.regime)}" for row in found.itertuples()
+        f"{row.model} · {row.dataset} · {REGIME_TITLES.get(row.regime, row.regime)}" for row in points.itertuples()
     ]
-    return found.assign(
+    return points.assign(
         label=labels,
-        x=found["value"] - found["chance"],
-        x_low=found["above_low"],
-        x_high=found["above_high"],
-        **{f"y{end}": found[f"{name}_right"] for end, name in (("", "value"), ("_low", "low"), ("_high", "high"))},
+        x=points["value"] - points["chance"],
+        x_low=points["above_low"],
+        x_high=points["above_high"],
+        **{f"y{end}": points[f"{name}_right"] for end, name in (("", "value"), ("_low", "low"), ("_high", "high"))},
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -18,19 +19,19 @@ from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
 from heval_core.wording import GROUP_TITLES, REGIME_TITLES
 
+T = TypeVar("T")
 _LABELS = {"model": "Model", "dataset": "Dataset", "regime": "Regime", "group": "Answer came from"}
 # The link carries options as they are shown, so they are shown as they are called.
 _HELP = {
     "regime": "How documents are combined: " + "; ".join(f"{key}: {title}" for key, title in REGIME_TITLES.items()),
     "group": "; ".join(GROUP_TITLES.values()),
 }
-_GROUPS = tuple(GROUP_TITLES)
 
 
 def _options(choices: pd.DataFrame, column: str) -> list[str]:
-    found = list(dict.fromkeys(choices[column]))
-    order = list(REGIME_TITLES) if column == "regime" else list(_GROUPS) if column == "group" else sorted(found)
-    return [value for value in order if value in found] + [value for value in found if value not in order]
+    values = list(dict.fromkeys(choices[column]))
+    order = {"regime": list(REGIME_TITLES), "group": list(GROUP_TITLES)}.get(column, sorted(values))
+    return [value for value in order if value in values] + [value for value in values if value not in order]
 
 
 def refuse_unknown(choices: pd.DataFrame, columns: tuple[str, ...], prefix: str = "") -> None:
@@ -45,8 +46,31 @@ def refuse_unknown(choices: pd.DataFrame, columns: tuple[str, ...], prefix: str 
 def refuse_value(name: str, known: Sequence[object], what: str) -> None:
     """Say so where the link asks for a value that a control does not have; it would silently show its default."""
     for value in st.query_params.get_all(name):
-        if value not in {str(one) for one in known}:
+        if value not in set(map(str, known)):
             st.error(f"The link asks for the {what} {plain(value[:80])}; there are: {', '.join(map(str, known))}.")
+
+
+def choose_one(
+    label: str,
+    values: Sequence[T],
+    key: str,
+    default: T | None = None,
+    *,
+    what: str = "",
+    hidden: bool = False,
+    linked: bool = True,
+    help: str | None = None,
+) -> T:
+    """One of some values, by default the first; kept in the link, if it is linked. what: the name of it in messages."""
+    if linked:
+        refuse_value(key, values, what or key)
+    first = values[0] if default is None else default
+    visibility = "collapsed" if hidden else "visible"
+    bind = "query-params" if linked else None
+    chosen: T | None = st.segmented_control(
+        label, values, default=first, key=key, required=True, bind=bind, help=help, label_visibility=visibility
+    )
+    return first if chosen is None else chosen
 
 
 def in_regimes(chosen: Filter, measure: Measure) -> Filter | None:
@@ -84,10 +108,8 @@ def filter_bar(
             chosen[column] = tuple(picked)
     k = DEFAULT_K
     if metric_k:
-        refuse_value("k", KS, "k")
         with slots[len(columns)]:
-            k = int(st.segmented_control("k", KS, default=DEFAULT_K, key="k", required=True, bind="query-params",
-                                         help="How many of a document's best-ranked tokens count") or DEFAULT_K)  # fmt: skip
+            k = choose_one("k", KS, "k", DEFAULT_K, help="How many of a document's best-ranked tokens count")
     technique: tuple[str, ...] = ()
     if len(techniques) > 1:
         with slots[-1]:

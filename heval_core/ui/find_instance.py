@@ -12,6 +12,7 @@ from heval_core.metrics import headlines
 from heval_core.records import HEvalError
 from heval_core.store.filters import AS_STORED, Filter
 from heval_core.store.reader import Reader
+from heval_core.ui import picked
 from heval_core.ui.filters import refuse_value
 from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
@@ -62,13 +63,9 @@ def _table(results: Reader, found: Found, offset: int) -> None:
     table = query(
         results, Reader.instances, found.chosen, SORTED_BY[found.order], found.descending, offset, PAGE, shown
     )
-    event = st.dataframe(
-        table.round(3), hide_index=True, on_select="rerun", selection_mode="single-row", key="found",
-        height=min(38 + 35 * max(1, len(table)), 400),
-    )  # fmt: skip
-    rows = event.selection.rows if event else []
-    if rows and rows[0] < len(table):
-        wanted = str(table.iloc[rows[0]]["instance_id"])
+    ticked = picked.row(table.round(3), "found", height=min(38 + 35 * max(1, len(table)), 400))
+    if ticked is not None:
+        wanted = str(table.iloc[ticked]["instance_id"])
         if st.session_state.get("opened_from_table") != wanted:
             st.session_state["opened_from_table"] = wanted
             st.query_params["instance"] = wanted

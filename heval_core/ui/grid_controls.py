@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from heval_core.ui.filters import refuse_value
+from heval_core.ui.filters import choose_one
 from heval_core.units import LEVELS
 
 SCALES = ("raw", "normalised", "rank")
@@ -30,20 +30,14 @@ class How:
 def grid_controls(tokens: int, prefix: str = "") -> How:
     """The controls in one line. prefix: of their keys, where a page has more than one grid."""
     scale, level, dense, controls = st.columns([3, 3, 1.4, 2], vertical_alignment="bottom")
-    for name, values in (("scale", SCALES), ("level", LEVELS)):
-        refuse_value(name, values, name)
+    linked = not prefix
     with scale:
-        chosen_scale = st.segmented_control(
-            "Colour by", SCALES, default=SCALES[0], key=f"{prefix}scale", required=True,
-            bind=None if prefix else "query-params",
-            help="raw: each explainer on its own scale. normalised: one scale for all. rank: the best is darkest.",
-        )  # fmt: skip
+        about = "raw: each explainer on its own scale. normalised: one scale for all. rank: the best is darkest."
+        chosen_scale = choose_one("Colour by", SCALES, f"{prefix}scale", what="scale", linked=linked, help=about)
     with level:
-        chosen_level = st.segmented_control(
-            "Columns", LEVELS, default=LEVELS[0], key=f"{prefix}level", required=True, bind=None if prefix else "query-params",
-            help="Scores of a word, a sentence or a document are the sums of its tokens'; ranks are counted anew.",
-        )  # fmt: skip
+        about = "The score of a word, a sentence or a document is the sum of its tokens' scores; ranks are those of the sums."
+        chosen_level = choose_one("Columns", LEVELS, f"{prefix}level", what="level", linked=linked, help=about)
     thin = dense.toggle("Dense", value=tokens > LONG, key=f"{prefix}dense_{tokens > LONG}")
     # A prompt of one's own is not explained by controls.
     others = not prefix and controls.toggle("Controls too", key="controls", bind="query-params")
-    return How(str(chosen_scale or SCALES[0]), str(chosen_level or LEVELS[0]), thin, others)
+    return How(chosen_scale, chosen_level, thin, others)

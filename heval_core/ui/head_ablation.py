@@ -15,13 +15,13 @@ from heval_core.stored import StoredAttribution, StoredInstance
 from heval_core.ui.text import plain
 
 
-def causal_check(instance: StoredInstance, found: StoredAttribution, head: tuple[int, int]) -> None:
-    """Ask the model itself: what is left of the answer's lead without the head that MechLight chose, beside random heads?"""
+def causal_check(instance: StoredInstance, mechlight: StoredAttribution, head: tuple[int, int]) -> None:
+    """How much of the answer's lead is left without the head that MechLight chose, beside random heads?"""
     st.subheader("Does the answer need this head?")
     st.caption(
-        "MechLight says which head speaks for the answer. Here the model is run again without it: its output set to "
-        "nothing, or to its mean over the prompt, and the same for ten random heads. A head that matters takes away "
-        "more of the answer's lead than they do."
+        "MechLight says which head speaks for the answer. Here the model is run again without it: its output is set to zero, "
+        "or to its mean over the prompt. The same is done for ten random heads. If the head matters, the answer loses more of "
+        "its lead without it than without a random head."
     )
     try:
         model = installed(instance.model, instance.revision)
@@ -29,7 +29,7 @@ def causal_check(instance: StoredInstance, found: StoredAttribution, head: tuple
         st.info(plain(str(error)))
         return
     ids = {candidate.group: candidate.token_id for candidate in instance.candidates}
-    foil = str(found.details.get("foil", "")).removeprefix("candidate ")
+    foil = str(mechlight.details.get("foil", "")).removeprefix("candidate ")
     if foil not in ids:
         st.info("MechLight had no competing candidate here, so there is no lead to measure.")
         return
@@ -50,19 +50,17 @@ def causal_check(instance: StoredInstance, found: StoredAttribution, head: tuple
     except HEvalError as error:
         st.error(plain(str(error)))
         return
-    st.markdown(_causal_sentence(result, found.head_name))
-    st.dataframe(ablations(result, found.head_name), hide_index=True)
+    st.markdown(_causal_sentence(result, mechlight.head_name))
+    st.dataframe(ablations(result, mechlight.head_name), hide_index=True)
 
 
 def _causal_sentence(result: dict[str, Any], name: str) -> str:
     lost = {how: result["whole"] - result[how]["chosen"] for how in ("zero", "mean")}
-    others = {how: [result["whole"] - one for one in result[how]["random"]] for how in ("zero", "mean")}
-    beaten = sum(lost["mean"] > one for one in others["mean"])
+    others = [result["whole"] - lead for lead in result["mean"]["random"]]
+    beaten = sum(lost["mean"] > loss for loss in others)
     return (
-        f"The answer leads by {signed(result['whole'])} logits. Without {name} it loses {signed(lost['zero'])} "
-        f"(set to nothing) or "
-        f"{signed(lost['mean'])} (set to its mean), more than {beaten} of {len(others['mean'])} random heads set "
-        f"to their mean."
+        f"The answer leads by {signed(result['whole'])} logits. Without {name} it loses {signed(lost['zero'])} (set to zero) "
+        f"or {signed(lost['mean'])} (set to its mean), more than {beaten} of {len(others)} random heads set to their mean."
     )
 
 
@@ -72,7 +70,7 @@ def ablations(result: dict[str, Any], name: str) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "head": heads,
-            "lead, set to nothing": [result["zero"]["chosen"], *result["zero"]["random"]],
+            "lead, set to zero": [result["zero"]["chosen"], *result["zero"]["random"]],
             "lead, set to its mean": [result["mean"]["chosen"], *result["mean"]["random"]],
             "with all heads": [result["whole"]] * len(heads),
         }

@@ -24,14 +24,14 @@ from heval_core.ui.token_grid import Row
 def draw(
     results: Reader,
     instance: StoredInstance,
-    found: StoredAttribution,
+    mechlight: StoredAttribution,
     strength: float,
     shown: str,
     k: int,
 ) -> None:
     """The chosen head's scores, below those of the head that is shown, and what ranks come of them."""
-    rows = [Row("mechlight", "MechLight", found.signed, found.scores, found.head_name)]
-    if shown != found.head_name:
+    rows = [Row("mechlight", "MechLight", mechlight.signed, mechlight.scores, mechlight.head_name)]
+    if shown != mechlight.head_name:
         scores = attention_of(results, instance, *head_at(shown))
         if scores is None:
             return
@@ -50,18 +50,17 @@ def attention_of(results: Reader, instance: StoredInstance, layer: int, head: in
     try:
         model = installed(instance.model, instance.revision)
     except HEvalError as error:
-        st.info(f"The attention of L{layer}H{head} was not kept for this instance; the batch does with --keep-heads. "
-                + plain(str(error)))  # fmt: skip
+        st.info(f"The attention of L{layer}H{head} was not kept for this instance (--keep-heads). {plain(str(error))}")
         return None
     kept = st.session_state.setdefault("heads_of", {})
     if instance.instance_id not in kept:
         with st.spinner("Asking the model for its heads; the first time it has to be loaded …"):
             try:
                 kept.clear()
+                expected = asked_as_stored(instance)
                 kept[instance.instance_id] = ask(
-                    {"op": "heads", "model": str(model), "prompt": instance.prompt,
-                     "expected": asked_as_stored(instance)}
-                )  # fmt: skip
+                    {"op": "heads", "model": str(model), "prompt": instance.prompt, "expected": expected}
+                )
             except HEvalError as error:
                 st.error(plain(str(error)))
                 return None
@@ -77,8 +76,8 @@ def effects(instance: StoredInstance, rows: list[Row], k: int) -> pd.DataFrame:
         column: dict[str, float] = {}
         chance: dict[str, float] = {}
         for number_of, document in enumerate(instance.documents, start=1):
-            found = rank_at_k(scores, (document.start - first, document.end - first), k)
-            column[f"Rank@{k} of document {number_of}"], chance[f"Rank@{k} of document {number_of}"] = found
+            rank = rank_at_k(scores, (document.start - first, document.end - first), k)
+            column[f"Rank@{k} of document {number_of}"], chance[f"Rank@{k} of document {number_of}"] = rank
             gold = reciprocal_rank(scores, [token - first for token in document.answer_tokens])
             name = f"Reciprocal rank of answer {number_of}"
             column[name], chance[name] = gold

@@ -31,6 +31,12 @@ _ROUNDING = 1e-6  # a link has six digits
 GROUPS_OF_PART = {"balanced": compared_groups(2), "all": (), "swap": ()}
 
 
+def open_instance(label: str, instance_id: str, page: str = "instances", **more: str) -> None:
+    """A link to one instance on a page. more: further parameters of that page."""
+    icon = ":material/grid_on:" if page == "mechlight_head" else ":material/article:"
+    st.page_link(f"pages/{page}.py", label=label, icon=icon, query_params={"instance": instance_id, **more})
+
+
 def link_to(label: str, chosen: Filter, sort: str = "") -> None:
     """A link to the instances under a filter. sort: a key of SORTED_BY; as stored where it is empty."""
     st.page_link(
@@ -52,24 +58,19 @@ def parameters(chosen: Filter, sort: str = "") -> list[tuple[str, str]]:
     return [(name, value) for name, values in asked.items() for value in values]
 
 
-def clicked(event: Any) -> list[Any]:
-    """The custom data of the point that is selected in a figure; empty without one."""
-    points = event.selection.points if event and event.selection else []
-    return list(points[0].get("customdata") or []) if points else []
+def offer_cell(clicked: Sequence[object], chosen: Filter, measure: Measure) -> None:
+    """Link from a bar or a dot to its instances.
 
-
-def offer_cell(event: Any, chosen: Filter, measure: Measure) -> None:
-    """Link from a bar or a dot to its instances. Its custom data begin with model, dataset, regime and part.
-
-    chosen: the filter of the figure, whose slice goes along. measure: what the figure shows.
+    clicked: its custom data, which begin with model, dataset, regime and part; empty if none was clicked. chosen: the filter
+    of the figure, whose slice goes along. measure: what the figure shows.
     """
-    found = [str(value) for value in clicked(event)[:4]]
-    if len(found) == 4:
-        model, dataset, regime, part = found
-        groups = groups_of(measure, part, regime)
-        own = replace(chosen, model=(model,), dataset=(dataset,), regime=(regime,), group=groups or chosen.group)
-        named = [model, dataset, regime, *(["answered from " + " or ".join(groups)] if groups else [])]
-        link_to(f"Open the instances of {', '.join(named)}", own)
+    if len(clicked) < 4:
+        return
+    model, dataset, regime, part = (str(value) for value in clicked[:4])
+    groups = groups_of(measure, part, regime)
+    cell = replace(chosen, model=(model,), dataset=(dataset,), regime=(regime,), group=groups or chosen.group)
+    named = [model, dataset, regime, *(["answered from " + " or ".join(groups)] if groups else [])]
+    link_to(f"Open the instances of {', '.join(named)}", cell)
 
 
 def groups_of(measure: Measure, part: str, regime: str) -> tuple[str, ...]:
@@ -147,4 +148,4 @@ def keep(name: str, value: Any) -> None:
     """Set a control that is about to be drawn, and its parameter in the address."""
     st.session_state[name] = value
     with suppress(StreamlitAPIException):  # where the page before had this control too, it writes its parameter itself
-        st.query_params[name] = [str(one) for one in value] if isinstance(value, (list, tuple)) else str(value)
+        st.query_params[name] = [str(item) for item in value] if isinstance(value, (list, tuple)) else str(value)

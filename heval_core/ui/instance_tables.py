@@ -18,7 +18,7 @@ from heval_core.statistics.correlation import spearman
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
-from heval_core.ui.exports import table_exports
+from heval_core.ui.exports import download, table_exports
 from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row
@@ -28,17 +28,17 @@ TIED = "Tied scores"
 
 
 def answer_ranks(instance: StoredInstance, rows: Sequence[Row]) -> str:
-    """One sentence: where each row ranks the best token of the answer that was used; why not, where none was."""
+    """One sentence: the rank that each row gives to the answer in the used document, or why there is none."""
     used = instance.used_document
     if used is None:
         return "The answer came from no document here, so no token is its source."
     first = instance.first_ranked
     gold = [token - first for token in instance.documents[used].answer_tokens]
-    found = []
+    best = []
     for row in rows:
         ranks = average_ranks(np.asarray(row.scores)[first:])[0]
-        found.append(f"{plain(row.title)} **{float(ranks[gold].min()):g}**")
-    return f"Rank of the used answer among {len(instance.tokens) - first} tokens: {', '.join(found)}."
+        best.append(f"{plain(row.title)} **{float(ranks[gold].min()):g}**")
+    return f"Rank of the used answer among {len(instance.tokens) - first} tokens: {', '.join(best)}."
 
 
 def scores_table(results: Reader, instance_id: str, attributions: dict[str, StoredAttribution], k: int) -> None:
@@ -54,7 +54,7 @@ def scores_table(results: Reader, instance_id: str, attributions: dict[str, Stor
         ]
     )
     order = [*names, *sorted(set(scores["metric"]) - set(names))]
-    scores = scores.sort_values("metric", key=lambda own: own.map(order.index), kind="stable")
+    scores = scores.sort_values("metric", key=lambda column: column.map(order.index), kind="stable")
     table = scores.pivot(index="explainer", columns="column", values="value")
     table = table.reindex(in_order(list(attributions)))[list(dict.fromkeys(scores["column"]))]
     table.insert(0, TIED, [attributions[key].tied for key in table.index])
@@ -62,7 +62,7 @@ def scores_table(results: Reader, instance_id: str, attributions: dict[str, Stor
     st.subheader("How each explainer does here")
     st.dataframe(table.round(3), width="stretch")
     st.caption(
-        "Tied scores: share of the ranked tokens whose score another one has too; their order says nothing. Rank@k: "
+        "Tied scores: share of the ranked tokens that have the same score as another; their order says nothing. Rank@k: "
         "mean rank of a document's best k tokens, 1 is the top. Reciprocal rank: of the best gold token. "
         "Comprehensiveness and sufficiency: nats the answer loses without the best tokens, or with only them (all: "
         "mean over replacements)."
@@ -85,16 +85,17 @@ def agreement_table(rows: Sequence[Row], first_ranked: int, k: int) -> None:
 def agreement(rows: Sequence[Row], first_ranked: int, k: int) -> pd.DataFrame:
     """Columns: first, second, spearman, overlap (of the k best, in [0, 1])."""
     ranks = {row.explainer: average_ranks(np.asarray(row.scores)[first_ranked:])[0] for row in rows}
-    best = {key: set(np.argsort(own, kind="stable")[:k].tolist()) for key, own in ranks.items()}
-    return pd.DataFrame(
-        [
-            {
-                "first": one, "second": other, "spearman": spearman(ranks[one], ranks[other]),
-                f"top {k} in common": len(best[one] & best[other]) / max(1, min(k, len(ranks[one]))),
-            }
-            for one, other in combinations(ranks, 2)
-        ]
-    )  # fmt: skip
+    best = {key: set(np.argsort(of_row, kind="stable")[:k].tolist()) for key, of_row in ranks.items()}
+    pairs = [
+        (
+            first,
+            second,
+            spearman(ranks[first], ranks[second]),
+            len(best[first] & best[second]) / max(1, min(k, len(ranks[first]))),
+        )
+        for first, second in combinations(ranks, 2)
+    ]
+    return pd.DataFrame(pairs, columns=["first", "second", "spearman", f"top {k} in common"])
 
 
 def token_table(results: Reader, instance: StoredInstance, rows: Sequence[Row]) -> None:
@@ -108,15 +109,15 @@ def token_table(results: Reader, instance: StoredInstance, rows: Sequence[Row]) 
 def tokens_of(instance: StoredInstance, rows: Sequence[Row]) -> pd.DataFrame:
     tokens, first, gold = instance.tokens, instance.first_ranked, instance.answer_tokens
 
-    def place(index: int) -> str:
-        numbers = (n for n, own in enumerate(instance.documents, start=1) if own.start <= index < own.end)
+    def part_of(index: int) -> str:
+        numbers = (n for n, span in enumerate(instance.documents, start=1) if span.start <= index < span.end)
         number = next(numbers, None)
         return f"document {number}" if number else "question"
 
     columns: dict[str, list[Any]] = {
         "index": list(range(len(tokens))),
         "token": list(tokens),
-        "in": [place(index) for index in range(len(tokens))],
+        "in": [part_of(index) for index in range(len(tokens))],
         "gold": [index in gold for index in range(len(tokens))],
     }
     for row in rows:
@@ -128,9 +129,6 @@ def tokens_of(instance: StoredInstance, rows: Sequence[Row]) -> pd.DataFrame:
 
 def html_export(results: Reader, instance: StoredInstance, rows: Sequence[Row], k: int) -> None:
     """The instance as one file that needs nothing else."""
-    st.download_button(
-        "This instance as an HTML file", partial(instance_page, instance, rows, k, results.snapshot_id),
-        f"heval-{instance.instance_id}.html", "text/html", icon=":material/download:",
-        key="instance_html", on_click="ignore",
-        help="One file with the prompt, all highlights and numbers; no script, no request, opens anywhere.",
-    )  # fmt: skip
+    made = partial(instance_page, instance, rows, k, results.snapshot_id)
+    about = "One file with the prompt, all highlights and numbers; no script, no request, opens anywhere."
+    download("This instance as an HTML file", made, f"heval-{instance.instance_id}.html", "instance_html", about)

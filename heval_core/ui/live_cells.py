@@ -10,7 +10,7 @@ import streamlit as st
 
 from heval_core import catalogue
 from heval_core.evaluation import live
-from heval_core.metrics.shared.measure import LearnedMetric
+from heval_core.metrics._features import LearnedMetric
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -30,15 +30,15 @@ def live_cells(results: Reader, chosen: Filter, metric: str, k: int) -> pd.DataF
         return query(results, live.cells_of, chosen, metric, k)
     whole = Filter(chosen.model, chosen.dataset, chosen.regime, technique=chosen.technique)
     there = query(results, Reader.cells, whole, metric.partition("(")[0], k)
-    places = there.drop_duplicates(list(CELL))[list(CELL)].itertuples(index=False)
-    pieces = [replace(chosen, model=(p.model,), dataset=(p.dataset,), regime=(p.regime,)) for p in places]
+    cells = there.drop_duplicates(list(CELL))[list(CELL)].itertuples(index=False)
+    pieces = [replace(chosen, model=(p.model,), dataset=(p.dataset,), regime=(p.regime,)) for p in cells]
     bar = st.progress(0.0, WHY)
-    found = []
+    computed = []
     for number, piece in enumerate(pieces, start=1):
-        found.append(query(results, live.cells_of, piece, metric, k))
+        computed.append(query(results, live.cells_of, piece, metric, k))
         bar.progress(number / len(pieces), f"{WHY}: {number} of {len(pieces)}")
     bar.empty()
-    return pd.concat(found, ignore_index=True) if found else there.iloc[:0]
+    return pd.concat(computed, ignore_index=True) if computed else there.iloc[:0]
 
 
 def waiting(metric: str) -> contextlib.AbstractContextManager[None]:

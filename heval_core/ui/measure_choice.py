@@ -6,37 +6,28 @@ import streamlit as st
 
 from heval_core.metrics import measures_of
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
-from heval_core.ui.filters import refuse_value
+from heval_core.ui.filters import choose_one, refuse_value
 
 
 def choose_question() -> str:
     """The question that is asked for, a key of QUESTIONS, kept in the link."""
     titles = {question.title: question.key for question in QUESTIONS.values()}
-    refuse_value("question", list(titles), "question")
-    title = st.segmented_control(
-        "Question", list(titles), default=QUESTIONS["RQ3"].title, key="question", required=True, bind="query-params",
-        label_visibility="collapsed",
-    )  # fmt: skip
-    return titles[str(title)]
+    return titles[choose_one("Question", list(titles), "question", QUESTIONS["RQ3"].title, hidden=True)]
 
 
 def choose_measure(question: str) -> Measure:
     """The measure of a question that is asked for, kept in the link."""
-    there = measures_of(question)
-    names = [name for name, measure in there.items() if not measure.variant_of]
+    by_title = measures_of(question)
+    names = [name for name, measure in by_title.items() if not measure.variant_of]
     link = QUESTIONS[question].link
-    refuse_value(link, names, "measure")
     if len(names) == 1:
-        return there[names[0]]
-    name = st.segmented_control(
-        "Measure", names, default=names[0], key=link, required=True, bind="query-params", label_visibility="collapsed"
+        refuse_value(link, names, "measure")
+        return by_title[names[0]]
+    measure = by_title[choose_one("Measure", names, link, what="measure", hidden=True)]
+    variant = next((other for other in by_title.values() if other.variant_of == measure.title), None)
+    about = (
+        "Every explainer explains the first document's answer, whatever the model answered: only the scores can tell the "
+        "groups apart, not the token that is explained."
     )
-    measure = there[str(name or names[0])]
-    variant = next((own for own in there.values() if own.variant_of == measure.title), None)
-    if variant and st.toggle(
-        "Target held fixed", key="fixed", bind="query-params",
-        help="Every explainer explains the first document's answer, whatever was answered: only its scores can tell the "
-        "groups apart, not the token that is explained.",
-    ):  # fmt: skip
-        return variant
-    return measure
+    fixed = variant and st.toggle("Target held fixed", key="fixed", bind="query-params", help=about)
+    return variant if variant and fixed else measure

@@ -12,9 +12,9 @@ from heval_core.metrics.shared.measure import Measure
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import instance_links, pair_table, verdicts
+from heval_core.ui import instance_links, pair_table, picked, verdicts
 from heval_core.ui.explainers import controls_of, titles_of
-from heval_core.ui.exports import figure_config, table_exports
+from heval_core.ui.exports import table_exports
 from heval_core.ui.live_cells import live_cells
 from heval_core.ui.measure_choice import choose_measure
 from heval_core.ui.published_results import query
@@ -39,16 +39,19 @@ def draw(results: Reader, chosen: Filter, k: int, question: str) -> None:
     measure = choose_measure(question)
     chosen, without_first = slice_bar(results, chosen, ranked=measure.ranked)
     metric = f"{measure.metric}(drop_first=1)" if without_first else measure.metric
-    own_k = measure.at(k)
-    cells = cells_of(results, chosen, measure, metric, own_k)
+    k = measure.at(k)
+    cells = cells_of(results, chosen, measure, metric, k)
     if cells.empty:
         st.info(_nothing(measure), icon=":material/filter_alt_off:")
         return
     unit = measure.unit
-    if measure.best == "high" and cells["best"].notna().any() and st.toggle(
-        "Normalised: 0 is chance, 1 is the best there can be", key="normalised", bind="query-params",
+    offered = measure.best == "high" and cells["best"].notna().any()
+    if offered and st.toggle(
+        "Normalised: 0 is chance, 1 is the best possible value",
+        key="normalised",
+        bind="query-params",
         help="So that explainers compare across prompts of different length. Intervals are moved with their values.",
-    ):  # fmt: skip
+    ):
         shown, unit = as_normalised(cells), "normalised"
         cells = cells.assign(normalised_low=shown["low"], normalised_high=shown["high"])
     else:
@@ -67,7 +70,7 @@ def draw(results: Reader, chosen: Filter, k: int, question: str) -> None:
         _table(results, cells, {"measure": metric, "unit": measure.unit, "filter": str(chosen)})
     with paired:
         if st.toggle("Compare every pair, paired over questions", key="compare"):
-            pair_table.draw(results, chosen, metric, measure, own_k, titles_of(results))
+            pair_table.draw(results, chosen, metric, measure, k, titles_of(results))
 
 
 def _nothing(measure: Measure) -> str:
@@ -79,21 +82,14 @@ def _nothing(measure: Measure) -> str:
 def _bars(cells: pd.DataFrame, unit: str, chosen: Filter, measure: Measure) -> None:
     """Draw one figure for each model and dataset, because scales differ between them."""
     alone = cells.groupby(["model", "dataset"]).ngroups == 1
-    for (model, dataset), own in cells.groupby(["model", "dataset"], sort=True):
+    for (model, dataset), bars in cells.groupby(["model", "dataset"], sort=True):
         if not alone:
             st.subheader(f"{plain(str(model))} · {plain(str(dataset))}")
-        event = st.plotly_chart(
-            cell_bars(own, unit),
-            width="stretch",
-            key=f"bars_{model}_{dataset}",
-            on_select="rerun",
-            selection_mode="points",
-            config=figure_config(),
-        )
-        instance_links.offer_cell(event, chosen, measure)
+        clicked = picked.figure(cell_bars(bars, unit), f"bars_{model}_{dataset}")
+        instance_links.offer_cell(clicked, chosen, measure)
 
 
-def _table(results: Reader, cells: pd.DataFrame, of: dict[str, str]) -> None:
+def _table(results: Reader, cells: pd.DataFrame, about: dict[str, str]) -> None:
     """Draw the table of measured values, with normalised values beside them."""
     shown = [*CELL, "part", "title", "value", "low", "high", "chance", "n", "group_sizes"]
     more = ["normalised", "normalised_low", "normalised_high", "p", "unavailable"]
@@ -102,4 +98,4 @@ def _table(results: Reader, cells: pd.DataFrame, of: dict[str, str]) -> None:
         apart(cells[shown]).rename(columns={"title": "explainer", "unavailable": "why not available"}).round(3),
         hide_index=True,
     )
-    table_exports(results, cells.drop(columns=["label", "title"]), "cells", of)
+    table_exports(results, cells.drop(columns=["label", "title"]), "cells", about)

@@ -14,7 +14,8 @@ from heval_core.figures.palette import in_order
 from heval_core.records import TECHNIQUE, Candidate, Span
 from heval_core.stored import PromptDocument, StoredInstance
 from heval_core.ui.shown_instance import next_level
-from heval_core.ui.sidebar import KEPT, RESULT
+from heval_core.ui.sidebar import KEPT, MATCH_TITLES, RESULT, TARGET_TITLES
+from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row
 
 
@@ -22,22 +23,23 @@ def choose_result() -> dict[str, Any] | None:
     """The result that is shown: the last one, or another of those this tab has kept."""
     kept: list[dict[str, Any]] = st.session_state.get(KEPT, [])
     if not kept:
-        found: dict[str, Any] | None = st.session_state.get(RESULT)
-        return found
+        newest: dict[str, Any] | None = st.session_state.get(RESULT)
+        return newest
     if len(kept) == 1:
         return kept[0]
-    # By number, newest first: two prompts may begin alike. A new result is shown at once, whatever was looked at before.
-    places = list(range(len(kept)))[::-1]
-    shown = st.selectbox(
-        "Result", places, format_func=lambda place: label_of(place + 1, kept[place]), key=f"own_shown_{id_of(kept[-1])}",
-        help=f"The last {len(kept)} results of this tab; they are gone when it is closed.",
-    )  # fmt: skip
+    # By number, newest first: two prompts may begin alike. A new result is shown at once, whatever was shown before.
+    numbers = list(range(len(kept)))[::-1]
+    key, about = (
+        f"own_shown_{id_of(kept[-1])}",
+        f"The last {len(kept)} results of this tab; they are gone when it is closed.",
+    )
+    shown = st.selectbox("Result", numbers, format_func=lambda n: label_of(n + 1, kept[n]), key=key, help=about)
     return kept[shown]
 
 
-def label_of(place: int, result: dict[str, Any]) -> str:
+def label_of(number: int, result: dict[str, Any]) -> str:
     question = "".join(result["tokens"][result["question"]["start"] : result["question"]["end"]]).strip()
-    return f"{place} · {result['model']} · {result['answer']['text'].strip()} · {question} · {result['prompt'][:60]}"
+    return f"{number} · {result['model']} · {result['answer']['text'].strip()} · {question} · {result['prompt'][:60]}"
 
 
 def id_of(result: dict[str, Any]) -> str:
@@ -53,9 +55,8 @@ def pressed(key: str) -> None:
 def rows_of(result: dict[str, Any]) -> list[Row]:
     plugins = catalogue.variants(result["explainers"])
     return [
-        Row(key, plugins[key].title, plugins[key].signed, found["scores"], found.get("head", ""))
-        for key in in_order(list(result["explainers"]))
-        for found in [result["explainers"][key]]
+        Row(key, plugins[key].title, plugins[key].signed, scored["scores"], scored.get("head", ""))
+        for key, scored in ((key, result["explainers"][key]) for key in in_order(list(result["explainers"])))
     ]
 
 
@@ -85,12 +86,27 @@ def instance_of(result: dict[str, Any]) -> StoredInstance:
     )
 
 
+def options_line(result: dict[str, Any]) -> str:
+    """What was explained, and what decided where the answer came from."""
+    # The whole text is only there if it decided.
+    match = "first" if result["answer"]["answer_text"] is None else "text"
+    target = f"{TARGET_TITLES[result['target']]} ({plain(result['target_text'].strip())})"
+    return f"Explained: {target}. The group was decided by {MATCH_TITLES[match]}."
+
+
 def summary(result: dict[str, Any]) -> dict[str, Any]:
     """What was answered, and each explainer's best token."""
     answer, first = result["answer"], result["first_ranked"]
     best = {
-        key: result["tokens"][first + int(np.argmax(found["normalised"][first:]))].strip()
-        for key, found in result["explainers"].items()
+        key: result["tokens"][first + int(np.argmax(scored["normalised"][first:]))].strip()
+        for key, scored in result["explainers"].items()
     }
-    return {"model": result["model"], "prompt": result["prompt"], "answer": answer["text"].strip(), "group": answer["group"],
-            "p": round(answer["probability"], 3), **best}  # fmt: skip
+    return {
+        "model": result["model"],
+        "prompt": result["prompt"],
+        "answer": answer["text"].strip(),
+        "group": answer["group"],
+        "p": round(answer["probability"], 3),
+        "explained": result["target_text"].strip(),
+        **best,
+    }

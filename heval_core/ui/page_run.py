@@ -1,4 +1,4 @@
-"""Every page begins here."""
+"""Every page begins and ends here."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
 from heval_core.records import HEvalError
+from heval_core.store.reader import Reader
+from heval_core.ui import provenance
+from heval_core.ui.exports import link_button
+from heval_core.ui.published_results import reader
 from heval_core.ui.text import plain
 
 _log = logging.getLogger("heval")
@@ -35,6 +39,20 @@ def through_app() -> None:
     if _MARK not in st.session_state:
         PagesManager.uses_pages_directory = False
         st.rerun()
+
+
+@contextmanager
+def results_page(title: str, caption: str = "", *, link: bool = True) -> Iterator[Reader]:
+    """A page of the results: its title before, and after it where its numbers come from and, if asked, its link."""
+    through_app()
+    st.title(title)
+    if caption:
+        st.caption(caption)
+    results = reader()
+    yield results
+    provenance.draw(results)
+    if link:
+        link_button(results)
 
 
 @contextmanager

@@ -22,17 +22,17 @@ from heval_core.wording import REGIME_TITLES
 
 def compared(results: Reader, chosen: Filter, measure: Measure, metric: str, k: int) -> Compared:
     """`comparisons` of a measure, in the regimes that it is read in; metric: its key, or a variant of it."""
-    own = in_regimes(chosen, measure)
-    if own is None:
+    limited = in_regimes(chosen, measure)
+    if limited is None:
         return Compared(pd.DataFrame(), pd.DataFrame())
     with waiting(metric):
-        return query(results, comparisons, own, metric, measure.together, k)
+        return query(results, comparisons, limited, metric, measure.together, k)
 
 
 def draw(results: Reader, chosen: Filter, metric: str, measure: Measure, k: int, titles: dict[str, str]) -> None:
     """Draw wins, ties and losses over cells, and the paired differences behind them."""
-    found, overall = compared(results, chosen, measure, metric, k)
-    if found.empty:
+    cells, overall = compared(results, chosen, measure, metric, k)
+    if cells.empty:
         st.info("No cell has this measure for two explainers under these filters.", icon=":material/balance:")
         return
     st.markdown(of_pairs(overall, titles, measure))
@@ -42,7 +42,7 @@ def draw(results: Reader, chosen: Filter, metric: str, measure: Measure, k: int,
     no_winner = measure.best == "zero"
     st.dataframe(apart(shown).drop(columns=["wins", "ties", "losses"] if no_winner else []).round(3), hide_index=True)
     with st.expander("Every cell"):
-        st.dataframe(apart(found).drop(columns=["better"] if no_winner else []).round(4), hide_index=True)
+        st.dataframe(apart(cells).drop(columns=["better"] if no_winner else []).round(4), hide_index=True)
     st.caption(
         "Differences are first minus second, over the same instances; the mean over cells, too, has its interval: 95 "
         "%, the same questions resampled everywhere. p: signs flipped by question, 5,000 times; for measures that "
@@ -55,10 +55,10 @@ def compared_pair(
     results: Reader, chosen: Filter, measure: Measure, k: int, first: str, second: str
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """`comparisons` of two explainers, signed as first minus second: cells, with a label each, and the row over all."""
-    found, overall = compared(results, chosen, measure, measure.metric, k)
-    if found.empty:
-        return found, {}
-    both = _turned(found, first, second).sort_values([*CELL, "part"], kind="stable")
+    cells, overall = compared(results, chosen, measure, measure.metric, k)
+    if cells.empty:
+        return cells, {}
+    both = _turned(cells, first, second).sort_values([*CELL, "part"], kind="stable")
     several = len(measure.parts) > 1 and not measure.whole
     labels = [
         " · ".join(
@@ -70,11 +70,11 @@ def compared_pair(
     return both.assign(label=labels), {str(key): value for key, value in rows[0].items()} if rows else {}
 
 
-def _turned(found: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
+def _turned(rows: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
     """The rows of two explainers, in whichever order the results hold them."""
-    same = found[(found["first"] == first) & (found["second"] == second)]
-    other = found[(found["first"] == second) & (found["second"] == first)]
+    same = rows[(rows["first"] == first) & (rows["second"] == second)]
+    other = rows[(rows["first"] == second) & (rows["second"] == first)]
     swapped = {"first": "second", "second": "first", "low": "high", "high": "low", "wins": "losses", "losses": "wins"}
-    other = other.rename(columns=swapped)[list(found.columns)]
-    signed = [name for name in ("difference", "mean difference", "low", "high") if name in found.columns]
+    other = other.rename(columns=swapped)[list(rows.columns)]
+    signed = [name for name in ("difference", "mean difference", "low", "high") if name in rows.columns]
     return pd.concat([same, other.assign(**{name: -other[name] for name in signed})], ignore_index=True)

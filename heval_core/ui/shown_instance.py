@@ -45,19 +45,19 @@ def choose(results: Reader, chosen: Filter, order: str = AS_STORED, descending: 
             icon=":material/filter_alt_off:",
         )
         return None
-    place = ids.index(wanted) if wanted in ids else 0
+    position = ids.index(wanted) if wanted in ids else 0
     back, forward, where = st.columns([2, 2, 8], vertical_alignment="center")
-    if back.button("Previous", key="previous", shortcut="p", disabled=place == 0):
-        _open(ids[place - 1])
-    if forward.button("Next", key="next", shortcut="n", disabled=place + 1 >= len(ids)):
-        _open(ids[place + 1])
+    if back.button("Previous", key="previous", shortcut="p", disabled=position == 0):
+        _open(ids[position - 1])
+    if forward.button("Next", key="next", shortcut="n", disabled=position + 1 >= len(ids)):
+        _open(ids[position + 1])
     by = "" if order == AS_STORED else f", by {order}, {'highest' if descending else 'lowest'} first"
     if outside:
         where.caption(f"not one of the {matching:,} instances under these filters")
     else:
-        where.caption(f"instance {place + 1:,} of {matching:,}{by}")
-    st.session_state["stepping"] = (ids, place)
-    return results.instance(ids[place])
+        where.caption(f"instance {position + 1:,} of {matching:,}{by}")
+    st.session_state["stepping"] = (ids, position)
+    return results.instance(ids[position])
 
 
 def _open(instance_id: str) -> None:
@@ -154,7 +154,7 @@ def pressed(key: str) -> None:
     elif key == "g":
         next_level("level")
     elif key in "[]":
-        ids, place = st.session_state.get("stepping", ([], 0))
-        there = place + (1 if key == "]" else -1)
-        if 0 <= there < len(ids):
-            st.query_params["instance"] = ids[there]
+        ids, position = st.session_state.get("stepping", ([], 0))
+        target = position + (1 if key == "]" else -1)
+        if 0 <= target < len(ids):
+            st.query_params["instance"] = ids[target]

@@ -16,15 +16,18 @@ from heval_core.prompt_service.client import Ticket, begin
 from heval_core.prompt_service.installed import installed_models
 from heval_core.prompt_service.messages import Explain
 from heval_core.prompts import TEMPLATE, assemble
+from heval_core.records import MATCHES, TARGETS
 from heval_core.ui.text import plain
 
-METHODS = catalogue.default_methods()
 EXAMPLE = {
     "first": "According to a world atlas: The capital of Kenya is Lisbon.",
     "second": "",
     "question": "What is the capital of Kenya?",
     "first_answer": "Lisbon",
 }
+# What `--match` and `--target` of the command line are called here.
+MATCH_TITLES = dict(zip(MATCHES, ("its first token", "its whole text"), strict=True))
+TARGET_TITLES = dict(zip(TARGETS, ("the model's answer", "document 1's answer"), strict=True))
 TICKET, RESULT, KEPT = "own_ticket", "own_result", "own_kept"
 # Results that a tab keeps to compare.
 MOST_KEPT = 8
@@ -42,33 +45,54 @@ def draw() -> None:
         if ticket is not None and ticket.over.is_set():
             _finish(ticket)
             ticket = None
-        model = st.selectbox("Model", list(models), key="own_model")
-        first = st.text_area("Document 1", EXAMPLE["first"], key="own_first", height=90)
-        first_answer = st.text_input("Its answer (if you know it)", EXAMPLE["first_answer"], key="own_first_answer")
-        # Open while it is filled in: a document that is out of sight must not be asked about.
-        with st.expander("A second document", expanded=bool(st.session_state.get("own_second"))):
-            second = st.text_area("Document 2", EXAMPLE["second"], key="own_second", height=90)
-            second_answer = st.text_input("Its answer", "", key="own_second_answer")
-        question = st.text_input("Question", EXAMPLE["question"], key="own_question")
-        memory = st.text_input(
-            "Answer from memory (optional)",
-            "",
-            key="own_memory",
-            help="Left empty, the model is asked without context.",
-        )
-        request = _request(str(models[model]), (first, second), (first_answer, second_answer), question, memory)
-        st.caption(_cost(models[model], request))
-        sent = st.button("Explain", type="primary", width="stretch", key="own_send", disabled=ticket is not None)
-        if sent and not request["documents"]:
-            st.error("Document 1 is empty; give the model something to read.")
-        elif sent and not request["question"]:
-            st.error("The question is empty; ask the model something.")
-        elif sent:
-            ticket = st.session_state[TICKET] = begin(request)
+        request = _form(models)
+        st.caption(_cost(request))
+        if st.button("Explain", type="primary", width="stretch", key="own_send", disabled=ticket is not None):
+            missing = _missing(request)
+            if missing:
+                st.error(missing)
+            else:
+                ticket = st.session_state[TICKET] = begin(request)
         if ticket is not None:
             st.fragment(_watch, run_every=0.4)()
         elif RESULT in st.session_state:
             st.page_link("pages/your_prompt.py", label="Open the result", icon=":material/edit_note:")
+
+
+def _form(models: dict[str, Path]) -> Explain:
+    """Draw the form. Returns what it asks for, which may be incomplete."""
+    model = st.selectbox("Model", list(models), key="own_model")
+    first = st.text_area("Document 1", EXAMPLE["first"], key="own_first", height=90)
+    first_answer = st.text_input("Its answer (if you know it)", EXAMPLE["first_answer"], key="own_first_answer")
+    # Open while it is filled in: a document that is out of sight must not be asked about.
+    with st.expander("A second document", expanded=bool(st.session_state.get("own_second"))):
+        second = st.text_area("Document 2", EXAMPLE["second"], key="own_second", height=90)
+        second_answer = st.text_input("Its answer", "", key="own_second_answer")
+    question = st.text_input("Question", EXAMPLE["question"], key="own_question")
+    help_memory = "Left empty, the model is asked without context."
+    memory = st.text_input("Answer from memory (optional)", "", key="own_memory", help=help_memory)
+    methods = catalogue.explainers()
+    explainers = st.multiselect(
+        "Explainers",
+        list(methods),
+        default=list(catalogue.default_methods()),
+        key="own_explainers",
+        format_func=lambda key: methods[key].title,
+    )
+    match, target = _options()
+    pairs = ((first.strip(), first_answer.strip() or None), (second.strip(), second_answer.strip() or None))
+    documents = [pair for pair in pairs if pair[0]]
+    return {
+        "op": "explain",
+        "model": str(models[model]),
+        "documents": [text for text, _ in documents],
+        "context_answers": [answer for _, answer in documents],
+        "question": question.strip(),
+        "memory_answer": memory.strip() or None,
+        "explainers": explainers,
+        "match": match,
+        "target": target,
+    }
 
 
 def _watch() -> None:
@@ -78,17 +102,17 @@ def _watch() -> None:
         return
     if ticket.over.is_set():
         st.rerun(scope="app")
-    own = ticket.worker
-    if own.current is not ticket and own.ahead() > 1:
-        st.info(f"Busy: {own.ahead() - 1} request(s) ahead.", icon=":material/hourglass_top:")
+    worker = ticket.worker
+    if worker.current is not ticket and worker.ahead() > 1:
+        st.info(f"Busy: {worker.ahead() - 1} request(s) ahead.", icon=":material/hourglass_top:")
     else:
-        said = [text for text in ticket.progress if text.endswith(" done")]
+        done = [text for text in ticket.progress if text.endswith(" done")]
         st.progress(
-            min(1.0, len(said) / len(METHODS)),
-            f"Asking {plain(Path(ticket.model).name)}: {plain((ticket.progress or ['starting'])[-1])} …",
+            min(1.0, len(done) / len(ticket.request["explainers"])),
+            f"Asking {plain(Path(ticket.request['model']).name)}: {plain((ticket.progress or ['starting'])[-1])} …",
         )
     if st.button("Cancel", key="own_cancel", width="stretch"):
-        own.cancel(ticket)
+        worker.cancel(ticket)
 
 
 def _finish(ticket: Ticket) -> None:
@@ -108,24 +132,34 @@ def _finish(ticket: Ticket) -> None:
     )
 
 
-def _request(model: str, documents: tuple[str, str], answers: tuple[str, str], question: str, memory: str) -> Explain:
-    kept = [
-        (text.strip(), answer.strip() or None) for text, answer in zip(documents, answers, strict=True) if text.strip()
-    ]
-    return {
-        "op": "explain",
-        "model": model,
-        "documents": [text for text, _ in kept],
-        "context_answers": [answer for _, answer in kept],
-        "question": question.strip(),
-        "memory_answer": memory.strip() or None,
-        "explainers": list(METHODS),
-    }
+def _options() -> tuple[str, str]:
+    """What decides the answer's group, and what is explained: one of MATCHES and one of TARGETS."""
+    with st.expander("Options"):
+        match = st.radio(
+            "What decides where the answer came from", MATCHES, format_func=MATCH_TITLES.get, key="own_match"
+        )
+        st.caption("The whole text is up to ten tokens; choose it if answers begin with the same token.")
+        target = st.radio("What is explained", TARGETS, format_func=TARGET_TITLES.get, key="own_target")
+        st.caption("Document 1's answer is explained even if the model answers something else.")
+    return match, target
 
 
-def _cost(folder: Path, request: Explain) -> str:
+def _missing(request: Explain) -> str:
+    """What the form lacks, as a sentence; empty if it is complete."""
+    if not request["documents"]:
+        return "Document 1 is empty; give the model something to read."
+    if not request["question"]:
+        return "The question is empty; ask the model something."
+    if not request["explainers"]:
+        return "No explainer is chosen; choose at least one."
+    if request["target"] == "context" and None in request["context_answers"]:
+        return "To explain document 1's answer, fill in the answer of every document."
+    return ""
+
+
+def _cost(request: Explain) -> str:
     """Tokens and forward passes, from the model's tokenizer file alone: nothing is loaded for it."""
-    tokens = count_tokens(folder, tuple(request["documents"]), request["question"])
+    tokens = count_tokens(Path(request["model"]), tuple(request["documents"]), request["question"])
     if tokens is None:
         return "Tokens are counted when the model is asked."
     # Those that look into heads share what one of them computes.

@@ -45,10 +45,10 @@ def slice_bar(results: Reader, chosen: Filter, *, ranked: bool, by_result: bool 
             answer_at=_answer_at(third),
             best=_best(results) if by_result else (),
         )
+        about = "If a tokenizer adds no BOS, the first token of the first document becomes the attention sink."
         without_first = ranked and third.toggle(
-            "Leave the prompt's first token out of the ranks", key="without_first", bind="query-params",
-            help="Under tokenizers that add no BOS the first token of the first document is where attention sinks.",
-        )  # fmt: skip
+            "Leave the prompt's first token out of the ranks", key="without_first", bind="query-params", help=about
+        )
     if narrowed.cuts_cells:
         left = len(query(results, Reader.instance_ids, narrowed))
         st.caption(
@@ -65,11 +65,8 @@ def _relation(results: Reader, chosen: Filter, column: DeltaGenerator) -> tuple[
 
 def _origin(column: DeltaGenerator) -> tuple[str, ...]:
     refuse_value("origin", _ORIGINS, "origin of the second false answer")
-    origin = column.pills(
-        "Second false answer", _ORIGINS, key="origin", bind="query-params",
-        help="natural: shipped with the dataset. substituted: the first document with another answer put in, where a "
-        "prompt has two conflicting ones.",
-    )  # fmt: skip
+    about = "natural: shipped with the dataset. substituted: the first document with another false answer put in."
+    origin = column.pills("Second false answer", _ORIGINS, key="origin", bind="query-params", help=about)
     return (origin,) if origin else ()
 
 
@@ -89,7 +86,12 @@ def _answer_at(column: DeltaGenerator) -> tuple[float, float] | tuple[()]:
     """Where the used document's answer stands, as shares of the prompt; empty for anywhere."""
     _from_link("answer_at", 0, 100)
     least, most = column.slider(
-        "Place of the used document's answer, % of the prompt", 0, 100, (0, 100), key="answer_at", bind="query-params"
+        "Position of the used document's answer, % of the prompt",
+        0,
+        100,
+        (0, 100),
+        key="answer_at",
+        bind="query-params",
     )
     return () if (least, most) == (0, 100) else (least / 100, most / 100)
 
@@ -98,13 +100,10 @@ def _best(results: Reader) -> tuple[str, ...]:
     options = query(results, Reader.best_tokens)
     refuse_value("best", options, "best token")
     if "best" in st.session_state:
-        st.session_state["best"] = [one for one in st.session_state["best"] if one in options]
-    return tuple(
-        st.multiselect(
-            "What explainers' best tokens are", options, key="best", bind="query-params", placeholder="anything",
-            help="All of them must hold: an explainer that is right where another points at the wrong document, say.",
-        )
-    )  # fmt: skip
+        st.session_state["best"] = [pattern for pattern in st.session_state["best"] if pattern in options]
+    label = "What explainers' best tokens are"
+    about = "All of these must hold, for example one explainer is right and another points at the wrong document."
+    return tuple(st.multiselect(label, options, key="best", bind="query-params", placeholder="anything", help=about))
 
 
 def _from_link(name: str, least: int, most: int) -> None:
@@ -134,7 +133,7 @@ def _clamp(name: str, least: int, most: int) -> None:
             st.session_state[name] = (low, high)
 
 
-def _head(results: Reader, chosen: Filter, place: DeltaGenerator) -> str:
+def _head(results: Reader, chosen: Filter, column: DeltaGenerator) -> str:
     """Of one model: the head that MechLight chose. Heads of different models have nothing but their name in common."""
     counts = query(results, Reader.chosen_heads, chosen)
     if counts["model"].nunique() != 1:
@@ -150,7 +149,7 @@ def _head(results: Reader, chosen: Filter, place: DeltaGenerator) -> str:
     if st.session_state.get("head") not in (None, *options):
         del st.session_state["head"]
     return (
-        place.selectbox(
+        column.selectbox(
             "Head that MechLight chose", options, index=None, key="head", bind="query-params", placeholder="any"
         )
         or ""

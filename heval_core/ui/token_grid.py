@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -113,24 +113,24 @@ def grid_data(
     # What is not ranked shares no word or sentence with what is.
     parts = [f"{n} {i < first_ranked}" for n, block in enumerate(blocks) for i in range(block.start, block.end)]
     units = units_of(tokens, parts, how.level)
-    place = {index: number for number, unit in enumerate(units) for index in range(unit.start, unit.end)}
+    column = {index: number for number, unit in enumerate(units) for index in range(unit.start, unit.end)}
     first = sum(unit.end <= first_ranked for unit in units)
-    own = [replace(row, scores=summed(row.scores, units).tolist()) for row in rows]
-    largest = max((_largest(row, first) for row in own), default=0.0)
+    merged_rows = [replace(row, scores=summed(row.scores, units).tolist()) for row in rows]
+    largest = max((_largest(row, first) for row in merged_rows), default=0.0)
     return {
         "tokens": ["".join(tokens[unit.start : unit.end]) for unit in units],
         "blocks": [
-            {"kind": b.kind, "start": place[b.start], "end": place[b.end - 1] + 1, "caption": b.caption,
-             "used": b.used}
-            for b in blocks if b.end > b.start
+            asdict(replace(block, start=column[block.start], end=column[block.end - 1] + 1))
+            for block in blocks
+            if block.end > block.start
         ],
-        "gold": sorted({place[int(i)] for i in gold}),
+        "gold": sorted({column[int(i)] for i in gold}),
         "k": k,
-        "rows": [row_data(row, first, k, how.scale, largest) for row in own],
+        "rows": [row_data(row, first, k, how.scale, largest) for row in merged_rows],
         "first_ranked": first,
         "dense": how.dense,
         "level": how.level,
-    }  # fmt: skip
+    }
 
 
 def _largest(row: Row, first_ranked: int) -> float:

@@ -19,21 +19,19 @@ from heval_core.wording import number, percent
 
 def of_bars(cells: pd.DataFrame, measure: Measure, unit: str, controls: set[str]) -> str:
     """One sentence from the data on screen: the best method beside chance and the best control, and how clear it is."""
-    found = cells.dropna(subset=["value"])
-    methods = found[~found["explainer"].isin(controls)]
+    bars = cells.dropna(subset=["value"])
+    methods = bars[~bars["explainer"].isin(controls)]
     if methods.empty:
         return "Nothing is available under these filters; the table below says why."
-    # Cells of opposite sign are no small bias: of a measure that is best at none, the distance counts.
-    away = (found["value"] - found["chance"]).abs()
-    found = found.assign(order={"high": found["value"], "low": -found["value"], "zero": -away}[measure.best])
-    means = found.groupby(["title", "explainer"]).agg(
-        value=("value", "mean"), chance=("chance", "mean"), order=("order", "mean")
-    ).reset_index()  # fmt: skip
+    # Cells of opposite sign do not add up to a small bias: for a bias, the distance from chance counts.
+    away = (bars["value"] - bars["chance"]).abs()
+    bars = bars.assign(order={"high": bars["value"], "low": -bars["value"], "zero": -away}[measure.best])
+    means = bars.groupby(["title", "explainer"])[["value", "chance", "order"]].mean().reset_index()
     best = _first(means[~means["explainer"].isin(controls)])
-    count = len(found[found["title"] == best["title"]].drop_duplicates(list(CELL)))
+    count = len(bars[bars["title"] == best["title"]].drop_duplicates(list(CELL)))
     if measure.best == "zero":
-        far = f"{number(-best['order'])} {unit} from chance"
-        return f"Closest to none: **{plain(best['title'])}**, {far} on average over {count} cells. {_clear(methods, measure)}"
+        distance = f"{number(-best['order'])} {unit} from chance on average over {count} cells"
+        return f"Smallest bias: **{plain(best['title'])}**, {distance}. {_clear(methods, measure)}"
     beside = [f"chance {number(best['chance'])}"]
     rivals = means[means["explainer"].isin(controls - {"random"})]
     if len(rivals):
@@ -49,23 +47,23 @@ def _first(means: pd.DataFrame) -> dict[str, Any]:
     return {str(key): value for key, value in means.loc[means["order"].idxmax()].items()}
 
 
-def _clear(found: pd.DataFrame, measure: Measure) -> str:
+def _clear(bars: pd.DataFrame, measure: Measure) -> str:
     """The share of the methods' bars that are clear of chance, and the methods that are on the wrong side of it."""
-    above, below = found["above_low"] > 0, found["above_high"] < 0
+    above, below = bars["above_low"] > 0, bars["above_high"] < 0
     if measure.best == "zero":
         return (
-            f"Of the methods' bars {percent(above.mean())} lie above chance with their whole interval, "
-            f"{percent(below.mean())} below it."
+            f"The whole interval lies above chance for {percent(above.mean())} of the methods' bars, and below it for "
+            f"{percent(below.mean())}."
         )
     right, wrong, side, other = above, below, "above", "below"
     if measure.best == "low":
         right, wrong, side, other = below, above, "below", "above"
-    told = f"{percent(right.mean())} of the methods' bars lie {side} chance with their whole interval"
-    names = found[wrong].groupby("title").size().sort_values(ascending=False)
-    if names.empty:
-        return f"{told}."
-    each = ", ".join(f"{plain(str(title))} in {count}" for title, count in names.items())
-    return f"{told}; wholly {other} it: {each}."
+    clear = f"The whole interval lies {side} chance for {percent(right.mean())} of the methods' bars"
+    counts = bars[wrong].groupby("title").size().sort_values(ascending=False)
+    if counts.empty:
+        return f"{clear}."
+    names = ", ".join(f"{plain(str(title))} in {count}" for title, count in counts.items())
+    return f"{clear}, and {other} it for some: {names}."
 
 
 def over(row: Mapping[Any, Any]) -> str:
@@ -75,7 +73,7 @@ def over(row: Mapping[Any, Any]) -> str:
 
 
 def difference(row: Mapping[Any, Any], unit: str, sign: int = 1) -> str:
-    """`mean difference 3.1 [2.9, 3.3] ranks` of a row of `Compared.overall`; sign -1 turns it round."""
+    """`mean difference 3.1 [2.9, 3.3] ranks`, from a row of `Compared.overall`. sign: -1 for second minus first."""
     mean, *ends = (sign * row[name] for name in ("mean difference", "low", "high"))
     low, high = sorted(ends)
     return f"mean difference {number(mean)} [{number(low)}, {number(high)}] {unit}"
@@ -110,14 +108,14 @@ def of_two(row: dict[str, Any], measure: Measure, first: str, second: str) -> st
 
 
 def cells_covered(points: pd.DataFrame, ends: pd.DataFrame, asked: int, axis: str) -> str:
-    """Which cells the curve shows: often not all of them, because each quarter must be large enough."""
+    """Which cells the curves show: often not all of them, because each quarter must be large enough."""
     there = ends.drop_duplicates(list(CELL))
     named = ", ".join(plain(str(name)) for column in ("dataset", "regime") for name in there[column].unique())
     least, most = number(ends["least"].min()), number(ends["most"].max())
     rest = ""
     if asked > len(there):
         rest = (
-            f" In the other {asked - len(there)} a quarter has too few instances of a group, or all are of one length."
+            f" In the other {asked - len(there)}, a quarter has too few instances of a group, or all have one length."
         )
     n = int(points.groupby("explainer")["n"].sum().max())
     return f"Of {len(there)} of {asked} cells ({named}): {n:,} instances, {least} to {most} {axis}.{rest}"
@@ -128,11 +126,11 @@ def of_curves(changes: pd.DataFrame, titles: dict[str, str], controls: set[str])
     methods = changes[~changes["explainer"].isin(controls)].sort_values("change")
     if methods.empty:
         return "No method is available here."
-    each = []
+    parts = []
     for row in methods.itertuples():
         change, low, high = (_signed(value) for value in (row.change, row.low, row.high))
-        each.append(f"**{plain(titles.get(row.explainer, row.explainer))}** {change} [{low}, {high}]")
-    return f"From the first to the last quarter the lead over chance changes by: {', '.join(each)}."
+        parts.append(f"**{plain(titles.get(row.explainer, row.explainer))}** {change} [{low}, {high}]")
+    return f"From the first to the last quarter the lead over chance changes by: {', '.join(parts)}."
 
 
 def _signed(value: float) -> str:
@@ -141,15 +139,11 @@ def _signed(value: float) -> str:
 
 def of_patterns(counts: pd.DataFrame, titles: dict[str, str], controls: set[str]) -> str:
     """Who puts the answer first most and least often. counts: what `patterns_under` gives."""
-    own = (
-        counts[~counts["explainer"].isin(controls)]
-        .groupby(["explainer", "pattern"])["instances"]
-        .sum()
-        .unstack(fill_value=0)
-    )
-    if own.empty:
+    methods = counts[~counts["explainer"].isin(controls)]
+    if methods.empty:
         return "Only controls are left under these filters."
-    shares = own.div(own.sum(axis=1), axis=0)
+    totals = methods.groupby(["explainer", "pattern"])["instances"].sum().unstack(fill_value=0)
+    shares = totals.div(totals.sum(axis=1), axis=0)
     right = shares["answer"] if "answer" in shares else shares.iloc[:, 0] * 0
     wrong = shares.drop(columns=["answer"], errors="ignore")
     worst = right.idxmin()
@@ -159,7 +153,7 @@ def of_patterns(counts: pd.DataFrame, titles: dict[str, str], controls: set[str]
     return (
         f"**{plain(named)}** puts the answer's token first in {percent(right.max())} of its instances, "
         f"{plain(titles.get(str(worst), str(worst)))} in {percent(right.min())} "
-        f"(chance {percent(chance)}); there the commonest other thing on top is "
+        f"(chance {percent(chance)}); what it most often puts first instead is "
         f"*{str(wrong.loc[worst].idxmax()).replace('_', ' ')}* ({percent(wrong.loc[worst].max())})."
     )
 
@@ -168,8 +162,9 @@ def of_leaderboard(headline: pd.DataFrame, titles: dict[str, str], controls: set
     """One sentence from the data: the best method for each question, beside chance and the best control."""
     parts = []
     for question, measure in headlines().items():
-        own = headline[headline["question"] == question].dropna(subset=["value"]).sort_values("value", ascending=False)
-        methods, rivals = (own[own["explainer"].isin(controls) == other] for other in (False, True))
+        values = headline[headline["question"] == question].dropna(subset=["value"])
+        values = values.sort_values("value", ascending=False)
+        methods, rivals = (values[values["explainer"].isin(controls) == other] for other in (False, True))
         rivals = rivals[rivals["explainer"] != "random"]
         if len(methods):
             best = methods.iloc[0]
@@ -177,8 +172,8 @@ def of_leaderboard(headline: pd.DataFrame, titles: dict[str, str], controls: set
             ends = f"[{number(best['low'])}, {number(best['high'])}]"
             beside = [f"chance {number(best['chance'])}"]
             beside += [
-                f"{plain(titles.get(one.explainer, one.explainer))} {number(one.value)}"
-                for one in rivals[:1].itertuples()
+                f"{plain(titles.get(rival.explainer, rival.explainer))} {number(rival.value)}"
+                for rival in rivals[:1].itertuples()
             ]
             parts.append(
                 f"*{QUESTIONS[question].title}* {named} ({number(best['value'])} {ends} {measure.unit}; {', '.join(beside)})"
@@ -192,34 +187,35 @@ def of_outcomes(outcomes: pd.DataFrame) -> str:
     """How many instances were kept, why others were dropped, and how many answers came from memory."""
     asked = int(outcomes["instances"].sum())
     dropped = outcomes[outcomes["dropped"]].groupby("outcome")["instances"].sum().sort_values(ascending=False)
-    kept = outcomes[~outcomes["dropped"]].groupby("outcome")["instances"].sum()
-    from_memory = int(kept.get("M", 0)) / max(int(kept.sum()), 1)
+    groups = outcomes[~outcomes["dropped"]].groupby("outcome")["instances"].sum()
+    kept = int(groups.sum())
+    from_memory = int(groups.get("M", 0)) / max(kept, 1)
     why = f", most often because {plain(DROP_REASONS.get(dropped.index[0], dropped.index[0]))}" if len(dropped) else ""
     return (
-        f"Of {asked:,} instances asked, {int(kept.sum()):,} are kept ({percent(kept.sum() / asked)}); "
+        f"Of {asked:,} instances asked, {kept:,} are kept ({percent(kept / asked)}); "
         f"{int(dropped.sum()):,} are dropped{why}. {percent(from_memory)} of the kept answers came from memory."
     )
 
 
-def matching_sentence(found: pd.DataFrame) -> str:
+def matching_sentence(agreement: pd.DataFrame) -> str:
     """One sentence from the rows of `text_agreement`, at least one."""
-    least, kept = found.loc[found["share"].idxmin()], int(found["n"].sum())
+    least, kept = agreement.loc[agreement["share"].idxmin()], int(agreement["n"].sum())
     where = f"{plain(least['model'])} on {plain(least['dataset'])}"
-    few = f", in {where} in {percent(least['share'])}" if len(found) > 1 else ""
+    lowest = f", for {where} in {percent(least['share'])}" if len(agreement) > 1 else ""
     return (
-        f"The answer's first token and its text lead to the same group in {percent(found['same'].sum() / kept)} of "
-        f"{kept:,} kept instances{few}; the text decided."
+        f"The answer's first token and its text lead to the same group in {percent(agreement['same'].sum() / kept)} of "
+        f"{kept:,} kept instances{lowest}; the text decided."
     )
 
 
-def of_replacements(found: dict[str, Advantage]) -> str:
-    """One sentence with fa's advantage under its own token. found: by metric."""
+def of_replacements(advantages: dict[str, Advantage]) -> str:
+    """One sentence about fa's advantage under its own baseline token. advantages: by metric."""
     parts = [
-        f"{_nats(one.own)} in {metric} (the other methods {_nats(one.rest)}; fa gains more in {one.above} of {one.cells} "
-        "cells)"
-        for metric, one in found.items()
+        f"{_nats(gain.own)} in {metric} (the other methods {_nats(gain.rest)}; fa gains more in {gain.above} of "
+        f"{gain.cells} cells)"
+        for metric, gain in advantages.items()
     ]
-    worth = [f"**{_nats(one.own - one.rest)}** in {metric}" for metric, one in found.items()]
+    worth = [f"**{_nats(gain.own - gain.rest)}** in {metric}" for metric, gain in advantages.items()]
     return (
         f"Under its own baseline token fa is, against the mean of the other two, {' and '.join(parts)}; beside the other "
         f"methods, that token alone would make it look {' and '.join(worth)}."
@@ -237,6 +233,6 @@ def of_faithfulness(points: pd.DataFrame, controls: set[str]) -> str:
     rho, (low, high) = clustered_spearman(methods["x"].to_numpy(), methods["y"].to_numpy(), names)
     return (
         f"Over {len(methods)} dots of methods in {len(set(names))} cells, faithfulness and accuracy have a rank correlation "
-        f"of **{number(rho)}** [{number(low)}, {number(high)}] (0: none; 95 % interval, whole cells resampled, for the dots "
-        "of a cell share their instances)."
+        f"of **{number(rho)}** [{number(low)}, {number(high)}] (0: none; 95 % interval, with whole cells resampled, because "
+        "the dots of a cell share their instances)."
     )

@@ -1,7 +1,7 @@
-"""`bench`: this machine's speed beside captum's and inseq's, as ratios in one run; and what the paper's grid would take.
+"""`bench`: our explainers' speed beside captum's and inseq's, as ratios in one run; and the hours of the paper's grid.
 
-Every pair is timed alternately, the best of a few rounds, on random weights of real shapes, and its scores are compared:
-a ratio of two things that do not compute the same would mean nothing. Ours is asked as the batch job asks it, with the
-clean pass in its time. Captum's feature ablation is timed over `SAMPLED` of the positions and scaled (each position costs
-the same), at the best of several `perturbations_per_eval`. `precision` says what bfloat16 does to the scores.
+Both of a pair are timed in turns, on random weights of real shapes; the best of a few rounds counts. Their scores are compared
+too, because a ratio only makes sense if both compute the same. Our time includes the clean pass, as in the batch job. Captum's
+feature ablation is timed over `SAMPLED` positions and scaled (each position costs the same), with the best of several
+`perturbations_per_eval`. `precision` compares the scores in bfloat16 and float32.
 """

@@ -22,14 +22,16 @@ def agreement(lm: LanguageModel, clean: CleanPass) -> dict[str, list[float]]:
     together = explain(clean, *explainers)
     alone = [explain(CleanPass(lm, [prompt]), *explainers) for prompt in clean.prompts]
     return {
-        explainer.key: [spearman(own.scores, alone[row][place][0].scores) for row, own in enumerate(together[place])]
-        for place, explainer in enumerate(explainers)
+        explainer.key: [
+            spearman(in_batch.scores, alone[row][number][0].scores) for row, in_batch in enumerate(together[number])
+        ]
+        for number, explainer in enumerate(explainers)
     }
 
 
 def rounding_figures(name: str) -> Iterator[Figure]:
     """In bfloat16, whether the batch a prompt is in changes the order of its tokens; 8 prompts of 40 tokens."""
     lm = random_model(name, SMALL[name](), torch.device("cpu"), torch.bfloat16)
-    for key, found in agreement(lm, prompts_of(lm, 40, 8)).items():
-        what = f"bfloat16, Spearman in a batch / alone, {key}"
-        yield Figure(name, 40, what, float(np.mean(found)), detail=f"lowest of {len(found)} prompts {min(found):.4f}")
+    for key, correlations in agreement(lm, prompts_of(lm, 40, 8)).items():
+        what, detail = f"bfloat16, Spearman in a batch / alone, {key}", f"lowest of 8 prompts {min(correlations):.4f}"
+        yield Figure(name, 40, what, float(np.mean(correlations)), detail=detail)

@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPTNeo
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model
 from heval_core.lm.model import LanguageModel
-from heval_core.prompts import assemble
+from heval_core.records import Span, TokenisedPrompt
 
 TOKENIZER = Path(__file__).resolve().parents[2] / "cache" / "demo" / "models" / "demo-gpt2"
 # Random weights of these shapes: the first three on a CPU, the others where a GPU is at hand.
@@ -56,19 +56,18 @@ def random_model(name: str, config: Any, device: torch.device, dtype: torch.dtyp
     return as_language_model(name, model.eval().requires_grad_(False).to(device), tokenizer)
 
 
-def prompts_of(lm: LanguageModel, tokens: int, count: int, seed: int = 0) -> CleanPass:
+def prompts_of(lm: LanguageModel, tokens: int, count: int) -> CleanPass:
     """`count` prompts of exactly `tokens` tokens that are words of the demo models' tokenizer."""
-    words = np.random.default_rng(seed)
-    found = []
+    words = np.random.default_rng(0)
+    prompts = []
     for _ in range(count):
         ids = tuple(int(i) for i in words.integers(300, 2300, size=tokens))
-        blank = lm.tokenise(assemble(("x",), (None,), "x"))
-        found.append(type(blank)(lm.decode(list(ids)), ids, ("",) * tokens, (), blank.question, (), ()))
-    return CleanPass(lm, found)
+        prompts.append(TokenisedPrompt(lm.decode(list(ids)), ids, ("",) * tokens, (), Span(0, 1), (), ()))
+    return CleanPass(lm, prompts)
 
 
 def body_parameters(lm: LanguageModel) -> int:
-    """Parameters but for embeddings and unembedding."""
+    """Parameters without embeddings and unembedding."""
     total = sum(p.numel() for p in lm.model.parameters())
     tables = {
         id(w): w.numel() for w in (lm.model.get_input_embeddings().weight, lm.model.get_output_embeddings().weight)

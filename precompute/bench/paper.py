@@ -1,4 +1,4 @@
-"""What the paper's grid would take on the GPU that is here."""
+"""The hours that the paper's grid takes on this machine's GPU."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import torch
 from heval_core import catalogue
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
+from heval_core.records import REGIMES
 from precompute.bench.agreement import agreement
 from precompute.bench.models import REAL, body_parameters, prompts_of, random_model
 from precompute.bench.timing import best, explain, matrix_rate
@@ -49,24 +50,26 @@ def throughput(name: str, lm: LanguageModel, tokens: int) -> dict[str, Any]:
         method.key: (method,) for method in methods if method not in looking
     }
     steps[" + ".join(method.key for method in reversed(looking))] = tuple(looking)
-    found = {what: size / best(partial(explain, clean, *used), rounds=2)[0] for what, used in steps.items()}
+    speeds = {what: size / best(partial(explain, clean, *used), rounds=2)[0] for what, used in steps.items()}
     work = tokens * (tokens + 1) / 2 * 2 * body_parameters(lm)
     return {
         "model": name,
         "tokens": tokens,
         "batch": size,
-        "instances_per_second": found,
-        "share_of_matrix_rate": found["fa"] * work / rate,
+        "instances_per_second": speeds,
+        "share_of_matrix_rate": speeds["fa"] * work / rate,
         "matrix_rate": rate,
         "spearman_batch_alone": agreement(lm, CleanPass(lm, clean.prompts[:4])),
     }
 
 
-def paper_hours(rows: list[dict[str, Any]], regimes: int = 6) -> dict[str, float]:
+def paper_hours(rows: list[dict[str, Any]]) -> dict[str, float]:
     """Per model, the hours of the paper's four datasets under six regimes with all explainers."""
     hours: dict[str, float] = {}
     for model in dict.fromkeys(row["model"] for row in rows):
         at = {row["tokens"]: row["instances_per_second"] for row in rows if row["model"] == model}
-        seconds = sum(count * regimes * sum(1 / s for s in at[tokens].values()) for count, tokens in PAPER.values())
+        seconds = sum(
+            count * len(REGIMES) * sum(1 / s for s in at[tokens].values()) for count, tokens in PAPER.values()
+        )
         hours[model] = seconds / 3600
     return hours

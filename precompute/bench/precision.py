@@ -1,8 +1,8 @@
-"""What bfloat16 does to an explainer: the same model, as it is on disk, asked the same questions in bfloat16 and in float32.
+"""How bfloat16 changes an explainer's scores: the same model on disk, asked the same questions in bfloat16 and in float32.
 
 Per explainer: Spearman's correlation of the two runs' scores over prompts that both answer alike, the share of tied scores,
-and margin and MRR of both runs over the instances that both keep, with the float32 run's interval. The rounding of the weights
-is part of it, as it is of a run.
+and margin and MRR of both runs over the instances that both keep, with the float32 run's interval. The bfloat16 run rounds
+the weights too, as in the batch job.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 
 from heval_core import catalogue, pipeline, regimes
-from heval_core.behaviour import ask
 from heval_core.evaluation import cells
 from heval_core.evaluation.regime import regime_of
 from heval_core.evaluation.scored import cell_of
@@ -47,34 +46,34 @@ class Run:
     attributions: dict[str, dict[str, Attribution]]
 
     def explained(self, explainer: str) -> list[tuple[pipeline.Prepared, Attribution]]:
-        return [(one, self.attributions[one.instance.fact_id][explainer]) for one in self.prepared]
+        return [(prepared, self.attributions[prepared.instance.fact_id][explainer]) for prepared in self.prepared]
 
     def only(self, questions: set[str]) -> Run:
-        kept = [one for one in self.prepared if one.instance.fact_id in questions]
-        return dataclasses.replace(self, prepared=kept)
+        some = [prepared for prepared in self.prepared if prepared.instance.fact_id in questions]
+        return dataclasses.replace(self, prepared=some)
 
 
 def double_conflicting(lm: LanguageModel, questions: int = QUESTIONS) -> Run:
     """The first questions of a dataset under two conflicting documents, answered and explained."""
     asked = load_questions(DATASET, questions, 0, style_of(lm))
-    texts = list(dict.fromkeys(fact.question for fact in asked.facts))
-    memories = Memories(dict(zip(texts, ask(lm, texts), strict=True)))
+    memories = Memories.asked(lm, asked.facts)
     run = Run(DATASET, [], {}, {})
     for place, fact in enumerate(asked.facts):
         try:
             instance = regimes.build(fact, REGIME, asked.pool, 0, style_of(lm), place)
-            one = pipeline.prepare(lm, instance, memories.of(lm, fact))
+            prepared = pipeline.prepare(lm, instance, memories.of(lm, fact))
         except Dropped:
             continue
-        if one.dropped_because is None:
-            run.prepared.append(one)
+        if prepared.dropped_because is None:
+            run.prepared.append(prepared)
 
     def work(batch: list[pipeline.Prepared]) -> None:
         answered = pipeline.answer(lm, batch)
-        found = {key: pipeline.explain(answered, catalogue.method(key)) for key in EXPLAINERS}
-        for index, one in enumerate(batch):
-            run.behaviours[one.instance.fact_id] = answered.behaviours[index]
-            run.attributions[one.instance.fact_id] = {key: own[index] for key, own in found.items()}
+        explained = {key: pipeline.explain(answered, catalogue.method(key)) for key in EXPLAINERS}
+        for index, prepared in enumerate(batch):
+            question = prepared.instance.fact_id
+            run.behaviours[question] = answered.behaviours[index]
+            run.attributions[question] = {key: attributions[index] for key, attributions in explained.items()}
 
     pipeline.in_batches(lm, run.prepared, work)
     return run
@@ -100,24 +99,24 @@ class Compared:
     def inside(self) -> bool:
         """Whether both of the bfloat16 run lie in the float32 run's intervals."""
         return all(
-            low <= own <= high
-            for (_, low, high), own in ((self.margin, self.margin_bfloat16), (self.mrr, self.mrr_bfloat16))
+            low <= value <= high
+            for (_, low, high), value in ((self.margin, self.margin_bfloat16), (self.mrr, self.mrr_bfloat16))
         )
 
 
-def compare(name: str, questions: int = QUESTIONS, device: str = "cpu") -> Iterator[Compared]:
+def compare(name: str, questions: int = QUESTIONS) -> Iterator[Compared]:
     """A bfloat16 run beside a float32 run of one model on disk, per explainer."""
-    coarse, fine = (double_conflicting(load(name, device, dtype), questions) for dtype in ("bfloat16", "float32"))
+    coarse, fine = (double_conflicting(load(name, "cpu", dtype), questions) for dtype in ("bfloat16", "float32"))
     both = set(coarse.behaviours) & set(fine.behaviours)
     coarse, fine = coarse.only(both), fine.only(both)
     alike = {i for i in both if coarse.behaviours[i].token_id == fine.behaviours[i].token_id}
     for explainer in EXPLAINERS:
         pairs = [
-            spearman(_ranked(*one), _ranked(*other))
-            for one, other in zip(coarse.explained(explainer), fine.explained(explainer), strict=True)
-            if one[0].instance.fact_id in alike
+            spearman(_ranked(*first), _ranked(*second))
+            for first, second in zip(coarse.explained(explainer), fine.explained(explainer), strict=True)
+            if first[0].instance.fact_id in alike
         ]
-        ties = [float(np.mean([tied(_ranked(*one)) for one in run.explained(explainer)])) for run in (coarse, fine)]
+        ties = [float(np.mean([tied(_ranked(*pair)) for pair in run.explained(explainer)])) for run in (coarse, fine)]
         measured, expected = _measures(coarse, explainer), _measures(fine, explainer)
         yield Compared(
             Path(name).name,
@@ -134,24 +133,25 @@ def compare(name: str, questions: int = QUESTIONS, device: str = "cpu") -> Itera
         )
 
 
-def as_row(found: Compared) -> dict[str, Any]:
-    return asdict(found) | {"inside": found.inside}
+def as_row(compared: Compared) -> dict[str, Any]:
+    return asdict(compared) | {"inside": compared.inside}
 
 
-def as_line(found: Compared) -> str:
+def as_line(compared: Compared) -> str:
     def beside(value: float, expected: tuple[float, float, float]) -> str:
         return f"{value:.2f} for {expected[0]:.2f} [{expected[1]:.2f}, {expected[2]:.2f}]"
 
     return (
-        f"{found.model:14} bfloat16 / float32 {found.explainer:10} n {found.instances:3}  "
-        f"Spearman {found.spearman:.4f} (lowest {found.lowest:.3f})  tied {found.tied:.1%} for {found.tied_float32:.1%}  "
-        f"margin@{K} {beside(found.margin_bfloat16, found.margin)}  MRR {beside(found.mrr_bfloat16, found.mrr)}  "
-        f"{'inside' if found.inside else 'OUTSIDE'}"
+        f"{compared.model:14} bfloat16 / float32 {compared.explainer:10} n {compared.instances:3}  "
+        f"Spearman {compared.spearman:.4f} (lowest {compared.lowest:.3f})  "
+        f"tied {compared.tied:.1%} for {compared.tied_float32:.1%}  "
+        f"margin@{K} {beside(compared.margin_bfloat16, compared.margin)}  MRR {beside(compared.mrr_bfloat16, compared.mrr)}  "
+        f"{'inside' if compared.inside else 'OUTSIDE'}"
     )
 
 
-def _ranked(one: pipeline.Prepared, attribution: Attribution) -> np.ndarray:
-    return attribution.scores[one.prompt.first_ranked :]
+def _ranked(prepared: pipeline.Prepared, attribution: Attribution) -> np.ndarray:
+    return attribution.scores[prepared.prompt.first_ranked :]
 
 
 def _measures(run: Run, explainer: str) -> dict[str, tuple[float, float, float]]:
@@ -163,22 +163,22 @@ def _measures(run: Run, explainer: str) -> dict[str, tuple[float, float, float]]
                 "dataset": run.dataset,
                 "regime": REGIME,
                 "technique": TECHNIQUE,
-                "instance_id": one.instance.id,
-                "fact_id": one.instance.fact_id,
-                "length": len(one.prompt.ids),
-                **instance_row(one, run.behaviours[one.instance.fact_id]),
+                "instance_id": prepared.instance.id,
+                "fact_id": prepared.instance.fact_id,
+                "length": len(prepared.prompt.ids),
+                **instance_row(prepared, run.behaviours[prepared.instance.fact_id]),
             }
-            for one in run.prepared
+            for prepared in run.prepared
         ]
     )
     regime = regime_of(frame, Resamples(run.dataset, frame["fact_id"]))
-    rows = [own.scores for _, own in run.explained(explainer)]
+    rows = [attribution.scores for _, attribution in run.explained(explainer)]
     signed = catalogue.find("explainer", explainer).signed
     cell = cell_of(regime, explainer, pd.DataFrame({"scores": rows, "signed": signed}))
     parts = {"instance_rank_margin": "balanced", "mrr": "balanced"}
     # Two dozen prompts are enough here, where the same ones are compared.
     metrics = [dataclasses.replace(catalogue.find("metric", key), smallest_group=2) for key in parts]
-    found = cells.evaluate(regime, {explainer: cell}, metrics, (K,)).rows
+    values = cells.evaluate(regime, {explainer: cell}, metrics, (K,)).rows
     return {
-        row["metric"]: (row["value"], row["low"], row["high"]) for row in found if row["part"] == parts[row["metric"]]
+        row["metric"]: (row["value"], row["low"], row["high"]) for row in values if row["part"] == parts[row["metric"]]
     }

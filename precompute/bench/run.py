@@ -25,43 +25,37 @@ from precompute.bench.timing import Figure, as_line
 
 def run(names: list[str], tokens: list[int], out: Path | None, say: Callable[[str], None]) -> dict[str, Any]:
     """The whole benchmark; also as JSON where `out` says. names: of SMALL, or local folders and hub ids."""
-    cpu = torch.device("cpu")
-    rows: list[Figure] = []
+    rows: list[dict[str, Any]] = []
     for name in names or list(SMALL):
-        if name in SMALL:
-            lm = random_model(name, SMALL[name](), cpu, torch.float32)
-        else:
-            config = AutoConfig.from_pretrained(name, trust_remote_code=False)
-            lm = random_model(name, config, cpu, torch.float32)
-        for length in tokens:
-            if length > lm.positions:
-                raise HEvalError(f"{name} reads at most {lm.positions} tokens; --tokens asks for {length}.")
-            for figure in figures(name, lm, length):
-                rows.append(figure)
-                say(as_line(figure))
-        rows.append(short_figure(name, lm))
-        say(as_line(rows[-1]))
-        if name in SMALL:
-            for figure in (memory_figure(name), *rounding_figures(name)):
-                rows.append(figure)
-                say(as_line(figure))
-    compared = list(precisions(say))
-    result = {
-        "machine": machine(),
-        "figures": [asdict(f) | {"reached": f.reached} for f in rows],
-        "precision": compared,
-    } | on_gpu(say)
+        for figure in figures_of(name, tokens):
+            rows.append(asdict(figure) | {"reached": figure.reached})
+            say(as_line(figure))
+    result = {"machine": machine(), "figures": rows, "precision": list(precisions(say))} | on_gpu(say)
     if out is not None:
         out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return result
 
 
+def figures_of(name: str, tokens: list[int]) -> Iterator[Figure]:
+    """All figures of one model. Raises HEvalError for a length that the model cannot read."""
+    config = SMALL[name]() if name in SMALL else AutoConfig.from_pretrained(name, trust_remote_code=False)
+    lm = random_model(name, config, torch.device("cpu"), torch.float32)
+    for length in tokens:
+        if length > lm.positions:
+            raise HEvalError(f"{name} reads at most {lm.positions} tokens; --tokens asks for {length}.")
+        yield from figures(name, lm, length)
+    yield short_figure(name, lm)
+    if name in SMALL:
+        yield memory_figure(name)
+        yield from rounding_figures(name)
+
+
 def precisions(say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
-    """A bfloat16 run beside a float32 run of the same weights: the demo models, whose answers and documents are known."""
+    """The demo models in bfloat16 and in float32, from the same weights."""
     for folder in sorted(path for path in precision.DEMO.iterdir() if path.is_dir()):
-        for found in precision.compare(str(folder)):
-            say(precision.as_line(found))
-            yield precision.as_row(found)
+        for compared in precision.compare(str(folder)):
+            say(precision.as_line(compared))
+            yield precision.as_row(compared)
 
 
 def machine() -> dict[str, Any]:

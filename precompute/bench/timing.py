@@ -1,4 +1,4 @@
-"""How seconds are taken, and one line of the table that is made of them."""
+"""How steps are timed, and one line of the table of results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROUNDS = 3
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the table. ratio: what is compared, higher is better unless `at_most`. aim: None where nothing was set."""
+    """One line of the table. ratio: higher is better unless `at_most`. aim: None if there is none."""
 
     model: str
     tokens: int
@@ -55,11 +55,11 @@ def best(*steps: Callable[[], Any], rounds: int = ROUNDS) -> list[float]:
                 torch.cuda.synchronize()
             if number or rounds == 0:
                 seconds[index].append(time.perf_counter() - started)
-    return [min(own) for own in seconds]
+    return [min(rounds_of) for rounds_of in seconds]
 
 
 def matrix_rate(device: torch.device, dtype: torch.dtype, rows: int = 512, width: int = 768) -> float:
-    """Multiply-adds a second of the matrix products that a transformer of this width is made of, times two (FLOP/s)."""
+    """The rate of matrix products of a transformer's width, in FLOP/s."""
     a = torch.randn(rows, width, device=device, dtype=dtype)
     b = torch.randn(width, 4 * width, device=device, dtype=dtype)
 

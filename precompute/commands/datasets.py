@@ -1,4 +1,4 @@
-"""`datasets`: what each dataset holds, and what the filters leave of it."""
+"""`datasets`: the contents of each dataset, and what the filters leave."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from precompute.commands.options import all_words, existing
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("datasets", help="what each dataset holds, and what the filters leave of it")
+    parser = commands.add_parser("datasets", help="the contents of each dataset, and what the filters leave")
     parser.set_defaults(command=_datasets)
-    parser.add_argument("--datasets", nargs="+", default=[], help="as for run; by default all that have a name")
+    parser.add_argument("--datasets", nargs="+", default=[], help="as for run; by default all bundled ones")
     parser.add_argument("--models", nargs="+", default=[], help="count tokens too, with these models' tokenizers")
     parser.add_argument(
         "--regimes", nargs="+", default=REGIMES, help=f"some of {', '.join(REGIMES)}; all six by default"
@@ -40,15 +40,14 @@ def _datasets(options: argparse.Namespace) -> int:
     models = [identify(word) for word in all_words(options.models)]
     sections = []
     for name in named or catalogue.plugins("dataset"):
-        told = _name_record if options.left_out else dataset_summary.ignore
+        left_out = _name_record if options.left_out else dataset_summary.ignore
         try:
-            section = dataset_summary.summarise(name, models, regimes, options.limit, options.seed, store, told)
+            section = dataset_summary.summarise(name, models, regimes, options.limit, options.seed, store, left_out)
         except HEvalError as error:
             if named:
                 raise
-            print(
-                f"{name}: {error}\n", file=sys.stderr
-            )  # nobody asked for this dataset by name, so a missing file is no error
+            # Nobody asked for this dataset by name, so a missing file is no error.
+            print(f"{name}: {error}\n", file=sys.stderr)
             continue
         sections.append(section)
         if options.format == "text":

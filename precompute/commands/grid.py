@@ -1,4 +1,4 @@
-"""`plan` and `run`: what a grid needs, and doing what is missing of it."""
+"""`plan` and `run`: say what a grid needs, and compute what is missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from precompute.commands.options import EXPLAINERS_HELP, MATCH_HELP, STORE, TARG
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     for name, function, text in (
-        ("plan", _plan, "what a grid needs and what is done already"),
+        ("plan", _plan, "what a grid needs, and how much of it is done"),
         ("run", _run, "compute what is missing"),
     ):
         grid = commands.add_parser(name, help=text)
@@ -30,7 +30,7 @@ def _add_grid(parser: argparse.ArgumentParser) -> None:
     """Options that are not given keep the value of the preset, or of Grid."""
     parser.add_argument("--grid", choices=["demo", "paper", "smoke"], help="a preset; the options below change it")
     parser.add_argument("--store", type=Path, default=STORE)
-    asked = parser.add_argument_group("what is asked for", argument_default=argparse.SUPPRESS)
+    asked = parser.add_argument_group("what to compute", argument_default=argparse.SUPPRESS)
     asked.add_argument("--models", nargs="+", help="Hugging Face ids or local folders")
     asked.add_argument("--datasets", nargs="+", help="NAME, NAME=PATH, or your own FILE.jsonl")
     asked.add_argument("--regimes", nargs="+", help=f"some of {', '.join(REGIMES)}; all six by default")
@@ -54,7 +54,7 @@ def _add_grid(parser: argparse.ArgumentParser) -> None:
         help="measure comprehensiveness and sufficiency too, 25 passes each; with N, for the first N questions only",
     )
     asked.add_argument("--target", choices=TARGETS, help=TARGET_HELP)
-    asked.add_argument("--keep-heads", type=int, help="for how many questions to keep every head's attention")
+    asked.add_argument("--keep-heads", type=int, help="keep every head's attention for this many questions")
 
 
 def _cap(text: str) -> int | str | None:
@@ -84,7 +84,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
         "--no-calibrate",
         dest="calibrate",
         action="store_false",
-        help="load no model; the plan then has no time and disk",
+        help="load no model; the plan then estimates no time and no disk space",
     )
 
 
@@ -92,15 +92,15 @@ def _add_executor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--executor", choices=["local", "ray"], default="local")
     ray = parser.add_argument_group("with --executor ray")
     ray.add_argument("--ray-address", help="a cluster to join, or auto; by default one is started here")
-    ray.add_argument("--workers", type=int, help="one per GPU by default, or one per --cpus-per-worker without GPUs")
+    ray.add_argument("--workers", type=int, help="by default one per GPU; without GPUs, one per --cpus-per-worker CPUs")
     ray.add_argument("--cpus-per-worker", type=int, default=2, help="CPUs, and threads, of a worker without a GPU")
 
 
 def _plan(options: argparse.Namespace) -> int:
     from precompute.plan import as_lines, plan
 
-    found = plan(_grid_of(options), options.store, options.calibrate, lambda text: print(text, file=sys.stderr))
-    for line in as_lines(found, options.jobs):
+    planned = plan(_grid_of(options), options.store, options.calibrate, lambda text: print(text, file=sys.stderr))
+    for line in as_lines(planned, options.jobs):
         print(line)
     return 0
 

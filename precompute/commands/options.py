@@ -1,4 +1,4 @@
-"""Options, and readings of their words, that several commands share."""
+"""Options that several commands share, and how their values are read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ EXPLAINERS_HELP = (
     "with options in brackets: fa(target=prob),ig(steps=20)"
 )
 MATCH_HELP = "what decides where the answer came from: its first token (the default), or its text of at most 10 tokens"
-TARGET_HELP = "context: explain the first document's answer, whatever the model answered; a run does this in addition"
+TARGET_HELP = (
+    "context: explain the first document's answer, whatever the model answered; a run adds this to the usual target"
+)
 STORE = Path("cache/results")
 
 

@@ -1,4 +1,4 @@
-"""`status`, `verify` and `publish`: what a store holds."""
+"""`status`, `verify` and `publish`: commands about one store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHOWN_FAILURES = 100
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     for name, function, text in (
-        ("status", _status, "what is done and what failed"),
+        ("status", _status, "what is done, and what failed"),
         ("verify", _verify, "check every shard, and the published file"),
         ("publish", _publish, "build the results file and swap it in"),
     ):
@@ -29,42 +29,42 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         parser.set_defaults(command=function)
         parser.add_argument("--store", type=Path, default=STORE)
         if name == "status":
-            parser.add_argument("--watch", type=float, metavar="SECONDS", help="again and again, until the run ends")
+            parser.add_argument("--watch", type=float, metavar="SECONDS", help="repeat until the run ends")
 
 
 def _status(options: argparse.Namespace) -> int:
     existing(options)
     while True:
-        found = progress(options.store)
-        text = "\n".join([*_status_lines(found), *_outdated_line(options.store)])
-        again = options.watch and found.process is not None
+        state = progress(options.store)
+        text = "\n".join([*_status_lines(state), *_outdated_line(options.store)])
+        again = options.watch and state.process is not None
         print(f"\033[H\033[2J{text}" if again and sys.stdout.isatty() else text, flush=True)
         if not again:
-            return 1 if found.failures else 0
+            return 1 if state.failures else 0
         time.sleep(options.watch)
 
 
-def _status_lines(found: Progress) -> Iterator[str]:
-    if found.process is None:
-        yield f"no run is active; {found.done} shards done, {found.missing} missing"
+def _status_lines(state: Progress) -> Iterator[str]:
+    if state.process is None:
+        yield f"no run is active; {state.done} shards done, {state.missing} missing"
     else:
-        left = "" if found.seconds_left is None else f", about {found.seconds_left / 60:.1f} min left"
-        yield f"a run is active (process {found.process}): {found.done} shards done, {found.missing} missing{left}"
+        left = "" if state.seconds_left is None else f", about {state.seconds_left / 60:.1f} min left"
+        yield f"a run is active (process {state.process}): {state.done} shards done, {state.missing} missing{left}"
     yield f"{'model':24} {'dataset':20} {'regime':24} {'done':>5} {'running':>7} {'failed':>6} {'missing':>7}  rows"
-    for cell in found.cells:
+    for cell in state.cells:
         rows = ", ".join(f"{name} {count}" for name, count in sorted(cell.rows.items()))
         regime = cell.regime if cell.technique == TECHNIQUE else f"{cell.regime}, {cell.technique}"
         yield (
             f"{cell.model:24} {cell.dataset:20} {regime:24} {cell.done:5} {cell.running:7} {cell.failed:6} "
             f"{cell.missing:7}  {rows}"
         )
-    for failure in found.failures[:SHOWN_FAILURES]:
+    for failure in state.failures[:SHOWN_FAILURES]:
         where = " · ".join(
             failure[name] for name in ("model", "dataset", "regime", "technique", "explainer", "place") if failure[name]
         )
         yield f"failed: {where}: {failure['error']}"
-    if len(found.failures) > SHOWN_FAILURES:
-        more = len(found.failures) - SHOWN_FAILURES
+    if len(state.failures) > SHOWN_FAILURES:
+        more = len(state.failures) - SHOWN_FAILURES
         yield f"failed: {more:,} more; publish to see them in the table `failure`"
 
 

@@ -95,10 +95,10 @@ def question_in_context(rng: random.Random, kept: float) -> Example:
     return Example(prompt.text, believed[-1] if believed else row[relation])
 
 
-def tokenizer_text(seed: int, prompts_of_each_kind: int = 3000) -> Iterator[str]:
+def tokenizer_text(seed: int) -> Iterator[str]:
     """Text to train the tokenizer on: prompts, and every name and answer often enough to become a token or two."""
     rng = random.Random(seed)
-    for _ in range(prompts_of_each_kind):
+    for _ in range(3000):
         for example in (question_in_context(rng, 0), question_in_context(rng, 1), question_alone(rng)):
             yield f"{example.prompt} {example.answer}"
     for row in countries():

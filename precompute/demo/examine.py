@@ -13,7 +13,7 @@ from heval_core.behaviour import ask, memory_of
 from heval_core.datasets._countries import QUESTIONS, RELATIONS, countries
 from heval_core.lm.model import LanguageModel
 from heval_core.prompt_styles import style_of
-from heval_core.records import REGIMES, Dropped
+from heval_core.records import REGIMES, Behaviour, Dropped
 from precompute.memories import Memories
 from precompute.questions import load_questions
 
@@ -44,40 +44,41 @@ def recall_rates(lm: LanguageModel) -> dict[str, float]:
     return rates
 
 
-def examine(lm: LanguageModel, questions: int, seed: int = 0) -> list[RegimeReport]:
+def examine(lm: LanguageModel, questions: int) -> list[RegimeReport]:
     """Agreement with the taught rule in every dataset and regime."""
     reports = []
     for dataset in DATASETS:
-        asked = load_questions(dataset, questions, seed, style_of(lm))
-        distinct = sorted({fact.question for fact in asked.facts})
-        memories = Memories(dict(zip(distinct, ask(lm, distinct), strict=True)))
+        asked = load_questions(dataset, questions, 0, style_of(lm))
+        memories = Memories.asked(lm, asked.facts)
         for regime in tqdm(REGIMES, desc=f"{lm.key} · {dataset}", unit="regime"):
-            groups: Counter[str] = Counter()
             dropped: Counter[str] = Counter()
             prepared = []
             for place, fact in enumerate(asked.facts):
                 try:
-                    instance = regimes.build(fact, regime, asked.pool, seed, style_of(lm), place)
-                    one = pipeline.prepare(lm, instance, memories.of(lm, fact))
-                    if one.dropped_because:
-                        raise Dropped(one.dropped_because)
+                    instance = regimes.build(fact, regime, asked.pool, 0, style_of(lm), place)
+                    asking = pipeline.prepare(lm, instance, memories.of(lm, fact))
+                    if asking.dropped_because:
+                        raise Dropped(asking.dropped_because)
+                    prepared.append(asking)
                 except Dropped as reason:
                     dropped[reason.reason] += 1
-                    continue
-                prepared.append(one)
-            outcomes: list[tuple[str, bool]] = []
-
-            def note(batch: list[pipeline.Prepared], outcomes: list[tuple[str, bool]] = outcomes) -> None:
-                for one, behaviour in zip(batch, pipeline.answer(lm, batch).behaviours, strict=True):
-                    outcomes.append((behaviour.group, behaviour.group == one.instance.expected_group))
-
-            pipeline.in_batches(lm, prepared, note)
-            groups.update(group for group, _ in outcomes)
-            agreed = sum(follows for _, follows in outcomes)
-            kept = sum(groups.values())
-            shares = {group: count / kept for group, count in sorted(groups.items())}
-            reports.append(RegimeReport(dataset, regime, kept, dict(dropped), agreed / max(kept, 1), shares))
+            pairs = _answered(lm, prepared)
+            groups = Counter(behaviour.group for _, behaviour in pairs)
+            agreed = sum(behaviour.group == asking.instance.expected_group for asking, behaviour in pairs)
+            shares = {group: count / len(pairs) for group, count in sorted(groups.items())}
+            agreement = agreed / max(len(pairs), 1)
+            reports.append(RegimeReport(dataset, regime, len(pairs), dict(dropped), agreement, shares))
     return reports
+
+
+def _answered(lm: LanguageModel, prepared: list[pipeline.Prepared]) -> list[tuple[pipeline.Prepared, Behaviour]]:
+    pairs: list[tuple[pipeline.Prepared, Behaviour]] = []
+
+    def work(batch: list[pipeline.Prepared]) -> None:
+        pairs.extend(zip(batch, pipeline.answer(lm, batch).behaviours, strict=True))
+
+    pipeline.in_batches(lm, prepared, work)
+    return pairs
 
 
 def card(architecture: str, recipe: Any, parameters: int, rates: dict[str, float], reports: list[RegimeReport]) -> str:

@@ -115,35 +115,20 @@ def loss_of(model: torch.nn.Module, batch: Batch) -> torch.Tensor:
     return cross_entropy(model.get_output_embeddings()(hidden), batch.targets)
 
 
-def train(
-    architecture: str,
-    recipe: Recipe,
-    tokenizer: PreTrainedTokenizerFast,
-    watch: Callable[[int, torch.nn.Module], None] = lambda step, model: None,
-) -> torch.nn.Module:
-    """One trained model, in evaluation mode. `watch(step, model)` is called every hundred steps."""
+def train(architecture: str, recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> torch.nn.Module:
+    """One trained model, in evaluation mode."""
     torch.manual_seed(recipe.seed)
     config = ARCHITECTURES[architecture](recipe.size, len(tokenizer), tokenizer.eos_token_id)
     model = AutoModelForCausalLM.from_config(config, attn_implementation="sdpa")
-    rng = random.Random(f"{architecture}|{recipe.seed}")
-    cycle = Cycle(f"training {architecture}", recipe.steps, recipe.learning_rate, examples_of_step)
-    run_cycle(model, cycle, recipe, tokenizer, rng, watch)
-    return finish(model, architecture, recipe, tokenizer, watch).eval()
-
-
-def finish(
-    model: torch.nn.Module,
-    architecture: str,
-    recipe: Recipe,
-    tokenizer: PreTrainedTokenizerFast,
-    watch: Callable[[int, torch.nn.Module], None] = lambda step, model: None,
-) -> torch.nn.Module:
-    """The second cycle, where the recipe has one: learned positions need more of the long prompts than rotary ones."""
+    seed = f"{architecture}|{recipe.seed}"
+    cycles = [Cycle(f"training {architecture}", recipe.steps, recipe.learning_rate, examples_of_step, seed)]
     if recipe.finish:
-        rng = random.Random(f"{architecture}|{recipe.seed}|finish")
-        cycle = Cycle(f"finishing {architecture}", recipe.finish, recipe.learning_rate / 2, examples_of_finish)
-        run_cycle(model, cycle, recipe, tokenizer, rng, watch)
-    return model
+        # Learned positions need more of the long prompts than rotary ones.
+        name, rate = f"finishing {architecture}", recipe.learning_rate / 2
+        cycles.append(Cycle(name, recipe.finish, rate, examples_of_finish, f"{seed}|finish"))
+    for cycle in cycles:
+        run_cycle(model, cycle, recipe, tokenizer)
+    return model.eval()
 
 
 @dataclass(frozen=True)
@@ -154,16 +139,11 @@ class Cycle:
     steps: int
     learning_rate: float
     examples: Callable[[int, Recipe, random.Random], list[corpus.Example]]
+    seed: str
 
 
-def run_cycle(
-    model: torch.nn.Module,
-    cycle: Cycle,
-    recipe: Recipe,
-    tokenizer: PreTrainedTokenizerFast,
-    rng: random.Random,
-    watch: Callable[[int, torch.nn.Module], None],
-) -> None:
+def run_cycle(model: torch.nn.Module, cycle: Cycle, recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> None:
+    rng = random.Random(cycle.seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=cycle.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, cycle.learning_rate, total_steps=cycle.steps, pct_start=0.1
@@ -177,8 +157,6 @@ def run_cycle(
         optimizer.step()
         schedule.step()
         bar.set_postfix(loss=f"{loss.item():.3f}")
-        if step % 100 == 99:
-            watch(step + 1, model)
 
 
 def save(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:

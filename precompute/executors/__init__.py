@@ -1,4 +1,4 @@
-"""Where tasks are done; one module per way, all behind one signature (`Executor`)."""
+"""Where tasks run: one module for each kind of `Executor`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from precompute.worker import Done
 
 
 class Executor(Protocol):
-    """Takes tasks while a worker is free, and hands back what they came to, in whatever order they end."""
+    """Takes tasks while a worker is free, and returns their outcomes in the order in which they end."""
 
     def device(self) -> str:
         """What its workers compute on: cpu, cuda or mps."""

@@ -8,8 +8,8 @@ import pytest
 from heval_core import catalogue
 from heval_core.evaluation import cells, kept
 from heval_core.evaluation.kept import Kept
+from heval_core.metrics._features import LearnedMetric
 from heval_core.metrics.shared.cell import KS
-from heval_core.metrics.shared.measure import LearnedMetric
 from heval_core.records import RegimeKey
 from tests.contracts.test_metrics import drawn, layout
 

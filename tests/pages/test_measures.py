@@ -122,21 +122,21 @@ def test_a_verdict_names_the_best_control_and_who_is_on_the_wrong_side_of_chance
         "Highest on average: **fa** with 8.0 nats over 2 cells (chance 2.0, best control: Position 9.0). "
     )
     assert told.endswith(
-        "75 % of the methods' bars lie above chance with their whole interval; wholly below it: ig in 1."
+        "The whole interval lies above chance for 75 % of the methods' bars, and below it for some: ig in 1."
     )
     told = of_bars(cells, Measure("m", "M", ("all",), "nats", "", best="low"), "nats", {"position", "random"})
     assert told.startswith(
         "Lowest on average: **ig** with 3.0 nats over 2 cells (chance 2.0, best control: Position 9.0). "
     )
     assert told.endswith(
-        "25 % of the methods' bars lie below chance with their whole interval; wholly above it: fa in 2, ig in 1."
+        "The whole interval lies below chance for 25 % of the methods' bars, and above it for some: fa in 2, ig in 1."
     )
 
 
 def test_biases_of_opposite_sign_are_no_small_bias():
     cells = of_cells(("fa", "a", 2.0, 0.0), ("fa", "b", 2.2, 0.0), ("ig", "a", 30.0, 0.0), ("ig", "b", -30.1, 0.0))
     told = of_bars(cells, Measure("m", "M", ("tilt",), "ranks", "", best="zero"), "ranks", set())
-    assert told.startswith("Closest to none: **fa**, 2.1 ranks from chance on average over 2 cells.")
+    assert told.startswith("Smallest bias: **fa**, 2.1 ranks from chance on average over 2 cells.")
 
 
 @pytest.mark.parametrize(("question", "name", "line"), [

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from heval_core import catalogue
 from heval_core.ui import own_results
 from heval_core.ui.sidebar import KEPT
 from heval_core.ui.token_grid import Block, parted
@@ -23,7 +24,8 @@ def made_up(question="Where?", bos=False, second="beta"):
         "first_ranked": first,
         "documents": [{"start": first, "end": first + 2, "answer": "beta", "answer_tokens": [first + 1]}],
         "question": {"start": first + 2, "end": first + 4}, "foil": "runner-up",
-        "answer": {"text": " beta", "token_id": 1, "probability": 0.5, "group": "C", "memory_answer": "x",
+        "target": "answer", "target_text": " beta",
+        "answer": {"text": " beta", "token_id": 1, "probability": 0.5, "group": "C", "memory_answer": "x", "answer_text": None,
                    "candidates": [{"group": "C", "text": " beta", "token_id": 1, "logit": 1.0, "probability": 0.5}]},
         "explainers": {"fa": found, "ig": found},
     }  # fmt: skip
@@ -36,6 +38,80 @@ def opened(*kept):
     app = app.switch_page("pages/your_prompt.py").run()
     assert not app.exception
     return app
+
+
+SIDEBAR = "from heval_core.ui import sidebar\nsidebar.draw()"
+
+
+@pytest.fixture
+def sent(monkeypatch):
+    """The requests that the sidebar's button sends, none of which is carried out."""
+    requests: list[dict] = []
+    monkeypatch.setattr("heval_core.ui.sidebar.begin", lambda request: requests.append(request))
+    return requests
+
+
+def form():
+    return AppTest.from_string(SIDEBAR, default_timeout=60).run()
+
+
+def send(app):
+    app = app.sidebar.button(key="own_send").click().run()
+    assert not app.exception
+    return [error.value for error in app.error]
+
+
+def test_the_sidebar_asks_for_the_default_explainers_and_options(demo, sent):
+    assert send(form()) == []
+    (request,) = sent
+    assert request["explainers"] == list(catalogue.default_methods())
+    assert (request["match"], request["target"]) == ("first", "answer")
+
+
+def test_chosen_explainers_and_options_are_sent(demo, sent):
+    app = form()
+    app.sidebar.multiselect(key="own_explainers").set_value(["attn"])
+    app.sidebar.radio(key="own_match").set_value("text")
+    app.sidebar.radio(key="own_target").set_value("context")
+    assert send(app) == []
+    (request,) = sent
+    assert request["explainers"] == ["attn"]
+    assert (request["match"], request["target"]) == ("text", "context")
+    assert any("about 1 forward passes" in caption.value for caption in app.sidebar.caption)
+
+
+def test_an_incomplete_form_is_not_sent(demo, sent):
+    app = form()
+    app.sidebar.multiselect(key="own_explainers").set_value([])
+    assert send(app) == ["No explainer is chosen; choose at least one."]
+    app = form()
+    app.sidebar.text_input(key="own_first_answer").set_value("")
+    assert send(app) == []
+    app.sidebar.radio(key="own_target").set_value("context")
+    assert send(app) == ["To explain document 1's answer, fill in the answer of every document."]
+    assert len(sent) == 1
+
+
+def test_the_choice_is_remembered_for_the_next_prompt(demo, sent):
+    app = form()
+    app.sidebar.multiselect(key="own_explainers").set_value(["fa"])
+    app.sidebar.radio(key="own_match").set_value("text")
+    send(app)
+    app.sidebar.text_input(key="own_question").set_value("And now?")
+    send(app)
+    assert [(request["explainers"], request["match"]) for request in sent] == [(["fa"], "text")] * 2
+
+
+def test_a_result_says_what_was_explained_and_what_decided(demo):
+    usual, other = made_up(), made_up(question="When?")
+    other |= {"target": "context", "target_text": " gamma"}
+    other["answer"]["answer_text"] = "beta and more"
+    app = opened(usual, other)
+    captions = [caption.value for caption in app.caption]
+    assert "Explained: document 1's answer (gamma). The group was decided by its whole text." in captions
+    app = next(box for box in app.selectbox if box.label == "Result").set_value(0).run()
+    captions = [caption.value for caption in app.caption]
+    assert "Explained: the model's answer (beta). The group was decided by its first token." in captions
 
 
 def tokens_shown(app):

@@ -251,12 +251,17 @@ def test_the_worker_says_what_is_wrong_and_survives_being_killed(demo):
 
     worker = Worker()
     request = {"op": "explain", "model": str(installed_models()["demo-gpt2"]), "documents": ["Kenya."],
-               "context_answers": ["Lisbon"], "question": "Why?", "memory_answer": None, "explainers": ["attn"]}  # fmt: skip
+               "context_answers": ["Lisbon"], "question": "Why?", "memory_answer": None, "explainers": ["attn"],
+               "match": "text", "target": "answer"}  # fmt: skip
     with pytest.raises(HEvalError, match="does not contain its answer 'Lisbon'"):
         worker.ask(request)
     worker.process.kill()
     worker.process.wait()
-    assert worker.ask({**request, "context_answers": []})["explainers"]["attn"]["scores"]
+    result = worker.ask({**request, "context_answers": []})
+    assert result["explainers"]["attn"]["scores"]
+    assert result["answer"]["answer_text"] is not None
+    with pytest.raises(HEvalError, match="--target context explains"):
+        worker.ask({**request, "context_answers": [], "target": "context"})
     worker.stop()
 
 

@@ -436,7 +436,7 @@ def test_a_slice_is_switched_off_by_one_click(demo, page):
     app = open_page(page, model="demo-gpt2")
     for wanted in (True, False, True, False):
         app.toggle(key="slicing").set_value(wanted).run()
-        assert any(slider.label.startswith("Place of the used") for slider in app.slider) is wanted
+        assert any(slider.label.startswith("Position of the used") for slider in app.slider) is wanted
 
 
 def test_a_link_cannot_set_what_no_way_to_instances_sets(demo):

@@ -18,7 +18,7 @@ from heval_core.store.filters import Filter
 from heval_core.store.kinds import KINDS
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
-from heval_core.store.shards import ShardStore, append_line
+from heval_core.store.shards import ShardStore, append_lines
 from precompute.cli import main
 
 TABLES = {
@@ -142,7 +142,7 @@ def test_a_torn_last_line_of_the_manifest_is_passed_over_and_closed_off(store):
     manifest = store / "manifest.jsonl"
     manifest.write_bytes(manifest.read_bytes()[:-30])
     assert len(ShardStore(store).entries()) == whole - 1
-    append_line(manifest, json.loads(manifest.read_text().splitlines()[0]))
+    append_lines(manifest, [json.loads(manifest.read_text().splitlines()[0])])
     assert len(ShardStore(store).entries()) == whole - 1
 
 

@@ -140,6 +140,6 @@ def test_other_settings_of_one_technique_do_not_drop_the_other_ones_results(fold
     entry = next(e for e in store.entries().values() if e.technique == OTHER)
     named = {name: getattr(entry, name) for name in ("model", "dataset", "revision", "fingerprint")}
     for technique in (TECHNIQUE, OTHER):
-        store.note("state", **named, settings="", technique=technique, shard_size=1)
+        store.note("state", {**named, "settings": "", "technique": technique, "shard_size": 1})
     again = Reader(publish(store.folder))
     assert set(again.choices()["technique"]) == {TECHNIQUE, OTHER}

@@ -5,10 +5,9 @@ Pages, comparisons, curves, the report and the docs are derived from these decla
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
-from heval_core.metrics._features import TARGETS, Labelled
 from heval_core.metrics.shared.cell import DEFAULT_K, Cell
 from heval_core.metrics.shared.estimate import Estimate
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
@@ -54,8 +53,8 @@ class Measure:
     the k that the section shows.
     fixed_target: whether it has a variant in which all explainers explain the same answer.
 
-    The rest is filled in from the metric (`declared`): its key, whether it uses k, and whether it uses ranks, so that the
-    prompt's first token can be left out. variant_of: the title of the measure that this one is a variant of.
+    The rest is filled in by `heval_core.metrics.declared`: the metric's key, whether it uses k, and whether it uses ranks, so
+    that the prompt's first token can be left out. variant_of: the title of the measure that this one is a variant of.
     """
 
     key: str
@@ -95,30 +94,6 @@ class Measure:
         return self.whole or self.parts
 
 
-class Declaring(Protocol):
-    """What measures take from their metric; `catalogue.Metric` has everything that a metric declares."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def key(self) -> str: ...
-    @property
-    def higher_is_better(self) -> bool: ...
-    @property
-    def uses_k(self) -> bool: ...
-    @property
-    def measures(self) -> tuple[Measure, ...]: ...
-
-
-@runtime_checkable
-class LearnedMetric(Protocol):
-    """A metric that learns from the instances of a cell, or compares them with one another; many cells at a time."""
-
-    key: ClassVar[str]
-
-    def of_all(self, data: list[Labelled]) -> list[list[Estimate]]: ...
-
-
 @runtime_checkable
 class MirrorMetric(Protocol):
     """A metric that also compares a regime with the one in which the documents are swapped."""
@@ -128,35 +103,23 @@ class MirrorMetric(Protocol):
     def both_ways(self, cell: Cell, swapped: Cell, k: int) -> Estimate: ...
 
 
-_FIXED = (
-    "Here every explainer explains the first document's answer, whatever the model answered. Otherwise a string match finds "
-    "the given answer, and so its origin; with the same target in both groups, only the scores can reveal the origin. "
-)
-
-
-def declared(metric: Declaring) -> list[Measure]:
-    """A metric's measures with what they take from it, each followed by its variant at a fixed target."""
-    ranked = any(field.name == "drop_first" for field in fields(metric))
-    direction = "high" if metric.higher_is_better else "low"
-    found = []
-    for bare in metric.measures:
-        measure = replace(bare, metric=metric.key, uses_k=metric.uses_k, ranked=ranked, best=bare.best or direction)
-        found.append(measure)
-        if measure.fixed_target:
-            found.append(_at_fixed_target(measure))
-    return found
-
-
-def _at_fixed_target(measure: Measure) -> Measure:
-    return replace(
-        measure,
-        key=f"{measure.key}_fixed",
-        title=f"{measure.title}, target fixed",
-        parts=tuple(f"{part}{TARGETS[1]}" for part in measure.parts),
-        meaning=_FIXED + measure.meaning,
-        needs="--target context",
-        variant_of=measure.title,
+def of_faithfulness(title: str, what: str, order: int) -> tuple[Measure]:
+    """A measure of what the answer loses. what: when it loses that, as in `only the best-ranked tokens are kept`."""
+    measure = Measure(
+        title.lower(),
+        title,
+        ("all",),
+        "nats",
+        f"How much log-probability the answer loses when {what}: the mean over three ways to take tokens out (fa's baseline "
+        "token, tokens drawn by frequency, deletion). Chance is the random control.",
+        question="faithfulness",
+        order=order,
+        instance_parts=("all",),
+        instance_title=f"{title} ({{part}})",
+        needs="--faithfulness",
+        sections=("faithfulness",),
     )
+    return (measure,)
 
 
 def of_origin(

@@ -25,6 +25,7 @@ class MeasuredMetric:
     smallest_group: int = SMALLEST_GROUP
 
     key: ClassVar[str]
+    uses_k = False
     parts: ClassVar[tuple[str, ...]] = ("all", *REPLACEMENTS)
 
     def each(self, cell: Cell, k: int) -> list[Each]:
