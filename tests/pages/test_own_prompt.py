@@ -8,8 +8,9 @@ from streamlit.testing.v1 import AppTest
 
 from heval_core import catalogue
 from heval_core.ui import own_results
+from heval_core.ui.grid_controls import How
 from heval_core.ui.sidebar import KEPT
-from heval_core.ui.token_grid import Block, parted
+from heval_core.ui.token_grid import Block, grid_data
 from tests.conftest import ROOT
 
 
@@ -137,9 +138,9 @@ def test_a_bos_is_not_ranked(demo):
 
 
 def test_what_is_not_ranked_shares_no_sentence_with_what_is():
-    assert parted(Block("document", 0, 6), 1) == [(0, 1), (1, 6)]
-    assert parted(Block("document", 0, 6), 0) == [(0, 6)]
-    assert parted(Block("question", 6, 9), 1) == [(6, 9)]
+    tokens, blocks = ["<s>", "A", " b", ".", " Q", "?"], [Block("document", 0, 4), Block("question", 4, 6)]
+    for ranked_from, expected in ((1, ["<s>", "A b.", " Q?"]), (0, ["<s>A b.", " Q?"])):
+        assert grid_data(tokens, blocks, [], [], 5, ranked_from, How(level="sentence"))["tokens"] == expected
 
 
 @pytest.mark.parametrize(("key", "changed"), [("g", {"own_level": "word"}), ("k", {}), ("]", {})])
