@@ -19,6 +19,7 @@ from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from tests.conftest import ROOT
+from tests.pages.opening import QWEN, open_page
 
 PAGES = ("overview", "context_or_memory", "which_document", "which_token", "length_and_position", "faithfulness", "compare",
          "report",
@@ -26,20 +27,6 @@ PAGES = ("overview", "context_or_memory", "which_document", "which_token", "leng
 QUESTION_PAGES = dict(
     zip(QUESTIONS, ("context_or_memory", "which_document", "which_token", "faithfulness"), strict=True)
 )
-
-
-def open_page(page: str, /, **query: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    if (
-        page == "overview"
-    ):  # where every visit begins: its controls take from the first link what later ones cannot change
-        for name, value in query.items():
-            app.query_params[name] = value
-        return app.run()
-    app.run()
-    for name, value in query.items():
-        app.query_params[name] = value
-    return app.switch_page(f"pages/{page}.py").run()
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -129,7 +116,6 @@ def test_accuracy_shows_the_published_value_of_every_cell(demo):
     assert shown.to_dict() == pytest.approx(stored.round(3).to_dict(), nan_ok=True)
 
 
-QWEN = {"model": "demo-qwen2", "dataset": "country_profiles"}
 ALL_MEASURES = [(question, name) for question in QUESTIONS for name in measures_of(question)]
 
 

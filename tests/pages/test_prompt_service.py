@@ -19,7 +19,7 @@ from heval_core.records import HEvalError
 from heval_core.store.filters import Filter, bounded
 from heval_core.ui.sidebar import count_tokens
 from tests.conftest import ROOT
-from tests.pages.test_pages import open_page
+from tests.pages.opening import open_page
 
 
 def test_a_request_that_waits_is_over_as_soon_as_it_is_cancelled():

@@ -12,7 +12,7 @@ from heval_core.evaluation.publishing import publish
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from precompute.run import only_writer
-from tests.pages.test_pages import open_page
+from tests.pages.opening import open_page
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from heval_core.ui.instance_links import groups_of, parameters
 from heval_core.ui.instance_tables import agreement, tokens_of
 from heval_core.ui.pair_table import compared_pair
 from heval_core.ui.token_grid import Row, cut, merged, row_data
-from tests.pages.test_pages import QWEN, open_page
+from tests.pages.opening import QWEN, open_page
 
 HOSTILE = ['</script><script>window.__pwn=1</script>', '<img src=x onerror=window.__pwn=1>', 
            "<style>.stApp{display:none}</style>", "<s>", "&lt;", "\u202e", "\x00", '"><b>', "$x$", "=1+1"]  # fmt: skip
