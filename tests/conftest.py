@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
+import sys
 from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -116,3 +118,12 @@ def demo_results() -> Path:
     with FileLock(folder / "tests.lock"):
         publish(demo, folder, bundled=True)
     return folder
+
+
+def pytest_unconfigure() -> None:
+    """Close the results that pages hold open: beside torch some would outlive the interpreter, and DuckDB would say so."""
+    if "streamlit" in sys.modules:
+        import streamlit
+
+        streamlit.cache_resource.clear()
+        gc.collect()
