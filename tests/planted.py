@@ -18,6 +18,7 @@ from heval_core.metrics import mdl, probe
 from heval_core.metrics._features import Labelled
 from heval_core.metrics.shared.estimate import Estimate
 from heval_core.records import DUAL_REGIMES, REGIMES, TECHNIQUE
+from heval_core.statistics.scores import tied
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 
@@ -138,7 +139,7 @@ def _attribution(row: dict[str, Any], explainer: str, scores: np.ndarray, rng: n
     heads = explainer in ("attn", "mechlight")
     return {
         "instance_id": row["instance_id"], "explainer": explainer, "scores": np.asarray(scores, dtype=np.float32).tolist(),
-        "seconds": 0.1, "settings": "", "signed": explainer in ("fa", "ig"),
+        "seconds": 0.1, "settings": "", "signed": explainer in ("fa", "ig"), "tied": tied(np.asarray(scores)),
         "layer": 1 if heads else None, "head": 2 if heads else None,
         "head_scores": rng.standard_normal(HEADS[0] * HEADS[1]).tolist() if explainer == "mechlight" else None,
         "details": json.dumps({"runner_up": "L0H1", "margin": 0.5, "foil": "candidate M"}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -68,8 +69,11 @@ def test_the_group_is_of_the_answer_that_the_text_begins_with(answers, text, gro
     assert group_by_text(answers, text) == group
 
 
+questions_of = functools.cache(load_questions)
+
+
 def prepared_of(lm, count=12, regime="conflicting"):
-    questions = load_questions("world_capital", count, 0, style_of(lm))
+    questions = questions_of("world_capital", count, 0, style_of(lm))
     built = [
         regimes.build(fact, regime, questions.pool, 0, style_of(lm), place)
         for place, fact in enumerate(questions.facts)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from streamlit.testing.v1 import AppTest
 
+from heval_core.store.filters import Filter
 from heval_core.ui import page_run
 from tests.conftest import ROOT
 
 QWEN = {"model": "demo-qwen2", "dataset": "country_profiles"}
+# What pages compute themselves is asked of two cells, the same ones everywhere: it is computed once.
+CELLS = QWEN | {"regime": ["conflicting", "mixed"]}
+OF_CELLS = Filter(("demo-qwen2",), ("country_profiles",), ("conflicting", "mixed"))
 
 
-def open_page(page: str, /, **query: str) -> AppTest:
+def open_page(page: str, /, **query: str | list[str]) -> AppTest:
     """A page as a link opens it: the overview through app.py, every other by itself, without table of contents and sidebar.
 
     There an error is an exception and no sentence on the page, so that a test sees it.

@@ -9,7 +9,7 @@ from heval_core.store.filters import Filter
 from tests.pages.opening import open_page
 from tests.pages.test_links import link_copied_from
 from tests.planted import published
-from tests.store.test_techniques import OTHER, planted
+from tests.store.test_techniques import OTHER, REGIMES, planted
 
 PAGES = ("overview", "context_or_memory", "which_document", "which_token", "length_and_position", "compare", "report",
          "instances", "failures", "datasets")  # fmt: skip
@@ -17,7 +17,9 @@ PAGES = ("overview", "context_or_memory", "which_document", "which_token", "leng
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
-    return planted(tmp_path_factory.mktemp("techniques"), TECHNIQUE, OTHER, publishing=published)
+    return planted(
+        tmp_path_factory.mktemp("techniques"), TECHNIQUE, OTHER, count=80, regimes=REGIMES[:2], publishing=published
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -30,7 +30,7 @@ from heval_core.ui.instance_links import groups_of, parameters
 from heval_core.ui.instance_tables import agreement, tokens_of
 from heval_core.ui.pair_table import compared_pair
 from heval_core.ui.token_grid import Row, cut, merged, row_data
-from tests.pages.opening import QWEN, open_page
+from tests.pages.opening import CELLS, OF_CELLS, QWEN, open_page
 
 HOSTILE = ['</script><script>window.__pwn=1</script>', '<img src=x onerror=window.__pwn=1>', 
            "<style>.stApp{display:none}</style>", "<s>", "&lt;", "\u202e", "\x00", '"><b>', "$x$", "=1+1"]  # fmt: skip
@@ -127,14 +127,14 @@ def test_the_failures_page_counts_and_shows_examples(demo):
 
 
 def test_a_comparison_is_signed_as_first_minus_second(demo, plain_session):
-    chosen, mrr = Filter(("demo-qwen2",)), measures()["mrr"]
+    chosen, mrr = OF_CELLS, measures()["mrr"]
     (one, whole), (other, turned) = (
         compared_pair(demo, chosen, mrr, 0, *names) for names in (("fa", "ig"), ("ig", "fa"))
     )
-    assert (whole["wins"], whole["losses"], whole["cells"]) == (turned["losses"], turned["wins"], 12)
+    assert (whole["wins"], whole["losses"], whole["cells"]) == (turned["losses"], turned["wins"], 2)
     assert (whole["mean difference"], whole["low"]) == (-turned["mean difference"], -turned["high"])
     assert whole["mean difference"] == pytest.approx(one["difference"].mean())
-    assert len(one) == 12
+    assert len(one) == 2
     assert one["difference"].tolist() == pytest.approx((-other["difference"]).tolist())
     assert one["low"].tolist() == pytest.approx((-other["high"]).tolist())
     assert one["better"].tolist() == other["better"].tolist()
@@ -145,25 +145,23 @@ def test_a_comparison_is_signed_as_first_minus_second(demo, plain_session):
 
 
 def test_the_compare_page_names_winner_and_instances(demo):
-    app = open_page("compare", model="demo-qwen2", first="fa", second="mechlight")
+    app = open_page("compare", **CELLS, first="fa", second="mechlight")
     assert not app.exception
-    assert any(re.search(r"\d+ wins, \d+ ties, \d+ losses over 12 cells", m.value) for m in app.markdown)
-    shown = [f.value for f in app.dataframe if "difference" in f.value.columns and len(f.value) == 10]
-    assert len(shown) == 2
+    assert any(re.search(r"\d+ wins, \d+ ties, \d+ losses over 2 cells", m.value) for m in app.markdown)
+    shown = [f.value for f in app.dataframe if {"difference", "instance_id"} <= set(f.value.columns)]
+    assert [0 < len(table) <= 10 for table in shown] == [True, True]
     for table, (one, other) in zip(shown, (("fa", "mechlight"), ("mechlight", "fa")), strict=True):
         assert (table["difference"].diff().dropna() <= 0).all()
         assert (table[one] > table[other]).all()
-    assert any("same explainer" in info.value for info in open_page("compare", first="fa", second="fa").info)
+    assert any("same explainer" in info.value for info in open_page("compare", **CELLS, first="fa", second="fa").info)
 
 
 @pytest.mark.parametrize("along", ["Length of the prompt", "Place of the answer"])
 def test_curves_show_what_the_reader_computes(demo, along):
-    app = open_page("length_and_position", model="demo-qwen2", dataset="country_profiles", along=along)
+    app = open_page("length_and_position", **CELLS, along=along)
     assert not app.exception
     by = {"Length of the prompt": "tokens", "Place of the answer": "answer_at"}[along]
-    expected = curves.curve(
-        demo, Filter(("demo-qwen2",), ("country_profiles",)), "mrr", ("C", "balanced"), 0, by
-    ).points
+    expected = curves.curve(demo, OF_CELLS, "mrr", ("C", "balanced"), 0, by).points
     if expected.empty:
         assert any("No cell has enough different instances in every quarter" in info.value for info in app.info)
         return
@@ -202,11 +200,11 @@ def test_faithfulness_stands_beside_accuracy_in_every_cell(demo, plain_session):
 
 @pytest.mark.parametrize(("page", "parameter", "value"), [
     ("which_token", "k", "7"), ("which_token", "token", "<b>"), ("compare", "first", "zzz"),
-    ("failures", "pattern", "x'); drop table"),
+    ("failures", "pattern", "x'); drop table"), ("which_token", "at_model", 'evil">'), ("which_token", "model", 'evil">'),
     ("instances", "sort", "rowid; --"), ("instances", "level", "letter"), ("length_and_position", "along", "</script>"),
 ])  # fmt: skip
 def test_a_link_to_a_value_that_is_not_there_says_so(demo, page, parameter, value):
-    app = open_page(page, **{parameter: value})
+    app = open_page(page, **CELLS | {parameter: value})
     assert not app.exception
     assert any("The link asks for" in error.value for error in app.error)
 

@@ -212,7 +212,7 @@ def test_what_a_small_store_does_not_have_is_said(tmp_path):
 
 
 def test_a_store_of_one_instance_is_reported(tmp_path):
-    plant(tmp_path, draw, count=1)
+    plant(tmp_path, draw, regimes=("conflicting", "mixed"), count=1)
     out = tmp_path / "out"
     published(tmp_path)
     write(tmp_path, out, svg=False)
@@ -237,16 +237,14 @@ def test_a_cell_with_one_group_only_says_why_it_has_no_margin(tmp_path):
     assert "M" in gap
 
 
-def test_an_unwritable_folder_and_an_unpublished_store_are_one_line(demo_results, tmp_path, capsys):
+def test_an_unwritable_folder_and_an_unpublished_store_are_one_line(tmp_path, capsys):
     (tmp_path / "taken").write_text("a file")
-    assert main(["report", "--store", str(demo_results), "--out", str(tmp_path / "taken")]) == 2
-    error = capsys.readouterr().err.strip()
-    assert "taken cannot be written" in error
-    assert "\n" not in error
-    assert main(["report", "--store", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
-    error = capsys.readouterr().err.strip()
-    assert "Nothing is published" in error
-    assert "\n" not in error
+    plant(tmp_path / "store", draw, regimes=("conflicting",), count=3)
+    published(tmp_path / "store")
+    for store, out, told in (("store", "taken", "taken cannot be written"), (".", "out", "Nothing is published")):
+        assert main(["report", "--store", str(tmp_path / store), "--out", str(tmp_path / out)]) == 2
+        (error,) = capsys.readouterr().err.strip().splitlines()
+        assert told in error
 
 
 HOSTILE = "<script>window.__pwn=1</script><img src=x onerror=alert(1)>$\\input{x}"
