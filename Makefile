@@ -53,4 +53,4 @@ browser:
 	  echo "no Chromium here, and it cannot be installed: browser tests will be skipped"
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache
+	rm -rf $(VENV) .mypy_cache .ruff_cache cache/tests

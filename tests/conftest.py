@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import hashlib
 import os
+import sys
 from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -99,10 +102,28 @@ def small_store(small_grid, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def demo_results(tmp_path_factory) -> Path:
-    """The bundled demo results, published into a folder of the session's own."""
+def demo_results() -> Path:
+    """The bundled demo results, published once for all processes; and again where other code or data give others.
+
+    Whatever a published file depends on is in its name, but for the kept values that come along: these are in the folder's.
+    """
+    from filelock import FileLock
+
     from heval_core.evaluation.publishing import publish
 
-    folder = tmp_path_factory.mktemp("demo-results")
-    publish(ROOT / "cache" / "demo", folder, bundled=True)
+    demo = ROOT / "cache" / "demo"
+    kept = hashlib.sha256(b"".join(path.read_bytes() for path in sorted((demo / "evaluated").iterdir())))
+    folder = ROOT / "cache" / "tests" / f"demo-{kept.hexdigest()[:12]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / "tests.lock"):
+        publish(demo, folder, bundled=True)
     return folder
+
+
+def pytest_unconfigure() -> None:
+    """Close the results that pages hold open: beside torch some would outlive the interpreter, and DuckDB would say so."""
+    if "streamlit" in sys.modules:
+        import streamlit
+
+        streamlit.cache_resource.clear()
+        gc.collect()

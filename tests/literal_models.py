@@ -50,6 +50,7 @@ CONFIGURATIONS: dict[str, Callable[[], Any]] = {
     "llama-gqa": lambda: hf.LlamaConfig(**GROUPED),
     "llama-rope-scaling": lambda: hf.LlamaConfig(**GROUPED, rope_parameters=LLAMA3),
     "mistral": lambda: hf.MistralConfig(**GROUPED, sliding_window=8),
+    "mistral-wide-heads": lambda: hf.MistralConfig(**GROUPED, head_dim=16, sliding_window=None),
     "mixtral": lambda: hf.MixtralConfig(**GROUPED, num_local_experts=4, num_experts_per_tok=2),
     "olmo": lambda: hf.OlmoConfig(**PADDED),
     "olmo2": lambda: hf.Olmo2Config(**PADDED),

@@ -5,13 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partialmethod
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
+from heval_core.evaluation.publishing import publish
+from heval_core.metrics import mdl, probe
+from heval_core.metrics._features import Labelled
+from heval_core.metrics.shared.estimate import Estimate
 from heval_core.records import DUAL_REGIMES, REGIMES, TECHNIQUE
+from heval_core.statistics.scores import tied
+from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 
 EXPLAINERS = ("fa", "ig", "attn", "mechlight")
@@ -131,11 +139,23 @@ def _attribution(row: dict[str, Any], explainer: str, scores: np.ndarray, rng: n
     heads = explainer in ("attn", "mechlight")
     return {
         "instance_id": row["instance_id"], "explainer": explainer, "scores": np.asarray(scores, dtype=np.float32).tolist(),
-        "seconds": 0.1, "settings": "", "signed": explainer in ("fa", "ig"),
+        "seconds": 0.1, "settings": "", "signed": explainer in ("fa", "ig"), "tied": tied(np.asarray(scores)),
         "layer": 1 if heads else None, "head": 2 if heads else None,
         "head_scores": rng.standard_normal(HEADS[0] * HEADS[1]).tolist() if explainer == "mechlight" else None,
         "details": json.dumps({"runner_up": "L0H1", "margin": 0.5, "foil": "candidate M"}),
     }  # fmt: skip
+
+
+def published(folder: Path) -> Reader:
+    """Publish without MDL and the probe: they take most of it, and no test that asks for this looks at them."""
+    with pytest.MonkeyPatch.context() as patched:
+        for module in (mdl, probe):
+            patched.setattr(type(module.PLUGIN), "of_all", partialmethod(_left_out, module.PARTS))
+        return Reader(publish(folder))
+
+
+def _left_out(metric: Any, parts: Sequence[str], data: Sequence[Labelled]) -> list[list[Estimate]]:
+    return [one.unavailable(parts, "left out of this test") for one in data]
 
 
 def used_document(instance: dict[str, Any]) -> int | None:

@@ -10,10 +10,11 @@ from heval_core import pipeline, regimes
 from heval_core.answers import answer_in
 from heval_core.behaviour import Memory, memory_of
 from heval_core.prompt_styles import style_of
-from heval_core.records import HEvalError
-from precompute.questions import load_questions
+from heval_core.records import Fact, HEvalError, Passage
 
 CAPITAL = "What is the capital of France?"
+FALSE = Passage("France", "Lisbon", "The capital of France is Lisbon.")
+FACT = Fact("1", "d", "France", "capital", CAPITAL, "Paris", (FALSE,))
 
 
 def memory_after(lm, text, true_answer=None, question=CAPITAL):
@@ -91,8 +92,7 @@ def test_an_empty_memory_has_no_first_tokens_and_drops_its_instance(lm):
     end = lm.tokenizer.eos_token_id
     for ids in ((end,), (), tuple(lm.tokenizer("\n\n").input_ids)):
         assert memory_of(lm, ids, "Lisbon") == Memory("", ())
-    questions = load_questions("world_capital", 1, 0, style_of(lm))
-    instance = regimes.build(questions.facts[0], "conflicting", questions.pool, 0, style_of(lm), 0)
+    instance = regimes.build(FACT, "conflicting", regimes.Pool.of([FACT]), 0, style_of(lm), 0)
     assert pipeline.prepare(lm, instance, Memory("", ())).dropped_because == "no memory answer"
     assert pipeline.prepare(lm, instance, Memory("Nowhere", (3,))).dropped_because is None
 
@@ -101,9 +101,8 @@ def test_an_empty_memory_has_no_first_tokens_and_drops_its_instance(lm):
 def test_in_the_batch_an_empty_memory_is_counted_as_that(lm, must_be_true):
     from precompute.memories import Memories
 
-    fact = load_questions("world_capital", 1, 0, style_of(lm)).facts[0]
-    memories = Memories({fact.question: (lm.tokenizer.eos_token_id,)}, must_be_true)
-    assert memories.of(lm, fact) == Memory("", ())
+    memories = Memories({CAPITAL: (lm.tokenizer.eos_token_id,)}, must_be_true)
+    assert memories.of(lm, FACT) == Memory("", ())
 
 
 def test_a_prompt_of_ones_own_without_a_memory_has_no_memory_candidate(lm, monkeypatch):

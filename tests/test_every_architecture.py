@@ -68,12 +68,12 @@ def sentence_piece():
 
 
 TOKENIZERS = {"demo": demo_tokenizer, "bos": with_bos, "sentencepiece": sentence_piece}
-CASES = [(kind, "demo") for kind in CONFIGURATIONS] + [
-    ("llama-gqa", "bos"),
-    ("gemma2", "bos"),
-    ("mistral", "sentencepiece"),
-    ("opt", "sentencepiece"),
-]
+# The others differ from one of these, or from the models of the other tests, by a part of their layers.
+QUICK = {*REFUSED, "bloom", "cohere", "gemma2", "gpt-neo", "gptj", "granite", "mistral-wide-heads", "mixtral", "qwen3"}
+CASES = [
+    pytest.param((kind, "demo"), id=f"{kind}-demo", marks=() if kind in QUICK else pytest.mark.slow)
+    for kind in CONFIGURATIONS
+] + [("llama-gqa", "bos"), ("gemma2", "bos"), ("mistral", "sentencepiece"), ("opt", "sentencepiece")]
 
 
 @pytest.fixture(scope="module", params=CASES, ids="-".join)
@@ -165,6 +165,7 @@ def test_ways_to_look_at_whole_prompts_are_checked_too(both, answered):
     assert lm.ablation.heads(clean.ids[:1], [(0, 0)]).shape == (1, lm.vocabulary)
 
 
+@pytest.mark.slow
 def test_prompts_of_400_tokens(both):
     kind, lm, plain = both
     short = lm.tokenise(assemble(("x",), (None,), "x"))

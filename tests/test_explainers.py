@@ -83,12 +83,6 @@ def test_igs_completeness_gap_shrinks_with_the_number_of_steps(clean, target):
     assert gaps[1] < gaps[0]
 
 
-def test_attention_rows_equal_eager_attention(clean, plain_model):
-    expected = plain_model(clean.ids, output_attentions=True).attentions
-    for layer, rows in enumerate(expected):
-        np.testing.assert_allclose(clean.heads.attention[0, layer], rows[0, :, -1].detach(), atol=1e-4)
-
-
 def test_head_contributions_biases_mlps_and_embeddings_add_up_to_the_residual_stream(clean, target, plain_model):
     parts = _residual_parts(plain_model, clean.ids)
     row = clean.lm.read_out.unembeddings([target.ids[0]])[0]

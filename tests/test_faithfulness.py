@@ -9,15 +9,14 @@ import pytest
 
 from heval_core import catalogue
 from heval_core.evaluation import live
-from heval_core.evaluation.publishing import publish
 from heval_core.faithfulness import Faithfulness, levels
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.records import HEvalError
 from heval_core.replacements import drawn, frequencies
 from heval_core.store.filters import Filter
-from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
+from tests.planted import published
 
 
 def literally(lm, prompt, target, scores, free, replacement):
@@ -132,7 +131,7 @@ def test_as_a_stage_it_is_stored_published_beside_chance_and_added_later(model_f
     assert "8 shards computed, 4 were done already" in capsys.readouterr().out  # attn and three controls
     after = {key: entry.content for key, entry in ShardStore(tmp_path).entries().items()}
     assert before.items() <= after.items()
-    reader = Reader(publish(tmp_path))
+    reader = published(tmp_path)
     kept = reader.accounting().query("outcome == 'kept'")["instances"].sum()
     cells = reader.query("SELECT * FROM cell_metric WHERE metric IN ('comprehensiveness', 'sufficiency')")
     assert set(cells["explainer"]) == {"attn", *catalogue.explainers(control=True)}
@@ -151,12 +150,13 @@ def test_as_a_stage_it_is_stored_published_beside_chance_and_added_later(model_f
     wide = cells.pivot(index=["metric", "explainer"], columns="part", values="value")
     np.testing.assert_allclose(wide["all"], wide[["baseline", "drawn", "deletion"]].mean(axis=1), rtol=1e-6)
     now = live.cells_of(reader, Filter(), "comprehensiveness", 0).set_index(["explainer", "part"])["value"]
-    published = cells[cells["metric"] == "comprehensiveness"].set_index(["explainer", "part"])["value"]
-    assert now.to_dict() == pytest.approx(published.to_dict())
+    stored = cells[cells["metric"] == "comprehensiveness"].set_index(["explainer", "part"])["value"]
+    assert now.to_dict() == pytest.approx(stored.to_dict())
     assert main([*command, "--faithfulness"]) == 0
     assert "0 shards computed" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_computed_in_one_run_or_later_it_is_the_same(model_folders, tmp_path):
     command = f"run --models {model_folders['qwen2']} --datasets world_capital --regimes mixed --limit 4".split()
     command += ["--explainers", "fa,mechlight", "--device", "cpu", "--store"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -35,6 +36,7 @@ print([name for name in {HEAVY!r} if name in sys.modules])
     assert done.stdout.strip().splitlines()[-1] == "[]"
 
 
+@functools.cache
 def imports_of(path: Path) -> set[str]:
     """Everything a file imports at any depth of its code."""
     found = set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -22,8 +23,8 @@ from heval_core.store.reader import Reader
 from heval_core.ui.verdicts import matching_sentence
 from precompute.cli import main
 from precompute.questions import load_questions
-from tests.pages.test_pages import open_page
-from tests.planted import plant
+from tests.pages.opening import open_page
+from tests.planted import plant, published
 
 LISBON_OSLO = (("C", "Lisbon"), ("M", "Oslo"))
 
@@ -68,8 +69,11 @@ def test_the_group_is_of_the_answer_that_the_text_begins_with(answers, text, gro
     assert group_by_text(answers, text) == group
 
 
+questions_of = functools.cache(load_questions)
+
+
 def prepared_of(lm, count=12, regime="conflicting"):
-    questions = load_questions("world_capital", count, 0, style_of(lm))
+    questions = questions_of("world_capital", count, 0, style_of(lm))
     built = [
         regimes.build(fact, regime, questions.pool, 0, style_of(lm), place)
         for place, fact in enumerate(questions.facts)
@@ -195,7 +199,7 @@ def test_the_agreement_of_both_has_the_interval_of_whole_questions_resampled(tmp
         return instance | {"first_group": "other" if other else instance["group"], "text_group": instance["group"]}
 
     plant(tmp_path, draw, regimes=("conflicting", "irrelevant"), explainers=("fa",), count=50, change=change)
-    reader = Reader(publish(tmp_path))
+    reader = published(tmp_path)
     (row,) = text_agreement(reader, Filter()).to_dict("records")
     assert (row["n"], row["same"], row["share"]) == (100, 80, 0.8)
     facts = np.array([f"f{number}" for number in range(50)])
@@ -218,7 +222,7 @@ def test_the_datasets_page_shows_the_agreement_where_there_is_one(tmp_path, monk
     for name, change in (("with", asked), ("without", dict)):
         store = tmp_path / name
         plant(store, draw, regimes=("conflicting",), explainers=("fa",), count=40, change=change)
-        publish(store)
+        published(store)
         monkeypatch.setenv("HEVAL_STORE", str(store))
         app = open_page("datasets")
         assert not app.exception

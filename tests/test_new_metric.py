@@ -16,7 +16,7 @@ from heval_core.report.plans import plans
 from heval_core.report.sections import section
 from heval_core.store.export import export
 from heval_core.store.reader import Reader
-from tests.pages.test_pages import open_page
+from tests.pages.opening import open_page
 from tests.planted import plant, used_document
 
 FILE = '''"""Share on the answer: how much of an explanation lies on the answer's tokens?

@@ -140,11 +140,16 @@ def test_many_prompts_at_once_are_tokenised_as_one_by_one(data):
         ("कर", "कर्म", 0),  # a vowel sign goes on
         ("a.b", "a.b axb", 1),  # no pattern
         ("Rome", "_Rome Rome_ Rome2", 0),
+        ("rome", "Rome is Rome.", 0),  # case counts
+        ("New", "New Delhi, New", 2),
+        ("D.C.", "Washington, D.C. is", 1),  # signs of the answer are no pattern
+        ("", "anything", 0),
     ],
 )
 @pytest.mark.parametrize("tokenizer", TOKENIZERS.values(), ids=TOKENIZERS)
 def test_mentions_and_their_tokens(answer, document, count, tokenizer):
-    assert len(mentions(answer, document)) == count
+    found = mentions(answer, document)
+    assert [document[span.start : span.end] for span in found] == [answer] * count
     tokenised = tokenise(assemble((document,), (answer,), "Why?"), tokenizer)
     gold = tokenised.answer_tokens[0]
     assert bool(gold) == bool(count)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from heval_core import catalogue
 from heval_core.evaluation.scored import measured_metrics
 from heval_core.metrics import declared
+from heval_core.metrics._features import LearnedMetric
 from heval_core.metrics.mdl import mdl
 from heval_core.metrics.shared.cell import Cell, Fixed, Layout, Measured
 from heval_core.metrics.shared.measure import QUESTIONS
@@ -86,7 +87,11 @@ def only_of_two_documents(metric):
 
 
 @pytest.mark.parametrize("dual", [False, True], ids=["one document", "two"])
-@pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.key)
+@pytest.mark.parametrize(
+    "metric",
+    [pytest.param(own, marks=pytest.mark.slow) if isinstance(own, LearnedMetric) else own for own in METRICS],
+    ids=lambda m: m.key,
+)
 def test_scores_that_know_nothing_are_at_chance_within_their_own_error(metric, dual):
     """Four of 8 independent draws' standard errors from chance: one in 16,000 for each part."""
     apart: dict[str, list[tuple[float, float]]] = {}

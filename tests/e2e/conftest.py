@@ -6,7 +6,7 @@ import pytest
 
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
-from tests.e2e.browser import explorer
+from tests.e2e.browser import explorer, page_of
 
 
 @pytest.fixture(scope="module")
@@ -18,3 +18,9 @@ def address(demo_results):
 @pytest.fixture(scope="module")
 def reader(demo_results):
     return Reader(current_file(demo_results))
+
+
+@pytest.fixture(scope="module")
+def page():
+    with page_of() as opened:
+        yield opened

@@ -132,38 +132,6 @@ def test_a_click_on_a_bar_leads_to_the_instances_behind_it(address, page):
     assert page.locator(".st-key-regime").get_by_text(regime, exact=True).count() == 1
 
 
-HOSTILE = [
-    "</script><script>window.__pwn=1</script>",
-    '<iframe srcdoc="<script>parent.__pwn=1</script>">',
-    "<img src=x onerror=window.__pwn=1>",
-    "![x](https://evil.example/a.png)",
-    "<style>.stApp{display:none}</style>",
-    "$\\href{javascript:1}{x}$",
-    ":red[x]",
-    "&lt;",
-]
-
-
-@pytest.mark.slow
-def test_hostile_text_in_a_prompt_of_ones_own_is_shown_as_it_is_and_never_runs(address, page):
-    outside = []
-    page.on("request", lambda r: outside.append(r.url) if "evil" in r.url else None)
-    visit(page, address)
-    text = "According to a world atlas: The capital of Kenya is Lisbon. " + " ".join(HOSTILE)
-    page.locator(".st-key-own_first textarea").fill(text)
-    page.get_by_role("button", name="Explain", exact=True).click()
-    page.get_by_role("link", name="Open the result").click(timeout=120_000)
-    page.wait_for_url("**/your_prompt")
-    settle(page)
-    page.wait_for_selector(".token")
-    drawn = "".join(page.eval_on_selector_all(".token > .word", "words => words.map(w => w.textContent)"))
-    assert text in drawn
-    assert page.evaluate("window.__pwn") is None
-    assert page.locator(".stApp").is_visible()
-    assert not outside
-    assert page.locator(".square.chosen").count() == 1
-
-
 def test_a_link_opens_whole_on_a_server_that_has_just_started(demo_results, page):
     fresh = page.context.new_page()
     with explorer(HEVAL_STORE=str(demo_results)) as url:

@@ -15,14 +15,13 @@ import pytest
 
 from heval_core import catalogue
 from heval_core.evaluation import evaluator
-from heval_core.evaluation.publishing import publish
 from heval_core.evaluation.renew import is_outdated, obstacle, renew
 from heval_core.store.lock import only_writer
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from precompute.cli import main
 from tests.conftest import ROOT
-from tests.planted import plant, used_document
+from tests.planted import plant, published, used_document
 
 PACKAGE = ROOT / "heval_core"
 
@@ -36,16 +35,16 @@ def draw(instance, explainer, rng):
 
 
 @pytest.fixture(scope="module")
-def published(tmp_path_factory):
+def first(tmp_path_factory):
     folder = tmp_path_factory.mktemp("evaluated")
     plant(folder, draw, regimes=("conflicting",), explainers=("fa",), count=70)
-    publish(folder)
+    published(folder)
     return folder
 
 
 @pytest.fixture
-def store(published, tmp_path):
-    return shutil.copytree(published, tmp_path / "store")
+def store(first, tmp_path):
+    return shutil.copytree(first, tmp_path / "store")
 
 
 def other_code(monkeypatch):
@@ -196,6 +195,7 @@ def run_copy(package: Path, folder: Path) -> tuple[list[str], np.ndarray, np.nda
     return words[:3], np.array(words[3:], dtype=float), np.array(live.split(), dtype=float), path.strip()
 
 
+@pytest.mark.slow
 def test_an_edited_formula_is_published_again_and_live_values_agree(store, tmp_path):
     package = tmp_path / "copy"
     shutil.copytree(PACKAGE, package / "heval_core", ignore=shutil.ignore_patterns("__pycache__"))

@@ -146,6 +146,7 @@ def test_gradients_flow_through_it(lm):
     assert np.abs(found.scores).max() > 0
 
 
+@pytest.mark.slow
 def test_fa_on_a_demo_model_in_bfloat16_hardly_ties():
     from precompute.bench.precision import double_conflicting
 

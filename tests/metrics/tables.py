@@ -104,9 +104,9 @@ def planted_values(dual: bool) -> dict[str, dict[str, tuple[float, float, float]
     out = {}
     for title, kind in PLANTED.items():
         cell = planted(kind, where)
+        found = {key: catalogue.find("metric", key).over(cell, 5) for key in {key for key, _ in columns.values()}}
         out[title] = {
-            column: _value(next(e for e in catalogue.find("metric", key).over(cell, 5) if e.part == part))
-            for column, (key, part) in columns.items()
+            column: _value(next(e for e in found[key] if e.part == part)) for column, (key, part) in columns.items()
         }
     return out
 

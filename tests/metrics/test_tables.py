@@ -38,6 +38,7 @@ def test_the_table_of_measures_is_what_metrics_declare():
     assert "Rank margin" in TEXT
 
 
+@pytest.mark.slow
 def test_the_tables_of_planted_explainers_are_those_of_the_docs(single, dual):
     assert_documented("planted, one document", single)
     assert_documented("planted, two documents", dual)
@@ -46,6 +47,7 @@ def test_the_tables_of_planted_explainers_are_those_of_the_docs(single, dual):
 TOLD = ("NMutInf", "MDL, bits per label", "probe, information")
 
 
+@pytest.mark.slow
 def test_each_metric_says_of_each_planted_explainer_exactly_what_it_knows(single, dual):
     def holds(value) -> bool:
         return value[1] > 0

@@ -9,7 +9,7 @@ import streamlit as st
 
 from heval_core.store.filters import Filter
 from heval_core.ui.exports import LINKED, link_of
-from tests.pages.test_pages import open_page
+from tests.pages.opening import open_page
 
 pytestmark = pytest.mark.slow  # every view is opened
 

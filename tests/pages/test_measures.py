@@ -18,7 +18,7 @@ from heval_core.metrics.shared.measure import Measure
 from heval_core.store.filters import Filter
 from heval_core.ui.instance_links import groups_of
 from heval_core.ui.verdicts import of_bars
-from tests.pages.test_pages import open_page
+from tests.pages.opening import open_page
 
 
 @pytest.mark.parametrize("measure", [own for own in measures().values() if own.question], ids=lambda own: own.key)

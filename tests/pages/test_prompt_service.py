@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import threading
 import time
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -19,7 +17,7 @@ from heval_core.records import HEvalError
 from heval_core.store.filters import Filter, bounded
 from heval_core.ui.sidebar import count_tokens
 from tests.conftest import ROOT
-from tests.pages.test_pages import open_page
+from tests.pages.opening import open_page
 
 
 def test_a_request_that_waits_is_over_as_soon_as_it_is_cancelled():
@@ -116,20 +114,6 @@ def test_a_damaged_model_folder_is_counted_later_and_breaks_no_page(demo, tmp_pa
     whole = (folder / damage).read_bytes()
     (folder / damage).write_bytes(whole[: len(whole) // 2])
     assert count_tokens(folder, ("Kenya.",), "Where?") is None
-
-
-def test_a_results_file_that_was_cut_off_is_named(demo_results, tmp_path, monkeypatch):
-    store = tmp_path / "store"
-    shutil.copytree(demo_results, store)
-    pointer = json.loads((store / "current.json").read_text(encoding="utf-8"))
-    file = Path(store / pointer["file"])
-    with file.open("r+b") as stream:
-        stream.truncate(file.stat().st_size // 2)
-    monkeypatch.setenv("HEVAL_STORE", str(store))
-    for page in ("overview", "instances"):
-        app = open_page(page)
-        assert not app.exception
-        assert any("is incomplete" in error.value and "publish" in error.value for error in app.error)
 
 
 @pytest.mark.parametrize("search", ["(?:.?){1000}x", "(?:(?:.?){50}){20}x", "a" * 400, "(a{,100}){100}"])

@@ -8,17 +8,17 @@ import shutil
 import pytest
 
 from heval_core.evaluation import evaluator
-from heval_core.evaluation.publishing import publish
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from precompute.run import only_writer
-from tests.pages.test_pages import open_page
+from tests.pages.opening import open_page
+from tests.planted import published
 
 
 @pytest.fixture
-def store(small_store, tmp_path, monkeypatch):
-    """A published store of one's own, and how to publish another state of it."""
-    folder = shutil.copytree(small_store, tmp_path / "store")
+def store(made_up, tmp_path, monkeypatch):
+    """A published store of one's own."""
+    folder = shutil.copytree(made_up, tmp_path / "store")
     monkeypatch.setenv("HEVAL_STORE", str(folder))
     return folder
 
@@ -28,7 +28,7 @@ def publish_less(folder, leave_out):
     manifest = folder / "manifest.jsonl"
     lines = manifest.read_text().splitlines(keepends=True)
     manifest.write_text("".join(line for line in lines if json.loads(line)["explainer"] != leave_out))
-    return publish(folder)
+    return published(folder)
 
 
 def shown(app):
@@ -40,7 +40,7 @@ def test_an_open_tab_stays_on_its_results_until_it_asks_for_the_newer_ones(store
     first = Reader(current_file(store)).snapshot_id
     app = open_page("which_token")
     assert shown(app) == first
-    second = Reader(publish_less(store, "ig")).snapshot_id
+    second = publish_less(store, "ig").snapshot_id
     app.run()
     assert shown(app) == first
     assert "Newer results have been published" in app.info[0].value
@@ -55,7 +55,7 @@ def test_a_link_opens_the_results_it_names_while_they_are_there(store):
     app = open_page("which_token", snapshot=first)
     assert shown(app) == first
     assert not app.warning
-    third = Reader(publish_less(store, "fa")).snapshot_id  # two files are kept: the first is gone now
+    third = publish_less(store, "fa").snapshot_id  # two files are kept: the first is gone now
     app = open_page("which_token", snapshot=first)
     assert shown(app) == third
     assert f"results {first}, which are not here any more" in app.warning[0].value
@@ -67,18 +67,6 @@ def test_a_snapshot_in_a_link_is_compared_and_never_a_path(store, value):
     assert not app.exception
     assert len(app.warning) == 1
     assert shown(app) == Reader(current_file(store)).snapshot_id
-
-
-def test_the_overview_shows_how_far_the_batch_job_is(store):
-    app = open_page("overview")
-    assert any("No run is on: 44 shards are done, 0 missing" in m.value for m in app.markdown)
-    lines = (store / "manifest.jsonl").read_text().splitlines(keepends=True)
-    (store / "manifest.jsonl").write_text("".join(lines[:-5]))
-    with only_writer(store):
-        app = open_page("overview")
-    assert any("A run is on: 39 shards are done, 5 missing" in m.value for m in app.markdown)
-    table = next(frame.value for frame in app.dataframe if "missing" in frame.value)
-    assert table["missing"].sum() == 5
 
 
 @pytest.fixture

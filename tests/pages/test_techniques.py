@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from heval_core.records import TECHNIQUE
 from heval_core.store.filters import Filter
-from tests.conftest import ROOT
+from tests.pages.opening import open_page
 from tests.pages.test_links import link_copied_from
-from tests.store.test_techniques import OTHER, planted
+from tests.planted import published
+from tests.store.test_techniques import OTHER, REGIMES, planted
 
 PAGES = ("overview", "context_or_memory", "which_document", "which_token", "length_and_position", "compare", "report",
          "instances", "failures", "datasets")  # fmt: skip
@@ -17,21 +17,14 @@ PAGES = ("overview", "context_or_memory", "which_document", "which_token", "leng
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
-    return planted(tmp_path_factory.mktemp("techniques"), TECHNIQUE, OTHER)
+    return planted(
+        tmp_path_factory.mktemp("techniques"), TECHNIQUE, OTHER, count=80, regimes=REGIMES[:2], publishing=published
+    )
 
 
 @pytest.fixture(autouse=True)
 def own_store(both, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(both.path.parent))
-
-
-def open_page(page, **query):
-    """The control is the same on every page, so it takes what the first link of a visit says."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    for name, value in query.items():
-        app.query_params[name] = value
-    app.run()
-    return app if page == "overview" else app.switch_page(f"pages/{page}.py").run()
 
 
 def mrr_shown(app) -> set[float]:

@@ -1,13 +1,10 @@
-"""What the pages' views say, beside what is stored: failures, comparisons, curves, the grid, exports and links."""
+"""What the pages' views say, beside what is stored: failures, comparisons, curves, instances and links."""
 
 from __future__ import annotations
 
 import functools
-import html
-import io
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -18,22 +15,14 @@ from scipy.stats import skew, t
 from heval_core.evaluation import curves
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.evaluation.patterns import patterns_under
-from heval_core.figures.instance_page import instance_page
 from heval_core.metrics import measures
-from heval_core.records import PATTERNS, Candidate, HEvalError, Span
-from heval_core.store.export import as_latex
+from heval_core.records import PATTERNS, HEvalError
 from heval_core.store.filters import Filter
-from heval_core.stored import PromptDocument, StoredInstance
-from heval_core.ui.exports import as_parquet, link_of
+from heval_core.ui.exports import link_of
 from heval_core.ui.faithful_points import faithful_and_right
 from heval_core.ui.instance_links import groups_of, parameters
-from heval_core.ui.instance_tables import agreement, tokens_of
 from heval_core.ui.pair_table import compared_pair
-from heval_core.ui.token_grid import Row, row_data
-from tests.pages.test_pages import QWEN, open_page
-
-HOSTILE = ['</script><script>window.__pwn=1</script>', '<img src=x onerror=window.__pwn=1>', 
-           "<style>.stApp{display:none}</style>", "<s>", "&lt;", "\u202e", "\x00", '"><b>', "$x$", "=1+1"]  # fmt: skip
+from tests.pages.opening import CELLS, OF_CELLS, QWEN, open_page
 
 
 @pytest.fixture
@@ -127,14 +116,14 @@ def test_the_failures_page_counts_and_shows_examples(demo):
 
 
 def test_a_comparison_is_signed_as_first_minus_second(demo, plain_session):
-    chosen, mrr = Filter(("demo-qwen2",)), measures()["mrr"]
+    chosen, mrr = OF_CELLS, measures()["mrr"]
     (one, whole), (other, turned) = (
         compared_pair(demo, chosen, mrr, 0, *names) for names in (("fa", "ig"), ("ig", "fa"))
     )
-    assert (whole["wins"], whole["losses"], whole["cells"]) == (turned["losses"], turned["wins"], 12)
+    assert (whole["wins"], whole["losses"], whole["cells"]) == (turned["losses"], turned["wins"], 2)
     assert (whole["mean difference"], whole["low"]) == (-turned["mean difference"], -turned["high"])
     assert whole["mean difference"] == pytest.approx(one["difference"].mean())
-    assert len(one) == 12
+    assert len(one) == 2
     assert one["difference"].tolist() == pytest.approx((-other["difference"]).tolist())
     assert one["low"].tolist() == pytest.approx((-other["high"]).tolist())
     assert one["better"].tolist() == other["better"].tolist()
@@ -145,25 +134,23 @@ def test_a_comparison_is_signed_as_first_minus_second(demo, plain_session):
 
 
 def test_the_compare_page_names_winner_and_instances(demo):
-    app = open_page("compare", model="demo-qwen2", first="fa", second="mechlight")
+    app = open_page("compare", **CELLS, first="fa", second="mechlight")
     assert not app.exception
-    assert any(re.search(r"\d+ wins, \d+ ties, \d+ losses over 12 cells", m.value) for m in app.markdown)
-    shown = [f.value for f in app.dataframe if "difference" in f.value.columns and len(f.value) == 10]
-    assert len(shown) == 2
+    assert any(re.search(r"\d+ wins, \d+ ties, \d+ losses over 2 cells", m.value) for m in app.markdown)
+    shown = [f.value for f in app.dataframe if {"difference", "instance_id"} <= set(f.value.columns)]
+    assert [0 < len(table) <= 10 for table in shown] == [True, True]
     for table, (one, other) in zip(shown, (("fa", "mechlight"), ("mechlight", "fa")), strict=True):
         assert (table["difference"].diff().dropna() <= 0).all()
         assert (table[one] > table[other]).all()
-    assert any("same explainer" in info.value for info in open_page("compare", first="fa", second="fa").info)
+    assert any("same explainer" in info.value for info in open_page("compare", **CELLS, first="fa", second="fa").info)
 
 
 @pytest.mark.parametrize("along", ["Length of the prompt", "Place of the answer"])
 def test_curves_show_what_the_reader_computes(demo, along):
-    app = open_page("length_and_position", model="demo-qwen2", dataset="country_profiles", along=along)
+    app = open_page("length_and_position", **CELLS, along=along)
     assert not app.exception
     by = {"Length of the prompt": "tokens", "Place of the answer": "answer_at"}[along]
-    expected = curves.curve(
-        demo, Filter(("demo-qwen2",), ("country_profiles",)), "mrr", ("C", "balanced"), 0, by
-    ).points
+    expected = curves.curve(demo, OF_CELLS, "mrr", ("C", "balanced"), 0, by).points
     if expected.empty:
         assert any("No cell has enough different instances in every quarter" in info.value for info in app.info)
         return
@@ -202,11 +189,11 @@ def test_faithfulness_stands_beside_accuracy_in_every_cell(demo, plain_session):
 
 @pytest.mark.parametrize(("page", "parameter", "value"), [
     ("which_token", "k", "7"), ("which_token", "token", "<b>"), ("compare", "first", "zzz"),
-    ("failures", "pattern", "x'); drop table"),
+    ("failures", "pattern", "x'); drop table"), ("which_token", "at_model", 'evil">'), ("which_token", "model", 'evil">'),
     ("instances", "sort", "rowid; --"), ("instances", "level", "letter"), ("length_and_position", "along", "</script>"),
 ])  # fmt: skip
 def test_a_link_to_a_value_that_is_not_there_says_so(demo, page, parameter, value):
-    app = open_page(page, **{parameter: value})
+    app = open_page(page, **CELLS | {parameter: value})
     assert not app.exception
     assert any("The link asks for" in error.value for error in app.error)
 
@@ -243,83 +230,6 @@ def test_a_search_that_is_no_regular_expression_is_one_sentence(demo):
         assert "not a valid regular expression" in error.value
 
 
-def test_colours_say_what_the_scale_asks():
-    rows = [Row("fa", "FA", True, [1.0, -3.0, 0.0, 0.0]), Row("attn", "Attention", False, [0.1, 0.1, 0.7, 0.1])]
-    raw = [row_data(row, 0, 2, "raw")["strength"] for row in rows]
-    assert max(raw[0]) == max(raw[1]) == 1.0
-    together = [row_data(row, 0, 2, "normalised", 0.75)["strength"] for row in rows]
-    assert together[0][1] == 1.0
-    assert together[1][2] == pytest.approx(np.sqrt(0.7 / 0.75), abs=1e-3)
-    ranked = row_data(rows[0], 0, 2, "rank")["strength"]
-    assert ranked[0] == 1.0
-    assert ranked[1] == 0.0  # the lowest of four
-
-
-def test_agreement_is_one_for_the_same_scores_and_minus_one_for_the_reverse():
-    rows = [Row("a", "A", False, [1, 2, 3, 4]), Row("b", "B", False, [2, 4, 6, 8]), Row("c", "C", False, [4, 3, 2, 1])]
-    found = agreement(rows, 0, 2).set_index(["first", "second"])
-    assert found.loc[("a", "b")].tolist() == [pytest.approx(1), 1.0]
-    assert found.loc[("a", "c")].tolist() == [pytest.approx(-1), 0.0]
-
-
-def a_hostile_instance():
-    return StoredInstance(
-        instance_id="i<", model="<b>m", revision="r", dataset="d", regime="conflicting", technique="regular",
-        subject=HOSTILE[0], tokens=tuple(HOSTILE), first_ranked=0, documents=(PromptDocument(0, 5, "<img>", (1,)),),
-        question_span=Span(5, 10), memory_answer=HOSTILE[2], candidates=(Candidate("C", HOSTILE[3], 1, 0.0, 0.5),),
-        predicted_text=HOSTILE[1], predicted_probability=0.5, group="C",
-    )  # fmt: skip
-
-
-def test_an_exported_instance_has_no_script_no_request_and_every_token_as_text():
-    instance = a_hostile_instance()
-    rows = [Row("fa", "FA <i>", True, [0.1 * i - 0.3 for i in range(10)]), Row("attn", "A", False, [0.1] * 10)]
-    page = instance_page(instance, rows, 3, "snap<")
-    for forbidden in ("<script", "<img", "<iframe", "<s>", "onerror=window", "src=", "href=", "style="):
-        assert forbidden not in page.replace("onerror=window.__pwn=1&gt;", "").replace("&lt;img src=x ", "")
-    assert "default-src 'none'" in page
-    shown = [html.unescape(text) for text in re.findall(r'<span class="w(?: g)?">(.*?)</span>', page)][1:]
-    glyphs = {"\u202e": "⟲", "\x00": "␀"}
-    assert shown == ["".join(glyphs.get(c, c) for c in token) for token in HOSTILE]
-
-
-def test_tables_are_taken_away_whole_and_harmless(demo):
-    frame = demo.cells(Filter(("demo-qwen2",)), "mrr", 0)
-    back = pd.read_parquet(io.BytesIO(as_parquet(frame)))
-    pd.testing.assert_frame_equal(back, frame)
-    latex = as_latex(pd.DataFrame({"a_b": ["50% \\input{x} & $y$ #1"], "v": [1.23456]}), "snap")
-    assert r"\toprule" in latex
-    assert r"a\_b" in latex
-    assert "50\\% \\textbackslash input\\{x\\} \\& \\$y\\$ \\#1" in latex
-    assert "1.235" in latex
-    small = as_latex(pd.DataFrame({"v": [0.00012345, 0.0, -12.0], "n": [3, 4, 5]}), "snap", ["filter: a%b"])
-    rows = [line.removesuffix(r" \\") for line in small.splitlines() if "&" in line]
-    assert rows[1:] == ["0.000123 & 3", "0.000 & 4", "-12.000 & 5"]
-    assert "% filter: a%b" in small.splitlines()
-
-
-LATEX = {"$": r"\$", "{": r"\{", "}": r"\}", "^": r"\textasciicircum ", "~": r"\textasciitilde ", "&": r"\&",
-         "\\": r"\textbackslash ", "%": r"\%", "#": r"\#", "_": r"\_"}  # fmt: skip
-
-
-@pytest.mark.parametrize("character", LATEX)
-def test_no_character_is_a_command_in_latex_neither_in_a_cell_nor_in_a_heading(character):
-    latex = as_latex(pd.DataFrame({f"a{character}b": [f"c{character}d"], "n": [1]}), "snap")
-    heading, row = (line for line in latex.splitlines() if line.endswith((r" & n \\", r" & 1 \\")))
-    assert heading == rf"a{LATEX[character]}b & n \\"
-    assert row == rf"c{LATEX[character]}d & 1 \\"
-
-
-def test_a_filter_says_in_words_what_it_asks_for():
-    chosen = Filter(
-        regime=("mixed", "mixed_swap"), tokens=(40, 60), answer_at=(0.0, 0.5), head="L1H2", best=("fa: answer",)
-    )
-    assert (
-        str(chosen) == "regime: mixed, mixed_swap; tokens: 40 to 60; answer_at: 0 to 0.5; head: L1H2; best: fa: answer"
-    )
-    assert str(Filter()) == ""
-
-
 def test_normalising_a_figure_leaves_the_numbers_of_its_table_alone(demo):
     own = {"model": "demo-qwen2", "dataset": "world_capital"}
     plain, normalised = (
@@ -341,15 +251,6 @@ def test_a_link_names_every_choice_and_the_snapshot(demo, monkeypatch):
     assert (link.netloc, link.path) == ("127.0.0.1:8501", "/which_token")
     assert parse_qs(link.query) == {"model": ["a", "b"], "k": ["9"], "normalised": ["true"], "search": ["x&y=1"],
                                     "instance": ["abc"], "snapshot": [demo.snapshot_id]}  # fmt: skip
-
-
-def test_a_tokens_table_has_ranks_beside_scores(demo):
-    instance = demo.instance(demo.instance_ids(Filter(regime=("mixed",)))[0])
-    scores = demo.attributions(instance.instance_id)["fa"].scores
-    table = tokens_of(instance, [SimpleNamespace(explainer="fa", scores=scores)])
-    assert table["token"].tolist() == list(instance.tokens)
-    assert table.loc[int(np.argmax(scores)), "rank, fa"] == 1
-    assert set(table["in"]) == {"document 1", "document 2", "question"}
 
 
 def test_a_way_to_instances_sets_its_filter_and_forgets_the_earlier_one(demo):

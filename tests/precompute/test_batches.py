@@ -21,6 +21,7 @@ from precompute.memories import Memories
 from precompute.questions import load_questions
 
 EXPLAINERS = ("fa", "ig", "attn", "mechlight")
+COUNT = 8
 
 
 @pytest.fixture(scope="module")
@@ -30,15 +31,15 @@ def lm(model_folders) -> LanguageModel:
 
 @pytest.fixture(scope="module")
 def work(lm, model_folders):
-    """A job of twelve short questions, with what it needs."""
+    """A job of some short questions, with what it needs."""
     from heval_core.lm.loading import identify
 
-    grid = Grid((str(model_folders["qwen2"]),), ("world_capital",), limit=12, shard_size=12)
-    questions = load_questions("world_capital", 12, 0, style_of(lm))
+    grid = Grid((str(model_folders["qwen2"]),), ("world_capital",), limit=COUNT, shard_size=COUNT)
+    questions = load_questions("world_capital", COUNT, 0, style_of(lm))
     distinct = sorted({fact.question for fact in questions.facts})
     memories = Memories(dict(zip(distinct, ask(lm, distinct), strict=True)))
     model = identify(str(model_folders["qwen2"]))
-    (job,) = jobs_of(grid, model, questions, "float32", "mixed", range(12), (INSTANCES, *EXPLAINERS))
+    (job,) = jobs_of(grid, model, questions, "float32", "mixed", range(COUNT), (INSTANCES, *EXPLAINERS))
     return job, questions, memories
 
 
@@ -46,6 +47,13 @@ def rows_of(lm, work):
     job, questions, memories = work
     result = compute(lm, job, job.shards, questions, memories)
     return {shard.explainer or shard.kind: result.rows[shard.key] for shard in job.shards}, result.failures
+
+
+@pytest.fixture(scope="module")
+def expected(lm, work):
+    rows, failures = rows_of(lm, work)
+    assert not failures
+    return rows
 
 
 def assert_same(found, expected):
@@ -56,10 +64,8 @@ def assert_same(found, expected):
             np.testing.assert_allclose(one["scores"], other["scores"], rtol=2e-3, atol=1e-4)
 
 
-def test_rows_come_in_the_order_of_the_questions_and_do_not_depend_on_the_budget(work, lm, monkeypatch):
-    expected, failures = rows_of(lm, work)
-    assert not failures
-    assert [row["place"] for row in expected["instance"]] == list(range(12))
+def test_rows_come_in_the_order_of_the_questions_and_do_not_depend_on_the_budget(work, lm, expected, monkeypatch):
+    assert [row["place"] for row in expected["instance"]] == list(range(COUNT))
     for budget in (1, 60, 100_000):
         monkeypatch.setattr(lm.budget, "tokens", budget)
         assert_same(rows_of(lm, work)[0], expected)
@@ -80,16 +86,25 @@ def test_prompts_of_equal_length_are_answered_in_one_pass(work, lm, monkeypatch)
     assert len(passes) == len({length for _, length in passes}) < kept
 
 
-def test_where_memory_does_not_suffice_the_budget_is_halved_and_nothing_is_lost(work, lm, monkeypatch):
-    expected, _ = rows_of(lm, work)
-    whole = Forward.suffix_states
+@pytest.mark.parametrize(
+    ("of", "step", "too_much"),
+    [
+        (Forward, "suffix_states", lambda prefix, start, suffixes, *_: suffixes.numel() > 40),
+        (Heads, "read", lambda ids, prefix, *_: len(ids) > 1),  # an explainer is done again in parts
+    ],
+    ids=["suffixes", "heads"],
+)
+def test_where_memory_does_not_suffice_the_budget_is_halved_and_nothing_is_lost(
+    work, lm, expected, monkeypatch, of, step, too_much
+):
+    whole = getattr(of, step)
 
-    def with_little_memory(self, prefix, start, suffixes, positions=(-1,)):
-        if suffixes.numel() > 40:
+    def with_little_memory(self, *given):
+        if too_much(*given):
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return whole(self, prefix, start, suffixes, positions)
+        return whole(self, *given)
 
-    monkeypatch.setattr(Forward, "suffix_states", with_little_memory)
+    monkeypatch.setattr(of, step, with_little_memory)
     monkeypatch.setattr(lm.budget, "tokens", 4096)
     found, failures = rows_of(lm, work)
     assert not failures
@@ -97,24 +112,8 @@ def test_where_memory_does_not_suffice_the_budget_is_halved_and_nothing_is_lost(
     assert_same(found, expected)
 
 
-def test_an_explainer_that_memory_refuses_for_a_batch_is_done_again_in_parts(work, lm, monkeypatch):
-    expected, _ = rows_of(lm, work)
-    whole = Heads.read
-
-    def with_little_memory(self, ids, prefix, position=-1):
-        if len(ids) > 1:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return whole(self, ids, prefix, position)
-
-    monkeypatch.setattr(Heads, "read", with_little_memory)
-    monkeypatch.setattr(lm.budget, "tokens", 4096)
-    found, failures = rows_of(lm, work)
-    assert not failures
-    assert_same(found, expected)
-
-
-def test_a_prompt_for_which_no_budget_is_small_enough_fails_alone(work, lm, monkeypatch):
-    lengths = sorted({len(row["tokens"]) for row in rows_of(lm, work)[0]["instance"]})
+def test_a_prompt_for_which_no_budget_is_small_enough_fails_alone(work, lm, expected, monkeypatch):
+    lengths = sorted({len(row["tokens"]) for row in expected["instance"]})
     whole = Forward.clean
 
     def refusing_the_longest(self, ids):
@@ -127,7 +126,7 @@ def test_a_prompt_for_which_no_budget_is_small_enough_fails_alone(work, lm, monk
     found, failures = rows_of(lm, work)
     assert failures
     assert all("can't allocate memory" in failure.error for failure in failures)
-    assert len(found["instance"]) == 12 - len(failures) > 0
+    assert len(found["instance"]) == COUNT - len(failures) > 0
 
 
 def test_the_budget_grows_until_memory_has_once_said_no(lm, monkeypatch):
@@ -143,8 +142,7 @@ def test_the_budget_grows_until_memory_has_once_said_no(lm, monkeypatch):
     assert lm.budget.tokens == 100
 
 
-def test_logits_that_are_not_finite_cost_only_their_own_instance(work, lm, monkeypatch):
-    expected, _ = rows_of(lm, work)
+def test_logits_that_are_not_finite_cost_only_their_own_instance(work, lm, expected, monkeypatch):
     bad = expected["instance"][3]
     whole = Forward.clean
 
@@ -159,14 +157,13 @@ def test_logits_that_are_not_finite_cost_only_their_own_instance(work, lm, monke
     found, failures = rows_of(lm, work)
     assert [(f.place, f.explainer) for f in failures] == [(bad["fact_id"], "")]
     assert "gave logits that are not finite; try another dtype" in failures[0].error
-    assert len(found["instance"]) == 11
+    assert len(found["instance"]) == COUNT - 1
     assert {row["instance_id"] for row in found["fa"]} == {r["instance_id"] for r in expected["fa"]} - {
         bad["instance_id"]
     }
 
 
-def test_scores_that_cannot_be_ranked_name_their_instance_and_cost_no_other(work, lm, monkeypatch):
-    expected, _ = rows_of(lm, work)
+def test_scores_that_cannot_be_ranked_name_their_instance_and_cost_no_other(work, lm, expected, monkeypatch):
     bad = expected["instance"][5]["prompt"]
     fa = type(catalogue.find("explainer", "fa"))
     whole = fa.explain
@@ -187,8 +184,7 @@ def test_scores_that_cannot_be_ranked_name_their_instance_and_cost_no_other(work
     assert len(found["ig"]) == len(expected["ig"])
 
 
-def test_an_interrupted_call_leaves_the_model_as_it_was(work, lm, monkeypatch):
-    expected, _ = rows_of(lm, work)
+def test_an_interrupted_call_leaves_the_model_as_it_was(work, lm, expected, monkeypatch):
     whole = Heads.logits
     monkeypatch.setattr(Heads, "logits", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):

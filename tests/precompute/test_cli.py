@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 
 import numpy as np
 import pytest
 
+from heval_core.store.lock import only_writer
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
 from tests.conftest import ARCHITECTURES
+from tests.pages.opening import open_page
 
 PROMPT = ["--context", "The capital of Kenya is Lisbon.", "--question", "What is the capital of Kenya?"]
 
@@ -25,23 +28,8 @@ def one_line(capsys) -> str:
 
 
 def grid(small_grid, *more):
-    return [
-        "--models",
-        *small_grid.models,
-        "--datasets",
-        "world_capital",
-        "--regimes",
-        "conflicting,mixed",
-        "--limit",
-        "6",
-        "--shard-size",
-        "3",
-        "--keep-heads",
-        "1",
-        "--device",
-        "cpu",
-        *more,
-    ]
+    what = "--datasets world_capital --regimes conflicting,mixed --limit 6 --shard-size 3 --keep-heads 1 --device cpu"
+    return ["--models", *small_grid.models, *what.split(), *more]
 
 
 def test_a_finished_run_has_nothing_left_to_do(small_grid, small_store, capsys):
@@ -52,8 +40,6 @@ def test_a_finished_run_has_nothing_left_to_do(small_grid, small_store, capsys):
 
 
 def test_another_explainer_or_limit_computes_only_what_is_missing(small_grid, small_store, tmp_path, capsys):
-    import shutil
-
     store = shutil.copytree(small_store, tmp_path / "store")
     model, *_ = small_grid.models
     common = [
@@ -67,8 +53,6 @@ def test_another_explainer_or_limit_computes_only_what_is_missing(small_grid, sm
 
 
 def test_status_and_verify_tell_what_is_there_and_a_bad_shard_is_made_again(small_grid, small_store, tmp_path, capsys):
-    import shutil
-
     store = shutil.copytree(small_store, tmp_path / "store")
     assert main(["status", "--store", str(store)]) == 0
     assert "random-qwen2" in capsys.readouterr().out
@@ -79,6 +63,20 @@ def test_status_and_verify_tell_what_is_there_and_a_bad_shard_is_made_again(smal
     assert main(["run", *grid(small_grid), "--store", str(store)]) == 0
     assert "1 shards computed" in capsys.readouterr().out
     assert main(["verify", "--store", str(store)]) == 0
+
+
+def test_the_overview_shows_how_far_the_batch_job_is(small_store, tmp_path, monkeypatch):
+    store = shutil.copytree(small_store, tmp_path / "store")
+    monkeypatch.setenv("HEVAL_STORE", str(store))
+    app = open_page("overview")
+    assert any("No run is on: 44 shards are done, 0 missing" in m.value for m in app.markdown)
+    lines = (store / "manifest.jsonl").read_text().splitlines(keepends=True)
+    (store / "manifest.jsonl").write_text("".join(lines[:-5]))
+    with only_writer(store):
+        app = open_page("overview")
+    assert any("A run is on: 39 shards are done, 5 missing" in m.value for m in app.markdown)
+    table = next(frame.value for frame in app.dataframe if "missing" in frame.value)
+    assert table["missing"].sum() == 5
 
 
 def test_a_bad_record_is_left_out_with_its_reason_and_the_run_ends_with_one(model_folders, tmp_path, capsys):
@@ -154,8 +152,6 @@ def test_a_failing_instance_is_stored_and_tried_again(model_folders, tmp_path, c
 
 
 def test_a_second_run_on_a_store_is_told_who_holds_it(small_grid, tmp_path, capsys):
-    from heval_core.store.lock import only_writer
-
     store = tmp_path / "store"
     store.mkdir()
     with only_writer(store):

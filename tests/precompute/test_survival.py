@@ -27,18 +27,14 @@ from precompute.run import run
 from precompute.worker import Done
 from tests.conftest import ROOT
 from tests.precompute.kills import contents, publish_under_fire, run_under_fire
+from tests.precompute.test_cli import grid
 
 pytestmark = pytest.mark.slow
 
 
-def arguments(small_grid, *more):
-    what = "--datasets world_capital --regimes conflicting,mixed --limit 6 --shard-size 3 --keep-heads 1 --device cpu"
-    return ["--models", *small_grid.models, *what.split(), *more]
-
-
 def test_killed_at_twenty_moments_it_ends_with_the_same_results(small_grid, tmp_path):
     quiet, store = tmp_path / "quiet", tmp_path / "store"
-    asked = arguments(small_grid, "--limit", "45")
+    asked = grid(small_grid, "--limit", "45")
     assert main(["run", *asked, "--store", str(quiet)]) == 0
     assert run_under_fire(asked, store, 20, random.Random(0)) == contents(quiet)
     assert publish(store).name == publish(quiet).name
@@ -61,7 +57,7 @@ def test_interrupted_it_says_what_is_done_and_goes_on_from_there(small_grid, tmp
         "-m",
         "precompute",
         "run",
-        *arguments(small_grid, "--limit", "200", "--store", str(store)),
+        *grid(small_grid, "--limit", "200", "--store", str(store)),
     ]
     # Whoever runs the tests in the background has SIGINT ignored, and so would their children.
     process = subprocess.Popen(
@@ -116,7 +112,7 @@ def test_a_full_disk_stops_cleanly_and_nothing_is_half_written(small_grid, tmp_p
         whole(kind, table, where)
 
     monkeypatch.setattr(shards, "_write_table", full_after_five)
-    command = ["run", *arguments(small_grid), "--store", str(tmp_path)]
+    command = ["run", *grid(small_grid), "--store", str(tmp_path)]
     assert main(command) == 1
     error = capsys.readouterr().err
     assert "No space left on device" in error

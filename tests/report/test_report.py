@@ -22,8 +22,8 @@ from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from precompute.cli import main
 from tests.conftest import ROOT
-from tests.pages.test_pages import open_page
-from tests.planted import plant, used_document
+from tests.pages.opening import open_page
+from tests.planted import plant, published, used_document
 
 PLACE = ["model", "dataset", "regime", "part", "explainer"]
 PAGE_OF = dict(zip(QUESTIONS, ("context_or_memory", "which_document", "which_token", "faithfulness"), strict=True))
@@ -194,7 +194,7 @@ def gaps_of(report, key):
 
 def test_what_a_small_store_does_not_have_is_said(tmp_path):
     plant(tmp_path, draw, regimes=("conflicting",), explainers=("fa", "ig"), count=80)
-    report = report_of(Reader(publish(tmp_path)))
+    report = report_of(published(tmp_path))
     text = report.as_html()
     assert "These results hold one model, made-up-0" in text
     assert "These results hold one dataset, data-0" in text
@@ -212,9 +212,9 @@ def test_what_a_small_store_does_not_have_is_said(tmp_path):
 
 
 def test_a_store_of_one_instance_is_reported(tmp_path):
-    plant(tmp_path, draw, count=1)
+    plant(tmp_path, draw, regimes=("conflicting", "mixed"), count=1)
     out = tmp_path / "out"
-    publish(tmp_path)
+    published(tmp_path)
     write(tmp_path, out, svg=False)
     told = json.loads((out / "results.json").read_text(encoding="utf-8"))
     assert {row["verdict"] for row in told["findings"]} == {"not enough data"}
@@ -231,22 +231,20 @@ def test_a_cell_with_one_group_only_says_why_it_has_no_margin(tmp_path):
         count=60,
         change=lambda instance: instance | {"group": "C"},
     )
-    report = report_of(Reader(publish(tmp_path)))
+    report = report_of(published(tmp_path))
     (gap, *_) = [gap for gap in gaps_of(report, "group_margins") if gap.startswith("Not available")]
     assert "1 cell" in gap
     assert "M" in gap
 
 
-def test_an_unwritable_folder_and_an_unpublished_store_are_one_line(demo_results, tmp_path, capsys):
+def test_an_unwritable_folder_and_an_unpublished_store_are_one_line(tmp_path, capsys):
     (tmp_path / "taken").write_text("a file")
-    assert main(["report", "--store", str(demo_results), "--out", str(tmp_path / "taken")]) == 2
-    error = capsys.readouterr().err.strip()
-    assert "taken cannot be written" in error
-    assert "\n" not in error
-    assert main(["report", "--store", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
-    error = capsys.readouterr().err.strip()
-    assert "Nothing is published" in error
-    assert "\n" not in error
+    plant(tmp_path / "store", draw, regimes=("conflicting",), count=3)
+    published(tmp_path / "store")
+    for store, out, told in (("store", "taken", "taken cannot be written"), (".", "out", "Nothing is published")):
+        assert main(["report", "--store", str(tmp_path / store), "--out", str(tmp_path / out)]) == 2
+        (error,) = capsys.readouterr().err.strip().splitlines()
+        assert told in error
 
 
 HOSTILE = "<script>window.__pwn=1</script><img src=x onerror=alert(1)>$\\input{x}"
@@ -255,7 +253,7 @@ HOSTILE = "<script>window.__pwn=1</script><img src=x onerror=alert(1)>$\\input{x
 @pytest.mark.slow
 def test_text_from_data_is_never_markup_nor_a_command(tmp_path):
     plant(tmp_path / "store", draw, count=40, named=HOSTILE)
-    publish(tmp_path / "store")
+    published(tmp_path / "store")
     write(tmp_path / "store", tmp_path / "out", svg=False)
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "<img" not in page
@@ -290,7 +288,7 @@ def test_a_folder_holds_what_the_newest_report_gave(tmp_path):
     (tmp_path / "out" / "figures").mkdir(parents=True)
     (tmp_path / "out" / "figures" / "mrr-1.svg").write_text("an earlier one")
     for name in ("large", "small"):
-        publish(tmp_path / name)
+        published(tmp_path / name)
         write(tmp_path / name, tmp_path / "out", svg=False)
     left = {path.stem for path in (tmp_path / "out" / "tables").iterdir()}
     assert not list((tmp_path / "out" / "figures").iterdir())
@@ -306,7 +304,7 @@ def test_an_explainer_that_failed_somewhere_says_its_own_n(tmp_path):
         regimes=("conflicting",),
         failed=lambda instance, explainer: explainer == "ig" and instance["place"] % 4 == 0,
     )
-    reader = Reader(publish(tmp_path))
+    reader = published(tmp_path)
     shown = section(reader, "mrr").shown
     cells = reader.cells(Filter(), "mrr", 0).set_index("explainer")["n"]
     assert shown["n"].tolist() == [cells["fa"]]

@@ -10,10 +10,8 @@ from heval_core.evaluation import live
 from heval_core.evaluation.publishing import publish
 from heval_core.records import HEvalError
 from heval_core.store.filters import Filter
-from heval_core.store.published import current_file
-from heval_core.store.reader import Reader
 from tests import planted
-from tests.planted import plant
+from tests.planted import plant, published
 
 # Two that are gone, one with options, beside an unsigned and a signed one that are there: all with the same scores.
 GONE, VARIANT, UNSIGNED, SIGNED = "my_attention", "my_attention(layers=2)", "attn", "ig"
@@ -29,8 +27,7 @@ def draw(instance, explainer, rng):
 def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gone")
     plant(folder, draw, regimes=("conflicting",), explainers=(GONE, VARIANT, UNSIGNED, SIGNED), count=80)
-    publish(folder)
-    return Reader(current_file(folder))
+    return published(folder)
 
 
 def values(cells, explainer):
@@ -40,9 +37,9 @@ def values(cells, explainer):
 
 @pytest.mark.parametrize("gone", [GONE, VARIANT])
 def test_an_unsigned_explainer_that_is_gone_keeps_its_numbers(results, gone):
-    published = results.query("SELECT * FROM cell_metric ORDER BY metric, part, k")
-    pd.testing.assert_frame_equal(values(published, gone), values(published, UNSIGNED))
-    assert not values(published, gone).equals(values(published, SIGNED))
+    stored = results.query("SELECT * FROM cell_metric ORDER BY metric, part, k")
+    pd.testing.assert_frame_equal(values(stored, gone), values(stored, UNSIGNED))
+    assert not values(stored, gone).equals(values(stored, SIGNED))
     now = live.cells_of(results, Filter(), "nmutinf", 5)
     pd.testing.assert_frame_equal(values(now, gone), values(now, UNSIGNED))
     assert not values(now, gone).equals(values(now, SIGNED))

@@ -198,14 +198,15 @@ def test_a_pointer_that_is_damaged_or_points_to_nothing_says_so(store):
     assert current_file(store) is None
 
 
-def test_the_reader_cannot_write_and_cannot_reach_other_files(reader, tmp_path):
+@pytest.mark.parametrize("statement", [
+    "CREATE TABLE t (a INTEGER)", "DELETE FROM instance", "COPY instance TO '{folder}/out.csv'",
+    "SELECT * FROM read_csv('{folder}/secret.csv')", "ATTACH '{folder}/other.duckdb'", "INSTALL httpfs",
+    "SET enable_external_access = true",
+])  # fmt: skip
+def test_the_reader_cannot_write_and_cannot_reach_other_files(reader, tmp_path, statement):
     (tmp_path / "secret.csv").write_text("a\n1\n")
     with pytest.raises(duckdb.Error):
-        reader.query("CREATE TABLE t (a INTEGER)")
-    with pytest.raises(duckdb.Error):
-        reader.query(f"SELECT * FROM read_csv('{tmp_path / 'secret.csv'}')")
-    with pytest.raises(duckdb.Error):
-        reader.query("SET enable_external_access = true")
+        reader.query(statement.format(folder=tmp_path))
 
 
 def test_values_are_parameters_and_never_sql(reader):

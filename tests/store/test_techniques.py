@@ -35,7 +35,7 @@ def draw(instance, explainer, rng):
     return scores
 
 
-def planted(folder, *techniques, count=110, regimes=REGIMES):
+def planted(folder, *techniques, count=110, regimes=REGIMES, publishing=publish):
     for technique in techniques:
         plant(
             folder,
@@ -46,7 +46,7 @@ def planted(folder, *techniques, count=110, regimes=REGIMES):
             lengths=(40, 60),
             technique=technique,
         )
-    publish(folder)
+    publishing(folder)
     return Reader(current_file(folder))
 
 

@@ -1,0 +1,103 @@
+"""Text that would be markup or a script: from results, in a link, in a prompt of one's own; in a real browser."""
+
+from __future__ import annotations
+
+import shutil
+from urllib.parse import quote
+
+import duckdb
+import pytest
+
+from heval_core.store.filters import Filter
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
+from tests.e2e.browser import chromium, explorer, settle, somebody_else, visit
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
+]
+
+HOSTILE = [
+    "</script><script>window.__pwn=1</script>",
+    '<iframe srcdoc="<script>parent.__pwn=1</script>">',
+    "<img src=x onerror=window.__pwn=1>",
+    "![x](https://evil.example/a.png)",
+    "<style>.stApp{display:none}</style>",
+    "$\\href{javascript:1}{x}$", ":red[x]", "&lt;", "<s>", "</s>", "<|endoftext|>", "\n", "\t", "\u00a0", "\u202e", "\x00",
+    "x'); drop table instance;--", '?i=99999999&explainer=zzz&model=evil">',
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def hostile_store(small_store, tmp_path_factory):
+    """Published results in which every text is hostile: tokens, documents, answers, question, subject."""
+    store = shutil.copytree(small_store, tmp_path_factory.mktemp("hostile") / "store")
+    path = current_file(store)
+    tokens = [HOSTILE[index % len(HOSTILE)] for index in range(40)]
+    with duckdb.connect(str(path)) as db:
+        db.execute(
+            "UPDATE instance SET "
+            "tokens = list_transform(range(len(tokens)), lambda i: list_extract(?::VARCHAR[], i % 40 + 1)), "
+            "subject = ?, question = ?, predicted_text = ?, memory_answer = ?, "
+            "document_answers = list_transform(document_answers, lambda a: ?), "
+            "candidate_texts = list_transform(candidate_texts, lambda a: ?) WHERE dropped_because IS NULL",
+            [tokens, HOSTILE[0], HOSTILE[2], HOSTILE[1], HOSTILE[4], HOSTILE[2], HOSTILE[3]],
+        )
+        db.execute("CHECKPOINT")
+    return store
+
+
+@pytest.mark.parametrize("path", ["", "instances", "mechlight_head", "failures", "compare", "which_token", "datasets"])
+def test_hostile_text_from_results_is_text_and_nothing_else(page, hostile_store, path):
+    reader = Reader(current_file(hostile_store))
+    outside = []
+    with explorer(HEVAL_STORE=str(hostile_store)) as url, somebody_else(page) as page:
+        page.on("request", lambda r: outside.append(r.url) if r.url.startswith("http") and url not in r.url else None)
+        visit(page, f"{url}/{path}")
+        page.wait_for_timeout(800)
+        assert page.evaluate("window.__pwn") is None
+        assert page.locator(".stApp").is_visible()
+        assert page.locator("[data-testid=stException]").count() == 0
+        if path == "instances":
+            page.wait_for_selector(".token")
+            instance = reader.instance(reader.instance_ids(Filter())[0])
+            drawn = page.eval_on_selector_all(".token > .word", "words => words.map(w => w.textContent)")
+            glyphs = {"\n": "⏎", "\t": "⇥", "\x00": "␀", "\u202e": "⟲", "\u00a0": "⍽"}
+            assert drawn == ["".join(glyphs.get(c, c) for c in token) for token in instance.tokens]
+        reader.close()
+    assert not outside
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_hostile_values_in_a_link_are_named_and_never_run(address, page, value):
+    outside = []
+    page.on("request", lambda r: outside.append(r.url) if "evil.example" in r.url and address not in r.url else None)
+    visit(
+        page,
+        f"{address}/instances?model={quote(value)}&instance={quote(value)}&snapshot={quote(value)}&k={quote(value)}",
+    )
+    assert page.evaluate("window.__pwn") is None
+    assert page.get_by_text("The link asks for").count() >= 1
+    assert page.locator(".stApp").is_visible()
+    assert not outside
+
+
+def test_hostile_text_in_a_prompt_of_ones_own_is_shown_as_it_is_and_never_runs(address, page):
+    outside = []
+    page.on("request", lambda r: outside.append(r.url) if "evil" in r.url else None)
+    visit(page, address)
+    text = "According to a world atlas: The capital of Kenya is Lisbon. " + " ".join(HOSTILE[:8])
+    page.locator(".st-key-own_first textarea").fill(text)
+    page.get_by_role("button", name="Explain", exact=True).click()
+    page.get_by_role("link", name="Open the result").click(timeout=120_000)
+    page.wait_for_url("**/your_prompt")
+    settle(page)
+    page.wait_for_selector(".token")
+    drawn = "".join(page.eval_on_selector_all(".token > .word", "words => words.map(w => w.textContent)"))
+    assert text in drawn
+    assert page.evaluate("window.__pwn") is None
+    assert page.locator(".stApp").is_visible()
+    assert not outside
+    assert page.locator(".square.chosen").count() == 1

@@ -1,0 +1,28 @@
+"""How tests open a page."""
+
+from __future__ import annotations
+
+from streamlit.testing.v1 import AppTest
+
+from heval_core.store.filters import Filter
+from heval_core.ui import page_run
+from tests.conftest import ROOT
+
+QWEN = {"model": "demo-qwen2", "dataset": "country_profiles"}
+# What pages compute themselves is asked of two cells, the same ones everywhere: it is computed once.
+CELLS = QWEN | {"regime": ["conflicting", "mixed"]}
+OF_CELLS = Filter(("demo-qwen2",), ("country_profiles",), ("conflicting", "mixed"))
+
+
+def open_page(page: str, /, **query: str | list[str]) -> AppTest:
+    """A page as a link opens it: the overview through app.py, every other by itself, without table of contents and sidebar.
+
+    There an error is an exception and no sentence on the page, so that a test sees it.
+    """
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    for name, value in query.items():
+        app.query_params[name] = value
+    if page != "overview":
+        app.session_state[page_run._MARK] = True
+        app.switch_page(f"pages/{page}.py")
+    return app.run()

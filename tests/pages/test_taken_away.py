@@ -1,0 +1,110 @@
+"""The grid of tokens, and what can be taken away from pages: an instance, tables, a filter in words."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from heval_core.figures.instance_page import instance_page
+from heval_core.records import Candidate, Span
+from heval_core.store.export import as_latex
+from heval_core.store.filters import Filter
+from heval_core.stored import PromptDocument, StoredInstance
+from heval_core.ui.exports import as_parquet
+from heval_core.ui.instance_tables import agreement, tokens_of
+from heval_core.ui.token_grid import Row, row_data
+
+HOSTILE = ['</script><script>window.__pwn=1</script>', '<img src=x onerror=window.__pwn=1>', 
+           "<style>.stApp{display:none}</style>", "<s>", "&lt;", "\u202e", "\x00", '"><b>', "$x$", "=1+1"]  # fmt: skip
+
+
+def test_colours_say_what_the_scale_asks():
+    rows = [Row("fa", "FA", True, [1.0, -3.0, 0.0, 0.0]), Row("attn", "Attention", False, [0.1, 0.1, 0.7, 0.1])]
+    raw = [row_data(row, 0, 2, "raw")["strength"] for row in rows]
+    assert max(raw[0]) == max(raw[1]) == 1.0
+    together = [row_data(row, 0, 2, "normalised", 0.75)["strength"] for row in rows]
+    assert together[0][1] == 1.0
+    assert together[1][2] == pytest.approx(np.sqrt(0.7 / 0.75), abs=1e-3)
+    ranked = row_data(rows[0], 0, 2, "rank")["strength"]
+    assert ranked[0] == 1.0
+    assert ranked[1] == 0.0  # the lowest of four
+
+
+def test_agreement_is_one_for_the_same_scores_and_minus_one_for_the_reverse():
+    rows = [Row("a", "A", False, [1, 2, 3, 4]), Row("b", "B", False, [2, 4, 6, 8]), Row("c", "C", False, [4, 3, 2, 1])]
+    found = agreement(rows, 0, 2).set_index(["first", "second"])
+    assert found.loc[("a", "b")].tolist() == [pytest.approx(1), 1.0]
+    assert found.loc[("a", "c")].tolist() == [pytest.approx(-1), 0.0]
+
+
+def a_hostile_instance():
+    return StoredInstance(
+        instance_id="i<", model="<b>m", revision="r", dataset="d", regime="conflicting", technique="regular",
+        subject=HOSTILE[0], tokens=tuple(HOSTILE), first_ranked=0, documents=(PromptDocument(0, 5, "<img>", (1,)),),
+        question_span=Span(5, 10), memory_answer=HOSTILE[2], candidates=(Candidate("C", HOSTILE[3], 1, 0.0, 0.5),),
+        predicted_text=HOSTILE[1], predicted_probability=0.5, group="C",
+    )  # fmt: skip
+
+
+def test_an_exported_instance_has_no_script_no_request_and_every_token_as_text():
+    instance = a_hostile_instance()
+    rows = [Row("fa", "FA <i>", True, [0.1 * i - 0.3 for i in range(10)]), Row("attn", "A", False, [0.1] * 10)]
+    page = instance_page(instance, rows, 3, "snap<")
+    for forbidden in ("<script", "<img", "<iframe", "<s>", "onerror=window", "src=", "href=", "style="):
+        assert forbidden not in page.replace("onerror=window.__pwn=1&gt;", "").replace("&lt;img src=x ", "")
+    assert "default-src 'none'" in page
+    shown = [html.unescape(text) for text in re.findall(r'<span class="w(?: g)?">(.*?)</span>', page)][1:]
+    glyphs = {"\u202e": "⟲", "\x00": "␀"}
+    assert shown == ["".join(glyphs.get(c, c) for c in token) for token in HOSTILE]
+
+
+def test_tables_are_taken_away_whole_and_harmless(demo):
+    frame = demo.cells(Filter(("demo-qwen2",)), "mrr", 0)
+    back = pd.read_parquet(io.BytesIO(as_parquet(frame)))
+    pd.testing.assert_frame_equal(back, frame)
+    latex = as_latex(pd.DataFrame({"a_b": ["50% \\input{x} & $y$ #1"], "v": [1.23456]}), "snap")
+    assert r"\toprule" in latex
+    assert r"a\_b" in latex
+    assert "50\\% \\textbackslash input\\{x\\} \\& \\$y\\$ \\#1" in latex
+    assert "1.235" in latex
+    small = as_latex(pd.DataFrame({"v": [0.00012345, 0.0, -12.0], "n": [3, 4, 5]}), "snap", ["filter: a%b"])
+    rows = [line.removesuffix(r" \\") for line in small.splitlines() if "&" in line]
+    assert rows[1:] == ["0.000123 & 3", "0.000 & 4", "-12.000 & 5"]
+    assert "% filter: a%b" in small.splitlines()
+
+
+LATEX = {"$": r"\$", "{": r"\{", "}": r"\}", "^": r"\textasciicircum ", "~": r"\textasciitilde ", "&": r"\&",
+         "\\": r"\textbackslash ", "%": r"\%", "#": r"\#", "_": r"\_"}  # fmt: skip
+
+
+@pytest.mark.parametrize("character", LATEX)
+def test_no_character_is_a_command_in_latex_neither_in_a_cell_nor_in_a_heading(character):
+    latex = as_latex(pd.DataFrame({f"a{character}b": [f"c{character}d"], "n": [1]}), "snap")
+    heading, row = (line for line in latex.splitlines() if line.endswith((r" & n \\", r" & 1 \\")))
+    assert heading == rf"a{LATEX[character]}b & n \\"
+    assert row == rf"c{LATEX[character]}d & 1 \\"
+
+
+def test_a_filter_says_in_words_what_it_asks_for():
+    chosen = Filter(
+        regime=("mixed", "mixed_swap"), tokens=(40, 60), answer_at=(0.0, 0.5), head="L1H2", best=("fa: answer",)
+    )
+    assert (
+        str(chosen) == "regime: mixed, mixed_swap; tokens: 40 to 60; answer_at: 0 to 0.5; head: L1H2; best: fa: answer"
+    )
+    assert str(Filter()) == ""
+
+
+def test_a_tokens_table_has_ranks_beside_scores(demo):
+    instance = demo.instance(demo.instance_ids(Filter(regime=("mixed",)))[0])
+    scores = demo.attributions(instance.instance_id)["fa"].scores
+    table = tokens_of(instance, [SimpleNamespace(explainer="fa", scores=scores)])
+    assert table["token"].tolist() == list(instance.tokens)
+    assert table.loc[int(np.argmax(scores)), "rank, fa"] == 1
+    assert set(table["in"]) == {"document 1", "document 2", "question"}
