@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heval_core.answers import answer_in, group_by_text
-from heval_core.groups import MEMORY, compared_groups, competes, context_groups, document_of
+from heval_core.groups import FILLER, MEMORY, compared_groups, competes, context_groups, document_of
 from heval_core.lm.model import LanguageModel
 from heval_core.prompts import memory_prompt, mentions
 from heval_core.records import Behaviour, Candidate, Document, Dropped, Instance, Target, TokenisedPrompt
@@ -70,7 +70,7 @@ def recall(lm: LanguageModel, question: str, true_answer: str | None = None) -> 
 def check_documents(instance: Instance, memory: Memory) -> None:
     """The memory and leak checks. Raises Dropped with its reason."""
     for document in instance.documents:
-        if not mentions(document.answer, document.text):
+        if document.kind != FILLER and not mentions(document.answer, document.text):
             raise Dropped("answer not in document")
         if document.kind == "conflicting" and document.answer == memory.text:
             raise Dropped("answer is the memory answer")

@@ -25,6 +25,7 @@ from heval_core.behaviour import (
     recall,
 )
 from heval_core.catalogue import Method
+from heval_core.groups import numbered
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.needs import require
@@ -63,7 +64,8 @@ def prepare(lm: LanguageModel, instance: Instance, memory: Memory) -> Prepared:
         if not memory.text:
             raise Dropped("no memory answer")
         check_documents(instance, memory)
-        names = name_candidates(lm, tuple(d.answer for d in instance.documents), memory)
+        numbered_documents = (instance.documents[index] for index in numbered([d.kind for d in instance.documents]))
+        names = name_candidates(lm, tuple(document.answer for document in numbered_documents), memory)
     except Dropped as dropped:
         return Prepared(instance, prompt, memory.text, dropped_because=dropped.reason)
     return Prepared(instance, prompt, memory.text, names)

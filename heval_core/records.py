@@ -137,7 +137,7 @@ class Fact:
 class Document:
     """One context passage of an instance.
 
-    kind: `conflicting` or `irrelevant`.
+    kind: one of `groups.DOCUMENT_KINDS`. answer: empty for a filler.
     origin: `shipped` by the dataset, or `substituted` (a shipped text with its answer replaced).
     source: the kind of source that the text is attributed to; None where the prompt style attributes nothing.
     """

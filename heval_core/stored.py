@@ -65,7 +65,7 @@ class StoredInstance:
     @property
     def used_document(self) -> int | None:
         """Index of the document that the answer came from; None where it came from none."""
-        return document_of(self.group)
+        return document_of(self.group, [document.kind for document in self.documents])
 
     @property
     def answer_tokens(self) -> set[int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partialmethod
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,9 @@ import numpy as np
 import pytest
 
 from heval_core.evaluation.publishing import publish
+from heval_core.groups import document_of
 from heval_core.metrics import mdl, probe
-from heval_core.metrics._features import Labelled
+from heval_core.metrics._features import Labelled, LearnedMetric
 from heval_core.metrics.shared.estimate import Estimate
 from heval_core.records import DUAL_REGIMES, REGIMES, TECHNIQUE
 from heval_core.statistics.scores import tied
@@ -150,14 +150,14 @@ def published(folder: Path) -> Reader:
     """Publish without MDL and the probe: they take most of it, and no test that asks for this looks at them."""
     with pytest.MonkeyPatch.context() as patched:
         for module in (mdl, probe):
-            patched.setattr(type(module.PLUGIN), "of_all", partialmethod(_left_out, module.PARTS))
+            patched.setattr(type(module.PLUGIN), "of_all", _left_out)
         return Reader(publish(folder))
 
 
-def _left_out(metric: Any, parts: Sequence[str], data: Sequence[Labelled]) -> list[list[Estimate]]:
-    return [one.unavailable(parts, "left out of this test") for one in data]
+def _left_out(metric: LearnedMetric, data: Sequence[Labelled]) -> list[list[Estimate]]:
+    return [one.unavailable(metric.parts, "left out of this test") for one in data]
 
 
 def used_document(instance: dict[str, Any]) -> int | None:
     """Index of the document that the answer came from; None for an answer from memory."""
-    return {"C": 0, "C1": 0, "C2": 1}.get(instance["group"])
+    return document_of(instance["group"])

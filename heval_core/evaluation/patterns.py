@@ -90,7 +90,7 @@ def rows_of(
     """Rows of the tables `pattern` and `pattern_chance`. scores: instance ▶ (explainer, scores)."""
     rows, chance = [], []
     for one in instances:
-        used = document_of(one["group"])
+        used = document_of(one["group"], one["document_kinds"])
         if used is None:
             continue
         documents = list(zip(one["document_starts"], one["document_ends"], strict=True))

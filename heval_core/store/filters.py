@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 from heval_core.records import CELL, HEvalError
 
 # Where the answer is first mentioned, in the document that was used, or in the first one if none was.
-_ANSWER_AT = 'answer_tokens[coalesce(TRY_CAST(substr("group", 2) AS INTEGER), 1)][1] / len(tokens)'
+# A filler has no answer, and no number.
+_GOLD = "list_filter(answer_tokens, lambda mentioned: len(mentioned) > 0)"
+_ANSWER_AT = f'{_GOLD}[coalesce(TRY_CAST(substr("group", 2) AS INTEGER), 1)][1] / len(tokens)'
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,7 @@ class Reader(InstanceQueries):
         where, values = chosen.of_instances()
         return self.query(
             "SELECT instance_id, fact_id, model, dataset, regime, technique, len(tokens) AS length, first_ranked, "
-            'document_starts, document_ends, answer_tokens, first_mention, "group" '
+            'document_kinds, document_starts, document_ends, answer_tokens, first_mention, "group" '
             f"FROM instance WHERE dropped_because IS NULL AND {where} ORDER BY rowid",
             values,
         )

@@ -288,6 +288,7 @@ def regime(answer_tokens=((1,),)):
             "length": [4],
             "first_ranked": [0],
             "document_starts": [[0]],
+            "document_kinds": [["conflicting"]],
             "document_ends": [[3]],
             "answer_tokens": [list(answer_tokens)],
             "first_mention": [list(answer_tokens)],

@@ -21,7 +21,7 @@ class Layout:
     """Token positions in the prompts of N instances, padded to the longest prompt n.
 
     ranked: (N, n) bool, the tokens that are ranked. documents, gold, first_mention: per document, (N, n) bool.
-    groups: (N,) str. lengths: (N,) how many tokens are ranked.
+    groups: (N,) str. lengths: (N,) how many tokens are ranked. fillers: (N, n) bool, tokens of documents without an answer.
     """
 
     ranked: np.ndarray
@@ -29,6 +29,7 @@ class Layout:
     gold: tuple[np.ndarray, ...]
     first_mention: tuple[np.ndarray, ...]
     groups: np.ndarray
+    fillers: np.ndarray
 
     @property
     def lengths(self) -> np.ndarray:
@@ -37,7 +38,7 @@ class Layout:
     @property
     def context(self) -> np.ndarray:
         """(N, n) bool: tokens of any document."""
-        return np.any(self.documents, axis=0) if self.documents else np.zeros_like(self.ranked)
+        return np.any([*self.documents, self.fillers], axis=0)
 
     @classmethod
     def of(
@@ -48,8 +49,10 @@ class Layout:
         answer_tokens: Sequence[Sequence[Sequence[int]]],
         groups: Sequence[str],
         first_mention: Sequence[Sequence[Sequence[int]]] | None = None,
+        fillers: Sequence[Sequence[tuple[int, int]]] = (),
     ) -> Layout:
-        """From ragged columns: each instance's length, spans of documents, gold tokens, and gold tokens of the first mention.
+        """From ragged columns: each instance's length, spans of documents, gold tokens, gold tokens of the first mention, and
+        spans of fillers.
 
         Raises ValueError for tokens outside their prompt.
         """
@@ -63,7 +66,11 @@ class Layout:
             spans.append((places >= start) & (places < end) & (places < ends))
         gold = [_marked(shape, lengths, answer_tokens, number) for number in range(count)]
         first = [_marked(shape, lengths, first_mention, number) for number in range(count)] if first_mention else gold
-        return cls(ranked, tuple(spans), tuple(gold), tuple(first), np.asarray(groups, dtype=str))
+        between = np.zeros(shape, dtype=bool)
+        for row, spans_of in enumerate(fillers):
+            for first_token, after in spans_of:
+                between[row, first_token:after] = True
+        return cls(ranked, tuple(spans), tuple(gold), tuple(first), np.asarray(groups, dtype=str), between)
 
     def rows(self, chosen: np.ndarray) -> Layout:
         """The instances chosen by (N,) bools or indices."""
@@ -72,7 +79,12 @@ class Layout:
             return tuple(own[chosen] for own in marks)
 
         return Layout(
-            self.ranked[chosen], cut(self.documents), cut(self.gold), cut(self.first_mention), self.groups[chosen]
+            self.ranked[chosen],
+            cut(self.documents),
+            cut(self.gold),
+            cut(self.first_mention),
+            self.groups[chosen],
+            self.fillers[chosen],
         )
 
 
