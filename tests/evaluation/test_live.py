@@ -12,7 +12,7 @@ from heval_core import catalogue
 from heval_core.evaluation import curves, live
 from heval_core.evaluation.comparisons import comparisons
 from heval_core.evaluation.regime import regime_of
-from heval_core.evaluation.scored import cell_of
+from heval_core.evaluation.scored import ScoreRows, cell_of
 from heval_core.records import HEvalError
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.filters import Filter
@@ -281,7 +281,7 @@ def regime(answer_tokens=((1,),)):
 
 
 def scored(scores, signed=True):
-    return pd.DataFrame({"scores": [scores], "signed": [signed]})
+    return ScoreRows.listed([scores], signed)
 
 
 @pytest.mark.parametrize(

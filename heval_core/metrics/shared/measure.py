@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from heval_core.metrics._features import TARGETS, Labelled
 from heval_core.metrics.shared.cell import DEFAULT_K, Cell
-from heval_core.metrics.shared.estimate import Estimate
+from heval_core.metrics.shared.estimate import Each, Estimate
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
 
 
@@ -121,11 +121,17 @@ class LearnedMetric(Protocol):
 
 @runtime_checkable
 class MirrorMetric(Protocol):
-    """A metric that also compares a regime with the one in which the documents are swapped."""
+    """A metric that also compares a regime with the one in which the documents are swapped.
+
+    one_way: what it needs of either cell, one value per instance; None for prompts that have no mirror. both_ways: from these
+    values of the same questions in both cells.
+    """
 
     key: str
 
-    def both_ways(self, cell: Cell, swapped: Cell, k: int) -> Estimate: ...
+    def one_way(self, cell: Cell, k: int) -> Each | None: ...
+
+    def both_ways(self, one: Each, swapped: Each) -> Estimate: ...
 
 
 _FIXED = (
