@@ -47,7 +47,7 @@ class _Instances:
     first_part: float = 0.5
 
     def write(self, store: ShardStore, where: dict[str, str], place: str, draw: Draw, rng: np.random.Generator) -> None:
-        rows = [_instance(where, place, number, self.lengths, self.first_part, rng) for number in range(self.count)]
+        rows = [instance_row(where, place, number, self.lengths, self.first_part, rng) for number in range(self.count)]
         rows = [self.change(row | {"expected_group": self.rule(row)}) for row in rows]
         for explainer in self.explainers:
             drawn = [_attribution(row, explainer, draw(row, explainer, rng), rng) for row in rows]
@@ -104,7 +104,7 @@ def _entry(where: dict[str, str], place: str, kind: str, explainer: str, count: 
     }
 
 
-def _instance(
+def instance_row(
     where: dict[str, str],
     place: str,
     number: int,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,34 +15,77 @@ from heval_core import catalogue
 from heval_core import metrics as declared
 from heval_core.catalogue import Metric
 from heval_core.evaluation.kept import Kept
-from heval_core.evaluation.regime import Regime
+from heval_core.evaluation.regime import Regime, numbers_of
 from heval_core.evaluation.scored import Scored
 from heval_core.groups import MEMORY, document_of
-from heval_core.metrics._features import LearnedMetric, labelled
-from heval_core.metrics.shared.cell import DEFAULT_K, KS, Cell
+from heval_core.metrics._features import Labelled, LearnedMetric, labelled, largest
+from heval_core.metrics.shared.cell import DEFAULT_K, KS, Cell, Fixed, Layout
 from heval_core.metrics.shared.estimate import Each, Estimate, replicates
 from heval_core.metrics.shared.measure import MirrorMetric
-from heval_core.records import CELL, CellKey
+from heval_core.records import CELL, CellKey, RegimeKey
+from heval_core.statistics.blocks import row_blocks
 from heval_core.statistics.bootstrap import percentile_interval
 
 
 def estimates(
-    metric: Metric, cells: Mapping[str, Cell], ks: Iterable[int], kept: Kept | None = None
-) -> dict[tuple[str, int], list[Estimate]]:
-    """A metric's estimates by (explainer, k), with k = 0 if it has none. cells: by explainer, with the same layout.
+    metrics: Sequence[Metric],
+    cells: Iterable[tuple[str, Cell]],
+    ks: Iterable[int],
+    kept: Kept | None = None,
+    visit: Callable[[str, Cell], None] = lambda explainer, cell: None,
+) -> dict[str, dict[tuple[str, int], list[Estimate]]]:
+    """Estimates by metric, and by (explainer, k), with k = 0 if the metric has none.
 
+    cells: with their explainers, of one layout. Each is let go before the next is asked for, so that only one is in memory.
     kept: stored values of the metrics whose errors take long. They have no runs, so they are no use for differences.
+    visit: is called with every cell too.
     """
-    ks = tuple(ks) if metric.uses_k else (0,)
-    if not isinstance(metric, LearnedMetric):
-        return {(name, k): metric.over(cell, k) for name, cell in cells.items() for k in ks}
-    data = [(name, k, target) for name, cell in cells.items() for k in ks for target in labelled(cell, k)]
-    prepared = [target for _, _, target in data]
-    computed = metric.of_all(prepared) if kept is None else kept.of_all(metric, [k for _, k, _ in data], prepared)
-    by_explainer: dict[tuple[str, int], list[Estimate]] = {}
-    for (name, k, _), of_target in zip(data, computed, strict=True):
-        by_explainer.setdefault((name, k), []).extend(of_target)
-    return by_explainer
+    ks = tuple(ks)
+    by_metric: dict[str, dict[tuple[str, int], list[Estimate]]] = {metric.key: {} for metric in metrics}
+    learned = [metric for metric in metrics if isinstance(metric, LearnedMetric)]
+    data: list[tuple[str, int, Labelled]] = []
+    for explainer, cell in cells:
+        visit(explainer, cell)
+        for metric in (metric for metric in metrics if not isinstance(metric, LearnedMetric)):
+            for k in ks_of(metric, ks):
+                by_metric[metric.key][explainer, k] = metric.over(cell, k)
+        if learned:
+            short = _of_best_scores(cell, max(ks))
+            data += [(explainer, k, target) for k in ks for target in labelled(short, k)]
+        del cell
+    for metric in learned:
+        targets = [target for _, _, target in data]
+        computed = metric.of_all(targets) if kept is None else kept.of_all(metric, [k for _, k, _ in data], targets)
+        for (explainer, k, _), of_target in zip(data, computed, strict=True):
+            by_metric[metric.key].setdefault((explainer, k), []).extend(of_target)
+    return by_metric
+
+
+def ks_of(metric: Metric, ks: Iterable[int]) -> tuple[int, ...]:
+    """The k of a metric's values."""
+    return tuple(ks) if metric.uses_k else (0,)
+
+
+def _of_best_scores(cell: Cell, count: int) -> Cell:
+    """A cell of only the `count` highest scores of each document: learned metrics use no others."""
+    layout = cell.layout
+    segments = [document & layout.ranked for document in layout.documents]
+
+    def best(scores: np.ndarray) -> np.ndarray:
+        blocks = row_blocks(*scores.shape)
+        return np.concatenate(
+            [np.concatenate([largest(scores[rows], own[rows], count) for own in segments], axis=1) for rows in blocks]
+        )
+
+    there = [np.arange(count) < own.sum(axis=1, keepdims=True) for own in segments]
+    documents = tuple(
+        np.concatenate([own & (number == place) for place, own in enumerate(there)], axis=1)
+        for number in range(len(there))
+    )
+    ranked = np.concatenate(there, axis=1)
+    short = Layout(ranked, documents, (), (), layout.groups, np.zeros_like(ranked))
+    fixed = cell.fixed and Fixed(best(cell.fixed.scores), cell.fixed.there)
+    return Cell.of(short, best(cell.scores), priorities=cell.priorities, fixed=fixed)
 
 
 class ValueKey(NamedTuple):
@@ -55,34 +99,52 @@ class ValueKey(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """frames: for the table `score`. rows: for `cell_metric`. replicates: (resamples,) of each value."""
+    """frames: for the table `score`. rows: for `cell_metric`. replicates: (resamples,) of each value that is wanted.
+
+    ways: what metrics need to compare cells with their mirrors, by metric, explainer and k.
+    """
 
     frames: list[pd.DataFrame]
     rows: list[dict[str, Any]]
     replicates: dict[ValueKey, np.ndarray]
+    ways: dict[tuple[MirrorMetric, str, int], Each]
 
 
 def evaluate(
     regime: Regime,
-    cells: Mapping[str, Cell],
+    cells: Iterable[tuple[str, Cell]],
     metrics: Iterable[Metric] | None = None,
     ks: Iterable[int] = KS,
     kept: Kept | None = None,
+    wanted: Callable[[ValueKey], bool] = lambda key: True,
 ) -> Evaluated:
-    """Every metric for explainers that share one layout; one matrix product gives all their replicates."""
+    """Every metric for explainers that share one layout; one matrix product gives all their replicates.
+
+    wanted: which values' replicates are used. Those of all take 2 MB per explainer.
+    """
     metrics = list(catalogue.plugins("metric").values() if metrics is None else metrics)
-    frames, keys, found = [], [], []
-    for metric in metrics:
-        for explainer, cell in cells.items():
-            for k in ks if metric.uses_k else (0,):
-                frames += [_score_frame(regime, explainer, metric.key, k, each) for each in metric.each(cell, k)]
-        for (explainer, k), own in estimates(metric, cells, ks, kept).items():
-            for estimate in own:
-                keys.append(ValueKey(regime.key.cell(explainer), metric.key, estimate.part, k))
-                found.append(estimate)
-    spread = replicates(found, regime.weights)
-    rows = [metric_row(regime, key, estimate) for key, estimate in zip(keys, found, strict=True)]
-    return Evaluated(frames, rows, dict(zip(keys, spread, strict=True)))
+    ks = tuple(ks)
+    frames: dict[str, list[pd.DataFrame]] = {metric.key: [] for metric in metrics}
+    ways: dict[tuple[MirrorMetric, str, int], Each] = {}
+    mirrors: list[MirrorMetric] = [metric for metric in metrics if isinstance(metric, MirrorMetric)]
+
+    def visit(explainer: str, cell: Cell) -> None:
+        for metric in metrics:
+            for k in ks_of(metric, ks):
+                each = metric.each(cell, k)
+                frames[metric.key] += [_score_frame(regime, explainer, metric.key, k, own) for own in each]
+        for mirror in mirrors:
+            ways.update({(mirror, explainer, k): way for k in ks if (way := mirror.one_way(cell, k)) is not None})
+
+    keys, found = [], []
+    for key, by_explainer in estimates(metrics, cells, ks, kept, visit).items():
+        for (explainer, k), own in by_explainer.items():
+            keys += [ValueKey(regime.key.cell(explainer), key, estimate.part, k) for estimate in own]
+            found += own
+    rows = [metric_row(regime.numbers, key, estimate) for key, estimate in zip(keys, found, strict=True)]
+    drawn = {key: estimate for key, estimate in zip(keys, found, strict=True) if wanted(key)}
+    spread = dict(zip(drawn, replicates(list(drawn.values()), regime.weights), strict=True))
+    return Evaluated(list(chain(*frames.values())), rows, spread, ways)
 
 
 def evaluate_all(
@@ -91,50 +153,52 @@ def evaluate_all(
     metrics: Iterable[Metric] | None = None,
     ks: Iterable[int] = KS,
     kept: Kept | None = None,
-) -> tuple[dict[str, Cell], Evaluated]:
+    wanted: Callable[[ValueKey], bool] = lambda key: True,
+) -> tuple[list[str], Evaluated]:
     """Every explainer of a regime, each on the instances for which it has scores.
 
-    Returns the cells of explainers with scores for all instances, and all metrics. An explainer that failed on some instances
-    is measured on the rest.
+    Returns the explainers with scores for all instances, and all metrics; `ways` only of these explainers. An explainer that
+    failed on some instances is measured on the rest.
     """
-    by_rows: dict[bytes, tuple[Regime, dict[str, Cell]]] = {}
-    for explainer, own in scored.attributions.groupby("explainer"):
-        chosen = np.isin(whole.ids, own["instance_id"].to_numpy(dtype=object))
-        regime, cells = by_rows.setdefault(chosen.tobytes(), (whole.rows(chosen), {}))
-        cells[str(explainer)] = scored.cell(regime, str(explainer), own)
-    parts = [evaluate(regime, cells, metrics, ks, kept) for regime, cells in by_rows.values()]
-    complete = next((cells for regime, cells in by_rows.values() if regime is whole), {})
-    joined = Evaluated(
-        [frame for part in parts for frame in part.frames],
-        [row for part in parts for row in part.rows],
-        {key: spread for part in parts for key, spread in part.replicates.items()},
-    )
-    return complete, joined
+    by_rows: dict[bytes, list[str]] = {}
+    for explainer, own in scored.attributions.rows.groupby("explainer"):
+        chosen = pd.Index(whole.ids).isin(own["instance_id"])
+        by_rows.setdefault(chosen.tobytes(), []).append(str(explainer))
+    everything, complete = Evaluated([], [], {}, {}), []
+    for mask, explainers in by_rows.items():
+        regime = whole.rows(np.frombuffer(mask, dtype=bool))
+        part = evaluate(regime, scored.cells(regime, explainers), metrics, ks, kept, wanted)
+        everything.frames.extend(part.frames)
+        everything.rows.extend(part.rows)
+        everything.replicates.update(part.replicates)
+        if regime is whole:
+            everything.ways.update(part.ways)
+            complete = explainers
+    return complete, everything
 
 
-def swap_rows(
-    one: tuple[Regime, Mapping[str, Cell]],
-    two: tuple[Regime, Mapping[str, Cell]],
-    metrics: Iterable[Metric] | None = None,
-    ks: Iterable[int] = KS,
-) -> list[dict[str, Any]]:
+class Mirrored(NamedTuple):
+    """What is left of a regime for comparing it with its mirror. questions: (N,). ways: see `Evaluated`."""
+
+    key: RegimeKey
+    questions: np.ndarray
+    ways: dict[tuple[MirrorMetric, str, int], Each]
+
+
+def swap_rows(one: Mirrored, two: Mirrored) -> list[dict[str, Any]]:
     """Metrics that compare a regime with its mirror, over questions asked in both orders, under the first regime's name."""
-    metrics = catalogue.plugins("metric").values() if metrics is None else metrics
-    (first, cells), (second, swapped) = one, two
-    _, mine, theirs = np.intersect1d(first.questions, second.questions, return_indices=True)
+    _, mine, theirs = np.intersect1d(one.questions, two.questions, return_indices=True)
     if not len(mine):
         return []
-    chosen = np.zeros(len(first.questions), dtype=bool)
-    chosen[mine] = True
-    turned = np.argsort(mine)
-    regime, theirs = first.rows(chosen), theirs[turned]
+    order = np.argsort(mine)
+    mine, theirs = mine[order], theirs[order]
+    numbers = numbers_of(one.questions[mine])
     rows = []
-    for metric in (metric for metric in metrics if isinstance(metric, MirrorMetric)):
-        for explainer in (key for key in cells if key in swapped):
-            for k in ks:
-                estimate = metric.both_ways(cells[explainer].rows(chosen), swapped[explainer].rows(theirs), k)
-                key = ValueKey(regime.key.cell(explainer), metric.key, estimate.part, k)
-                rows.append(metric_row(regime, key, estimate))
+    for (metric, explainer, k), way in one.ways.items():
+        other = two.ways.get((metric, explainer, k))
+        if other is not None:
+            estimate = metric.both_ways(way.rows(mine), other.rows(theirs))
+            rows.append(metric_row(numbers, ValueKey(one.key.cell(explainer), metric.key, estimate.part, k), estimate))
     return rows
 
 
@@ -166,11 +230,10 @@ def _score_frame(regime: Regime, explainer: str, metric: str, k: int, each: Each
     )
 
 
-def metric_row(regime: Regime, key: ValueKey, estimate: Estimate) -> dict[str, Any]:
-    """A row of `cell_metric`."""
+def metric_row(questions: np.ndarray | None, key: ValueKey, estimate: Estimate) -> dict[str, Any]:
+    """A row of `cell_metric`. questions: (N,) the number of each instance's question, if some share one."""
     low, high, above_low, above_high = (None,) * 4
     if estimate.unavailable is None:
-        questions = regime.numbers
         ends = (*estimate.interval(questions), *estimate.above_chance(questions))
         low, high, above_low, above_high = (_defined(end) for end in ends)
     return {

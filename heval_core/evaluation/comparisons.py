@@ -40,9 +40,9 @@ def comparisons(reader: Reader, chosen: Filter, metric: str, parts: Collection[s
     rows: list[dict[str, Any]] = []
     spreads: list[np.ndarray] = []
     for one in stored(reader, chosen):
-        regime, everybody = one.common()
-        methods = {key: cell for key, cell in everybody.items() if key not in catalogue.explainers(control=True)}
-        found = cells.estimates(plugin, methods, (k,))
+        regime = one.common()
+        methods = [key for key in one.scored.explainers if key not in catalogue.explainers(control=True)]
+        found = cells.estimates([plugin], one.scored.cells(regime, methods), (k,))[plugin.key]
         for part in parts:
             own = {
                 explainer: estimate

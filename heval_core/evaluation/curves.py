@@ -64,7 +64,7 @@ def _bins(
     """(bin, values by which its instances were binned, its instances, the metric) for every model, dataset and regime."""
     plugin = catalogue.find("metric", metric)
     for one in stored(reader, chosen):
-        regime, everybody = one.common()
+        regime = one.common()
         if not len(regime.ids):
             continue
         values = BINNED[by](regime)
@@ -72,7 +72,8 @@ def _bins(
         places = np.searchsorted(edges, values, side="left")
         for number, place in enumerate(np.unique(places)):
             inside = places == place
-            part, own = regime.rows(inside), {key: cell.rows(inside) for key, cell in everybody.items()}
+            part = regime.rows(inside)
+            own = one.scored.cells(part, one.scored.explainers)
             yield number, values[inside], part, cells.evaluate(part, own, [plugin], (k,))
 
 

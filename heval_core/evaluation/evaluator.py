@@ -20,8 +20,8 @@ SOURCES = (
     "__init__.py", "catalogue.py", "evaluation", "evaluation/findings", "explainers", "groups.py", "metrics",
     "metrics/shared", "prompts.py", "records.py", "stored.py",
     "replacements.py", "statistics", "store/__init__.py", "store/database.py", "store/filters.py", "store/instances.py",
-    "store/kinds.py", "store/published.py", "store/reader.py", "store/schema.sql", "store/shards.py",
-    "store/writer.py",
+    "store/kinds.py", "store/published.py", "store/reader.py", "store/schema.sql", "store/scores.py",
+    "store/shard_rows.py", "store/shards.py", "store/writer.py",
 )  # fmt: skip
 LIBRARIES = ("numpy", "pandas", "scikit-learn", "scipy")
 

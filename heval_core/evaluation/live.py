@@ -16,9 +16,8 @@ import pandas as pd
 from heval_core import catalogue, metrics
 from heval_core.evaluation import cells
 from heval_core.evaluation.regime import Regime, regime_of
-from heval_core.evaluation.scored import Scored, measured_metrics
-from heval_core.metrics.shared.cell import DEFAULT_K, Cell
-from heval_core.metrics.shared.measure import MirrorMetric
+from heval_core.evaluation.scored import Measurements, Scored, measured_metrics
+from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.records import CELL, RegimeKey
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -36,16 +35,16 @@ class Stored:
     regime: Regime
     scored: Scored
 
-    def common(self) -> tuple[Regime, dict[str, Cell]]:
-        """The instances for which every explainer has scores, and the explainers' cells over them."""
-        return self.scored.common(self.regime, self.scored.attributions["explainer"].unique())
+    def common(self) -> Regime:
+        """The instances for which every explainer has scores."""
+        return self.scored.common(self.regime, self.scored.explainers)
 
 
 def stored(reader: Reader, chosen: Filter) -> Iterator[Stored]:
     """The stored results under a filter, regime by regime in stored order."""
     for (_, dataset, *_), own in reader.measured_instances(chosen).groupby(list(CELL), sort=False):
         ids = list(own["instance_id"])
-        measured = reader.measured_of(ids, list(measured_metrics()))
+        measured = Measurements.of(reader.measured_of(ids, list(measured_metrics())))
         scored = Scored(reader.scores_of(ids), measured, reader.scores_of(ids, towards_context=True))
         yield Stored(regime_of(own, reader.resamples(dataset)), scored)
 
@@ -54,15 +53,14 @@ def cells_of(reader: Reader, chosen: Filter, metric: str, k: int) -> pd.DataFram
     """Rows like those of `cell_metric`. Raises HEvalError for an unknown metric."""
     plugin = catalogue.find("metric", metric)
     rows: list[dict[str, Any]] = []
-    complete: dict[RegimeKey, tuple[Regime, dict[str, Cell]]] = {}
+    mirrored: dict[RegimeKey, cells.Mirrored] = {}
     for one in stored(reader, chosen):
-        whole, evaluated = cells.evaluate_all(one.regime, one.scored, [plugin], (k,))
+        _, evaluated = cells.evaluate_all(one.regime, one.scored, [plugin], (k,), wanted=lambda key: False)
         rows += evaluated.rows
-        complete[one.regime.key] = (one.regime, whole)
-    if isinstance(plugin, MirrorMetric):
-        for key, own in complete.items():
-            swapped = complete.get(key._replace(regime=f"{key.regime}_swap"))
-            rows += cells.swap_rows(own, swapped, [plugin], (k,)) if swapped else []
+        mirrored[one.regime.key] = cells.Mirrored(one.regime.key, one.regime.questions, evaluated.ways)
+    for key, own in mirrored.items():
+        swapped = mirrored.get(key._replace(regime=f"{key.regime}_swap"))
+        rows += cells.swap_rows(own, swapped) if swapped else []
     return pd.DataFrame(rows, columns=COLUMNS).sort_values([*CELL, "part"], kind="stable", ignore_index=True)
 
 
@@ -70,12 +68,11 @@ def headline(reader: Reader, chosen: Filter) -> pd.DataFrame:
     """The leaderboard over the instances under a filter, by technique: rows like those of the table `headline`."""
     rows: list[dict[str, Any]] = []
     spread: dict[cells.ValueKey, np.ndarray] = {}
+    plugins = [catalogue.find("metric", key) for key in {measure.metric: 0 for measure in metrics.headlines().values()}]
     for one in stored(reader, chosen):
-        for measure in metrics.headlines().values():
-            plugin, k = catalogue.find("metric", measure.metric), measure.at(DEFAULT_K)
-            _, evaluated = cells.evaluate_all(one.regime, one.scored, [plugin], (k,))
-            rows += evaluated.rows
-            spread |= evaluated.replicates
+        _, evaluated = cells.evaluate_all(one.regime, one.scored, plugins, (DEFAULT_K,))
+        rows += evaluated.rows
+        spread |= evaluated.replicates
     columns = ["question", "technique", "explainer", "metric", "k", "value", "low", "high", "chance", "cells", "n"]
     found = cells.headline_rows(pd.DataFrame(rows, columns=COLUMNS), spread) if rows else []
     return pd.DataFrame(found, columns=columns).sort_values(

@@ -1,20 +1,33 @@
-"""Publishes one model, dataset, regime and technique: shards ▶ instances, attributions, patterns and metrics."""
+"""Publishes one model, dataset, regime and technique: shards ▶ instances, attributions, patterns and metrics.
+
+Rows go from shards to tables a few instances at a time, with the scores of all explainers. Then metrics read the tables, one
+explainer after another.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from heval_core import catalogue
-from heval_core.evaluation import cells, context_target, findings, patterns
+from heval_core.evaluation import cells, findings, patterns
 from heval_core.evaluation.kept import Kept
 from heval_core.evaluation.regime import Regime, regime_of
-from heval_core.evaluation.scored import Scored, control_attributions, with_means
-from heval_core.metrics.shared.cell import Cell
+from heval_core.evaluation.scored import (
+    TOGETHER,
+    Measurements,
+    Scored,
+    first_document_tokens,
+    measured_metrics,
+    with_controls,
+    with_means,
+)
+from heval_core.records import CELL
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.kinds import (
     ATTRIBUTION,
@@ -23,21 +36,26 @@ from heval_core.store.kinds import (
     HEAD_ATTENTION,
     INSTANCE,
     SAMPLE,
-    ShardKind,
 )
+from heval_core.store.shard_rows import ShardRows
 from heval_core.store.shards import Entry, ShardStore
 from heval_core.store.writer import Writer
 
+# What metrics need to know of an instance; of its tokens only how many there are.
+_COLUMNS = (
+    *("place", "fact_id", *CELL, "tokens", "first_ranked", "document_starts", "document_ends"),
+    *("answer_tokens", "first_mention", "group", "dropped_because"),
+)
+
 
 class Measured(NamedTuple):
-    """A regime's instances, the cells of explainers with scores for all of them, and all metrics.
+    """All metrics of a regime, and what is left of it for comparing it with its mirror.
 
     paired: the values for findings, over the instances for which all methods have scores.
     """
 
-    whole: Regime
-    complete: dict[str, Cell]
     evaluated: cells.Evaluated
+    mirrored: cells.Mirrored
     paired: cells.Evaluated
 
 
@@ -45,42 +63,42 @@ def insert_regime(
     writer: Writer, store: ShardStore, entries: list[Entry], resamples: Resamples, keep: bool
 ) -> Measured | None:
     """Evaluate a regime and write its rows. None if every instance was dropped."""
-    methods = _frame(store, entries, ATTRIBUTION)
-    instances = _without_unsampled(
-        _frame(store, entries, INSTANCE).sort_values(["place", "instance_id"]).reset_index(drop=True),
-        set(methods["instance_id"]),
-        set(_frame(store, entries, SAMPLE)["fact_id"]),
+    instances = ShardRows(store, entries, INSTANCE, _COLUMNS)
+    methods = ShardRows(store, entries, ATTRIBUTION)
+    rows = _without_unsampled(
+        instances.rows.sort_values(["place", "instance_id"]).rename(columns={"tokens": "length"}),
+        set(methods.rows["instance_id"]),
+        set(ShardRows(store, entries, SAMPLE).rows["fact_id"]),
     )
-    writer.insert_arrow("instance", pa.Table.from_pandas(instances, schema=INSTANCE.schema, preserve_index=False))
-    writer.insert_arrow("head_attention", _table(store, entries, HEAD_ATTENTION))
-    used = instances[instances["dropped_because"].isna()].reset_index(drop=True)
-    attributions = _with_controls(methods, used)
-    writer.insert_arrow(
-        "attribution", pa.Table.from_pandas(attributions, schema=ATTRIBUTION.schema, preserve_index=False)
+    writer.insert_pieces("instance", INSTANCE.schema, _instances(instances, rows))
+    heads = (store.read(entry) for entry in entries if entry.kind == HEAD_ATTENTION.name)
+    writer.insert_pieces("head_attention", HEAD_ATTENTION.schema, heads)
+    used = rows[rows["dropped_because"].isna()].reset_index(drop=True)
+    found = _Patterns()
+    writer.insert_pieces("attribution", ATTRIBUTION.schema, _explained(instances, used, methods, visit=found.add))
+    towards = ShardRows(store, entries, CONTEXT_ATTRIBUTION)
+    writer.insert_pieces(
+        "context_attribution", ATTRIBUTION.schema, _explained(instances, used, towards, first_document_tokens)
     )
-    towards = context_target.rows_of(_frame(store, entries, CONTEXT_ATTRIBUTION), used)
-    writer.insert_arrow("context_attribution", towards)
+    writer.insert("pattern", found.on_top)
+    writer.insert("pattern_chance", found.chance)
     if used.empty:
         return None
-    _insert_patterns(writer, used, attributions)
-    whole = regime_of(used.assign(length=used["tokens"].map(len)), resamples)
-    scored = Scored(attributions, with_means(_frame(store, entries, FAITHFULNESS)), towards.to_pandas())
+    faithful = ShardRows(store, entries, FAITHFULNESS, tuple(measured_metrics())).rows
+    ids = list(used["instance_id"])
+    tables = [writer.scores_of(table, ids) for table in ("attribution", "context_attribution")]
+    scored = Scored(tables[0], Measurements.of(with_means(faithful)), tables[1])
+    return _measured(writer, store, regime_of(used, resamples), scored, keep)
+
+
+def _measured(writer: Writer, store: ShardStore, whole: Regime, scored: Scored, keep: bool) -> Measured:
     before = Kept(store.folder, whole.key, findings.WANTED, keep)
-    complete, evaluated = cells.evaluate_all(whole, scored, kept=before)
+    complete, evaluated = cells.evaluate_all(whole, scored, kept=before, wanted=_is_wanted)
     before.save()
     if evaluated.frames:
         writer.insert_frame("score", pd.concat(evaluated.frames, ignore_index=True))
-    return Measured(whole, complete, evaluated, _paired(whole, complete, scored, evaluated))
-
-
-def _table(store: ShardStore, entries: list[Entry], kind: ShardKind) -> pa.Table:
-    tables = [store.read(entry) for entry in entries if entry.kind == kind.name]
-    return pa.concat_tables(tables) if tables else kind.schema.empty_table()
-
-
-def _frame(store: ShardStore, entries: list[Entry], kind: ShardKind) -> pd.DataFrame:
-    """The rows of a kind; of rows with the same key only the newest."""
-    return _table(store, entries, kind).to_pandas().drop_duplicates(list(kind.key), keep="last")
+    mirrored = cells.Mirrored(whole.key, whole.questions, evaluated.ways)
+    return Measured(evaluated, mirrored, _paired(whole, complete, scored, evaluated))
 
 
 def _without_unsampled(instances: pd.DataFrame, explained: set[str], sampled: set[str]) -> pd.DataFrame:
@@ -92,30 +110,71 @@ def _without_unsampled(instances: pd.DataFrame, explained: set[str], sampled: se
     return instances.assign(dropped_because=instances["dropped_because"].where(~left_out, "not sampled"))
 
 
-def _with_controls(methods: pd.DataFrame, used: pd.DataFrame) -> pd.DataFrame:
-    """Rows of methods and controls, instance by instance."""
-    # Controls get scores only where a method has them, so that both are measured on the same instances.
-    explained = used[used["instance_id"].isin(methods["instance_id"])]
-    controls = pd.DataFrame(control_attributions(explained), columns=ATTRIBUTION.schema.names)
-    return context_target.in_order(methods, controls, used)
+def _pieces(rows: pd.DataFrame, explainers: int) -> Iterator[pd.DataFrame]:
+    """Consecutive instances whose scores come to about TOGETHER numbers."""
+    numbers = (rows["length"] * max(1, explainers)).cumsum() // TOGETHER
+    for _, piece in rows.groupby(numbers, sort=False):
+        yield piece
 
 
-def _insert_patterns(writer: Writer, used: pd.DataFrame, attributions: pd.DataFrame) -> None:
-    scores: dict[str, list[tuple[str, np.ndarray]]] = defaultdict(list)
-    for row in attributions.itertuples():
-        scores[row.instance_id].append((row.explainer, row.scores))
-    on_top, chance = patterns.rows_of(used.to_dict("records"), scores)
-    writer.insert("pattern", on_top)
-    writer.insert("pattern_chance", chance)
+def _instances(instances: ShardRows, rows: pd.DataFrame) -> Iterator[pa.Table]:
+    place = INSTANCE.schema.get_field_index("dropped_because")
+    for piece in _pieces(rows, 1):
+        dropped = pa.array(piece["dropped_because"], pa.string(), from_pandas=True)
+        yield instances.take(piece).set_column(place, INSTANCE.schema.field(place), dropped)
 
 
-def _paired(whole: Regime, complete: dict[str, Cell], scored: Scored, evaluated: cells.Evaluated) -> cells.Evaluated:
+def _explained(
+    instances: ShardRows,
+    used: pd.DataFrame,
+    methods: ShardRows,
+    answers: Callable[[pd.DataFrame], list[str]] | None = None,
+    visit: Callable[[pd.DataFrame, pa.Table], None] | None = None,
+) -> Iterator[pa.Table]:
+    """Rows of methods and controls, instance by instance.
+
+    answers: see `with_controls`. visit: is called with the instances and rows of every piece.
+    """
+    if methods.rows.empty:
+        return
+    explainers = methods.rows["explainer"].nunique() + len(catalogue.explainers(control=True))
+    for piece in _pieces(used, explainers):
+        own = methods.take(methods.rows[methods.rows["instance_id"].isin(piece["instance_id"])])
+        told = instances.take(piece).to_pandas()
+        rows = with_controls(own, told, answers)
+        if visit:
+            visit(told, rows)
+        yield rows
+
+
+class _Patterns:
+    """Rows of the tables `pattern` and `pattern_chance`."""
+
+    def __init__(self) -> None:
+        self.on_top: list[dict[str, Any]] = []
+        self.chance: list[dict[str, Any]] = []
+
+    def add(self, instances: pd.DataFrame, attributions: pa.Table) -> None:
+        scores: dict[str, list[tuple[str, np.ndarray]]] = defaultdict(list)
+        for row in attributions.select(["instance_id", "explainer", "scores"]).to_pandas().itertuples():
+            scores[row.instance_id].append((row.explainer, row.scores))
+        on_top, chance = patterns.rows_of(instances.to_dict("records"), scores)
+        self.on_top += on_top
+        self.chance += chance
+
+
+def _is_wanted(key: cells.ValueKey) -> bool:
+    """Whether headline or findings combine the value with others."""
+    return (key.metric, key.part, key.k) in findings.WANTED
+
+
+def _paired(whole: Regime, complete: list[str], scored: Scored, evaluated: cells.Evaluated) -> cells.Evaluated:
     """The values for findings. If a method lacks scores for some instances, all methods are measured on the others."""
-    present = set(scored.attributions["explainer"]) & set(findings.METHODS)
-    if present <= set(complete):
+    present = [key for key in scored.explainers if key in findings.METHODS]
+    if set(present) <= set(complete):
         return evaluated
-    regime, methods = scored.common(whole, present)
+    regime = scored.common(whole, present)
     if not len(regime.ids):
-        return cells.Evaluated([], [], {})
+        return cells.Evaluated([], [], {}, {})
     metrics = [plugin for key, plugin in catalogue.plugins("metric").items() if key in findings.METRICS]
-    return cells.evaluate(regime, methods, metrics, (findings.K,))
+    return cells.evaluate(regime, scored.cells(regime, present), metrics, (findings.K,), wanted=_is_wanted)

@@ -21,7 +21,6 @@ from heval_core.groups import document_of
 from heval_core.prompts import mentions
 from heval_core.records import PATTERN_KINDS, PATTERNS
 from heval_core.statistics.bootstrap import Resamples, percentile_interval, resampled_sums
-from heval_core.statistics.scores import average_ranks
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 
@@ -38,9 +37,8 @@ FUNCTION_WORDS = frozenset(_WORDS.split())
 
 def pattern_of(kinds: Sequence[str], scores: np.ndarray, first_ranked: int) -> tuple[str, int]:
     """The pattern of one explainer on one instance, and the index of its (first) best token. kinds: from `kinds_of`."""
-    ranked = np.arange(len(kinds)) >= first_ranked
-    ranks = average_ranks(scores, ranked[None])[0]
-    best = np.flatnonzero(ranks == np.nanmin(ranks)).tolist()
+    ranked = np.asarray(scores)[first_ranked : len(kinds)]
+    best = (np.flatnonzero(ranked == ranked.max()) + first_ranked).tolist()
     best_kinds = {kinds[index] for index in best}
     return (best_kinds.pop() if len(best_kinds) == 1 else "tied"), best[0]
 

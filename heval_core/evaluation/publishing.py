@@ -108,10 +108,7 @@ def _snapshot_id(entries: list[Entry], bundled: bool) -> str:
 
 @dataclass
 class _OverCells:
-    """Collects the values for headline and findings while the cells are evaluated one after another.
-
-    Only the replicates that these need are held: those of all metrics would take a gigabyte for a large store.
-    """
+    """Collects the values for headline and findings while the cells are evaluated one after another."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     spread: dict[cells.ValueKey, np.ndarray] = field(default_factory=dict)
@@ -120,11 +117,11 @@ class _OverCells:
 
     def add(self, measured: Measured) -> None:
         self.rows += measured.evaluated.rows
-        self.spread |= _wanted(measured.evaluated)
+        self.spread |= measured.evaluated.replicates
         self.paired_rows += [
             row for row in measured.paired.rows if (row["metric"], row["part"], row["k"]) in findings.WANTED
         ]
-        self.paired_spread |= _wanted(measured.paired)
+        self.paired_spread |= measured.paired.replicates
 
     def insert(self, writer: Writer) -> None:
         if self.rows:
@@ -133,12 +130,6 @@ class _OverCells:
         paired = pd.DataFrame(self.paired_rows, columns=writer.columns("cell_metric"))
         stated = findings.findings(paired, self.paired_spread, findings.rule_of(writer.rule_shares()))
         writer.insert("finding", [{"place": place, **row} for place, row in enumerate(stated)])
-
-
-def _wanted(evaluated: cells.Evaluated) -> dict[cells.ValueKey, np.ndarray]:
-    return {
-        key: values for key, values in evaluated.replicates.items() if (key.metric, key.part, key.k) in findings.WANTED
-    }
 
 
 def _insert_results(
@@ -150,14 +141,14 @@ def _insert_results(
     resamples = _resamples(store, entries)
     whole = _OverCells()
     for _, keys in groupby(sorted(by_regime, key=_order), key=lambda key: _order(key)[:3]):
-        measured: dict[str, Measured] = {}
+        mirrored: dict[str, cells.Mirrored] = {}
         for key in keys:
             progress(" · ".join([*key[:2], *([key.technique] if key.technique != TECHNIQUE else []), key.regime]))
             found = insert_regime(writer, store, by_regime[key], resamples[key.dataset], keep)
             if found is not None:
-                measured[key.regime] = found
+                mirrored[key.regime] = found.mirrored
                 whole.add(found)
-        whole.rows += _swaps(measured)
+        whole.rows += _swaps(mirrored)
     whole.insert(writer)
     writer.insert_contexts()
     shares = patterns.pattern_shares(writer.pattern_counts(), resamples.__getitem__)
@@ -177,13 +168,13 @@ def _resamples(store: ShardStore, entries: list[Entry]) -> dict[str, Resamples]:
     return {dataset: Resamples(dataset, asked) for dataset, asked in questions.items()}
 
 
-def _swaps(measured: Mapping[str, Measured]) -> list[dict[str, Any]]:
+def _swaps(measured: Mapping[str, cells.Mirrored]) -> list[dict[str, Any]]:
     """Metrics that compare a regime with its mirror, in which the documents are swapped."""
     rows = []
     for regime, found in measured.items():
         swapped = measured.get(f"{regime}_swap")
         if swapped is not None:
-            rows += cells.swap_rows((found.whole, found.complete), (swapped.whole, swapped.complete))
+            rows += cells.swap_rows(found, swapped)
     return rows
 
 

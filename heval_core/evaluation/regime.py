@@ -33,9 +33,7 @@ class Regime:
 
     @functools.cached_property
     def numbers(self) -> np.ndarray | None:
-        """(N,) a number for each question, the same for instances that share it; None if no two instances do."""
-        different, numbers = np.unique(self.questions, return_inverse=True)
-        return numbers if len(different) < len(self.questions) else None
+        return numbers_of(self.questions)
 
     def rows(self, chosen: np.ndarray) -> Regime:
         """The instances chosen by (N,) bools."""
@@ -49,6 +47,12 @@ class Regime:
             self.weights[:, chosen],
             self.order[:, chosen],
         )
+
+
+def numbers_of(questions: np.ndarray) -> np.ndarray | None:
+    """(N,) a number for each question, the same for instances that share it; None if no two instances do."""
+    different, numbers = np.unique(questions, return_inverse=True)
+    return numbers if len(different) < len(questions) else None
 
 
 def layout_of(instances: pd.DataFrame) -> Layout:

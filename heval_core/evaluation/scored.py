@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from heval_core import catalogue
 from heval_core.evaluation.regime import Regime
@@ -16,6 +17,11 @@ from heval_core.metrics.shared.cell import Cell, Fixed, Measured
 from heval_core.metrics.shared.measured import MeasuredMetric
 from heval_core.records import HEvalError
 from heval_core.statistics import scores
+from heval_core.store.kinds import ATTRIBUTION
+from heval_core.store.scores import StoredScores
+
+# Scores that are read at a time, if one explainer has no more: 32 MB.
+TOGETHER = 2**23
 
 
 def measured_metrics() -> dict[str, MeasuredMetric]:
@@ -23,39 +29,93 @@ def measured_metrics() -> dict[str, MeasuredMetric]:
     return {key: plugin for key, plugin in catalogue.plugins("metric").items() if isinstance(plugin, MeasuredMetric)}
 
 
+class Measurements(NamedTuple):
+    """What the batch job measured, by metric, part and explainer: a value for each of ids, and NaN as the last."""
+
+    ids: pd.Index
+    values: dict[tuple[str, str, str], np.ndarray]
+
+    @classmethod
+    def of(cls, rows: pd.DataFrame) -> Measurements:
+        """rows: instance_id, explainer, part, and a column for each metric; no two of the same first three."""
+        metrics = [key for key in measured_metrics() if key in rows]
+        table = rows.astype({"instance_id": object}).pivot(
+            index="instance_id", columns=["part", "explainer"], values=metrics
+        )
+        return cls(table.index, {name: np.append(table[name].to_numpy(dtype=float), np.nan) for name in table})
+
+
+class ScoreRows(NamedTuple):
+    """The scores of one explainer, one row per instance.
+
+    places: (M,) which of a regime's instances. scores: one list each, as the explainer gave them. signed: (M,), None where the
+    store does not say.
+    """
+
+    places: np.ndarray
+    scores: pa.ListArray
+    signed: np.ndarray
+
+    @classmethod
+    def listed(cls, scores: Sequence[np.ndarray], signed: bool | None) -> ScoreRows:
+        """From one array for each of a regime's instances."""
+        lists = pa.array(scores, pa.list_(pa.from_numpy_dtype(np.asarray(scores[0]).dtype)))
+        return cls(np.arange(len(scores)), lists, np.full(len(scores), signed, dtype=object))
+
+
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """The stored scores of one regime, as rows.
+    """The stored scores of one regime, of which only some explainers' are in memory at a time.
 
-    attributions: instance_id, explainer, scores, signed, in the order of the instances. measured: as `with_means` returns it.
     towards: like attributions, but for the first document's answer, whatever the model answered.
     """
 
-    attributions: pd.DataFrame
-    measured: pd.DataFrame
-    towards: pd.DataFrame
+    attributions: StoredScores
+    measured: Measurements
+    towards: StoredScores
 
-    def cell(self, regime: Regime, explainer: str, own: pd.DataFrame) -> Cell:
-        """own: the rows of `attributions` that are this explainer's, one for each of the regime's instances."""
-        towards = self.towards[self.towards["explainer"] == explainer]
-        return cell_of(regime, explainer, own, measured_of(regime, explainer, self.measured), towards)
+    @property
+    def explainers(self) -> list[str]:
+        """Those with scores for any instance, in alphabetical order."""
+        return sorted(self.attributions.rows["explainer"].unique())
 
-    def common(self, whole: Regime, explainers: Iterable[str]) -> tuple[Regime, dict[str, Cell]]:
-        """The instances for which all of these explainers have scores, and their cells. Explainers without any are ignored."""
-        own = self.attributions[self.attributions["explainer"].isin(list(explainers))]
+    def common(self, whole: Regime, explainers: Iterable[str]) -> Regime:
+        """The instances for which all of these explainers have scores. Explainers without any are ignored."""
+        rows = self.attributions.rows
+        own = rows[rows["explainer"].isin(list(explainers))]
         counts = own.groupby("instance_id").size()
-        everybody = counts[counts == own["explainer"].nunique()].index.to_numpy(dtype=object)
-        regime = whole.rows(np.isin(whole.ids, everybody))
-        own = own[own["instance_id"].isin(everybody)]
-        return regime, {str(key): self.cell(regime, str(key), rows) for key, rows in own.groupby("explainer")}
+        return whole.rows(pd.Index(whole.ids).isin(counts[counts == own["explainer"].nunique()].index))
+
+    def cells(self, regime: Regime, explainers: Sequence[str]) -> Iterator[tuple[str, Cell]]:
+        """The cells of explainers that have scores for all of a regime's instances, one after another.
+
+        Scores are read for as many explainers at a time as come to TOGETHER scores.
+        """
+        if not len(regime.ids):
+            return
+        count = max(1, TOGETHER // max(1, regime.layout.ranked.size))
+        for start in range(0, len(explainers), count):
+            names = explainers[start : start + count]
+            usual, towards = (_read(stored, regime, names) for stored in (self.attributions, self.towards))
+            for name in names:
+                measured = measured_of(regime, name, self.measured)
+                yield name, cell_of(regime, name, usual.pop(name), measured, towards.pop(name, None))
 
 
-def padded(rows: Sequence[np.ndarray], width: int) -> np.ndarray:
-    """(N, width) float64 from ragged rows."""
-    out = np.zeros((len(rows), width))
-    for index, row in enumerate(rows):
-        out[index, : len(row)] = row
-    return out
+def _read(stored: StoredScores, regime: Regime, explainers: Sequence[str]) -> dict[str, ScoreRows]:
+    """The scores of some explainers for a regime's instances, by explainer, in the order of the instances."""
+    rows = stored.rows[stored.rows["explainer"].isin(explainers)]
+    rows = rows.assign(place=pd.Index(regime.ids).get_indexer(rows["instance_id"]))
+    rows = rows[rows["place"] >= 0].sort_values(["explainer", "place"], ignore_index=True)
+    if rows.empty:
+        return {}
+    scores = stored.read(rows["row"].to_numpy())
+    return {
+        str(name): ScoreRows(
+            own["place"].to_numpy(), scores.slice(own.index[0], len(own)), own["signed"].to_numpy(dtype=object)
+        )
+        for name, own in rows.groupby("explainer")
+    }
 
 
 def control_attributions(instances: pd.DataFrame, answers: Sequence[str] | None = None) -> list[dict[str, Any]]:
@@ -75,55 +135,73 @@ def control_attributions(instances: pd.DataFrame, answers: Sequence[str] | None 
     return rows
 
 
+def first_document_tokens(instances: pd.DataFrame) -> list[str]:
+    """The first token of each first document's answer, as it is written in that document."""
+    return [str(row.tokens[row.answer_tokens[0][0]]) for row in instances.itertuples()]
+
+
+def with_controls(
+    methods: pa.Table, instances: pd.DataFrame, answers: Callable[[pd.DataFrame], list[str]] | None = None
+) -> pa.Table:
+    """The methods' rows of some instances and the controls', in the order of the instances and by explainer.
+
+    answers: instances ▶ the first token of each explained answer; by default of the answer that the model gave. Controls get
+    scores only where a method has them, so that both are measured on the same instances.
+    """
+    explained = instances[instances["instance_id"].isin(methods["instance_id"].to_pylist())]
+    controls = control_attributions(explained, answers and answers(explained))
+    rows = pa.concat_tables([methods, pa.Table.from_pylist(controls, schema=ATTRIBUTION.schema)])
+    places = pd.Index(instances["instance_id"]).get_indexer(rows["instance_id"].to_pylist())
+    order = pd.DataFrame({"place": places, "explainer": rows["explainer"].to_pylist()})
+    return rows.take(pa.array(order.sort_values(["place", "explainer"]).index.to_numpy()))
+
+
 def cell_of(
     regime: Regime,
     explainer: str,
-    found: pd.DataFrame,
+    usual: ScoreRows,
     measured: Mapping[tuple[str, str], Measured] | None = None,
-    towards: pd.DataFrame | None = None,
+    towards: ScoreRows | None = None,
 ) -> Cell:
-    """One explainer's cell. found: (raw) scores and signed of the regime's instances, in their order.
+    """One explainer's cell. usual: one row for each of the regime's instances.
 
-    towards: like found, with instance_id, but for the first document's answer, whatever the model answered.
+    towards: the same for the first document's answer, whatever the model answered, where there is such a row.
     Raises HEvalError, naming the instance, for scores that are not finite or more than the tokens; naming the explainer, if
     the store does not say whether its scores have a sign.
     """
-    if found["signed"].isna().any():
+    table = np.zeros(regime.layout.ranked.shape)
+    _fill(table, regime, explainer, usual)
+    fixed = None if towards is None else _fixed(regime, explainer, table, towards)
+    return Cell.of(regime.layout, table, measured, regime.order, fixed)
+
+
+def _fill(table: np.ndarray, regime: Regime, explainer: str, rows: ScoreRows) -> None:
+    """Write scores as metrics use them into (N, n): signed scores divided by their l1 norm."""
+    if pd.isna(rows.signed).any():
         raise HEvalError(
             f"The store does not say whether the scores of the explainer {explainer} have a sign; compute them again: "
             "python -m precompute run."
         )
-    values = [np.asarray(row) for row in found["scores"]]
-    lengths = regime.layout.ranked.shape[1]
-    for instance_id, row in zip(regime.ids, values, strict=True):
-        scores.check(row, f"Instance {instance_id}, explainer {explainer}")
-        if len(row) > lengths:
-            raise HEvalError(
-                f"Instance {instance_id}, explainer {explainer}: there are more scores than tokens ({len(row)})."
-            )
-    signed = found["signed"].to_numpy(dtype=bool)
-    table = _as_used(values, lengths, signed)
-    fixed = None if towards is None or towards.empty else _fixed(regime, table, towards)
-    return Cell.of(regime.layout, table, measured, regime.order, fixed)
+    values = rows.scores.flatten().to_numpy(zero_copy_only=False)
+    ends = np.cumsum(rows.scores.value_lengths().to_numpy(zero_copy_only=False))
+    for place, own, signed in zip(rows.places, np.split(values, ends[:-1]), rows.signed, strict=True):
+        name = f"Instance {regime.ids[place]}, explainer {explainer}"
+        scores.check(own, name)
+        if len(own) > table.shape[1]:
+            raise HEvalError(f"{name}: there are more scores than tokens ({len(own)}).")
+        table[place, : len(own)], table[place, len(own) :] = own, 0.0
+        if signed:
+            # Over the padded row: the last bits of a sum depend on how many numbers there are.
+            norm = np.abs(table[place]).sum()
+            table[place] /= norm or 1.0
 
 
-def _as_used(values: Sequence[np.ndarray], width: int, signed: np.ndarray) -> np.ndarray:
-    """(N, width) scores as metrics use them: signed scores divided by their l1 norm."""
-    table = padded(values, width)
-    norms = np.abs(table).sum(axis=1, keepdims=True)
-    return np.divide(table, norms, out=table, where=signed[:, None] & (norms > 0))
-
-
-def _fixed(regime: Regime, table: np.ndarray, towards: pd.DataFrame) -> Fixed:
+def _fixed(regime: Regime, explainer: str, table: np.ndarray, towards: ScoreRows) -> Fixed:
     """Scores for the first document's answer. If the model gave it, the usual scores are used, unless there are others."""
-    rows = towards.set_index("instance_id").reindex(regime.ids)
-    explained = rows["scores"].notna().to_numpy()
-    again = rows[explained]
-    fixed = table.copy()
-    if explained.any():
-        values = [np.asarray(row) for row in again["scores"]]
-        fixed[explained] = _as_used(values, table.shape[1], again["signed"].to_numpy(dtype=bool))
-    return Fixed(fixed, explained | np.array([document_of(group) == 0 for group in regime.layout.groups], dtype=bool))
+    fixed, there = table.copy(), np.array([document_of(group) == 0 for group in regime.layout.groups], dtype=bool)
+    _fill(fixed, regime, explainer, towards)
+    there[towards.places] = True
+    return Fixed(fixed, there)
 
 
 def with_means(faithful: pd.DataFrame) -> pd.DataFrame:
@@ -133,15 +211,17 @@ def with_means(faithful: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([faithful.rename(columns={"replacement": "part"})[[*place, "part", *keys]], means])
 
 
-def measured_of(regime: Regime, explainer: str, found: pd.DataFrame) -> dict[tuple[str, str], Measured]:
-    """The batch job's measurements of one explainer, by metric and part. found: as `with_means` returns it.
+def measured_of(regime: Regime, explainer: str, found: Measurements) -> dict[tuple[str, str], Measured]:
+    """The batch job's measurements of one explainer, by metric and part.
 
     Chance is the random control's value on the same instances, NaN without it.
     """
-    own, random = (found[found["explainer"] == name] for name in (explainer, "random"))
-    measured = {}
-    for part in (part for part in MeasuredMetric.parts if (own["part"] == part).any()):
-        tables = [table[table["part"] == part].set_index("instance_id") for table in (own, random)]
-        for key in measured_metrics():
-            measured[key, part] = Measured(*(table[key].reindex(regime.ids).to_numpy(dtype=float) for table in tables))
-    return measured
+    places, nothing = found.ids.get_indexer(regime.ids), np.full(len(found.ids) + 1, np.nan)
+    return {
+        (metric, part): Measured(
+            found.values[metric, part, explainer][places], found.values.get((metric, part, "random"), nothing)[places]
+        )
+        for part in MeasuredMetric.parts
+        for metric in measured_metrics()
+        if (metric, part, explainer) in found.values
+    }

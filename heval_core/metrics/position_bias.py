@@ -83,10 +83,14 @@ class PositionBias(RankSettings):
             found.append(estimate)
         return found
 
-    def both_ways(self, cell: Cell, swapped: Cell, k: int) -> Estimate:
-        """Part `swap`: the i-th instances of both cells ask the same question, with the documents swapped."""
-        (one, chance_one, best), (two, chance_two, _) = self._lead(cell, k), self._lead(swapped, k)
-        return mean_estimate(Each("swap", (one + two) / 2, (chance_one + chance_two) / 2, best), self.smallest_group)
+    def one_way(self, cell: Cell, k: int) -> Each | None:
+        """How far the first document ranks above the second, in every instance; None for prompts without two documents."""
+        return Each("swap", *self._lead(cell, k)) if len(cell.layout.documents) == 2 else None
+
+    def both_ways(self, one: Each, swapped: Each) -> Estimate:
+        """Part `swap`: the i-th instances of both ask the same question, with the documents swapped."""
+        value, chance = (one.value + swapped.value) / 2, (one.chance + swapped.chance) / 2
+        return mean_estimate(Each("swap", value, chance, one.best), self.smallest_group)
 
 
 PLUGIN = PositionBias()

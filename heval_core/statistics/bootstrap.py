@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import functools
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
+from heval_core.statistics.blocks import row_blocks
+
 RESAMPLES = 2000
+# Numbers of a block of a matrix product: 32 MB as float64.
 BLOCK = 4_000_000
 # How often the questions are split into two halves (`heval_core.statistics.subsampling`).
 SPLITS = 50
@@ -32,15 +35,9 @@ def resample_weights(questions: int, resamples: int = RESAMPLES, seed: int = 0) 
     """
     generator = np.random.default_rng(seed)
     weights = np.empty((resamples, questions), dtype=np.uint8)
-    for rows in _blocks(resamples, questions):
+    for rows in row_blocks(resamples, questions, BLOCK):
         weights[rows] = generator.multinomial(questions, np.full(questions, 1 / questions), size=rows.stop - rows.start)
     return weights
-
-
-def _blocks(rows: int, columns: int) -> Iterator[slice]:
-    """Consecutive rows of a matrix, about 32 MB at a time (eight bytes per number)."""
-    height = max(1, BLOCK // max(1, columns))
-    return (slice(start, min(start + height, rows)) for start in range(0, rows, height))
 
 
 def priorities(questions: int, seed: int = 0) -> np.ndarray:
@@ -80,7 +77,7 @@ def resampled_sums(weights: np.ndarray, columns: np.ndarray) -> np.ndarray:
     In float64: in float32 the last digit printed depends on the number of threads.
     """
     sums = np.empty((len(weights), columns.shape[1]))
-    for rows in _blocks(*weights.shape):
+    for rows in row_blocks(len(weights), weights.shape[1], BLOCK):
         sums[rows] = weights[rows].astype(np.float64) @ columns
     return sums
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -100,11 +101,17 @@ def point_to(target: Path, final: Path, evaluated_by: str) -> None:
 
 
 def remove_unfinished(target: Path) -> None:
-    """Remove the files of killed publishers; a file's name has the number of its process."""
+    """Remove the files of killed publishers, and the folder of rows that DuckDB put beside such a file.
+
+    A file's name has the number of its process.
+    """
     for left in [*target.glob("*.tmp"), *target.glob("*.tmp.wal")]:
         process = left.name.split(".tmp")[0].rpartition(".")[2]
         if process.isdigit() and not _is_alive(int(process)):
-            left.unlink(missing_ok=True)
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)
 
 
 def _is_alive(process: int) -> bool:

@@ -7,6 +7,7 @@ import pandas as pd
 from heval_core.records import CELL, PATTERN_KINDS, PATTERNS
 from heval_core.store.filters import Filter
 from heval_core.store.instances import InstanceQueries
+from heval_core.store.scores import StoredScores
 
 # Per dataset, technique, explainer and question: number of instances, of each pattern, and of each pattern by chance.
 PATTERN_COUNTS = (
@@ -156,14 +157,9 @@ class Reader(InstanceQueries):
             values,
         )
 
-    def scores_of(self, ids: list[str], towards_context: bool = False) -> pd.DataFrame:
-        """instance_id, explainer, scores and signed of some instances. towards_context: for the first document's answer."""
-        table = "context_attribution" if towards_context else "attribution"
-        return self.query(
-            f"SELECT instance_id, explainer, scores, signed FROM {table} WHERE instance_id IN (SELECT unnest(?)) "
-            "ORDER BY rowid",
-            [ids],
-        )
+    def scores_of(self, ids: list[str], towards_context: bool = False) -> StoredScores:
+        """The scores of some instances. towards_context: for the first document's answer."""
+        return StoredScores.of(self.arrow, "context_attribution" if towards_context else "attribution", ids)
 
     def measured_of(self, ids: list[str], metrics: list[str]) -> pd.DataFrame:
         """Values of some instances: instance_id, explainer, part, and a column for each of these metrics."""

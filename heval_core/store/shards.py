@@ -139,8 +139,9 @@ class ShardStore:
     def events(self) -> list[dict[str, Any]]:
         return list(_json_lines(self.folder / EVENTS))
 
-    def read(self, entry: Entry) -> pa.Table:
-        return pq.read_table(self.folder / entry.path, schema=KINDS[entry.kind].schema)
+    def read(self, entry: Entry, columns: list[str] | None = None) -> pa.Table:
+        """A shard's rows; by default all columns."""
+        return pq.read_table(self.folder / entry.path, schema=KINDS[entry.kind].schema, columns=columns)
 
     def intact(self, entry: Entry) -> bool:
         """Whether a shard's file has the hash that the manifest lists."""

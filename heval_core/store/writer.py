@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +14,7 @@ import pyarrow as pa
 
 from heval_core.records import TECHNIQUE
 from heval_core.store.reader import PATTERN_COUNTS
+from heval_core.store.scores import StoredScores
 
 _TEXT = "length(trim(array_to_string(tokens[document_starts[{0}] + 1:document_ends[{0}]], '')))"
 _SPREAD = "avg({0}) AS {0}_mean, quantile_cont({0}, 0.05) AS {0}_low, quantile_cont({0}, 0.95) AS {0}_high"
@@ -63,7 +65,8 @@ class Writer:
 
     def __init__(self, path: Path):
         path.unlink(missing_ok=True)
-        self._db = duckdb.connect(str(path))
+        # Beyond this, rows wait on the disk, beside the file. A query of 2,000 long prompts takes most of it in one thread.
+        self._db = duckdb.connect(str(path), config={"memory_limit": "1GiB", "threads": "1"})
         self._db.execute(schema())
 
     def __enter__(self) -> Self:
@@ -92,9 +95,24 @@ class Writer:
 
     def insert_arrow(self, table: str, rows: pa.Table) -> None:
         if rows.num_rows:
-            self._db.register("incoming", rows)
-            self._db.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
-            self._db.unregister("incoming")
+            self.insert_pieces(table, rows.schema, [rows])
+
+    def insert_pieces(self, table: str, columns: pa.Schema, pieces: Iterable[pa.Table]) -> None:
+        """Rows of which only one piece is in memory at a time.
+
+        In one statement: after each of many, DuckDB would write the whole last group of rows anew.
+        """
+        batches = (batch for piece in pieces for batch in piece.to_batches())
+        self._db.register("incoming", pa.RecordBatchReader.from_batches(columns, batches))
+        self._db.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
+        self._db.unregister("incoming")
+
+    def scores_of(self, table: str, ids: list[str]) -> StoredScores:
+        """The scores of some instances that were inserted. table: `attribution` or `context_attribution`."""
+        return StoredScores.of(self._arrow, table, ids)
+
+    def _arrow(self, sql: str, values: list[Any]) -> pa.Table:
+        return self._db.sql(sql, params=values).to_arrow_table()
 
     def insert_contexts(self) -> None:
         """Fill the table `context` from `instance`."""

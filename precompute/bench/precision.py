@@ -19,7 +19,7 @@ import pandas as pd
 from heval_core import catalogue, pipeline, regimes
 from heval_core.evaluation import cells
 from heval_core.evaluation.regime import regime_of
-from heval_core.evaluation.scored import cell_of
+from heval_core.evaluation.scored import ScoreRows, cell_of
 from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
 from heval_core.prompt_styles import style_of
@@ -174,11 +174,11 @@ def _measures(run: Run, explainer: str) -> dict[str, tuple[float, float, float]]
     regime = regime_of(frame, Resamples(run.dataset, frame["fact_id"]))
     rows = [attribution.scores for _, attribution in run.explained(explainer)]
     signed = catalogue.find("explainer", explainer).signed
-    cell = cell_of(regime, explainer, pd.DataFrame({"scores": rows, "signed": signed}))
+    cell = cell_of(regime, explainer, ScoreRows.listed(rows, signed))
     parts = {"instance_rank_margin": "balanced", "mrr": "balanced"}
     # Two dozen prompts are enough here, where the same ones are compared.
     metrics = [dataclasses.replace(catalogue.find("metric", key), smallest_group=2) for key in parts]
-    values = cells.evaluate(regime, {explainer: cell}, metrics, (K,)).rows
+    values = cells.evaluate(regime, [(explainer, cell)], metrics, (K,)).rows
     return {
         row["metric"]: (row["value"], row["low"], row["high"]) for row in values if row["part"] == parts[row["metric"]]
     }

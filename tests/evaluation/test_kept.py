@@ -24,7 +24,7 @@ def opened(folder, writable=True):
 
 
 def evaluated(store, found):
-    return {metric.key: cells.estimates(metric, found, SOME, store) for metric in METRICS}
+    return cells.estimates(METRICS, found.items(), SOME, store)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_what_is_kept_is_what_is_computed(tmp_path, own, monkeypatch):
     again = evaluated(second, own)
     assert second.missed == 0
     for metric in METRICS:
-        fresh = cells.estimates(metric, own, SOME)
+        fresh = cells.estimates([metric], own.items(), SOME)[metric.key]
         for place, estimates in fresh.items():
             for one, kept_one, told in zip(estimates, again[metric.key][place], found[metric.key][place], strict=True):
                 assert (one.part, one.sizes, one.unavailable) == (kept_one.part, kept_one.sizes, kept_one.unavailable)
@@ -56,16 +56,16 @@ def test_what_is_kept_is_what_is_computed(tmp_path, own, monkeypatch):
 def test_other_scores_settings_or_code_are_computed_anew(tmp_path, own, monkeypatch):
     first = opened(tmp_path)
     (metric,) = (one for one in METRICS if one.key == "nmutinf")
-    cells.estimates(metric, own, (5,), first)
+    cells.estimates([metric], own.items(), (5,), first)
     first.save()
     changed = own | {"ig": drawn(own["ig"].layout, 7)}
     for found, plugin, missed in ((changed, metric, 2), (own, catalogue.find("metric", "nmutinf(n_neighbors=4)"), 4)):
         again = opened(tmp_path)
-        cells.estimates(plugin, found, (5,), again)
+        cells.estimates([plugin], found.items(), (5,), again)
         assert again.missed == missed
     monkeypatch.setattr(kept, "_sources", lambda: "edited")
     edited = opened(tmp_path)
-    cells.estimates(metric, own, (5,), edited)
+    cells.estimates([metric], own.items(), (5,), edited)
     assert edited.missed == 4
 
 
@@ -104,17 +104,17 @@ def test_words_may_change_and_what_is_computed_may_not(old, new, same):
 def test_a_damaged_file_or_a_folder_that_may_not_be_written_costs_time_only(tmp_path, own):
     (metric,) = (one for one in METRICS if one.key == "probe")
     first = opened(tmp_path, writable=False)
-    expected = cells.estimates(metric, own, (5,), first)
+    expected = cells.estimates([metric], own.items(), (5,), first)["probe"]
     first.save()
     assert not (tmp_path / kept.FOLDER).exists()
     second = opened(tmp_path)
-    cells.estimates(metric, own, (5,), second)
+    cells.estimates([metric], own.items(), (5,), second)
     second.save()
     (file,) = (tmp_path / kept.FOLDER).iterdir()
     assert file.name == "org_model-data-mixed-regular.parquet"
     file.write_bytes(file.read_bytes()[:100])
     third = opened(tmp_path)
-    found = cells.estimates(metric, own, (5,), third)
+    found = cells.estimates([metric], own.items(), (5,), third)["probe"]
     assert third.missed == 4
     assert [e.value for e in found["fa", 5]] == [e.value for e in expected["fa", 5]]
 

@@ -12,7 +12,7 @@ from heval_core import catalogue
 from heval_core.evaluation import curves, live
 from heval_core.evaluation.comparisons import comparisons
 from heval_core.evaluation.regime import regime_of
-from heval_core.evaluation.scored import cell_of
+from heval_core.evaluation.scored import ScoreRows, cell_of
 from heval_core.metrics._features import LearnedMetric
 from heval_core.metrics.shared.measure import MirrorMetric
 from heval_core.records import REGIMES, HEvalError
@@ -299,7 +299,7 @@ def regime(answer_tokens=((1,),)):
 
 
 def scored(scores, signed=True):
-    return pd.DataFrame({"scores": [scores], "signed": [signed]})
+    return ScoreRows.listed([scores], signed)
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def cell(where: Layout, strength: float, order: np.ndarray, rng: np.random.Gener
 
 
 def evaluated(found: list[Cell], metric) -> list[list[Estimate]]:
-    own = estimates(metric, {str(place): one for place, one in enumerate(found)}, (K,))
+    own = estimates([metric], ((str(place), one) for place, one in enumerate(found)), (K,))[metric.key]
     return [own[str(place), K if metric.uses_k else 0] for place in range(len(found))]
 
 

@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 
 from heval_core import catalogue
 from heval_core.evaluation import cells
 from heval_core.evaluation.regime import Regime
-from heval_core.evaluation.scored import cell_of
+from heval_core.evaluation.scored import ScoreRows, cell_of
 from heval_core.metrics._features import labelled
 from heval_core.metrics.shared.cell import KS, Layout
+from heval_core.records import RegimeKey
 from heval_core.statistics.bootstrap import Resamples
 from tests.metrics import literal
 
@@ -39,11 +39,11 @@ def regime(two_documents: bool, rng: np.random.Generator) -> Regime:
     ids = np.array([f"q{index}" for index in range(INSTANCES)], dtype=object)
     name = "double_conflicting" if two_documents else "conflicting"
     drawn = Resamples("data", ids)
-    return Regime("model", "data", name, "regular", ids, ids, layout, drawn.of(ids), drawn.order(ids))
+    return Regime(RegimeKey("model", "data", name, "regular"), ids, ids, layout, drawn.of(ids), drawn.order(ids))
 
 
-def scored(explainer: str, rows: list[np.ndarray]) -> pd.DataFrame:
-    return pd.DataFrame({"scores": rows, "signed": catalogue.find("explainer", explainer).signed})
+def scored(explainer: str, rows: list[np.ndarray]) -> ScoreRows:
+    return ScoreRows.listed(rows, catalogue.find("explainer", explainer).signed)
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -68,21 +68,23 @@ def main() -> None:
         ]
 
         def ranks_and_all(whole=whole, scores=scores, accuracy=accuracy) -> None:
-            made = {key: cell_of(whole, key, scored(key, rows)) for key, rows in scores.items()}
+            made = ((key, cell_of(whole, key, scored(key, rows))) for key, rows in scores.items())
             cells.evaluate(whole, made, accuracy)
 
         print(f"  ranks, margins, MRR, with intervals: {seconds(ranks_and_all):.2f} s")
         fast = {}
         for key in ("nmutinf", "mdl", "probe", "position_bias", "length_sensitivity"):
             metric = catalogue.find("metric", key)
-            fast[key] = seconds(lambda metric=metric, whole=whole, found=found: cells.evaluate(whole, found, [metric]))
+            fast[key] = seconds(
+                lambda metric=metric, whole=whole, found=found: cells.evaluate(whole, found.items(), [metric])
+            )
             print(f"  {key}, all k: {fast[key]:.2f} s")
         if not two_documents:
             _against_scikit_learn(found, fast["mdl"])
 
 
 def _against_scikit_learn(found: dict, fast: float) -> None:
-    one = labelled(found["fa"], 5)
+    one = labelled(found["fa"], 5)[0]
     started = time.perf_counter()
     for run in range(LITERAL_RUNS):
         literal.mdl_bits(one.features, one.labels, np.random.default_rng(run))

@@ -171,9 +171,10 @@ def test_a_preference_for_the_first_document_is_a_bias_and_one_for_content_is_no
     # One document is always on top, wherever it stands: the other way round it is on top again.
     first, second = np.zeros((2, 90, 20))
     first[:, 1:5], second[:, 5:10] = 1, 1
-    swap = tilted.both_ways(Cell.of(dual.layout, first), Cell.of(dual.layout, second), 3)
+    ahead, one, two = (tilted.one_way(Cell.of(dual.layout, scores), 3) for scores in (early, first, second))
+    swap = tilted.both_ways(one, two)
     assert abs(swap.value) < 1  # of a span of about 6 ranks; documents of 4 and 5 tokens share their ties otherwise
-    assert tilted.both_ways(Cell.of(dual.layout, early), Cell.of(dual.layout, early), 3).value == pytest.approx(4)
+    assert tilted.both_ways(ahead, ahead).value == pytest.approx(4)
 
 
 def test_the_slope_against_length_is_scikit_learns_and_its_interval_holds_it():

@@ -124,6 +124,10 @@ def test_the_same_shards_give_the_same_snapshot_and_a_publish_again_changes_noth
 def test_only_the_last_two_published_files_are_kept(store):
     for number in range(3):
         (store / f"results-{number:016d}.duckdb").write_bytes(b"old")
+    # A publisher that was killed: process numbers end before this one.
+    left = store / "results-0.99999999.tmp.tmp"
+    left.mkdir()
+    (left / "duckdb_temp_storage").write_bytes(b"rows that had no room in memory")
     publish(store)
     assert len(list(store.glob("results-*.duckdb"))) == 2
     assert current_file(store).is_file()

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from heval_core.statistics.blocks import row_blocks
 from heval_core.statistics.scores import Ties, runs
 
 
@@ -45,6 +46,18 @@ class Leading(NamedTuple):
 
 def leading(found: Ties, segment: np.ndarray, count: int) -> Leading:
     """The `count` best tokens of each row's (N, n) bool segment."""
+    return Leading(*_by_blocks(lambda own, inside: _leading(own, inside, count), found, segment))
+
+
+def _by_blocks(
+    function: Callable[[Ties, np.ndarray], tuple[np.ndarray, ...]], found: Ties, segment: np.ndarray
+) -> Iterator[np.ndarray]:
+    """The columns that a function of some rows gives, for all rows."""
+    parts = [function(Ties(*(own[rows] for own in found)), segment[rows]) for rows in row_blocks(*segment.shape)]
+    return (np.concatenate(columns) for columns in zip(*parts, strict=True))
+
+
+def _leading(found: Ties, segment: np.ndarray, count: int) -> Leading:
     outside = np.iinfo(found.above.dtype).max
     keys = np.where(segment, found.above, outside)
     order = np.argsort(keys, axis=1, kind="stable")
@@ -56,8 +69,8 @@ def leading(found: Ties, segment: np.ndarray, count: int) -> Leading:
     place = np.arange(ordered.shape[1])[None, cut]
     return Leading(
         there,
-        np.where(there, ordered[:, cut], 0),
-        np.where(there, size[:, cut], 1),
+        np.where(there, ordered[:, cut], 0).astype(int),
+        np.where(there, size[:, cut], 1).astype(int),
         np.where(there, (last - first + 1)[:, cut], 1),
         np.where(there, place - first[:, cut] + 1, 1),
     )
@@ -73,6 +86,10 @@ class Best(NamedTuple):
 
 def best(found: Ties, segment: np.ndarray) -> Best:
     """The tie with the best token of each row's (N, n) bool segment."""
+    return Best(*_by_blocks(_best, found, segment))
+
+
+def _best(found: Ties, segment: np.ndarray) -> Best:
     if not segment.shape[1]:
         nothing = np.zeros(len(segment), dtype=int)
         return Best(nothing - 1, nothing + 1, nothing + 1)
@@ -82,7 +99,7 @@ def best(found: Ties, segment: np.ndarray) -> Best:
     there = segment.any(axis=1)
     inside = (segment & (keys == above)).sum(axis=1)
     size = np.take_along_axis(found.size, place, axis=1)[:, 0]
-    return Best(np.where(there, above[:, 0], -1), np.where(there, size, 1), np.where(there, inside, 1))
+    return Best(*(np.where(there, own, none).astype(int) for own, none in ((above[:, 0], -1), (size, 1), (inside, 1))))
 
 
 def of_distinct(function: Callable[..., float], *columns: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heval_core.metrics.shared.broken_ties import Leading, leading
+from heval_core.statistics.blocks import row_blocks
 from heval_core.statistics.scores import Ties, ties
 
 KS = (3, 5, 9)
@@ -31,7 +33,7 @@ class Layout:
     groups: np.ndarray
     fillers: np.ndarray
 
-    @property
+    @functools.cached_property
     def lengths(self) -> np.ndarray:
         return self.ranked.sum(axis=1)
 
@@ -100,6 +102,15 @@ def _marked(
     return marked
 
 
+def _ties(scores: np.ndarray, ranked: np.ndarray) -> Ties:
+    """`ties` of all rows in the narrowest type: for prompts of 8,000 tokens they would take twice the scores' memory."""
+    kind = np.int16 if scores.shape[1] < np.iinfo(np.int16).max else np.int32
+    found = Ties(np.empty(scores.shape, kind), np.empty(scores.shape, kind))
+    for rows in row_blocks(*scores.shape):
+        found.above[rows], found.size[rows] = ties(scores[rows], ranked[rows])
+    return found
+
+
 class Measured(NamedTuple):
     """(N,) values that the batch job measured with the model, and the random control's; NaN if not measured."""
 
@@ -141,7 +152,7 @@ class Cell:
         priorities: np.ndarray | None = None,
         fixed: Fixed | None = None,
     ) -> Cell:
-        return cls(layout, scores, ties(scores, layout.ranked), measured or {}, priorities, fixed)
+        return cls(layout, scores, _ties(scores, layout.ranked), measured or {}, priorities, fixed)
 
     def rows(self, chosen: np.ndarray) -> Cell:
         """The instances chosen by (N,) bools or indices."""

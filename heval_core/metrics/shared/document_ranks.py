@@ -16,6 +16,7 @@ from heval_core.metrics.shared import broken_ties
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.estimate import Each
 from heval_core.records import HEvalError
+from heval_core.statistics.blocks import row_blocks
 from heval_core.statistics.scores import Ties
 
 TOKENS = ("best", "global_topk", "all")
@@ -42,6 +43,15 @@ def chance_capped(k: int, segment_sizes: np.ndarray, lengths: np.ndarray) -> np.
 def segment_ranks(found: Ties, segment: np.ndarray, k: int) -> np.ndarray:
     """(N,) Rank@k from the ties of (N, n) scores and a (N, n) bool segment; NaN for an empty segment."""
     return mean_of_first(broken_ties.leading(found, segment & (found.size > 0), k).places())
+
+
+def _mean_ranks(found: Ties, segment: np.ndarray) -> np.ndarray:
+    """(N,) mean expected ranks of all tokens of a (N, n) bool segment; NaN for an empty one."""
+    ranks = (
+        np.where(segment[rows], found.above[rows] + (found.size[rows] + 1) / 2, np.inf)
+        for rows in row_blocks(*segment.shape)
+    )
+    return np.concatenate([mean_of_first(own) for own in ranks])
 
 
 def mean_of_first(leading: np.ndarray) -> np.ndarray:
@@ -99,7 +109,7 @@ class RankSettings:
         inside = layout.documents[number] & layout.ranked
         m, n = inside.sum(axis=1), layout.lengths
         if self.tokens == "all":
-            value = mean_of_first(np.where(inside, cell.ties.above + (cell.ties.size + 1) / 2, np.inf))
+            value = _mean_ranks(cell.ties, inside)
             chance = np.where(m > 0, (n + 1) / 2, np.nan)
         elif self.tokens == "global_topk":
             value, chance = mean_of_first(cell.leading(number, k).capped(k + 1)), chance_capped(k, m, n)

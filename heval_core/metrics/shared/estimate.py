@@ -32,6 +32,10 @@ class Each(NamedTuple):
     chance: np.ndarray
     best: np.ndarray
 
+    def rows(self, chosen: np.ndarray) -> Each:
+        """The instances chosen by indices."""
+        return Each(self.part, self.value[chosen], self.chance[chosen], self.best[chosen])
+
 
 class Column(NamedTuple):
     """(N,) values of instances, and (N,) bool which of them are averaged."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from heval_core.metrics.shared.cell import DEFAULT_K, Cell
-from heval_core.metrics.shared.estimate import Estimate
+from heval_core.metrics.shared.estimate import Each, Estimate
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
 
 
@@ -96,11 +96,17 @@ class Measure:
 
 @runtime_checkable
 class MirrorMetric(Protocol):
-    """A metric that also compares a regime with the one in which the documents are swapped."""
+    """A metric that also compares a regime with the one in which the documents are swapped.
+
+    one_way: what it needs of either cell, one value per instance; None for prompts that have no mirror. both_ways: from these
+    values of the same questions in both cells.
+    """
 
     key: str
 
-    def both_ways(self, cell: Cell, swapped: Cell, k: int) -> Estimate: ...
+    def one_way(self, cell: Cell, k: int) -> Each | None: ...
+
+    def both_ways(self, one: Each, swapped: Each) -> Estimate: ...
 
 
 def of_faithfulness(title: str, what: str, order: int) -> tuple[Measure]:

@@ -1,0 +1,109 @@
+"""Publishing and slicing need memory for one explainer's scores at a time, however many explainers there are."""
+
+from __future__ import annotations
+
+import tracemalloc
+from contextlib import closing
+
+import duckdb
+import numpy as np
+import pytest
+
+from heval_core.evaluation import live, measuring, scored
+from heval_core.evaluation.comparisons import comparisons
+from heval_core.evaluation.curves import curve
+from heval_core.evaluation.publishing import publish
+from heval_core.statistics import blocks
+from heval_core.store.filters import Filter
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
+from tests.planted import plant
+
+INSTANCES, TOKENS = 12, 8000
+# Of nine more explainers, only their normalised scores.
+DENSE = 9 * INSTANCES * TOKENS * 8 / 1e6
+
+
+def draw(instance, explainer, rng):
+    return rng.standard_normal(len(instance["tokens"])).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    """Number of explainers ▶ a store with as many."""
+    found = {count: tmp_path_factory.mktemp(f"{count}") for count in (3, 12)}
+    for count, folder in found.items():
+        names = [f"made-up-{number}" for number in range(count)]
+        regimes = ("double_conflicting", "double_conflicting_swap")
+        how = {"count": INSTANCES, "lengths": (TOKENS, TOKENS), "regimes": regimes}
+        plant(folder, draw, explainers=names, **how)
+        publish(folder)
+    return found
+
+
+def few_at_a_time(patch):
+    """Scores are read for several explainers at once where there are few tokens; here there would be few enough."""
+    for module in (scored, measuring):
+        patch.setattr(module, "TOGETHER", INSTANCES * TOKENS)
+
+
+def megabytes(work):
+    """The most that Python and NumPy had in use."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1] / 1e6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.slow
+def test_publishing_takes_no_more_for_more_explainers(stores, tmp_path, monkeypatch):
+    few_at_a_time(monkeypatch)
+    taken = {n: megabytes(lambda n=n, store=store: publish(store, tmp_path / f"{n}")) for n, store in stores.items()}
+    assert taken[12] - taken[3] < DENSE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda reader, chosen: live.cells_of(reader, chosen, "mrr", 0),
+        lambda reader, chosen: live.cells_of(reader, chosen, "nmutinf", 5),
+        lambda reader, chosen: live.cells_of(reader, chosen, "position_bias", 5),
+        lambda reader, chosen: comparisons(reader, chosen, "mrr", ("balanced",), 0),
+        lambda reader, chosen: curve(reader, chosen, "mrr", ("balanced",), 0),
+    ],
+    ids=("mean", "learned", "mirrored", "comparisons", "curve"),
+)
+def test_a_slice_takes_no_more_for_more_explainers(work, stores, monkeypatch):
+    few_at_a_time(monkeypatch)
+    taken = {}
+    for count, store in stores.items():
+        with closing(Reader(current_file(store))) as reader:
+            chosen = Filter(relation=tuple(f"relation {number}" for number in range(6)))
+            if not taken:
+                work(reader, chosen)  # what is imported on the way is not counted
+            taken[count] = megabytes(lambda reader=reader, chosen=chosen: work(reader, chosen))
+    assert taken[12] - taken[3] < DENSE
+
+
+def test_it_does_not_matter_how_many_scores_are_read_at_a_time(tmp_path, monkeypatch):
+    def failed(instance, explainer):
+        return explainer == "ig" and instance["place"] % 5 == 0
+
+    store = tmp_path / "store"
+    plant(store, draw, count=30, regimes=("mixed", "mixed_swap"), explainers=("fa", "ig", "attn"), failed=failed)
+    whole = publish(store, tmp_path / "whole", keep=False)
+    monkeypatch.setattr(scored, "TOGETHER", 1)
+    monkeypatch.setattr(measuring, "TOGETHER", 1000)
+    monkeypatch.setattr(blocks, "BLOCK", 64)
+    pieces = publish(store, tmp_path / "pieces", keep=False)
+    database = duckdb.connect()
+    for name, file in (("whole", whole), ("pieces", pieces)):
+        database.execute(f"ATTACH '{file}' AS {name} (READ_ONLY)")
+    tables = database.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = 'whole'").fetchall()
+    different = "SELECT count(*) FROM whole.{0} a POSITIONAL JOIN pieces.{0} b WHERE a IS DISTINCT FROM b"
+    counts = {name: database.execute(different.format(name)).fetchone()[0] for (name,) in tables if name != "snapshot"}
+    assert not any(counts.values()), counts
+    assert database.execute("SELECT count(*) FROM pieces.score").fetchone()[0] > 1000
