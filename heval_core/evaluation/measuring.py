@@ -43,7 +43,7 @@ from heval_core.store.writer import Writer
 
 # What metrics need to know of an instance; of its tokens only how many there are.
 _COLUMNS = (
-    *("place", "fact_id", *CELL, "tokens", "first_ranked", "document_starts", "document_ends"),
+    *("place", "fact_id", *CELL, "tokens", "first_ranked", "document_kinds", "document_starts", "document_ends"),
     *("answer_tokens", "first_mention", "group", "dropped_because"),
 )
 

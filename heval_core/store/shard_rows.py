@@ -15,8 +15,8 @@ from heval_core.store.shards import Entry, ShardStore
 class ShardRows:
     """Of rows with the same key only the newest.
 
-    rows: the kind's key, the other columns asked for, and shard and row, where the row stands. A column of lists of texts is
-    given as their lengths, because its texts would take more memory than everything else.
+    rows: the kind's key, the other columns asked for, and shard and row, where the row stands. Of tokens only their number is
+    given: their texts would take more memory than everything else.
     """
 
     def __init__(self, store: ShardStore, entries: Iterable[Entry], kind: ShardKind, columns: Sequence[str] = ()):
@@ -30,9 +30,8 @@ class ShardRows:
 
     def _light(self, entry: Entry, names: list[str]) -> pd.DataFrame:
         table = self._store.read(entry, names)
-        for place, name in enumerate(names):
-            if table.schema.field(name).type == pa.list_(pa.string()):
-                table = table.set_column(place, name, pc.list_value_length(table[name]).fill_null(0))
+        if "tokens" in names:
+            table = table.set_column(names.index("tokens"), "tokens", pc.list_value_length(table["tokens"]).fill_null(0))
         return table.to_pandas().assign(row=range(table.num_rows))
 
     def take(self, rows: pd.DataFrame) -> pa.Table:
