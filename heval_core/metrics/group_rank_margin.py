@@ -73,7 +73,7 @@ class GroupRankMargin(RankSettings):
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
         pairs = {"c": ("C", "M"), "c1": ("C1", "C2"), "c2": ("C2", "C1")}
-        found = []
+        margins = []
         for each, worst in zip(self.documents(cell, k), self.worst(cell, k), strict=True):
             used, unused = pairs[each.part]
             in_used, in_unused = (cell.layout.groups == group for group in (used, unused))
@@ -86,10 +86,11 @@ class GroupRankMargin(RankSettings):
             )
             sizes = margin.sizes[::-1]
             if margin.unavailable is None:
-                value = group_rank_margin(*(each.value[own & np.isfinite(each.value)] for own in (in_used, in_unused)))
+                ranked = np.isfinite(each.value)
+                value = group_rank_margin(each.value[in_used & ranked], each.value[in_unused & ranked])
                 margin = margin._replace(value=value)
-            found.append(margin._replace(sizes=sizes, unavailable=too_small(sizes, self.smallest_group)))
-        return found
+            margins.append(margin._replace(sizes=sizes, unavailable=too_small(sizes, self.smallest_group)))
+        return margins
 
 
 def _within(each: Each, group: np.ndarray) -> Each:

@@ -57,7 +57,7 @@ class InstanceRankMargin(RankSettings):
             instance_title="Margin of {part}@{k}",
             sort="margin of {explainer}",
             sections=("instance_margins", "instance_margins_k", "instance_margins_swap"),
-            headline="How far the used document ranks above the other, each of the two weighing alike (Rank@5 margin)",
+            headline="How far the used document ranks above the other, both positions with the same weight (Rank@5 margin)",
         ),
     )
 
@@ -70,18 +70,18 @@ class InstanceRankMargin(RankSettings):
         first, second = self.documents(cell, k)
         return [(first, second), (second, first)]
 
-    def _mean(self, each: Each, own: Each, rival: Each) -> Estimate:
-        found, there = mean_estimate(each, self.smallest_group), np.isfinite(each.value)
-        if found.unavailable:
-            return found
-        return found._replace(value=instance_rank_margin(own.value[there], rival.value[there]))
+    def _mean(self, each: Each, used: Each, other: Each) -> Estimate:
+        mean, there = mean_estimate(each, self.smallest_group), np.isfinite(each.value)
+        if mean.unavailable:
+            return mean
+        return mean._replace(value=instance_rank_margin(used.value[there], other.value[there]))
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
         parts = self.each(cell, k)
         if not parts:
             return []
         first, second = parts
-        means = [self._mean(each, own, rival) for each, (own, rival) in zip(parts, self._pairs(cell, k), strict=True)]
+        means = [self._mean(each, *pair) for each, pair in zip(parts, self._pairs(cell, k), strict=True)]
         groups = ("C1", "C2")
         both = balanced("balanced", first, second, groups, self.smallest_group)
         gap = difference("gap", first, second, groups, self.smallest_group)

@@ -71,21 +71,24 @@ class PositionBias(RankSettings):
         return lead(first.value, second.value), lead(first.chance, second.chance), np.full(len(first.value), np.nan)
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
-        found = []
+        estimates = []
         for each in self.each(cell, k):
             groups = [cell.layout.groups == name for name in ("C1", "C2")]
-            first, second = (Each("tilt", *(np.where(own, values, np.nan) for values in each[1:])) for own in groups)
+            first, second = (
+                Each("tilt", *(np.where(group, values, np.nan) for values in each[1:])) for group in groups
+            )
             estimate = balanced("tilt", first, second, ("C1", "C2"), self.smallest_group)
             if estimate.unavailable is None:
-                tokens = float(np.mean([cell.layout.lengths[np.isfinite(own.value)].mean() for own in (first, second)]))
-                estimate = estimate._replace(details=(("tokens", tokens),))
-            found.append(estimate)
-        return found
+                lengths = [cell.layout.lengths[np.isfinite(of_group.value)].mean() for of_group in (first, second)]
+                estimate = estimate._replace(details=(("tokens", float(np.mean(lengths))),))
+            estimates.append(estimate)
+        return estimates
 
     def both_ways(self, cell: Cell, swapped: Cell, k: int) -> Estimate:
         """Part `swap`: the i-th instances of both cells ask the same question, with the documents swapped."""
-        (one, chance_one, best), (two, chance_two, _) = self._lead(cell, k), self._lead(swapped, k)
-        return mean_estimate(Each("swap", (one + two) / 2, (chance_one + chance_two) / 2, best), self.smallest_group)
+        (lead_here, chance_here, best), (lead_swapped, chance_swapped, _) = self._lead(cell, k), self._lead(swapped, k)
+        means = (lead_here + lead_swapped) / 2, (chance_here + chance_swapped) / 2
+        return mean_estimate(Each("swap", *means, best), self.smallest_group)
 
 
 PLUGIN = PositionBias()
