@@ -58,7 +58,7 @@ def test_a_link_opens_the_results_it_names_while_they_are_there(store):
     third = Reader(publish_less(store, "fa")).snapshot_id  # two files are kept: the first is gone now
     app = open_page("which_token", snapshot=first)
     assert shown(app) == third
-    assert f"results {first}, which are not here any more" in app.warning[0].value
+    assert f"results {first}, which no longer exist" in app.warning[0].value
 
 
 @pytest.mark.parametrize("value", ["../../etc/passwd", "<img src=x>", "x" * 5000, "' OR 1=1"])
@@ -71,12 +71,12 @@ def test_a_snapshot_in_a_link_is_compared_and_never_a_path(store, value):
 
 def test_the_overview_shows_how_far_the_batch_job_is(store):
     app = open_page("overview")
-    assert any("No run is on: 44 shards are done, 0 missing" in m.value for m in app.markdown)
+    assert any("No run is active: 44 shards are done, 0 missing" in m.value for m in app.markdown)
     lines = (store / "manifest.jsonl").read_text().splitlines(keepends=True)
     (store / "manifest.jsonl").write_text("".join(lines[:-5]))
     with only_writer(store):
         app = open_page("overview")
-    assert any("A run is on: 39 shards are done, 5 missing" in m.value for m in app.markdown)
+    assert any("A run is active: 39 shards are done, 5 missing" in m.value for m in app.markdown)
     table = next(frame.value for frame in app.dataframe if "missing" in frame.value)
     assert table["missing"].sum() == 5
 
