@@ -18,20 +18,20 @@ TECHNIQUE = "regular"
 # Why metrics leave out a record or an instance: the stored words, and what they mean.
 DROP_REASONS = {
     "answer not in document": "the document does not contain its answer word for word",
-    "answer is the memory answer": "a conflicting document gives the answer that the model remembers anyway",
-    "memory answer is not true": "the memory answer is not the dataset's true answer, which `--memory true` requires",
-    "no memory answer": "the model gives no answer without context, so no answer can be traced to its memory",
-    "memory answer in document": "a document also names the memory answer, outside the subject's own name (a leak)",
-    "same first token": "two candidate answers begin with the same token, so they cannot be told apart",
-    "answer has no token": "the model's tokenizer has no token for a candidate answer, so it cannot be looked for",
+    "answer is the memory answer": "a conflicting document gives the answer that the model also gives from memory",
+    "memory answer is not true": "the model does not remember the dataset's true answer, as `--memory true` requires",
+    "no memory answer": "the model gives no answer without context, so an answer cannot be traced to its memory",
+    "memory answer in document": "a document contains the memory answer, other than as part of the subject's name (a leak)",
+    "same first token": "two candidate answers begin with the same token, so the first token does not tell which was given",
+    "answer has no token": "the tokenizer has no token for a candidate answer, so the answer cannot be found in the prompt",
     "prompt too long": "the prompt is longer than the model can read",
-    "no irrelevant document": "every other subject's document names this subject or one of its answers",
-    "no second conflicting document": "no second false answer can be put into the document",
-    "no conflicting document": "the relation has no other answer that could serve as the false one",
+    "no irrelevant document": "every document about another subject mentions this subject or one of its answers",
+    "no second conflicting document": "no other false answer fits into the document",
+    "no conflicting document": "the relation has no other answer to serve as the false one",
     "duplicate": "the same question with the same false answer appears earlier in the data",
-    "answer in subject": "the subject's own name contains the true answer (a leak), so memory cannot be told from reading",
-    "subject not known": "the record does not name its subject, so documents cannot be checked for naming it",
-    "not sampled": "the cell has more instances than its cap, and the seeded, stratified sample left this one out",
+    "answer in subject": "the subject's name contains the true answer (a leak), so the model may copy it from the question",
+    "subject not known": "the record does not name its subject, so other documents cannot be checked for mentions of it",
+    "not sampled": "the cell has more instances than its cap, and the stratified sample left this one out",
 }
 
 # What an explainer's best token may be: the stored words, and what they mean. See `heval_core.evaluation.patterns`.

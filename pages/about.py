@@ -17,8 +17,8 @@ CITE = """@misc{sun2025highlight,
 with results_page("How are these numbers made?") as results:
     st.markdown(
         "A batch job asks each model every question with documents whose answers are known, and runs every explainer on "
-        "it. Where the answer came from is seen from the answer itself: it is the document's, or the memory's. Every "
-        "metric asks whether the explainer's ranking of tokens shows that origin, and stands beside what random scores "
+        "it. The answer itself shows where it came from: it is the document's answer, or the memory answer. Every "
+        "metric asks whether the explainer's ranking of tokens shows that origin. It is shown beside what random scores "
         "get and its 95 % interval."
     )
     for kind, title in KINDS.items():

@@ -21,9 +21,8 @@ from heval_core.ui.text import plain
 
 TITLE = "Which of two explainers is better?"
 ABOUT = (
-    "Both explained the same instances, so they are compared pair by pair: the difference in every cell with its "
-    "interval, and a win only where it holds after correcting for all pairs. Below are the instances on which "
-    "they differ most."
+    "Both explained the same instances, so the comparison is paired: the difference in every cell with its interval. A win "
+    "counts only if it stays significant after a correction for all pairs. Below are the instances on which they differ most."
 )
 
 SHOWN = 10
@@ -54,7 +53,7 @@ def comparison(results: Reader, chosen: Filter, k: int) -> None:
     dots = difference_dots(pairs, f"{first} minus {second}, {measure.unit}", measure.best)
     instance_links.offer_cell(picked.figure(dots, "differences"), chosen, measure)
     st.caption(
-        "A dot per cell, in the colour of the one that is ahead: filled where the difference holds (signs flipped by "
+        "One dot per cell, in the colour of the better explainer; filled if the difference is significant (signs flipped by "
         "question, Holm over all pairs of the cell, p < .05). Whiskers: 95 % intervals, questions resampled together. "
         "Click a dot for its instances."
     )

@@ -6,9 +6,9 @@ from heval_core.ui.page_run import results_page
 
 TITLE = "Did it use the context or its memory?"
 ABOUT = (
-    "In one group of instances the model believed the document, in the other its own memory. A good explainer puts "
-    "the document's tokens higher where the document was used; the measures below say by how much, and how well the "
-    "two can be told apart."
+    "In one group of instances the model believed the document, in the other its own memory. A good explainer ranks "
+    "the document's tokens higher if the document was used; the measures below say by how much, and how well the "
+    "scores separate the two groups."
 )
 
 with results_page(TITLE, ABOUT) as results:

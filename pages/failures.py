@@ -21,8 +21,8 @@ from heval_core.ui.text import plain
 
 TITLE = "What do explainers point at when they fail?"
 ABOUT = (
-    "In every instance answered from a document, the token that an explainer ranks first is either the answer or "
-    "something else. These are the paper's patterns of something else, counted, with examples a click away."
+    "In an instance answered from a document, the token that an explainer ranks first is either the answer or "
+    "something else. This page counts the paper's patterns of what else it is; a click shows examples."
 )
 
 SHOWN = 25
@@ -40,8 +40,8 @@ def patterns(results: Reader, chosen: Filter) -> None:
     titles = titles_of(results)
     st.markdown(verdicts.of_patterns(counts, titles, controls_of(results)))
     st.caption(
-        "Whiskers: 95 % interval of the answer's share, questions resampled; those of the other parts are in the "
-        "hover and the table. Chance: the share of the prompt's tokens that are of each kind."
+        "Whiskers: 95 % interval of the answer's share, questions resampled; the intervals of the other parts are in the "
+        "hover text and the table. Chance: the share of the prompt's tokens of each kind."
     )
     clicked = None
     for dataset, of_dataset in counts.groupby("dataset"):

@@ -17,9 +17,9 @@ from heval_core.ui.published_results import query
 TITLE = "Is it faithful, and does faithful mean right?"
 ABOUT = (
     "Faithfulness asks the model: take out what an explainer points at, and the answer should suffer "
-    "(comprehensiveness); keep only that, and it should not (sufficiency). Accuracy asks the world: is the true "
-    "origin on top? The two need not agree. Faithfulness is measured of all instances or of the first questions, "
-    "as the batch job was asked; n says how many."
+    "(comprehensiveness); keep only that, and it should not (sufficiency). Accuracy asks whether the true origin "
+    "ranks first. The two need not agree. Faithfulness is measured on all instances, or only on the first questions if "
+    "the batch job was limited to these; n says how many."
 )
 
 
@@ -30,7 +30,7 @@ def replacements(results: Reader, chosen: Filter) -> None:
     if all(frame.empty for frame in frames.values()):
         return
     controls = controls_of(results)
-    st.subheader("By what stands in for a token")
+    st.subheader("By replacement")
     advantages = {
         metric: advantage(frame, controls, best_of(metric, "all") == "low") for metric, frame in frames.items()
     }

@@ -14,9 +14,9 @@ from heval_core.ui.slice_bar import slice_bar
 
 TITLE = "Which tokens does each explainer point at?"
 ABOUT = (
-    "One prompt, and under each of its tokens how much every explainer gives it for the answer. Point at a token for "
-    "scores and ranks; arrow keys move, p and n (or [ and ]) change the instance, k and g what is ringed and how "
-    "finely tokens are cut."
+    "One prompt, with every explainer's score under each token. Point at a token for its scores and ranks. Arrow keys move "
+    "between tokens, p and n (or [ and ]) between instances; k changes how many tokens are framed, g whether columns are "
+    "tokens, words or sentences."
 )
 
 with results_page(TITLE, ABOUT, link=False) as results:

@@ -28,7 +28,7 @@ ABOUT = (
 
 ALONG = {
     "Length of the prompt": ("tokens", "tokens of the prompt"),
-    "Place of the answer": ("answer_at", "place of the answer, % of the prompt"),
+    "Place of the answer": ("answer_at", "position of the answer, % of the prompt"),
 }
 
 

@@ -21,9 +21,9 @@ from heval_core.wording import number, percent
 
 TITLE = "Which head does MechLight read?"
 ABOUT = (
-    "Each square is an attention head: how much more it writes for the answer than for its competitor (S). "
-    "MechLight takes the strongest and shows where it looks; pick another one to see what it would have shown, "
-    "and what that would change."
+    "Each square is an attention head; its colour says how much more the head adds to the answer's logit than to its "
+    "competitor's (S). MechLight takes the strongest head and shows its attention. Pick another head to see what it would "
+    "have shown, and how the ranks would change."
 )
 
 

@@ -15,7 +15,6 @@ from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import instance_links, picked, verdicts
-from heval_core.ui.demo_banner import banner
 from heval_core.ui.explainers import controls_of, titles_of
 from heval_core.ui.exports import table_exports
 from heval_core.ui.filters import filter_bar
@@ -55,7 +54,7 @@ def leaderboard(results: Reader, chosen: Filter) -> None:
         st.dataframe(apart(headline).assign(explainer=headline["explainer"].map(titles)).round(3), hide_index=True)
         st.caption(
             "Means over all cells (model, dataset, regime, technique) in which the metric is available; with two "
-            "documents, those answered from the first and from the second weigh alike. Intervals are 95 %, "
+            "documents, answers from the first and from the second have the same weight. Intervals are 95 %, "
             "bootstrapped over questions; n counts instances."
         )
         table_exports(results, headline, "leaderboard")
@@ -90,13 +89,12 @@ def doors(results: Reader, chosen: Filter) -> None:
     third.page_link("pages/compare.py", label="Compare explainers", icon=":material/compare_arrows:")
 
 
-with results_page(TITLE) as results:
+with results_page(TITLE, demo_note=True) as results:
     st.markdown(
         "A language model is given a question and some documents. Did its answer come from them or from its memory, "
         "from which document, and from which token? Highlight explanations claim to show it; here the true origin is "
         "known, so each of them can be marked."
     )
-    banner(results)
     chosen, _ = filter_bar(results, ("model", "dataset"), prefix="leader_")
     leaderboard(results, chosen)
     doors(results, chosen)

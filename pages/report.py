@@ -12,7 +12,6 @@ from heval_core.report.write import report_of
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import instance_links, picked
-from heval_core.ui.demo_banner import banner
 from heval_core.ui.exports import download, table_exports
 from heval_core.ui.filters import refuse_value
 from heval_core.ui.page_run import results_page
@@ -21,7 +20,7 @@ from heval_core.ui.text import plain
 TITLE = "Do the paper's findings hold here?"
 ABOUT = (
     "Every sentence of the paper about which explainer is right, as a test on these results; below it, the "
-    "paper's tables and figures as these results have them. All of it can be taken away as one file."
+    "paper's tables and figures, made from these results. You can download everything as one file."
 )
 
 BADGES = {SUPPORTED: ("green", "check"), CONTRADICTED: ("orange", "close")}
@@ -65,8 +64,7 @@ def draw_section(results: Reader, drawn: Section) -> None:
         table_exports(results, drawn.table, drawn.key)
 
 
-with results_page(TITLE, ABOUT) as results:
-    banner(results)
+with results_page(TITLE, ABOUT, demo_note=True) as results:
     downloads(results)
     findings = results.findings()
     st.subheader("The paper's findings")

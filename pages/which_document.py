@@ -7,8 +7,8 @@ from heval_core.ui.page_run import results_page
 TITLE = "Which document did the answer come from?"
 ABOUT = (
     "Two documents offer two answers, and the model gave one of them. A good explainer ranks the used document's "
-    "tokens above the other's, wherever it stands; every question is also asked with the documents swapped, so that a "
-    "liking for one place shows."
+    "tokens above the other's, whether it comes first or second. Every question is also asked with the documents swapped, "
+    "so that a preference for one position shows."
 )
 
 with results_page(TITLE, ABOUT) as results:

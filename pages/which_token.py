@@ -6,9 +6,9 @@ from heval_core.ui.page_run import results_page
 
 TITLE = "Which token did the answer come from?"
 ABOUT = (
-    "Where the answer came from a document, it stands there literally, and these tokens should rank first. The "
-    "control *lexical* only looks for the answer's own token, so it finds it by construction: its bar is where a "
-    "string match gets, not a level that a method has to beat."
+    "If the answer came from a document, the document contains it word for word, and these tokens should rank first. The "
+    "control *lexical* only looks for the answer's own token, so it finds it by construction: its bar shows what a "
+    "string match achieves, not a level that a method has to beat."
 )
 
 with results_page(TITLE, ABOUT) as results:

@@ -87,7 +87,7 @@ MAY_IMPORT = {
         *("catalogue", "figures", "groups", "html", "lm", "pipeline", "records", "statistics", "stored", "units"),
         "wording",
     },
-    "pipeline": {"behaviour", "catalogue", "lm", "prompts", "records", "statistics"},
+    "pipeline": {"behaviour", "catalogue", "groups", "lm", "prompts", "records", "statistics"},
     "report": {"evaluation", "figures", "html", "metrics", "records", "store", "wording"},
     "figures": {"catalogue", "html", "metrics", "records", "statistics", "stored", "wording"},
     "evaluation": {"catalogue", "groups", "metrics", "prompts", "records", "statistics", "store"},

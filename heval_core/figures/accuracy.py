@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -30,8 +31,7 @@ def cell_bars(cells: pd.DataFrame, axis_title: str) -> go.Figure:
     """
     labels = list(dict.fromkeys(cells["label"]))
     available = cells[cells["value"].notna()]
-    by_explainer = dict(iter(available.groupby("explainer", sort=False)))
-    bars = [_bars(explainer, by_explainer[explainer]) for explainer in in_order(list(by_explainer))]
+    bars = [_bars(explainer, rows) for explainer, rows in _by_explainer(available)]
     lines, words = _chance(cells, labels)
     layout = {
         "barmode": "group",
@@ -51,6 +51,12 @@ def cell_bars(cells: pd.DataFrame, axis_title: str) -> go.Figure:
     }
     # All at once: Plotly checks what it is given each time that it is given something, and takes most of a page's time for it.
     return go.Figure(bars, layout)
+
+
+def _by_explainer(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Each explainer's rows, in the explainers' order."""
+    by_explainer = dict(iter(frame.groupby("explainer", sort=False)))
+    return ((explainer, by_explainer[explainer]) for explainer in in_order(list(by_explainer)))
 
 
 def _bars(explainer: str, rows: pd.DataFrame) -> dict[str, Any]:
@@ -103,8 +109,7 @@ def quarter_lines(points: pd.DataFrame, titles: dict[str, str], axis_title: str,
     points: columns explainer and bin (the custom data), mean, value, low, high, chance. along: title of the horizontal axis.
     """
     figure = go.Figure()
-    for explainer in in_order(list(points["explainer"].unique())):
-        line = points[points["explainer"] == explainer]
+    for explainer, line in _by_explainer(points):
         figure.add_scatter(
             x=line["mean"],
             y=line["value"],
@@ -130,8 +135,7 @@ def scatter(points: pd.DataFrame, titles: dict[str, str], x_title: str, y_title:
     points: explainer, label, x, x_low, x_high, y, y_low, y_high, n, and the cell's model, dataset, regime, part (custom data).
     """
     figure = go.Figure()
-    for explainer in in_order(list(points["explainer"].unique())):
-        dots = points[points["explainer"] == explainer]
+    for explainer, dots in _by_explainer(points):
         figure.add_scatter(
             x=dots["x"],
             y=dots["y"],

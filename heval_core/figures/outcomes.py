@@ -1,4 +1,4 @@
-"""What became of the questions, as stacked bars: groups of the answers, and what was dropped."""
+"""The outcomes of the questions, as stacked bars: the answers' groups, and what was dropped."""
 
 from __future__ import annotations
 

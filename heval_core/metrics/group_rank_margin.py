@@ -75,7 +75,7 @@ class GroupRankMargin(RankSettings):
     def over(self, cell: Cell, k: int) -> list[Estimate]:
         documents = self.documents(cell, k)
         groups = compared_groups(len(documents))
-        found = []
+        margins = []
         for each, worst, used in zip(documents, self.worst(cell, k), groups, strict=False):
             rivals = [group for group in groups if group != used]
             unused = " + ".join(rivals)
@@ -89,10 +89,11 @@ class GroupRankMargin(RankSettings):
             )
             sizes = margin.sizes[::-1]
             if margin.unavailable is None:
-                value = group_rank_margin(*(each.value[own & np.isfinite(each.value)] for own in (in_used, in_unused)))
+                ranked = np.isfinite(each.value)
+                value = group_rank_margin(each.value[in_used & ranked], each.value[in_unused & ranked])
                 margin = margin._replace(value=value)
-            found.append(margin._replace(sizes=sizes, unavailable=too_small(sizes, self.smallest_group)))
-        return found
+            margins.append(margin._replace(sizes=sizes, unavailable=too_small(sizes, self.smallest_group)))
+        return margins
 
 
 def _within(each: Each, group: np.ndarray) -> Each:

@@ -84,9 +84,9 @@ class LengthSensitivity:
 
     def _slope(self, part: str, parts: Sequence[Each], lengths: np.ndarray) -> Estimate:
         values = [normalised(each.value, each.chance, each.best) for each in parts]
-        used = [np.isfinite(own) for own in values]
-        sizes = tuple((each.part, int(own.sum())) for each, own in zip(parts, used, strict=True))
-        different = min(len(np.unique(lengths[own])) for own in used)
+        used = [np.isfinite(of_group) for of_group in values]
+        sizes = tuple((each.part, int(there.sum())) for each, there in zip(parts, used, strict=True))
+        different = min(len(np.unique(lengths[there])) for there in used)
         reason = too_small(sizes, self.smallest_group)
         if reason is None and different < FEWEST_LENGTHS:
             reason = f"prompts have {different} of the {FEWEST_LENGTHS} different lengths needed"
@@ -94,17 +94,17 @@ class LengthSensitivity:
             return not_available(part, sizes, reason)
         columns: list[Column] = []
         shares = np.zeros(len(lengths))
-        for own, there in zip(values, used, strict=True):
+        for of_group, there in zip(values, used, strict=True):
             # Centred first, because the means of squares below would lose digits otherwise.
             x = (lengths - lengths[there].mean()) / PER
-            y = np.where(there, own, 0.0)
+            y = np.where(there, of_group, 0.0)
             columns += [Column(column, there) for column in (x, y, x * y, x * x)]
             shares += np.where(there, x * (y - y[there].mean()), 0.0) / float((x[there] ** 2).sum()) / len(parts)
-        found = float(np.mean([slope(lengths[there], own[there]) for own, there in zip(values, used, strict=True)]))
+        slopes = [slope(lengths[there], of_group[there]) for of_group, there in zip(values, used, strict=True)]
         spread = float(np.sqrt(np.mean([lengths[there].var() for there in used])))
         return Estimate(
             part,
-            found,
+            float(np.mean(slopes)),
             0.0,
             float("nan"),
             sizes,

@@ -72,16 +72,18 @@ class PositionBias(RankSettings):
         return lead(first.value, second.value), lead(first.chance, second.chance), np.full(len(first.value), np.nan)
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
-        found = []
+        estimates = []
         for each in self.each(cell, k):
             groups = [cell.layout.groups == name for name in context_groups(2)]
-            first, second = (Each("tilt", *(np.where(own, values, np.nan) for values in each[1:])) for own in groups)
+            first, second = (
+                Each("tilt", *(np.where(group, values, np.nan) for values in each[1:])) for group in groups
+            )
             estimate = balanced("tilt", (first, second), context_groups(2), self.smallest_group)
             if estimate.unavailable is None:
-                tokens = float(np.mean([cell.layout.lengths[np.isfinite(own.value)].mean() for own in (first, second)]))
-                estimate = estimate._replace(details=(("tokens", tokens),))
-            found.append(estimate)
-        return found
+                lengths = [cell.layout.lengths[np.isfinite(of_group.value)].mean() for of_group in (first, second)]
+                estimate = estimate._replace(details=(("tokens", float(np.mean(lengths))),))
+            estimates.append(estimate)
+        return estimates
 
     def one_way(self, cell: Cell, k: int) -> Each | None:
         """How far the first document ranks above the second, in every instance; None for prompts without two documents."""

@@ -23,9 +23,9 @@ from heval_core.html import as_data, asset, digest, render
 from heval_core.report.sections import Section
 
 VERDICTS = (
-    "Supported: the 95 % interval of every effect lies where the sentence says. Contradicted: one lies elsewhere, at 95 % for "
-    "all effects of the sentence together. Intervals are over questions, so a verdict holds for the models and datasets of "
-    "these results."
+    "Supported: the 95 % interval of every effect lies in the range that the sentence claims. Contradicted: an interval lies "
+    "outside, at 95 % for all effects of the sentence together. Intervals are over questions, so a verdict holds for the "
+    "models and datasets of these results."
 )
 RULE = "What the demo models' training rule implies"
 _CLASSES = {SUPPORTED: "supported", CONTRADICTED: "contradicted"}

@@ -183,8 +183,8 @@ def _headline(results: Reader) -> Section:
         *OTHER["headline"],
         "Means over all cells (model, dataset, regime, technique) in which the metric is available; questions are "
         "resampled in all of them together. With two documents, instances answered from the first and from the "
-        "second weigh alike. Controls look into no model: lexical marks the answer's own tokens, position the "
-        "later ones.",
+        "second have the same weight. Controls do not look into the model: lexical marks the answer's own tokens, "
+        "position prefers later tokens.",
         tuple(figures),
         table,
         apart(pd.DataFrame(rows, columns=_HEADLINE)),
@@ -207,7 +207,7 @@ def _datasets(results: Reader) -> Section:
     figures = []
     for (model, technique), bars in outcomes.groupby(["model", "technique"], sort=True):
         labels = [f"{d} · {REGIME_TITLES.get(r, r)}" for d, r in zip(bars["dataset"], bars["regime"], strict=True)]
-        caption = _of(f"{model}: what became of the questions", technique, outcomes)
+        caption = _of(f"{model}: outcomes of the questions", technique, outcomes)
         figures.append((caption, outcome_bars(bars.assign(label=labels), legend)))
     return Section(
         "datasets",
@@ -237,7 +237,7 @@ def _patterns(results: Reader) -> Section:
         "patterns",
         MORE,
         *OTHER["patterns"],
-        f"Over the instances answered from a document, the first that holds; % [95 % interval]. {text}",
+        f"Share of the instances answered from a document, by the first pattern that holds; % [95 % interval]. {text}",
         tuple(figures),
         counts,
         _shown_patterns(counts),

@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout, lock_descriptor
 from heval_core.records import HEvalError
 
 FILE = "writer.lock"
-# `holder` takes the lock for a moment. Whoever finds it taken tries again, this often and after this many seconds.
+# `holder` takes the lock for a moment. A process that finds it taken tries again, so often and after so many seconds.
 TRIES, PAUSE = 5, 0.05
 
 

@@ -1,4 +1,4 @@
-"""What became of the questions in every cell, as a table; a row that is picked leads to its instances."""
+"""The outcomes of every cell's questions, as a table; a selected row leads to its instances."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from heval_core.wording import GROUP_TITLES, number
 
 
 def draw(results: Reader, chosen: Filter, outcomes: pd.DataFrame) -> None:
-    """One row per model, dataset, regime and technique; a row that is picked leads to its instances."""
+    """One row per model, dataset, regime and technique."""
     contexts = query(results, Reader.contexts, chosen)
     table = statistics(outcomes, contexts)
     groups = [group for group in GROUP_TITLES if group in table.columns]

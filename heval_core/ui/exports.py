@@ -1,4 +1,4 @@
-"""What can be taken away from a page: its table as CSV, Parquet and LaTeX, its figures as pictures, its address as a link."""
+"""Downloads of a page: its table as CSV, Parquet and LaTeX, its figures as pictures; and a link to its exact view."""
 
 from __future__ import annotations
 
@@ -18,34 +18,13 @@ from heval_core.ui.instance_links import SLICED
 from heval_core.ui.published_results import SNAPSHOT
 
 PICTURE = "picture"
-# Everything a link can carry, in the order of LINKED; a control writes its own parameter only when it is not at its default.
-_FILTER = (
-    "technique",
-    "leader_model",
-    "leader_dataset",
-    "model",
-    "dataset",
-    "regime",
-    "group",
-    *SLICED,
-    "without_first",
-    "k",
-)
-_MEASURE = ("question", "along", "memory", "document", "token", "faithful", "fixed", "normalised", "accuracy")
-_CHOSEN = ("first", "second", "explainer", "pattern", "while_right", "controls")
-LINKED = (
-    *_FILTER,
-    *_MEASURE,
-    *_CHOSEN,
-    "search",
-    "sort",
-    "descending",
-    "page",
-    "section",
-    "scale",
-    "level",
-    "instance",
-)
+# Everything that a link can hold, in this order. A control writes its own parameter only if it is not at its default.
+_NAMES = f"""
+technique leader_model leader_dataset model dataset regime group {" ".join(SLICED)} without_first k
+question along memory document token faithful fixed normalised accuracy
+first second explainer pattern while_right controls search sort descending page section scale level instance
+"""
+LINKED = tuple(_NAMES.split())
 _MIME = {
     "csv": "text/csv",
     "html": "text/html",
@@ -94,7 +73,7 @@ def link_button(results: Reader, more: Mapping[str, Any] | None = None) -> None:
     """The address of exactly this view: every parameter that is set, and the snapshot."""
     with st.popover("Copy link", icon=":material/link:"):
         component("copy_link")(key="link_to_this_view", data={"link": link_of(results, more or {})})
-        st.caption("It is tied to these results, of which the newest two sets are kept.")
+        st.caption("The link names these results; the newest two sets of results are kept.")
 
 
 def link_of(results: Reader, more: Mapping[str, Any]) -> str:

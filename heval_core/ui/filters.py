@@ -21,7 +21,7 @@ from heval_core.wording import GROUP_TITLES, REGIME_TITLES
 
 T = TypeVar("T")
 _LABELS = {"model": "Model", "dataset": "Dataset", "regime": "Regime", "group": "Answer came from"}
-# The link carries options as they are shown, so they are shown as they are called.
+# A link names options as they are shown, so controls show their keys.
 _HELP = {
     "regime": "How documents are combined: " + "; ".join(f"{key}: {title}" for key, title in REGIME_TITLES.items()),
     "group": "; ".join(GROUP_TITLES.values()),
@@ -35,7 +35,7 @@ def _options(choices: pd.DataFrame, column: str) -> list[str]:
 
 
 def refuse_unknown(choices: pd.DataFrame, columns: tuple[str, ...], prefix: str = "") -> None:
-    """Say so where the link asks for something that these results do not hold; a widget would silently ignore it."""
+    """Show an error if the link asks for something that these results do not have; a widget would silently ignore it."""
     for column in columns:
         known = set(choices[column])
         for value in st.query_params.get_all(prefix + column):
@@ -44,7 +44,7 @@ def refuse_unknown(choices: pd.DataFrame, columns: tuple[str, ...], prefix: str 
 
 
 def refuse_value(name: str, known: Sequence[object], what: str) -> None:
-    """Say so where the link asks for a value that a control does not have; it would silently show its default."""
+    """Show an error if the link asks for a value that a control does not have; it would silently show its default."""
     for value in st.query_params.get_all(name):
         if value not in set(map(str, known)):
             st.error(f"The link asks for the {what} {plain(value[:80])}; there are: {', '.join(map(str, known))}.")
@@ -124,13 +124,13 @@ def filter_bar(
 
 
 def _techniques(choices: pd.DataFrame) -> list[str]:
-    """Those of the results, `regular` first. Says so where the link asks for another one."""
+    """The techniques of the results, `regular` first. Shows an error if the link asks for another one."""
     refuse_unknown(choices, ("technique",))
     return sorted(set(choices["technique"]), key=lambda name: (name != TECHNIQUE, name))
 
 
 def _technique(known: list[str]) -> str:
-    """The technique of the page, the same on every page. Numbers of two techniques are never put together."""
+    """The chosen technique, the same on every page. Numbers of two techniques are never combined."""
     before = st.session_state.get("technique")
     if before in known:
         # Said again: on the first page after a link Streamlit (1.67) would go back to the default.

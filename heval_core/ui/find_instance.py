@@ -30,7 +30,7 @@ class Found(NamedTuple):
 
 
 def find(results: Reader, chosen: Filter) -> Found:
-    """Draw the table, folded away until it is wanted. A selected row is opened."""
+    """Draw the table if its toggle is on. A selected row is opened."""
     named = "instance" in st.query_params
     # A toggle, because what is folded away in an expander is computed all the same.
     if not st.toggle("Find an instance", value=not named, key=f"finding_{named}"):
@@ -57,11 +57,11 @@ def find(results: Reader, chosen: Filter) -> Found:
     return Found(narrowed, sort, descending)
 
 
-def _table(results: Reader, found: Found, offset: int) -> None:
+def _table(results: Reader, search: Found, offset: int) -> None:
     """One page of the table, from a row on. The row that is ticked is opened, once."""
     shown = scores_of(headlines()["RQ3"])
     table = query(
-        results, Reader.instances, found.chosen, SORTED_BY[found.order], found.descending, offset, PAGE, shown
+        results, Reader.instances, search.chosen, SORTED_BY[search.order], search.descending, offset, PAGE, shown
     )
     ticked = picked.row(table.round(3), "found", height=min(38 + 35 * max(1, len(table)), 400))
     if ticked is not None:
@@ -73,7 +73,7 @@ def _table(results: Reader, found: Found, offset: int) -> None:
 
 
 def _folded(results: Reader, chosen: Filter) -> Found:
-    """What the table was last set to, or what the link says, without drawing it."""
+    """The last search and order of the table, or the link's, without drawing the table."""
     linked = st.query_params.get("sort")
     if linked is not None:
         refuse_value("sort", list(SORTED_BY), "order")
@@ -86,7 +86,7 @@ def _folded(results: Reader, chosen: Filter) -> Found:
 
 
 def _page(pages: int) -> int:
-    """Which page of the table, from 1; kept in the link. A page that a narrower filter no longer has is the last one."""
+    """The page of the table, from 1; kept in the link. If a narrower filter has fewer pages, it is the last one."""
     if pages == 1:
         return 1
     if not str(st.query_params.get("page", "1")).isdecimal():
@@ -98,7 +98,7 @@ def _page(pages: int) -> int:
 
 
 def _count(results: Reader, narrowed: Filter) -> int | None:
-    """How many instances a search leaves; None, with a sentence, where it is no regular expression."""
+    """How many instances a search leaves; None, with an error on the page, if it is no regular expression."""
     try:
         # With the arguments that `choose` asks with where nothing is sorted, so that it is asked once.
         return len(query(results, Reader.instance_ids, narrowed, AS_STORED, False))

@@ -29,7 +29,7 @@ def draw(
     shown: str,
     k: int,
 ) -> None:
-    """The chosen head's scores, below those of the head that is shown, and what ranks come of them."""
+    """The scores of the selected head and of MechLight's head, and the ranks that follow from them."""
     rows = [Row("mechlight", "MechLight", mechlight.signed, mechlight.scores, mechlight.head_name)]
     if shown != mechlight.head_name:
         scores = attention_of(results, instance, *head_at(shown))
@@ -43,7 +43,7 @@ def draw(
 
 
 def attention_of(results: Reader, instance: StoredInstance, layer: int, head: int) -> list[float] | None:
-    """A head's attention: as stored, else from the model itself in the worker. None, with a sentence, where neither is."""
+    """A head's attention: as stored, else from the model itself. None, with a message, if neither is there."""
     stored = results.head_attention(instance.instance_id, layer, head)
     if stored is not None:
         return stored

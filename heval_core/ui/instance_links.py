@@ -1,4 +1,4 @@
-"""Links from a number to the instances behind it: they carry a filter to the Instances page."""
+"""Links from a number to its instances: they give a filter to the Instances page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from heval_core.records import SINGLE_REGIMES
 from heval_core.store.filters import Filter
 from heval_core.ui.text import plain
 
-# A link cannot set a control's own parameter: one that another page has drawn stands above it. So these have names of theirs.
+# A link cannot set a control's own parameter, because the value from another page wins. So links have names of their own.
 PREFIX = "at_"
 SLICING = "slicing"
 SLICED = ("relation", "origin", "tokens", "answer_at", "head", "best")
@@ -82,7 +82,7 @@ def groups_of(measure: Measure, part: str, regime: str) -> tuple[str, ...]:
 
 
 def take(choices: pd.DataFrame) -> None:
-    """Set the controls to what such a link asks for, and all others to nothing; say so where results do not hold it."""
+    """Set the controls as such a link asks, and clear all others. Shows an error for values that these results do not have."""
     asked = {name: st.query_params.get_all(name) for name in st.query_params if name.startswith(PREFIX)}
     if not asked:
         return
@@ -106,7 +106,7 @@ def take(choices: pd.DataFrame) -> None:
 
 
 def _take_technique(wanted: Sequence[str], known: set[str]) -> None:
-    """The one technique that pages are of; its control is only there where results hold several."""
+    """Set the technique; its control exists only if the results have several."""
     st.session_state.pop("technique", None)
     for value in wanted[:1]:
         if value not in known:

@@ -42,7 +42,7 @@ def answer_ranks(instance: StoredInstance, rows: Sequence[Row]) -> str:
 
 
 def scores_table(results: Reader, instance_id: str, attributions: dict[str, StoredAttribution], k: int) -> None:
-    """One row per explainer, one column per metric with its chance level below the name; first, how many scores are tied."""
+    """One row per explainer: the share of tied scores, then each metric with its chance level in the column's name."""
     scores = results.scores(instance_id)
     scores = scores[scores["k"].isin((0, k))]
     titles = query(results, Reader.catalogue, "explainer").set_index("key")["title"]
@@ -99,7 +99,7 @@ def agreement(rows: Sequence[Row], first_ranked: int, k: int) -> pd.DataFrame:
 
 
 def token_table(results: Reader, instance: StoredInstance, rows: Sequence[Row]) -> None:
-    """Every token with its rank and score by every row; sortable, and to be taken away."""
+    """Every token with its rank and score in every row; sortable, with downloads."""
     with st.expander("Every token's rank and score"):
         table = tokens_of(instance, rows)
         st.dataframe(table, hide_index=True)
@@ -128,7 +128,7 @@ def tokens_of(instance: StoredInstance, rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def html_export(results: Reader, instance: StoredInstance, rows: Sequence[Row], k: int) -> None:
-    """The instance as one file that needs nothing else."""
+    """The instance as one self-contained file."""
     made = partial(instance_page, instance, rows, k, results.snapshot_id)
     about = "One file with the prompt, all highlights and numbers; no script, no request, opens anywhere."
     download("This instance as an HTML file", made, f"heval-{instance.instance_id}.html", "instance_html", about)

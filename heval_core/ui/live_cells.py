@@ -1,4 +1,4 @@
-"""What is computed while somebody waits: a bar over the cells, or a clock where they are computed together."""
+"""Values that are computed while the reader waits: with a progress bar over the cells, or a clock."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def takes_long(metric: str) -> bool:
 
 
 def live_cells(results: Reader, chosen: Filter, metric: str, k: int) -> pd.DataFrame:
-    """`live.cells_of`; with a bar where that takes long, cell's regime by regime, each of which is kept by itself."""
+    """`live.cells_of`; if it takes long, with a bar, regime by regime, each cached by itself."""
     if not takes_long(metric):
         return query(results, live.cells_of, chosen, metric, k)
     whole = Filter(chosen.model, chosen.dataset, chosen.regime, technique=chosen.technique)
@@ -42,5 +42,5 @@ def live_cells(results: Reader, chosen: Filter, metric: str, k: int) -> pd.DataF
 
 
 def waiting(metric: str) -> contextlib.AbstractContextManager[None]:
-    """A clock beside what takes long, nothing beside what does not."""
+    """A clock for a metric that takes long, nothing for others."""
     return st.spinner(f"{WHY} …", show_time=True) if takes_long(metric) else contextlib.nullcontext()

@@ -76,7 +76,7 @@ def draw(results: Reader, chosen: Filter, k: int, question: str) -> None:
 def _nothing(measure: Measure) -> str:
     if measure.needs:
         return f"No cell has this measure: run the batch job with {measure.needs}, and publish again."
-    return "No cell is left under these filters for this question; remove one of the chips above, or the slice."
+    return "No cell is left under these filters for this question; remove a filter above, or the slice."
 
 
 def _bars(cells: pd.DataFrame, unit: str, chosen: Filter, measure: Measure) -> None:

@@ -1,4 +1,4 @@
-"""The results this tab keeps of prompts of one's own, as the records that widgets draw."""
+"""The results of the reader's own prompts that this tab keeps, as the records that widgets draw."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def id_of(result: dict[str, Any]) -> str:
 
 
 def pressed(key: str) -> None:
-    """What a key pressed in the grid does here: g cuts finer or coarser; there is no other k, and no next instance."""
+    """Handle a key pressed in the grid: g changes the columns; here is no other k, and no next instance."""
     if key == "g":
         next_level("own_level")
 

@@ -20,6 +20,7 @@ from heval_core.ui import provenance
 from heval_core.ui.exports import link_button
 from heval_core.ui.published_results import reader
 from heval_core.ui.text import plain
+from heval_core.wording import DEMO_NOTE
 
 _log = logging.getLogger("heval")
 _MARK = "came_through_app"
@@ -42,13 +43,18 @@ def through_app() -> None:
 
 
 @contextmanager
-def results_page(title: str, caption: str = "", *, link: bool = True) -> Iterator[Reader]:
-    """A page of the results: its title before, and after it where its numbers come from and, if asked, its link."""
+def results_page(title: str, caption: str = "", *, link: bool = True, demo_note: bool = False) -> Iterator[Reader]:
+    """A page of the results: title, caption and the page itself; below it where its numbers come from, and its link.
+
+    demo_note: say so if these are the bundled demo results.
+    """
     through_app()
     st.title(title)
     if caption:
         st.caption(caption)
     results = reader()
+    if demo_note and results.bundled:
+        st.info(DEMO_NOTE, icon=":material/science:")
     yield results
     provenance.draw(results)
     if link:

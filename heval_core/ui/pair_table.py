@@ -44,10 +44,9 @@ def draw(results: Reader, chosen: Filter, metric: str, measure: Measure, k: int,
     with st.expander("Every cell"):
         st.dataframe(apart(cells).drop(columns=["better"] if no_winner else []).round(4), hide_index=True)
     st.caption(
-        "Differences are first minus second, over the same instances; the mean over cells, too, has its interval: 95 "
-        "%, the same questions resampled everywhere. p: signs flipped by question, 5,000 times; for measures that "
-        "learn from the instances, Student's t on halves of the questions. p_holm: adjusted for all pairs of a cell. "
-        "A win needs p_holm < .05."
+        "Differences are first minus second, over the same instances. Intervals are 95 %; for the mean over cells, the same "
+        "questions are resampled in all cells. p: signs flipped by question, 5,000 times; for measures that learn from the "
+        "instances, Student's t on halves of the questions. p_holm: adjusted for all pairs of a cell. A win needs p_holm < .05"
     )
 
 

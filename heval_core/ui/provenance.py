@@ -16,8 +16,8 @@ def draw(results: Reader) -> None:
     with st.expander("Where these numbers come from", icon=":material/verified:"):
         st.markdown(
             f"Snapshot `{results.snapshot_id}`, published {results.published_at:%Y-%m-%d %H:%M} UTC in "
-            f"`{results.path.name}`; an export or a link names it, and the same shards, evaluated by the same code, give "
-            f"the same snapshot. Evaluated by `{results.evaluator}` (code, settings and libraries)"
+            f"`{results.path.name}`. Exports and links name the snapshot; the same shards and the same code give the same "
+            f"snapshot. Evaluated by `{results.evaluator}` (code, settings and libraries)"
             + (
                 "."
                 if results.evaluator == evaluator.evaluator_id()

@@ -1,4 +1,4 @@
-"""The results a page reads: found, opened read-only, and cached by snapshot. Errors are one sentence on the page."""
+"""The results that a page reads: opened read-only, and cached by snapshot. Errors are one sentence on the page."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def results_folder() -> Path:
 
 
 def ensure_published() -> str:
-    """Publish the bundled demo results where nothing else is; these and others again when other code has evaluated them.
+    """Publish the bundled demo results if nothing is published, and any results again that other code has evaluated.
 
-    Returns a sentence where that could not be done, and the older results stay; empty where all is well. Raises HEvalError
-    where the demo results cannot be published, and nothing is there.
+    Returns a sentence if that is not possible and older results stay, else an empty text. Raises HEvalError if the demo
+    results cannot be published, and nothing is there.
     """
     target = results_folder()
     bundled = target == DEMO_RESULTS
@@ -46,7 +46,7 @@ def ensure_published() -> str:
     outdated = is_outdated(target)
     if not outdated and not (bundled and manifest.is_file()):
         return ""
-    # What can pass by itself is looked at every time.
+    # These obstacles may go away, so they are checked every time.
     why = obstacle(source, target)
     if why is None:
         why = _publish(str(source), str(target), bundled, manifest.stat().st_mtime, evaluator.evaluator_id())
@@ -57,7 +57,7 @@ def ensure_published() -> str:
 
 @st.cache_resource(show_spinner="Publishing these results: once, in a few seconds (of a large store, minutes) …")
 def _publish(source: str, target: str, bundled: bool, modified: float, evaluated_by: str) -> str | None:
-    """Once per server, whoever comes first; a file that is published already is only pointed to. Returns what `renew` does."""
+    """Once per server; a file that is published already is only pointed to. Returns as `renew` does."""
     return renew(Path(source), Path(target), bundled)
 
 
@@ -71,10 +71,10 @@ _PINNED = "pinned_results"
 
 
 def reader() -> Reader:
-    """The results this tab looks at: those its link names, else those that were current when it was opened.
+    """The results of this tab: those that its link names, else those that were current when it was opened.
 
-    Says so where newer ones are there, or the link's are gone. Stops the page with one sentence where there are none, or they
-    cannot be read.
+    Says so if there are newer ones, or if the link's are gone. Stops the page with one sentence if there are no results, or
+    if they cannot be read.
     """
     try:
         remark = ensure_published()
@@ -96,7 +96,7 @@ def reader() -> Reader:
 
 
 def _pinned(folder: Path, current: Path) -> tuple[str, float]:
-    """Path and time of the file this tab stays on, until it asks for newer results."""
+    """Path and time of the file that this tab shows until its reader asks for newer results."""
     named = st.query_params.get(SNAPSHOT)
     pinned: tuple[str, float] | None = st.session_state.get(_PINNED)
     if named is not None and (pinned is None or named != snapshot_of(Path(pinned[0]))):
@@ -106,7 +106,7 @@ def _pinned(folder: Path, current: Path) -> tuple[str, float]:
             pinned = (str(there[named]), there[named].stat().st_mtime)
         else:
             st.warning(
-                f"The link is to the results {plain(named[:40])}, which are not here any more; these are the current ones.",
+                f"The link is to the results {plain(named[:40])}, which no longer exist; these are the current ones.",
                 icon=":material/history:",
             )
             del st.query_params[SNAPSHOT]

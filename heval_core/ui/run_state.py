@@ -1,4 +1,4 @@
-"""What the batch job has done: instances tried, kept and dropped, failures, and how far a run is that is on."""
+"""The state of the batch job: instances tried, kept and dropped, failures, and the progress of an active run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def what_was_run(results: Reader) -> None:
 
 
 def batch_job(folder: Path) -> None:
-    """How far the batch job is that writes into the folder of these results; drawn again while it is on."""
+    """The progress of the batch job that writes into the folder of these results, updated while it runs."""
     if not (folder / "manifest.jsonl").is_file():
         return
     st.subheader("The batch job")
@@ -50,10 +50,10 @@ def batch_job(folder: Path) -> None:
 def _job(folder: Path) -> None:
     now = progress(folder)
     if now.process is None:
-        st.markdown(f"No run is on: {now.done:,} shards are done, {now.missing:,} missing.")
+        st.markdown(f"No run is active: {now.done:,} shards are done, {now.missing:,} missing.")
     else:
         left = "" if now.seconds_left is None else f", about {now.seconds_left / 60:.0f} min left"
-        st.markdown(f"A run is on: {now.done:,} shards are done, {now.missing:,} missing{left}.")
+        st.markdown(f"A run is active: {now.done:,} shards are done, {now.missing:,} missing{left}.")
         st.progress(now.done / max(1, now.done + now.missing))
     if now.missing or now.failures:
         columns = [*CELL, "done", "running", "failed", "missing"]

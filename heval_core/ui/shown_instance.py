@@ -37,7 +37,7 @@ def choose(results: Reader, chosen: Filter, order: str = AS_STORED, descending: 
         except HEvalError:
             st.error(f"The link asks for the instance {plain(wanted[:80])}, which is not in these results.")
             return None
-        # A link's instance is shown whatever the filter; stepping then goes on inside the filter.
+        # A link's instance is shown under any filter; the next and previous ones are inside the filter.
         ids = [wanted, *ids]
     if not ids:
         st.info(

@@ -1,6 +1,6 @@
-"""The sidebar of every page: explain a prompt of one's own with an installed model.
+"""The sidebar of every page: explain your own prompt with an installed model.
 
-A request is carried by the model's worker process, not by the page: it can be left, watched from any page, and cancelled.
+The model's worker process does it, not the page: you can go to other pages, watch the progress from there, and cancel.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _form(models: dict[str, Path]) -> Explain:
 
 
 def _watch() -> None:
-    """How far the request is, and a way to end it; the page goes on as soon as it is over."""
+    """The progress of the request, and a button to cancel it; the page is run again when it is over."""
     ticket: Ticket | None = st.session_state.get(TICKET)
     if ticket is None:
         return
@@ -178,7 +178,7 @@ def _tokenizer(folder: str, modified: float) -> Any:
 
 
 def count_tokens(folder: Path, documents: tuple[str, ...], question: str) -> int | None:
-    """Of the prompt that would be asked; None where the form is not filled in yet, or the folder's files are not usable."""
+    """The tokens of the form's prompt; None if the form is incomplete, or the model's files cannot be read."""
     file, settings = folder / "tokenizer.json", folder / "heval.json"
     try:
         template = TEMPLATE

@@ -1,4 +1,4 @@
-"""The slice: which of the filtered instances to look at, and what to leave out of ranks; all of it is computed live."""
+"""The slice: some of the filtered instances, and whether ranks leave out the first token; its values are computed live."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
 
 _LINKED = (*SLICED, "without_first")
-# The link carries options as they are shown, so they are shown as they are called.
+# A link names options as they are shown, so controls show their keys.
 _ORIGINS = ("natural", "substituted")
 
 
@@ -52,7 +52,7 @@ def slice_bar(results: Reader, chosen: Filter, *, ranked: bool, by_result: bool 
     if narrowed.cuts_cells:
         left = len(query(results, Reader.instance_ids, narrowed))
         st.caption(
-            f"{left:,} of {int(ranges['instances']):,} instances are in the slice; everything below is of these."
+            f"{left:,} of {int(ranges['instances']):,} instances are in the slice; everything below is about these."
         )
     return narrowed, bool(without_first)
 
@@ -107,7 +107,7 @@ def _best(results: Reader) -> tuple[str, ...]:
 
 
 def _from_link(name: str, least: int, most: int) -> None:
-    """The link's range, cut to what there is; said where it is none, or lies outside. A slider would silently show all."""
+    """The link's range, cut to the possible values. Shows an error if there is none; a slider would silently show all."""
     asked = st.query_params.get_all(name)
     if not asked or name in st.session_state:
         return

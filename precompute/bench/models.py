@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPTNeoXConfig, Qwen2Config
+from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPTNeoXConfig, PretrainedConfig, Qwen2Config
 
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model
@@ -15,34 +17,35 @@ from heval_core.lm.model import LanguageModel
 from heval_core.records import Span, TokenisedPrompt
 
 TOKENIZER = Path(__file__).resolve().parents[2] / "cache" / "demo" / "models" / "demo-gpt2"
-# Random weights of these shapes: the first three on a CPU, the others where a GPU is at hand.
-SMALL = {
-    "gpt2-small": lambda: GPT2Config(),
-    "gpt_neox-6x512": lambda: GPTNeoXConfig(
-        hidden_size=512, num_hidden_layers=6, num_attention_heads=8, intermediate_size=2048
-    ),
-    "qwen2-8x512": lambda: Qwen2Config(
-        hidden_size=512,
-        num_hidden_layers=8,
-        num_attention_heads=8,
-        num_key_value_heads=2,
-        intermediate_size=1408,
-        vocab_size=32000,
-    ),
+
+
+def _neox(layers: int, heads: int, width: int) -> GPTNeoXConfig:
+    return GPTNeoXConfig(
+        hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads, intermediate_size=4 * width
+    )
+
+
+def _qwen2(layers: int, heads: int, kv_heads: int, width: int, inner: int, vocabulary: int) -> Qwen2Config:
+    return Qwen2Config(
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=kv_heads,
+        intermediate_size=inner,
+        vocab_size=vocabulary,
+    )
+
+
+# Random weights of these shapes: the first three on a CPU, the others on a GPU.
+SMALL: dict[str, Callable[[], PretrainedConfig]] = {
+    "gpt2-small": GPT2Config,
+    "gpt_neox-6x512": partial(_neox, 6, 8, 512),
+    "qwen2-8x512": partial(_qwen2, 8, 8, 2, 512, 1408, 32000),
 }
-REAL = {
-    "gpt2-xl": lambda: GPT2Config(n_embd=1600, n_layer=48, n_head=25),
-    "pythia-6.9b": lambda: GPTNeoXConfig(
-        hidden_size=4096, num_hidden_layers=32, num_attention_heads=32, intermediate_size=16384, vocab_size=50432
-    ),
-    "qwen2.5-7b": lambda: Qwen2Config(
-        hidden_size=3584,
-        num_hidden_layers=28,
-        num_attention_heads=28,
-        num_key_value_heads=4,
-        intermediate_size=18944,
-        vocab_size=152064,
-    ),
+REAL: dict[str, Callable[[], PretrainedConfig]] = {
+    "gpt2-xl": partial(GPT2Config, n_embd=1600, n_layer=48, n_head=25),
+    "pythia-6.9b": partial(_neox, 32, 32, 4096),
+    "qwen2.5-7b": partial(_qwen2, 28, 28, 4, 3584, 18944, 152064),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from transformers import GPT2Config, GPTNeoXConfig, PretrainedConfig, Qwen2Config
 
@@ -16,9 +17,8 @@ class Size:
     kv_heads: int = 2
     width: int = 144
     positions: int = 512
-    spread: float = (
-        0.06  # of the initial weights; the usual .02 belongs to models ten times as wide, and starts slowly here
-    )
+    # Of the initial weights; the usual .02 is for models ten times as wide, and starts slowly here.
+    spread: float = 0.06
 
 
 SHIPPED = Size()
@@ -43,37 +43,30 @@ def gpt2(size: Size, vocabulary: int, eos: int) -> PretrainedConfig:
     )
 
 
+def _rotary(size: Size, vocabulary: int, eos: int) -> dict[str, Any]:
+    """What both models with rotary positions declare."""
+    return {
+        "vocab_size": vocabulary,
+        "max_position_embeddings": size.positions,
+        "hidden_size": size.width,
+        "num_hidden_layers": size.layers,
+        "num_attention_heads": size.heads,
+        "initializer_range": size.spread,
+        "bos_token_id": eos,
+        "eos_token_id": eos,
+    }
+
+
 def gpt_neox(size: Size, vocabulary: int, eos: int) -> PretrainedConfig:
     """GPT-NeoX, as in Pythia: attention and MLP in parallel, rotary positions, separate unembedding."""
-    return GPTNeoXConfig(
-        vocab_size=vocabulary,
-        max_position_embeddings=size.positions,
-        hidden_size=size.width,
-        intermediate_size=4 * size.width,
-        num_hidden_layers=size.layers,
-        num_attention_heads=size.heads,
-        initializer_range=size.spread,
-        bos_token_id=eos,
-        eos_token_id=eos,
-        tie_word_embeddings=False,
-    )
+    common = _rotary(size, vocabulary, eos)
+    return GPTNeoXConfig(intermediate_size=4 * size.width, tie_word_embeddings=False, **common)
 
 
 def qwen2(size: Size, vocabulary: int, eos: int) -> PretrainedConfig:
     """Qwen2: grouped queries, RMSNorm, gated MLP, rotary positions, tied unembedding as in Qwen2.5-3B."""
-    return Qwen2Config(
-        vocab_size=vocabulary,
-        max_position_embeddings=size.positions,
-        hidden_size=size.width,
-        intermediate_size=8 * size.width // 3,
-        num_hidden_layers=size.layers,
-        num_attention_heads=size.heads,
-        initializer_range=size.spread,
-        num_key_value_heads=size.kv_heads,
-        bos_token_id=eos,
-        eos_token_id=eos,
-        tie_word_embeddings=True,
-    )
+    inner, common = 8 * size.width // 3, _rotary(size, vocabulary, eos)
+    return Qwen2Config(intermediate_size=inner, num_key_value_heads=size.kv_heads, tie_word_embeddings=True, **common)
 
 
 ARCHITECTURES = {"gpt2": gpt2, "gpt_neox": gpt_neox, "qwen2": qwen2}

@@ -25,7 +25,7 @@ class Executor(Protocol):
         """Begin a task on a free worker, one that holds its model if there is one."""
 
     def next_done(self) -> tuple[Task, Done]:
-        """Wait for any of the tasks begun. A worker's death comes back as an error, not as an exception."""
+        """Wait for any of the running tasks. A worker's death is returned as an error, not raised."""
 
     def close(self) -> None:
-        """End the workers; what they have begun is dropped."""
+        """End the workers; their running tasks are dropped."""

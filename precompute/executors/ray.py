@@ -2,7 +2,7 @@
 
 Workers need the models (hub ids, or folders at the same path) and nothing else: a dataset's questions reach them through
 Ray's object store, and rows come back through it, so that no folder has to be shared and the driver alone writes. An actor
-that dies is restarted and its task done again; a task that kills its actor every time comes back as an error.
+that dies is restarted and its task done again; a task that kills its actor every time ends as an error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RETRIES = 3
 
 
 class RemoteWorker(Worker):
-    """A worker that can say what it computes on."""
+    """A worker that can name its device."""
 
     def device(self) -> str:
         from heval_core.lm.loading import choose_device

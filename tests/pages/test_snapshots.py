@@ -58,7 +58,7 @@ def test_a_link_opens_the_results_it_names_while_they_are_there(store):
     third = publish_less(store, "fa").snapshot_id  # two files are kept: the first is gone now
     app = open_page("which_token", snapshot=first)
     assert shown(app) == third
-    assert f"results {first}, which are not here any more" in app.warning[0].value
+    assert f"results {first}, which no longer exist" in app.warning[0].value
 
 
 @pytest.mark.parametrize("value", ["../../etc/passwd", "<img src=x>", "x" * 5000, "' OR 1=1"])

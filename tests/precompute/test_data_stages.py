@@ -212,7 +212,7 @@ def test_a_dataset_of_which_nothing_can_be_asked_is_no_error(model_folders, tmp_
     assert main(command(model_folders, tmp_path / "s", "--datasets", f"conflictqa={path}", "--explainers", "attn")) == 0
     printed = capsys.readouterr()
     assert "conflictqa: 6 records were left out: answer not in document" in printed.err
-    assert "conflictqa: none of 6 records can be asked" in printed.err
+    assert "conflictqa: none of its 6 records can be used as a question" in printed.err
     assert "0 shards computed" in printed.out
 
 
@@ -236,7 +236,7 @@ def test_of_very_many_bad_lines_all_are_stored_or_it_is_said_how_many_were_left_
     assert main(command(model_folders, tmp_path / "s", *common)) == 1
     printed = capsys.readouterr()
     assert f"{bad} failures" in printed.out
-    assert f"mine: {bad} malformed records were left out, of which 20 are named" in printed.err
+    assert f"mine: {bad} malformed records were left out; 20 are listed above" in printed.err
     assert len(printed.err.splitlines()) < 30
     assert main(command(model_folders, tmp_path / "s", *common)) == 1  # a second run adds nothing
     capsys.readouterr()
@@ -244,7 +244,7 @@ def test_of_very_many_bad_lines_all_are_stored_or_it_is_said_how_many_were_left_
     named, more = found[found["place"] != "mine"], found[found["place"] == "mine"]
     assert set(named["place"]) == {f"mine.jsonl:{line}" for line in range(1, min(bad, KEPT_BAD) + 1)}
     assert len(named) == min(bad, KEPT_BAD)
-    left_out = [f"HEvalError: 50 more malformed records, after these {KEPT_BAD:,}, are not named one by one"]
+    left_out = [f"HEvalError: 50 more malformed records; only the first {KEPT_BAD:,} are listed"]
     assert list(more["error"]) == ([] if bad <= KEPT_BAD else left_out)
     assert main(["status", "--store", str(tmp_path / "s")]) == 1
     lines = capsys.readouterr().out.splitlines()

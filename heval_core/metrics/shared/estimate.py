@@ -100,10 +100,10 @@ class Estimate(NamedTuple):
         if self.error is not None:
             low, high = self._around(self.error.plus(self.chance_se))
             return Interval(low - self.chance, high - self.chance)
-        own, fewest = self._influence(questions, self.columns)
+        influence, freedom = self._influence(questions, self.columns)
         if self.chance_columns:
-            own = own - self._influence(questions, self.chance_columns)[0]
-        return skewed_interval(self.value - self.chance, own, fewest)
+            influence = influence - self._influence(questions, self.chance_columns)[0]
+        return skewed_interval(self.value - self.chance, influence, freedom)
 
     def _around(self, error: subsampling.Error) -> Interval:
         if self.counted:
@@ -119,15 +119,15 @@ class Estimate(NamedTuple):
         steps = 1e-4 * np.maximum(np.array([column.values[column.used].std() for column in columns]), 1e-9)
         around = means + np.concatenate([np.diag(steps), -np.diag(steps)])
         up, down = np.split(np.asarray(self.combine(around), dtype=np.float64), 2)
-        found: np.ndarray = np.zeros(len(columns[0].values))
+        influence: np.ndarray = np.zeros(len(columns[0].values))
         for column, mean, slope in zip(columns, means, (up - down) / (2 * steps), strict=True):
             count = int(column.used.sum())
             factor = slope / count * np.sqrt(count / max(count - 1, 1))
-            found += np.where(column.used, factor * (column.values - mean), 0.0)
+            influence += np.where(column.used, factor * (column.values - mean), 0.0)
         groups = {column.used.tobytes(): int(column.used.sum()) for column in columns}
         if questions is not None:
-            found = np.bincount(questions, found)
-        return found, sum(groups.values()) - len(groups)
+            influence = np.bincount(questions, influence)
+        return influence, sum(groups.values()) - len(groups)
 
 
 def normalised(value: Any, chance: Any, best: Any) -> Any:
@@ -147,18 +147,18 @@ def replicates(estimates: Sequence[Estimate], weights: np.ndarray) -> list[np.nd
         means = weighted_means(
             weights, np.stack([c.values for c in columns], axis=1), np.stack([c.used for c in columns], axis=1)
         )
-    found, start = [], 0
+    drawn, start = [], 0
     for estimate in estimates:
         if estimate.unavailable is not None:
-            found.append(np.array([]))
+            drawn.append(np.array([]))
         elif estimate.error is not None:
-            found.append(subsampling.replicates(estimate.value, estimate.error, len(weights)))
+            drawn.append(subsampling.replicates(estimate.value, estimate.error, len(weights)))
         else:
             stop = start + len(estimate.columns)
             with np.errstate(invalid="ignore", divide="ignore"):
-                found.append(np.asarray(estimate.combine(means[:, start:stop]), dtype=np.float64))
+                drawn.append(np.asarray(estimate.combine(means[:, start:stop]), dtype=np.float64))
             start = stop
-    return found
+    return drawn
 
 
 class Difference(NamedTuple):
@@ -178,17 +178,17 @@ def differences(
     """
     if pairs and pairs[0][0].error is not None:
         return [_apart(first, second, len(weights)) for first, second in pairs]
-    everybody = list({id(one): one for pair in pairs for one in pair}.values())
-    spread = dict(zip(map(id, everybody), replicates(everybody, weights), strict=True))
+    estimates = list({id(estimate): estimate for pair in pairs for estimate in pair}.values())
+    drawn = dict(zip(map(id, estimates), replicates(estimates, weights), strict=True))
     apart = [np.asarray(first.shares) - np.asarray(second.shares) for first, second in pairs]
     p = sign_flip_p(np.stack(apart, axis=1)) if pairs else np.array([])
-    found = []
-    for (first, second), own in zip(pairs, p, strict=True):
-        one, fewest = first._influence(questions, first.columns)
-        influence = one - second._influence(questions, second.columns)[0]
-        interval = skewed_interval(first.value - second.value, influence, fewest)
-        found.append(Difference(spread[id(first)] - spread[id(second)], interval, float(own)))
-    return found
+    compared = []
+    for (first, second), p_of_pair in zip(pairs, p, strict=True):
+        influence, freedom = first._influence(questions, first.columns)
+        influence = influence - second._influence(questions, second.columns)[0]
+        interval = skewed_interval(first.value - second.value, influence, freedom)
+        compared.append(Difference(drawn[id(first)] - drawn[id(second)], interval, float(p_of_pair)))
+    return compared
 
 
 def _apart(first: Estimate, second: Estimate, count: int) -> Difference:
@@ -224,7 +224,7 @@ def mean_estimate(each: Each, smallest_group: int) -> Estimate:
     reason = too_small(sizes, smallest_group)
     if reason:
         return not_available(each.part, sizes, reason)
-    value, chance, best = (float(own[used].mean()) for own in (each.value, each.chance, each.best))
+    value, chance, best = (float(values[used].mean()) for values in each[1:])
     shares = np.where(used, each.value, 0.0) / used.sum()
     return Estimate(each.part, value, chance, best, sizes, None, (Column(each.value, used),), _only, shares)
 
@@ -243,14 +243,14 @@ def _of_groups(
     part: str, groups: Sequence[Each], names: Sequence[str], smallest_group: int, factors: Sequence[float]
 ) -> Estimate:
     used = tuple(np.isfinite(each.value) for each in groups)
-    sizes = tuple((name, int(own.sum())) for name, own in zip(names, used, strict=True))
+    sizes = tuple((name, int(there.sum())) for name, there in zip(names, used, strict=True))
     reason = too_small(sizes, smallest_group)
     if reason:
         return not_available(part, sizes, reason)
     pairs = list(zip(groups, used, factors, strict=True))
     value, chance, best = (
-        float(sum(factor * own[use].mean() for own, (_, use, factor) in zip(values, pairs, strict=True)))
-        for values in zip(*((each.value, each.chance, each.best) for each in groups), strict=True)
+        float(sum(factor * values[use].mean() for values, (_, use, factor) in zip(of_groups, pairs, strict=True)))
+        for of_groups in zip(*(each[1:] for each in groups), strict=True)
     )
     shares = sum(factor * np.where(use, each.value, 0.0) / use.sum() for each, use, factor in pairs)
     columns = tuple(Column(each.value, use) for each, use, _ in pairs)
@@ -267,12 +267,12 @@ def means_of_groups(parts: Sequence[Each], smallest_group: int) -> list[Estimate
 
     All together need `smallest_group` instances, and each of them a third of that.
     """
-    found = [mean_estimate(each, smallest_group) for each in parts]
+    means = [mean_estimate(each, smallest_group) for each in parts]
     if len(parts) > 1:
         all_of_them = balanced("balanced", parts, [each.part for each in parts], smallest_group // 3)
         reason = too_small((("used", sum(size for _, size in all_of_them.sizes)),), smallest_group)
-        found.append(not_available("balanced", all_of_them.sizes, reason) if reason else all_of_them)
-    return found
+        means.append(not_available("balanced", all_of_them.sizes, reason) if reason else all_of_them)
+    return means
 
 
 def too_small(sizes: tuple[tuple[str, int], ...], needed: int) -> str | None:

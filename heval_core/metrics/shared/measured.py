@@ -37,10 +37,10 @@ class MeasuredMetric:
         ]
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
-        found = [(mean_estimate(each, self.smallest_group), each) for each in self.each(cell, k)]
-        return [
-            estimate._replace(chance_columns=(Column(each.chance, np.isfinite(each.chance)),))
-            if np.isfinite(estimate.chance)
-            else estimate
-            for estimate, each in found
-        ]
+        estimates = []
+        for each in self.each(cell, k):
+            estimate = mean_estimate(each, self.smallest_group)
+            if np.isfinite(estimate.chance):
+                estimate = estimate._replace(chance_columns=(Column(each.chance, np.isfinite(each.chance)),))
+            estimates.append(estimate)
+        return estimates
