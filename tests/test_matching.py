@@ -159,7 +159,8 @@ def test_in_the_batch_both_groups_are_stored_and_two_ways_to_match_are_never_mix
         assert row.text_group == group_by_text(answers, row.answer_text)
 
 
-def test_where_memory_does_not_suffice_for_the_texts_the_budget_is_halved(lm, monkeypatch):
+def test_where_memory_does_not_suffice_for_the_texts_the_budget_is_halved(language_models, monkeypatch):
+    lm = language_models["qwen2"]
     prepared = prepared_of(lm)
     whole, texts, failed = Generation.greedy, {}, []
 

@@ -282,7 +282,7 @@ def test_explainers_are_compared_over_the_instances_that_all_of_them_have(tmp_pa
     plant(
         tmp_path,
         same,
-        count=150,
+        count=120,
         regimes=("double_conflicting", "mixed"),
         failed=lambda instance, explainer: explainer == "ig" and len(instance["tokens"]) >= 80,
     )
