@@ -27,7 +27,7 @@ from heval_core.evaluation.findings.evidence import OVERALL
 from heval_core.evaluation.findings.wording import reason
 from heval_core.records import TECHNIQUE, CellKey
 from heval_core.store.filters import Filter
-from tests.planted import QUESTION, plant, published, used_document
+from tests.planted import QUESTION, noise, plant, published, used_document
 
 LENGTHS = (60, 100)
 
@@ -262,10 +262,6 @@ def test_the_papers_own_values_stand_beside_the_stores(holding):
         assert one["low"] <= one["value"] <= one["high"]
         own = cells[(cells["part"] == "raw") & (cells["explainer"] == one["label"].split(",")[0])]
         assert one["chance"] == pytest.approx(own["chance"].mean())
-
-
-def noise(instance, explainer, rng):
-    return rng.random(len(instance["tokens"]))
 
 
 def test_explainers_are_compared_over_the_instances_that_all_of_them_have(tmp_path):
