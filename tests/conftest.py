@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,7 +15,9 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 import pytest
 
 ROOT = Path(__file__).parent.parent
-DEMO_MODELS = ROOT / "cache" / "demo" / "models"
+DEMO = ROOT / "cache" / "demo"
+DEMO_MODELS = DEMO / "models"
+PUBLISHING = pytest.StashKey[subprocess.Popen]()
 ARCHITECTURES = ("gpt2", "gpt_neox", "qwen2")
 
 
@@ -101,29 +104,47 @@ def small_store(small_grid, tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
-def demo_results() -> Path:
-    """The bundled demo results, published once for all processes; and again where other code or data give others.
+def demo_folder() -> Path:
+    """Where the demo results are published for tests.
 
     Whatever a published file depends on is in its name, but for the kept values that come along: these are in the folder's.
     """
+    kept = hashlib.sha256(b"".join(path.read_bytes() for path in sorted((DEMO / "evaluated").iterdir())))
+    return ROOT / "cache" / "tests" / f"demo-{kept.hexdigest()[:12]}"
+
+
+def published_demo() -> Path:
+    """The bundled demo results, published once for all processes; and again where other code or data give others."""
     from filelock import FileLock
 
     from heval_core.evaluation.publishing import publish
 
-    demo = ROOT / "cache" / "demo"
-    kept = hashlib.sha256(b"".join(path.read_bytes() for path in sorted((demo / "evaluated").iterdir())))
-    folder = ROOT / "cache" / "tests" / f"demo-{kept.hexdigest()[:12]}"
+    folder = demo_folder()
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / "tests.lock"):
-        publish(demo, folder, bundled=True)
+        publish(DEMO, folder, bundled=True)
     return folder
 
 
-def pytest_unconfigure() -> None:
+@pytest.fixture(scope="session")
+def demo_results() -> Path:
+    return published_demo()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Before the first tests in several processes the demo results are published beside them, so that none has to wait."""
+    several = getattr(session.config.option, "dist", "no") != "no" and not hasattr(session.config, "workerinput")
+    if several and not demo_folder().exists():
+        code = "from tests.conftest import published_demo; published_demo()"
+        session.config.stash[PUBLISHING] = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
     """Close the results that pages hold open: beside torch some would outlive the interpreter, and DuckDB would say so."""
     if "streamlit" in sys.modules:
         import streamlit
 
         streamlit.cache_resource.clear()
         gc.collect()
+    if publishing := config.stash.get(PUBLISHING, None):
+        publishing.wait()

@@ -158,6 +158,23 @@ def _left_out(metric: LearnedMetric, data: Sequence[Labelled]) -> list[list[Esti
     return [one.unavailable(metric.parts, "left out of this test") for one in data]
 
 
+def noise(instance: dict[str, Any], explainer: str, rng: np.random.Generator) -> np.ndarray:
+    """Scores in [0, 1) that know nothing."""
+    return rng.random(len(instance["tokens"]))
+
+
+def marking(lift: Callable[[dict[str, Any], str], float]) -> Draw:
+    """Noise, and so much more on the answer's tokens in the document that was used. lift: (instance, explainer) ▶ how much."""
+
+    def draw(instance: dict[str, Any], explainer: str, rng: np.random.Generator) -> np.ndarray:
+        scores, used = noise(instance, explainer, rng), used_document(instance)
+        if used is not None:
+            scores[instance["answer_tokens"][used]] += lift(instance, explainer)
+        return scores
+
+    return draw
+
+
 def used_document(instance: dict[str, Any]) -> int | None:
     """Index of the document that the answer came from; None for an answer from memory."""
     return document_of(instance["group"])

@@ -24,7 +24,7 @@ from heval_core.ui.verdicts import matching_sentence
 from precompute.cli import main
 from precompute.questions import load_questions
 from tests.pages.opening import open_page
-from tests.planted import plant, published
+from tests.planted import noise, plant, published
 
 LISBON_OSLO = (("C", "Lisbon"), ("M", "Oslo"))
 
@@ -159,7 +159,8 @@ def test_in_the_batch_both_groups_are_stored_and_two_ways_to_match_are_never_mix
         assert row.text_group == group_by_text(answers, row.answer_text)
 
 
-def test_where_memory_does_not_suffice_for_the_texts_the_budget_is_halved(lm, monkeypatch):
+def test_where_memory_does_not_suffice_for_the_texts_the_budget_is_halved(language_models, monkeypatch):
+    lm = language_models["qwen2"]
     prepared = prepared_of(lm)
     whole, texts, failed = Generation.greedy, {}, []
 
@@ -191,14 +192,11 @@ def test_a_plan_counts_what_the_texts_cost(model_folders, tmp_path):
 
 
 def test_the_agreement_of_both_has_the_interval_of_whole_questions_resampled(tmp_path):
-    def draw(instance, explainer, generator):
-        return generator.standard_normal(len(instance["tokens"]))
-
     def change(instance):
         other = instance["place"] % 5 == 0
         return instance | {"first_group": "other" if other else instance["group"], "text_group": instance["group"]}
 
-    plant(tmp_path, draw, regimes=("conflicting", "irrelevant"), explainers=("fa",), count=50, change=change)
+    plant(tmp_path, noise, regimes=("conflicting", "irrelevant"), explainers=("fa",), count=50, change=change)
     reader = published(tmp_path)
     (row,) = text_agreement(reader, Filter()).to_dict("records")
     assert (row["n"], row["same"], row["share"]) == (100, 80, 0.8)
@@ -213,15 +211,12 @@ def test_the_agreement_of_both_has_the_interval_of_whole_questions_resampled(tmp
 
 
 def test_the_datasets_page_shows_the_agreement_where_there_is_one(tmp_path, monkeypatch):
-    def draw(instance, explainer, generator):
-        return generator.standard_normal(len(instance["tokens"]))
-
     def asked(row):
         return row | {"first_group": "C", "text_group": row["group"]}
 
     for name, change in (("with", asked), ("without", dict)):
         store = tmp_path / name
-        plant(store, draw, regimes=("conflicting",), explainers=("fa",), count=40, change=change)
+        plant(store, noise, regimes=("conflicting",), explainers=("fa",), count=40, change=change)
         published(store)
         monkeypatch.setenv("HEVAL_STORE", str(store))
         app = open_page("datasets")

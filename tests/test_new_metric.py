@@ -17,7 +17,7 @@ from heval_core.report.sections import section
 from heval_core.store.export import export
 from heval_core.store.reader import Reader
 from tests.pages.opening import open_page
-from tests.planted import plant, used_document
+from tests.planted import marking, plant
 
 FILE = '''"""Share on the answer: how much of an explanation lies on the answer's tokens?
 
@@ -90,13 +90,7 @@ def store(added, tmp_path_factory):
     """A small store whose explainers mark the answer, ig less clearly than fa."""
     folder = tmp_path_factory.mktemp("store")
 
-    def draw(instance, explainer, rng):
-        scores = rng.random(len(instance["tokens"]))
-        used = used_document(instance)
-        for token in instance["answer_tokens"][used] if used is not None else ():
-            scores[token] += 20 if explainer == "fa" else 5
-        return scores
-
+    draw = marking(lambda instance, explainer: 20 if explainer == "fa" else 5)
     plant(folder, draw, regimes=("conflicting", "mixed"), explainers=("fa", "ig"), count=18)
     return folder, publish(folder)
 

@@ -21,23 +21,15 @@ from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from precompute.cli import main
 from tests.conftest import ROOT
-from tests.planted import plant, published, used_document
+from tests.planted import marking, plant, published
 
 PACKAGE = ROOT / "heval_core"
-
-
-def draw(instance, explainer, rng):
-    scores = rng.random(len(instance["tokens"]))
-    used = used_document(instance)
-    if used is not None:
-        scores[instance["answer_tokens"][used][0]] += 0.5
-    return scores
 
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory):
     folder = tmp_path_factory.mktemp("evaluated")
-    plant(folder, draw, regimes=("conflicting",), explainers=("fa",), count=70)
+    plant(folder, marking(lambda *_: 0.5), regimes=("conflicting",), explainers=("fa",), count=70)
     published(folder)
     return folder
 

@@ -6,11 +6,11 @@ import pytest
 
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
-from tests.planted import plant, published
+from tests.planted import noise, plant, published
 
 
-def draw(instance, explainer, rng):
-    return rng.random(len(instance["tokens"])).round(1)  # some are tied
+def draw(*given):
+    return noise(*given).round(1)  # some are tied
 
 
 @pytest.fixture(scope="session")

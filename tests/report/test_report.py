@@ -23,7 +23,7 @@ from heval_core.store.reader import Reader
 from precompute.cli import main
 from tests.conftest import ROOT
 from tests.pages.opening import open_page
-from tests.planted import plant, published, used_document
+from tests.planted import marking, noise, plant, published
 
 PLACE = ["model", "dataset", "regime", "part", "explainer"]
 PAGE_OF = dict(zip(QUESTIONS, ("context_or_memory", "which_document", "which_token", "faithfulness"), strict=True))
@@ -180,12 +180,7 @@ def test_without_a_browser_there_is_a_sentence_in_place_of_figures(demo_results,
     assert not (tmp_path / "report" / "figures").exists()
 
 
-def draw(instance, explainer, rng):
-    scores = rng.random(len(instance["tokens"]))
-    used = used_document(instance)
-    if used is not None and explainer == "fa":
-        scores[instance["answer_tokens"][used]] = 2
-    return scores
+draw = marking(lambda instance, explainer: 2 if explainer == "fa" else 0)
 
 
 def gaps_of(report, key):
@@ -226,7 +221,7 @@ def test_a_store_of_one_instance_is_reported(tmp_path):
 def test_a_cell_with_one_group_only_says_why_it_has_no_margin(tmp_path):
     plant(
         tmp_path,
-        lambda instance, explainer, rng: rng.random(len(instance["tokens"])),
+        noise,
         regimes=("conflicting",),
         count=60,
         change=lambda instance: instance | {"group": "C"},

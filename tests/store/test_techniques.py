@@ -17,7 +17,7 @@ from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
-from tests.planted import plant, used_document
+from tests.planted import marking, plant
 
 OTHER = "rephrased"
 REGIMES = ("conflicting", "double_conflicting", "double_conflicting_swap")
@@ -26,20 +26,15 @@ SHOWN = (("mrr", 0), ("group_rank_margin", 5), ("instance_rank_margin", 5), ("po
 pytestmark = pytest.mark.slow
 
 
-def draw(instance, explainer, rng):
-    """Scores that know the used document's answer, far better under the other technique."""
-    scores = rng.random(len(instance["tokens"]))
-    used = used_document(instance)
-    if used is not None:
-        scores[instance["answer_tokens"][used][0]] += 0.9 if instance["technique"] == OTHER else 0.2
-    return scores
+# Scores that know the used document's answer, far better under the other technique.
+DRAW = marking(lambda instance, explainer: 0.9 if instance["technique"] == OTHER else 0.2)
 
 
 def planted(folder, *techniques, count=110, regimes=REGIMES, publishing=publish):
     for technique in techniques:
         plant(
             folder,
-            draw,
+            DRAW,
             regimes=regimes,
             explainers=("fa", "mechlight"),
             count=count,
