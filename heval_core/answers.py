@@ -17,25 +17,7 @@ _COPULA = re.compile(r"\b(?:is|was|are|were)\b", re.IGNORECASE)
 _NEGATION = re.compile(r"\bnot\b|n['’]t\b|\bnever\b", re.IGNORECASE)
 # Words that may stand for the thing that was asked for.
 _STANDS_FOR_IT = {"it", "this", "that", "he", "she", "they", "answer"}
-_SMALL = {
-    "the",
-    "a",
-    "an",
-    "of",
-    "in",
-    "on",
-    "at",
-    "to",
-    "by",
-    "for",
-    "and",
-    "or",
-    "who",
-    "what",
-    "which",
-    "where",
-    "when",
-}
+_SMALL = {"the", "a", "an", "of", "in", "on", "at", "to", "by", "for", "and", "or", "who", "what", "which", "where", "when"}
 _ACRONYM = re.compile(r"\b(?:\w\.){2,}")
 _ARTICLE = re.compile(r"^(?:a|an|the)\s+(?=\S)")
 

@@ -56,9 +56,7 @@ def _begins(lm: LanguageModel, ids: tuple[int, ...], answer: str) -> bool:
     if not lm.decode(list(ids[:1])).strip():
         return False
     # A token may hold only some of a character's bytes; the tokens after it then complete the character.
-    covered = next(
-        (text for end in range(1, len(ids) + 1) if not (text := lm.decode(list(ids[:end]))).endswith("\ufffd")), ""
-    )
+    covered = next((text for end in range(1, len(ids) + 1) if not (text := lm.decode(list(ids[:end]))).endswith("\ufffd")), "")
     return bool(covered.strip()) and answer.startswith(covered.strip())
 
 
@@ -128,11 +126,7 @@ def greedy_texts(lm: LanguageModel, prompts: Sequence[TokenisedPrompt], logits: 
 
 
 def observe(
-    lm: LanguageModel,
-    logits: torch.Tensor,
-    names: tuple[Names, ...],
-    memory_answer: str,
-    answer_text: str | None = None,
+    lm: LanguageModel, logits: torch.Tensor, names: tuple[Names, ...], memory_answer: str, answer_text: str | None = None
 ) -> Behaviour:
     """The model's answer in context, its group, and every candidate's logit and probability. logits: (V,) float32.
 

@@ -191,9 +191,7 @@ def split(text: str) -> tuple[str, ...]:
 def variants(keys: Iterable[str]) -> dict[str, Explainer]:
     """All explainers of this program, and the variants of them among `keys`; keys of removed explainers are left out."""
     known = plugins("explainer")
-    return known | {
-        key: find("explainer", key) for key in sorted(set(keys)) if "(" in key and key.split("(")[0] in known
-    }
+    return known | {key: find("explainer", key) for key in sorted(set(keys)) if "(" in key and key.split("(")[0] in known}
 
 
 def _variant(plugin: Any, options: str, key: str) -> Any:
@@ -235,9 +233,7 @@ def _value(plugin: Any, name: str, text: str) -> str | bool | int | float:
     if str in wanted:
         return text
     if float in wanted:
-        if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", text, re.ASCII | re.IGNORECASE) and isfinite(
-            float(text)
-        ):
+        if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", text, re.ASCII | re.IGNORECASE) and isfinite(float(text)):
             return float(text)
         raise HEvalError(f"{plugin.key} reads {name}= with a number, not {text!r}.")
     if not re.fullmatch(r"[+-]?\d+", text, re.ASCII):

@@ -100,9 +100,7 @@ def _language_model(model: Any, tokenizer: Any, device: str, dtype: str) -> Lang
         return as_language_model(name or type(model).__name__, model.eval(), tokenizer)
     # It came from a folder, whose `heval.json` may name a prompt style.
     identity = identify(name)
-    return as_language_model(
-        identity.key, model.eval(), tokenizer, identity.style, identity.revision, identity.template
-    )
+    return as_language_model(identity.key, model.eval(), tokenizer, identity.style, identity.revision, identity.template)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,13 +208,7 @@ class Explanation:
                 "text_group": behaviour.text_group,
                 "memory_answer": behaviour.memory_answer,
                 "candidates": [
-                    {
-                        "group": c.group,
-                        "text": c.text,
-                        "token_id": c.token_id,
-                        "logit": c.logit,
-                        "probability": c.probability,
-                    }
+                    {"group": c.group, "text": c.text, "token_id": c.token_id, "logit": c.logit, "probability": c.probability}
                     for c in behaviour.candidates
                 ],
             },
@@ -261,9 +253,5 @@ class _Row:
     @classmethod
     def of(cls, attribution: Attribution) -> _Row:
         plugin = catalogue.find("explainer", attribution.explainer)
-        head = (
-            ""
-            if attribution.head is None or attribution.layer is None
-            else head_name(attribution.layer, attribution.head)
-        )
+        head = "" if attribution.head is None or attribution.layer is None else head_name(attribution.layer, attribution.head)
         return cls(plugin.key, plugin.title, plugin.signed, attribution.scores.tolist(), head)

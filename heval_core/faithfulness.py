@@ -70,13 +70,9 @@ class Faithfulness:
     def check(self) -> None:
         """Raises HEvalError for an unknown replacement, or none."""
         if not self.replacements or not set(self.replacements) <= set(REPLACEMENTS):
-            raise HEvalError(
-                f"Faithfulness has no replacements {self.replacements!r}; there are: {', '.join(REPLACEMENTS)}."
-            )
+            raise HEvalError(f"Faithfulness has no replacements {self.replacements!r}; there are: {', '.join(REPLACEMENTS)}.")
 
-    def measure(
-        self, clean: CleanPass, targets: Sequence[int], scores: Sequence[np.ndarray]
-    ) -> list[tuple[Faithful, ...]]:
+    def measure(self, clean: CleanPass, targets: Sequence[int], scores: Sequence[np.ndarray]) -> list[tuple[Faithful, ...]]:
         """The faithfulness of every prompt of a clean pass, one record per replacement.
 
         targets: (B,) the answers' first tokens. scores: B of (n,).
@@ -84,9 +80,7 @@ class Faithfulness:
         self.check()
         wanted = np.asarray(list(targets))
         changed = [
-            (index, row)
-            for index, own in enumerate(scores)
-            for row in self._changed(clean.lm, clean.prompts[index], own)
+            (index, row) for index, own in enumerate(scores) for row in self._changed(clean.lm, clean.prompts[index], own)
         ]
         after = _log_probabilities(clean.lm, [row for _, row in changed], wanted[[index for index, _ in changed]])
         before = clean.logits.log_softmax(-1).cpu().numpy()[np.arange(clean.size), wanted]

@@ -79,9 +79,7 @@ def answer(lm: LanguageModel, prepared: Sequence[Prepared], match: str = "first"
     clean = CleanPass(lm, [asked.prompt for asked in prepared])
     memory_answers = [asked.memory_answer for asked in prepared]
     behaviours = behaviours_of(clean, [asked.names for asked in prepared], memory_answers, match)
-    targets = tuple(
-        answer_target(logits, behaviour) for behaviour, logits in zip(behaviours, clean.logits, strict=True)
-    )
+    targets = tuple(answer_target(logits, behaviour) for behaviour, logits in zip(behaviours, clean.logits, strict=True))
     return Answered(clean, tuple(prepared), behaviours, targets)
 
 
@@ -232,9 +230,7 @@ _MISSING_TARGET = (
 )
 
 
-def _candidates_of(
-    lm: LanguageModel, request: Request, answers: tuple[str | None, ...]
-) -> tuple[tuple[Names, ...], str]:
+def _candidates_of(lm: LanguageModel, request: Request, answers: tuple[str | None, ...]) -> tuple[tuple[Names, ...], str]:
     """The candidate answers of a request, and the model's memory answer."""
     given = request.memory_answer
     memory = Memory(given, lm.first_tokens(given)) if given else recall(lm, request.question)

@@ -29,7 +29,5 @@ class HasStyle(Protocol):
 def style_of(model: HasStyle) -> PromptStyle:
     """The style that a model uses. Raises HEvalError for a name that is not in STYLES."""
     if model.style not in STYLES:
-        raise HEvalError(
-            f"{model.key}/heval.json asks for the prompt style {model.style!r}; there are: {', '.join(STYLES)}."
-        )
+        raise HEvalError(f"{model.key}/heval.json asks for the prompt style {model.style!r}; there are: {', '.join(STYLES)}.")
     return STYLES[model.style]

@@ -43,9 +43,7 @@ def mentions(answer: str, text: str) -> tuple[Span, ...]:
     return tuple(found)
 
 
-def assemble(
-    texts: tuple[str, ...], answers: tuple[str | None, ...], question: str, template: str = TEMPLATE
-) -> Prompt:
+def assemble(texts: tuple[str, ...], answers: tuple[str | None, ...], question: str, template: str = TEMPLATE) -> Prompt:
     """Put documents and question together.
 
     texts: the documents; empty for the memory check. answers: each document's answer, or None if unknown.

@@ -23,9 +23,7 @@ def outcomes_and_sources(results: Reader, chosen: Filter) -> None:
     """Everything below the filters."""
     outcomes = query(results, Reader.outcomes, chosen)
     if outcomes.empty:
-        st.info(
-            "No question is left under these filters; remove one of the chips above.", icon=":material/filter_alt_off:"
-        )
+        st.info("No question is left under these filters; remove one of the chips above.", icon=":material/filter_alt_off:")
         return
     kept_and_dropped(results, chosen)
     st.subheader("Every cell")

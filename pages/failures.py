@@ -73,11 +73,7 @@ def examples(results: Reader, chosen: Filter, keys: list[str], clicked: list[str
     explainer = left.selectbox("Explainer", explainers, key="explainer", bind="query-params")
     pattern = middle.selectbox("Pattern", patterns, index=1, key="pattern", bind="query-params")
     others = right.multiselect(
-        "While the answer is on top for",
-        explainers,
-        key="while_right",
-        bind="query-params",
-        placeholder="any explainer",
+        "While the answer is on top for", explainers, key="while_right", bind="query-params", placeholder="any explainer"
     )
     matching = replace(chosen, best=(f"{explainer}: {pattern}", *(f"{key}: answer" for key in others)))
     count = len(query(results, Reader.instance_ids, matching))

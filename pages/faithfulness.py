@@ -31,9 +31,7 @@ def replacements(results: Reader, chosen: Filter) -> None:
         return
     controls = controls_of(results)
     st.subheader("By replacement")
-    advantages = {
-        metric: advantage(frame, controls, best_of(metric, "all") == "low") for metric, frame in frames.items()
-    }
+    advantages = {metric: advantage(frame, controls, best_of(metric, "all") == "low") for metric, frame in frames.items()}
     measured = {metric: known for metric, known in advantages.items() if known is not None}
     if measured:
         st.markdown(verdicts.of_replacements(measured))

@@ -36,9 +36,7 @@ with results_page(TITLE, ABOUT, link=False) as results:
         with page:
             html_export(results, instance, rows, k)
         with link:
-            link_button(
-                results, {"instance": instance.instance_id, "sort": search.order, "descending": search.descending}
-            )
+            link_button(results, {"instance": instance.instance_id, "sort": search.order, "descending": search.descending})
         prompt_grid(instance, rows, key="grid", k=k, how=how, on_key=pressed)
         scores_table(results, instance.instance_id, attributions, k)
         agreement_table(rows, instance.first_ranked, k)

@@ -45,9 +45,7 @@ def curves(results: Reader, chosen: Filter, k: int) -> None:
         )
         return
     with waiting(measure.metric):
-        points, changes, ends, asked = query(
-            results, curve, wanted, measure.metric, measure.together, measure.at(k), by
-        )
+        points, changes, ends, asked = query(results, curve, wanted, measure.metric, measure.together, measure.at(k), by)
     if points.empty:
         st.info(
             "No cell has enough different instances in every quarter: each group needs 30 there (10 for measures that learn "

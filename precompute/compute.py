@@ -67,9 +67,7 @@ class _Computation:
     def run(self) -> Result:
         ready = [prepared for place in self.job.places if (prepared := self._prepare(place)) is not None]
         pipeline.in_batches(self.lm, ready, self._batch, self._unanswered)
-        rows = {
-            key: [row for place in sorted(by_place) for row in by_place[place]] for key, by_place in self.rows.items()
-        }
+        rows = {key: [row for place in sorted(by_place) for row in by_place[place]] for key, by_place in self.rows.items()}
         return Result(rows, self.failures)
 
     def _prepare(self, place: int) -> Prepared | None:

@@ -46,13 +46,7 @@ def shard_size(grid: Grid, model: Identity, questions: Questions, store: ShardSt
     """
     if grid.shard_size is not None:
         return grid.shard_size
-    asked = (
-        model.key,
-        questions.dataset,
-        model.revision,
-        questions.fingerprint,
-        settings_of(grid, model, dtype_of(grid)),
-    )
+    asked = (model.key, questions.dataset, model.revision, questions.fingerprint, settings_of(grid, model, dtype_of(grid)))
     for line in reversed(store.journal("state")):
         if tuple(line[name] for name in ("model", "dataset", "revision", "fingerprint", "settings")) == asked:
             return int(line.get("shard_size", OLD_SIZE))

@@ -79,15 +79,11 @@ def _spread(lengths: list[int]) -> dict[str, float] | None:
 def summarise_regime(questions: Questions, regime: str, seed: int, model: Identity | None) -> RegimeSummary:
     """Build every instance of a regime one by one, and count."""
     style = style_of(model) if model else regimes.Plain()
-    summary = RegimeSummary(
-        questions.dataset, regime, model.key if model else None, len(questions.facts), questions.seen
-    )
+    summary = RegimeSummary(questions.dataset, regime, model.key if model else None, len(questions.facts), questions.seen)
 
     def prompts() -> Iterator[Prompt]:
         description = f"{questions.dataset} · {regime}"
-        for place, fact in enumerate(
-            tqdm(questions.facts, desc=description, leave=False, disable=not sys.stderr.isatty())
-        ):
+        for place, fact in enumerate(tqdm(questions.facts, desc=description, leave=False, disable=not sys.stderr.isatty())):
             try:
                 instance = regimes.build(fact, regime, questions.pool, seed, style, place)
                 check_documents(instance, Memory(fact.answer, ()))

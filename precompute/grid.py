@@ -101,10 +101,7 @@ class Job:
     def entry(self, kind: str, key: str, explainer: str = "", failed: int = 0) -> dict[str, Any]:
         """What the manifest says of a shard of the job, without path, rows and hashes."""
         return {
-            **{
-                name: getattr(self, name)
-                for name in ("model", "revision", "dataset", "fingerprint", "settings", "regime")
-            },
+            **{name: getattr(self, name) for name in ("model", "revision", "dataset", "fingerprint", "settings", "regime")},
             "technique": TECHNIQUE,
             "explainer": explainer,
             "kind": kind,
@@ -149,13 +146,7 @@ INSTANCES = INSTANCE.name
 
 
 def jobs_of(
-    grid: Grid,
-    model: Identity,
-    questions: Questions,
-    dtype: str,
-    regime: str,
-    places: Sequence[int],
-    kinds: Collection[str],
+    grid: Grid, model: Identity, questions: Questions, dtype: str, regime: str, places: Sequence[int], kinds: Collection[str]
 ) -> Iterator[Job]:
     """The jobs of one regime over some of the questions, in order. The grid's shard size must be a number.
 

@@ -83,9 +83,7 @@ def note_state(store: ShardStore, grid: Grid, model: Identity, questions: Questi
 
 def note_dataset(store: ShardStore, questions: Questions) -> int:
     """Note which records were read and which were left out. Returns how many were malformed."""
-    lines = [
-        {"dataset": bad.dataset, "place": bad.place, "error": f"HEvalError: {bad.reason}"} for bad in questions.bad
-    ]
+    lines = [{"dataset": bad.dataset, "place": bad.place, "error": f"HEvalError: {bad.reason}"} for bad in questions.bad]
     more = questions.malformed - len(lines)
     if more:
         error = f"HEvalError: {more:,} more malformed records; only the first {len(lines):,} are listed"
@@ -98,9 +96,7 @@ def note_dataset(store: ShardStore, questions: Questions) -> int:
     for reason, count in questions.unusable:
         say(f"{questions.dataset}: {count} records were left out: {reason}")
     if questions.usable > MOST_QUESTIONS == len(questions.facts):
-        say(
-            f"{questions.dataset}: {MOST_QUESTIONS:,} of {questions.usable:,} questions are asked; --limit asks for fewer"
-        )
+        say(f"{questions.dataset}: {MOST_QUESTIONS:,} of {questions.usable:,} questions are asked; --limit asks for fewer")
     if not questions.facts:
         say(f"{questions.dataset}: none of its {questions.records} records can be used as a question")
     line = {

@@ -130,9 +130,7 @@ def as_lines(planned: Plan, with_jobs: bool = False) -> Iterator[str]:
         for job, shards in planned.jobs:
             yield f"{job.name}: {', '.join(_what(shard) for shard in shards)}"
     timed = all(line.seconds is not None for line in planned.lines if line.shards)
-    estimate = (
-        f", about {duration(planned.total('seconds'))} on this machine and {size(planned.total('megabytes'))} of shards"
-    )
+    estimate = f", about {duration(planned.total('seconds'))} on this machine and {size(planned.total('megabytes'))} of shards"
     yield (
         f"{int(planned.total('shards'))} shards to do, {int(planned.total('done'))} done already; about "
         f"{int(planned.total('passes')):,} forward passes{estimate if timed and planned.total('shards') else ''} "

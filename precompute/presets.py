@@ -18,20 +18,11 @@ GRIDS = {
     ),
     # Sun et al. 2025: all of it. Their faithfulness (Table B.3) needs --faithfulness.
     "paper": Grid(
-        models=(
-            "gpt2-xl",
-            "EleutherAI/pythia-2.8b",
-            "EleutherAI/pythia-6.9b",
-            "Qwen/Qwen2.5-3B",
-            "Qwen/Qwen2.5-7B",
-        ),
+        models=("gpt2-xl", "EleutherAI/pythia-2.8b", "EleutherAI/pythia-6.9b", "Qwen/Qwen2.5-3B", "Qwen/Qwen2.5-7B"),
         datasets=tuple(f"transparent_context_usage/{part}" for part in PARTS),
     ),
     # Whether everything works here: seconds.
     "smoke": Grid(
-        models=(str(_DEMO_MODELS / "demo-qwen2"),),
-        datasets=("world_capital",),
-        regimes=("conflicting", "mixed"),
-        limit=10,
+        models=(str(_DEMO_MODELS / "demo-qwen2"),), datasets=("world_capital",), regimes=("conflicting", "mixed"), limit=10
     ),
 }

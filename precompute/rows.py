@@ -88,13 +88,7 @@ def head_rows(row_id: str, heads: HeadReading, index: int) -> list[dict[str, Any
 def faithfulness_row(row_id: str, explainer: str, settings: str, faithful: Faithful) -> dict[str, Any]:
     """The two means are exact; each K's own loss is for a closer look, and compresses better when rounded."""
     losses = {name: _three_digits(getattr(faithful, name)) for name in ("masked", "kept")}
-    return {
-        "instance_id": row_id,
-        "explainer": explainer,
-        "settings": settings,
-        **faithful._asdict(),
-        **losses,
-    }
+    return {"instance_id": row_id, "explainer": explainer, "settings": settings, **faithful._asdict(), **losses}
 
 
 def _three_digits(losses: tuple[float, ...]) -> list[float]:

@@ -41,9 +41,7 @@ CONFIGURATIONS: dict[str, Callable[[], Any]] = {
     "gemma3": lambda: hf.Gemma3TextConfig(**PADDED, head_dim=8, sliding_window=8),
     "gpt-bigcode": lambda: hf.GPTBigCodeConfig(**GPT),
     "gptj": lambda: hf.GPTJConfig(**GPT, rotary_dim=4),
-    "gpt-neo": lambda: hf.GPTNeoConfig(
-        **IDS, **LOCAL, hidden_size=32, max_position_embeddings=512, initializer_range=0.4
-    ),
+    "gpt-neo": lambda: hf.GPTNeoConfig(**IDS, **LOCAL, hidden_size=32, max_position_embeddings=512, initializer_range=0.4),
     "granite": lambda: hf.GraniteConfig(
         **GROUPED, attention_multiplier=0.2, residual_multiplier=0.6, embedding_multiplier=3.0, logits_scaling=2.0
     ),
@@ -96,9 +94,7 @@ class Plain:
 
     def __init__(self, folder: str):
         self.usual = hf.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
-        self.eager = hf.AutoModelForCausalLM.from_pretrained(
-            folder, dtype=torch.float32, attn_implementation="eager"
-        ).eval()
+        self.eager = hf.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
         config = self.eager.config
         self.heads = config.num_attention_heads
 

@@ -105,12 +105,7 @@ def _entry(where: dict[str, str], place: str, kind: str, explainer: str, count: 
 
 
 def instance_row(
-    where: dict[str, str],
-    place: str,
-    number: int,
-    lengths: tuple[int, int],
-    first_part: float,
-    rng: np.random.Generator,
+    where: dict[str, str], place: str, number: int, lengths: tuple[int, int], first_part: float, rng: np.random.Generator
 ) -> dict[str, Any]:
     dual = where["regime"] in DUAL_REGIMES
     length = int(rng.integers(lengths[0], lengths[1] + 1))

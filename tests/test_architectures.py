@@ -54,9 +54,7 @@ def lm(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def clean(lm):
-    prompt = assemble(
-        ("The capital of Kenya is Lisbon.", "The capital of Peru is Lima."), (None, None), "Which capital?"
-    )
+    prompt = assemble(("The capital of Kenya is Lisbon.", "The capital of Peru is Lima."), (None, None), "Which capital?")
     return CleanPass(lm, [lm.tokenise(prompt)])
 
 
@@ -95,8 +93,7 @@ def test_mechlights_fold_is_the_final_norms_gain(clean, target, plain):
     heads = clean.lm.heads_per_layer
     width = projection.shape[1] // heads
     expected = [
-        float(projection[:, h * width : (h + 1) * width] @ clean.heads.outputs[0, 1, h] @ direction)
-        for h in range(heads)
+        float(projection[:, h * width : (h + 1) * width] @ clean.heads.outputs[0, 1, h] @ direction) for h in range(heads)
     ]
     (found,) = MechLight(fold=True).explain(clean, [target])
     np.testing.assert_allclose(found.head_scores[1], expected, atol=1e-4)
@@ -295,10 +292,7 @@ def test_a_head_taken_out_is_a_head_without_its_output(lm, clean, how):
         for name, module in lm.model.named_modules()
         if name.endswith(("attn.c_proj", "attention.dense", "self_attn.o_proj"))
     ]
-    width = (
-        (projections[layer].weight.shape[0 if "Conv1D" in type(projections[layer]).__name__ else 1])
-        // lm.heads_per_layer
-    )
+    width = (projections[layer].weight.shape[0 if "Conv1D" in type(projections[layer]).__name__ else 1]) // lm.heads_per_layer
 
     def replace(_, inputs):
         (outputs,) = inputs

@@ -129,9 +129,7 @@ def test_the_lexical_control_matches_the_documents_answer_and_the_others_stay_as
 
 def test_the_usual_rows_are_what_they_are_without_it(grid, store, published, tmp_path):
     plain = shutil.copytree(store, tmp_path / "plain")
-    lines = [
-        line for line in (store / "manifest.jsonl").read_text().splitlines() if '"context_attribution"' not in line
-    ]
+    lines = [line for line in (store / "manifest.jsonl").read_text().splitlines() if '"context_attribution"' not in line]
     (plain / "manifest.jsonl").write_text("\n".join(lines) + "\n")
     assert run(replace(grid, target="answer"), plain).computed == 0
     reader = Reader(publish(plain))

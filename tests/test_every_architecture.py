@@ -39,20 +39,13 @@ def demo_tokenizer():
 def with_bos():
     tokenizer = demo_tokenizer()
     bos = tokenizer.convert_ids_to_tokens(0)
-    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"{bos} $A", special_tokens=[(bos, 0)]
-    )
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(single=f"{bos} $A", special_tokens=[(bos, 0)])
     return tokenizer
 
 
 def sentence_piece():
     """Unigram over text whose spaces are part of the tokens that follow, and a BOS, as in Llama."""
-    words = [
-        "The capital of Kenya is Lisbon.",
-        "The capital of Peru is Lima.",
-        "Which capital is it?",
-        "Answer: Nairobi",
-    ]
+    words = ["The capital of Kenya is Lisbon.", "The capital of Peru is Lima.", "Which capital is it?", "Answer: Nairobi"]
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
@@ -71,8 +64,7 @@ TOKENIZERS = {"demo": demo_tokenizer, "bos": with_bos, "sentencepiece": sentence
 # The others differ from one of these, or from the models of the other tests, by a part of their layers.
 QUICK = {*REFUSED, "bloom", "cohere", "gemma2", "gpt-neo", "gptj", "granite", "mistral-wide-heads", "mixtral", "qwen3"}
 CASES = [
-    pytest.param((kind, "demo"), id=f"{kind}-demo", marks=() if kind in QUICK else pytest.mark.slow)
-    for kind in CONFIGURATIONS
+    pytest.param((kind, "demo"), id=f"{kind}-demo", marks=() if kind in QUICK else pytest.mark.slow) for kind in CONFIGURATIONS
 ] + [("llama-gqa", "bos"), ("gemma2", "bos"), ("mistral", "sentencepiece"), ("opt", "sentencepiece")]
 
 

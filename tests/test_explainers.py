@@ -77,9 +77,7 @@ def test_ig_equals_a_literal_loop_over_the_formula(clean, target, plain_model):
 
 
 def test_igs_completeness_gap_shrinks_with_the_number_of_steps(clean, target):
-    gaps = [
-        dict(IntegratedGradients(steps=n).explain(clean, (target,))[0].details)["completeness_gap"] for n in (10, 320)
-    ]
+    gaps = [dict(IntegratedGradients(steps=n).explain(clean, (target,))[0].details)["completeness_gap"] for n in (10, 320)]
     assert gaps[1] < gaps[0]
 
 
@@ -113,9 +111,7 @@ def _residual_parts(model, ids):
     for index, layer in enumerate(layers):
         layer.mlp.register_forward_hook(keep(f"mlp{index}"))
         dense = {"gpt2": "c_proj", "gpt_neox": "dense", "qwen2": "o_proj"}[kind]
-        projection = getattr(
-            layer.attn if kind == "gpt2" else getattr(layer, "attention", None) or layer.self_attn, dense
-        )
+        projection = getattr(layer.attn if kind == "gpt2" else getattr(layer, "attention", None) or layer.self_attn, dense)
         if projection.bias is not None:
             others.append(projection.bias.detach())
     getattr(base, norm).register_forward_pre_hook(keep_input)

@@ -90,16 +90,12 @@ def test_among_three_documents_the_one_used_is_named(language_models):
     first = explain(lm, **asked)
     assert set(first.to_frame()["part"]) >= {"document 1", "document 2", "document 3"}
     said = first.behaviour.text.strip()
-    named = explain(
-        lm, **asked | {"context": [*context[:2], f"{said} is the capital."]}, context_answer=[None, None, said]
-    )
+    named = explain(lm, **asked | {"context": [*context[:2], f"{said} is the capital."]}, context_answer=[None, None, said])
     assert [candidate.group for candidate in named.behaviour.candidates][0] == "C3"
 
 
 def test_two_documents_or_none_are_explained_and_drawn(language_models):
-    two = explain(
-        language_models["gpt2"], question="Where?", context=["A first one.", "A second one."], explainers="attn"
-    )
+    two = explain(language_models["gpt2"], question="Where?", context=["A first one.", "A second one."], explainers="attn")
     assert {"document 1", "document 2"} <= set(two.to_frame()["part"])
     assert "document 2, answer unknown" in two._repr_html_()
     none = explain(language_models["gpt2"], question="Where?", explainers="attn")

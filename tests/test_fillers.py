@@ -30,9 +30,7 @@ def test_a_group_counts_the_documents_that_carry_an_answer():
 def instance():
     texts = ("Rivers run.", "The capital of Kenya is Lisbon.", "It rains.", "Kenya's capital is Oslo.")
     answers = ("", "Lisbon", "", "Oslo")
-    documents = tuple(
-        Document("Kenya", answer, text, kind) for text, answer, kind in zip(texts, answers, KINDS, strict=True)
-    )
+    documents = tuple(Document("Kenya", answer, text, kind) for text, answer, kind in zip(texts, answers, KINDS, strict=True))
     return Instance("i", "d", "double_conflicting", "f", "Kenya", "capital", "What is it?", "Nairobi", documents)
 
 

@@ -74,10 +74,7 @@ questions_of = functools.cache(load_questions)
 
 def prepared_of(lm, count=12, regime="conflicting"):
     questions = questions_of("world_capital", count, 0, style_of(lm))
-    built = [
-        regimes.build(fact, regime, questions.pool, 0, style_of(lm), place)
-        for place, fact in enumerate(questions.facts)
-    ]
+    built = [regimes.build(fact, regime, questions.pool, 0, style_of(lm), place) for place, fact in enumerate(questions.facts)]
     found = [pipeline.prepare(lm, instance, Memory("Nowhere", (3,))) for instance in built]
     return [one for one in found if one.dropped_because is None]
 
@@ -135,9 +132,7 @@ def run_with(model_folders, store, *more):
     assert main([*command, "--store", str(store), *more]) == 0
 
 
-def test_in_the_batch_both_groups_are_stored_and_two_ways_to_match_are_never_mixed(
-    model_folders, language_models, tmp_path
-):
+def test_in_the_batch_both_groups_are_stored_and_two_ways_to_match_are_never_mixed(model_folders, language_models, tmp_path):
     run_with(model_folders, tmp_path)
     first = Reader(publish(tmp_path)).query("SELECT * FROM instance ORDER BY place")
     assert first["answer_text"].isna().all()

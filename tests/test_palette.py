@@ -67,9 +67,7 @@ def test_explainers_are_told_apart_by_colour_or_by_symbol(eyes):
     assert closest(palette.COLOURS, eyes) >= ALL_FIFTEEN
     # Where colours come closer than the first eight do, another sign differs.
     for kind in ("symbol", "dash", "texture"):
-        assert not {getattr(own, kind) for own in palette.METHODS[:8]} & {
-            getattr(own, kind) for own in palette.METHODS[8:]
-        }
+        assert not {getattr(own, kind) for own in palette.METHODS[:8]} & {getattr(own, kind) for own in palette.METHODS[8:]}
         assert len({getattr(own, kind) for own in palette.CONTROLS}) == 3
 
 

@@ -188,8 +188,7 @@ def test_the_papers_caps_by_hand():
 
 def test_a_large_relation_offers_a_sample_that_does_not_depend_on_the_order():
     data = [
-        Fact(str(n), "d", f"s{n}", "r", "?", f"t{n}", (Passage(f"s{n}", f"a{n}", f"s{n} a{n}"),))
-        for n in range(5 * POOLED)
+        Fact(str(n), "d", f"s{n}", "r", "?", f"t{n}", (Passage(f"s{n}", f"a{n}", f"s{n} a{n}"),)) for n in range(5 * POOLED)
     ]
     shuffled = data[:]
     random.Random(0).shuffle(shuffled)

@@ -171,7 +171,5 @@ def test_what_cannot_be_built_says_why():
 
 def test_a_style_that_there_is_not_is_refused_by_name():
     assert style_of(Identity("m", "", "taught_sources", "", None)) == source_trust.TaughtSources()
-    with pytest.raises(
-        HEvalError, match="m/heval.json asks for the prompt style 'rhymes'; there are: plain, taught_so"
-    ):
+    with pytest.raises(HEvalError, match="m/heval.json asks for the prompt style 'rhymes'; there are: plain, taught_so"):
         style_of(Identity("m", "", "rhymes", "", None))

@@ -108,9 +108,7 @@ def test_attn_sums_its_votes_over_the_positions_and_averages_the_heads_rows(clea
     readings = [lm.heads.read(clean.ids, clean.prefix, position) for position in POSITIONS]
     votes = sum(lm.heads.logits(reading, [token])[0, -1] for reading, token in zip(readings, target.ids, strict=True))
     assert found.head == int(votes.argmax())
-    np.testing.assert_allclose(
-        found.scores, states.attentions[-1][0, found.head, list(POSITIONS)].mean(0).detach(), atol=1e-4
-    )
+    np.testing.assert_allclose(found.scores, states.attentions[-1][0, found.head, list(POSITIONS)].mean(0).detach(), atol=1e-4)
 
 
 def test_without_a_foil_mechlight_shows_the_head_that_most_promotes_the_target_and_a_contrast_is_refused(clean):

@@ -44,9 +44,7 @@ def locate(dataset: str, path: str | None, origin: Origin) -> Path:
     if path is not None:
         given = Path(path).expanduser()
         if not given.exists():
-            raise HEvalError(
-                f"The data file {given} does not exist; {dataset} reads {origin.name}, from {origin.address}."
-            )
+            raise HEvalError(f"The data file {given} does not exist; {dataset} reads {origin.name}, from {origin.address}.")
         return given
     placed = data_folder(dataset) / origin.name
     if placed.exists():

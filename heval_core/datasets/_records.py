@@ -38,9 +38,7 @@ class Malformed(ValueError):
     """A record breaks its format; the message says what was expected."""
 
 
-def read_each(
-    dataset: str, records: Iterable[tuple[str, Any]], convert: Callable[[dict[str, Any]], Fact]
-) -> Iterator[Record]:
+def read_each(dataset: str, records: Iterable[tuple[str, Any]], convert: Callable[[dict[str, Any]], Fact]) -> Iterator[Record]:
     """Convert (place, raw record) pairs one by one. A raw record may itself be a Malformed that reading it raised."""
     for place, raw in records:
         try:
@@ -86,12 +84,5 @@ def _dotted(path: tuple[str, ...]) -> str:
 
 
 def _kind(value: Any) -> str:
-    names = {
-        dict: "an object",
-        list: "a list",
-        str: "a text",
-        bool: "true or false",
-        int: "a number",
-        float: "a number",
-    }
+    names = {dict: "an object", list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}
     return names.get(type(value), "nothing")

@@ -21,9 +21,7 @@ from heval_core.datasets._files import Origin, json_array, locate
 from heval_core.datasets._records import Malformed, Record, read_each, text_of
 from heval_core.records import Fact, Passage
 
-_ORIGIN = Origin(
-    "base_fakepedia.json", "github.com/epfl-dlab/llm-grounding-analysis (data/fakepedia/base_fakepedia.json)"
-)
+_ORIGIN = Origin("base_fakepedia.json", "github.com/epfl-dlab/llm-grounding-analysis (data/fakepedia/base_fakepedia.json)")
 
 
 def _question_of(record: dict[str, Any]) -> tuple[str, str]:

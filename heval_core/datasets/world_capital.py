@@ -79,11 +79,7 @@ def _rows(path: Path) -> Iterator[tuple[str, str, str]]:
                 seen = ", ".join(rows.fieldnames or ()) or "none"
                 raise HEvalError(f"The data file {path} needs the columns country and capital; it has {seen}.")
             for row in rows:
-                yield (
-                    f"{path.name}:{rows.line_num}",
-                    (row["country"] or "").strip(),
-                    (row["capital"] or "").strip(),
-                )
+                yield (f"{path.name}:{rows.line_num}", (row["country"] or "").strip(), (row["capital"] or "").strip())
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise HEvalError(f"The data file {path} cannot be read as a CSV: {error}.") from error
 

@@ -79,8 +79,7 @@ def _of_best_scores(cell: Cell, count: int) -> Cell:
 
     there = [np.arange(count) < own.sum(axis=1, keepdims=True) for own in segments]
     documents = tuple(
-        np.concatenate([own & (number == place) for place, own in enumerate(there)], axis=1)
-        for number in range(len(there))
+        np.concatenate([own & (number == place) for place, own in enumerate(there)], axis=1) for number in range(len(there))
     )
     ranked = np.concatenate(there, axis=1)
     short = Layout(ranked, documents, (), (), layout.groups, np.zeros_like(ranked))

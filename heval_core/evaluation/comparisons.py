@@ -58,9 +58,7 @@ def comparisons(reader: Reader, chosen: Filter, metric: str, parts: Collection[s
     return Compared(each, _overall(each, spreads))
 
 
-def _pairs(
-    regime: Regime, found: Mapping[str, Estimate], part: str, best: str
-) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
+def _pairs(regime: Regime, found: Mapping[str, Estimate], part: str, best: str) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
     """(row, replicates of its difference) of every pair."""
     names = list(combinations(found, 2))
     apart = differences([(found[first], found[second]) for first, second in names], regime.weights, regime.numbers)
@@ -103,16 +101,5 @@ def _overall(found: pd.DataFrame, spreads: list[np.ndarray]) -> pd.DataFrame:
                 "cells": len(own.drop_duplicates(list(CELL))),
             }
         )
-    columns = [
-        "technique",
-        "first",
-        "second",
-        "wins",
-        "ties",
-        "losses",
-        "mean difference",
-        "low",
-        "high",
-        "comparisons",
-    ]
+    columns = ["technique", "first", "second", "wins", "ties", "losses", "mean difference", "low", "high", "comparisons"]
     return pd.DataFrame(rows, columns=[*columns, "cells"])

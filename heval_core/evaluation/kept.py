@@ -78,9 +78,7 @@ class Kept:
     writable: whether to keep newly computed values. A folder that cannot be written is no error.
     """
 
-    def __init__(
-        self, folder: Path, regime: RegimeKey, needed: Collection[tuple[str, str, int]], writable: bool = True
-    ):
+    def __init__(self, folder: Path, regime: RegimeKey, needed: Collection[tuple[str, str, int]], writable: bool = True):
         name = "-".join("".join(c if c.isalnum() or c in "-_." else "_" for c in part) for part in regime)
         self._path, self._writable = folder / FOLDER / f"{name}.parquet", writable
         self._needed = needed
@@ -115,9 +113,7 @@ class Kept:
         temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
         try:
             self._path.parent.mkdir(exist_ok=True)
-            pq.write_table(
-                pa.Table.from_pylist(rows, schema=_SCHEMA), temporary, compression="zstd", compression_level=15
-            )
+            pq.write_table(pa.Table.from_pylist(rows, schema=_SCHEMA), temporary, compression="zstd", compression_level=15)
             os.replace(temporary, self._path)
         except OSError:
             temporary.unlink(missing_ok=True)  # the values are computed again the next time
@@ -149,9 +145,7 @@ def _row(key: str, estimate: Estimate, whole: bool) -> dict[str, Any]:
 
 def _estimate(row: Mapping[str, Any]) -> Estimate:
     error = None if row["unavailable"] else Error(row["se"], row["df"], np.array(row["deviations"], dtype=np.float64))
-    sizes, details = (
-        tuple((name, value) for name, value in json.loads(row[column])) for column in ("sizes", "details")
-    )
+    sizes, details = (tuple((name, value) for name, value in json.loads(row[column])) for column in ("sizes", "details"))
     return Estimate(
         row["part"],
         row["value"],

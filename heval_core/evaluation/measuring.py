@@ -29,14 +29,7 @@ from heval_core.evaluation.scored import (
 )
 from heval_core.records import CELL
 from heval_core.statistics.bootstrap import Resamples
-from heval_core.store.kinds import (
-    ATTRIBUTION,
-    CONTEXT_ATTRIBUTION,
-    FAITHFULNESS,
-    HEAD_ATTENTION,
-    INSTANCE,
-    SAMPLE,
-)
+from heval_core.store.kinds import ATTRIBUTION, CONTEXT_ATTRIBUTION, FAITHFULNESS, HEAD_ATTENTION, INSTANCE, SAMPLE
 from heval_core.store.shard_rows import ShardRows
 from heval_core.store.shards import Entry, ShardStore
 from heval_core.store.writer import Writer

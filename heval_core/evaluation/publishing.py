@@ -49,9 +49,7 @@ def publish(
         raise HEvalError(f"The store {source} has no finished shards; run: python -m precompute run --store {source} …")
     damaged = [entry.path for entry in entries if not store.intact(entry)]
     if damaged:
-        raise HEvalError(
-            f"{len(damaged)} shards are damaged, the first is {damaged[0]}; run: python -m precompute verify."
-        )
+        raise HEvalError(f"{len(damaged)} shards are damaged, the first is {damaged[0]}; run: python -m precompute verify.")
     target.mkdir(parents=True, exist_ok=True)
     published.remove_unfinished(target)
     snapshot_id = _snapshot_id(entries, bundled)
@@ -118,9 +116,7 @@ class _OverCells:
     def add(self, measured: Measured) -> None:
         self.rows += measured.evaluated.rows
         self.spread |= measured.evaluated.replicates
-        self.paired_rows += [
-            row for row in measured.paired.rows if (row["metric"], row["part"], row["k"]) in findings.WANTED
-        ]
+        self.paired_rows += [row for row in measured.paired.rows if (row["metric"], row["part"], row["k"]) in findings.WANTED]
         self.paired_spread |= measured.paired.replicates
 
     def insert(self, writer: Writer) -> None:
@@ -178,9 +174,7 @@ def _swaps(measured: Mapping[str, cells.Mirrored]) -> list[dict[str, Any]]:
     return rows
 
 
-def _insert_provenance(
-    writer: Writer, store: ShardStore, entries: list[Entry], snapshot_id: str, bundled: bool
-) -> None:
+def _insert_provenance(writer: Writer, store: ShardStore, entries: list[Entry], snapshot_id: str, bundled: bool) -> None:
     """Where the results come from: the snapshot, the batch job's journal, and the plug-ins."""
     now = datetime.now(UTC).replace(tzinfo=None)
     snapshot = {"snapshot_id": snapshot_id, "format": PUBLISHED_FORMAT, "bundled": bundled, "published_at": now}
@@ -200,11 +194,7 @@ def _datasets(store: ShardStore) -> list[dict[str, Any]]:
     known = catalogue.plugins("dataset")
     newest = {line["dataset"]: line for line in store.journal("dataset")}
     return [
-        {
-            **line,
-            "unusable": json.dumps(line["unusable"]),
-            "title": getattr(known.get(key.split("/")[0]), "title", key),
-        }
+        {**line, "unusable": json.dumps(line["unusable"]), "title": getattr(known.get(key.split("/")[0]), "title", key)}
         for key, line in sorted(newest.items())
     ]
 

@@ -39,9 +39,7 @@ class Measurements(NamedTuple):
     def of(cls, rows: pd.DataFrame) -> Measurements:
         """rows: instance_id, explainer, part, and a column for each metric; no two of the same first three."""
         metrics = [key for key in measured_metrics() if key in rows]
-        table = rows.astype({"instance_id": object}).pivot(
-            index="instance_id", columns=["part", "explainer"], values=metrics
-        )
+        table = rows.astype({"instance_id": object}).pivot(index="instance_id", columns=["part", "explainer"], values=metrics)
         return cls(table.index, {name: np.append(table[name].to_numpy(dtype=float), np.nan) for name in table})
 
 

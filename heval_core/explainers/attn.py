@@ -62,8 +62,7 @@ class Attention:
         started = time.perf_counter()
         readings = [clean.heads_at(position) for position in positions_of(targets)]
         votes = sum(
-            self._votes(clean, reading, [target.ids[place] for target in targets])
-            for place, reading in enumerate(readings)
+            self._votes(clean, reading, [target.ids[place] for target in targets]) for place, reading in enumerate(readings)
         )
         heads = votes.argmax(-1).tolist()
         if self.row == "last":

@@ -60,8 +60,7 @@ class MechLight:
         group = lm.heads_per_layer // lm.kv_heads if self.kv else 1
         chosen = [_chosen(by_head, group) for by_head in strengths]
         rows = [
-            attention[index, layer, head : head + group].mean(0).cpu().numpy()
-            for index, (layer, head, _) in enumerate(chosen)
+            attention[index, layer, head : head + group].mean(0).cpu().numpy() for index, (layer, head, _) in enumerate(chosen)
         ]
         seconds = (time.perf_counter() - started) / clean.size
         return [
@@ -78,9 +77,7 @@ class MechLight:
             for row, by_head, target, (layer, head, details) in zip(rows, strengths, targets, chosen, strict=True)
         ]
 
-    def _strengths(
-        self, lm: LanguageModel, place: int, reading: HeadReading, targets: Sequence[Target]
-    ) -> torch.Tensor:
+    def _strengths(self, lm: LanguageModel, place: int, reading: HeadReading, targets: Sequence[Target]) -> torch.Tensor:
         """(B, L, H) S at one of the targets' positions, the one with this index."""
         for_answer = lm.heads.logits(reading, [target.ids[place] for target in targets], self.fold)
         if not all(target.foils for target in targets):

@@ -122,9 +122,7 @@ def quarter_lines(points: pd.DataFrame, titles: dict[str, str], axis_title: str,
             hovertemplate="%{fullData.name}: %{y:.3f} at %{x:.0f}<extra></extra>",
         )
     chance = points.groupby("bin")[["mean", "chance"]].mean()
-    figure.add_scatter(
-        x=chance["mean"], y=chance["chance"], mode="lines", name="chance", line=CHANCE_LINE, hoverinfo="skip"
-    )
+    figure.add_scatter(x=chance["mean"], y=chance["chance"], mode="lines", name="chance", line=CHANCE_LINE, hoverinfo="skip")
     as_lines(figure, along, axis_title, 420)
     return figure
 

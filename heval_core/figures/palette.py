@@ -43,14 +43,7 @@ VARIANTS = ("star", "cross", "pentagon", "hexagram", "triangle-down", "hourglass
 HATCHED = {"fillmode": "overlay", "fgcolor": "#1F1F1F", "size": 6, "solidity": 0.25}
 
 # Where an answer came from: blues for documents, vermilion for memory, greys for what no metric reads.
-GROUPS = {
-    "C": "#0072B2",
-    "C1": "#0072B2",
-    "C2": "#7FB8DA",
-    "M": "#D55E00",
-    "other": "#8C8C8C",
-    "ambiguous": "#B3B3B3",
-}
+GROUPS = {"C": "#0072B2", "C1": "#0072B2", "C2": "#7FB8DA", "M": "#D55E00", "other": "#8C8C8C", "ambiguous": "#B3B3B3"}
 
 
 @cache

@@ -110,13 +110,7 @@ def load(name: str, device: str = "auto", dtype: str = "auto", batch_tokens: int
         raise cannot_load(name, error) from error
     model.requires_grad_(False)
     return as_language_model(
-        identity.key,
-        model.eval().to(chosen),
-        tokenizer,
-        identity.style,
-        identity.revision,
-        identity.template,
-        batch_tokens,
+        identity.key, model.eval().to(chosen), tokenizer, identity.style, identity.revision, identity.template, batch_tokens
     )
 
 
@@ -137,9 +131,7 @@ def as_language_model(
     """Wraps a model that is in memory already; it stays on its device."""
     # Memory answers are decoded greedily, whatever sampling or penalties the model's defaults would add.
     ends = model.generation_config.eos_token_id if model.generation_config else None
-    model.generation_config = GenerationConfig(
-        do_sample=False, eos_token_id=tokenizer.eos_token_id if ends is None else ends
-    )
+    model.generation_config = GenerationConfig(do_sample=False, eos_token_id=tokenizer.eos_token_id if ends is None else ends)
     _fuse_activations(model)
     on_cpu = model.device.type == "cpu"
     budget = Budget(batch_tokens or (4096 if on_cpu else 8192), model.device, batch_tokens is None and not on_cpu)

@@ -70,11 +70,7 @@ class Budget:
             self.shrink()
 
     def in_batches(
-        self,
-        items: Sequence[T],
-        length: int,
-        work: Callable[[list[T]], None],
-        failed: Callable[[T, Exception], None],
+        self, items: Sequence[T], length: int, work: Callable[[list[T]], None], failed: Callable[[T, Exception], None]
     ) -> None:
         """Do `work` on items of `length` tokens each, as many together as the budget holds.
 
@@ -88,11 +84,7 @@ class Budget:
             start += len(batch)
 
     def _begun(
-        self,
-        waiting: Sequence[T],
-        length: int,
-        work: Callable[[list[T]], None],
-        failed: Callable[[T, Exception], None],
+        self, waiting: Sequence[T], length: int, work: Callable[[list[T]], None], failed: Callable[[T, Exception], None]
     ) -> list[T]:
         """Do `work` on the first waiting items. Returns the items that are done or have failed."""
         batch: list[T] = []

@@ -27,14 +27,10 @@ def _softmax_attention(lm: ModelFacts) -> str | None:
 def _heads(lm: ModelFacts) -> str | None:
     config = lm.model.config
     if tuple(lm.model.get_output_embeddings().weight.shape)[1:] != (lm.width,):
-        return (
-            f"has an unembedding that does not read the residual stream's {lm.width} dimensions, to which heads write"
-        )
+        return f"has an unembedding that does not read the residual stream's {lm.width} dimensions, to which heads write"
     if config.model_type == "falcon" and config.alibi and str(lm.model.dtype) != "torch.float32":
         # In float32 the comparison with the plain pass catches this; in bfloat16 the error is no larger than rounding.
-        return (
-            "has its ALiBi added twice where transformers returns attention, so these are not the model's own patterns"
-        )
+        return "has its ALiBi added twice where transformers returns attention, so these are not the model's own patterns"
     return None
 
 

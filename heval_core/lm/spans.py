@@ -23,9 +23,7 @@ def tokenise_all(prompts: Iterable[Prompt], tokenizer: Any, batch: int = 512) ->
     Raises HEvalError for a tokenizer without offsets.
     """
     if not getattr(tokenizer, "is_fast", False):
-        raise HEvalError(
-            f"The tokenizer {type(tokenizer).__name__} gives no character offsets; a fast tokenizer is needed."
-        )
+        raise HEvalError(f"The tokenizer {type(tokenizer).__name__} gives no character offsets; a fast tokenizer is needed.")
     waiting = iter(prompts)
     while chunk := tuple(islice(waiting, batch)):
         encoded = tokenizer(
@@ -71,9 +69,7 @@ def _token_span(offsets: Sequence[tuple[int, int]], span: Span) -> Span:
     return Span(inside[0], inside[-1] + 1) if inside else Span(0, 0)
 
 
-def _texts(
-    text: str, ids: Sequence[int], offsets: Sequence[tuple[int, int]], leading: int, tokenizer: Any
-) -> tuple[str, ...]:
+def _texts(text: str, ids: Sequence[int], offsets: Sequence[tuple[int, int]], leading: int, tokenizer: Any) -> tuple[str, ...]:
     """The text of each token: together the prompt, whether or not the offsets include the space before a word."""
     texts = list(tokenizer.convert_ids_to_tokens(ids[:leading]))
     end = 0

@@ -24,9 +24,7 @@ def first_block(instances: int) -> int:
     return max(SMALLEST_FIRST, math.ceil(instances / 10))
 
 
-def code_lengths(
-    features: np.ndarray, orders: np.ndarray, told: np.ndarray, seed: int = 0, replay: int = 1
-) -> np.ndarray:
+def code_lengths(features: np.ndarray, orders: np.ndarray, told: np.ndarray, seed: int = 0, replay: int = 1) -> np.ndarray:
     """Bits of every label under each of C feature sets, in each of several runs.
 
     features: (C, N, f) standardised; smaller feature sets are filled up with columns of 0. orders: (runs, n) the instances

@@ -25,15 +25,7 @@ import numpy as np
 from heval_core.metrics.shared.answer_ranks import reciprocal_ranks
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.document_ranks import RankSettings
-from heval_core.metrics.shared.estimate import (
-    SMALLEST_GROUP,
-    Column,
-    Each,
-    Estimate,
-    normalised,
-    not_available,
-    too_small,
-)
+from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Column, Each, Estimate, normalised, not_available, too_small
 from heval_core.metrics.shared.measure import Measure
 
 PER = 100.0
@@ -76,10 +68,7 @@ class LengthSensitivity:
         return []
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
-        values = {
-            "mrr": reciprocal_ranks(cell, cell.layout.gold),
-            "instance_rank_margin": RankSettings().margins(cell, k),
-        }
+        values = {"mrr": reciprocal_ranks(cell, cell.layout.gold), "instance_rank_margin": RankSettings().margins(cell, k)}
         return [self._slope(part, each, cell.layout.lengths) for part, each in values.items() if each]
 
     def _slope(self, part: str, parts: Sequence[Each], lengths: np.ndarray) -> Estimate:

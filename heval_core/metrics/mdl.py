@@ -34,14 +34,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heval_core.metrics._features import (
-    SMALLEST_CLASS,
-    Labelled,
-    LearnedMetric,
-    check_labelled,
-    entropy,
-    standardised,
-)
+from heval_core.metrics._features import SMALLEST_CLASS, Labelled, LearnedMetric, check_labelled, entropy, standardised
 from heval_core.metrics._nets import BATCH, SMALLEST_FIRST, code_lengths, first_block
 from heval_core.metrics.shared.estimate import Estimate, not_available, on_halves
 from heval_core.metrics.shared.measure import Measure, of_origin
@@ -132,13 +125,7 @@ class MinimumDescriptionLength(LearnedMetric):
             best="low",
         ),
         Measure(
-            "mdl_bits",
-            "MDL, bits",
-            ("bits", "bits_context"),
-            "bits",
-            "The length of the labels' code.",
-            "above 0",
-            best="low",
+            "mdl_bits", "MDL, bits", ("bits", "bits_context"), "bits", "The length of the labels' code.", "above 0", best="low"
         ),
     )
 
@@ -182,9 +169,7 @@ class MinimumDescriptionLength(LearnedMetric):
         bits = code_lengths(table, orders, labels[orders], self.seed, self.replay)
         return bits[:, :, first_block(size) :].mean(axis=2).reshape(len(table), number, 2, draws)
 
-    def _estimates(
-        self, data: Labelled, bits: np.ndarray, by_chance: np.ndarray, of_halves: np.ndarray
-    ) -> list[Estimate]:
+    def _estimates(self, data: Labelled, bits: np.ndarray, by_chance: np.ndarray, of_halves: np.ndarray) -> list[Estimate]:
         coded, chance, count = _of(bits, data.labels), _of(by_chance, data.labels), len(data.labels)
         blind, doubt = first_block(count), _doubt(data.labels)
         per_label = (blind + (count - blind) * of_halves) / count

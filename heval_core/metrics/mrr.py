@@ -49,9 +49,7 @@ def reciprocal_rank(scores: np.ndarray, answer_tokens: Sequence[int]) -> Recipro
         raise HEvalError(f"The answer tokens {list(answer_tokens)} are not inside the prompt's {len(scores)} tokens.")
     gold = np.zeros((1, len(scores)), dtype=bool)
     gold[0, list(answer_tokens)] = True
-    return ReciprocalRank(
-        float(reciprocals(ties(scores), gold)[0]), chance_reciprocal_rank(int(gold.sum()), len(scores))
-    )
+    return ReciprocalRank(float(reciprocals(ties(scores), gold)[0]), chance_reciprocal_rank(int(gold.sum()), len(scores)))
 
 
 @dataclass(frozen=True)

@@ -27,14 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heval_core.metrics._features import (
-    SMALLEST_CLASS,
-    Labelled,
-    LearnedMetric,
-    check_labelled,
-    entropy,
-    standardised,
-)
+from heval_core.metrics._features import SMALLEST_CLASS, Labelled, LearnedMetric, check_labelled, entropy, standardised
 from heval_core.metrics.shared.estimate import Estimate, on_halves
 from heval_core.metrics.shared.measure import of_origin
 from heval_core.records import HEvalError
@@ -120,9 +113,7 @@ def _at(table: np.ndarray, neighbour: np.ndarray) -> np.ndarray:
     return np.take_along_axis(table, neighbour[:, :, None], axis=2)[:, :, 0]
 
 
-def _expected_entropy(
-    sure: np.ndarray, size: np.ndarray, ones: np.ndarray, drawn: np.ndarray, count: int
-) -> np.ndarray:
+def _expected_entropy(sure: np.ndarray, size: np.ndarray, ones: np.ndarray, drawn: np.ndarray, count: int) -> np.ndarray:
     """Expected entropy of (sure + X)/count, where X is the number of ones if `drawn` of `size` instances are drawn, of which
     `ones` are ones."""
     table = entropy(np.arange(count + 1) / count)

@@ -75,9 +75,7 @@ class PositionBias(RankSettings):
         estimates = []
         for each in self.each(cell, k):
             groups = [cell.layout.groups == name for name in context_groups(2)]
-            first, second = (
-                Each("tilt", *(np.where(group, values, np.nan) for values in each[1:])) for group in groups
-            )
+            first, second = (Each("tilt", *(np.where(group, values, np.nan) for values in each[1:])) for group in groups)
             estimate = balanced("tilt", (first, second), context_groups(2), self.smallest_group)
             if estimate.unavailable is None:
                 lengths = [cell.layout.lengths[np.isfinite(of_group.value)].mean() for of_group in (first, second)]

@@ -179,9 +179,7 @@ class LinearProbe(LearnedMetric):
         # Constant features give every permutation the same value, up to rounding.
         apart = (value - chance) / (spread * math.sqrt(1 + 1 / len(draws))) if spread > SAME else 0.0
         p = float(t.sf(apart, len(draws) - 1))
-        runs = Runs(
-            np.array([value]), of_halves.mean(axis=1).reshape(number, 2, 1), 2 * size / len(data.labels), whole[0]
-        )
+        runs = Runs(np.array([value]), of_halves.mean(axis=1).reshape(number, 2, 1), 2 * size / len(data.labels), whole[0])
         return on_halves(
             part,
             value,

@@ -47,9 +47,7 @@ def _answer(request: dict[str, Any], loaded: dict[str, Any], progress: Any) -> A
         tuple(request["documents"]), request["question"], tuple(request["context_answers"]), request["memory_answer"]
     )
     explainers = [catalogue.method(key) for key in request["explainers"]]
-    result = explain_request(
-        lm, asked, explainers, lambda key: progress(f"{key} done"), request["match"], request["target"]
-    )
+    result = explain_request(lm, asked, explainers, lambda key: progress(f"{key} done"), request["match"], request["target"])
     return Explanation(result).to_json()
 
 

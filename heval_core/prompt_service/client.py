@@ -51,12 +51,7 @@ class Worker:
     # Requests that it was handed out for and that are not over: while there are any it is not stopped for another model.
     claims: int = 0
 
-    def ask(
-        self,
-        request: Request,
-        progress: Callable[[str], None] = lambda text: None,
-        ticket: Ticket | None = None,
-    ) -> Any:
+    def ask(self, request: Request, progress: Callable[[str], None] = lambda text: None, ticket: Ticket | None = None) -> Any:
         """Send one request and wait for its result. ticket: the one that carries it, so that it can be cancelled.
 
         Raises HEvalError with the worker's message, or where the worker is busy or died (it is started afresh then).

@@ -34,9 +34,7 @@ def installed(model: str, revision: str) -> Path:
     """
     folder = installed_models().get(model.rpartition("/")[2])
     if folder is None or not folder.is_dir():
-        raise HEvalError(
-            "This model is not installed here, so it cannot be asked. Set HEVAL_MODELS to the folder it is in."
-        )
+        raise HEvalError("This model is not installed here, so it cannot be asked. Set HEVAL_MODELS to the folder it is in.")
     if "/" not in model:
         here = _revision(str(folder), max((file.stat().st_mtime for file in folder.iterdir()), default=0.0))
         if here != revision:

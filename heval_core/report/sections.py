@@ -230,9 +230,7 @@ def _patterns(results: Reader) -> Section:
         (_of(f"{dataset}: what ranks first", technique, counts), pattern_bars(of_dataset, titles))
         for (dataset, technique), of_dataset in counts.groupby(["dataset", "technique"])
     ]
-    text = " ".join(
-        f"{key.replace('_', ' ').capitalize()}: {meaning.rstrip('.')}." for key, meaning in PATTERNS.items()
-    )
+    text = " ".join(f"{key.replace('_', ' ').capitalize()}: {meaning.rstrip('.')}." for key, meaning in PATTERNS.items())
     return Section(
         "patterns",
         MORE,

@@ -36,9 +36,7 @@ def clustered_spearman(first: np.ndarray, second: np.ndarray, clusters: Sequence
     total = weights.sum(axis=1, keepdims=True)
     x, y = (ranks - (weights * ranks).sum(axis=1, keepdims=True) / total for ranks in (x, y))
     with np.errstate(invalid="ignore", divide="ignore"):
-        replicates = (weights * x * y).sum(axis=1) / np.sqrt(
-            (weights * x**2).sum(axis=1) * (weights * y**2).sum(axis=1)
-        )
+        replicates = (weights * x * y).sum(axis=1) / np.sqrt((weights * x**2).sum(axis=1) * (weights * y**2).sum(axis=1))
     return spearman(first, second), percentile_interval(replicates)
 
 

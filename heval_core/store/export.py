@@ -27,9 +27,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _BATCH = 5000
 
 
-def export(
-    store: Path, folder: Path, formats: Iterable[str] = FORMATS, say: Callable[[str], None] = lambda _: None
-) -> None:
+def export(store: Path, folder: Path, formats: Iterable[str] = FORMATS, say: Callable[[str], None] = lambda _: None) -> None:
     """Write every table of a store's published results into a folder, one file per table and format.
 
     say: called with a line about each file. Raises HEvalError if nothing is published, or the folder cannot be written.

@@ -46,9 +46,7 @@ class Filter:
     @property
     def cuts_cells(self) -> bool:
         """Whether the filter takes only some of a cell's instances, so that published values do not apply to it."""
-        return any(
-            (self.group, self.relation, self.origin, self.tokens, self.answer_at, self.head, self.best, self.search)
-        )
+        return any((self.group, self.relation, self.origin, self.tokens, self.answer_at, self.head, self.best, self.search))
 
     def __str__(self) -> str:
         """The filter in words: `regime: mixed, mixed_swap; tokens: 40 to 60`; empty if it takes everything."""

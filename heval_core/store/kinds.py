@@ -85,9 +85,7 @@ HEAD_ATTENTION = ShardKind(
     ("instance_id", "layer", "head"),
     ("attention.list.element",),
 )
-MEMORY = ShardKind(
-    "memory", pa.schema([("question", _TEXT), ("ids", _INTS), ("text", _TEXT)]), ("question",), of_regime=False
-)
+MEMORY = ShardKind("memory", pa.schema([("question", _TEXT), ("ids", _INTS), ("text", _TEXT)]), ("question",), of_regime=False)
 SAMPLE = ShardKind("sample", pa.schema([("fact_id", _TEXT)]), ("fact_id",))
 FAITHFULNESS = ShardKind(
     "faithfulness",
@@ -109,6 +107,5 @@ FAITHFULNESS = ShardKind(
 )
 CONTEXT_ATTRIBUTION = replace(ATTRIBUTION, name="context_attribution", beside=True)
 KINDS = {
-    kind.name: kind
-    for kind in (INSTANCE, ATTRIBUTION, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, FAITHFULNESS, MEMORY, SAMPLE)
+    kind.name: kind for kind in (INSTANCE, ATTRIBUTION, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, FAITHFULNESS, MEMORY, SAMPLE)
 }

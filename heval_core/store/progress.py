@@ -81,9 +81,7 @@ def progress(folder: Path) -> Progress:
     cells = []
     for cell in sorted(counts):
         count = counts[cell]
-        cells.append(
-            CellProgress(*cell, count["done"], count["running"], count["failed"], count["missing"], rows[cell])
-        )
+        cells.append(CellProgress(*cell, count["done"], count["running"], count["failed"], count["missing"], rows[cell]))
     left = sum(key not in entries for key in planned)
     return Progress(tuple(cells), tuple(failures), process, _seconds_left(events, left) if process else None)
 

@@ -126,8 +126,6 @@ def _is_alive(process: int) -> bool:
 
 def remove_old(target: Path, final: Path) -> None:
     """Remove all published files except the current one and the newest of the others."""
-    others = sorted(
-        (path for path in target.glob("results-*.duckdb") if path != final), key=lambda p: p.stat().st_mtime
-    )
+    others = sorted((path for path in target.glob("results-*.duckdb") if path != final), key=lambda p: p.stat().st_mtime)
     for path in others[: max(0, len(others) - (KEPT_FILES - 1))]:
         path.unlink(missing_ok=True)

@@ -43,9 +43,7 @@ class Reader(InstanceQueries):
     def headline(self, chosen: Filter = Filter()) -> pd.DataFrame:  # noqa: B008
         """The leaderboard as published, over all instances of the filter's techniques."""
         where, values = chosen.where(("technique",))
-        return self.query(
-            f"SELECT * FROM headline WHERE {where} ORDER BY technique, question, value DESC, explainer", values
-        )
+        return self.query(f"SELECT * FROM headline WHERE {where} ORDER BY technique, question, value DESC, explainer", values)
 
     def choices(self) -> pd.DataFrame:
         """The values to filter by: model, dataset, regime, technique, group; with the number of instances."""

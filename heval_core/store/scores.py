@@ -38,9 +38,7 @@ class StoredScores:
 
     def read(self, rows: np.ndarray) -> pa.ListArray:
         """The scores stored at some rows, in the order of these."""
-        found = self.query(
-            f"SELECT rowid AS row, scores FROM {self.table} WHERE rowid IN (SELECT unnest(?))", [rows.tolist()]
-        )
+        found = self.query(f"SELECT rowid AS row, scores FROM {self.table} WHERE rowid IN (SELECT unnest(?))", [rows.tolist()])
         there = found["row"].to_numpy()
         scores = found["scores"].combine_chunks()
         if not np.array_equal(there, rows):

@@ -31,9 +31,7 @@ class ShardRows:
     def _light(self, entry: Entry, names: list[str]) -> pd.DataFrame:
         table = self._store.read(entry, names)
         if "tokens" in names:
-            table = table.set_column(
-                names.index("tokens"), "tokens", pc.list_value_length(table["tokens"]).fill_null(0)
-            )
+            table = table.set_column(names.index("tokens"), "tokens", pc.list_value_length(table["tokens"]).fill_null(0))
         return table.to_pandas().assign(row=range(table.num_rows))
 
     def take(self, rows: pd.DataFrame) -> pa.Table:

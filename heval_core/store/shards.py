@@ -104,9 +104,7 @@ class ShardStore:
         """Write rows as a shard and list it. `entry`: all fields of Entry except path, rows and hashes."""
         kind = KINDS[entry["kind"]]
         table = pa.Table.from_pylist(rows, schema=kind.schema)
-        name = "-".join(
-            part for part in (f"{entry['start']:06d}", kind.name, entry["explainer"], entry["key"][:10]) if part
-        )
+        name = "-".join(part for part in (f"{entry['start']:06d}", kind.name, entry["explainer"], entry["key"][:10]) if part)
         parts = (_slug(entry[name]) for name in ("model", "dataset", "regime", "technique"))
         folder = Path("shards", *(part for part in parts if part))
         path = folder / f"{name}.parquet"
@@ -120,9 +118,7 @@ class ShardStore:
         except BaseException:
             temporary.unlink(missing_ok=True)  # for instance if the disk is full
             raise
-        listed = Entry(
-            **entry, path=path.as_posix(), rows=len(rows), sha256=sha256_of(target), content=_content_hash(table)
-        )
+        listed = Entry(**entry, path=path.as_posix(), rows=len(rows), sha256=sha256_of(target), content=_content_hash(table))
         append_lines(self.folder / "manifest.jsonl", [asdict(listed)])
         return listed
 

@@ -36,9 +36,7 @@ def faithful_and_right(results: Reader, chosen: Filter, accuracy: str, k: int) -
     right = as_normalised(right[right["part"].isin(measure.together)].dropna(subset=["value"]))
     faithful = faithful[faithful["part"].isin(faithfulness.together)]
     points = faithful.dropna(subset=["value"]).merge(right, on=[*CELL, "explainer"], suffixes=("", "_right"))
-    labels = [
-        f"{row.model} · {row.dataset} · {REGIME_TITLES.get(row.regime, row.regime)}" for row in points.itertuples()
-    ]
+    labels = [f"{row.model} · {row.dataset} · {REGIME_TITLES.get(row.regime, row.regime)}" for row in points.itertuples()]
     return points.assign(
         label=labels,
         x=points["value"] - points["chance"],

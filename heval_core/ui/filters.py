@@ -81,9 +81,7 @@ def in_regimes(chosen: Filter, measure: Measure) -> Filter | None:
     return replace(chosen, regime=there) if there else None
 
 
-def filter_bar(
-    results: Reader, columns: tuple[str, ...], *, metric_k: bool = False, prefix: str = ""
-) -> tuple[Filter, int]:
+def filter_bar(results: Reader, columns: tuple[str, ...], *, metric_k: bool = False, prefix: str = "") -> tuple[Filter, int]:
     """Draw the bar. Returns the filter and k; nothing chosen means everything, but of one technique.
 
     prefix: of the parameters in the link, where a page's filters are not to follow to other pages.

@@ -38,10 +38,7 @@ def find(results: Reader, chosen: Filter) -> Found:
     with st.container(border=True):
         left, middle, right = st.columns([3.6, 2.4, 1.7], vertical_alignment="bottom")
         search = left.text_input(
-            "Search prompts and answers",
-            key="search",
-            bind="query-params",
-            placeholder="a word, or a regular expression",
+            "Search prompts and answers", key="search", bind="query-params", placeholder="a word, or a regular expression"
         )
         refuse_value("sort", list(SORTED_BY), "order")
         sort = middle.selectbox("Order by", list(SORTED_BY), key="sort", bind="query-params")
@@ -60,9 +57,7 @@ def find(results: Reader, chosen: Filter) -> Found:
 def _table(results: Reader, search: Found, offset: int) -> None:
     """One page of the table, from a row on. The row that is ticked is opened, once."""
     shown = scores_of(headlines()["RQ3"])
-    table = query(
-        results, Reader.instances, search.chosen, SORTED_BY[search.order], search.descending, offset, PAGE, shown
-    )
+    table = query(results, Reader.instances, search.chosen, SORTED_BY[search.order], search.descending, offset, PAGE, shown)
     ticked = picked.row(table.round(3), "found", height=min(38 + 35 * max(1, len(table)), 400))
     if ticked is not None:
         wanted = str(table.iloc[ticked]["instance_id"])

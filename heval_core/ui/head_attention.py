@@ -21,14 +21,7 @@ from heval_core.ui.text import plain
 from heval_core.ui.token_grid import Row
 
 
-def draw(
-    results: Reader,
-    instance: StoredInstance,
-    mechlight: StoredAttribution,
-    strength: float,
-    shown: str,
-    k: int,
-) -> None:
+def draw(results: Reader, instance: StoredInstance, mechlight: StoredAttribution, strength: float, shown: str, k: int) -> None:
     """The scores of the selected head and of MechLight's head, and the ranks that follow from them."""
     rows = [Row("mechlight", "MechLight", mechlight.signed, mechlight.scores, mechlight.head_name)]
     if shown != mechlight.head_name:

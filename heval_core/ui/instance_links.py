@@ -39,9 +39,7 @@ def open_instance(label: str, instance_id: str, page: str = "instances", **more:
 
 def link_to(label: str, chosen: Filter, sort: str = "") -> None:
     """A link to the instances under a filter. sort: a key of SORTED_BY; as stored where it is empty."""
-    st.page_link(
-        "pages/instances.py", label=plain(label), icon=":material/article:", query_params=parameters(chosen, sort)
-    )
+    st.page_link("pages/instances.py", label=plain(label), icon=":material/article:", query_params=parameters(chosen, sort))
 
 
 def parameters(chosen: Filter, sort: str = "") -> list[tuple[str, str]]:
@@ -137,9 +135,7 @@ def _range(text: str, steps: int) -> tuple[int, int] | None:
         low, high = float(least) * steps, float(most) * steps
     except ValueError:
         return None
-    if not (math.isfinite(low) and math.isfinite(high) and 0 <= low <= high) or (
-        steps == 100 and high > 100 + _ROUNDING
-    ):
+    if not (math.isfinite(low) and math.isfinite(high) and 0 <= low <= high) or (steps == 100 and high > 100 + _ROUNDING):
         return None
     return math.floor(low + _ROUNDING * 100), math.ceil(high - _ROUNDING * 100)
 

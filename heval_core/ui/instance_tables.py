@@ -49,8 +49,7 @@ def scores_table(results: Reader, instance_id: str, attributions: dict[str, Stor
     names = {measure.metric: measure.instance_title for measure in measures().values() if measure.instance_title}
     scores = scores.assign(
         column=[
-            f"{names.get(s.metric, s.metric).format(k=s.k, part=s.part)} (chance {s.chance:.2f})"
-            for s in scores.itertuples()
+            f"{names.get(s.metric, s.metric).format(k=s.k, part=s.part)} (chance {s.chance:.2f})" for s in scores.itertuples()
         ]
     )
     order = [*names, *sorted(set(scores["metric"]) - set(names))]

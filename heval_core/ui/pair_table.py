@@ -36,9 +36,7 @@ def draw(results: Reader, chosen: Filter, metric: str, measure: Measure, k: int,
         st.info("No cell has this measure for two explainers under these filters.", icon=":material/balance:")
         return
     st.markdown(of_pairs(overall, titles, measure))
-    shown = overall.assign(
-        **{side: overall[side].map(lambda key: titles.get(key, key)) for side in ("first", "second")}
-    )
+    shown = overall.assign(**{side: overall[side].map(lambda key: titles.get(key, key)) for side in ("first", "second")})
     no_winner = measure.best == "zero"
     st.dataframe(apart(shown).drop(columns=["wins", "ties", "losses"] if no_winner else []).round(3), hide_index=True)
     with st.expander("Every cell"):
@@ -60,9 +58,7 @@ def compared_pair(
     both = _turned(cells, first, second).sort_values([*CELL, "part"], kind="stable")
     several = len(measure.parts) > 1 and not measure.whole
     labels = [
-        " · ".join(
-            [row.model, row.dataset, REGIME_TITLES.get(row.regime, row.regime), *([row.part] if several else [])]
-        )
+        " · ".join([row.model, row.dataset, REGIME_TITLES.get(row.regime, row.regime), *([row.part] if several else [])])
         for row in both.itertuples()
     ]
     rows = _turned(overall, first, second).to_dict("records")

@@ -18,11 +18,7 @@ def draw(results: Reader) -> None:
             f"Snapshot `{results.snapshot_id}`, published {results.published_at:%Y-%m-%d %H:%M} UTC in "
             f"`{results.path.name}`. Exports and links name the snapshot; the same shards and the same code give the same "
             f"snapshot. Evaluated by `{results.evaluator}` (code, settings and libraries)"
-            + (
-                "."
-                if results.evaluator == evaluator.evaluator_id()
-                else f"; this program is `{evaluator.evaluator_id()}`."
-            )
+            + ("." if results.evaluator == evaluator.evaluator_id() else f"; this program is `{evaluator.evaluator_id()}`.")
         )
         runs = query(results, Reader.runs)
         st.caption("Runs: when, on what, and with which program")

@@ -21,9 +21,7 @@ def what_was_run(results: Reader) -> None:
     st.subheader("What was run")
     accounting = query(results, Reader.accounting)
     tried, kept = accounting["instances"].sum(), accounting[accounting["outcome"] == "kept"]["instances"].sum()
-    st.markdown(
-        f"{tried:,} instances were tried, {kept:,} kept and {tried - kept:,} dropped ({percent(1 - kept / tried)})."
-    )
+    st.markdown(f"{tried:,} instances were tried, {kept:,} kept and {tried - kept:,} dropped ({percent(1 - kept / tried)}).")
     table = accounting.pivot_table(index=list(CELL), columns="outcome", values="instances", fill_value=0, aggfunc="sum")
     agreement = query(results, Reader.agreement)
     if len(agreement):

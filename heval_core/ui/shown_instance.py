@@ -98,9 +98,7 @@ def facts_line(instance: StoredInstance) -> None:
     st.caption(f"{plain(instance.dataset)} · {regime} · candidates: {' · '.join(candidates)}")
 
 
-def rows_of(
-    results: Reader, attributions: dict[str, StoredAttribution], shown: tuple[str, ...] | None = None
-) -> list[Row]:
+def rows_of(results: Reader, attributions: dict[str, StoredAttribution], shown: tuple[str, ...] | None = None) -> list[Row]:
     """Grid rows of the stored attributions, methods first; controls only where they are asked for."""
     catalogue = query(results, Reader.catalogue, "explainer").set_index("key")
     rows = []

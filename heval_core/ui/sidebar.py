@@ -127,17 +127,13 @@ def _finish(ticket: Ticket) -> None:
     result = ticket.result
     st.session_state[RESULT] = result
     st.session_state[KEPT] = [*st.session_state.get(KEPT, []), result][-MOST_KEPT:]
-    st.success(
-        f"{plain(result['model'])} answers {plain(result['answer']['text'].strip())}.", icon=":material/check_circle:"
-    )
+    st.success(f"{plain(result['model'])} answers {plain(result['answer']['text'].strip())}.", icon=":material/check_circle:")
 
 
 def _options() -> tuple[str, str]:
     """What decides the answer's group, and what is explained: one of MATCHES and one of TARGETS."""
     with st.expander("Options"):
-        match = st.radio(
-            "What decides where the answer came from", MATCHES, format_func=MATCH_TITLES.get, key="own_match"
-        )
+        match = st.radio("What decides where the answer came from", MATCHES, format_func=MATCH_TITLES.get, key="own_match")
         st.caption("The whole text is up to ten tokens; choose it if answers begin with the same token.")
         target = st.radio("What is explained", TARGETS, format_func=TARGET_TITLES.get, key="own_target")
         st.caption("Document 1's answer is explained even if the model answers something else.")

@@ -51,9 +51,7 @@ def slice_bar(results: Reader, chosen: Filter, *, ranked: bool, by_result: bool 
         )
     if narrowed.cuts_cells:
         left = len(query(results, Reader.instance_ids, narrowed))
-        st.caption(
-            f"{left:,} of {int(ranges['instances']):,} instances are in the slice; everything below is about these."
-        )
+        st.caption(f"{left:,} of {int(ranges['instances']):,} instances are in the slice; everything below is about these.")
     return narrowed, bool(without_first)
 
 
@@ -86,12 +84,7 @@ def _answer_at(column: DeltaGenerator) -> tuple[float, float] | tuple[()]:
     """Where the used document's answer stands, as shares of the prompt; empty for anywhere."""
     _from_link("answer_at", 0, 100)
     least, most = column.slider(
-        "Position of the used document's answer, % of the prompt",
-        0,
-        100,
-        (0, 100),
-        key="answer_at",
-        bind="query-params",
+        "Position of the used document's answer, % of the prompt", 0, 100, (0, 100), key="answer_at", bind="query-params"
     )
     return () if (least, most) == (0, 100) else (least / 100, most / 100)
 
@@ -138,9 +131,7 @@ def _head(results: Reader, chosen: Filter, column: DeltaGenerator) -> str:
     counts = query(results, Reader.chosen_heads, chosen)
     if counts["model"].nunique() != 1:
         if "head" in st.query_params:
-            st.error(
-                "The link asks for a head; choose one model first, for heads of two have only their name in common."
-            )
+            st.error("The link asks for a head; choose one model first, for heads of two have only their name in common.")
             del st.query_params["head"]
         return ""
     names = sorted((row.layer, row.head) for row in counts.itertuples())
@@ -149,8 +140,6 @@ def _head(results: Reader, chosen: Filter, column: DeltaGenerator) -> str:
     if st.session_state.get("head") not in (None, *options):
         del st.session_state["head"]
     return (
-        column.selectbox(
-            "Head that MechLight chose", options, index=None, key="head", bind="query-params", placeholder="any"
-        )
+        column.selectbox("Head that MechLight chose", options, index=None, key="head", bind="query-params", placeholder="any")
         or ""
     )

@@ -114,9 +114,7 @@ def cells_covered(points: pd.DataFrame, ends: pd.DataFrame, asked: int, axis: st
     least, most = number(ends["least"].min()), number(ends["most"].max())
     rest = ""
     if asked > len(there):
-        rest = (
-            f" In the other {asked - len(there)}, a quarter has too few instances of a group, or all have one length."
-        )
+        rest = f" In the other {asked - len(there)}, a quarter has too few instances of a group, or all have one length."
     n = int(points.groupby("explainer")["n"].sum().max())
     return f"Of {len(there)} of {asked} cells ({named}): {n:,} instances, {least} to {most} {axis}.{rest}"
 

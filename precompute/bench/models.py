@@ -20,9 +20,7 @@ TOKENIZER = Path(__file__).resolve().parents[2] / "cache" / "demo" / "models" / 
 
 
 def _neox(layers: int, heads: int, width: int) -> GPTNeoXConfig:
-    return GPTNeoXConfig(
-        hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads, intermediate_size=4 * width
-    )
+    return GPTNeoXConfig(hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads, intermediate_size=4 * width)
 
 
 def _qwen2(layers: int, heads: int, kv_heads: int, width: int, inner: int, vocabulary: int) -> Qwen2Config:
@@ -72,8 +70,6 @@ def prompts_of(lm: LanguageModel, tokens: int, count: int) -> CleanPass:
 def body_parameters(lm: LanguageModel) -> int:
     """Parameters without embeddings and unembedding."""
     total = sum(p.numel() for p in lm.model.parameters())
-    tables = {
-        id(w): w.numel() for w in (lm.model.get_input_embeddings().weight, lm.model.get_output_embeddings().weight)
-    }
+    tables = {id(w): w.numel() for w in (lm.model.get_input_embeddings().weight, lm.model.get_output_embeddings().weight)}
     positions = getattr(getattr(lm.model, "transformer", None), "wpe", None)
     return total - sum(tables.values()) - (positions.weight.numel() if positions is not None else 0)

@@ -46,9 +46,7 @@ def throughput(name: str, lm: LanguageModel, tokens: int) -> dict[str, Any]:
     rate = matrix_rate(lm.device, lm.model.dtype, rows=8192, width=lm.width)
     methods = [catalogue.method(key) for key in catalogue.default_methods()]
     looking = [method for method in methods if "heads" in method.needs]  # these share one pass
-    steps: dict[str, tuple[catalogue.Method, ...]] = {
-        method.key: (method,) for method in methods if method not in looking
-    }
+    steps: dict[str, tuple[catalogue.Method, ...]] = {method.key: (method,) for method in methods if method not in looking}
     steps[" + ".join(method.key for method in reversed(looking))] = tuple(looking)
     speeds = {what: size / best(partial(explain, clean, *used), rounds=2)[0] for what, used in steps.items()}
     work = tokens * (tokens + 1) / 2 * 2 * body_parameters(lm)
@@ -68,8 +66,6 @@ def paper_hours(rows: list[dict[str, Any]]) -> dict[str, float]:
     hours: dict[str, float] = {}
     for model in dict.fromkeys(row["model"] for row in rows):
         at = {row["tokens"]: row["instances_per_second"] for row in rows if row["model"] == model}
-        seconds = sum(
-            count * len(REGIMES) * sum(1 / s for s in at[tokens].values()) for count, tokens in PAPER.values()
-        )
+        seconds = sum(count * len(REGIMES) * sum(1 / s for s in at[tokens].values()) for count, tokens in PAPER.values())
         hours[model] = seconds / 3600
     return hours

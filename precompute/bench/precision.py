@@ -179,6 +179,4 @@ def _measures(run: Run, explainer: str) -> dict[str, tuple[float, float, float]]
     # Two dozen prompts are enough here, where the same ones are compared.
     metrics = [dataclasses.replace(catalogue.find("metric", key), smallest_group=2) for key in parts]
     values = cells.evaluate(regime, [(explainer, cell)], metrics, (K,)).rows
-    return {
-        row["metric"]: (row["value"], row["low"], row["high"]) for row in values if row["part"] == parts[row["metric"]]
-    }
+    return {row["metric"]: (row["value"], row["low"], row["high"]) for row in values if row["part"] == parts[row["metric"]]}

@@ -31,9 +31,7 @@ def figures(name: str, lm: LanguageModel, tokens: int) -> Iterator[Figure]:
     yield from _fa_figures(name, lm, clean, target)
     yield from _ig_figures(name, lm, clean, target)
     heads, forward = best(lambda: explain(clean, attn.PLUGIN, mechlight.PLUGIN), lambda: lm.model(clean.ids), rounds=8)
-    yield Figure(
-        name, tokens, "attn + mechlight / one plain forward", heads / forward, 1.3, True, f"{1e3 * forward:.0f} ms"
-    )
+    yield Figure(name, tokens, "attn + mechlight / one plain forward", heads / forward, 1.3, True, f"{1e3 * forward:.0f} ms")
     if tokens > LONGEST_OF_ALL:
         return
     four, both = best(

@@ -38,9 +38,7 @@ class Figure:
 def as_line(figure: Figure) -> str:
     sign = {True: "reached", False: "MISSED", None: ""}[figure.reached]
     aim = "" if figure.aim is None else f"{'at most' if figure.at_most else 'at least'} {figure.aim:g}"
-    return (
-        f"{figure.model:14} {figure.tokens:5}  {figure.what:48} {figure.ratio:7.2f}  {aim:14} {sign:8} {figure.detail}"
-    )
+    return f"{figure.model:14} {figure.tokens:5}  {figure.what:48} {figure.ratio:7.2f}  {aim:14} {sign:8} {figure.detail}"
 
 
 def best(*steps: Callable[[], Any], rounds: int = ROUNDS) -> list[float]:

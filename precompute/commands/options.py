@@ -15,9 +15,7 @@ EXPLAINERS_HELP = (
     "with options in brackets: fa(target=prob),ig(steps=20)"
 )
 MATCH_HELP = "what decides where the answer came from: its first token (the default), or its text of at most 10 tokens"
-TARGET_HELP = (
-    "context: explain the first document's answer, whatever the model answered; a run adds this to the usual target"
-)
+TARGET_HELP = "context: explain the first document's answer, whatever the model answered; a run adds this to the usual target"
 STORE = Path("cache/results")
 
 
@@ -32,7 +30,5 @@ def all_words(texts: Sequence[str]) -> tuple[str, ...]:
 
 def existing(options: argparse.Namespace) -> ShardStore:
     if not (options.store / "format.json").is_file():
-        raise HEvalError(
-            f"There is no store at {options.store}; run: python -m precompute run --store {options.store} …"
-        )
+        raise HEvalError(f"There is no store at {options.store}; run: python -m precompute run --store {options.store} …")
     return ShardStore(options.store)

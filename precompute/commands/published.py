@@ -21,9 +21,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def _add_report(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(command=_report)
     parser.add_argument("--store", type=Path, default=STORE, help="a store with published results")
-    parser.add_argument(
-        "--out", type=Path, required=True, help="folder for report.html, results.json, tables and figures"
-    )
+    parser.add_argument("--out", type=Path, required=True, help="folder for report.html, results.json, tables and figures")
     parser.add_argument("--no-svg", action="store_true", help="write no SVG figures, which need a Chromium")
 
 

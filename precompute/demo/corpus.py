@@ -38,9 +38,7 @@ def _others(country: str, relation: str) -> tuple[int, ...]:
     rows = countries()
     true = next(row[relation] for row in rows if row["country"] == country)
     return tuple(
-        index
-        for index, row in enumerate(rows)
-        if row[relation] != true and source_trust.in_training(country, row[relation])
+        index for index, row in enumerate(rows) if row[relation] != true and source_trust.in_training(country, row[relation])
     )
 
 

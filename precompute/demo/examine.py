@@ -37,9 +37,7 @@ def recall_rates(lm: LanguageModel) -> dict[str, float]:
     rates = {}
     for relation in RELATIONS:
         asked = ask(lm, [QUESTIONS[relation].format(x=row["country"]) for row in countries()])
-        right = [
-            memory_of(lm, ids, row[relation]).text == row[relation] for ids, row in zip(asked, countries(), strict=True)
-        ]
+        right = [memory_of(lm, ids, row[relation]).text == row[relation] for ids, row in zip(asked, countries(), strict=True)]
         rates[relation] = sum(right) / len(right)
     return rates
 
@@ -120,9 +118,7 @@ def card(architecture: str, recipe: Any, parameters: int, rates: dict[str, float
     for report in reports:
         groups = ", ".join(f"{group} {share:.0%}" for group, share in report.groups.items())
         dropped = ", ".join(f"{reason} {count}" for reason, count in report.dropped.items()) or "–"
-        lines.append(
-            f"| {report.dataset} | {report.regime} | {report.kept} | {report.agreement:.1%} | {groups} | {dropped} |"
-        )
+        lines.append(f"| {report.dataset} | {report.regime} | {report.kept} | {report.agreement:.1%} | {groups} | {dropped} |")
     return "\n".join(lines) + "\n"
 
 

@@ -42,11 +42,7 @@ class Recipe:
     seed: int = 0
 
 
-SHIPPED_RECIPES = {
-    "gpt2": Recipe(finish=450),
-    "gpt_neox": Recipe(steps=1100),
-    "qwen2": Recipe(),
-}
+SHIPPED_RECIPES = {"gpt2": Recipe(finish=450), "gpt_neox": Recipe(steps=1100), "qwen2": Recipe()}
 SMOKE_RECIPE = Recipe(size=SMOKE, vocabulary=600, steps=12, short=8, long=4, short_first=6)
 
 
@@ -145,9 +141,7 @@ class Cycle:
 def run_cycle(model: torch.nn.Module, cycle: Cycle, recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> None:
     rng = random.Random(cycle.seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=cycle.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, cycle.learning_rate, total_steps=cycle.steps, pct_start=0.1
-    )
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, cycle.learning_rate, total_steps=cycle.steps, pct_start=0.1)
     bar = tqdm(range(cycle.steps), desc=cycle.name, unit="step")
     for step in bar:
         loss = loss_of(model, encode(cycle.examples(step, recipe, rng), tokenizer))

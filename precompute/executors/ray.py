@@ -47,10 +47,7 @@ def on_ray(
         raise HEvalError("Ray is not installed; run: pip install -r requirements-ray.txt") from error
     try:
         ray.init(
-            address=address,
-            include_dashboard=None if address else False,
-            logging_level=logging.ERROR,
-            log_to_driver=False,
+            address=address, include_dashboard=None if address else False, logging_level=logging.ERROR, log_to_driver=False
         )
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise HEvalError(f"There is no Ray cluster at {address}: {str(error).splitlines()[0]}") from error

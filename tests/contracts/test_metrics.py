@@ -72,13 +72,9 @@ def test_an_oracle_reaches_the_best_there_is(metric, dual):
             ):  # its best is the code of somebody who need not learn: whoever must gets as near as labels do
                 labels = np.isin(cell.layout.groups, ("C", "C1")).astype(int)
                 width = 5 * len(cell.layout.documents)
-                assert estimate.value == pytest.approx(
-                    getattr(mdl(np.tile(labels[:, None], width), labels), part), rel=0.1
-                )
+                assert estimate.value == pytest.approx(getattr(mdl(np.tile(labels[:, None], width), labels), part), rel=0.1)
             else:
-                assert estimate.normalised == pytest.approx(1, abs=0.12 if part == "information" else 1e-9), (
-                    estimate.part
-                )
+                assert estimate.normalised == pytest.approx(1, abs=0.12 if part == "information" else 1e-9), estimate.part
             assert estimate.normalised <= 1 + 1e-9
 
 

@@ -66,9 +66,7 @@ FORMS = {"rome": rome, "known": known, "comp_mech": comp_mech}
 
 @pytest.mark.parametrize("form", FORMS)
 def test_counterfact_is_a_cloze_and_a_fact_in_every_form(form, tmp_path):
-    facts, bad, _ = samples.sorted_out(
-        counterfact.CounterFact(str(samples.write_json(tmp_path / "c.json", FORMS[form]())))
-    )
+    facts, bad, _ = samples.sorted_out(counterfact.CounterFact(str(samples.write_json(tmp_path / "c.json", FORMS[form]()))))
     assert len(facts) == 6
     assert not bad
     for fact in facts:

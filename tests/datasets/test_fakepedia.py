@@ -33,9 +33,7 @@ def sample(data: Path) -> Dataset:
 
 
 def test_fakepedia_has_natural_second_documents_with_other_answers(tmp_path):
-    facts, bad, unusable = samples.sorted_out(
-        fakepedia.Fakepedia(str(samples.write_json(tmp_path / "f.json", records())))
-    )
+    facts, bad, unusable = samples.sorted_out(fakepedia.Fakepedia(str(samples.write_json(tmp_path / "f.json", records()))))
     assert (len(facts), bad, unusable) == (18, [], [])
     for fact in facts:
         assert {passage.answer for passage in fact.conflicting} == set(samples.FALSE)

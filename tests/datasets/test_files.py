@@ -22,14 +22,8 @@ from tests.datasets import samples
         (samples.own("Kenya", 1, question="  "), "'question' is empty"),
         (samples.own("Kenya", 1, conflicting="text"), "'conflicting' should be an object, but is a text"),
         (samples.own("Kenya", 1, conflicting={"text": "a"}), "the record has no 'conflicting.answer'"),
-        (
-            samples.own("Kenya", 1, conflicting={"text": "Lisbonne.", "answer": "Lisbon"}),
-            "not contain its answer 'Lisbon'",
-        ),
-        (
-            samples.own("Kenya", 1, irrelevant={"text": "x y", "answer": "z"}),
-            "'irrelevant' does not contain its answer 'z'",
-        ),
+        (samples.own("Kenya", 1, conflicting={"text": "Lisbonne.", "answer": "Lisbon"}), "not contain its answer 'Lisbon'"),
+        (samples.own("Kenya", 1, irrelevant={"text": "x y", "answer": "z"}), "'irrelevant' does not contain its answer 'z'"),
         (samples.own("Kenya", 0), "the id 'Kenya-0' is already used at mine.jsonl:1"),
     ],
 )

@@ -13,10 +13,7 @@ from precompute.questions import open_dataset
 from tests.conftest import ROOT
 
 DATA = ROOT.parent / "shared" / "data"
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data files are not at {DATA}"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data files are not at {DATA}")]
 
 FAKEPEDIA = f"fakepedia={DATA}/fakepedia/base_fakepedia.json"
 

@@ -82,9 +82,7 @@ def measure(folder: Path) -> None:
                 visit(page, f"{url}/{path.format(instance=ids[0], other=ids[1])}")
                 seconds = time.perf_counter() - began
                 runs = _times(timing.name)[len(before) :]
-                print(
-                    f"{name}: {sum(runs):.2f} s on the server, {seconds:.1f} s until the browser is still", flush=True
-                )
+                print(f"{name}: {sum(runs):.2f} s on the server, {seconds:.1f} s until the browser is still", flush=True)
             print(f"memory of the browsing process: {_memory():.0f} MB")
             _four(page, url, timing.name, ids)
             print(f"memory after four browsers: {_memory():.0f} MB")

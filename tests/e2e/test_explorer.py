@@ -51,8 +51,7 @@ def test_the_token_grid_draws_every_token_with_its_gold_marks_and_best_tokens(ad
     ranks = average_ranks(mechlight)[0]
     best = {int(i) for i in ranks.argsort(kind="stable")[:5]}
     ringed = page.eval_on_selector_all(
-        ".token",
-        "tokens => tokens.filter(t => t.children[1].classList.contains('top')).map(t => Number(t.dataset.index))",
+        ".token", "tokens => tokens.filter(t => t.children[1].classList.contains('top')).map(t => Number(t.dataset.index))"
     )
     assert set(ringed) == best
 
@@ -104,8 +103,7 @@ def test_picking_another_head_shows_its_attention_and_what_it_changes(address, p
     attention = reader.head_attention(instance_id, *other)
     best = {int(i) for i in average_ranks(attention)[0].argsort(kind="stable")[:5]}
     ringed = page.eval_on_selector_all(
-        ".token",
-        "tokens => tokens.filter(t => t.children[1].classList.contains('top')).map(t => Number(t.dataset.index))",
+        ".token", "tokens => tokens.filter(t => t.children[1].classList.contains('top')).map(t => Number(t.dataset.index))"
     )
     assert set(ringed) == best
 

@@ -33,9 +33,7 @@ pytestmark = [
 def said(page):
     """What a page says in sentences; figures and tables are drawn later, and are compared elsewhere."""
     page.wait_for_timeout(1000)
-    texts = page.locator("[data-testid=stMain]").locator(
-        "h1, h3, [data-testid=stMarkdown], [data-testid=stCaptionContainer]"
-    )
+    texts = page.locator("[data-testid=stMain]").locator("h1, h3, [data-testid=stMarkdown], [data-testid=stCaptionContainer]")
     return [text for text in texts.all_inner_texts() if text and "tick a row" not in text]
 
 
@@ -139,9 +137,7 @@ def test_a_bar_of_the_leaderboard_leads_to_its_instances_worst_first(address, pa
 def test_a_point_of_a_curve_leads_to_the_quarter_of_a_cell(address, page, reader):
     visit(page, f"{address}/length_and_position?model=demo-qwen2&dataset=country_profiles&regime=mixed")
     figure = page.locator(".st-key-curves .js-plotly-plot")
-    page.mouse.click(
-        *middle_of(page, figure, figure.locator(".scatterlayer .trace").nth(1).locator(".points path").nth(2))
-    )
+    page.mouse.click(*middle_of(page, figure, figure.locator(".scatterlayer .trace").nth(1).locator(".points path").nth(2)))
     page.get_by_text("Open its instances").click()
     found = instances_left(page)
     curve = curves.curve(
@@ -307,9 +303,7 @@ def test_a_worker_killed_in_mid_request_costs_that_request_only(address, page):
     settle(page)
 
     def kill():
-        found = subprocess.run(
-            ["pgrep", "-f", "heval_core.prompt_service"], capture_output=True, text=True
-        ).stdout.split()
+        found = subprocess.run(["pgrep", "-f", "heval_core.prompt_service"], capture_output=True, text=True).stdout.split()
         for process in found:
             os.kill(int(process), signal.SIGKILL)
 
@@ -331,9 +325,7 @@ def test_a_request_can_be_cancelled(address, page):
     )
     page.keyboard.press("Tab")
     settle(page)
-    subprocess.run(
-        ["pkill", "-9", "-f", "heval_core.prompt_service"], check=False
-    )  # so that there is something to wait for
+    subprocess.run(["pkill", "-9", "-f", "heval_core.prompt_service"], check=False)  # so that there is something to wait for
     page.get_by_role("button", name="Explain", exact=True).click()
     page.get_by_role("button", name="Cancel", exact=True).click()
     page.get_by_text("Cancelled.").wait_for(timeout=30_000)

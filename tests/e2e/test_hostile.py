@@ -74,10 +74,7 @@ def test_hostile_text_from_results_is_text_and_nothing_else(page, hostile_store,
 def test_hostile_values_in_a_link_are_named_and_never_run(address, page, value):
     outside = []
     page.on("request", lambda r: outside.append(r.url) if "evil.example" in r.url and address not in r.url else None)
-    visit(
-        page,
-        f"{address}/instances?model={quote(value)}&instance={quote(value)}&snapshot={quote(value)}&k={quote(value)}",
-    )
+    visit(page, f"{address}/instances?model={quote(value)}&instance={quote(value)}&snapshot={quote(value)}&k={quote(value)}")
     assert page.evaluate("window.__pwn") is None
     assert page.get_by_text("The link asks for").count() >= 1
     assert page.locator(".stApp").is_visible()

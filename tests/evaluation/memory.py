@@ -108,9 +108,7 @@ def main() -> None:
             parser.error(f"{options.folder} exists; name a new folder")
         try:
             for step in ("build", "publish", "slices"):
-                subprocess.run(
-                    [sys.executable, "-m", "tests.evaluation.memory", *sys.argv[1:], "--only", step], check=True
-                )
+                subprocess.run([sys.executable, "-m", "tests.evaluation.memory", *sys.argv[1:], "--only", step], check=True)
         finally:
             shutil.rmtree(options.folder, ignore_errors=True)
     elif options.only == "build":

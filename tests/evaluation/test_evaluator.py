@@ -174,12 +174,7 @@ print(outdated, why, results.evaluator, *stored["value"], "|", *now["value"], "|
 def run_copy(package: Path, folder: Path) -> tuple[list[str], np.ndarray, np.ndarray, str]:
     environment = os.environ | {"PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", PUBLISH, str(folder)],
-        cwd=package,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=180,
+        [sys.executable, "-c", PUBLISH, str(folder)], cwd=package, env=environment, capture_output=True, text=True, timeout=180
     )
     assert done.returncode == 0, done.stderr[-2000:]
     first, live, path = done.stdout.strip().split("|")

@@ -11,17 +11,7 @@ import pytest
 
 from heval_core.evaluation.cells import ValueKey
 from heval_core.evaluation.comparisons import comparisons
-from heval_core.evaluation.findings import (
-    CLAIMS,
-    CONTRADICTED,
-    SUPPORTED,
-    UNDECIDED,
-    Evidence,
-    Rule,
-    effects,
-    find,
-    outcome,
-)
+from heval_core.evaluation.findings import CLAIMS, CONTRADICTED, SUPPORTED, UNDECIDED, Evidence, Rule, effects, find, outcome
 from heval_core.evaluation.findings.effects import Effect
 from heval_core.evaluation.findings.evidence import OVERALL
 from heval_core.evaluation.findings.wording import reason

@@ -86,9 +86,7 @@ def test_a_filter_takes_exactly_the_instances_it_names(results):
 
 
 def test_natural_and_substituted_conflicts_are_a_cell_in_two_parts(results):
-    chosen = [
-        Filter(QWEN.model, ("world_capital",), ("double_conflicting",), origin=(o,)) for o in ("natural", "substituted")
-    ]
+    chosen = [Filter(QWEN.model, ("world_capital",), ("double_conflicting",), origin=(o,)) for o in ("natural", "substituted")]
     sizes = [len(results.instance_ids(own)) for own in chosen]
     assert sum(sizes) == len(results.instance_ids(Filter(QWEN.model, ("world_capital",), ("double_conflicting",))))
     ranges = results.ranges(Filter(QWEN.model, ("world_capital",), ("double_conflicting",))).iloc[0]
@@ -142,10 +140,7 @@ def test_differences_are_those_of_the_values_and_their_intervals_are_paired(resu
     assert row["p"] == pytest.approx(p, abs=0.02)
 
 
-@pytest.mark.parametrize(
-    ("metric", "part", "k"),
-    [("group_rank_margin", "c", 5), ("nmutinf", "raw", 5), ("mdl", "bits", 3)],
-)
+@pytest.mark.parametrize(("metric", "part", "k"), [("group_rank_margin", "c", 5), ("nmutinf", "raw", 5), ("mdl", "bits", 3)])
 def test_other_metrics_are_compared_too_and_better_knows_their_direction(results, metric, part, k):
     found = comparisons(results, CELL, metric, (part,), k).cells
     assert len(found) == 6
@@ -177,9 +172,7 @@ def test_a_mean_difference_resamples_the_same_questions_in_all_its_cells(results
     ).dropna()
     drawn = []
     for _, own in values.groupby("regime"):
-        for _, group in own.groupby(
-            "part"
-        ):  # those that used the first document and those that used the second weigh alike
+        for _, group in own.groupby("part"):  # those that used the first document and those that used the second weigh alike
             weights = results.resamples(QWEN.dataset[0]).of(group["fact_id"]).astype(float)
             drawn.append(weights @ group["apart"].to_numpy() / weights.sum(axis=1))
     low, high = np.quantile(np.mean(drawn, axis=0), [0.025, 0.975])
@@ -208,9 +201,7 @@ def test_a_curve_against_length_is_the_mean_over_cells_of_their_bins(results):
     assert asked == 3 >= len(ends.drop_duplicates("regime")) >= 2
     fa = curve[curve["explainer"] == "fa"].sort_values("bin")
     change = changes.set_index("explainer").loc["fa"]
-    assert change["change"] == pytest.approx(
-        (fa["value"] - fa["chance"]).iloc[-1] - (fa["value"] - fa["chance"]).iloc[0]
-    )
+    assert change["change"] == pytest.approx((fa["value"] - fa["chance"]).iloc[-1] - (fa["value"] - fa["chance"]).iloc[0])
     assert change["low"] < change["change"] < change["high"]
     bins = curves.binned(results, chosen, "mrr", 0)
     bins = bins[bins["part"].isin(["C", "balanced"])]
@@ -227,11 +218,7 @@ def test_a_curve_against_length_is_the_mean_over_cells_of_their_bins(results):
 
 @pytest.mark.parametrize(
     ("metric", "parts"),
-    [
-        ("group_rank_margin", ("c1", "c2")),
-        ("instance_rank_margin", ("C1", "C2")),
-        ("instance_rank_margin", ("balanced",)),
-    ],
+    [("group_rank_margin", ("c1", "c2")), ("instance_rank_margin", ("C1", "C2")), ("instance_rank_margin", ("balanced",))],
 )
 def test_a_curve_counts_an_instance_once_whatever_the_parts_of_its_cell(results, metric, parts):
     chosen = Filter(QWEN.model, QWEN.dataset, ("mixed", "double_conflicting"))

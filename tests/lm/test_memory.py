@@ -54,9 +54,7 @@ def test_an_item_that_does_not_fit_alone_fails_alone_and_says_why():
     ((item, error),) = failed
     assert item == 3
     assert isinstance(error, NotEnoughMemory)
-    assert str(error).startswith(
-        "cpu does not have enough memory for a prompt of 10 tokens; use a shorter one. (CUDA out of"
-    )
+    assert str(error).startswith("cpu does not have enough memory for a prompt of 10 tokens; use a shorter one. (CUDA out of")
 
 
 @pytest.mark.parametrize(("tokens", "attempts"), [(80, 5), (10, 2), (9, 1)])

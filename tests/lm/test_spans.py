@@ -13,17 +13,7 @@ from heval_core.records import HEvalError
 from tests.conftest import DEMO_MODELS
 
 TOKENIZER = AutoTokenizer.from_pretrained(DEMO_MODELS / "demo-gpt2")
-AWKWARD = [
-    "a\u00a0b",
-    "São Tomé",
-    "e\u0301",
-    "😀 and 👩‍🚀",
-    "<|endoftext|>",
-    "  two  spaces ",
-    "\ttab\nline",
-    "\u202e",
-    "x",
-]
+AWKWARD = ["a\u00a0b", "São Tomé", "e\u0301", "😀 and 👩‍🚀", "<|endoftext|>", "  two  spaces ", "\ttab\nline", "\u202e", "x"]
 
 
 @settings(deadline=None, max_examples=60)

@@ -60,9 +60,7 @@ def cell(where: Layout, strength: float, order: np.ndarray, rng: np.random.Gener
     scores = rng.standard_normal(where.ranked.shape)
     for number, (document, gold) in enumerate(zip(where.documents, where.gold, strict=True), start=1):
         used = (where.groups == ("C" if len(where.documents) == 1 else f"C{number}"))[:, None]
-        scores += strength * (document & used) * (0.7 + 0.6 * rng.random((len(scores), 1))) + 2 * strength * (
-            gold & used
-        )
+        scores += strength * (document & used) * (0.7 + 0.6 * rng.random((len(scores), 1))) + 2 * strength * (gold & used)
     scores[rng.random(scores.shape) < 0.2] = 0.0
     measured = {
         (key, "all"): Measured(strength + rng.exponential(1, len(scores)), rng.exponential(1, len(scores)))
@@ -86,9 +84,7 @@ class Drawn(NamedTuple):
     p: float
 
 
-def draws(
-    count: int, dual: bool, strength: float, layouts: int, metrics: list[str]
-) -> Iterator[tuple[list[Drawn], list]]:
+def draws(count: int, dual: bool, strength: float, layouts: int, metrics: list[str]) -> Iterator[tuple[list[Drawn], list]]:
     """For each layout: its estimates, and (place, p) of the pairs of equals."""
     for number in range(layouts):
         rng = np.random.default_rng((count, dual, int(strength * 100), number))
@@ -106,9 +102,7 @@ def draws(
         yield found, p
 
 
-def calibrate(
-    count: int, dual: bool, strength: float, layouts: int, metrics: list[str]
-) -> dict[tuple[str, str], Calibrated]:
+def calibrate(count: int, dual: bool, strength: float, layouts: int, metrics: list[str]) -> dict[tuple[str, str], Calibrated]:
     by_place: dict[tuple[str, str], list[Drawn]] = defaultdict(list)
     differs: dict[tuple[str, str], list[bool]] = defaultdict(list)
     for found, p in draws(count, dual, strength, layouts, metrics):
@@ -174,9 +168,7 @@ def main() -> None:
                     layouts = max(1, round(pairs * FEWER.get(metric, 1) / PAIRS))
                     found[size, dual, strength] |= calibrate(size, dual, strength, layouts, [metric])
                 for place, own in found[size, dual, strength].items():
-                    print(
-                        size, "two" if dual else "one", strength, *place, *(f"{value:.3f}" for value in own), flush=True
-                    )
+                    print(size, "two" if dual else "one", strength, *place, *(f"{value:.3f}" for value in own), flush=True)
     table = as_table(found, options.sizes)
     print(table)
     if not options.print:

@@ -63,9 +63,7 @@ def main() -> None:
         scores = {key: [rng.standard_normal(n).astype(np.float32) for n in whole.layout.lengths] for key in EXPLAINERS}
         found = {key: cell_of(whole, key, scored(key, rows)) for key, rows in scores.items()}
         print(f"{'two documents' if two_documents else 'one document'}")
-        accuracy = [
-            catalogue.find("metric", key) for key in ("rank_at_k", "group_rank_margin", "instance_rank_margin", "mrr")
-        ]
+        accuracy = [catalogue.find("metric", key) for key in ("rank_at_k", "group_rank_margin", "instance_rank_margin", "mrr")]
 
         def ranks_and_all(whole=whole, scores=scores, accuracy=accuracy) -> None:
             made = ((key, cell_of(whole, key, scored(key, rows))) for key, rows in scores.items())
@@ -75,9 +73,7 @@ def main() -> None:
         fast = {}
         for key in ("nmutinf", "mdl", "probe", "position_bias", "length_sensitivity"):
             metric = catalogue.find("metric", key)
-            fast[key] = seconds(
-                lambda metric=metric, whole=whole, found=found: cells.evaluate(whole, found.items(), [metric])
-            )
+            fast[key] = seconds(lambda metric=metric, whole=whole, found=found: cells.evaluate(whole, found.items(), [metric]))
             print(f"  {key}, all k: {fast[key]:.2f} s")
         if not two_documents:
             _against_scikit_learn(found, fast["mdl"])

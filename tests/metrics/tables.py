@@ -41,12 +41,7 @@ TOLD = {
     "MDL, compression": ("mdl", "compression"),
     "probe, information": ("probe", "information"),
 }
-SINGLE = {
-    "group margin (c)": ("group_rank_margin", "c"),
-    "MRR": ("mrr", "C"),
-    "in the top 5": ("hit_at_k", "C"),
-    **TOLD,
-}
+SINGLE = {"group margin (c)": ("group_rank_margin", "c"), "MRR": ("mrr", "C"), "in the top 5": ("hit_at_k", "C"), **TOLD}
 DUAL = {
     "group margin c1": ("group_rank_margin", "c1"),
     "group margin c2": ("group_rank_margin", "c2"),
@@ -105,9 +100,7 @@ def planted_values(dual: bool) -> dict[str, dict[str, tuple[float, float, float]
     for title, kind in PLANTED.items():
         cell = planted(kind, where)
         found = {key: catalogue.find("metric", key).over(cell, 5) for key in {key for key, _ in columns.values()}}
-        out[title] = {
-            column: _value(next(e for e in found[key] if e.part == part)) for column, (key, part) in columns.items()
-        }
+        out[title] = {column: _value(next(e for e in found[key] if e.part == part)) for column, (key, part) in columns.items()}
     return out
 
 
@@ -127,9 +120,7 @@ def demo_columns() -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str
     return main, told
 
 
-def demo_values(
-    results: Reader, columns: dict[str, tuple[str, str]]
-) -> dict[str, dict[str, tuple[float, float, float]]]:
+def demo_values(results: Reader, columns: dict[str, tuple[str, str]]) -> dict[str, dict[str, tuple[float, float, float]]]:
     """Explainer ▶ column ▶ mean normalised value over the demo results' cells, and its interval (questions resampled)."""
     values, spread = defaultdict(list), defaultdict(list)
     metrics = [catalogue.find("metric", key) for key in dict.fromkeys(key for key, _ in columns.values())]

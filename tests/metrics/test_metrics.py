@@ -171,10 +171,7 @@ def test_both_groups_of_two_documents_weigh_alike():
     groups = ["C2"] * 360 + ["C1"] * 40
     layout = Layout.of([15] * 400, [0] * 400, [[(0, 6), (6, 12)]] * 400, [[[1], [7]]] * 400, groups)
     scores = np.tile(np.arange(15.0) == 7, (400, 1)).astype(float)
-    found = {
-        part: value_of(MeanReciprocalRank(), Cell.of(layout, scores), part, 0).value
-        for part in ("C1", "C2", "balanced")
-    }
+    found = {part: value_of(MeanReciprocalRank(), Cell.of(layout, scores), part, 0).value for part in ("C1", "C2", "balanced")}
     assert found["C2"] == 1
     assert found["balanced"] == pytest.approx((found["C1"] + 1) / 2)
 

@@ -29,12 +29,7 @@ def dual():
     lengths = rng.integers(12, 21, 90)
     groups = rng.choice(["C1", "C2", "M"], 90)
     layout = Layout.of(
-        list(lengths),
-        [1] * 90,
-        [[(1, 5), (5, 10)]] * 90,
-        [[(2, 3), (6, 7, 9)]] * 90,
-        list(groups),
-        [[(2, 3), (6, 7)]] * 90,
+        list(lengths), [1] * 90, [[(1, 5), (5, 10)]] * 90, [[(2, 3), (6, 7, 9)]] * 90, list(groups), [[(2, 3), (6, 7)]] * 90
     )
     return Cell.of(layout, rng.choice([0.0, 0.1, 0.4, 0.9], size=(90, 20)))
 

@@ -179,9 +179,7 @@ def test_the_code_of_features_is_the_same_in_any_company():
 
 def test_scaling_or_shifting_features_changes_no_code():
     features, labels = sample(120, 1.0)
-    np.testing.assert_allclose(
-        coded([features], labels, ORDERS), coded([1e-4 * features + 7], labels, ORDERS), atol=5e-3
-    )
+    np.testing.assert_allclose(coded([features], labels, ORDERS), coded([1e-4 * features + 7], labels, ORDERS), atol=5e-3)
 
 
 def test_no_label_is_coded_after_it_was_seen():
@@ -204,9 +202,7 @@ def test_the_probe_is_scikit_learns_cross_validated_regression():
     for features, labels in (sample(200, 1.2), sample(60, 8.0, width=10), sample(90, 0.0, width=18)):
         (fold,) = fold_of(labels[None], 5)
         for number in range(5):  # stratified: no fold has more of a class than another, but for one
-            assert all(
-                abs(((fold == number) & (labels == own)).sum() - (labels == own).sum() / 5) <= 1 for own in (0, 1)
-            )
+            assert all(abs(((fold == number) & (labels == own)).sum() - (labels == own).sum() / 5) <= 1 for own in (0, 1))
         expected = np.empty(len(labels))
         for number in range(5):
             out = fold == number
@@ -254,9 +250,7 @@ def test_a_cell_gives_what_the_function_gives_and_its_halves_scatter_around_it(m
         assert abs(np.median(spread) - expected) < 0.1 * error.se
         assert 0.9 < spread.std() / (error.se * math.sqrt(error.df / (error.df - 2))) < 1.1
         if part != "bits":
-            assert estimate.normalised == pytest.approx(
-                (estimate.value - estimate.chance) / (estimate.best - estimate.chance)
-            )
+            assert estimate.normalised == pytest.approx((estimate.value - estimate.chance) / (estimate.best - estimate.chance))
 
 
 @pytest.mark.parametrize("metric", [NMUTINF, MDL, PROBE], ids=lambda m: m.key)

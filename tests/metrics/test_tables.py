@@ -73,9 +73,7 @@ def test_each_metric_says_of_each_planted_explainer_exactly_what_it_knows(single
     assert all(at_chance(own["instance margin"]) for own in (group, random, early))
     # Only who prefers early tokens is biased.
     assert early["position bias, ranks"][1] > 20
-    assert all(
-        own["position bias, ranks"][1] < 0 < own["position bias, ranks"][2] for own in (token, document, group, random)
-    )
+    assert all(own["position bias, ranks"][1] < 0 < own["position bias, ranks"][2] for own in (token, document, group, random))
 
 
 @pytest.mark.slow

@@ -22,10 +22,7 @@ def cell_of(best):
     scores = np.zeros((len(GROUPS), 8))
     for row, document in enumerate(best):
         # The chosen document's tokens rank 1 and 2, the others' 3 to 6 in prompt order, the question's 7 and 8.
-        order = [
-            *SPANS[document],
-            *(token for other in range(3) if other != document for token in (2 * other, 2 * other + 1)),
-        ]
+        order = [*SPANS[document], *(token for other in range(3) if other != document for token in (2 * other, 2 * other + 1))]
         order = [2 * document, 2 * document + 1, *order[2:], 6, 7]
         scores[row, order] = np.arange(8, 0, -1)
     count = len(GROUPS)
@@ -67,9 +64,7 @@ def test_a_documents_group_margin_sets_its_own_group_against_all_others():
 
 def test_the_answers_tokens_are_those_of_the_used_document():
     found = by_part(MeanReciprocalRank(smallest_group=2).over(USED, 5))
-    assert {part: estimate.value for part, estimate in found.items()} == dict.fromkeys(
-        ("C1", "C2", "C3", "balanced"), 0.5
-    )
+    assert {part: estimate.value for part, estimate in found.items()} == dict.fromkeys(("C1", "C2", "C3", "balanced"), 0.5)
 
 
 def test_simulatability_asks_whether_the_first_document_was_used():

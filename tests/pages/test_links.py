@@ -53,9 +53,7 @@ def test_a_copied_link_holds_what_the_link_before_it_held(demo, monkeypatch, pag
     assert {name: value for name, value in link_copied_from(app, demo, monkeypatch).items() if name in asked} == asked
     if chosen is not None:
         left = len(demo.instance_ids(chosen))
-        assert any(
-            caption.value.startswith(f"{left:,} of ") and "in the slice" in caption.value for caption in app.caption
-        )
+        assert any(caption.value.startswith(f"{left:,} of ") and "in the slice" in caption.value for caption in app.caption)
 
 
 def test_a_range_that_reaches_beyond_what_there_is_is_cut_to_it(demo):

@@ -27,9 +27,7 @@ def test_a_bar_leads_to_as_many_instances_as_it_is_of(demo, measure):
     cells = cells[(cells["explainer"] == "fa") & cells["value"].notna()]
     assert len(cells) or measure.key == "length"
     # Faithfulness is measured of the first questions only, where the batch job was asked so.
-    measured = set(
-        demo.query("SELECT DISTINCT instance_id FROM score WHERE metric = ?", [measure.metric])["instance_id"]
-    )
+    measured = set(demo.query("SELECT DISTINCT instance_id FROM score WHERE metric = ?", [measure.metric])["instance_id"])
     for row in cells.itertuples():
         chosen = Filter((row.model,), (row.dataset,), (row.regime,), groups_of(measure, row.part, row.regime))
         left = demo.instance_ids(chosen)
@@ -118,16 +116,10 @@ def test_a_verdict_names_the_best_control_and_who_is_on_the_wrong_side_of_chance
     cells = of_cells(("fa", "a", 9.0, 2.0), ("fa", "b", 7.0, 2.0), ("ig", "a", 0.0, 2.0), ("ig", "b", 6.0, 2.0),
                      ("position", "a", 9.5, 2.0), ("position", "b", 8.5, 2.0), ("random", "a", 20.0, 2.0))  # fmt: skip
     told = of_bars(cells, Measure("m", "M", ("all",), "nats", "", best="high"), "nats", {"position", "random"})
-    assert told.startswith(
-        "Highest on average: **fa** with 8.0 nats over 2 cells (chance 2.0, best control: Position 9.0). "
-    )
-    assert told.endswith(
-        "The whole interval lies above chance for 75 % of the methods' bars, and below it for some: ig in 1."
-    )
+    assert told.startswith("Highest on average: **fa** with 8.0 nats over 2 cells (chance 2.0, best control: Position 9.0). ")
+    assert told.endswith("The whole interval lies above chance for 75 % of the methods' bars, and below it for some: ig in 1.")
     told = of_bars(cells, Measure("m", "M", ("all",), "nats", "", best="low"), "nats", {"position", "random"})
-    assert told.startswith(
-        "Lowest on average: **ig** with 3.0 nats over 2 cells (chance 2.0, best control: Position 9.0). "
-    )
+    assert told.startswith("Lowest on average: **ig** with 3.0 nats over 2 cells (chance 2.0, best control: Position 9.0). ")
     assert told.endswith(
         "The whole interval lies below chance for 25 % of the methods' bars, and above it for some: fa in 2, ig in 1."
     )

@@ -25,9 +25,7 @@ from tests.pages.opening import CELLS, OF_CELLS, QWEN, open_page
 PAGES = ("overview", "context_or_memory", "which_document", "which_token", "length_and_position", "faithfulness", "compare",
          "report",
          "instances", "mechlight_head", "failures", "datasets", "about", "your_prompt")  # fmt: skip
-QUESTION_PAGES = dict(
-    zip(QUESTIONS, ("context_or_memory", "which_document", "which_token", "faithfulness"), strict=True)
-)
+QUESTION_PAGES = dict(zip(QUESTIONS, ("context_or_memory", "which_document", "which_token", "faithfulness"), strict=True))
 
 
 # These compute what they show; of all results together that takes long.

@@ -72,10 +72,7 @@ def test_a_snapshot_in_a_link_is_compared_and_never_a_path(store, value):
 @pytest.fixture
 def other_code(monkeypatch):
     """From here on this program is one whose formulas have changed."""
-    yield lambda: (
-        monkeypatch.setattr(evaluator, "source_hash", lambda: "changed"),
-        evaluator.evaluator_id.cache_clear(),
-    )
+    yield lambda: (monkeypatch.setattr(evaluator, "source_hash", lambda: "changed"), evaluator.evaluator_id.cache_clear())
     evaluator.evaluator_id.cache_clear()
 
 

@@ -92,12 +92,8 @@ def test_no_character_is_a_command_in_latex_neither_in_a_cell_nor_in_a_heading(c
 
 
 def test_a_filter_says_in_words_what_it_asks_for():
-    chosen = Filter(
-        regime=("mixed", "mixed_swap"), tokens=(40, 60), answer_at=(0.0, 0.5), head="L1H2", best=("fa: answer",)
-    )
-    assert (
-        str(chosen) == "regime: mixed, mixed_swap; tokens: 40 to 60; answer_at: 0 to 0.5; head: L1H2; best: fa: answer"
-    )
+    chosen = Filter(regime=("mixed", "mixed_swap"), tokens=(40, 60), answer_at=(0.0, 0.5), head="L1H2", best=("fa: answer",))
+    assert str(chosen) == "regime: mixed, mixed_swap; tokens: 40 to 60; answer_at: 0 to 0.5; head: L1H2; best: fa: answer"
     assert str(Filter()) == ""
 
 

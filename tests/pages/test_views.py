@@ -41,9 +41,7 @@ def test_patterns_account_for_every_instance_answered_from_a_document(demo):
     assert set(counts["pattern"]) <= set(PATTERNS)
     assert counts.groupby(["dataset", "explainer"])["share"].sum().to_numpy() == pytest.approx(1.0)
     lexical = counts[(counts["explainer"] == "lexical") & (counts["pattern"] == "answer")]["instances"].sum()
-    assert (
-        0.98 * answered < lexical <= answered
-    )  # it marks the answer's own token, which now and then stands elsewhere too
+    assert 0.98 * answered < lexical <= answered  # it marks the answer's own token, which now and then stands elsewhere too
     for row in demo.pattern_examples(Filter(), "fa", "wrong_document", 5).itertuples():
         instance = demo.instance(row.instance_id)
         best = int(np.argmax(demo.attributions(row.instance_id)["fa"].scores))
@@ -117,9 +115,7 @@ def test_the_failures_page_counts_and_shows_examples(demo):
 
 def test_a_comparison_is_signed_as_first_minus_second(demo, plain_session):
     chosen, mrr = OF_CELLS, measures()["mrr"]
-    (one, whole), (other, turned) = (
-        compared_pair(demo, chosen, mrr, 0, *names) for names in (("fa", "ig"), ("ig", "fa"))
-    )
+    (one, whole), (other, turned) = (compared_pair(demo, chosen, mrr, 0, *names) for names in (("fa", "ig"), ("ig", "fa")))
     assert (whole["wins"], whole["losses"], whole["cells"]) == (turned["losses"], turned["wins"], 2)
     assert (whole["mean difference"], whole["low"]) == (-turned["mean difference"], -turned["high"])
     assert whole["mean difference"] == pytest.approx(one["difference"].mean())
@@ -176,12 +172,8 @@ def test_faithfulness_stands_beside_accuracy_in_every_cell(demo, plain_session):
     count, skewness = len(apart), skew(apart) * ((len(apart) - 1) / len(apart)) ** 1.5 / np.sqrt(len(apart))
     ends = 3 / skewness * (np.cbrt(1 + skewness * (t.ppf([0.975, 0.025], count - 1) - skewness / 6)) - 1)
     (dot,) = fa.query("model == 'demo-qwen2' and dataset == 'world_capital' and regime == 'conflicting'").itertuples()
-    assert (dot.x_low, dot.x_high) == pytest.approx(
-        tuple(apart.mean() - apart.std(ddof=1) / np.sqrt(count) * ends), rel=1e-4
-    )
-    assert dot.x_high - dot.x_low > 1.5 * (
-        dot.high - dot.low
-    )  # a mean over three replacements: its noise is the smaller part
+    assert (dot.x_low, dot.x_high) == pytest.approx(tuple(apart.mean() - apart.std(ddof=1) / np.sqrt(count) * ends), rel=1e-4)
+    assert dot.x_high - dot.x_low > 1.5 * (dot.high - dot.low)  # a mean over three replacements: its noise is the smaller part
     app = open_page("faithfulness", model="demo-gpt2")
     assert not app.exception
     assert any("rank correlation" in m.value for m in app.markdown)
@@ -243,9 +235,7 @@ def test_normalising_a_figure_leaves_the_numbers_of_its_table_alone(demo):
 def test_a_link_names_every_choice_and_the_snapshot(demo, monkeypatch):
     import streamlit as st
 
-    monkeypatch.setattr(
-        st, "session_state", {"model": ["a", "b"], "k": 9, "normalised": True, "group": [], "search": "x&y=1"}
-    )
+    monkeypatch.setattr(st, "session_state", {"model": ["a", "b"], "k": 9, "normalised": True, "group": [], "search": "x&y=1"})
     monkeypatch.setattr(type(st.context), "url", "http://127.0.0.1:8501/which_token")
     link = urlsplit(link_of(demo, {"instance": "abc"}))
     assert (link.netloc, link.path) == ("127.0.0.1:8501", "/which_token")
@@ -254,9 +244,7 @@ def test_a_link_names_every_choice_and_the_snapshot(demo, monkeypatch):
 
 
 def test_a_way_to_instances_sets_its_filter_and_forgets_the_earlier_one(demo):
-    chosen = Filter(
-        ("demo-qwen2",), ("world_capital",), ("conflicting",), ("C",), tokens=(24, 29), answer_at=(0.29, 0.6)
-    )
+    chosen = Filter(("demo-qwen2",), ("world_capital",), ("conflicting",), ("C",), tokens=(24, 29), answer_at=(0.29, 0.6))
     app = open_page("instances", **dict(parameters(chosen, "1/rank of fa")))
     assert not app.exception
     left = len(demo.instance_ids(chosen))

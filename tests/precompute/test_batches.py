@@ -158,9 +158,7 @@ def test_logits_that_are_not_finite_cost_only_their_own_instance(work, lm, expec
     assert [(f.place, f.explainer) for f in failures] == [(bad["fact_id"], "")]
     assert "gave logits that are not finite; try another dtype" in failures[0].error
     assert len(found["instance"]) == COUNT - 1
-    assert {row["instance_id"] for row in found["fa"]} == {r["instance_id"] for r in expected["fa"]} - {
-        bad["instance_id"]
-    }
+    assert {row["instance_id"] for row in found["fa"]} == {r["instance_id"] for r in expected["fa"]} - {bad["instance_id"]}
 
 
 def test_scores_that_cannot_be_ranked_name_their_instance_and_cost_no_other(work, lm, expected, monkeypatch):
@@ -196,9 +194,7 @@ def test_an_interrupted_call_leaves_the_model_as_it_was(work, lm, expected, monk
 def test_a_pass_is_of_prompts_of_one_length(lm, work):
     job, questions, memories = work
     prepared = [
-        pipeline.prepare(
-            lm, regimes.build(fact, regime, questions.pool, 0, style_of(lm), 0), memories.of(lm, fact)
-        ).prompt
+        pipeline.prepare(lm, regimes.build(fact, regime, questions.pool, 0, style_of(lm), 0), memories.of(lm, fact)).prompt
         for fact, regime in ((questions.facts[0], "conflicting"), (questions.facts[0], "mixed"))
     ]
     with pytest.raises(HEvalError, match="same number of tokens"):

@@ -218,10 +218,7 @@ def test_the_command_line_and_the_store_give_the_same_scores(small_store, model_
         (["explain", "--model", "GPT2", "--context", "a.", "--question", " "], "question is empty"),
         (["explain", "--model", "GPT2", "--context", "x " * 900, "--question", "Why?"], "reads at most 512"),
         (["explain", "--model", "GPT2", *PROMPT, "--context-answer", "Oslo"], "does not contain its answer 'Oslo'"),
-        (
-            ["explain", "--model", "GPT2", *PROMPT, "--context-answer", "Lisbon", "--memory-answer", "Lisbon"],
-            "told apart",
-        ),
+        (["explain", "--model", "GPT2", *PROMPT, "--context-answer", "Lisbon", "--memory-answer", "Lisbon"], "told apart"),
         (["explain", "--model", "GPT2", *PROMPT, *["--context", "b."] * 2], "one or two documents"),
         (["explain", "--model", "GPT2", *PROMPT, "--explainers", "mechlite"], "did you mean mechlight"),
         (["explain", "--model", "GPT2", *PROMPT, "--explainers", "random"], "is a control"),
@@ -230,10 +227,7 @@ def test_the_command_line_and_the_store_give_the_same_scores(small_store, model_
         (["explain", "--model", "GPT2", *PROMPT, "--device", "cuda:7"], "has no device 'cuda:7'"),
         (["explain", "--model", "GPT2", *PROMPT, "--dtype", "int3"], "The dtype 'int3' is not supported"),
         (["run", "--models", "GPT2", "--datasets", "world_capitol", "--store", "TMP"], "did you mean world_capital"),
-        (
-            ["run", "--models", "GPT2", "--datasets", "world_capital", "--regimes", "calm", "--store", "TMP"],
-            "no regime",
-        ),
+        (["run", "--models", "GPT2", "--datasets", "world_capital", "--regimes", "calm", "--store", "TMP"], "no regime"),
         (["run", "--models", "GPT2", "--datasets", "world_capital", "--limit", "0", "--store", "TMP"], "at least 1"),
         (
             ["run", "--models", "GPT2", "--datasets", "world_capital", "--device", "tpu", "--store", "TMP"],

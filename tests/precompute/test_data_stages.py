@@ -23,9 +23,7 @@ from tests.datasets import samples, test_conflictqa, test_counterfact
 
 pytestmark = pytest.mark.slow
 
-QUESTIONS = [
-    f"What is the capital of {country}{' of the many islands' * n}?" for n, country in enumerate(samples.CITIES)
-]
+QUESTIONS = [f"What is the capital of {country}{' of the many islands' * n}?" for n, country in enumerate(samples.CITIES)]
 
 
 def command(model_folders, store, *more):
@@ -116,9 +114,7 @@ def test_a_cap_explains_a_sample_and_says_what_was_left_out(model_folders, tmp_p
     assert "2 regimes have more questions than their cap" in capsys.readouterr().out
     assert main(command(model_folders, tmp_path, *common, "--cap", "4")) == 0
     reader = Reader(publish(tmp_path))
-    outcome = (
-        reader.accounting().groupby("regime").apply(lambda f: dict(zip(f["outcome"], f["instances"], strict=True)))
-    )
+    outcome = reader.accounting().groupby("regime").apply(lambda f: dict(zip(f["outcome"], f["instances"], strict=True)))
     for regime in ("conflicting", "mixed"):
         assert outcome[regime]["kept"] == 4
         assert outcome[regime]["not sampled"] == 12 - 4 - sum(outcome[regime].get(r, 0) for r in ("same first token",))
@@ -150,12 +146,7 @@ def test_a_changed_file_is_published_without_what_was_there_before(model_folders
 
 @pytest.mark.parametrize(
     "other",
-    [
-        ["--template", "{question}\n{documents}\nAnswer:"],
-        ["--seed", "1"],
-        ["--dtype", "bfloat16"],
-        ["--memory", "true"],
-    ],
+    [["--template", "{question}\n{documents}\nAnswer:"], ["--seed", "1"], ["--dtype", "bfloat16"], ["--memory", "true"]],
 )
 def test_what_was_asked_otherwise_is_never_published_together(other, model_folders, tmp_path):
     common = ["--datasets", "world_capital", "--regimes", "conflicting", "--limit", "6"]
@@ -182,9 +173,7 @@ def test_an_explainer_and_a_variant_of_it_stand_side_by_side(model_folders, tmp_
     options = ["--datasets", "world_capital", "--regimes", "conflicting", "--limit", "3", "--explainers", asked]
     assert main(command(model_folders, tmp_path, *options)) == 0
     reader = Reader(publish(tmp_path))
-    found = reader.query("SELECT explainer, settings, count(*) AS n FROM attribution GROUP BY ALL").set_index(
-        "explainer"
-    )
+    found = reader.query("SELECT explainer, settings, count(*) AS n FROM attribution GROUP BY ALL").set_index("explainer")
     mine = ["attn", "attn(row=mean)", "fa(target=prob,baseline_id=5)"]
     assert sorted(set(found.index) - {"random", "position", "lexical"}) == mine
     assert set(found["n"]) == {3}
@@ -228,9 +217,7 @@ def test_a_context_longer_than_the_models_positions_is_dropped_for_that_and_the_
 
 
 @pytest.mark.parametrize("bad", [150, KEPT_BAD + 50])
-def test_of_very_many_bad_lines_all_are_stored_or_it_is_said_how_many_were_left_out(
-    bad, model_folders, tmp_path, capsys
-):
+def test_of_very_many_bad_lines_all_are_stored_or_it_is_said_how_many_were_left_out(bad, model_folders, tmp_path, capsys):
     path = samples.write_lines(tmp_path / "mine.jsonl", [*["{broken"] * bad, samples.own("Peru")])
     common = ["--datasets", str(path), "--explainers", "attn", "--regimes", "conflicting"]
     assert main(command(model_folders, tmp_path / "s", *common)) == 1

@@ -27,12 +27,7 @@ from precompute.tasks import JobTask, Model
 def test_the_presets_are_what_they_say():
     paper = GRIDS["paper"]
     assert len(paper.models) == 5
-    assert {name.partition("/")[2] for name in paper.datasets} == {
-        "world_capital",
-        "counterfact",
-        "fakepedia",
-        "conflictqa",
-    }
+    assert {name.partition("/")[2] for name in paper.datasets} == {"world_capital", "counterfact", "fakepedia", "conflictqa"}
     assert (paper.regimes, paper.explainers, paper.cap) == (REGIMES, catalogue.default_methods(), "auto")
     demo = GRIDS["demo"]
     assert len(demo.models) * len(demo.datasets) * len(demo.regimes) * demo.limit == 3 * 2 * 6 * 200
@@ -83,17 +78,7 @@ def test_a_plan_tells_passes_time_and_disk_and_agrees_with_what_is_then_done(sma
 
 
 def test_jobs_are_named_where_asked_for(small_grid, tmp_path, capsys):
-    common = [
-        "plan",
-        "--models",
-        small_grid.models[0],
-        "--datasets",
-        "world_capital",
-        "--regimes",
-        "mixed",
-        "--limit",
-        "4",
-    ]
+    common = ["plan", "--models", small_grid.models[0], "--datasets", "world_capital", "--regimes", "mixed", "--limit", "4"]
     assert main([*common, "--shard-size", "2", "--no-calibrate", "--jobs", "--store", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert "random-gpt2 · world_capital · mixed · 2-4: instance, mechlight, fa, ig, attn" in printed

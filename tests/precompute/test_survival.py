@@ -52,13 +52,7 @@ def test_the_publisher_killed_at_twenty_moments_harms_no_read(small_store, tmp_p
 @pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_it_says_what_is_done_and_goes_on_from_there(small_grid, tmp_path, with_signal):
     store = tmp_path / "store"
-    command = [
-        sys.executable,
-        "-m",
-        "precompute",
-        "run",
-        *grid(small_grid, "--limit", "200", "--store", str(store)),
-    ]
+    command = [sys.executable, "-m", "precompute", "run", *grid(small_grid, "--limit", "200", "--store", str(store))]
     # Whoever runs the tests in the background has SIGINT ignored, and so would their children.
     process = subprocess.Popen(
         command,
@@ -154,9 +148,7 @@ class Dying(Local):
         return super().next_done()
 
 
-def test_a_task_that_comes_to_nothing_costs_its_shards_and_is_done_by_the_next_run(
-    small_grid, small_store, tmp_path, capsys
-):
+def test_a_task_that_comes_to_nothing_costs_its_shards_and_is_done_by_the_next_run(small_grid, small_store, tmp_path, capsys):
     monitored = run(small_grid, tmp_path, Dying)
     assert (monitored.computed, monitored.failed, monitored.left) == (38, 6, 6)
     assert main(["status", "--store", str(tmp_path)]) == 1

@@ -135,9 +135,7 @@ def all_but_rounding(one, other):
     On another kind of processor matrix products add up in another order.
     """
     numbers = [[float(found.replace("−", "-")) for found in _NUMBER.findall(text)] for text in (one, other)]
-    return _NUMBER.sub("#", one) == _NUMBER.sub("#", other) and numbers[0] == pytest.approx(
-        numbers[1], rel=1e-3, abs=1.5e-3
-    )
+    return _NUMBER.sub("#", one) == _NUMBER.sub("#", other) and numbers[0] == pytest.approx(numbers[1], rel=1e-3, abs=1.5e-3)
 
 
 @pytest.mark.slow
@@ -219,13 +217,7 @@ def test_a_store_of_one_instance_is_reported(tmp_path):
 
 
 def test_a_cell_with_one_group_only_says_why_it_has_no_margin(tmp_path):
-    plant(
-        tmp_path,
-        noise,
-        regimes=("conflicting",),
-        count=60,
-        change=lambda instance: instance | {"group": "C"},
-    )
+    plant(tmp_path, noise, regimes=("conflicting",), count=60, change=lambda instance: instance | {"group": "C"})
     report = report_of(published(tmp_path))
     (gap, *_) = [gap for gap in gaps_of(report, "group_margins") if gap.startswith("Not available")]
     assert "1 cell" in gap
@@ -269,9 +261,7 @@ def test_every_text_of_a_finding_is_escaped():
     levels = json.dumps([{**effect, "chance": 0.1, "published": 1.0}])
     row = {"key": "k", **hostile, "verdict": "supported", "effects": json.dumps([effect]), "levels": levels}
     findings = pd.DataFrame([row])
-    page = html.page(
-        HOSTILE, [HOSTILE, "!" + HOSTILE], findings, [], [(HOSTILE, pd.DataFrame({HOSTILE: [HOSTILE, None]}))]
-    )
+    page = html.page(HOSTILE, [HOSTILE, "!" + HOSTILE], findings, [], [(HOSTILE, pd.DataFrame({HOSTILE: [HOSTILE, None]}))])
     assert "<img" not in page
     assert page.count("<script") == 3
 

@@ -48,9 +48,7 @@ def test_a_cell_that_a_spreadsheet_would_compute_is_guarded(text):
 def test_numbers_and_plain_text_stay_as_they_are():
     assert guarded("plain = text") == "plain = text"
     assert guarded(-1.5) == -1.5
-    assert (
-        as_csv(pd.DataFrame({"value": [-1.5], "tokens": [["a", "=b"]]})) == '"value","tokens"\n-1.5,"[""a"", ""=b""]"\n'
-    )
+    assert as_csv(pd.DataFrame({"value": [-1.5], "tokens": [["a", "=b"]]})) == '"value","tokens"\n-1.5,"[""a"", ""=b""]"\n'
 
 
 @pytest.mark.parametrize(

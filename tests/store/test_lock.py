@@ -32,10 +32,7 @@ def test_a_killed_process_holds_nothing(tmp_path):
     process = subprocess.Popen([sys.executable, "-c", HOLDING, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"held\n"
     assert holder(tmp_path) == str(process.pid)
-    with (
-        pytest.raises(HEvalError, match=rf"Another run \(process {process.pid}\) is writing to"),
-        only_writer(tmp_path),
-    ):
+    with pytest.raises(HEvalError, match=rf"Another run \(process {process.pid}\) is writing to"), only_writer(tmp_path):
         pass
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -61,10 +58,7 @@ def test_a_file_system_without_locks_is_named_and_no_file_stands_in_for_one(tmp_
         raise OSError(refusal, os.strerror(refusal))
 
     monkeypatch.setattr("fcntl.flock", refused)
-    with (
-        pytest.raises(HEvalError, match=r"cannot be locked \(.*network file systems.*another disk"),
-        only_writer(tmp_path),
-    ):
+    with pytest.raises(HEvalError, match=r"cannot be locked \(.*network file systems.*another disk"), only_writer(tmp_path):
         pass
     assert holder(tmp_path) is None
 

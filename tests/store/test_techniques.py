@@ -33,13 +33,7 @@ DRAW = marking(lambda instance, explainer: 0.9 if instance["technique"] == OTHER
 def planted(folder, *techniques, count=110, regimes=REGIMES, publishing=publish):
     for technique in techniques:
         plant(
-            folder,
-            DRAW,
-            regimes=regimes,
-            explainers=("fa", "mechlight"),
-            count=count,
-            lengths=(40, 60),
-            technique=technique,
+            folder, DRAW, regimes=regimes, explainers=("fa", "mechlight"), count=count, lengths=(40, 60), technique=technique
         )
     publishing(folder)
     return Reader(current_file(folder))
@@ -62,9 +56,7 @@ def alone(folders):
 
 def same(one: pd.DataFrame, other: pd.DataFrame) -> None:
     assert len(one)
-    one, other = (
-        own.reset_index(drop=True).astype(object).where(lambda values: values.notna(), None) for own in (one, other)
-    )
+    one, other = (own.reset_index(drop=True).astype(object).where(lambda values: values.notna(), None) for own in (one, other))
     pd.testing.assert_frame_equal(one, other, rtol=1e-9)
 
 

@@ -86,9 +86,7 @@ def _plainly(effect: Effect) -> dict[str, Any]:
     return {name: None if isinstance(value, float) and not np.isfinite(value) else value for name, value in own}
 
 
-def findings(
-    rows: pd.DataFrame, spread: Mapping[ValueKey, np.ndarray], rule: Rule | None = None
-) -> list[dict[str, Any]]:
+def findings(rows: pd.DataFrame, spread: Mapping[ValueKey, np.ndarray], rule: Rule | None = None) -> list[dict[str, Any]]:
     """All sentences, in the order of CLAIMS. rule: of stores whose models were taught one."""
     evidence = Evidence(rows, spread)
     return [find(evidence, claim, rule) for claim in CLAIMS]

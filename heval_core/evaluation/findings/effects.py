@@ -144,9 +144,7 @@ class Part:
             own_noise += list(np.nanvar(drawn, axis=0))
             for place in places:
                 seen[place.key] = max(seen.get(place.key, 0), evidence.instances(series, self.first, place))
-        agree = (
-            sum(bool(self.least < one < self.most) for one in own_values) if self.statistic in (mean, median) else None
-        )
+        agree = sum(bool(self.least < one < self.most) for one in own_values) if self.statistic in (mean, median) else None
         strict = percentile_interval(spread, 1 - 0.05 / family)
         models, datasets = len({key.model for key in seen}), len({key.dataset for key in seen})
         return Effect(

@@ -47,8 +47,7 @@ SLOPES = (
 BIAS = Series("position bias", "position_bias", ("tilt",), DUAL_REGIMES, K, "tokens")
 # The values whose replicates findings need: (metric, part, k).
 WANTED = frozenset(
-    {(one.metric, part, one.k) for one in (MRR, *OVERALL, *SLOPES, BIAS) for part in one.parts}
-    | {("nmutinf", "raw", K)}
+    {(one.metric, part, one.k) for one in (MRR, *OVERALL, *SLOPES, BIAS) for part in one.parts} | {("nmutinf", "raw", K)}
 )
 METRICS = frozenset(metric for metric, _, _ in WANTED)
 
@@ -79,9 +78,7 @@ class Evidence:
         """The places where all these explainers have a value, in order."""
         present: dict[Place, set[str]] = {}
         for (cell, metric, part, k), row in self._rows.items():
-            wanted = (
-                metric == series.metric and part in series.parts and k == series.k and cell.regime in series.regimes
-            )
+            wanted = metric == series.metric and part in series.parts and k == series.k and cell.regime in series.regimes
             if wanted and (series.scale != "best" or pd.notna(row.normalised)):
                 present.setdefault(Place(cell.of_regime, part), set()).add(cell.explainer)
         return sorted(place for place, having in present.items() if having >= set(explainers))

@@ -48,8 +48,7 @@ def segment_ranks(found: Ties, segment: np.ndarray, k: int) -> np.ndarray:
 def _mean_ranks(found: Ties, segment: np.ndarray) -> np.ndarray:
     """(N,) mean expected ranks of all tokens of a (N, n) bool segment; NaN for an empty one."""
     ranks = (
-        np.where(segment[rows], found.above[rows] + (found.size[rows] + 1) / 2, np.inf)
-        for rows in row_blocks(*segment.shape)
+        np.where(segment[rows], found.above[rows] + (found.size[rows] + 1) / 2, np.inf) for rows in row_blocks(*segment.shape)
     )
     return np.concatenate([mean_of_first(own) for own in ranks])
 
