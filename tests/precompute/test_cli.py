@@ -219,7 +219,10 @@ def test_the_command_line_and_the_store_give_the_same_scores(small_store, model_
         (["explain", "--model", "GPT2", "--context", "x " * 900, "--question", "Why?"], "reads at most 512"),
         (["explain", "--model", "GPT2", *PROMPT, "--context-answer", "Oslo"], "does not contain its answer 'Oslo'"),
         (["explain", "--model", "GPT2", *PROMPT, "--context-answer", "Lisbon", "--memory-answer", "Lisbon"], "told apart"),
-        (["explain", "--model", "GPT2", *PROMPT, *["--context", "b."] * 2], "one or two documents"),
+        (
+            ["explain", "--model", "GPT2", *PROMPT, *["--context", "b."] * 2, *["--context-answer", "b"] * 4],
+            "4 context answers",
+        ),
         (["explain", "--model", "GPT2", *PROMPT, "--explainers", "mechlite"], "did you mean mechlight"),
         (["explain", "--model", "GPT2", *PROMPT, "--explainers", "random"], "is a control"),
         (["explain", "--model", "GPT2", *PROMPT, "--explainers", "fa(target=joy)"], "fa has no target 'joy'"),
