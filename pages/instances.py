@@ -16,7 +16,7 @@ TITLE = "Which tokens does each explainer point at?"
 ABOUT = (
     "One prompt, with every explainer's score under each token. Point at a token for its scores and ranks. Arrow keys move "
     "between tokens, p and n (or [ and ]) between instances; k changes how many tokens are framed, g whether columns are "
-    "tokens, words or sentences."
+    "tokens, words, sentences or documents."
 )
 
 with results_page(TITLE, ABOUT, link=False) as results:

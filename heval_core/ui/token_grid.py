@@ -109,7 +109,7 @@ def grid_data(
     first_ranked: int,
     how: How,
 ) -> dict[str, Any]:
-    """What the component draws: columns of tokens, words or sentences, with indices of blocks and gold counted in these."""
+    """What the component draws: columns of tokens or larger units, with indices of blocks and gold counted in these."""
     # What is not ranked shares no word or sentence with what is.
     parts = [f"{n} {i < first_ranked}" for n, block in enumerate(blocks) for i in range(block.start, block.end)]
     units = units_of(tokens, parts, how.level)

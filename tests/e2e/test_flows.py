@@ -262,6 +262,32 @@ def test_the_sidebar_explains_with_each_demo_model(address, page, architecture):
     assert page.locator(".legend .item").count() >= 4
 
 
+def test_what_is_chosen_in_the_sidebar_stays_on_other_pages_and_is_what_is_explained(address, page):
+    visit(page, address)
+    form = page.locator("[data-testid=stSidebar]")
+    for title in ("MechLight", "Integrated gradients", "Attention"):
+        form.get_by_label(f"Remove {title}").click()
+        settle(page)
+    form.get_by_text("Options").click()
+    form.get_by_text("document 1's answer", exact=True).click()
+    settle(page)
+    page.get_by_role("link", name="Instances", exact=True).first.click()
+    page.wait_for_url("**/instances")
+    settle(page)
+    assert "Feature ablation" in form.locator(".st-key-own_explainers").inner_text()
+    assert "MechLight" not in form.locator(".st-key-own_explainers").inner_text()
+    form.locator(".st-key-own_memory input").fill("Nairobi")
+    page.keyboard.press("Tab")
+    settle(page)
+    page.get_by_role("button", name="Explain", exact=True).click()
+    page.get_by_role("link", name="Open the result").click(timeout=120_000)
+    page.wait_for_url("**/your_prompt")
+    settle(page)
+    page.wait_for_selector(".token")
+    assert page.locator(".legend .item").count() == 1
+    assert "document 1's answer" in " ".join(said(page))
+
+
 def test_an_empty_question_is_said_in_the_sidebar_and_the_page_stays(address, page):
     visit(page, address)
     page.locator(".st-key-own_question input").fill("")
