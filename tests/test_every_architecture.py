@@ -105,6 +105,24 @@ def test_fa_and_ig_equal_the_literal_computation(both, answered):
         close(ig.scores, plain.ig(ids, target, lm.baseline_id), "ig")
 
 
+def test_fa_of_several_tokens_inside_the_prompt_equals_the_literal_computation(both, answered):
+    _, lm, plain = both
+    clean, _ = answered
+    target = Target((3, 5), (7, 9))
+
+    def value(ids):
+        with torch.no_grad():
+            logits = plain.usual(ids).logits
+        return logits[:, 3, 7] + logits[:, 5, 9]
+
+    for row, found in enumerate(FeatureAblation().explain(clean, [target] * clean.size)):
+        ids = clean.ids[row : row + 1]
+        ablated = ids.repeat(7, 1)
+        ablated[range(7), range(7)] = lm.baseline_id
+        close(found.scores[:7], value(ids) - value(ablated), "fa")
+        assert not found.scores[6:].any()
+
+
 def test_attn_and_mechlight_equal_the_literal_computation_or_refuse_by_name(both, answered):
     kind, _, plain = both
     clean, targets = answered
