@@ -16,14 +16,14 @@ from heval_core.records import TECHNIQUE
 from heval_core.store.reader import PATTERN_COUNTS
 from heval_core.store.scores import StoredScores
 
-_TEXT = "length(trim(array_to_string(tokens[document_starts[{0}] + 1:document_ends[{0}]], '')))"
+_TEXT = "length(trim(array_to_string(tokens[document_starts[i] + 1:document_ends[i]], '')))"
 _SPREAD = "avg({0}) AS {0}_mean, quantile_cont({0}, 0.05) AS {0}_low, quantile_cont({0}, 0.95) AS {0}_high"
 _CONTEXTS = f"""
 INSERT INTO context BY NAME
 WITH sized AS (
     SELECT model, dataset, regime, technique, list_contains(document_origins, 'substituted') AS put_in,
         list_sum(document_ends) - list_sum(document_starts) AS tokens,
-        {_TEXT.format(1)} + CASE WHEN len(document_starts) > 1 THEN {_TEXT.format(2)} ELSE 0 END AS characters
+        list_sum([{_TEXT} for i in range(1, len(document_starts) + 1)]) AS characters
     FROM instance WHERE dropped_because IS NULL)
 SELECT model, dataset, regime, technique, count(*) AS instances, {_SPREAD.format("characters")}, {_SPREAD.format("tokens")},
     count(*) FILTER (put_in) AS substituted
