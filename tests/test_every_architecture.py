@@ -105,6 +105,7 @@ def test_fa_and_ig_equal_the_literal_computation(both, answered):
         close(ig.scores, plain.ig(ids, target, lm.baseline_id), "ig")
 
 
+@pytest.mark.slow
 def test_fa_of_several_tokens_inside_the_prompt_equals_the_literal_computation(both, answered):
     _, lm, plain = both
     clean, _ = answered

@@ -121,6 +121,7 @@ def test_the_numbers_of_tokens():
     assert levels(400) == (4, 8, 12, 16, 20)
 
 
+@pytest.mark.slow
 def test_as_a_stage_it_is_stored_published_beside_chance_and_added_later(model_folders, tmp_path, capsys):
     command = f"run --models {model_folders['gpt2']} --datasets world_capital --limit 40 --regimes conflicting".split()
     command += f"--shard-size 20 --explainers attn --device cpu --store {tmp_path}".split()

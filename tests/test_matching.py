@@ -132,6 +132,7 @@ def run_with(model_folders, store, *more):
     assert main([*command, "--store", str(store), *more]) == 0
 
 
+@pytest.mark.slow
 def test_in_the_batch_both_groups_are_stored_and_two_ways_to_match_are_never_mixed(model_folders, language_models, tmp_path):
     run_with(model_folders, tmp_path)
     first = Reader(publish(tmp_path)).query("SELECT * FROM instance ORDER BY place")
