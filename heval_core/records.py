@@ -242,7 +242,7 @@ class Behaviour:
 class Target:
     """What is explained: that a model expects some tokens, and perhaps that it expects them rather than others.
 
-    positions: (P,) token indices of a prompt, ascending; -1 is the last. The logits there say which token comes next. ids: the
+    positions: (P,) token indices of a prompt; -1 is the last. The logits there say which token comes next. ids: the
     token expected after each. foils: the token it competes with, at each position; empty for no foil. foil_kind: where the
     foils come from.
     """

@@ -109,7 +109,7 @@ class _Computation:
             self.progress()
 
     def _part_for(self, kind: str, answered: Answered) -> Answered | None:
-        """The instances of a pass that a kind of shard needs, with their contrasts; None if it needs none."""
+        """The instances of a pass that a kind of shard needs, with their targets; None if it needs none."""
         if kind == "context_attribution":
             return pipeline.towards_context(answered)
         if kind == "faithfulness" and self.job.faithful is not None:

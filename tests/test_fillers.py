@@ -11,6 +11,7 @@ import pytest
 
 from heval_core.behaviour import Memory
 from heval_core.evaluation.regime import layout_of
+from heval_core.evaluation.scored import first_document_tokens
 from heval_core.groups import DOCUMENT_KINDS, document_of, numbered
 from heval_core.pipeline import prepare
 from heval_core.records import Document, Instance, Span
@@ -74,6 +75,10 @@ def test_a_stored_instance_knows_which_of_all_its_documents_was_used():
         candidates=(), predicted_text="", predicted_probability=0.5, group="C2",
     )  # fmt: skip
     assert stored.used_document == 3
+
+
+def test_the_first_documents_answer_is_not_looked_for_in_a_filler():
+    assert first_document_tokens(pd.DataFrame([row(KINDS, "M") | {"tokens": list("abcdefghijkl")}])) == ["d"]
 
 
 @pytest.mark.parametrize(("group", "at"), [("C1", 3), ("C2", 7), ("M", 3), ("other", 3)])

@@ -140,6 +140,21 @@ def test_a_batch_gives_each_prompt_its_own_scores(clean, target, key):
         np.testing.assert_allclose(found.scores, expected.scores, atol=1e-4)
 
 
+def test_a_prompt_without_a_foil_leaves_its_neighbours_scores_alone(clean):
+    two = CleanPass(clean.lm, [clean.prompts[0]] * 2)
+    targets = [Target.next_token(9, 11), Target.next_token(9)]
+    for found, target in zip(MechLight().explain(two, targets), targets, strict=True):
+        (alone,) = MechLight().explain(clean, [target])
+        np.testing.assert_allclose(found.head_scores, alone.head_scores, atol=1e-5)
+
+
+@pytest.mark.parametrize("key", explainers())
+def test_the_order_of_a_targets_positions_does_not_matter(clean, target, key):
+    turned = Target(target.positions[::-1], target.ids[::-1], target.foils[::-1])
+    (one,), (other,) = (explainers()[key].explain(clean, [own]) for own in (target, turned))
+    np.testing.assert_allclose(one.scores, other.scores, atol=1e-5)
+
+
 def test_targets_of_one_pass_have_the_same_positions_and_positions_lie_in_the_prompt(clean, target):
     two = CleanPass(clean.lm, [clean.prompts[0]] * 2)
     with pytest.raises(HEvalError, match="must have the same positions"):

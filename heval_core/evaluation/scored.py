@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from heval_core import catalogue
 from heval_core.evaluation.regime import Regime
-from heval_core.groups import document_of
+from heval_core.groups import document_of, numbered
 from heval_core.metrics.shared.cell import Cell, Fixed, Measured
 from heval_core.metrics.shared.measured import MeasuredMetric
 from heval_core.records import HEvalError
@@ -134,8 +134,8 @@ def control_attributions(instances: pd.DataFrame, answers: Sequence[str] | None 
 
 
 def first_document_tokens(instances: pd.DataFrame) -> list[str]:
-    """The first token of each first document's answer, as it is written in that document."""
-    return [str(row.tokens[row.answer_tokens[0][0]]) for row in instances.itertuples()]
+    """The first token of each first document's answer, as it is written in that document. Fillers are no such documents."""
+    return [str(row.tokens[row.answer_tokens[numbered(row.document_kinds)[0]][0]]) for row in instances.itertuples()]
 
 
 def with_controls(

@@ -55,7 +55,7 @@ class Attention:
         return Cost(1, tokens)
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
-        from heval_core.lm.heads import mean_attention
+        from heval_core.lm.heads import mean_rows
         from heval_core.lm.targets import positions_of
 
         self.check()
@@ -66,7 +66,7 @@ class Attention:
         )
         heads = votes.argmax(-1).tolist()
         if self.row == "last":
-            attention = mean_attention(readings, clean.length)[:, -1]
+            attention = mean_rows([reading.attention[:, -1] for reading in readings], clean.length)
         else:
             attention = clean.lm.heads.column_means(clean.ids)
         rows = [attention[index, head].cpu().numpy() for index, head in enumerate(heads)]

@@ -77,7 +77,7 @@ class FeatureAblation:
         baseline = lm.baseline(self.baseline_id)
         value = values(clean.logits_at(positions), targets, self.target)[:, None].cpu().numpy()
         prompts, n = clean.ids.shape
-        last = positions[-1] % n + 1  # no later token can matter
+        last = max(position % n for position in positions) + 1  # no later token can matter
         scores = np.zeros((prompts, n), dtype=np.float32)
         width = block_size(prompts, n, lm.budget.tokens, lm.device.type)
         waiting: list[torch.Tensor] = []

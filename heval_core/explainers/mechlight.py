@@ -49,13 +49,13 @@ class MechLight:
         return Cost(1, tokens)
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
-        from heval_core.lm.heads import mean_attention
+        from heval_core.lm.heads import mean_rows
         from heval_core.lm.targets import positions_of
 
         started = time.perf_counter()
         lm = clean.lm
         readings = [clean.heads_at(position) for position in positions_of(targets)]
-        attention = mean_attention(readings, clean.length)
+        attention = mean_rows([reading.attention for reading in readings], clean.length)
         strengths = sum(self._strengths(lm, *each, targets) for each in enumerate(readings)).cpu().numpy()
         group = lm.heads_per_layer // lm.kv_heads if self.kv else 1
         chosen = [_chosen(by_head, group) for by_head in strengths]
@@ -80,9 +80,10 @@ class MechLight:
     def _strengths(self, lm: LanguageModel, place: int, reading: HeadReading, targets: Sequence[Target]) -> torch.Tensor:
         """(B, L, H) S at one of the targets' positions, the one with this index."""
         for_answer = lm.heads.logits(reading, [target.ids[place] for target in targets], self.fold)
-        if not all(target.foils for target in targets):
-            return for_answer
-        return for_answer - lm.heads.logits(reading, [target.foils[place] for target in targets], self.fold)
+        foils = [target.foils[place] if target.foils else target.ids[place] for target in targets]
+        for_foil = lm.heads.logits(reading, foils, self.fold)
+        for_foil[[not target.foils for target in targets]] = 0
+        return for_answer - for_foil
 
 
 def _chosen(strengths: np.ndarray, group: int) -> tuple[int, int, tuple[tuple[str, float | str], ...]]:

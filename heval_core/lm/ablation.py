@@ -26,11 +26,11 @@ class Ablation:
     ) -> torch.Tensor:
         """(B, len(spans), P, …) states at some positions, for `ReadOut.logits`, with one span of tokens replaced at a time.
 
-        ids: (B, n); prefix: kept from the clean pass over them; token_id: the replacement; positions: ascending. The tokens
-        before the first span and the first position are not run again.
+        ids: (B, n); prefix: kept from the clean pass over them; token_id: the replacement. The tokens before the
+        first span and the first position are not run again.
         """
-        n = ids.shape[1]
-        kept = min(min(span.start for span in spans), positions[0] % n) if self._facts.keeps_prefix else 0
+        read = [position % ids.shape[1] for position in positions]
+        kept = min(*(span.start for span in spans), *read) if self._facts.keeps_prefix else 0
         suffixes = ids[:, None, kept:].repeat(1, len(spans), 1)
         for row, span in enumerate(spans):
             suffixes[:, row, span.start - kept : span.end - kept] = token_id

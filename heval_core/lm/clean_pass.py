@@ -58,9 +58,11 @@ class CleanPass:
 
     def logits_at(self, positions: tuple[int, ...]) -> torch.Tensor:
         """(B, P, V) float32. Raises HEvalError if they are not finite."""
+        if positions == (-1,):
+            return self.logits[:, None]
         if positions not in self._logits:
-            logits = self.logits[:, None] if positions == (-1,) else self.lm.forward.logits_at(self.ids, positions)
-            self._logits[positions] = self.lm.forward.checked(logits.detach())
+            with torch.no_grad():
+                self._logits[positions] = self.lm.forward.checked(self.lm.forward.logits_at(self.ids, positions))
         return self._logits[positions]
 
     def heads_at(self, position: int) -> HeadReading:

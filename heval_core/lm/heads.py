@@ -34,10 +34,11 @@ class HeadReading:
     last_layer: torch.Tensor
 
 
-def mean_attention(readings: Sequence[HeadReading], length: int) -> torch.Tensor:
-    """(B, L, H, n): the attention to each of n tokens, averaged over query positions. Tokens after a query get 0 from it."""
-    rows = [torch.nn.functional.pad(r.attention, (0, length - r.attention.shape[-1])) for r in readings]
-    return rows[0] if len(rows) == 1 else torch.stack(rows).mean(0)
+def mean_rows(rows: Sequence[torch.Tensor], length: int) -> torch.Tensor:
+    """Rows of attention (…, q + 1) at several query positions ▶ (…, n) their mean. Tokens after a query get 0 from it."""
+    if len(rows) == 1 and rows[0].shape[-1] == length:
+        return rows[0]
+    return torch.stack([torch.nn.functional.pad(row, (0, length - row.shape[-1])) for row in rows]).mean(0)
 
 
 class Heads:

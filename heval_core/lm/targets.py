@@ -26,7 +26,7 @@ def token_ids(targets: Sequence[Target], device: torch.device) -> torch.Tensor:
 def foil_ids(targets: Sequence[Target], device: torch.device) -> torch.Tensor:
     """(B, P) the tokens that they compete with. Raises HEvalError for a target without foils."""
     if not all(target.foils for target in targets):
-        raise HEvalError("A contrast needs a foil at each position of its target; this target has none.")
+        raise HEvalError("A contrast needs a foil at each position of its target; a target here has none.")
     return torch.tensor([target.foils for target in targets], device=device)
 
 

@@ -29,7 +29,7 @@ class How:
 
 def grid_controls(tokens: int, prefix: str = "") -> How:
     """The controls in one line. prefix: of their keys, where a page has more than one grid."""
-    scale, level, dense, controls = st.columns([3, 3, 1.4, 2], vertical_alignment="bottom")
+    scale, level, dense, controls = st.columns([2.8, 4.05, 1.25, 1.9], vertical_alignment="bottom")
     linked = not prefix
     with scale:
         about = "raw: each explainer on its own scale. normalised: one scale for all. rank: the best is darkest."

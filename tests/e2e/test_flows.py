@@ -45,6 +45,15 @@ def copied_link(page):
     return link
 
 
+def open_result(page):
+    """Send what stands in the sidebar, and open what comes back."""
+    page.get_by_role("button", name="Explain", exact=True).click()
+    page.get_by_role("link", name="Open the result").click(timeout=120_000)
+    page.wait_for_url("**/your_prompt")
+    settle(page)
+    page.wait_for_selector(".token")
+
+
 LINKS = {
     "context_or_memory": "model=demo-qwen2&dataset=country_profiles&k=9&memory=MDL",
     "which_document": "model=demo-gpt2&regime=mixed&document=Position+bias",
@@ -253,11 +262,7 @@ def test_the_sidebar_explains_with_each_demo_model(address, page, architecture):
     models.click()
     page.get_by_role("option", name=f"demo-{architecture}", exact=True).click()
     settle(page)
-    page.get_by_role("button", name="Explain", exact=True).click()
-    page.get_by_role("link", name="Open the result").click(timeout=120_000)
-    page.wait_for_url("**/your_prompt")
-    settle(page)
-    page.wait_for_selector(".token")
+    open_result(page)
     assert f"demo-{architecture} answers" in " ".join(said(page))
     assert page.locator(".legend .item").count() >= 4
 
@@ -279,11 +284,7 @@ def test_what_is_chosen_in_the_sidebar_stays_on_other_pages_and_is_what_is_expla
     form.locator(".st-key-own_memory input").fill("Nairobi")
     page.keyboard.press("Tab")
     settle(page)
-    page.get_by_role("button", name="Explain", exact=True).click()
-    page.get_by_role("link", name="Open the result").click(timeout=120_000)
-    page.wait_for_url("**/your_prompt")
-    settle(page)
-    page.wait_for_selector(".token")
+    open_result(page)
     assert page.locator(".legend .item").count() == 1
     assert "document 1's answer" in " ".join(said(page))
 
