@@ -20,7 +20,7 @@ import torch
 
 from heval_core.lm.adapting import Adapter, Pair, linear_layers, twin_of
 from heval_core.lm.facts import ModelFacts
-from heval_core.records import HEvalError
+from heval_core.records import HEvalError, NotHere
 
 # A label that has no part in the loss, as torch's cross entropy has it.
 IGNORED = -100
@@ -61,7 +61,7 @@ class Trained:
 def train(facts: ModelFacts, examples: Sequence[Example], held_out: Sequence[Example], recipe: Recipe, seed: int) -> Trained:
     """The same seed gives the same adapter on the same machine.
 
-    Raises HEvalError where peft is not installed, for a model without linear layers, and if the loss is not finite.
+    Raises NotHere where peft is not installed, HEvalError for a model without linear layers and if the loss is not finite.
     """
     with _seeded(facts, seed):
         model = _with_adapter(facts, recipe)
@@ -113,7 +113,7 @@ def _with_adapter(facts: ModelFacts, recipe: Recipe) -> torch.nn.Module:
     try:
         import peft
     except ImportError as error:
-        raise HEvalError("peft, which trains adapters, is not installed; run: pip install -r requirements-peft.txt") from error
+        raise NotHere("peft, which trains adapters, is not installed; run: pip install -r requirements-peft.txt") from error
     config = peft.LoraConfig(
         r=recipe.rank, lora_alpha=recipe.alpha, lora_dropout=recipe.dropout, target_modules=list(linear_layers(facts))
     )

@@ -8,8 +8,9 @@ Reference: Li et al. 2023, "Large Language Models with Controllable Working Memo
 Departure: the model's own answer is known by its next token: the target is the spelling of the true answer that begins with
 it. The model's own dropout stays off. The adapter is kept in float16.
 Options: `data`: `mixture`, the four public sources of `shared/mixture.py`; `development`, the dataset's own development
-questions under the kinds of context that are asked for; or the path of one's own JSON lines (`shared/lessons.py: of_file`),
-without a comma in it. `learning_rate`, `epochs` and `rank`: a tiny model wants a higher rate and more epochs.
+questions under the kinds of context that are asked for, in CUB's shares (.65 to be followed, .25 irrelevant, .10 empty);
+or the path of one's own JSON lines (`shared/lessons.py: of_file`), without a comma in it. `learning_rate`, `epochs` and
+`rank`: a tiny model wants a higher rate and more epochs.
 Cost: an answer costs what Regular's does. Training takes about three passes over each example and epoch, before the first
 answer; the adapter is stored beside the results, r x (inputs + outputs) numbers of two bytes for each layer.
 """
@@ -29,13 +30,14 @@ from heval_core.records import HEvalError, NotHere
 from heval_core.techniques.shared import mixture
 from heval_core.techniques.shared.base import Base
 from heval_core.techniques.shared.development import Development, Setting
-from heval_core.techniques.shared.lessons import Lesson, examples, of_development, of_file, split
+from heval_core.techniques.shared.lessons import Lesson, examples, in_shares, of_development, of_file, split
 
 if TYPE_CHECKING:
     from heval_core.lm.model import LanguageModel
-    from heval_core.lm.training import Trained
+    from heval_core.lm.training import Example, Trained
 
 MIXTURE, DEVELOPMENT = "mixture", "development"
+LONGEST = 150
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,10 @@ class FineTuning(Base):
             raise HEvalError(
                 f"fine_tuning reads data=mixture, data=development or the path of JSON lines (.jsonl), not {self.data!r}."
             )
+        if len(self.data) > LONGEST:  # the key is the name of a folder in the store
+            raise HEvalError(
+                f"The path of fine_tuning's data has {len(self.data)} characters, more than {LONGEST}; move the file."
+            )
         if not 0 < self.learning_rate <= 1:
             raise HEvalError(f"fine_tuning needs a learning_rate above 0 and at most 1, not {self.learning_rate:g}.")
         for name, value in (("epochs", self.epochs), ("rank", self.rank)):
@@ -90,7 +96,7 @@ class FineTuning(Base):
         from heval_core.lm.training import Recipe, train
 
         lm, seed = development.lm, development.seed
-        taught, held_out = (examples(lm, lessons) for lessons in split(self._lessons(development), seed))
+        taught, held_out = (self._examples(lm, lessons, seed) for lessons in split(self._lessons(development), seed))
         if not taught or not held_out:
             raise HEvalError(
                 f"fine_tuning has no examples for {lm.key} to {'train on' if not taught else 'hold out'}: its data has no "
@@ -99,6 +105,10 @@ class FineTuning(Base):
         recipe = Recipe(self.learning_rate, self.epochs, self.rank, 2.0 * self.rank)
         trained = train(lm, [example for _, example in taught], [example for _, example in held_out], recipe, seed)
         return (Setting(self._text([lesson for lesson, _ in taught], len(held_out), trained), trained.adapter.as_bytes()),)
+
+    def _examples(self, lm: LanguageModel, lessons: Sequence[Lesson], seed: int) -> list[tuple[Lesson, Example]]:
+        found = examples(lm, lessons)
+        return in_shares(found, seed) if self.data == DEVELOPMENT else found
 
     def _lessons(self, development: Development) -> list[Lesson]:
         if self.data == DEVELOPMENT:

@@ -24,6 +24,8 @@ KINDS = (*TAUGHT, "irrelevant", "empty")
 # One question of so many is held out.
 HELD_OUT = 10
 FEWEST = 10
+# CUB's shares of contexts that are to be followed, irrelevant ones and empty ones.
+FOLLOWED_SHARE, SHARES = 0.65, {"irrelevant": 0.25, "empty": 0.10}
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,21 @@ def examples(lm: LanguageModel, lessons: Sequence[Lesson]) -> list[tuple[Lesson,
             if len(example.ids) <= lm.positions:
                 found.append((lesson, example))
     return found
+
+
+def in_shares(found: Sequence[tuple[Lesson, Example]], seed: int) -> list[tuple[Lesson, Example]]:
+    """Those of every kind that is to be followed; of others as many, drawn at random, as CUB's shares leave room for."""
+    followed = sum(lesson.kind in TAUGHT for lesson, _ in found)
+    room = {kind: round(followed * share / FOLLOWED_SHARE) for kind, share in SHARES.items()}
+    drawn = list(range(len(found)))
+    random.Random(f"{seed}|shares").shuffle(drawn)
+    kept = []
+    for place in drawn:
+        kind = found[place][0].kind
+        if kind in TAUGHT or not followed or room[kind] > 0:
+            kept.append(place)
+            room[kind] = room.get(kind, 0) - 1
+    return [found[place] for place in sorted(kept)]
 
 
 def _target(lm: LanguageModel, lesson: Lesson, own: int | None) -> tuple[int, ...] | None:
