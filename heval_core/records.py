@@ -62,6 +62,10 @@ class HEvalError(Exception):
     """An error whose message is for the user: it says what is wrong, and what would be right."""
 
 
+class NotHere(HEvalError):
+    """A library or a file is not on this machine, or not yet: what needs it is tried again by a later run."""
+
+
 class Dropped(Exception):
     """A record, a question or an instance is left out of metrics, for one of DROP_REASONS."""
 

@@ -68,8 +68,7 @@ def plan(grid: Grid, folder: Path, calibrated: bool = True, say: Callable[[str],
             jobs = list(known_jobs(sized, model.identity, questions, dtype_of(sized), store))
             work = list(pending(jobs, store))
             to_do += work
-            tasks, entries = search_tasks(sized, model, questions, dtype_of(sized)), store.entries()
-            searches += sum(task.key not in entries for task in tasks)
+            searches += sum(not one.is_done(store) for one in search_tasks(sized, model, questions, dtype_of(sized)))
             costs = None
             if calibrated and work:
                 say(f"{model.key} · {questions.dataset}: timing a few instances …")

@@ -175,9 +175,8 @@ class Schedule:
         """Searches that are not done; one that has failed is not tried again, and its technique is left out."""
         if self._unasked():
             return []
-        entries, tasks = self.store.entries(), search_tasks(self.grid, self.model, self.questions, self.dtype)
-        undone = [one for one in tasks if not (one.key in entries and self.store.intact(entries[one.key]))]
-        return [one for one in undone if one.key not in self._tried]
+        tasks = search_tasks(self.grid, self.model, self.questions, self.dtype)
+        return [one for one in tasks if one.key not in self._tried and not one.is_done(self.store)]
 
     def _explaining(self) -> list[Work]:
         """The jobs that are not done; none where a memory shard could not be made."""

@@ -10,11 +10,12 @@ import torch
 from heval_core import pipeline, regimes
 from heval_core.behaviour import accepted_tokens
 from heval_core.catalogue import Technique
+from heval_core.lm.batches import last_logits, next_ids
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.needs import require
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import memory_prompt
-from heval_core.records import FOLLOWED, Dropped, HEvalError, TokenisedPrompt
+from heval_core.records import FOLLOWED, Dropped, HEvalError
 from heval_core.techniques.shared.base import prompt_with
 from heval_core.techniques.shared.development import Development, Question, Setting, Trial
 from precompute.memories import Memories
@@ -24,30 +25,11 @@ from precompute.questions import Questions
 FEWEST = 5
 
 
-def last_logits(lm: LanguageModel, prompts: Sequence[TokenisedPrompt]) -> list[torch.Tensor]:
-    """(V,) float32 of each prompt's last position, in the order of the prompts; those of equal length run together."""
-    found: dict[int, torch.Tensor] = {}
-
-    def work(indices: list[int]) -> None:
-        ids = torch.tensor([prompts[index].ids for index in indices], device=lm.device)
-        found.update(zip(indices, lm.forward.logits(ids), strict=True))
-
-    def failed(index: int, error: Exception) -> None:
-        raise error
-
-    by_length: dict[int, list[int]] = {}
-    for index, prompt in enumerate(prompts):
-        by_length.setdefault(len(prompt.ids), []).append(index)
-    for length, indices in by_length.items():
-        lm.budget.in_batches(indices, length, work, failed)
-    return [found[index] for index in range(len(prompts))]
-
-
 def memory_ids(lm: LanguageModel, questions: Sequence[str]) -> list[int]:
     """Regular's own next token after each question without documents; each question is asked once."""
     distinct = list(dict.fromkeys(questions))
     prompts = [lm.tokenise(memory_prompt(question, lm.template), check_length=False) for question in distinct]
-    known = dict(zip(distinct, (int(logits.argmax()) for logits in last_logits(lm, prompts)), strict=True))
+    known = dict(zip(distinct, next_ids(lm, prompts), strict=True))
     return [known[question] for question in questions]
 
 

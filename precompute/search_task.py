@@ -11,12 +11,12 @@ from typing import Any
 from heval_core import catalogue
 from heval_core.lm.loading import Identity
 from heval_core.lm.model import LanguageModel
-from heval_core.records import CONTEXT_KINDS, HEvalError
+from heval_core.records import CONTEXT_KINDS, HEvalError, NotHere
 from heval_core.store.kinds import TRIAL
-from heval_core.store.shards import FORMAT
+from heval_core.store.shards import FORMAT, ShardStore
 from precompute.grid import Grid, settings_of
 from precompute.memories import Memories
-from precompute.outcome import Result
+from precompute.outcome import Failure, Result, named
 from precompute.questions import Questions
 from precompute.search import development_of, search, trial_rows, unavailable_row
 from precompute.techniques import DEVELOPMENT, is_searched, split_of
@@ -78,6 +78,9 @@ class SearchTask:
             rows = trial_rows(where, *search(technique, development))
         except HEvalError as error:
             rows = [unavailable_row(where, str(error))]
+            # What is not here now may be there for a later run, which tries a shard with failures again.
+            failures = [Failure("", self.name, named(error))] if isinstance(error, NotHere) else []
+            return Result({self.key: rows}, failures)
         return Result({self.key: rows}, [])
 
     def entries(self, result: Result) -> Iterator[dict[str, Any]]:
@@ -95,8 +98,13 @@ class SearchTask:
             "explainer": "",
             "start": 0,
             "stop": len(self.places),
-            "failed": 0,
+            "failed": len(result.failures),
         }
+
+    def is_done(self, store: ShardStore) -> bool:
+        """Whether it needs not be made again."""
+        entry = store.entries().get(self.key)
+        return entry is not None and not entry.failed and store.intact(entry)
 
 
 def search_tasks(grid: Grid, model: Model, questions: Questions, dtype: str) -> list[SearchTask]:
@@ -111,6 +119,7 @@ def search_tasks(grid: Grid, model: Model, questions: Questions, dtype: str) -> 
         facts = [questions.facts[place].id for place in places]
         depends = [FORMAT, "search", model.key, model.identity.revision, settings, questions.dataset, questions.fingerprint]
         depends += [repr(technique), kinds, facts, grid.seed]
+        depends += [technique.reads()] if technique.reads() else []
         shard_key = hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:24]
         fingerprint = questions.fingerprint
         tasks.append(SearchTask(model, questions.dataset, fingerprint, settings, key, kinds, places, grid.seed, shard_key))

@@ -9,10 +9,11 @@ from typing import Any
 import torch
 
 from heval_core.behaviour import accepted_tokens, answer_target, observe
+from heval_core.lm.batches import last_logits
 from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Answered, Prepared
 from heval_core.records import FOLLOWED, TECHNIQUE, TokenisedPrompt
-from precompute.search import last_logits, memory_ids
+from precompute.search import memory_ids
 from precompute.techniques import Arrangement, Chosen, split_of
 
 

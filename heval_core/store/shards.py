@@ -256,7 +256,8 @@ def _content_hash(table: pa.Table) -> str:
     kept = [name for name in table.column_names if name not in _UNHASHED and name not in unused]
     digest = hashlib.sha256()
     for row in table.select(kept).to_pylist():
-        digest.update(json.dumps(row, ensure_ascii=False, allow_nan=True).encode("utf-8", "surrogatepass"))
+        text = json.dumps(row, ensure_ascii=False, allow_nan=True, default=bytes.hex)  # weights are bytes
+        digest.update(text.encode("utf-8", "surrogatepass"))
     return digest.hexdigest()[:24]
 
 

@@ -34,6 +34,10 @@ class Base:
         """What the search tries on the development questions; only NOTHING where there is nothing to search."""
         return (NOTHING,)
 
+    def reads(self) -> str:
+        """A hash of a file that `settings` reads, which is part of the search's key; empty if it reads none."""
+        return ""
+
     def best(self, trials: Sequence[Trial]) -> tuple[int, ...]:
         """The indices of the settings that are best by the method's own rule, the first of which is used."""
         return best_by(trials, lambda trial: trial.mean)
