@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ from heval_core.techniques.shared.base import prompt_with
 from heval_core.techniques.shared.development import Development, Question, Setting, Trial
 from precompute.memories import Memories
 from precompute.questions import Questions
+from precompute.techniques import plain
 
 # Fewer questions of a kind tell settings apart by luck.
 FEWEST = 5
@@ -96,31 +98,32 @@ def search(technique: Technique, development: Development) -> tuple[list[Trial],
 
 
 def _decoded(technique: Technique, development: Development, settings: Sequence[Setting]) -> list[Trial]:
-    """The two passes are run once, whatever the number of settings."""
-    lm, passes = development.lm, {}
+    """The two passes are run once, whatever the number of settings; only one kind's logits are held at a time."""
+    lm = development.lm
+    predicted: list[dict[str, list[int]]] = [{} for _ in settings]
     for kind, asked in development.questions.items():
         instances = [question.instance for question in asked]
         with_context = [lm.tokenise(prompt_with(instance, lm.template)) for instance in instances]
         alone = [lm.tokenise(memory_prompt(instance.question, lm.template)) for instance in instances]
-        passes[kind] = torch.stack(last_logits(lm, with_context)), torch.stack(last_logits(lm, alone))
-    trials = []
-    for setting in settings:
-        predicted = {kind: technique.combined(*both, setting).argmax(-1).tolist() for kind, both in passes.items()}
-        trials.append(_trial(development, setting, predicted))
-    return trials
+        both = torch.stack(last_logits(lm, with_context)), torch.stack(last_logits(lm, alone))
+        for setting, tokens in zip(settings, predicted, strict=True):
+            tokens[kind] = technique.combined(*both, setting).argmax(-1).tolist()
+    return [_trial(development, *each) for each in zip(settings, predicted, strict=True)]
 
 
 def _answered(technique: Technique, development: Development, settings: Sequence[Setting]) -> list[Trial]:
-    trials = []
-    for setting in settings:
+    """One pass for each setting that no variant of the technique has tried on these questions."""
+
+    def tried(setting: Setting) -> Trial:
         predicted = {}
         with technique.applied(development.lm, setting) as lm:
             for kind, asked in development.questions.items():
                 prompts = technique.asked(lm, [question.instance for question in asked], setting)
                 logits = last_logits(lm, [lm.tokenise(one.prompt) for one in prompts])
                 predicted[kind] = [int(one.argmax()) for one in logits]
-        trials.append(_trial(development, setting, predicted))
-    return trials
+        return _trial(development, setting, predicted)
+
+    return [development.once((plain(technique.key), setting), partial(tried, setting)) for setting in settings]
 
 
 def _trial(development: Development, setting: Setting, predicted: dict[str, list[int]]) -> Trial:
