@@ -129,7 +129,8 @@ class Technique(Plugin, Protocol):
 
     family: a key of TECHNIQUE_FAMILIES. order: its number on pages, from 1, Regular first. needs: what a model must offer,
     keys of `heval_core.lm.needs.NEEDS`. passes: forward passes for an answer, Regular's being 1. preparation: what precedes
-    the first answer: nothing, `tuned` or `trained`.
+    the first answer: nothing, `tuned` or `trained`. A setting that a search tries says all that an answer depends on: variants
+    of a technique, which differ in their options, answer alike under it.
     """
 
     @property
@@ -149,6 +150,7 @@ class Technique(Plugin, Protocol):
     def asked(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Asked]: ...
     def alone(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Prompt]: ...
     def combined(self, z_c: Any, z_0: Any, setting: Setting) -> Any: ...
+    def combined_by(self, z_c: Any, z_0: Any, settings: Sequence[Setting]) -> Iterator[Any]: ...
 
 
 @functools.cache

@@ -27,10 +27,10 @@ from precompute.executors import Executor
 from precompute.executors.local import Local
 from precompute.grid import Grid, asked_as, check, dtype_of
 from precompute.journal import say
+from precompute.preparation import Model
 from precompute.progress_bars import ProgressBars
 from precompute.questions import Questions, load_questions
 from precompute.schedule import Schedule
-from precompute.search_task import Model
 from precompute.tasks import Task
 from precompute.worker import Done, Loading
 

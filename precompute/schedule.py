@@ -21,9 +21,10 @@ from heval_core.store.shards import Entry, ShardStore
 from heval_core.techniques.shared.development import Setting
 from precompute.grid import INSTANCES, Grid, Job, Shard, cap_of, jobs_of, missing
 from precompute.memories import Memories
+from precompute.preparation import MemoryTask, Model, memory_tasks
 from precompute.questions import Questions
-from precompute.search_task import Model, SearchTask, search_tasks
-from precompute.tasks import JobTask, MemoryTask, Task, memory_tasks
+from precompute.search_task import SearchTask, search_tasks, unfinished
+from precompute.tasks import JobTask, Task
 from precompute.techniques import TEST, Arrangement, arrangements, split_of
 
 
@@ -75,13 +76,13 @@ def _places(questions: Questions, arrangement: Arrangement) -> Sequence[int]:
 def settings_found(grid: Grid, model: Identity, questions: Questions, dtype: str, store: ShardStore) -> dict[str, Setting]:
     """The settings that searches have chosen, by technique; one that is unavailable has none."""
     entries, found = store.entries(), {}
-    for task in search_tasks(grid, Model(model.key, model), questions, dtype):
-        if task.key in entries and store.intact(entries[task.key]):
-            rows = store.read(entries[task.key]).to_pylist()
-            chosen = [row for row in rows if row["chosen"]]
+    searched = (one for task in search_tasks(grid, Model(model.key, model), questions, dtype) for one in task.searched)
+    for technique, key in searched:
+        if key in entries and store.intact(entries[key]):
+            chosen = [row for row in store.read(entries[key]).to_pylist() if row["chosen"]]
             if chosen:
                 weights = next((row["weights"] for row in chosen if row["weights"]), b"")
-                found[task.technique] = Setting(chosen[0]["setting"], weights)
+                found[technique] = Setting(chosen[0]["setting"], weights)
     return found
 
 
@@ -176,7 +177,7 @@ class Schedule:
         if self._unasked():
             return []
         tasks = search_tasks(self.grid, self.model, self.questions, self.dtype)
-        return [one for one in tasks if one.key not in self._tried and not one.is_done(self.store)]
+        return unfinished(tasks, self.store, self._tried)
 
     def _explaining(self) -> list[Work]:
         """The jobs that are not done; none where a memory shard could not be made."""

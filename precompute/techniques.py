@@ -68,6 +68,11 @@ def asked_for(techniques: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((TECHNIQUE, *techniques)))
 
 
+def plain(key: str) -> str:
+    """The technique of which a key names a variant: ph3 for ph3(mode=memory)."""
+    return key.partition("(")[0]
+
+
 def is_searched(technique: Technique) -> bool:
     """Whether something must be found out with the model before the technique can answer: a setting, or that it applies."""
     return bool(technique.preparation or technique.needs)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import GPT2Config
 
-from precompute.bench import agreement, models, paper, precision, ratios, timing
+from precompute.bench import agreement, models, paper, precision, ratios, techniques, timing
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +34,35 @@ def test_every_figure_of_a_model_compares_equal_scores(lm):
 
 
 def test_path_patching_compares_equal_effects(lm):
-    found = ratios.patching_figure("tiny", lm)
+    found = techniques.patching_figure("tiny", lm, 20)
     assert np.isfinite(found.ratio)
     assert found.ratio > 0
     assert found.at_most
     assert "20 prompts, 8 heads" in found.detail
     assert float(found.detail.rpartition(" ")[2]) < 1e-4
+
+
+def test_all_decoding_techniques_are_timed_with_all_their_settings(lm, monkeypatch):
+    asked = []
+    real = techniques.greedy_tokens
+    monkeypatch.setattr(
+        techniques, "greedy_tokens", lambda *given: asked.append((given[0].key, len(given[3]))) or real(*given)
+    )
+    found = techniques.decoding_figure("tiny", lm)
+    assert dict(asked) == {"coiecd": 25, "acd": 1, "cad": 1, "adacad": 1}
+    assert found.ratio > 0
+    assert found.at_most
+    assert "100 prompts, 28 settings" in found.detail
+
+
+def test_a_batch_and_one_by_one_answer_the_same_questions(lm, monkeypatch):
+    jobs = []
+    real = techniques.compute
+    monkeypatch.setattr(techniques, "compute", lambda lm, job, *rest: jobs.append(job.places) or real(lm, job, *rest))
+    found = techniques.batch_figure("tiny", lm, 12, 4)
+    assert set(jobs) == {tuple(range(12)), (0,), (3,), (6,), (9,)}
+    assert found.ratio > 0
+    assert found.detail.startswith("12 prompts, ")
 
 
 def test_the_bodys_parameters_are_all_but_the_tables(lm):

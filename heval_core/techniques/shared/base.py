@@ -59,6 +59,10 @@ class Base:
         """(B, V) logits with context and without ▶ (B, V) scores whose softmax is the answer's distribution."""
         return z_c
 
+    def combined_by(self, z_c: torch.Tensor, z_0: torch.Tensor, settings: Sequence[Setting]) -> Iterator[Any]:
+        """`combined` under each of several settings, as a search needs it."""
+        return (self.combined(z_c, z_0, setting) for setting in settings)
+
 
 def prompt_with(instance: Instance, template: str) -> Prompt:
     """The prompt of an instance with its documents."""
