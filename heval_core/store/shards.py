@@ -180,7 +180,8 @@ class ShardStore:
                 stands = any(key not in entries for key in line["keys"])
             else:
                 stands = cell in unmended or (not cell.explainer and cell.of_regime in regimes)
-                stands = stands or not cell.regime
+                # Of a dataset or a model as a whole; a search has no regime either, but a shard that may be made again.
+                stands = stands or not (cell.regime or (cell.dataset and cell.technique))
             if stands and not (line.get("at_loading") and line["happened"] < loaded.get(line["model"], "")):
                 standing[cell, line["place"]] = line
         return list(standing.values())
