@@ -183,6 +183,18 @@ def test_a_dropped_instance_does_not_count_but_one_that_only_the_cap_left_out_do
     assert cell(published(plant(tmp_path, {"regular": answered}, test=5)), "regular", "gold", "bcu")["n"] == 4
 
 
+@pytest.mark.parametrize("without", [2, 6])
+def test_an_answer_that_was_given_without_the_document_counts_and_hinders_no_metric(tmp_path, without):
+    """Agents answer so where they call the document irrelevant: the prompt has no document, its kind is still known."""
+    gone = dict.fromkeys(("document_starts", "document_ends", "answer_tokens", "first_mention"), [])
+
+    def asked(case):
+        return Answer(case.right, change=gone if case.technique == "multi_agent" and case.number < without else {})
+
+    store = plant(tmp_path, {"regular": perfect, "multi_agent": asked}, development=0, test=6)
+    assert cell(published(store), "multi_agent", "irrelevant", "bcu")["n"] == 6
+
+
 def test_differences_are_paired_so_a_constant_gain_has_no_width(tmp_path):
     def at_random(case):
         return Answer(case.right if (case.number * 7919) % 11 < 5 else SOMETHING_ELSE)
