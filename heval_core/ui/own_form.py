@@ -99,8 +99,7 @@ def _choose_template(folder: Path) -> str:
     st.session_state.setdefault(_TEMPLATE, chat if layout_of(folder) == CHAT else plain_prompt)
     chosen = st.radio("Asked with a", TEMPLATES, format_func=TEMPLATE_TITLES.get, key=_TEMPLATE, horizontal=True)
     st.caption(
-        "Documents and question are the user's turn, as instruct models are trained to be asked; the answer is the "
-        "assistant's. The template's own tokens are never ranked."
+        "Documents and question are the user's turn, the answer is the assistant's. The template's tokens are never ranked."
         if chosen == chat
         else "Documents and question stand in one text, and the answer continues it."
     )
@@ -173,7 +172,7 @@ def cost(asked: Asked, folder: Path) -> str:
     alone = sum(method.cost(tokens).tokens for method in methods if "heads" not in method.needs)
     shared = max((method.cost(tokens).tokens for method in methods if "heads" in method.needs), default=0)
     passes = (alone + shared) / max(tokens, 1)
-    more = " and the chat template's" if asked["template"] == CHAT else ""
+    more = " and the chat template's," if asked["template"] == CHAT else ""
     of = f" of the {most:,} that {plain(folder.name)} reads" if most else ""
     return f"**{tokens:,} tokens**{more}{of}; about {passes:,.0f} forward passes of the whole prompt."
 

@@ -68,7 +68,7 @@ def test_the_choice_is_there_for_a_model_with_a_template_and_another_says_in_a_l
     app.sidebar.button(key="own_send").click().run()
     choices(app)[0].set_value(CHAT).run()
     assert "are the user's turn" in said(app)
-    assert "** and the chat template's of the 512 that chatty reads" in said(app)
+    assert "** and the chat template's, of the 512 that chatty reads" in said(app)
     app.sidebar.button(key="own_send").click().run()
     # With another model the choice is gone, whatever was chosen before.
     app.sidebar.selectbox(key="own_model").set_value("demo-gpt2").run()
