@@ -31,7 +31,8 @@ def draw(results: Reader, shown: Shown) -> None:
         st.caption(f"Not searched: {'; '.join(told)}.")
     st.caption(
         "Settings are chosen on development questions, by each method's own rule, and then used on the test questions that "
-        "the other numbers are about. The mean BCU of gold, conflicting and irrelevant does not settle it where corner "
+        "the other numbers are about. COIECD is chosen by gold documents, as in CUB, PH3 by the documents that its mode is "
+        "for, the others by the mean. The mean BCU of gold, conflicting and irrelevant does not settle it where corner "
         "policies tie at 2/3: a model that always follows is then as good as one that never does but knows the gold answers. "
         "So all ties are stored and counted."
     )
