@@ -54,10 +54,14 @@ class Reader(InstanceQueries, TechniqueQueries):
         return self.query(f"SELECT * FROM headline WHERE {where} ORDER BY technique, question, value DESC, explainer", values)
 
     def choices(self) -> pd.DataFrame:
-        """The values to filter by: model, dataset, regime, technique, group; with the number of instances."""
+        """The values to filter by: model, dataset, regime, technique, group; with the number of instances.
+
+        explained: whether an explainer ran there; elsewhere techniques are compared by their answers alone.
+        """
         return self.query(
-            'SELECT model, dataset, regime, technique, coalesce("group", \'dropped\') AS "group", count(*) AS instances '
-            "FROM instance GROUP BY ALL ORDER BY ALL"
+            'SELECT model, dataset, regime, technique, coalesce("group", \'dropped\') AS "group", count(*) AS instances, '
+            "(model, dataset, regime, technique) IN (SELECT DISTINCT model, dataset, regime, technique FROM cell_metric) "
+            "AS explained FROM instance GROUP BY ALL ORDER BY ALL"
         )
 
     def accounting(self) -> pd.DataFrame:

@@ -30,7 +30,10 @@ _LEAST_URGENT = 19
 
 def begin(results: Reader) -> None:
     """Once for each set of results, in a thread of the least urgency. Does nothing outside of a server."""
-    if runtime.exists() and query(results, Reader.choices)["instances"].sum() <= MOST:
+    if not runtime.exists():
+        return
+    choices = query(results, Reader.choices)
+    if choices[choices["explained"]]["instances"].sum() <= MOST:
         _begun(results.snapshot_id, results)
 
 

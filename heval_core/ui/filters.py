@@ -50,13 +50,19 @@ def in_regimes(chosen: Filter, measure: Measure) -> Filter | None:
     return replace(chosen, regime=there) if there else None
 
 
-def filter_bar(results: Reader, columns: tuple[str, ...], *, count: bool = True) -> Filter:
-    """Draw a chip for each column, each with a menu. Nothing chosen means everything, but of one technique.
-
-    count: whether to say how many instances are left.
-    """
+def kept(results: Reader, *, explained: bool) -> pd.DataFrame:
+    """What there is to choose from, without dropped instances. explained: only where explainers ran, if any did."""
     choices = query(results, Reader.choices)
     choices = choices[choices["group"] != "dropped"]
+    return choices[choices["explained"]] if explained and choices["explained"].any() else choices
+
+
+def filter_bar(results: Reader, columns: tuple[str, ...], *, count: bool = True, explained: bool = False) -> Filter:
+    """Draw a chip for each column, each with a menu. Nothing chosen means everything, but of one technique.
+
+    count: whether to say how many instances are left. explained: see `kept`.
+    """
+    choices = kept(results, explained=explained)
     chosen: dict[str, tuple[str, ...]] = {}
     for column in columns:
         options = _options(choices, column)
