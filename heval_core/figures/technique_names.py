@@ -14,7 +14,7 @@ from heval_core.records import TECHNIQUE
 from heval_core.wording import BEHAVIOUR_TITLES, counted, number
 
 # Measures from -1 to 1, which are written as they are; all others are shares, written in percent.
-SIGNED = ("ccu", "discrimination")
+SIGNED = ("ccu", "discrimination", "discrimination_off_topic")
 MINUS = "−"
 
 

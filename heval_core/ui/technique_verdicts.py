@@ -37,7 +37,7 @@ def of_techniques(cells: pd.DataFrame, points: pd.DataFrame, names: TechniqueNam
     else:
         said.append("No technique beats **Regular** on both counts.")
         said += _trade(by_place, names)
-    return " ".join([*said, *_discrimination(points, names)])
+    return " ".join([*said, *_discrimination(points, names), *_off_topic(cells, points, names)])
 
 
 def beats_regular(key: str, by_place: ByPlace) -> bool:
@@ -83,6 +83,19 @@ def _discrimination(points: pd.DataFrame, names: TechniqueNames) -> list[str]:
     if bool((known["discrimination_high"] >= 0).all()):
         return ["J is 0 within its interval for every technique: none can tell relevant documents from irrelevant ones."]
     return ["J is above 0 for no technique: none can tell relevant documents from irrelevant ones."]
+
+
+def _off_topic(cells: pd.DataFrame, points: pd.DataFrame, names: TechniqueNames) -> list[str]:
+    """Said where it is another answer: documents about something else are told apart, those about another subject are not."""
+    if len(points) and (points["discrimination_low"] > 0).any():
+        return []
+    measure = "discrimination_off_topic"
+    above = cells[(cells["measure"] == measure) & (cells["low"] > 0)].sort_values("value", ascending=False)
+    if above.empty:
+        return []
+    best = above.iloc[0]
+    interval = f"{written(best['value'], measure)} {between(best['low'], best['high'], measure)}"
+    return [f"{_bold(names.title(str(best['technique'])))} tells relevant documents from off-topic ones best: J {interval}."]
 
 
 def of_features(correlations: pd.DataFrame, technique: str) -> str:

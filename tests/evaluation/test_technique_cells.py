@@ -222,6 +222,27 @@ def test_a_blind_technique_has_no_discrimination(tmp_path):
     assert cell(reader, "coiecd", "total", "discrimination")["value"] == 1
 
 
+def test_what_sees_only_the_topic_discriminates_off_topic_and_not_within_the_relation(tmp_path):
+    followed = {"conflicting": 6, "irrelevant": 6, "off_topic": 1}
+
+    def by_topic(case):
+        if case.technique == "regular":
+            return Answer(case.follows)
+        return Answer(case.follows if case.number < followed[case.regime] else MEMORY)
+
+    kinds = tuple(followed)
+    store = plant(tmp_path, {"regular": by_topic, "acd": by_topic}, regimes=kinds, development=0, test=8)
+    reader = published(store)
+    within, apart = (cell(reader, "acd", "total", f"discrimination{name}") for name in ("", "_off_topic"))
+    assert [within["value"], within["low"], within["high"]] == pytest.approx([0, 0, 0], abs=1e-12)
+    # 6 of 8 conflicting documents are followed and 7 of 8 off-topic ones ignored; Regular, which follows all, has 0.
+    assert [apart["value"], apart["delta"], apart["chance"], apart["n"]] == [pytest.approx(5 / 8), pytest.approx(5 / 8), 0, 16]
+    assert 0 < apart["low"] < 5 / 8 < apart["high"] <= 1
+    assert 0 < apart["delta_low"] < 5 / 8 < apart["delta_high"] <= 1
+    regular = cell(reader, "regular", "total", "discrimination_off_topic")
+    assert [regular["value"], regular["low"], regular["high"]] == [0, 0, 0]
+
+
 def test_a_second_process_gives_the_same_tables(tmp_path, monkeypatch):
     folder = plant(tmp_path / "store", {"regular": blind(0.5), "acd": blind(0.2)}, models=("one", "other"), test=12)
     alone = Reader(publish(folder, tmp_path / "alone"))

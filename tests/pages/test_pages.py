@@ -154,7 +154,7 @@ def test_the_worker_says_what_is_wrong_and_survives_being_killed(demo):
     worker = Worker()
     request = {"op": "explain", "model": str(installed_models()["demo-gpt2"]), "documents": ["Kenya."],
                "context_answers": ["Lisbon"], "question": "Why?", "memory_answer": None, "explainers": ["attn"],
-               "match": "text", "target": "answer"}  # fmt: skip
+               "match": "text", "target": "answer", "template": "{documents} Q: {question} A:"}  # fmt: skip
     with pytest.raises(HEvalError, match="does not contain its answer 'Lisbon'"):
         worker.ask(request)
     worker.process.kill()

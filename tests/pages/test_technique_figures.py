@@ -212,6 +212,20 @@ def test_a_discrimination_whose_interval_holds_0_tells_nothing_apart():
     assert "J is above 0 for no technique" in of_techniques(CELLS, below, NAMES)
 
 
+def test_who_tells_only_off_topic_documents_is_named_and_has_a_column():
+    cells = pd.concat([CELLS, cells_of(cell("acd", "total", 0.6, 0.6, measure="discrimination_off_topic"))])
+    said = of_techniques(cells, POINTS, NAMES)
+    assert said.endswith("**ACD** tells relevant documents from off-topic ones best: J 0.60 [0.55, 0.65].")
+    assert "off-topic" not in of_techniques(cells, POINTS.assign(discrimination=0.5, discrimination_low=0.4), NAMES)
+    assert [column.heading for column in columns_of(cells, "bcu")][-2:] == ["J", "J, off topic"]
+    assert "0.60 <small>[0.55, 0.65]</small>" in techniques_html(cells, "bcu", NAMES, []).replace("<b>", "").replace(
+        "</b>", ""
+    )
+    # An interval that holds 0 says nothing.
+    unsure = cells_of(cell("acd", "total", 0.04, 0.04, measure="discrimination_off_topic"))
+    assert "off-topic" not in of_techniques(pd.concat([CELLS, unsure]), POINTS, NAMES)
+
+
 def correlation(feature, regime, rho, p, within, p_within, unavailable=None):
     return {
         "dataset": "all", "regime": regime, "technique": "regular", "feature": feature, "rho": rho, "p": p, "p_holm": p,
