@@ -88,7 +88,7 @@ def _points(
 ) -> None:
     """Every point with both whiskers and its number; numbers of one place stand in one text."""
     beside: dict[tuple[float, float], list[int]] = {}
-    for row in sorted(rows.to_dict("records"), key=lambda row: numbers[row["technique"]]):
+    for row in sorted(rows.to_dict("records"), key=lambda row: (bool(row["on_front"]), numbers[row["technique"]])):
         at = x.at(row["context_faithfulness"]), y.at(row["robustness"])
         if not pd.isna(row["faithfulness_low"]) and not pd.isna(row["robustness_low"]):
             drawing.line("whisker", (x.at(row["faithfulness_low"]), at[1]), (x.at(row["faithfulness_high"]), at[1]))
@@ -98,7 +98,9 @@ def _points(
         beside.setdefault(near, []).append(numbers[row["technique"]])
     for (left, top), own in beside.items():
         right = left + 40 < x.right
-        drawing.words("name", (left + (6 if right else -6), top - 6), ", ".join(map(str, own)), "start" if right else "end")
+        drawing.words(
+            "name", (left + (6 if right else -6), top - 6), ", ".join(map(str, sorted(own))), "start" if right else "end"
+        )
 
 
 def _tip(row: Mapping[Any, Any], names: TechniqueNames) -> str:

@@ -83,9 +83,9 @@ def _front(results: Reader) -> Section:
     ]
     text = (
         "Context faithfulness is the mean BCU on gold and conflicting documents, robustness the BCU on irrelevant ones. "
-        "Filled: on the Pareto front, which the line joins: no other technique is at least as good in both, and better in one. "
-        "The dashed line has the techniques that treat all documents alike: chance. Lines through a point are 95 % intervals over "
-        f"questions. J: {BEHAVIOUR_MEANINGS['discrimination']}."
+        "Filled: on the Pareto front, which the line joins. No other technique is at least as good in both, and better in "
+        "one. Dashed: techniques that treat all documents alike, which is chance. Lines through a point are 95 % intervals "
+        f"over questions. J: {BEHAVIOUR_MEANINGS['discrimination']}."
     )
     return _section("techniques_front", text, points, pd.DataFrame(rows), figures=figures)
 
