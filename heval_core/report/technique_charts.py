@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.figures.technique_differences import ranked
 from heval_core.figures.technique_front import blind_line, front_of, share_known
 from heval_core.figures.technique_names import TechniqueNames, between, change, measure_name, unit_of, with_unit, written
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
@@ -135,7 +134,7 @@ def of_differences(cells: pd.DataFrame, measure: str, names: TechniqueNames) -> 
     unit = f"{measure_name(measure)}, technique less Regular"
     kinds = [kind for kind in CONTEXT_KINDS if kind in set(own["regime"])]
     panels = [DotPanel(REGIME_TITLES[kind], dots[dots["regime"] == kind], unit) for kind in kinds]
-    order = [key for key in ranked(cells[cells["measure"] == measure], names) if key in set(own["technique"])]
+    order = names.in_order(own["technique"])
     titles = {key: names.title(key) for key in order}
     caption = f"{measure_name(measure)}: difference to Regular by kind of context"
     return ((caption, dot_panels(caption, panels, titles, set(), shared=True, order=order)),)

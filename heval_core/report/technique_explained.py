@@ -16,6 +16,7 @@ import pandas as pd
 from heval_core.evaluation.cells import ValueKey, value_key
 from heval_core.evaluation.live import Spread
 from heval_core.evaluation.regime_means import cells_and_replicates
+from heval_core.figures.cells import of_measure
 from heval_core.metrics import measures, part_title
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import Measure
@@ -52,7 +53,7 @@ def explained(results: Reader) -> pd.DataFrame:
 def _of_measure(results: Reader, measure: Measure) -> list[dict[str, Any]]:
     k = DEFAULT_K if measure.uses_k else 0
     found, spread = cells_and_replicates(results, Filter(), measure.metric, k, measure.parts)
-    known = {value_key(row): row for row in found.dropna(subset=["value"]).to_dict("records")}
+    known = {value_key(row): row for row in of_measure(found, measure).dropna(subset=["value"]).to_dict("records")}
     rows = []
     for key, row in known.items():
         before = key._replace(cell=key.cell._replace(technique=TECHNIQUE))
