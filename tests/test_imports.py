@@ -72,7 +72,7 @@ MAY_IMPORT = {
         "wording",
     },
     "pipeline": {"behaviour", "catalogue", "groups", "lm", "prompts", "records", "statistics"},
-    "report": {"reasons", "evaluation", "figures", "html", "metrics", "records", "store", "wording"},
+    "report": {"reasons", "evaluation", "figures", "html", "metrics", "records", "statistics", "store", "wording"},
     "figures": {"reasons", "catalogue", "html", "metrics", "records", "statistics", "stored", "wording"},
     "evaluation": {"reasons", "catalogue", "groups", "metrics", "prompts", "records", "statistics", "store", "techniques"},
     "store": {"reasons", "records", "statistics", "stored"},

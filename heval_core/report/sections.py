@@ -7,7 +7,6 @@ and its gaps: what it needs and the store does not have. Its numbers come from t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -21,37 +20,23 @@ from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.reasons import PATTERNS
 from heval_core.records import CELL
 from heval_core.report import figures
-from heval_core.report.drawing import Drawing
-from heval_core.report.plans import GLANCE, MAIN, MORE, OTHER, Plan, plans, section_titles
+from heval_core.report.plans import GLANCE, MAIN, MORE, OTHER, TECHNIQUE_SECTIONS, Plan, plans, section_titles
+from heval_core.report.section import MISSING, Section
+from heval_core.report.technique_sections import has_techniques, technique_section
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.wording import REGIME_TITLES, number
 
-MISSING = "–"
-
-
-@dataclass(frozen=True, eq=False)
-class Section:
-    """paper: what it is in the paper. chapter: the heading it stands under. figures: (caption, drawing)."""
-
-    key: str
-    chapter: str
-    title: str
-    paper: str
-    text: str
-    figures: tuple[tuple[str, Drawing], ...]
-    table: pd.DataFrame
-    shown: pd.DataFrame
-    gaps: tuple[str, ...]
-
 
 def sections(results: Reader) -> Iterator[Section]:
-    """All of them, in the paper's order."""
-    return (section(results, key) for key in section_titles())
+    """All of them, in the paper's order; those about techniques only where these were compared."""
+    return (section(results, key) for key in section_titles(has_techniques(results)))
 
 
 def section(results: Reader, key: str) -> Section:
     """One of them. key: of `section_titles`."""
+    if key in TECHNIQUE_SECTIONS:
+        return technique_section(results, key)
     others = {"headline": _headline, "datasets": _datasets, "patterns": _patterns}
     return others[key](results) if key in others else _cells(results, plans()[key])
 

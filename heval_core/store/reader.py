@@ -94,8 +94,8 @@ class Reader(InstanceQueries, TechniqueQueries):
         return self.query(f"SELECT * FROM context WHERE {where} ORDER BY model, dataset, regime, technique", values)
 
     def findings(self) -> pd.DataFrame:
-        """The paper's statements with their verdicts, in order: see `heval_core.evaluation.findings`."""
-        return self.query("SELECT * EXCLUDE (place) FROM finding ORDER BY place")
+        """The paper's statements about explainers with their verdicts, in order: see `heval_core.evaluation.findings`."""
+        return self.query("SELECT * EXCLUDE (place, study) FROM finding WHERE study = 'explainers' ORDER BY place")
 
     def relations(self, chosen: Filter) -> pd.DataFrame:
         """Per dataset and relation: questions asked, and those kept for at least one model and regime."""

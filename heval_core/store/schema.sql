@@ -302,8 +302,9 @@ CREATE TABLE feature_correlation (
 
 CREATE TABLE finding (
     place INTEGER,            -- position in the list, from 0
+    study VARCHAR,            -- what it is about: explainers; techniques, only where they were compared
     key VARCHAR,
-    sentence VARCHAR,         -- a statement of the paper
+    sentence VARCHAR,         -- a statement of the study's paper
     published VARCHAR,        -- the paper's numbers for it
     verdict VARCHAR,          -- supported, contradicted, not enough data
     reason VARCHAR,

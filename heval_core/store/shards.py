@@ -24,7 +24,7 @@ from heval_core.store.kinds import FLOATS, KINDS, ShardKind
 
 FORMAT = 2
 # The format of the published results file (schema.sql).
-PUBLISHED_FORMAT = 10
+PUBLISHED_FORMAT = 11
 POINTER = "current.json"
 EVENTS = "events.jsonl"
 
