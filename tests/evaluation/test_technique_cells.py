@@ -192,7 +192,10 @@ def test_an_answer_that_was_given_without_the_document_counts_and_hinders_no_met
         return Answer(case.right, change=gone if case.technique == "multi_agent" and case.number < without else {})
 
     store = plant(tmp_path, {"regular": perfect, "multi_agent": asked}, development=0, test=6)
-    assert cell(published(store), "multi_agent", "irrelevant", "bcu")["n"] == 6
+    reader = published(store)
+    assert cell(reader, "multi_agent", "irrelevant", "bcu")["n"] == 6
+    first = reader.instance(reader.instance_ids(Filter(technique=("multi_agent",)))[0])
+    assert (first.documents, first.group, first.used_document) == ((), "C", None)
 
 
 def test_differences_are_paired_so_a_constant_gain_has_no_width(tmp_path):
