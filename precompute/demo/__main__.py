@@ -19,16 +19,20 @@ QUESTIONS, KEPT_HEADS = 212, 4
 INSTRUCT = "instruct"
 TRAINED = ["gpt2", "gpt_neox", "qwen2", INSTRUCT]
 FINE_TUNING = "fine_tuning(data=development,learning_rate=0.005,epochs=10,rank=4)"
-SOME = ("regular", "prompting", "multi_agent", "acd", "ph3", FINE_TUNING)
-# Dataset ▶ the kinds of context and the techniques that are compared on it; of invented states only gold documents are told
-# from memory by what no model can know.
+# Dataset ▶ the kinds of context and the techniques that are compared on it: fewer with long documents, whose shards are
+# larger, and of invented states, which no model can know, gold documents only.
 COMPARED = {
-    "world_capital": (CONTEXT_KINDS, (*SOME, "coiecd", "cad", "adacad", "ph3(mode=memory)")),
-    "country_profiles": (CONTEXT_KINDS, SOME),
-    "invented_states": (("gold",), ("regular", "prompting", "acd")),
+    "world_capital": (
+        CONTEXT_KINDS,
+        ("prompting", "multi_agent", "coiecd", "acd", "cad", "adacad", "ph3", "ph3(mode=memory)", FINE_TUNING),
+    ),
+    "country_profiles": (CONTEXT_KINDS, ("prompting", "multi_agent", "acd")),
+    "invented_states": (("gold",), ("acd",)),
 }
+# To use only the context, and to use it only if it is relevant: what the search among prompts does not choose.
+TOLD = ("prompting(prompt=qa-03)", "prompting(prompt=qa-09)")
 # Highlights before and after: model, dataset, kind of context, techniques.
-EXPLAINED = ("qwen2", "world_capital", "conflicting", ("ph3", FINE_TUNING))
+EXPLAINED = ("gpt2", "world_capital", "conflicting", ("ph3", FINE_TUNING))
 # Questions whose faithfulness is measured: of long prompts it is most of the work.
 MEASURED = {"country_profiles": ("80",)}
 
@@ -93,9 +97,11 @@ def _highlights(datasets: list[str]) -> Iterator[list[str]]:
 
 
 def _techniques() -> Iterator[list[str]]:
-    """Fewer techniques with the long documents, whose shards are the largest; and what they do to highlights, in one cell."""
+    """What techniques do to answers; and, in one cell, to highlights."""
     for dataset, (kinds, techniques) in COMPARED.items():
         yield [*_models(*TRAINED), "--datasets", dataset, "--regimes", *kinds, "--techniques", ",".join(techniques)]
+    told = ["--regimes", *CONTEXT_KINDS, "--techniques", ",".join(TOLD)]
+    yield [*_models(INSTRUCT), "--datasets", "world_capital", *told]
     model, dataset, kind, techniques = EXPLAINED
     explained = ["--regimes", kind, "--techniques", ",".join(techniques), "--explainers", ",".join(default_methods())]
     yield [*_models(model), "--datasets", dataset, *explained]
