@@ -149,6 +149,22 @@ def test_training_lowers_the_loss_the_same_way_for_the_same_seed_and_leaves_the_
     assert measured == pytest.approx(first.held_out[first.best - 1], rel=0.01)
 
 
+def test_dropout_is_on_while_the_adapter_is_trained(language_models):
+    with_it, without = (
+        train(language_models["gpt2"], EXAMPLES, EXAMPLES[:3], dataclasses.replace(QUICK, dropout=share, epochs=1), 0)
+        for share in (0.5, 0.0)
+    )
+    assert with_it.losses != without.losses
+
+
+def test_training_in_bfloat16_keeps_the_adapter_in_float32(model_folders):
+    lm = load(str(model_folders["qwen2"]), "cpu", "bfloat16")
+    trained = train(lm, EXAMPLES, EXAMPLES[:3], QUICK, 0)
+    assert trained.losses[1] < trained.losses[0]
+    assert {tensor.dtype for pair in trained.adapter.pairs.values() for tensor in pair} == {torch.float32}
+    assert {own.dtype for own in adapted(lm, trained.adapter).model.parameters()} == {torch.bfloat16}
+
+
 def test_a_batch_in_parts_gives_the_same_adapter(language_models):
     lm = language_models["gpt2"]
     recipe = dataclasses.replace(QUICK, dropout=0.0)
@@ -320,6 +336,13 @@ def test_the_mixture_has_its_shares_and_its_irrelevant_contexts_answer_nothing(t
     claims = [one for one in found if "Claim" in one.question]
     assert {answer for one in claims for answer in one.answers} == {"True", "False", "None"}
     assert claims[0].question.endswith("Is the claim True, False or None?")
+
+
+def test_an_irrelevant_context_holds_no_right_answer():
+    one = mixture.Asked("Where?", "In Paris.", ("Paris", "Lutetia"))
+    assert mixture._lesson("irrelevant", one, mixture.Asked("Who?", "Ann.", ("Ann",))).context == "Ann."
+    assert mixture._lesson("irrelevant", one, mixture.Asked("Who?", "Ann of Lutetia.", ("Ann",))) is None
+    assert mixture._lesson("irrelevant", one, one) is None
 
 
 def test_a_source_that_is_not_there_is_named_with_its_place(tmp_path, monkeypatch):
