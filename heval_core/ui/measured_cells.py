@@ -19,10 +19,10 @@ from heval_core.metrics.shared.measure import Measure
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, pair_table, picked_cell, verdicts
-from heval_core.ui.dot_panels import dot_panels, id_of
 from heval_core.ui.drawn_explainers import drawn
 from heval_core.ui.exports import download, table_exports
 from heval_core.ui.filters import choose_k, kept
+from heval_core.ui.marks import dot_panels, id_of
 from heval_core.ui.measure_choice import choose_measure, define
 from heval_core.ui.measured_means import can_be_scaled, measured
 from heval_core.ui.measured_picture import picture_of

@@ -16,8 +16,8 @@ from heval_core.figures.technique_table import techniques_html, techniques_latex
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.store.reader import Reader
 from heval_core.ui import address, instance_links, technique_verdicts
-from heval_core.ui.dot_panels import id_of
 from heval_core.ui.exports import table_exports
+from heval_core.ui.marks import id_of
 from heval_core.ui.published_results import query
 from heval_core.ui.technique_figure import technique_figure
 from heval_core.ui.technique_page import Shown
