@@ -24,13 +24,13 @@ FINE_TUNING = "fine_tuning(data=development,learning_rate=0.005,epochs=10,rank=4
 COMPARED = {
     "world_capital": (
         CONTEXT_KINDS,
-        ("prompting", "multi_agent", "coiecd", "acd", "cad", "adacad", "ph3", "ph3(mode=memory)", FINE_TUNING),
+        ("prompting", "multi_agent", "coiecd", "acd", "cad", "ph3", "ph3(mode=memory)", FINE_TUNING),
     ),
     "country_profiles": (CONTEXT_KINDS, ("prompting", "multi_agent", "acd")),
     "invented_states": (("gold",), ("acd",)),
 }
-# To use only the context, and to use it only if it is relevant: what the search among prompts does not choose.
-TOLD = ("prompting(prompt=qa-03)", "prompting(prompt=qa-09)")
+# To use the context only if it is relevant: the search among prompts does not choose it.
+TOLD = "prompting(prompt=qa-09)"
 # Highlights before and after: model, dataset, kind of context, techniques.
 EXPLAINED = ("gpt2", "world_capital", "conflicting", ("ph3", FINE_TUNING))
 # Questions whose faithfulness is measured: of long prompts it is most of the work.
@@ -100,8 +100,7 @@ def _techniques() -> Iterator[list[str]]:
     """What techniques do to answers; and, in one cell, to highlights."""
     for dataset, (kinds, techniques) in COMPARED.items():
         yield [*_models(*TRAINED), "--datasets", dataset, "--regimes", *kinds, "--techniques", ",".join(techniques)]
-    told = ["--regimes", *CONTEXT_KINDS, "--techniques", ",".join(TOLD)]
-    yield [*_models(INSTRUCT), "--datasets", "world_capital", *told]
+    yield [*_models(INSTRUCT), "--datasets", "world_capital", "--regimes", *CONTEXT_KINDS, "--techniques", TOLD]
     model, dataset, kind, techniques = EXPLAINED
     explained = ["--regimes", kind, "--techniques", ",".join(techniques), "--explainers", ",".join(default_methods())]
     yield [*_models(model), "--datasets", dataset, *explained]
