@@ -13,9 +13,9 @@ from heval_core.figures.technique_names import TechniqueNames, between, change, 
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.report.charts import DotPanel, dot_panels
 from heval_core.report.drawing import Drawing, Scale, short_number, wrapped
+from heval_core.report.figures import Figure, numbered
 from heval_core.wording import REGIME_TITLES
 
-Figure = tuple[str, Drawing]
 _SIDE, _LEFT, _GAP, _TOP, _BOTTOM = 270.0, 46.0, 58.0, 24.0, 44.0
 _ACROSS = 3
 
@@ -28,10 +28,9 @@ def of_front(
     for dataset, own in points.groupby("dataset"):
         caption = f"Following against ignoring, {titles.get(str(dataset), dataset)}"
         panels = [(str(model), rows) for model, rows in own.groupby("model")]
-        for start in range(0, len(panels), _ACROSS):
-            part = panels[start : start + _ACROSS]
-            name = caption if len(panels) <= _ACROSS else f"{caption} ({start // _ACROSS + 1})"
-            known = cells[cells["dataset"] == dataset]
+        parts = [panels[start : start + _ACROSS] for start in range(0, len(panels), _ACROSS)]
+        known = cells[cells["dataset"] == dataset]
+        for name, part in zip(numbered(caption, len(parts)), parts, strict=True):
             figures.append((name, _fronts(name, part, known, names)))
     return tuple(figures)
 

@@ -242,7 +242,8 @@ def _explained(results: Reader) -> Section:
             "n": [f"{row.regular_n} and {row.n}" for row in table.itertuples()],
         }
     )
-    return _section("techniques_explained", explained_text(), table, shown)
+    kept = shown if shown["part"].nunique() > 1 else shown.drop(columns="part")
+    return _section("techniques_explained", explained_text(), table, kept)
 
 
 def technique_latex(results: Reader, section: Section) -> str:
