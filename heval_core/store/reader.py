@@ -158,12 +158,16 @@ class Reader(InstanceQueries, TechniqueQueries):
         return self.query(_SAME_GROUP.format(where), values)
 
     def measured_instances(self, chosen: Filter) -> pd.DataFrame:
-        """The kept instances under a filter in stored order: keys, groups, and token positions in their prompts."""
+        """The explained instances under a filter in stored order: keys, groups, and token positions in their prompts.
+
+        Without those that a technique answered without their documents: metrics ask where these documents' tokens rank.
+        """
         where, values = chosen.of_instances()
         return self.query(
             "SELECT instance_id, fact_id, model, dataset, regime, technique, len(tokens) AS length, first_ranked, ranked_end, "
             'document_kinds, document_starts, document_ends, answer_tokens, first_mention, "group" '
-            f"FROM instance WHERE dropped_because IS NULL AND {where} ORDER BY rowid",
+            f"FROM instance WHERE dropped_because IS NULL AND len(document_starts) = len(document_kinds) AND {where} "
+            "AND instance_id IN (SELECT instance_id FROM attribution) ORDER BY rowid",
             values,
         )
 

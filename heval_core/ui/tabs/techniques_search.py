@@ -41,6 +41,7 @@ def draw(results: Reader, shown: Shown) -> None:
 
 
 def _answer(found: list[Search], shown: Shown) -> str:
+    found = [one for one in found if not one.trained]
     if not found:
         return "No technique of these results has a setting to choose."
     tied = [f"**{plain(shown.names.title(one.technique))}** ({one.ties:,})" for one in found if one.ties > 1]
@@ -52,7 +53,10 @@ def _answer(found: list[Search], shown: Shown) -> str:
 
 def _one(search: Search, shown: Shown) -> None:
     st.subheader(plain(shown.names.title(search.technique)))
-    st.markdown(f"{plain(search.sentence)} Chosen: **{plain(search.chosen)}**.")
+    said = "On" if search.trained else "Chosen:"
+    st.markdown(f"{plain(search.sentence)} {said} **{plain(search.chosen)}**.")
+    if search.trained:
+        return
     if search.heads:
         st.markdown(f"It prunes {counted(len(search.heads), 'head')}: {plain(', '.join(search.heads))}.")
     table = search.table
