@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from heval_core.catalogue import default_methods
 from heval_core.records import CONTEXT_KINDS, HEvalError
 
 DEMO = Path("cache/demo")
@@ -31,8 +30,6 @@ COMPARED = {
 }
 # To use the context only if it is relevant: the search among prompts does not choose it.
 TOLD = "prompting(prompt=qa-09)"
-# Highlights before and after: model, dataset, kind of context, techniques.
-EXPLAINED = ("gpt2", "world_capital", "conflicting", ("ph3", FINE_TUNING))
 # Questions whose faithfulness is measured: of long prompts it is most of the work.
 MEASURED = {"country_profiles": ("80",)}
 
@@ -97,13 +94,10 @@ def _highlights(datasets: list[str]) -> Iterator[list[str]]:
 
 
 def _techniques() -> Iterator[list[str]]:
-    """What techniques do to answers; and, in one cell, to highlights."""
+    """What techniques do to answers."""
     for dataset, (kinds, techniques) in COMPARED.items():
         yield [*_models(*TRAINED), "--datasets", dataset, "--regimes", *kinds, "--techniques", ",".join(techniques)]
     yield [*_models(INSTRUCT), "--datasets", "world_capital", "--regimes", *CONTEXT_KINDS, "--techniques", TOLD]
-    model, dataset, kind, techniques = EXPLAINED
-    explained = ["--regimes", kind, "--techniques", ",".join(techniques), "--explainers", ",".join(default_methods())]
-    yield [*_models(model), "--datasets", dataset, *explained]
 
 
 def _keep_values(store: Path) -> None:
