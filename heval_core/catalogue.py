@@ -129,8 +129,7 @@ class Technique(Plugin, Protocol):
 
     family: a key of TECHNIQUE_FAMILIES. order: its number on pages, from 1, Regular first. needs: what a model must offer,
     keys of `heval_core.lm.needs.NEEDS`. passes: forward passes for an answer, Regular's being 1. preparation: what precedes
-    the first answer: nothing, `tuned` or `trained`. A setting that a search tries says all that an answer depends on: variants
-    of a technique, which differ in their options, answer alike under it.
+    the first answer: nothing, `tuned` or `trained`. Variants of a technique answer alike under the same setting.
     """
 
     @property
@@ -257,8 +256,7 @@ def _variant(plugin: Any, options: str, key: str) -> Any:
         name, _, text = (part.strip() for part in option.partition("="))
         if name not in known:
             options_known = f"there are: {', '.join(known)}." if known else "it has none."
-            if "=" not in option and chosen:
-                options_known += " A value cannot have a comma, which separates options."
+            options_known += " A value cannot have a comma, which separates options." if "=" not in option and chosen else ""
             raise HEvalError(f"{plugin.key} has no option {name!r}; {options_known}")
         chosen[name] = _value(plugin, name, text)
     changed = [f"{name}={_text(chosen[name])}" for name in known if chosen.get(name, known[name]) != known[name]]

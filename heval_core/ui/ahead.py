@@ -16,8 +16,8 @@ from heval_core.evaluation.comparisons import comparisons
 from heval_core.evaluation.curves import curve
 from heval_core.metrics import measures_of
 from heval_core.metrics.shared.cell import DEFAULT_K
-from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
+from heval_core.ui.filters import all_explained
 from heval_core.ui.published_results import query
 
 _log = logging.getLogger("heval")
@@ -59,5 +59,6 @@ def compute(results: Reader) -> None:
     importlib.import_module("heval_core.figures.accuracy")
     measure = next(iter(measures_of("RQ3").values()))
     k = measure.at(DEFAULT_K)
-    query(results, comparisons, Filter(), measure.metric, measure.together, k)
-    query(results, curve, Filter(), measure.metric, measure.together, k, "tokens")
+    chosen = all_explained(results)
+    query(results, comparisons, chosen, measure.metric, measure.together, k)
+    query(results, curve, chosen, measure.metric, measure.together, k, "tokens")
