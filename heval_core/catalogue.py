@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from heval_core.techniques.shared.development import Asked, Development, Setting, Trial
 
 KINDS = {"dataset": "datasets", "explainer": "explainers", "metric": "metrics", "technique": "techniques"}
-# How an explainer gets at its scores.
-FAMILIES = ("perturbation", "gradient", "attention", "mechanistic", "control")
+FAMILIES = ("perturbation", "gradient", "attention", "mechanistic", "control")  # how an explainer gets at its scores
 # What a technique changes, and what it is called on pages.
 TECHNIQUE_FAMILIES = {
     "none": "Regular",

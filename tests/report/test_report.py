@@ -248,7 +248,12 @@ def test_every_text_of_a_finding_is_escaped():
     row = {"key": "k", **hostile, "verdict": "supported", "effects": json.dumps([effect]), "levels": levels}
     findings = pd.DataFrame([row])
     page = html.page(
-        HOSTILE, [HOSTILE, "!" + HOSTILE], findings, [], [(HOSTILE, pd.DataFrame({HOSTILE: [HOSTILE, None]}))], {"k": HOSTILE}
+        HOSTILE,
+        [HOSTILE, "!" + HOSTILE],
+        (findings, findings),
+        [],
+        [(HOSTILE, pd.DataFrame({HOSTILE: [HOSTILE, None]}))],
+        {"k": HOSTILE},
     )
     assert "<img" not in page
     assert page.count("<script") == 1
