@@ -23,9 +23,9 @@ from precompute.grid import INSTANCES, Grid, Job, Shard, cap_of, jobs_of, missin
 from precompute.memories import Memories
 from precompute.preparation import MemoryTask, Model, memory_tasks
 from precompute.questions import Questions
-from precompute.search_task import SearchTask, search_tasks, unfinished
+from precompute.search_task import SearchTask, search_tasks, setting_in, unfinished
 from precompute.tasks import JobTask, Task
-from precompute.techniques import TEST, Arrangement, arrangements, split_of
+from precompute.techniques import TEST, Arrangement, Chosen, arrangements, split_of
 
 
 def known_jobs(
@@ -75,14 +75,12 @@ def _places(questions: Questions, arrangement: Arrangement) -> Sequence[int]:
 
 def settings_found(grid: Grid, model: Identity, questions: Questions, dtype: str, store: ShardStore) -> dict[str, Setting]:
     """The settings that searches have chosen, by technique; one that is unavailable has none."""
-    entries, found = store.entries(), {}
+    entries, found = store.entries(), dict[str, Setting]()
     searched = (one for task in search_tasks(grid, Model(model.key, model), questions, dtype) for one in task.searched)
     for technique, key in searched:
         if key in entries and store.intact(entries[key]):
-            chosen = [row for row in store.read(entries[key]).to_pylist() if row["chosen"]]
-            if chosen:
-                weights = next((row["weights"] for row in chosen if row["weights"]), b"")
-                found[technique] = Setting(chosen[0]["setting"], weights)
+            setting = setting_in(store.read(entries[key]).to_pylist())
+            found |= {} if setting is None else {technique: setting}
     return found
 
 
@@ -158,6 +156,11 @@ class Schedule:
         self._tried.update(task.keys)
         if not self.waiting and not self._begun and not self._abandoned:
             self.waiting.extend(self._unsearched() or self._explaining())
+
+    def standing(self) -> list[Chosen]:
+        """What each technique of the grid runs with, as far as it is known."""
+        found = settings_found(self.grid, self.model.identity, self.questions, self.dtype, self.store)
+        return [one for part in arrangements(self.grid.techniques, found) for one in part.all]
 
     def abandon(self) -> None:
         """Begin nothing more, because the model cannot be loaded."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,14 +14,14 @@ from heval_core.lm.model import LanguageModel
 from heval_core.records import CONTEXT_KINDS, HEvalError, NotHere
 from heval_core.store.kinds import TRIAL
 from heval_core.store.shards import FORMAT, ShardStore
-from heval_core.techniques.shared.development import Development
+from heval_core.techniques.shared.development import Development, Setting
 from precompute.grid import Grid, settings_of
 from precompute.memories import Memories
 from precompute.outcome import Failure, Result, named
 from precompute.preparation import Model, Preparation
 from precompute.questions import Questions
 from precompute.search import development_of, search, trial_rows, unavailable_row
-from precompute.techniques import DEVELOPMENT, is_searched, plain, split_of
+from precompute.techniques import DEVELOPMENT, Chosen, is_searched, plain, split_of
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,17 @@ class SearchTask(Preparation):
 
     def entries(self, result: Result) -> Iterator[dict[str, Any]]:
         for technique, key in self.searched:
+            found = setting_in(result.rows.get(key, []))
+            settings = Chosen(technique, found).within(self.settings) if found else self.settings
             failed = len(result.failures)
-            yield self.entry(TRIAL.name, key, len(self.places), technique, settings=self.settings, failed=failed)
+            yield self.entry(TRIAL.name, key, len(self.places), technique, settings=settings, failed=failed)
+
+
+def setting_in(rows: Sequence[dict[str, Any]]) -> Setting | None:
+    """What a search has chosen. rows: of its shard. None where the technique is unavailable."""
+    chosen = [row for row in rows if row["chosen"]]
+    weights = next((row["weights"] for row in chosen if row["weights"]), b"")
+    return Setting(chosen[0]["setting"], weights) if chosen else None
 
 
 def search_tasks(grid: Grid, model: Model, questions: Questions, dtype: str) -> list[SearchTask]:

@@ -42,6 +42,12 @@ class Chosen:
         weights = hashlib.sha256(self.setting.weights).hexdigest() if self.setting.weights else ""
         return {"technique": repr(self.technique), "setting": self.setting.text, "weights": weights}
 
+    def within(self, settings: str) -> str:
+        """What `Entry.settings` is under it: answers under two settings of a technique must never be published together."""
+        if not self.setting.text and not self.setting.weights:
+            return settings
+        return f"{settings}.{hashlib.sha256(self.setting.text.encode() + self.setting.weights).hexdigest()[:8]}"
+
 
 @dataclass(frozen=True)
 class Arrangement:

@@ -92,11 +92,14 @@ def _newest(store: ShardStore) -> list[Entry]:
         if (*_asked(line), *_state(line)) in known:
             newest[_asked(line)] = _state(line)
             revision[line["model"]] = line["revision"]
-    return [
+    standing = [
         entry
         for entry in entries
         if entry.revision == revision[entry.model] and _state(asdict(entry)) == newest[_asked(asdict(entry))]
     ]
+    # Of two searches that chose the same setting, the newest one is told.
+    searches = {_asked(asdict(entry)): entry.key for entry in standing if entry.kind == kinds.TRIAL.name}
+    return [entry for entry in standing if entry.kind != kinds.TRIAL.name or entry.key == searches[_asked(asdict(entry))]]
 
 
 def _asked(line: dict[str, Any]) -> tuple[str, str, str]:

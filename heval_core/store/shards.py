@@ -40,8 +40,8 @@ class Entry:
     kind: the name of a ShardKind. key: hash of everything the shard depends on. content: hash of its rows without timings.
     failed: number of instances whose failure is in the journal; a later run tries such a shard again.
     technique: how the answers were produced; "" if the shard has no regime. fingerprint: of the dataset as it was read.
-    settings: hash of how the model was asked (dtype, style, template, memory, seed); instances of two settings have the same
-    ids and must never be published together.
+    settings: hash of how the model was asked (dtype, style, template, memory, seed), and of a technique's setting; instances
+    of two settings have the same ids and must never be published together.
     """
 
     key: str

@@ -291,3 +291,29 @@ def test_pruned_heads_are_named_and_what_is_no_json_stays_text():
     assert setting_words('{"heads": [[3, 2]], "kind": "memory"}') == "heads L3H2, kind memory"
     assert setting_words("a prompt with {braces") == "a prompt with {braces"
     assert heads_of('["x"]') == ()
+
+
+def test_a_long_name_is_cut_in_figures_only_where_it_stays_one_of_a_kind():
+    long = ("fine_tuning(data=development,epochs=10)", "Fine-tuning (development, 10 epochs)")
+    other = ("fine_tuning(data=development,epochs=20)", "Fine-tuning (development, 20 epochs)")
+
+    def named(*rows):
+        frame = pd.DataFrame([{"key": key, "title": title} for key, title in (("fine_tuning", "Fine-tuning"), *rows)])
+        return TechniqueNames.of(frame)
+
+    assert named(long).label(long[0]) == "Fine-tuning (…)"
+    assert named(long).label("fine_tuning") == "Fine-tuning"
+    assert named(long, other).label(long[0]) == long[1]
+
+
+def test_what_was_trained_was_not_searched_for():
+    setting = '{"data": "development", "examples": {"empty": 16, "relevant": 1051}, "held_out": 12, "epochs": 3, '
+    setting += '"best_epoch": 2, "loss": [3.2, 2.4, 1.7], "held_out_loss": [3.989, 3.5, 3.6]}'
+    row = {"technique": "fine_tuning", "setting": setting, "regime": "", "bcu": math.nan, "n": 0}
+    (found,) = searches(pd.DataFrame([row | {"chosen": True, "tied": True, "unavailable": None}]))
+    assert found.trained
+    assert found.sentence == "Weights were trained, and no settings compared."
+    assert found.chosen == (
+        "1,067 examples (16 empty, 1,051 relevant), three epochs, of which number 2 is kept; loss on 12 held-out examples "
+        "3.99 ▶ 3.50"
+    )
