@@ -18,7 +18,7 @@ from heval_core.figures.palette import in_order
 from heval_core.metrics import headlines, part_title
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.reasons import PATTERNS
-from heval_core.records import CELL
+from heval_core.records import CELL, TECHNIQUE
 from heval_core.report import figures
 from heval_core.report.plans import GLANCE, MAIN, MORE, OTHER, TECHNIQUE_SECTIONS, Plan, plans, section_titles
 from heval_core.report.section import MISSING, Section
@@ -158,7 +158,9 @@ def _headline(results: Reader) -> Section:
 
 
 def _datasets(results: Reader) -> Section:
-    outcomes, contexts = results.outcomes(Filter()), results.contexts(Filter())
+    # Techniques are asked the same questions with the same documents.
+    regular = Filter(technique=(TECHNIQUE,))
+    outcomes, contexts = results.outcomes(regular), results.contexts(regular)
     table = statistics(outcomes, contexts)
     shown = apart(table.copy())
     for name in ("characters", "tokens"):

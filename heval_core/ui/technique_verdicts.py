@@ -63,7 +63,7 @@ def _trade(by_place: ByPlace, names: TechniqueNames) -> list[str]:
             against = f", at {_delta(cost)} on {REGIME_TITLES[other].lower()} ones" if cost is not None else ""
             said.append(f"{_bold(names.title(str(best['technique'])))} {words} documents most ({_delta(best)}{against}).")
         elif own:
-            said.append(f"None surely {words} documents more.")
+            said.append(f"No technique surely {words} documents more.")
     return said
 
 

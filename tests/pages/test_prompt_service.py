@@ -84,7 +84,7 @@ def test_the_very_model_of_the_results_is_asked_and_no_other_of_its_name(demo, t
 
 @pytest.mark.slow
 def test_the_worker_refuses_a_model_that_answers_otherwise(demo):
-    instance = demo.instance(demo.instance_ids(Filter(("demo-gpt2",), ("world_capital",)))[0])
+    instance = demo.instance(demo.instance_ids(Filter(("demo-gpt2",), ("world_capital",), explained=True))[0])
     asked = {"op": "heads", "prompt": instance.prompt, "expected": asked_as_stored(instance)}
     own = Worker()
     try:
