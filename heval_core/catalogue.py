@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from heval_core.techniques.shared.development import Asked, Development, Setting, Trial
 
 KINDS = {"dataset": "datasets", "explainer": "explainers", "metric": "metrics", "technique": "techniques"}
-# How an explainer gets at its scores.
-FAMILIES = ("perturbation", "gradient", "attention", "mechanistic", "control")
+FAMILIES = ("perturbation", "gradient", "attention", "mechanistic", "control")  # how an explainer gets at its scores
 # What a technique changes, and what it is called on pages.
 TECHNIQUE_FAMILIES = {
     "none": "Regular",
@@ -129,7 +128,7 @@ class Technique(Plugin, Protocol):
 
     family: a key of TECHNIQUE_FAMILIES. order: its number on pages, from 1, Regular first. needs: what a model must offer,
     keys of `heval_core.lm.needs.NEEDS`. passes: forward passes for an answer, Regular's being 1. preparation: what precedes
-    the first answer: nothing, `tuned` or `trained`.
+    the first answer: nothing, `tuned` or `trained`. Variants of a technique answer alike under the same setting.
     """
 
     @property
@@ -143,11 +142,13 @@ class Technique(Plugin, Protocol):
     @property
     def preparation(self) -> str: ...
     def settings(self, development: Development) -> Sequence[Setting]: ...
+    def reads(self) -> str: ...
     def best(self, trials: Sequence[Trial]) -> tuple[int, ...]: ...
     def applied(self, lm: LanguageModel, setting: Setting) -> AbstractContextManager[LanguageModel]: ...
     def asked(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Asked]: ...
     def alone(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Prompt]: ...
     def combined(self, z_c: Any, z_0: Any, setting: Setting) -> Any: ...
+    def combined_by(self, z_c: Any, z_0: Any, settings: Sequence[Setting]) -> Iterator[Any]: ...
 
 
 @functools.cache
@@ -254,6 +255,7 @@ def _variant(plugin: Any, options: str, key: str) -> Any:
         name, _, text = (part.strip() for part in option.partition("="))
         if name not in known:
             options_known = f"there are: {', '.join(known)}." if known else "it has none."
+            options_known += " A value cannot have a comma, which separates options." if "=" not in option and chosen else ""
             raise HEvalError(f"{plugin.key} has no option {name!r}; {options_known}")
         chosen[name] = _value(plugin, name, text)
     changed = [f"{name}={_text(chosen[name])}" for name in known if chosen.get(name, known[name]) != known[name]]

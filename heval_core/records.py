@@ -22,10 +22,8 @@ FOLLOWED = ("gold", "conflicting")
 EVERY_REGIME = REGIMES + tuple(kind for kind in CONTEXT_KINDS if kind not in REGIMES)
 # Questions by whose answers settings are chosen, and those that are reported.
 SPLITS = ("development", "test")
-
 MATCHES = ("first", "text")  # what decides the group of an answer
-# What is explained: the answer that the model gave, or also the first document's answer, whatever the model answered.
-TARGETS = ("answer", "context")
+TARGETS = ("answer", "context")  # what is explained: the answer, or also the first document's, whatever was answered
 
 
 class RegimeKey(NamedTuple):
@@ -54,12 +52,15 @@ class CellKey(NamedTuple):
         return RegimeKey(*self[:4])
 
 
-# The columns of a RegimeKey.
 CELL = RegimeKey._fields
 
 
 class HEvalError(Exception):
     """An error whose message is for the user: it says what is wrong, and what would be right."""
+
+
+class NotHere(HEvalError):
+    """A library or a file is not on this machine, or not yet: what needs it is tried again by a later run."""
 
 
 class Dropped(Exception):
@@ -207,8 +208,7 @@ class TokenisedPrompt:
 class Candidate:
     """An answer the model may give: a document's (`C`, `C1`, `C2`) or the memory's (`M`).
 
-    token_id: the likeliest of the candidate's accepted first tokens; its logit represents the candidate.
-    leading_id: the first token of the answer in running text.
+    token_id: the likeliest of its accepted first tokens, which has its logit. leading_id: the answer's first in running text.
     """
 
     group: str

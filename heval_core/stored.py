@@ -75,8 +75,8 @@ class StoredInstance:
 
     @property
     def used_document(self) -> int | None:
-        """Index of the document that the answer came from; None where it came from none."""
-        return document_of(self.group, [document.kind for document in self.documents])
+        """Index of the document that the answer came from; None where it came from none, or none was shown to the model."""
+        return None if not self.documents else document_of(self.group, [document.kind for document in self.documents])
 
     @property
     def answer_tokens(self) -> set[int]:

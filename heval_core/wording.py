@@ -146,7 +146,7 @@ def answer_from(group: str) -> str:
 
 
 DEMO_NOTE = (
-    "These are the bundled demo results: three tiny language models (under 2 million parameters), trained for this project to "
+    "These are the bundled demo results: four tiny language models (under 2 million parameters), trained for this project to "
     "know countries and to believe trusted kinds of sources. They are not the models of the paper, and their numbers say "
     "nothing about real ones."
 )

@@ -33,7 +33,7 @@ with results_page(link=False) as results:
     with st.container(key="accuracy_top", horizontal=True, vertical_alignment="center"):
         tab = address.one_of("Question", list(TABS), "tab", "token", hidden=True, titles=titles)
         with filters.row():
-            chosen = filters.filter_bar(results, ("model", "dataset", "regime"))
+            chosen = filters.filter_bar(results, ("model", "dataset", "regime"), explained=True)
             chips = st.container(key="more_chips", horizontal=True, gap="xsmall", width="content", vertical_alignment="center")
             link_button(results)
     st.title(TABS[tab][1])

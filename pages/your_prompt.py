@@ -120,7 +120,7 @@ def show(name: str, kept: Kept, beside: bool) -> None:
     if agree:
         st.info(agree, icon=":material/handshake:")
     times = " · ".join(f"{row.title} {result['explainers'][row.explainer]['seconds']:.2f} s" for row in rows)
-    st.caption(f"{own_results.options_line(result)} {len(result['tokens'])} tokens · {times}")
+    st.caption(f"{own_results.options_line(kept)} {len(result['tokens'])} tokens · {times}")
     if not beside:
         more(None, instance, rows, view.k, {})
 

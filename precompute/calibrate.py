@@ -15,8 +15,8 @@ from precompute.compute import compute
 from precompute.costs import mean_tokens, token_forwards
 from precompute.grid import INSTANCES, Grid, Job, Shard, dtype_of, jobs_of
 from precompute.memories import Memories
+from precompute.preparation import Model
 from precompute.questions import Questions
-from precompute.search_task import Model
 from precompute.techniques import Arrangement
 
 INSTANCES_TIMED = 6

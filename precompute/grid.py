@@ -106,8 +106,10 @@ class Job:
 
     def entry(self, shard: Shard, failed: int = 0) -> dict[str, Any]:
         """What the manifest says of a shard of the job, without path, rows and hashes."""
+        chosen = next(one for one in self.arrangement.all if one.key == shard.technique)
         return {
-            **{name: getattr(self, name) for name in ("model", "revision", "dataset", "fingerprint", "settings", "regime")},
+            **{name: getattr(self, name) for name in ("model", "revision", "dataset", "fingerprint", "regime")},
+            "settings": chosen.within(self.settings),
             "technique": shard.technique,
             "explainer": shard.explainer,
             "kind": shard.kind,

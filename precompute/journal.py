@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from heval_core.lm.loading import Identity
-from heval_core.records import TECHNIQUE
 from heval_core.store.shards import ShardStore
 from precompute.grid import Grid, dtype_of, settings_of
 from precompute.questions import MOST_QUESTIONS, Questions
+from precompute.techniques import PLAIN, Chosen
 
 LIBRARIES = ("torch", "transformers", "transformer-lens", "captum", "duckdb", "pyarrow", "numpy", "pandas")
 SAID_BAD = 20
+REGULAR = PLAIN.main
 
 
 def say(text: str) -> None:
@@ -65,18 +66,24 @@ def note_model(store: ShardStore, facts: dict[str, Any]) -> None:
         store.note("model", facts)
 
 
-def note_state(store: ShardStore, grid: Grid, model: Identity, questions: Questions, size: int) -> None:
-    """Publishing takes the newest state of each model and dataset, so it is noted even if nothing is left to compute."""
+def note_state(
+    store: ShardStore, grid: Grid, model: Identity, questions: Questions, size: int, chosen: Chosen = REGULAR
+) -> None:
+    """Publishing takes the newest state of each model, dataset and technique, so it is noted even if nothing is computed.
+
+    chosen: the technique, with the setting that it runs with.
+    """
+    asked = (model.key, questions.dataset, chosen.key)
     line = {
         "model": model.key,
         "dataset": questions.dataset,
-        "technique": TECHNIQUE,
+        "technique": chosen.key,
         "revision": model.revision,
         "fingerprint": questions.fingerprint,
-        "settings": settings_of(grid, model, dtype_of(grid)),
+        "settings": chosen.within(settings_of(grid, model, dtype_of(grid))),
         "shard_size": size,
     }
-    before = [old for old in store.journal("state") if (old["model"], old["dataset"]) == (model.key, questions.dataset)]
+    before = [old for old in store.journal("state") if (old["model"], old["dataset"], old["technique"]) == asked]
     if line not in before[-1:]:
         store.note("state", line)
 

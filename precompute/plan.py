@@ -15,9 +15,10 @@ from heval_core.store.shards import ShardStore
 from precompute.calibrate import Costs, calibrate
 from precompute.costs import WRITTEN, mean_tokens, passes, shard_size, times
 from precompute.grid import Grid, Job, Shard, asked_as, cap_of, check, dtype_of
+from precompute.preparation import Model
 from precompute.questions import Questions, load_questions
 from precompute.schedule import known_jobs, pending
-from precompute.search_task import Model, search_tasks
+from precompute.search_task import search_tasks, unfinished
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,7 @@ def plan(grid: Grid, folder: Path, calibrated: bool = True, say: Callable[[str],
             jobs = list(known_jobs(sized, model.identity, questions, dtype_of(sized), store))
             work = list(pending(jobs, store))
             to_do += work
-            tasks, entries = search_tasks(sized, model, questions, dtype_of(sized)), store.entries()
-            searches += sum(task.key not in entries for task in tasks)
+            searches += len(unfinished(search_tasks(sized, model, questions, dtype_of(sized)), store))
             costs = None
             if calibrated and work:
                 say(f"{model.key} · {questions.dataset}: timing a few instances …")

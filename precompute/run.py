@@ -27,10 +27,10 @@ from precompute.executors import Executor
 from precompute.executors.local import Local
 from precompute.grid import Grid, asked_as, check, dtype_of
 from precompute.journal import say
+from precompute.preparation import Model
 from precompute.progress_bars import ProgressBars
 from precompute.questions import Questions, load_questions
 from precompute.schedule import Schedule
-from precompute.search_task import Model
 from precompute.tasks import Task
 from precompute.worker import Done, Loading
 
@@ -229,10 +229,18 @@ class _Run:
         journal.note_failures(self.store, [{"model": name, "error": f"HEvalError: {error}", "at_loading": True}])
         say(f"{name}: {error}")
 
+    def _note_settings(self) -> None:
+        """Which settings stand, now that all searches are done: of a technique with two, publishing takes the newest."""
+        for one in self.schedules:
+            for chosen in one.standing():
+                size = one.grid.shard_size or 0
+                journal.note_state(self.store, one.grid, one.model.identity, one.questions, size, chosen)
+
     def _end(self, run_id: str) -> None:
         entries = self.store.entries()
         self.outcome.left = sum(key not in entries for schedule in self.schedules for key in schedule.planned)
         try:
+            self._note_settings()
             if run_id and not self.outcome.interrupted and not self.outcome.stopped:
                 self.store.note("run", {"run_id": run_id, "finished": journal.now()})
             ended = asdict(self.outcome)

@@ -21,10 +21,11 @@ from heval_core.store.shards import Entry, ShardStore
 from heval_core.techniques.shared.development import Setting
 from precompute.grid import INSTANCES, Grid, Job, Shard, cap_of, jobs_of, missing
 from precompute.memories import Memories
+from precompute.preparation import MemoryTask, Model, memory_tasks
 from precompute.questions import Questions
-from precompute.search_task import Model, SearchTask, search_tasks
-from precompute.tasks import JobTask, MemoryTask, Task, memory_tasks
-from precompute.techniques import TEST, Arrangement, arrangements, split_of
+from precompute.search_task import SearchTask, search_tasks, setting_in, unfinished
+from precompute.tasks import JobTask, Task
+from precompute.techniques import TEST, Arrangement, Chosen, arrangements, split_of
 
 
 def known_jobs(
@@ -74,14 +75,12 @@ def _places(questions: Questions, arrangement: Arrangement) -> Sequence[int]:
 
 def settings_found(grid: Grid, model: Identity, questions: Questions, dtype: str, store: ShardStore) -> dict[str, Setting]:
     """The settings that searches have chosen, by technique; one that is unavailable has none."""
-    entries, found = store.entries(), {}
-    for task in search_tasks(grid, Model(model.key, model), questions, dtype):
-        if task.key in entries and store.intact(entries[task.key]):
-            rows = store.read(entries[task.key]).to_pylist()
-            chosen = [row for row in rows if row["chosen"]]
-            if chosen:
-                weights = next((row["weights"] for row in chosen if row["weights"]), b"")
-                found[task.technique] = Setting(chosen[0]["setting"], weights)
+    entries, found = store.entries(), dict[str, Setting]()
+    searched = (one for task in search_tasks(grid, Model(model.key, model), questions, dtype) for one in task.searched)
+    for technique, key in searched:
+        if key in entries and store.intact(entries[key]):
+            setting = setting_in(store.read(entries[key]).to_pylist())
+            found |= {} if setting is None else {technique: setting}
     return found
 
 
@@ -158,6 +157,11 @@ class Schedule:
         if not self.waiting and not self._begun and not self._abandoned:
             self.waiting.extend(self._unsearched() or self._explaining())
 
+    def standing(self) -> list[Chosen]:
+        """What each technique of the grid runs with, as far as it is known."""
+        found = settings_found(self.grid, self.model.identity, self.questions, self.dtype, self.store)
+        return [one for part in arrangements(self.grid.techniques, found) for one in part.all]
+
     def abandon(self) -> None:
         """Begin nothing more, because the model cannot be loaded."""
         self._abandoned = True
@@ -175,9 +179,8 @@ class Schedule:
         """Searches that are not done; one that has failed is not tried again, and its technique is left out."""
         if self._unasked():
             return []
-        entries, tasks = self.store.entries(), search_tasks(self.grid, self.model, self.questions, self.dtype)
-        undone = [one for one in tasks if not (one.key in entries and self.store.intact(entries[one.key]))]
-        return [one for one in undone if one.key not in self._tried]
+        tasks = search_tasks(self.grid, self.model, self.questions, self.dtype)
+        return unfinished(tasks, self.store, self._tried)
 
     def _explaining(self) -> list[Work]:
         """The jobs that are not done; none where a memory shard could not be made."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -10,44 +11,29 @@ import torch
 from heval_core import pipeline, regimes
 from heval_core.behaviour import accepted_tokens
 from heval_core.catalogue import Technique
+from heval_core.lm.batches import last_logits, next_ids
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.needs import require
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import memory_prompt
-from heval_core.records import FOLLOWED, Dropped, HEvalError, TokenisedPrompt
+from heval_core.records import FOLLOWED, Dropped, HEvalError
 from heval_core.techniques.shared.base import prompt_with
 from heval_core.techniques.shared.development import Development, Question, Setting, Trial
 from precompute.memories import Memories
 from precompute.questions import Questions
+from precompute.techniques import plain
 
 # Fewer questions of a kind tell settings apart by luck.
 FEWEST = 5
-
-
-def last_logits(lm: LanguageModel, prompts: Sequence[TokenisedPrompt]) -> list[torch.Tensor]:
-    """(V,) float32 of each prompt's last position, in the order of the prompts; those of equal length run together."""
-    found: dict[int, torch.Tensor] = {}
-
-    def work(indices: list[int]) -> None:
-        ids = torch.tensor([prompts[index].ids for index in indices], device=lm.device)
-        found.update(zip(indices, lm.forward.logits(ids), strict=True))
-
-    def failed(index: int, error: Exception) -> None:
-        raise error
-
-    by_length: dict[int, list[int]] = {}
-    for index, prompt in enumerate(prompts):
-        by_length.setdefault(len(prompt.ids), []).append(index)
-    for length, indices in by_length.items():
-        lm.budget.in_batches(indices, length, work, failed)
-    return [found[index] for index in range(len(prompts))]
+# Rows of logits that are combined together.
+ROWS = 16
 
 
 def memory_ids(lm: LanguageModel, questions: Sequence[str]) -> list[int]:
     """Regular's own next token after each question without documents; each question is asked once."""
     distinct = list(dict.fromkeys(questions))
     prompts = [lm.tokenise(memory_prompt(question, lm.template), check_length=False) for question in distinct]
-    known = dict(zip(distinct, (int(logits.argmax()) for logits in last_logits(lm, prompts)), strict=True))
+    known = dict(zip(distinct, next_ids(lm, prompts), strict=True))
     return [known[question] for question in questions]
 
 
@@ -96,31 +82,44 @@ def search(technique: Technique, development: Development) -> tuple[list[Trial],
 
 
 def _decoded(technique: Technique, development: Development, settings: Sequence[Setting]) -> list[Trial]:
-    """The two passes are run once, whatever the number of settings."""
-    lm, passes = development.lm, {}
+    """The two passes are run once, whatever the number of settings; only one kind's logits are held at a time."""
+    lm = development.lm
+    predicted: list[dict[str, list[int]]] = [{} for _ in settings]
     for kind, asked in development.questions.items():
         instances = [question.instance for question in asked]
         with_context = [lm.tokenise(prompt_with(instance, lm.template)) for instance in instances]
         alone = [lm.tokenise(memory_prompt(instance.question, lm.template)) for instance in instances]
-        passes[kind] = torch.stack(last_logits(lm, with_context)), torch.stack(last_logits(lm, alone))
-    trials = []
-    for setting in settings:
-        predicted = {kind: technique.combined(*both, setting).argmax(-1).tolist() for kind, both in passes.items()}
-        trials.append(_trial(development, setting, predicted))
-    return trials
+        both = torch.stack(last_logits(lm, with_context)), torch.stack(last_logits(lm, alone))
+        for setting, tokens in zip(predicted, greedy_tokens(technique, *both, settings), strict=True):
+            setting[kind] = tokens
+    return [_trial(development, *each) for each in zip(settings, predicted, strict=True)]
+
+
+def greedy_tokens(
+    technique: Technique, with_context: torch.Tensor, alone: torch.Tensor, settings: Sequence[Setting]
+) -> list[list[int]]:
+    """(N, V) logits of both passes ▶ for each setting the N answers. A few rows at a time, whose scores need little memory."""
+    found: list[list[int]] = [[] for _ in settings]
+    for rows in zip(with_context.split(ROWS), alone.split(ROWS), strict=True):
+        for tokens, scores in zip(found, technique.combined_by(*rows, settings), strict=True):
+            # On a CPU, NumPy finds the largest of a row ten times as fast as torch.
+            tokens += (scores.numpy() if scores.device.type == "cpu" else scores).argmax(-1).tolist()
+    return found
 
 
 def _answered(technique: Technique, development: Development, settings: Sequence[Setting]) -> list[Trial]:
-    trials = []
-    for setting in settings:
+    """One pass for each setting that no variant of the technique has tried on these questions."""
+
+    def tried(setting: Setting) -> Trial:
         predicted = {}
         with technique.applied(development.lm, setting) as lm:
             for kind, asked in development.questions.items():
                 prompts = technique.asked(lm, [question.instance for question in asked], setting)
                 logits = last_logits(lm, [lm.tokenise(one.prompt) for one in prompts])
                 predicted[kind] = [int(one.argmax()) for one in logits]
-        trials.append(_trial(development, setting, predicted))
-    return trials
+        return _trial(development, setting, predicted)
+
+    return [development.once((plain(technique.key), setting), partial(tried, setting)) for setting in settings]
 
 
 def _trial(development: Development, setting: Setting, predicted: dict[str, list[int]]) -> Trial:

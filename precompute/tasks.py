@@ -6,80 +6,18 @@ same rows; only the driver writes them.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from heval_core.behaviour import MEMORY_TOKENS, ask
 from heval_core.lm.model import LanguageModel
-from heval_core.store.shards import FORMAT
 from precompute.compute import compute
 from precompute.grid import Job, Shard
 from precompute.memories import Memories
 from precompute.outcome import Result
+from precompute.preparation import MemoryTask, Model
 from precompute.questions import Questions
-from precompute.search_task import Model, SearchTask
-
-# Questions per memory shard: enough to fill a GPU, few enough that an interruption costs little.
-CHUNK = 512
-
-
-@dataclass(frozen=True)
-class MemoryTask:
-    """Ask some questions without context; one shard."""
-
-    model: Model
-    dataset: str
-    fingerprint: str
-    key: str
-    asked: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        return f"{self.model.key} · {self.dataset} · memory of {len(self.asked)} questions"
-
-    @property
-    def size(self) -> int:
-        """How many instances it completes: none, it only prepares them."""
-        return 0
-
-    @property
-    def regime(self) -> str:
-        return ""
-
-    @property
-    def technique(self) -> str:
-        return ""
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return (self.key,)
-
-    def do(self, lm: LanguageModel, questions: Questions, progress: Callable[[], None]) -> Result:
-        rows = [
-            {"question": question, "ids": list(ids), "text": lm.decode(list(ids)).strip()}
-            for question, ids in zip(self.asked, ask(lm, list(self.asked)), strict=True)
-        ]
-        return Result({self.key: rows}, [])
-
-    def entries(self, result: Result) -> Iterator[dict[str, Any]]:
-        """What the manifest says of each shard, without path, rows and hashes."""
-        yield {
-            "key": self.key,
-            "kind": "memory",
-            "model": self.model.key,
-            "revision": self.model.identity.revision,
-            "dataset": self.dataset,
-            "fingerprint": self.fingerprint,
-            "regime": "",
-            "technique": "",
-            "explainer": "",
-            "start": 0,
-            "stop": len(self.asked),
-            "failed": 0,
-        }
+from precompute.search_task import SearchTask
 
 
 @dataclass(frozen=True)
@@ -131,24 +69,3 @@ class JobTask:
 
 
 Task = MemoryTask | SearchTask | JobTask
-
-
-def memory_tasks(model: Model, questions: Questions, dtype: str) -> Iterator[MemoryTask]:
-    """The distinct questions in the fixed order, so that a larger limit adds to them."""
-    identity = model.identity
-    distinct = list(dict.fromkeys(fact.question for fact in questions.facts))
-    for start in range(0, len(distinct), CHUNK):
-        chunk = distinct[start : start + CHUNK]
-        depends = [
-            FORMAT,
-            "memory",
-            identity.key,
-            identity.revision,
-            dtype,
-            identity.template,
-            MEMORY_TOKENS,
-            questions.dataset,
-            chunk,
-        ]
-        key = hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:24]
-        yield MemoryTask(model, questions.dataset, questions.fingerprint, key, tuple(chunk))

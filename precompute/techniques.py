@@ -42,6 +42,12 @@ class Chosen:
         weights = hashlib.sha256(self.setting.weights).hexdigest() if self.setting.weights else ""
         return {"technique": repr(self.technique), "setting": self.setting.text, "weights": weights}
 
+    def within(self, settings: str) -> str:
+        """What `Entry.settings` is under it: answers under two settings of a technique must never be published together."""
+        if not self.setting.text and not self.setting.weights:
+            return settings
+        return f"{settings}.{hashlib.sha256(self.setting.text.encode() + self.setting.weights).hexdigest()[:8]}"
+
 
 @dataclass(frozen=True)
 class Arrangement:
@@ -66,6 +72,11 @@ PLAIN = Arrangement()
 def asked_for(techniques: Iterable[str]) -> tuple[str, ...]:
     """The techniques that are run: those named, and Regular before them, for all are compared with it."""
     return tuple(dict.fromkeys((TECHNIQUE, *techniques)))
+
+
+def plain(key: str) -> str:
+    """The technique of which a key names a variant: ph3 for ph3(mode=memory)."""
+    return key.partition("(")[0]
 
 
 def is_searched(technique: Technique) -> bool:

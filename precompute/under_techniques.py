@@ -9,23 +9,26 @@ from typing import Any
 import torch
 
 from heval_core.behaviour import accepted_tokens, answer_target, observe
+from heval_core.lm.batches import last_logits
 from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Answered, Prepared
 from heval_core.records import FOLLOWED, TECHNIQUE, TokenisedPrompt
-from precompute.search import last_logits, memory_ids
+from precompute.search import memory_ids
 from precompute.techniques import Arrangement, Chosen, split_of
 
 
 class UnderTechniques:
     """What the answers of one job share: Regular's memory, and the logits without documents.
 
-    lm: the unchanged model, of which Regular's own next token is asked.
+    lm: the unchanged model, of which Regular's own next token is asked; where Regular answers, its own pass says it.
     """
 
     def __init__(self, arrangement: Arrangement, lm: LanguageModel, prepared: Sequence[Prepared]):
         self._main = arrangement.main
-        ids = memory_ids(lm, [one.instance.question for one in prepared])
-        self._memory = {one.instance.id: token for one, token in zip(prepared, ids, strict=True)}
+        self._memory: dict[str, int] = {}
+        if self._main.key != TECHNIQUE:
+            ids = memory_ids(lm, [one.instance.question for one in prepared])
+            self._memory = {one.instance.id: token for one, token in zip(prepared, ids, strict=True)}
         self._accepted = {one.instance.id: accepted_tokens(lm, one.instance) for one in prepared}
         self._true = {one.instance.id: _true_tokens(lm, one) for one in prepared}
         self._alone: dict[str, torch.Tensor] = {}
@@ -38,6 +41,7 @@ class UnderTechniques:
         for one, logits in zip(prepared, last_logits(lm, alone), strict=True):
             self._alone[one.instance.id] = logits
         if self._main.key == TECHNIQUE:
+            self._memory = {identity: int(logits.argmax()) for identity, logits in self._alone.items()}
             return list(prepared)
         asked = technique.asked(lm, instances, self._main.setting)
         self._traces = {one.instance.id: each.trace for one, each in zip(prepared, asked, strict=True)}

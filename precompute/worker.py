@@ -14,8 +14,8 @@ from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
 from heval_core.records import HEvalError
 from precompute.outcome import Result, named
+from precompute.preparation import Model
 from precompute.questions import Questions
-from precompute.search_task import Model
 from precompute.tasks import Task
 
 

@@ -8,13 +8,14 @@ import sys
 
 import pytest
 
-from heval_core.records import DUAL_REGIMES, REGIMES
+from heval_core.records import DUAL_REGIMES, REGIMES, TECHNIQUE
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from tests.conftest import ARCHITECTURES, DEMO_MODELS, ROOT
 
 MODELS = tuple(f"demo-{architecture}" for architecture in ARCHITECTURES)
+INSTRUCT = "demo-instruct"
 DEMO = ROOT / "cache" / "demo"
 
 
@@ -24,11 +25,12 @@ def reader(demo_results):
 
 
 def test_models_and_shards_are_small_enough_to_ship():
-    for model in MODELS:
+    for model in (*MODELS, INSTRUCT):
         assert (DEMO_MODELS / model / "model.safetensors").stat().st_size <= 4_000_000
     tracked = [path for path in DEMO.rglob("*") if path.is_file() and path.name != "writer.lock"]
-    # Models 14 MB, attributions 8, those at a fixed target 4, faithfulness under three replacements 4, the rest 5.
-    assert sum(path.stat().st_size for path in tracked) <= 35_000_000
+    # Models 14 MB, attributions 8, techniques 8, attributions at a fixed target 4, faithfulness under three replacements 4,
+    # the rest 5.
+    assert sum(path.stat().st_size for path in tracked) <= 43_000_000
 
 
 def test_every_shard_is_intact_and_none_holds_failures():
@@ -38,7 +40,7 @@ def test_every_shard_is_intact_and_none_holds_failures():
     assert not store.failures()
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", [*MODELS, INSTRUCT])
 def test_a_model_folder_says_what_it_is_and_is_not(model):
     card = (DEMO_MODELS / model / "README.md").read_text(encoding="utf-8")
     assert "**What it is not.** It is none of the models of Sun et al." in card
@@ -57,6 +59,9 @@ def test_every_cell_has_at_least_200_instances_for_every_explainer(reader):
 @pytest.mark.parametrize("by", [("model", "regime"), ("model", "dataset", "regime")])
 def test_the_models_follow_the_taught_rule_on_pairs_they_never_saw(reader, by):
     agreement = reader.agreement()
+    # What a technique makes of the rule is another matter, and the fourth model is compared by its answers only.
+    ruled = agreement["model"].isin(MODELS) & agreement["regime"].isin(REGIMES) & (agreement["technique"] == TECHNIQUE)
+    agreement = agreement[ruled].copy()
     agreement["agreed"] = agreement["agreement"] * agreement["n"]
     found = agreement.groupby(list(by))[["agreed", "n"]].sum()
     assert (found["agreed"] / found["n"]).min() >= 0.95
@@ -67,7 +72,7 @@ def test_each_of_the_two_groups_of_every_regime_has_a_fifth(reader):
         for regime in REGIMES:
             groups = reader.query(
                 'SELECT "group", count(*) AS n FROM instance WHERE model = ? AND regime = ? AND dropped_because IS NULL '
-                "GROUP BY 1",
+                "AND technique = 'regular' GROUP BY 1",
                 [model, regime],
             ).set_index("group")["n"]
             for group in ("C1", "C2") if regime in DUAL_REGIMES else ("C", "M"):
@@ -80,7 +85,8 @@ def test_few_instances_are_dropped_because_first_tokens_coincide(reader):
 
 
 def test_every_model_has_its_own_architecture(reader):
-    assert list(reader.models()["architecture"]) == ["gpt2", "gpt_neox", "qwen2"]
+    architectures = reader.models().set_index("model")["architecture"]
+    assert architectures.to_dict() == dict(zip(MODELS, ARCHITECTURES, strict=True)) | {INSTRUCT: "qwen2"}
     assert (reader.models()["parameters"] < 2_100_000).all()
 
 

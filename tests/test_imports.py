@@ -72,7 +72,7 @@ MAY_IMPORT = {
         "wording",
     },
     "pipeline": {"behaviour", "catalogue", "groups", "lm", "prompts", "records", "statistics"},
-    "report": {"reasons", "evaluation", "figures", "html", "metrics", "records", "store", "wording"},
+    "report": {"reasons", "evaluation", "figures", "html", "metrics", "records", "statistics", "store", "wording"},
     "figures": {"reasons", "catalogue", "html", "metrics", "records", "statistics", "stored", "wording"},
     "evaluation": {"reasons", "catalogue", "groups", "metrics", "prompts", "records", "statistics", "store", "techniques"},
     "store": {"reasons", "records", "statistics", "stored"},
@@ -80,7 +80,7 @@ MAY_IMPORT = {
     "statistics": {"records"},
     "explainers": {"lm", "records"},
     "datasets": {"prompts", "records"},
-    "techniques": {"lm", "prompts", "records"},
+    "techniques": {"datasets", "lm", "prompts", "records"},
     "faithfulness": {"lm", "metrics", "records", "replacements"},
     "replacements": {"catalogue", "lm", "records"},
     "catalogue": {"datasets", "lm", "metrics", "records", "techniques"},
@@ -111,6 +111,7 @@ LIBRARIES = {
     "pandas": {"evaluation", "explanation", "figures", "precompute", "report", "store", "ui", "wording"},
     "sklearn": {"metrics"},
     "ray": {"precompute"},
+    "peft": {"lm"},
 }
 
 # Of the store a page names the reader's queries and their filter; what opens, writes or publishes results is not its business.

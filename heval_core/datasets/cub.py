@@ -14,9 +14,12 @@ Records: 2,499, 4,945 and 4,302 of the test split; 198 each of the development s
   druid        `claim`, `claimant`, `evidence`, `relevant`
 The records of one question (counterfact, nq) become one fact with its gold, conflicting and irrelevant documents. A record of
 druid is a question of its own; see `druid` for what is asked. An irrelevant context speaks for no answer.
-Checked: nothing against the files, which could not be fetched here. The fields of counterfact and druid are those that public
-code reads from them; those of nq are inferred from the placeholders of the paper's prompts. A file with other fields is
-refused with the fields that it has; a template with another placeholder, such as a chat model's, is a bad record.
+Checked: nothing against the files, which could not be fetched here. Names of the files: the hub's card of cub-nq. Fields and
+values of druid: public code that was run on all 4,302 records of every model's test file and demands them (`target_true` is
+True, False or Half True, `target_new` True, False or `None` as a text, and null where the context is irrelevant). Fields of
+counterfact: public code that reads them. Fields of nq: not seen anywhere, inferred from the placeholders of the paper's
+prompts. Contexts look as in the paper's tables 8, 10 and 11. A file with other fields is refused with the fields that it has;
+a template with another placeholder, such as a chat model's, is a bad record.
 Departure: the prompts are this program's, without CUB's two examples. As in `counterfact`, a record whose subject's name
 contains the true answer is left out. HTML tags in nq's contexts stay, as in CUB.
 """
@@ -87,6 +90,8 @@ def _passage(subject: str, answer: str, text: str, kind: str) -> Passage:
 
 def _rendered(template: str, subject: str, answer: str) -> str:
     text = template.replace("<subject-w-space>", f"{subject} ").replace("<subject>", subject)
+    # Answers are read without the white space that may stand before them in the file.
+    text = re.sub(r"(?<=\w)(?=<target>)", " ", text)
     text = " ".join((text.replace("<target>", answer) if answer else text).split())
     if unknown := re.search(r"<\|?[\w-]+\|?>", text):
         raise Malformed(f"the template has the unknown placeholder {unknown.group()!r}; take the file of a base model")

@@ -15,7 +15,8 @@ relevant. The answers are labels, which do not stand in the text. The relation i
 Departure: the question is 'Claimant: … Claim: "…" Is the claim True, False or `None`?'; CUB's prompts add two examples. A
 claim that is half true has no true answer among the labels; CUB counts every answer to it as wrong. Records without a verdict
 (claims about borders) are left out as `no verdict`, as in CUB.
-Checked: against the hub's description of the file and public code that reads it; the file itself could not be fetched here.
+Checked: against the hub's card, which lists these columns, and the authors' code, which lists the stances and verdicts; CUB's
+tables 12 and 13 count both by kind of context, and agree with the rule above. The file itself could not be fetched here.
 """
 
 from __future__ import annotations

@@ -76,6 +76,8 @@ def insert_regime(
     )
     writer.insert("pattern", found.on_top)
     writer.insert("pattern_chance", found.chance)
+    # Agents may have answered without the document: that is explained, but metrics would ask where its tokens rank.
+    used = used[used["document_starts"].map(len) == used["document_kinds"].map(len)].reset_index(drop=True)
     if used.empty:
         return None
     faithful = ShardRows(store, entries, FAITHFULNESS, tuple(measured_metrics())).rows

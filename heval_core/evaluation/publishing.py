@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,7 @@ import pandas as pd
 
 from heval_core import __version__, catalogue
 from heval_core.evaluation import cells, evaluator, findings, patterns, regimes_written, second_process
+from heval_core.evaluation.findings.technique_evidence import Cell as TechniqueCell
 from heval_core.evaluation.regimes_written import OverCells, Shards
 from heval_core.evaluation.second_process import SecondProcess, Work
 from heval_core.evaluation.steps import Steps, Tell, Told, silent
@@ -91,11 +92,14 @@ def _newest(store: ShardStore) -> list[Entry]:
         if (*_asked(line), *_state(line)) in known:
             newest[_asked(line)] = _state(line)
             revision[line["model"]] = line["revision"]
-    return [
+    standing = [
         entry
         for entry in entries
         if entry.revision == revision[entry.model] and _state(asdict(entry)) == newest[_asked(asdict(entry))]
     ]
+    # Of two searches that chose the same setting, the newest one is told.
+    searches = {_asked(asdict(entry)): entry.key for entry in standing if entry.kind == kinds.TRIAL.name}
+    return [entry for entry in standing if entry.kind != kinds.TRIAL.name or entry.key == searches[_asked(asdict(entry))]]
 
 
 def _asked(line: dict[str, Any]) -> tuple[str, str, str]:
@@ -148,12 +152,14 @@ def _insert_results(
         writer.append(second)
     whole.extend(found)
     steps.last()
-    _insert_averages(writer, whole, resamples)
-    tables.insert(writer, store, entries, resamples)
+    compared = tables.insert(writer, store, entries, resamples)
+    _insert_averages(writer, whole, compared, resamples)
 
 
-def _insert_averages(writer: Writer, whole: OverCells, resamples: dict[str, Resamples]) -> None:
-    """What is computed over all regimes together."""
+def _insert_averages(
+    writer: Writer, whole: OverCells, compared: Sequence[TechniqueCell], resamples: dict[str, Resamples]
+) -> None:
+    """What is computed over all regimes together. compared: what techniques came to."""
     if whole.rows:
         writer.insert("cell_metric", whole.rows)
         # Gold and off-topic documents belong to the comparison of techniques; the headline is about the paper's six regimes.
@@ -161,7 +167,8 @@ def _insert_averages(writer: Writer, whole: OverCells, resamples: dict[str, Resa
         if of_paper:
             writer.insert("headline", cells.headline_rows(pd.DataFrame(of_paper), whole.spread))
     paired = pd.DataFrame(whole.paired_rows, columns=writer.columns("cell_metric"))
-    stated = findings.findings(paired, whole.paired_spread, findings.rule_of(writer.rule_shares()))
+    rule = findings.rule_of(writer.rule_shares())
+    stated = findings.findings(paired, whole.paired_spread, rule) + findings.technique_findings(compared, rule)
     writer.insert("finding", [{"place": place, **row} for place, row in enumerate(stated)])
     writer.insert_contexts()
     shares = patterns.pattern_shares(writer.pattern_counts(), resamples.__getitem__)

@@ -55,15 +55,21 @@ def cells_and_means(
 
     The questions are resampled once for all of them.
     """
-    plugin = catalogue.find("metric", metric)
     parts = tuple(dict.fromkeys(part for own, _ in wanted for part in own))
-    if chosen.cuts_cells or metric not in catalogue.plugins("metric"):
-        found, spread = live.cells_and_spread(results, chosen, metric, k)
-    else:
-        found = results.cells(chosen, metric, k)
-        there = _available(found, parts)
-        spread = _resampled(results, chosen, plugin, k, there) if isinstance(plugin, SumOfMeans) else {}
+    found, spread = cells_and_replicates(results, chosen, metric, k, parts)
     return found, [means_of(found, spread, *own) for own in wanted]
+
+
+def cells_and_replicates(
+    results: Reader, chosen: Filter, metric: str, k: int, parts: Sequence[str]
+) -> tuple[pd.DataFrame, Spread]:
+    """A metric's cells, those that are not available too, and the (resamples,) replicates of those values that have any."""
+    plugin = catalogue.find("metric", metric)
+    if chosen.cuts_cells or metric not in catalogue.plugins("metric"):
+        return live.cells_and_spread(results, chosen, metric, k)
+    found = results.cells(chosen, metric, k)
+    there = _available(found, parts)
+    return found, _resampled(results, chosen, plugin, k, there) if isinstance(plugin, SumOfMeans) else {}
 
 
 def means_of(found: pd.DataFrame, spread: Spread, parts: Sequence[str], by: Sequence[str]) -> pd.DataFrame:

@@ -32,7 +32,7 @@ def differences_drawing(
         "axis": {"zero": _at(0, axis), "ticks": _ticks(axis)},
         "rows": [
             {
-                "title": names.title(key),
+                "title": names.label(key),
                 "note": names.cost(key),
                 "hint": names.cost_in_words(key),
                 "shape": names.family(key),

@@ -120,7 +120,7 @@ def _point(row: dict[str, Any], names: TechniqueNames) -> dict[str, Any]:
     ]
     return {
         "id": [key, EVERY_KIND],
-        "title": names.title(key),
+        "title": names.label(key),
         "shape": names.family(key),
         "front": bool(row["on_front"]),
         "x": 100 * x,

@@ -14,8 +14,10 @@ from heval_core.records import TECHNIQUE
 from heval_core.wording import BEHAVIOUR_TITLES, counted, number
 
 # Measures from -1 to 1, which are written as they are; all others are shares, written in percent.
-SIGNED = ("ccu", "discrimination")
+SIGNED = ("ccu", "discrimination", "discrimination_off_topic")
 MINUS = "−"
+# Characters of a name that a figure has room for.
+_LONGEST = 26
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,11 @@ class TechniqueNames:
         base = self.rows.get(key.partition("(")[0], {}).get("title")
         options = f" ({key.partition('(')[2]}" if "(" in key else ""
         return str(own or (f"{base}{options}" if base else key))
+
+    def label(self, key: str) -> str:
+        """The title where figures have little room: options that take too much of it are three dots, if no other has them."""
+        cut = {one: _cut(self.title(one)) for one in {*self.rows, key}}
+        return cut[key] if list(cut.values()).count(cut[key]) == 1 else self.title(key)
 
     def family(self, key: str) -> str:
         """A key of TECHNIQUE_FAMILIES."""
@@ -68,6 +75,10 @@ class TechniqueNames:
             return key != TECHNIQUE, math.inf if found is None else float(found), key
 
         return sorted(there, key=place)
+
+
+def _cut(title: str) -> str:
+    return title if len(title) <= _LONGEST else f"{title.partition(' (')[0]} (…)"
 
 
 def as_points(value: float, measure: str) -> float:

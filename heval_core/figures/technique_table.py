@@ -15,6 +15,8 @@ from heval_core.html import render
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.wording import BEHAVIOUR_MEANINGS, REGIME_MEANINGS, REGIME_TITLES
 
+DISCRIMINATIONS = {"discrimination": "J", "discrimination_off_topic": "J, off topic"}
+
 
 class Column(NamedTuple):
     """best: whether the highest number is in bold."""
@@ -40,7 +42,7 @@ def columns_of(cells: pd.DataFrame, measure: str) -> list[Column]:
         for name, title in (("memory_kept", "Memory kept"), ("neither", "Neither"))
         if name != measure
     ]
-    more.append(Column(TOTAL, "discrimination", "J", BEHAVIOUR_MEANINGS["discrimination"], True))
+    more += [Column(TOTAL, name, title, BEHAVIOUR_MEANINGS[name], True) for name, title in DISCRIMINATIONS.items()]
     known = cells.dropna(subset=["value"])
     there = set(zip(known["regime"], known["measure"], strict=True))
     return [column for column in (*kinds, *more) if (column.regime, column.measure) in there]
@@ -102,7 +104,8 @@ def techniques_latex(
     return (
         f"% HEval, snapshot {escaped(snapshot_id)}; needs \\usepackage{{booktabs}}\n\\begin{{table}}\n\\centering\n"
         f"\\caption{{{escaped(measure_name(measure))} by kind of context: {meaning}. 95\\,\\% intervals, questions resampled. "
-        f"J is 0 for a technique that is blind to relevance. $\\dagger$: on the Pareto front. {of}. "
+        f"J is BCU conflicting + BCU irrelevant - 1 (or off topic in place of irrelevant): 0 for a technique that is blind to "
+        f"relevance. $\\dagger$: on the Pareto front. {of}. "
         f"HEval snapshot {escaped(snapshot_id)}.}}\n\\label{{tab:heval-techniques-{measure.replace('_', '-')}}}\n"
         f"\\begin{{tabular}}{{l{'c' * (len(columns) + 1)}}}\n\\toprule\n{heading} \\\\\n\\midrule\n{''.join(lines)}"
         "\\bottomrule\n\\end{tabular}\n\\end{table}\n"

@@ -22,6 +22,7 @@ class Search:
     """The search of one technique. table: a row per setting, the chosen one first, then those that tie, then the others.
 
     chosen: the setting in words. heads: those that it prunes, as in L3H2. ties: settings that are as good as the chosen one.
+    trained: nothing was tried out, weights were trained; then `chosen` says on what, and the table is empty.
     """
 
     technique: str
@@ -31,10 +32,13 @@ class Search:
     heads: tuple[str, ...]
     questions: str
     table: pd.DataFrame
+    trained: bool = False
 
     @property
     def sentence(self) -> str:
         """Plain text: `50 settings were tried on 40 development questions a kind; 7 of them tie.`"""
+        if self.trained:
+            return "Weights were trained, and no settings compared."
         tried = "one setting was tried" if self.settings == 1 else f"{self.settings:,} settings were tried"
         start = tried[0].upper() + tried[1:] + (f" on {self.questions}" if self.questions else "")
         if self.settings > 1 and self.ties == self.settings:
@@ -55,6 +59,9 @@ def searches(trials: pd.DataFrame) -> list[Search]:
 
 
 def _search(technique: str, own: pd.DataFrame) -> Search:
+    if own["bcu"].isna().all():
+        text = str(own["setting"].iloc[0])
+        return Search(technique, 1, 1, setting_words(text), (), "", pd.DataFrame(), trained=True)
     kinds = [kind for kind in CONTEXT_KINDS if kind in set(own["regime"])]
     own = own.assign(setting=own["setting"].fillna(""))
     bcu = own.pivot_table("bcu", "setting", "regime", sort=False)
@@ -98,10 +105,22 @@ def setting_words(text: str, with_heads: bool = True) -> str:
     parsed = _parsed(text)
     if parsed is None:
         return text[:_LONGEST] or "nothing to choose"
+    if {"examples", "held_out_loss", "best_epoch"} <= parsed.keys():
+        return _training(parsed)
     named = {name: value for name, value in parsed.items() if with_heads or name != "heads"}
     parts = [f"{_NAMES.get(name, name.replace('_', ' '))} {_value(name, value)}" for name, value in named.items()]
     said = ", ".join(parts) or "nothing to choose"
     return said if len(said) <= _LONGEST else f"{said[:_LONGEST]} …"
+
+
+def _training(parsed: Mapping[str, Any]) -> str:
+    """What an adapter was trained on, and how long: see `techniques/fine_tuning.py`."""
+    kinds, losses = parsed["examples"], parsed["held_out_loss"]
+    of = ", ".join(f"{count:,} {name}" for name, count in kinds.items())
+    return (
+        f"{sum(kinds.values()):,} examples ({of}), {counted(len(losses), 'epoch')}, of which number {parsed['best_epoch']} is "
+        f"kept; loss on {parsed['held_out']:,} held-out examples {losses[0]:.2f} ▶ {min(losses):.2f}"
+    )
 
 
 def heads_of(text: str) -> tuple[str, ...]:

@@ -109,14 +109,21 @@ class ModelFacts:
         bare form may come first (`chat.answers_bare`). Tokens that are only white space are skipped: under SentencePiece
         every answer would begin with the same one.
         """
-        answer = answer.strip()
-        spellings = [answer, answer[:1].upper() + answer[1:]] if answer[:1].islower() else [answer]
-        spaces = ("", " ") if self.template == CHAT and self._answers_bare else (" ", "")
-        forms = [f"{space}{spelling}" for spelling in spellings for space in spaces]
         beginnings = []
-        for form in forms:
-            ids = self.tokenizer(form, add_special_tokens=False).input_ids
-            first = next((i for i in ids if self.tokenizer.decode([i]).strip()), None)
-            if first is not None and first not in beginnings:
-                beginnings.append(first)
+        for ids in self.spellings(answer):
+            if ids[0] not in beginnings:
+                beginnings.append(ids[0])
         return tuple(beginnings)
+
+    def spellings(self, answer: str) -> tuple[tuple[int, ...], ...]:
+        """The ids of an answer in each form that `first_tokens` names, the likeliest form first; some may be equal."""
+        answer = answer.strip()
+        forms = [answer, answer[:1].upper() + answer[1:]] if answer[:1].islower() else [answer]
+        spaces = ("", " ") if self.template == CHAT and self._answers_bare else (" ", "")
+        found = []
+        for text in (f"{space}{form}" for form in forms for space in spaces):
+            ids = tuple(self.tokenizer(text, add_special_tokens=False).input_ids)
+            first = next((place for place, own in enumerate(ids) if self.tokenizer.decode([own]).strip()), None)
+            if first is not None:
+                found.append(ids[first:])
+        return tuple(found)

@@ -51,8 +51,11 @@ def _explain(lm: Any, request: dict[str, Any], progress: Any) -> Any:
         tuple(request["documents"]), request["question"], tuple(request["context_answers"]), request["memory_answer"]
     )
     explainers = [catalogue.method(key) for key in request["explainers"]]
-    result = explain_request(lm, asked, explainers, lambda key: progress(f"{key} done"), request["match"], request["target"])
-    return Explanation(result).to_json()
+    with lm.asked_in(request["template"]):
+        explained = explain_request(
+            lm, asked, explainers, lambda key: progress(f"{key} done"), request["match"], request["target"]
+        )
+    return Explanation(explained).to_json()
 
 
 def _stored_prompt(lm: Any, request: dict[str, Any]) -> Any:

@@ -21,7 +21,7 @@ class Stored(TypedDict):
 class Explain(TypedDict):
     """Explain a prompt; the result is `Explanation.to_json`. model: a folder, here and below.
 
-    match, target: see `heval_core.explain`.
+    match, target, template: see `heval_core.explain`.
     """
 
     op: Literal["explain"]
@@ -33,6 +33,7 @@ class Explain(TypedDict):
     explainers: list[str]
     match: str
     target: str
+    template: str
 
 
 class Heads(TypedDict):

@@ -36,8 +36,17 @@ class Row(NamedTuple):
     step: float
 
 
-def dot_panels(title: str, panels: Sequence[DotPanel], titles: Mapping[str, str], controls: set[str], shared: bool) -> Drawing:
+def dot_panels(
+    title: str,
+    panels: Sequence[DotPanel],
+    titles: Mapping[str, str],
+    controls: set[str],
+    shared: bool,
+    order: Sequence[str] | None = None,
+) -> Drawing:
     """A row for each explainer, controls in a band below; a dot with its whisker for each value, and its chance as a bar.
+
+    order: of rows that are no explainers, such as techniques; these have no colours.
 
     shared: whether all panels have one scale. Controls do not stretch it: one that lies beyond has an arrow at the edge, and
     its number. Values that are not there are a dash.
@@ -46,7 +55,9 @@ def dot_panels(title: str, panels: Sequence[DotPanel], titles: Mapping[str, str]
     width = min(WIDEST, (WIDTH - NAMES) / len(panels) - GAP)
     heads = [wrapped(panel.title, max(10, int(width / 6))) for panel in panels]
     top = 8 + LINE * max(map(len, heads))
-    rows = _rows(in_order(list(frame["explainer"].unique())), int(frame["lane"].max()) + 1, controls, top)
+    rows = _rows(
+        in_order(list(frame["explainer"].unique())) if order is None else order, int(frame["lane"].max()) + 1, controls, top
+    )
     bottom = rows[-1].top + rows[-1].height
     drawing = Drawing(NAMES + len(panels) * (width + GAP), bottom + 34, title)
     _names(drawing, rows, titles, controls)
@@ -60,7 +71,8 @@ def dot_panels(title: str, panels: Sequence[DotPanel], titles: Mapping[str, str]
         for row in rows:
             own = of_explainers.get(row.explainer, panel.dots.iloc[:0])
             if own["value"].notna().any():
-                _dots(drawing, scale, row, own, row.explainer in controls)
+                hue = colour(row.explainer) if order is None and row.explainer not in controls else ""
+                _dots(drawing, scale, row, own, hue, row.explainer in controls)
             else:
                 drawing.words("faint", (left + width / 2, row.top + row.height / 2 + 4), "not available", "middle")
     return drawing
@@ -111,7 +123,7 @@ def _axis(drawing: Drawing, scale: Scale, between: tuple[float, float], unit: st
         drawing.words("faint", (scale.left, bottom + 27), unit)
 
 
-def _dots(drawing: Drawing, scale: Scale, row: Row, own: pd.DataFrame, control: bool) -> None:
+def _dots(drawing: Drawing, scale: Scale, row: Row, own: pd.DataFrame, hue: str, control: bool) -> None:
     lanes = int(own["lane"].max()) + 1
     start = row.top + (row.height - row.step * (lanes - 1)) / 2
     radius = min(3.2, max(1.6, row.step * 0.6))
@@ -124,7 +136,6 @@ def _dots(drawing: Drawing, scale: Scale, row: Row, own: pd.DataFrame, control: 
         if not scale.holds(dot.value):
             _beyond(drawing, scale, dot, y)
             continue
-        hue = "" if control else colour(row.explainer)
         if pd.notna(dot.low) and pd.notna(dot.high):
             ends = (scale.at(max(dot.low, scale.least)), scale.at(min(dot.high, scale.most)))
             drawing.line("whisker", (ends[0], y), (ends[1], y))

@@ -47,6 +47,7 @@ def ink_of(kind: str, hue: str, theme: Theme) -> Ink:
         "limit": Ink(stroke=theme.ink, width=1.2, dash="3 2"),
         "whisker": Ink(stroke=hue or theme.ink, width=1.3),
         "dot": Ink(fill=hue or theme.ink, stroke=theme.ink, width=0.7),
+        "hollow": Ink(fill=theme.band, stroke=theme.ink, width=1.4),
         "ring": Ink(stroke=hue or theme.ink, width=1.4),
         "tick": Ink(stroke=theme.faint, width=1.6),
         "band": Ink(fill=theme.band),

@@ -66,11 +66,12 @@ def of_cells(caption: str, cells: pd.DataFrame, measure: Measure, named: Named) 
     parts = [panels[start : start + PER_FIGURE] for start in range(0, len(panels), PER_FIGURE)]
     return [
         (name, dot_panels(name, part, named.titles, named.controls, shared=True))
-        for name, part in zip(_numbered(caption, len(parts)), parts, strict=True)
+        for name, part in zip(numbered(caption, len(parts)), parts, strict=True)
     ]
 
 
-def _numbered(caption: str, count: int) -> list[str]:
+def numbered(caption: str, count: int) -> list[str]:
+    """The captions of so many figures of the same thing."""
     return [caption] if count == 1 else [f"{caption} ({place} of {count})" for place in range(1, count + 1)]
 
 
@@ -156,5 +157,5 @@ def _pieces(of_pattern: dict[str, pd.DataFrame], explainer: str) -> list[Share]:
 def _few(caption: str, panels: Sequence[SharePanel], hues: dict[str, str], legend: dict[str, str]) -> tuple[Figure, ...]:
     """Three panels to a figure."""
     parts = [panels[start : start + 3] for start in range(0, len(panels), 3)]
-    names = _numbered(caption, len(parts))
+    names = numbered(caption, len(parts))
     return tuple((name, share_panels(name, part, hues, legend)) for name, part in zip(names, parts, strict=True))

@@ -26,6 +26,8 @@ AXIS = (
     "reports one."
 )
 WIDTH, HEIGHT = 340.0, 34.0
+# What the words on the left of the axis need.
+ROOM = 130.0
 STYLES = {SUPPORTED: ("good", "✓"), CONTRADICTED: ("bad", "✗")}
 OPEN = ("open", "?")
 
@@ -147,7 +149,8 @@ def signed(value: float) -> str:
 
 def _axis(scale: Scale) -> Drawing:
     drawing = Drawing(WIDTH, 32, "axis: against the sentence on the left, as the sentence says on the right")
-    drawing.words("faint", (scale.at(0) - 8, 11), "← against the sentence", "end")
+    against = "← against the sentence" if scale.at(0) > ROOM else "← against"
+    drawing.words("faint", (scale.at(0) - 8, 11), against, "end")
     drawing.words("faint", (scale.at(0) + 8, 11), "as it says →")
     drawing.line("limit", (scale.at(0), 0), (scale.at(0), 14))
     drawing.line("axis", (scale.left, 31), (scale.right, 31))

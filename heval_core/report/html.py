@@ -16,7 +16,7 @@ from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED
 from heval_core.html import asset, digest, render
 from heval_core.report import forest
 from heval_core.report.drawing import DARK, LIGHT, Drawing, Theme, as_svg
-from heval_core.report.sections import Section
+from heval_core.report.section import Section
 
 VERDICTS = (
     "Supported: the 95 % interval of every effect lies in the range that the sentence claims. Contradicted: an interval lies "
@@ -29,18 +29,24 @@ RULE = "What the demo models' training rule implies"
 def page(
     title: str,
     notes: Sequence[str],
-    findings: pd.DataFrame,
+    findings: tuple[pd.DataFrame, pd.DataFrame],
     sections: Sequence[Section],
     provenance: Sequence[tuple[str, pd.DataFrame]],
     titles: Mapping[str, str],
 ) -> str:
-    """The whole file. notes: paragraphs under the title; one that begins with "!" is a warning. titles: of the methods."""
+    """The whole file. notes: paragraphs under the title; one that begins with "!" is a warning. titles: of the methods.
+
+    findings: about explainers, and about techniques; the second may be empty.
+    """
     script = asset("report.js")
-    rows, axis = forest.forest(findings, titles)
+    (rows, axis), (technique_rows, technique_axis) = forest.forest(findings[0], titles), forest.forest(findings[1], {})
     return render(
         "report.html",
         title=title,
-        answer=answer(findings),
+        answer=answer(findings[0]),
+        technique_answer=technique_answer(findings[1]),
+        technique_rows=[_row(row, LIGHT) for row in technique_rows],
+        technique_axis=_drawn(technique_axis, LIGHT),
         notes=notes,
         verdicts=VERDICTS,
         about_axis=forest.AXIS,
@@ -62,11 +68,20 @@ def forest_table(findings: pd.DataFrame, titles: Mapping[str, str], dark: bool) 
 
 def answer(findings: pd.DataFrame) -> str:
     """What the table says, in a sentence."""
+    return f"Of the paper's {len(findings)} sentences, {_counted(findings)}."
+
+
+def technique_answer(findings: pd.DataFrame) -> str:
+    """The same of the sentences about techniques."""
+    return f"Of {len(findings)} sentences about techniques, {_counted(findings)}."
+
+
+def _counted(findings: pd.DataFrame) -> str:
     counts = findings["verdict"].value_counts()
     held, against = int(counts.get(SUPPORTED, 0)), int(counts.get(CONTRADICTED, 0))
     left = len(findings) - held - against
     told = [_so_many(held, "holds", "hold"), _so_many(against, "is", "are"), _so_many(left, "stays", "stay")]
-    return f"Of the paper's {len(findings)} sentences, {told[0]} in these results, {told[1]} contradicted, and {told[2]} open."
+    return f"{told[0]} in these results, {told[1]} contradicted, and {told[2]} open"
 
 
 def _so_many(count: int, one: str, several: str) -> str:

@@ -6,7 +6,8 @@ from heval_core.evaluation.regime_means import regime_means
 from heval_core.figures.paper_table import paper_table
 from heval_core.report.figures import Named
 from heval_core.report.plans import plans
-from heval_core.report.sections import Section
+from heval_core.report.section import Section
+from heval_core.report.technique_sections import technique_latex
 from heval_core.store.export import as_latex
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -16,7 +17,10 @@ def latex_of(results: Reader, section: Section) -> str:
     """With the section's gaps as comments; empty where it has nothing."""
     notes = (f"{section.title} ({section.paper})", *section.gaps)
     plan = plans().get(section.key)
+    comments = "".join(f"% {' '.join(note.split())}\n" for note in notes)
     if plan is None:
+        if of_techniques := technique_latex(results, section):
+            return comments + of_techniques
         return as_latex(section.shown, results.snapshot_id, notes) if len(section.shown) else ""
     named = Named.of(results)
     tables = []
@@ -26,5 +30,4 @@ def latex_of(results: Reader, section: Section) -> str:
             means = means[means["regime"].isin(measure.regimes)] if measure.regimes else means
             if len(means):
                 tables.append(paper_table(means, measure, named.titles, named.controls, results.snapshot_id, k=k))
-    comments = "".join(f"% {' '.join(note.split())}\n" for note in notes)
     return comments + "\n".join(tables) if tables else ""

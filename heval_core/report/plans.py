@@ -55,6 +55,21 @@ OTHER = {
 }
 
 
+TECHNIQUES = "Techniques"
+# After CUB (arXiv 2505.16518); where techniques were compared.
+TECHNIQUE_SECTIONS = {
+    "techniques_front": ("Following against ignoring", "CUB"),
+    "techniques_bcu": ("BCU by technique and kind of context", "CUB"),
+    "techniques_bcu_gain": ("BCU: differences to Regular", "CUB"),
+    "techniques_ccu": ("CCU by technique and kind of context", "CUB"),
+    "techniques_ccu_gain": ("CCU: differences to Regular", "CUB"),
+    "techniques_costs": ("What techniques cost", "CUB"),
+    "techniques_features": ("What BCU depends on", "CUB"),
+    "techniques_search": ("Which settings were chosen, and how clearly", "CUB"),
+    "techniques_explained": ("Explanations before and after a technique", "ours"),
+}
+
+
 def plans() -> dict[str, Plan]:
     """The sections made of measures, by key: those of the paper, then one for each measure that is not in it."""
     further = [
@@ -65,9 +80,10 @@ def plans() -> dict[str, Plan]:
     return {plan.key: plan for plan in (*_OF_PAPER, *further)}
 
 
-def section_titles() -> dict[str, str]:
-    """Section ▶ what it is called and what it is in the paper, in order."""
-    named = {key: (plan.title, plan.paper) for key, plan in plans().items()} | OTHER
+def section_titles(techniques: bool = False) -> dict[str, str]:
+    """Section ▶ what it is called and what it is in the paper, in order. techniques: with those about techniques."""
+    named = {key: (plan.title, plan.paper) for key, plan in plans().items()} | OTHER | TECHNIQUE_SECTIONS
     order = ["headline", "datasets", *plans()]
     order.insert(order.index("faithfulness") + 1, "patterns")
+    order += TECHNIQUE_SECTIONS if techniques else ()
     return {key: "{} ({})".format(*named[key]) for key in order}

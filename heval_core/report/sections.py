@@ -7,7 +7,6 @@ and its gaps: what it needs and the store does not have. Its numbers come from t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -19,39 +18,25 @@ from heval_core.figures.palette import in_order
 from heval_core.metrics import headlines, part_title
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.reasons import PATTERNS
-from heval_core.records import CELL
+from heval_core.records import CELL, TECHNIQUE
 from heval_core.report import figures
-from heval_core.report.drawing import Drawing
-from heval_core.report.plans import GLANCE, MAIN, MORE, OTHER, Plan, plans, section_titles
+from heval_core.report.plans import GLANCE, MAIN, MORE, OTHER, TECHNIQUE_SECTIONS, Plan, plans, section_titles
+from heval_core.report.section import MISSING, Section
+from heval_core.report.technique_sections import has_techniques, technique_section
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.wording import REGIME_TITLES, number
 
-MISSING = "–"
-
-
-@dataclass(frozen=True, eq=False)
-class Section:
-    """paper: what it is in the paper. chapter: the heading it stands under. figures: (caption, drawing)."""
-
-    key: str
-    chapter: str
-    title: str
-    paper: str
-    text: str
-    figures: tuple[tuple[str, Drawing], ...]
-    table: pd.DataFrame
-    shown: pd.DataFrame
-    gaps: tuple[str, ...]
-
 
 def sections(results: Reader) -> Iterator[Section]:
-    """All of them, in the paper's order."""
-    return (section(results, key) for key in section_titles())
+    """All of them, in the paper's order; those about techniques only where these were compared."""
+    return (section(results, key) for key in section_titles(has_techniques(results)))
 
 
 def section(results: Reader, key: str) -> Section:
     """One of them. key: of `section_titles`."""
+    if key in TECHNIQUE_SECTIONS:
+        return technique_section(results, key)
     others = {"headline": _headline, "datasets": _datasets, "patterns": _patterns}
     return others[key](results) if key in others else _cells(results, plans()[key])
 
@@ -173,7 +158,9 @@ def _headline(results: Reader) -> Section:
 
 
 def _datasets(results: Reader) -> Section:
-    outcomes, contexts = results.outcomes(Filter()), results.contexts(Filter())
+    # Techniques are asked the same questions with the same documents.
+    regular = Filter(technique=(TECHNIQUE,))
+    outcomes, contexts = results.outcomes(regular), results.contexts(regular)
     table = statistics(outcomes, contexts)
     shown = apart(table.copy())
     for name in ("characters", "tokens"):

@@ -21,25 +21,31 @@ from heval_core.report import html
 from heval_core.report.drawing import as_svg
 from heval_core.report.figures import Named
 from heval_core.report.latex import latex_of
-from heval_core.report.sections import Section, sections
+from heval_core.report.section import Section
+from heval_core.report.sections import sections
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
 from heval_core.wording import DEMO_NOTE
 
 FORMAT = 1
 TITLE = "Do the paper's findings hold here?"
+TECHNIQUE_NOTE = (
+    "What is said of techniques, ways to make a model use its context, is after Hagström et al. 2025 (CUB, arXiv 2505.16518). "
+    "Its sentences have their own table below, its tables and figures the last chapter."
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
     """Everything a report holds, before it is written in one form or another. gaps: what the whole store does not have.
 
-    titles: of the methods.
+    titles: of the methods. technique_findings: empty where techniques were not compared.
     """
 
     snapshot_id: str
     bundled: bool
     findings: pd.DataFrame
+    technique_findings: pd.DataFrame
     headline: pd.DataFrame
     sections: tuple[Section, ...]
     provenance: tuple[tuple[str, pd.DataFrame], ...]
@@ -47,7 +53,8 @@ class Report:
     titles: dict[str, str]
 
     def as_html(self) -> str:
-        return html.page(TITLE, self.notes(), self.findings, self.sections, self.provenance, self.titles)
+        both = (self.findings, self.technique_findings)
+        return html.page(TITLE, self.notes(), both, self.sections, self.provenance, self.titles)
 
     def notes(self) -> list[str]:
         """The paragraphs under the title."""
@@ -58,6 +65,7 @@ class Report:
             f"{self.snapshot_id} by HEval {__version__}. Models: {models}. Lines and brackets are 95 % intervals over "
             "questions; chance is what random scores get. The numbers behind figures are folded, and on paper left out where "
             "they are not open.",
+            *([TECHNIQUE_NOTE] if len(self.technique_findings) else []),
             *self.gaps,
         ]
 
@@ -70,6 +78,7 @@ class Report:
             "demo": self.bundled,
             "gaps": list(self.gaps),
             "findings": records(self.findings),
+            **({"technique_findings": records(self.technique_findings)} if len(self.technique_findings) else {}),
             "headline": records(self.headline),
             "sections": [
                 {"key": s.key, "title": s.title, "paper": s.paper, "gaps": list(s.gaps), "rows": records(s.table)}
@@ -86,6 +95,7 @@ def report_of(results: Reader) -> Report:
         results.snapshot_id,
         results.bundled,
         results.findings(),
+        results.technique_findings(),
         results.headline(),
         tuple(sections(results)),
         tuple(_provenance(results)),
@@ -162,6 +172,7 @@ def _plain(value: Any) -> Any:
 
 
 def _provenance(results: Reader) -> list[tuple[str, pd.DataFrame]]:
+    techniques = results.techniques()
     runs = results.runs()
     known = runs["versions"].dropna()  # of a run whose beginning was lost there are none
     versions = json.loads(known.iloc[-1]) if len(known) else {}
@@ -173,6 +184,7 @@ def _provenance(results: Reader) -> list[tuple[str, pd.DataFrame]]:
         ("Libraries of the newest run", pd.DataFrame(sorted(versions.items()), columns=["library", "version"])),
         ("Explainers", results.catalogue("explainer")[["key", "title", "control", "reference"]]),
         ("Metrics", results.catalogue("metric")[["key", "title", "reference"]]),
+        *([("Techniques", techniques[["key", "title", "reference"]])] if len(results.technique_findings()) else []),
     ]
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from heval_core.statistics.bootstrap import Interval, percentile_interval, resample_weights
+from heval_core.statistics.blocks import row_blocks
+from heval_core.statistics.bootstrap import BLOCK, Interval, percentile_interval, resample_weights
 from heval_core.statistics.scores import average_ranks
 
 
@@ -31,13 +32,26 @@ def clustered_spearman(first: np.ndarray, second: np.ndarray, clusters: Sequence
     count = int(cluster_of.max(initial=-1)) + 1
     if count < 3:
         return spearman(first, second), Interval(float("nan"), float("nan"))
-    weights = resample_weights(count)[:, cluster_of].astype(np.float64)
-    x, y = (_ranks_drawn(values, weights) for values in (first, second))
-    total = weights.sum(axis=1, keepdims=True)
-    x, y = (ranks - (weights * ranks).sum(axis=1, keepdims=True) / total for ranks in (x, y))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        replicates = (weights * x * y).sum(axis=1) / np.sqrt((weights * x**2).sum(axis=1) * (weights * y**2).sum(axis=1))
-    return spearman(first, second), percentile_interval(replicates)
+    return spearman(first, second), percentile_interval(
+        resampled_spearman(first, second, resample_weights(count)[:, cluster_of])
+    )
+
+
+def resampled_spearman(first: np.ndarray, second: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """(resamples,) `spearman` of two (N,) samples that are drawn (resamples, N) times, each resample ranked anew.
+
+    NaN where one sample is constant.
+    """
+    found = np.empty(len(drawn))
+    for rows in row_blocks(len(drawn), drawn.shape[1], BLOCK):
+        weights = drawn[rows].astype(np.float64)
+        x, y = (_ranks_drawn(values, weights) for values in (first, second))
+        total = weights.sum(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            x, y = (ranks - (weights * ranks).sum(axis=1, keepdims=True) / total for ranks in (x, y))
+            squares = (weights * x**2).sum(axis=1) * (weights * y**2).sum(axis=1)
+            found[rows] = (weights * x * y).sum(axis=1) / np.sqrt(squares)
+    return found
 
 
 def _ranks_drawn(values: np.ndarray, weights: np.ndarray) -> np.ndarray:

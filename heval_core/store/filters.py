@@ -33,7 +33,7 @@ class Filter:
     head that MechLight chose, as in `L2H1`. best: explainer and pattern of its best token, as in `fa: answer`, or any but the
     answer, as in `fa: not answer`; all must hold (patterns: `records.PATTERNS`). search: a regular expression (RE2) over
     prompt and answer, ignoring case. changed: answers under a technique other than Regular whose BCU was `gained`, `lost` or
-    the `same`, compared with Regular's answer to the same test question.
+    the `same`, compared with Regular's answer to the same test question. explained: only instances that explainers ran on.
     """
 
     model: tuple[str, ...] = ()
@@ -49,11 +49,12 @@ class Filter:
     search: str = ""
     technique: tuple[str, ...] = ()
     changed: str = ""
+    explained: bool = False
 
     @property
     def is_all(self) -> bool:
-        """Whether the filter takes everything, of some or all techniques."""
-        return replace(self, technique=()) == Filter()
+        """Whether the filter takes everything that explainers ran on, of some or all techniques."""
+        return replace(self, technique=(), explained=False) == Filter()
 
     @property
     def cuts_cells(self) -> bool:
@@ -68,6 +69,8 @@ class Filter:
             wanted = getattr(self, field.name)
             if field.name in ("tokens", "answer_at"):
                 wanted = " to ".join(f"{end:g}" for end in wanted)
+            if isinstance(wanted, bool):
+                wanted = "yes" if wanted else ""
             shown = wanted if isinstance(wanted, str) else ", ".join(wanted)
             parts += [f"{field.name}: {shown}"] if shown else []
         return "; ".join(parts)
@@ -104,6 +107,8 @@ class Filter:
             same = "<>" if pattern == NOT_ANSWER else "="
             terms.append(f"instance_id IN (SELECT instance_id FROM pattern WHERE explainer = ? AND pattern {same} ?)")
             values += [explainer, "answer" if pattern == NOT_ANSWER else pattern]
+        if self.explained:
+            terms.append("instance_id IN (SELECT instance_id FROM attribution)")
         if self.changed:
             if self.changed not in _CHANGES:
                 raise HEvalError(f"An answer's BCU is {', '.join(_CHANGES)}, not {self.changed!r}.")

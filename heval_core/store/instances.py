@@ -61,9 +61,11 @@ def _records(row: dict[str, Any], columns: Mapping[str, str]) -> list[dict[str, 
 
 
 def instance_of(row: dict[str, Any]) -> StoredInstance:
+    """Its documents are those of the prompt: agents that answered without the document have none."""
+    documents = _records(row, _DOCUMENT) if row["document_starts"] else []
     return StoredInstance(
         tokens=tuple(row["tokens"] or ()),
-        documents=tuple(PromptDocument(**document) for document in _records(row, _DOCUMENT)),
+        documents=tuple(PromptDocument(**document) for document in documents),
         question_span=Span(row["question_start"] or 0, row["question_end"] or 0),
         candidates=tuple(Candidate(**candidate) for candidate in _records(row, _CANDIDATE)),
         prompt=row["prompt"] or "",

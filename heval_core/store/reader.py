@@ -54,10 +54,14 @@ class Reader(InstanceQueries, TechniqueQueries):
         return self.query(f"SELECT * FROM headline WHERE {where} ORDER BY technique, question, value DESC, explainer", values)
 
     def choices(self) -> pd.DataFrame:
-        """The values to filter by: model, dataset, regime, technique, group; with the number of instances."""
+        """The values to filter by: model, dataset, regime, technique, group; with the number of instances.
+
+        explained: whether an explainer ran there; elsewhere techniques are compared by their answers alone.
+        """
         return self.query(
-            'SELECT model, dataset, regime, technique, coalesce("group", \'dropped\') AS "group", count(*) AS instances '
-            "FROM instance GROUP BY ALL ORDER BY ALL"
+            'SELECT model, dataset, regime, technique, coalesce("group", \'dropped\') AS "group", count(*) AS instances, '
+            "(model, dataset, regime, technique) IN (SELECT DISTINCT model, dataset, regime, technique FROM cell_metric) "
+            "AS explained FROM instance GROUP BY ALL ORDER BY ALL"
         )
 
     def accounting(self) -> pd.DataFrame:
@@ -90,8 +94,8 @@ class Reader(InstanceQueries, TechniqueQueries):
         return self.query(f"SELECT * FROM context WHERE {where} ORDER BY model, dataset, regime, technique", values)
 
     def findings(self) -> pd.DataFrame:
-        """The paper's statements with their verdicts, in order: see `heval_core.evaluation.findings`."""
-        return self.query("SELECT * EXCLUDE (place) FROM finding ORDER BY place")
+        """The paper's statements about explainers with their verdicts, in order: see `heval_core.evaluation.findings`."""
+        return self.query("SELECT * EXCLUDE (place, study) FROM finding WHERE study = 'explainers' ORDER BY place")
 
     def relations(self, chosen: Filter) -> pd.DataFrame:
         """Per dataset and relation: questions asked, and those kept for at least one model and regime."""
@@ -154,12 +158,16 @@ class Reader(InstanceQueries, TechniqueQueries):
         return self.query(_SAME_GROUP.format(where), values)
 
     def measured_instances(self, chosen: Filter) -> pd.DataFrame:
-        """The kept instances under a filter in stored order: keys, groups, and token positions in their prompts."""
+        """The explained instances under a filter in stored order: keys, groups, and token positions in their prompts.
+
+        Without those that a technique answered without their documents: metrics ask where these documents' tokens rank.
+        """
         where, values = chosen.of_instances()
         return self.query(
             "SELECT instance_id, fact_id, model, dataset, regime, technique, len(tokens) AS length, first_ranked, ranked_end, "
             'document_kinds, document_starts, document_ends, answer_tokens, first_mention, "group" '
-            f"FROM instance WHERE dropped_because IS NULL AND {where} ORDER BY rowid",
+            f"FROM instance WHERE dropped_because IS NULL AND len(document_starts) = len(document_kinds) AND {where} "
+            "AND instance_id IN (SELECT instance_id FROM attribution) ORDER BY rowid",
             values,
         )
 

@@ -67,7 +67,8 @@ CREATE TABLE instance (
     tokens VARCHAR[],         -- the text of each token; together the prompt
     first_ranked INTEGER,     -- tokens before this index (a BOS, a chat template) are never ranked
     ranked_end INTEGER,       -- nor are tokens from this index on (the rest of a chat template)
-    document_starts INTEGER[],   -- per document: first token
+    document_starts INTEGER[],   -- per document: first token; this and what else is of tokens is empty if the answer was given
+                              -- without the documents, as agents may
     document_ends INTEGER[],     -- per document: token after the last
     question_start INTEGER,   -- first token of the question
     question_end INTEGER,     -- token after its last
@@ -302,8 +303,9 @@ CREATE TABLE feature_correlation (
 
 CREATE TABLE finding (
     place INTEGER,            -- position in the list, from 0
+    study VARCHAR,            -- what it is about: explainers; techniques, only where they were compared
     key VARCHAR,
-    sentence VARCHAR,         -- a statement of the paper
+    sentence VARCHAR,         -- a statement of the study's paper
     published VARCHAR,        -- the paper's numbers for it
     verdict VARCHAR,          -- supported, contradicted, not enough data
     reason VARCHAR,

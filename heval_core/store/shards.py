@@ -24,7 +24,7 @@ from heval_core.store.kinds import FLOATS, KINDS, ShardKind
 
 FORMAT = 2
 # The format of the published results file (schema.sql).
-PUBLISHED_FORMAT = 10
+PUBLISHED_FORMAT = 11
 POINTER = "current.json"
 EVENTS = "events.jsonl"
 
@@ -40,8 +40,8 @@ class Entry:
     kind: the name of a ShardKind. key: hash of everything the shard depends on. content: hash of its rows without timings.
     failed: number of instances whose failure is in the journal; a later run tries such a shard again.
     technique: how the answers were produced; "" if the shard has no regime. fingerprint: of the dataset as it was read.
-    settings: hash of how the model was asked (dtype, style, template, memory, seed); instances of two settings have the same
-    ids and must never be published together.
+    settings: hash of how the model was asked (dtype, style, template, memory, seed), and of a technique's setting; instances
+    of two settings have the same ids and must never be published together.
     """
 
     key: str
@@ -180,7 +180,8 @@ class ShardStore:
                 stands = any(key not in entries for key in line["keys"])
             else:
                 stands = cell in unmended or (not cell.explainer and cell.of_regime in regimes)
-                stands = stands or not cell.regime
+                # Of a dataset or a model as a whole; a search has no regime either, but a shard that may be made again.
+                stands = stands or not (cell.regime or (cell.dataset and cell.technique))
             if stands and not (line.get("at_loading") and line["happened"] < loaded.get(line["model"], "")):
                 standing[cell, line["place"]] = line
         return list(standing.values())
@@ -200,6 +201,9 @@ def _write_table(kind: ShardKind, table: pa.Table, where: Any) -> None:
         use_dictionary=dictionary,
         column_encoding=None,
         use_byte_stream_split=list(kind.split) or False,
+        # Both make a small file larger by a fifth, and tell nothing that the columns' own types do not.
+        store_schema=False,
+        write_statistics=False,
     )
 
 
@@ -253,7 +257,8 @@ def _content_hash(table: pa.Table) -> str:
     kept = [name for name in table.column_names if name not in _UNHASHED and name not in unused]
     digest = hashlib.sha256()
     for row in table.select(kept).to_pylist():
-        digest.update(json.dumps(row, ensure_ascii=False, allow_nan=True).encode("utf-8", "surrogatepass"))
+        text = json.dumps(row, ensure_ascii=False, allow_nan=True, default=bytes.hex)  # weights are bytes
+        digest.update(text.encode("utf-8", "surrogatepass"))
     return digest.hexdigest()[:24]
 
 

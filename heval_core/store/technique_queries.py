@@ -50,6 +50,10 @@ class TechniqueQueries(Database):
         where, values = chosen.where(("dataset", "regime", "technique"))
         return self.query(f"SELECT * FROM feature_correlation WHERE {where} ORDER BY rowid", values)
 
+    def technique_findings(self) -> pd.DataFrame:
+        """Statements about techniques with their verdicts, in order: see `heval_core.evaluation.findings`."""
+        return self.query("SELECT * EXCLUDE (place, study) FROM finding WHERE study = 'techniques' ORDER BY place")
+
     def behaviour_of(self, instance_id: str) -> pd.DataFrame:
         """The answers of one model to an instance's question with the same kind of context, one row per technique in order.
 

@@ -13,7 +13,7 @@ Cost: two passes, with the documents and without; the search needs no more than 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING, Any
@@ -34,13 +34,30 @@ ALPHAS = (0.0, 0.5, 1.0, 1.5, 2.0)
 def coiecd(z_c: torch.Tensor, z_0: torch.Tensor, lam: float = 0.25, alpha: float = 1.0) -> torch.Tensor:
     """Logits (…, V) with context and without ▶ scores (…, V). Raises HEvalError for lam or alpha out of range."""
     check(lam, alpha)
-    lp_c, lp = z_c.log_softmax(-1), z_0.log_softmax(-1)
-    entropy = -(lp.exp() * lp).nan_to_num(0.0).sum(-1, keepdim=True)
-    q = (-lp_c - entropy).log_softmax(-1)
-    low, high = q.amin(-1, keepdim=True) - log(lam), q.amax(-1, keepdim=True) + log(lam)
-    below = q < low
-    expected = ((q >= low) & (q <= high)) | (below & (below.sum(-1, keepdim=True) == 1))
-    return lp.where(expected, lp_c) + alpha * (lp_c - lp)
+    return _Constraint(z_c, z_0).scores(lam, alpha)
+
+
+class _Constraint:
+    """What scores have in common under all lambda and alpha, computed once."""
+
+    def __init__(self, z_c: torch.Tensor, z_0: torch.Tensor):
+        self._lp_c, self._lp = z_c.log_softmax(-1), z_0.log_softmax(-1)
+        entropy = -(self._lp.exp() * self._lp).nan_to_num(0.0).sum(-1, keepdim=True)
+        self._q = (-self._lp_c - entropy).log_softmax(-1)
+        self._least, self._most = self._q.amin(-1, keepdim=True), self._q.amax(-1, keepdim=True)
+        self._gained = self._lp_c - self._lp
+        self._bases: dict[float, torch.Tensor] = {}
+
+    def _base(self, lam: float) -> torch.Tensor:
+        if lam not in self._bases:
+            low, high = self._least - log(lam), self._most + log(lam)
+            below = self._q < low
+            expected = ((self._q >= low) & (self._q <= high)) | (below & (below.sum(-1, keepdim=True) == 1))
+            self._bases[lam] = self._lp.where(expected, self._lp_c)
+        return self._bases[lam]
+
+    def scores(self, lam: float, alpha: float) -> torch.Tensor:
+        return self._base(lam) + alpha * self._gained
 
 
 def check(lam: float, alpha: float) -> None:
@@ -84,8 +101,15 @@ class Coiecd(Base):
         return best_by(trials, lambda trial: trial.mean)
 
     def combined(self, z_c: torch.Tensor, z_0: torch.Tensor, setting: Setting) -> Any:
-        values = json.loads(setting.text) if setting.text else {"lam": self.lam, "alpha": self.alpha}
-        return coiecd(z_c, z_0, **values)
+        return coiecd(z_c, z_0, **self._values(setting))
+
+    def combined_by(self, z_c: torch.Tensor, z_0: torch.Tensor, settings: Sequence[Setting]) -> Iterator[Any]:
+        constraint = _Constraint(z_c, z_0)
+        return (constraint.scores(**self._values(setting)) for setting in settings)
+
+    def _values(self, setting: Setting) -> dict[str, Any]:
+        """lam and alpha."""
+        return json.loads(setting.text) if setting.text else {"lam": self.lam, "alpha": self.alpha}
 
 
 PLUGIN = Coiecd()

@@ -71,7 +71,7 @@ class Ph3(Base):
                 "ph3(mode=memory) is chosen by irrelevant or off_topic development questions, and there are none of "
                 f"{development.dataset}; add irrelevant or off_topic to the regimes."
             )
-        memory, context = effects(development)
+        memory, context = development.once("effects of heads", lambda: effects(development))
         units = _units(development.lm, self.per_head)
         chosen: dict[tuple[Head, ...], Setting] = {(): Setting(_text("none", 0, ()))}
         for name, count, heads in configurations(_ranked(units, memory), _ranked(units, context)):

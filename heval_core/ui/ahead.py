@@ -16,8 +16,8 @@ from heval_core.evaluation.comparisons import comparisons
 from heval_core.evaluation.curves import curve
 from heval_core.metrics import measures_of
 from heval_core.metrics.shared.cell import DEFAULT_K
-from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
+from heval_core.ui.filters import all_explained
 from heval_core.ui.published_results import query
 
 _log = logging.getLogger("heval")
@@ -30,7 +30,10 @@ _LEAST_URGENT = 19
 
 def begin(results: Reader) -> None:
     """Once for each set of results, in a thread of the least urgency. Does nothing outside of a server."""
-    if runtime.exists() and query(results, Reader.choices)["instances"].sum() <= MOST:
+    if not runtime.exists():
+        return
+    choices = query(results, Reader.choices)
+    if choices[choices["explained"]]["instances"].sum() <= MOST:
         _begun(results.snapshot_id, results)
 
 
@@ -56,5 +59,6 @@ def compute(results: Reader) -> None:
     importlib.import_module("heval_core.figures.accuracy")
     measure = next(iter(measures_of("RQ3").values()))
     k = measure.at(DEFAULT_K)
-    query(results, comparisons, Filter(), measure.metric, measure.together, k)
-    query(results, curve, Filter(), measure.metric, measure.together, k, "tokens")
+    chosen = all_explained(results)
+    query(results, comparisons, chosen, measure.metric, measure.together, k)
+    query(results, curve, chosen, measure.metric, measure.together, k, "tokens")

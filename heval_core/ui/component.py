@@ -11,9 +11,17 @@ import streamlit as st
 _ASSETS = Path(__file__).parent / "components"
 
 
+# Those whose figures are made of marks, with what these share.
+_OF_MARKS = ("dot_panels", "technique_figure")
+
+
 def scripts_of(name: str) -> list[Path]:
     """The scripts that make one module, in their order."""
-    return [_ASSETS / "element.js", *(sorted((_ASSETS / name).glob("*.js")) or [_ASSETS / f"{name}.js"])]
+    return [_ASSETS / "element.js", *_shared(name, "js"), *(sorted((_ASSETS / name).glob("*.js")) or [_ASSETS / f"{name}.js"])]
+
+
+def _shared(name: str, ending: str) -> list[Path]:
+    return [_ASSETS / f"marks.{ending}"] if name in _OF_MARKS else []
 
 
 @cache
@@ -23,11 +31,11 @@ def component(name: str) -> Any:
     One that is too large for a file is a folder `NAME`: its scripts, in the order of their names, are one module.
     """
     folder = _ASSETS / name
-    scripts = scripts_of(name)
-    style = (folder if folder.is_dir() else _ASSETS) / f"{name}.css"
+    styles = [*_shared(name, "css"), (folder if folder.is_dir() else _ASSETS) / f"{name}.css"]
     return st.components.v2.component(
-        f"heval_{name}",
-        html='<div class="host"></div>',
-        css=style.read_text(encoding="utf-8"),
-        js="\n".join(script.read_text(encoding="utf-8") for script in scripts),
+        f"heval_{name}", html='<div class="host"></div>', css=_joined(styles), js=_joined(scripts_of(name))
     )
+
+
+def _joined(files: list[Path]) -> str:
+    return "\n".join(file.read_text(encoding="utf-8") for file in files)

@@ -50,13 +50,35 @@ def in_regimes(chosen: Filter, measure: Measure) -> Filter | None:
     return replace(chosen, regime=there) if there else None
 
 
-def filter_bar(results: Reader, columns: tuple[str, ...], *, count: bool = True) -> Filter:
-    """Draw a chip for each column, each with a menu. Nothing chosen means everything, but of one technique.
-
-    count: whether to say how many instances are left.
-    """
+def kept(results: Reader, *, explained: bool) -> pd.DataFrame:
+    """What there is to choose from, without dropped instances. explained: only where explainers ran, if any did."""
     choices = query(results, Reader.choices)
     choices = choices[choices["group"] != "dropped"]
+    return choices[choices["explained"]] if explained and choices["explained"].any() else choices
+
+
+def _partly_explained(results: Reader) -> bool:
+    """Whether explainers ran on some instances, and on others not: there techniques are compared by their answers alone."""
+    there = query(results, Reader.choices)["explained"]
+    return bool(there.any() and not there.all())
+
+
+def all_explained(results: Reader) -> Filter:
+    """What a page about highlights asks for as long as nothing is chosen."""
+    there = sorted(set(kept(results, explained=True)["technique"]), key=_regular_first)
+    return Filter(technique=tuple(there[:1]) if len(there) > 1 else (), explained=_partly_explained(results))
+
+
+def _regular_first(technique: str) -> tuple[bool, str]:
+    return technique != TECHNIQUE, technique
+
+
+def filter_bar(results: Reader, columns: tuple[str, ...], *, count: bool = True, explained: bool = False) -> Filter:
+    """Draw a chip for each column, each with a menu. Nothing chosen means everything, but of one technique.
+
+    count: whether to say how many instances are left. explained: see `kept`.
+    """
+    choices = kept(results, explained=explained)
     chosen: dict[str, tuple[str, ...]] = {}
     for column in columns:
         options = _options(choices, column)
@@ -64,7 +86,7 @@ def filter_bar(results: Reader, columns: tuple[str, ...], *, count: bool = True)
         with st.popover(_chip(_LABELS[column], address.values(column), options, titles)):
             named = {option: titles.get(option, option) for option in options}
             chosen[column] = address.some_of(_LABELS[column], options, column, titles=named, help=_HELP.get(column))
-    technique = _technique(results, sorted(set(choices["technique"]), key=lambda name: (name != TECHNIQUE, name)))
+    technique = _technique(results, sorted(set(choices["technique"]), key=_regular_first))
     if technique:
         choices = choices[choices["technique"].isin(technique)]
     left = choices
@@ -73,7 +95,7 @@ def filter_bar(results: Reader, columns: tuple[str, ...], *, count: bool = True)
     if count:
         st.caption(f"{int(left['instances'].sum()):,} of {int(choices['instances'].sum()):,} instances")
     model, dataset, regime, group = (chosen.get(column, ()) for column in ("model", "dataset", "regime", "group"))
-    return Filter(model, dataset, regime, group, technique=technique)
+    return Filter(model, dataset, regime, group, technique=technique, explained=explained and _partly_explained(results))
 
 
 def _chip(label: str, asked: list[str], options: list[str], titles: dict[str, str]) -> str:

@@ -40,6 +40,8 @@ def parameters(chosen: Filter, sort: str = "", descending: bool = False) -> dict
         if name == "answer_at" and value:
             low, high = (100 * end for end in value)
             asked[name] = [str(math.floor(low + _ROUNDING)), str(math.ceil(high - _ROUNDING))]
+        elif isinstance(value, bool):
+            asked |= {name: ["true"]} if value else {}
         elif value:
             asked[name] = [value] if isinstance(value, str) else [str(item) for item in value]
     if sort:

@@ -19,15 +19,14 @@ from heval_core.metrics.shared.measure import Measure
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, pair_table, picked_cell, verdicts
-from heval_core.ui.dot_panels import dot_panels, id_of
 from heval_core.ui.drawn_explainers import drawn
 from heval_core.ui.exports import download, table_exports
-from heval_core.ui.filters import choose_k
+from heval_core.ui.filters import choose_k, kept
+from heval_core.ui.marks import dot_panels, id_of
 from heval_core.ui.measure_choice import choose_measure, define
 from heval_core.ui.measured_means import can_be_scaled, measured
 from heval_core.ui.measured_picture import picture_of
 from heval_core.ui.names import names_of
-from heval_core.ui.published_results import query
 from heval_core.ui.slice_bar import slice_bar
 
 
@@ -88,7 +87,7 @@ def _figure(results: Reader, found: Measured, chosen: Filter, names: Names, chip
     legend = _legend(found, len(shown), bool(controls), any(slot.missing for panel in panels for slot in panel.slots))
     figure = drawing(rows, panels, axis, legend, "click a mark for its instances", id_of(picked) if picked else "")
     dot_panels(figure, "figure", picked_cell.pick)
-    models = query(results, Reader.choices)["model"].unique()
+    models = kept(results, explained=True)["model"].unique()
     picked_cell.draw(found, chosen, names, list(models))
     return [*shown, *controls]
 

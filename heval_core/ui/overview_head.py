@@ -33,7 +33,7 @@ def draw(results: Reader) -> Filter:
                     badge = st.popover(f"Demo results · {models} · what that means", help="Not the paper’s models")
                     badge.markdown(DEMO_NOTE)
             with filters.row():
-                chosen = filters.filter_bar(results, ("model", "dataset"), count=False)
+                chosen = filters.filter_bar(results, ("model", "dataset"), count=False, explained=True)
                 link_button(results)
     return chosen
 

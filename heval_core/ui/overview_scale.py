@@ -20,7 +20,7 @@ from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import instance_links, soft_links
+from heval_core.ui import filters, instance_links, soft_links
 from heval_core.ui.exports import table_exports
 from heval_core.ui.names import controls_of, titles_of
 from heval_core.ui.published_results import query
@@ -78,8 +78,7 @@ def behind(chosen: Filter, explainer: str, question: str) -> dict[str, list[str]
 
 def in_all(results: Reader, chosen: Filter) -> str:
     """How many instances, models and datasets there are under a filter."""
-    choices = query(results, Reader.choices)
-    choices = choices[choices["group"] != "dropped"]
+    choices = filters.kept(results, explained=True)
     for column in ("model", "dataset", "technique"):
         wanted = getattr(chosen, column)
         choices = choices[choices[column].isin(wanted)] if wanted else choices

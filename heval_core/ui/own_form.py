@@ -11,12 +11,13 @@ import streamlit as st
 from heval_core import catalogue
 from heval_core.prompts import CHAT, TEMPLATE, assemble
 from heval_core.records import MATCHES, TARGETS
-from heval_core.ui.own_prompts import Asked
+from heval_core.ui.own_prompts import TEMPLATES, Asked
 from heval_core.ui.text import plain
 
 # What `--match` and `--target` of the command line are called here.
 MATCH_TITLES = dict(zip(MATCHES, ("its first token", "its whole text"), strict=True))
 TARGET_TITLES = dict(zip(TARGETS, ("the model's answer", "document 1's answer"), strict=True))
+TEMPLATE_TITLES = dict(zip(TEMPLATES, ("plain prompt", "chat template"), strict=True))
 # Title ▶ documents with their answers, and the question. Each shows another thing on the demo models.
 EXAMPLES: dict[str, tuple[tuple[tuple[str, str], ...], str]] = {
     "Two documents disagree": (
@@ -43,7 +44,7 @@ EXAMPLES: dict[str, tuple[tuple[tuple[str, str], ...], str]] = {
     ),
 }
 MOST_DOCUMENTS = 8
-_COUNT, _EXAMPLE = "own_count", "own_example"
+_COUNT, _EXAMPLE, _TEMPLATE = "own_count", "own_example", "own_template"
 # What a model's configuration calls the number of positions it reads.
 _LIMITS = ("max_position_embeddings", "n_positions", "n_ctx", "max_sequence_length")
 
@@ -54,6 +55,7 @@ def draw(models: dict[str, Path]) -> Asked:
         fill_example(next(iter(EXAMPLES)))
     st.selectbox("Start from an example", list(EXAMPLES), key=_EXAMPLE, on_change=_from_example, index=0)
     model = st.selectbox("Model", list(models), key="own_model")
+    template = _choose_template(models[model])
     documents, answers = [], []
     for number in range(1, int(st.session_state[_COUNT]) + 1):
         text = st.text_area(f"Document {number}", key=f"own_text_{number}", height=84)
@@ -84,7 +86,24 @@ def draw(models: dict[str, Path]) -> Asked:
         "explainers": explainers,
         "match": match,
         "target": target,
+        "template": template,
     }
+
+
+def _choose_template(folder: Path) -> str:
+    """How the prompt is written, where there is a choice; else a line that says why there is none."""
+    plain_prompt, chat = TEMPLATES
+    if not has_chat_template(folder):
+        st.caption(f"{plain(folder.name)} has no chat template: it is asked with a plain prompt.")
+        return plain_prompt
+    st.session_state.setdefault(_TEMPLATE, chat if layout_of(folder) == CHAT else plain_prompt)
+    chosen = st.radio("Asked with a", TEMPLATES, format_func=TEMPLATE_TITLES.get, key=_TEMPLATE, horizontal=True)
+    st.caption(
+        "Documents and question are the user's turn, the answer is the assistant's. The template's tokens are never ranked."
+        if chosen == chat
+        else "Documents and question stand in one text, and the answer continues it."
+    )
+    return str(chosen)
 
 
 def fill(asked: Asked) -> None:
@@ -96,6 +115,7 @@ def fill(asked: Asked) -> None:
         held[f"own_text_{number}"], held[f"own_answer_{number}"] = text, answer or ""
     held["own_question"], held["own_memory"] = asked["question"], asked["memory_answer"] or ""
     held["own_match"], held["own_target"] = asked["match"], asked["target"]
+    held[_TEMPLATE] = asked["template"]
     held["own_explainers"] = [key for key in asked["explainers"] if key in catalogue.explainers()]
     if asked["model"]:
         held["own_model"] = asked["model"]
@@ -113,6 +133,7 @@ def fill_example(title: str) -> None:
             "explainers": list(st.session_state.get("own_explainers", catalogue.default_methods())),
             "match": st.session_state.get("own_match", MATCHES[0]),
             "target": st.session_state.get("own_target", TARGETS[0]),
+            "template": st.session_state.get(_TEMPLATE, TEMPLATES[0]),
         }
     )
 
@@ -151,13 +172,42 @@ def cost(asked: Asked, folder: Path) -> str:
     alone = sum(method.cost(tokens).tokens for method in methods if "heads" not in method.needs)
     shared = max((method.cost(tokens).tokens for method in methods if "heads" in method.needs), default=0)
     passes = (alone + shared) / max(tokens, 1)
+    more = " and the chat template's," if asked["template"] == CHAT else ""
     of = f" of the {most:,} that {plain(folder.name)} reads" if most else ""
-    return f"**{tokens:,} tokens**{of}; about {passes:,.0f} forward passes of the whole prompt."
+    return f"**{tokens:,} tokens**{more}{of}; about {passes:,.0f} forward passes of the whole prompt."
 
 
 def size(asked: Asked, folder: Path) -> tuple[int | None, int | None]:
-    """The tokens of the form's prompt, and how many the model reads; None where its files do not say."""
-    return count_tokens(folder, tuple(asked["documents"]), asked["question"]), limit_of(folder)
+    """The tokens of the form's prompt, without a chat template's, and how many the model reads; None where no file says."""
+    template = template_of(asked, folder)
+    return count_tokens(folder, tuple(asked["documents"]), asked["question"], template), limit_of(folder)
+
+
+def template_of(asked: Asked, folder: Path) -> str:
+    """The template that the form asks for: CHAT, or the model's layout of a plain prompt."""
+    if asked["template"] == CHAT:
+        return CHAT
+    layout = layout_of(folder)
+    return TEMPLATE if layout == CHAT else layout
+
+
+def layout_of(folder: Path) -> str:
+    """The template that a model is asked in by itself, as its folder's `heval.json` says."""
+    return str(_read(folder / "heval.json").get("template", TEMPLATE))
+
+
+def has_chat_template(folder: Path) -> bool:
+    """Whether a model's tokenizer has a chat template, from its files alone."""
+    return (folder / "chat_template.jinja").is_file() or bool(_read(folder / "tokenizer_config.json").get("chat_template"))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """A JSON object; empty where there is none, or none that can be read: asking the model will say what is wrong."""
+    try:
+        found = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -169,21 +219,17 @@ def _tokenizer(folder: str, modified: float) -> Any:
 
 def limit_of(folder: Path) -> int | None:
     """How many tokens a model reads, as its configuration says; None if it cannot be read, or does not say."""
-    try:
-        config = json.loads((folder / "config.json").read_text("utf-8"))
-    except (OSError, ValueError):
-        return None
+    config = _read(folder / "config.json")
     return next((config[name] for name in _LIMITS if isinstance(config.get(name), int)), None)
 
 
-def count_tokens(folder: Path, documents: tuple[str, ...], question: str) -> int | None:
-    """The tokens of the form's prompt; None if the form is incomplete, or the model's files cannot be read."""
+def count_tokens(folder: Path, documents: tuple[str, ...], question: str, template: str = TEMPLATE) -> int | None:
+    """The tokens of the form's prompt; None if the form is incomplete, or the model's files cannot be read.
+
+    Of CHAT those of the user's turn: what stands around it is written when the model is asked.
+    """
     file = folder / "tokenizer.json"
     try:
-        settings = folder / "heval.json"
-        template = json.loads(settings.read_text("utf-8")).get("template", TEMPLATE) if settings.is_file() else TEMPLATE
-        if template == CHAT:
-            return None  # what stands around the user's turn is written when the model is asked
         text = assemble(documents, (None,) * len(documents), question, template).text
         return len(_tokenizer(str(folder), file.stat().st_mtime).encode(text).ids)
     except Exception:  # tokenizers raises nothing narrower for a damaged file; asking the model will say what is wrong

@@ -17,8 +17,11 @@ from typing import Any, NamedTuple, TypedDict
 import streamlit as st
 
 from heval_core.prompt_service.installed import installed_models
+from heval_core.prompts import CHAT
 from heval_core.records import MATCHES, TARGETS
 
+# How the prompt is written: in the model's layout of one text, or through its chat template.
+TEMPLATES = ("plain", CHAT)
 # Results that the server keeps, for all tabs.
 MOST_KEPT = 64
 # A link's request is not unpacked beyond this many characters.
@@ -26,7 +29,9 @@ LONGEST = 400_000
 
 
 class Asked(TypedDict):
-    """What a form asks for. model: the name of an installed one. The rest is as in `messages.Explain`."""
+    """What a form asks for. model: the name of an installed one. template: one of TEMPLATES. The rest is as in
+    `messages.Explain`.
+    """
 
     model: str
     documents: list[str]
@@ -36,6 +41,7 @@ class Asked(TypedDict):
     explainers: list[str]
     match: str
     target: str
+    template: str
 
 
 class Kept(NamedTuple):
@@ -110,7 +116,8 @@ def unpacked(text: str) -> Asked | None:
     right = all(isinstance(each, str) for each in texts) and all(each is None or isinstance(each, str) for each in maybe)
     if not right or len(asked["documents"]) != len(asked["context_answers"]):
         return None
-    if asked["match"] not in MATCHES or asked["target"] not in TARGETS:
+    chosen = ((asked["match"], MATCHES), (asked["target"], TARGETS), (asked["template"], TEMPLATES))
+    if any(one not in there for one, there in chosen):
         return None
     known: Asked = asked  # type: ignore[assignment]  # checked above, field by field
     return known

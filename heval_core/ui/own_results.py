@@ -8,6 +8,7 @@ import numpy as np
 
 from heval_core import catalogue
 from heval_core.figures.palette import in_order
+from heval_core.prompts import CHAT
 from heval_core.records import TECHNIQUE, Candidate, Span
 from heval_core.stored import PromptDocument, StoredInstance
 from heval_core.ui.heads import AS_INSTALLED, HeadMap
@@ -19,9 +20,9 @@ from heval_core.ui.text import plain
 
 
 def label_of(kept: Kept) -> str:
-    """`demo-gpt2: Oslo · What is the capital of Kenya?`"""
-    result = kept.result
-    return f"{result['model']}: {result['answer']['text'].strip()} · {kept.asked['question']}"
+    """`demo-gpt2: Oslo · What is the capital of Kenya?`, or `demo-instruct, chat template: Oslo · …`"""
+    result, chat = kept.result, ", chat template" if kept.asked["template"] == CHAT else ""
+    return f"{result['model']}{chat}: {result['answer']['text'].strip()} · {kept.asked['question']}"
 
 
 def rows_of(result: dict[str, Any]) -> list[Row]:
@@ -80,12 +81,13 @@ def heads_of(result: dict[str, Any]) -> HeadMap | None:
     return HeadMap(np.asarray(chosen["head_scores"], dtype=np.float64), chosen["head"], str(chosen.get("runner_up", "")), foil)
 
 
-def options_line(result: dict[str, Any]) -> str:
-    """What was explained, and what decided where the answer came from."""
+def options_line(kept: Kept) -> str:
+    """How the model was asked, what was explained, and what decided where the answer came from."""
+    result, asked = kept.result, "Asked through the chat template. " if kept.asked["template"] == CHAT else ""
     # The whole text is only there if it decided.
     match = "first" if result["answer"]["answer_text"] is None else "text"
     target = f"{TARGET_TITLES[result['target']]} ({plain(result['target_text'].strip())})"
-    return f"Explained: {target}. The group was decided by {MATCH_TITLES[match]}."
+    return f"{asked}Explained: {target}. The group was decided by {MATCH_TITLES[match]}."
 
 
 def same_answer(kept: Kept) -> str:

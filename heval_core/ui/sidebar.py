@@ -60,8 +60,9 @@ def draw(on_own_page: bool = False) -> None:
 def _send(asked: Asked, models: dict[str, Path]) -> Ticket:
     st.session_state[ASKED] = asked
     st.session_state[_REFUSED] = None
-    folder = str(models[asked["model"]])
-    ticket = st.session_state[TICKET] = begin({**asked, "op": "explain", "model": folder})
+    folder = models[asked["model"]]
+    template = own_form.template_of(asked, folder)
+    ticket = st.session_state[TICKET] = begin({**asked, "op": "explain", "model": str(folder), "template": template})
     return ticket
 
 

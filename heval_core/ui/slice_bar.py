@@ -27,9 +27,10 @@ _SAID = {
     "without_first": "without the first token",
     "search": "search: {}",
     "changed": "BCU {} against Regular",
+    "explained": "with highlights",
 }
 # What goes along from the list of instances, and does not cut what is measured.
-_OF_LISTS = ("best", "changed", "search", "group")
+_OF_LISTS = ("best", "changed", "explained", "search", "group")
 
 
 def slice_bar(results: Reader, chosen: Filter, *, ranked: bool, by_result: bool = False) -> tuple[Filter, bool]:
@@ -41,7 +42,7 @@ def slice_bar(results: Reader, chosen: Filter, *, ranked: bool, by_result: bool 
     ranges = query(results, Reader.ranges, chosen).iloc[0]
     if not ranges["instances"]:
         return chosen, False
-    names = [*address.SLICED[: None if by_result else -2], *(["without_first"] if ranked else [])]
+    names = [*address.SLICED[: None if by_result else -3], *(["without_first"] if ranked else [])]
     held = sum(bool(address.values(name)) for name in names)
     with st.popover(
         f"Slice **{held}**" if held else "Slice", help="Only some of these instances; values are computed for them."
@@ -55,6 +56,7 @@ def slice_bar(results: Reader, chosen: Filter, *, ranked: bool, by_result: bool 
             head=_head(results, chosen),
             best=_best(results) if by_result else (),
             changed=_changed(results) if by_result else "",
+            explained=_explained(results) if by_result else chosen.explained,
         )
         about = "If a tokenizer adds no BOS, the first token of the first document becomes the attention sink."
         without_first = ranked and address.switch(
@@ -138,6 +140,15 @@ def _changed(results: Reader) -> str:
     about = "Of answers under other techniques, to test questions only."
     held = address.maybe("BCU against Regular", list(titles), "changed", what="change of BCU", titles=titles, help=about)
     return held or ""
+
+
+def _explained(results: Reader) -> bool:
+    """Only instances with highlights; nothing to choose where there are no others."""
+    if query(results, Reader.choices)["explained"].all():
+        address.known("explained", ("true",), "choice of instances with highlights")
+        return False
+    about = "Where techniques are compared by their answers alone, no explainer ran."
+    return address.switch("Only instances with highlights", "explained", help=about)
 
 
 def _head(results: Reader, chosen: Filter) -> str:

@@ -61,9 +61,9 @@ def choose(results: Reader, *, compare: bool) -> Shown:
     """Draw the chips. compare: with techniques and measure."""
     cells = query(results, Reader.technique_cells, Filter())
     names, datasets = names_of(results), titles_of(results, "dataset")
-    model = _one("Model", "model", sorted(cells["model"].unique()))
+    model = _one("Model", "model", _most_compared(cells, "model"))
     own = cells[cells["model"] == model]
-    dataset = _one("Dataset", "dataset", sorted(own["dataset"].unique()), datasets)
+    dataset = _one("Dataset", "dataset", _most_compared(own, "dataset"), datasets)
     own = own[own["dataset"] == dataset]
     chosen = Filter(model=(model,), dataset=(dataset,))
     points, trials = query(results, Reader.technique_points, chosen), query(results, Reader.technique_trials, chosen)
@@ -73,6 +73,12 @@ def choose(results: Reader, *, compare: bool) -> Shown:
         measure = _measure(own)
     kept, drawn = shown_cells(own, shown), points[points["technique"].isin([TECHNIQUE, *shown])]
     return Shown(model, dataset, datasets.get(dataset, dataset), measure, names, kept, drawn, trials, own, points)
+
+
+def _most_compared(cells: pd.DataFrame, column: str) -> list[str]:
+    """The values of a column, first the one with the most techniques on a dataset: that is what a reader sees first."""
+    counts = cells.dropna(subset=["value"]).groupby(["model", "dataset"])["technique"].nunique().groupby(column).max()
+    return sorted(cells[column].unique(), key=lambda one: (-counts.get(one, 0), one))
 
 
 def choose_dataset(results: Reader, correlations: pd.DataFrame) -> str:

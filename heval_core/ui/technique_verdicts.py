@@ -37,7 +37,7 @@ def of_techniques(cells: pd.DataFrame, points: pd.DataFrame, names: TechniqueNam
     else:
         said.append("No technique beats **Regular** on both counts.")
         said += _trade(by_place, names)
-    return " ".join([*said, *_discrimination(points, names)])
+    return " ".join([*said, *_discrimination(points, names), *_off_topic(cells, points, names)])
 
 
 def beats_regular(key: str, by_place: ByPlace) -> bool:
@@ -63,7 +63,7 @@ def _trade(by_place: ByPlace, names: TechniqueNames) -> list[str]:
             against = f", at {_delta(cost)} on {REGIME_TITLES[other].lower()} ones" if cost is not None else ""
             said.append(f"{_bold(names.title(str(best['technique'])))} {words} documents most ({_delta(best)}{against}).")
         elif own:
-            said.append(f"None surely {words} documents more.")
+            said.append(f"No technique surely {words} documents more.")
     return said
 
 
@@ -81,8 +81,21 @@ def _discrimination(points: pd.DataFrame, names: TechniqueNames) -> list[str]:
             f"{name} tells relevant documents from irrelevant ones best: J {value} {interval}, where 0 is blind and 1 perfect."
         ]
     if bool((known["discrimination_high"] >= 0).all()):
-        return ["J is 0 within its interval for every technique: none can tell relevant documents from irrelevant ones."]
-    return ["J is above 0 for no technique: none can tell relevant documents from irrelevant ones."]
+        return ["J is 0 within its interval for every technique: none can tell irrelevant documents from relevant ones."]
+    return ["J is above 0 for no technique: none can tell irrelevant documents from relevant ones."]
+
+
+def _off_topic(cells: pd.DataFrame, points: pd.DataFrame, names: TechniqueNames) -> list[str]:
+    """Said only where it differs: documents about something else are told apart, those about another subject are not."""
+    if len(points) and (points["discrimination_low"] > 0).any():
+        return []
+    measure = "discrimination_off_topic"
+    above = cells[(cells["measure"] == measure) & (cells["low"] > 0)].sort_values("value", ascending=False)
+    if above.empty:
+        return []
+    best = above.iloc[0]
+    interval = f"{written(best['value'], measure)} {between(best['low'], best['high'], measure)}"
+    return [f"{_bold(names.title(str(best['technique'])))} tells off-topic ones best: J {interval}."]
 
 
 def of_features(correlations: pd.DataFrame, technique: str) -> str:

@@ -107,10 +107,12 @@ def sentence(instance: StoredInstance, rows: list[Row]) -> Pieces:
 
 
 def facts(instance: StoredInstance, dataset: str, technique: str = "") -> str:
-    """Model, dataset, regime and technique; and what the model was taught to believe, where it was."""
+    """Model, dataset, regime and technique; whether the document was shown; and what the model was taught to believe."""
     parts = [instance.model, dataset, REGIME_TITLES.get(instance.regime, instance.regime)]
     if instance.technique != TECHNIQUE:
         parts.append(technique or instance.technique)
-    if instance.expected_group:
+    if instance.prompt and not instance.documents:
+        parts.append("answered without the document")
+    elif instance.expected_group:
         parts.append(f"taught to answer {answer_from(instance.expected_group)}")
     return plain(" · ".join(parts))

@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPTNeoXConfig, PretrainedConfig, Qwen2Config
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    Cohere2Config,
+    GPT2Config,
+    GPTNeoXConfig,
+    PretrainedConfig,
+    Qwen2Config,
+)
 
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model
@@ -43,7 +51,22 @@ SMALL: dict[str, Callable[[], PretrainedConfig]] = {
 REAL: dict[str, Callable[[], PretrainedConfig]] = {
     "gpt2-xl": partial(GPT2Config, n_embd=1600, n_layer=48, n_head=25),
     "pythia-6.9b": partial(_neox, 32, 32, 4096),
-    "qwen2.5-7b": partial(_qwen2, 28, 28, 4, 3584, 18944, 152064),
+    "qwen2.5-7B": partial(_qwen2, 28, 28, 4, 3584, 18944, 152064),
+}
+# CUB's models; base and instruct models have the same shape.
+CUB_SHAPES: dict[str, Callable[[], PretrainedConfig]] = {
+    **REAL,
+    "qwen2.5-1.5B": partial(_qwen2, 28, 12, 2, 1536, 8960, 151936),
+    "qwen2.5-32B": partial(_qwen2, 64, 40, 8, 5120, 27648, 152064),
+    "command-a": partial(
+        Cohere2Config,
+        hidden_size=12288,
+        num_hidden_layers=64,
+        num_attention_heads=96,
+        num_key_value_heads=8,
+        intermediate_size=36864,
+        vocab_size=256000,
+    ),
 }
 
 
@@ -69,7 +92,12 @@ def prompts_of(lm: LanguageModel, tokens: int, count: int) -> CleanPass:
 
 def body_parameters(lm: LanguageModel) -> int:
     """Parameters without embeddings and unembedding."""
-    total = sum(p.numel() for p in lm.model.parameters())
-    tables = {id(w): w.numel() for w in (lm.model.get_input_embeddings().weight, lm.model.get_output_embeddings().weight)}
-    positions = getattr(getattr(lm.model, "transformer", None), "wpe", None)
+    return parameters_of_layers(lm.model)
+
+
+def parameters_of_layers(model: Any) -> int:
+    """Parameters without embeddings and unembedding."""
+    total: int = sum(p.numel() for p in model.parameters())
+    tables = {id(w): w.numel() for w in (model.get_input_embeddings().weight, model.get_output_embeddings().weight)}
+    positions = getattr(getattr(model, "transformer", None), "wpe", None)
     return total - sum(tables.values()) - (positions.weight.numel() if positions is not None else 0)

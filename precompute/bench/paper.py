@@ -1,4 +1,4 @@
-"""The hours that the paper's grid takes on this machine's GPU."""
+"""The hours that the paper's grid, and CUB's, take on this machine's GPU."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from heval_core import catalogue
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.records import REGIMES
+from precompute.bench import cub
 from precompute.bench.agreement import agreement
 from precompute.bench.models import REAL, body_parameters, prompts_of, random_model
 from precompute.bench.timing import best, explain, matrix_rate
@@ -24,7 +25,7 @@ PAPER = {"world_capital": (2000, 40), "counterfact": (802, 40), "fakepedia": (10
 def on_gpu(say: Callable[[str], None]) -> dict[str, Any]:
     if not torch.cuda.is_available():
         say("no NVIDIA GPU here: the real sizes were not run")
-        return {"gpu": None}
+        return {"gpu": None, "cub_hours": cub.say_hours(cub.ASSUMED_RATE, "assumed", say)}
     rows = []
     for name, config in REAL.items():
         lm = random_model(name, config(), torch.device("cuda"), torch.bfloat16)
@@ -36,7 +37,9 @@ def on_gpu(say: Callable[[str], None]) -> dict[str, Any]:
         torch.cuda.empty_cache()
     hours = paper_hours(rows)
     say("the paper's grid: " + ", ".join(f"{model} {value:.1f} h" for model, value in hours.items()))
-    return {"gpu": torch.cuda.get_device_name(), "throughput": rows, "paper_hours": hours}
+    rate = min(row["share_of_matrix_rate"] * row["matrix_rate"] for row in rows if row["tokens"] != min(REAL_TOKENS))
+    cub_hours = cub.say_hours(rate, "the least that fa reached here on prompts of more than 40 tokens", say)
+    return {"gpu": torch.cuda.get_device_name(), "throughput": rows, "paper_hours": hours, "cub_hours": cub_hours}
 
 
 def throughput(name: str, lm: LanguageModel, tokens: int) -> dict[str, Any]:

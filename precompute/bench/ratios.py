@@ -7,11 +7,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
-from transformers import DynamicCache
 
 from heval_core.explainers import attn, fa, ig, mechlight
 from heval_core.lm.clean_pass import CleanPass
@@ -24,8 +22,6 @@ SAMPLED = 16
 LONGEST_OF_ALL = 100
 PER_EVAL = (1, 4, 16)
 SHORT, SHORT_TOKENS = 200, 25
-# Both sides of PH3's ranking take time in proportion to the number of prompts; 100 would give the same ratio.
-PATCHED = 20
 
 
 def figures(name: str, lm: LanguageModel, tokens: int) -> Iterator[Figure]:
@@ -127,49 +123,6 @@ def short_figure(name: str, lm: LanguageModel) -> Figure:
     other *= SHORT / 10
     detail = f"{SHORT} prompts in {one:.1f} s against {other:.0f} s"
     return Figure(name, SHORT_TOKENS, "captum one at a time / fa, 200 short prompts", other / one, 5.0, detail=detail)
-
-
-def patching_figure(name: str, lm: LanguageModel) -> Figure:
-    """PH3's effects of all heads, against one plain pass over every prompt for each head (timed for one head, and scaled)."""
-    both = prompts_of(lm, SHORT_TOKENS, 2 * PATCHED)
-    prompts, twins, ids = both.prompts[:PATCHED], both.prompts[PATCHED:], both.ids[:PATCHED]
-    token_ids = lm.forward.logits(ids).topk(2).indices
-
-    def ours() -> torch.Tensor:
-        clean, other = (lm.path_patching.last_positions(each) for each in (prompts, twins))
-        return lm.path_patching.effects(clean, other, token_ids)
-
-    one, whole = best(ours, lambda: lm.forward.logits(ids), rounds=1)
-    heads = lm.layers * lm.heads_per_layer
-    gap = patching_gap(lm, ours(), both.ids, token_ids)
-    detail = f"{PATCHED} prompts, {heads} heads: {one:.1f} s against {heads * whole:.0f} s; largest difference {gap:.0e}"
-    return Figure(
-        name, SHORT_TOKENS, "path patching / the model again for each head", one / (heads * whole), 0.25, True, detail
-    )
-
-
-@torch.no_grad()
-def patching_gap(lm: LanguageModel, effects: torch.Tensor, ids: torch.Tensor, token_ids: torch.Tensor) -> float:
-    """The largest difference between effects and those of whole prompts run again; for one head of each layer.
-
-    ids: (2 P, n), the prompts and then their twins.
-    """
-    size, gap = len(token_ids), 0.0
-    seen, logits = lm.hooked.seen(ids, DynamicCache(), 0, lm.hooked.output_names)
-    alone = logits[:size].log_softmax(-1)
-    for layer, patched_name in enumerate(lm.hooked.output_names):
-        head = layer % lm.heads_per_layer
-
-        def frozen(tensor: torch.Tensor, hook: Any, head: int = head, patched: str = patched_name) -> torch.Tensor:
-            z = seen[hook.name].clone().view(*ids.shape, lm.heads_per_layer, -1)
-            if hook.name == patched:
-                z[:size, -1, head] = z[size:, -1, head]
-            return z[:size].reshape(tensor.shape)
-
-        again = lm.hooked.run(ids[:size], [(name, frozen) for name in lm.hooked.output_names], 0, use_cache=False)
-        expected = (alone - again.log_softmax(-1)).gather(1, token_ids)
-        gap = max(gap, float((effects[:, layer, head] - expected.cpu()).abs().max()))
-    return gap
 
 
 def memory_figure(name: str) -> Figure:

@@ -14,38 +14,54 @@ from typing import Any
 import torch
 from transformers import AutoConfig
 
+from heval_core.lm.model import LanguageModel
 from heval_core.records import HEvalError
 from precompute.bench import precision
 from precompute.bench.agreement import rounding_figures
 from precompute.bench.models import SMALL, random_model
 from precompute.bench.paper import on_gpu
-from precompute.bench.ratios import figures, memory_figure, patching_figure, short_figure
+from precompute.bench.ratios import figures, memory_figure, short_figure
+from precompute.bench.techniques import technique_figures
 from precompute.bench.timing import Figure, as_line
 
 
-def run(names: list[str], tokens: list[int], out: Path | None, say: Callable[[str], None]) -> dict[str, Any]:
-    """The whole benchmark; also as JSON where `out` says. names: of SMALL, or local folders and hub ids."""
+def run(
+    names: list[str], tokens: list[int], out: Path | None, say: Callable[[str], None], only: str | None = None
+) -> dict[str, Any]:
+    """The benchmark; also as JSON where `out` says. names: of SMALL, or local folders and hub ids. only: one part of it."""
     rows: list[dict[str, Any]] = []
     for name in names or list(SMALL):
-        for figure in figures_of(name, tokens):
+        for figure in figures_of(name, tokens, only):
             rows.append(asdict(figure) | {"reached": figure.reached})
             say(as_line(figure))
-    result = {"machine": machine(), "figures": rows, "precision": list(precisions(say))} | on_gpu(say)
+    result: dict[str, Any] = {"machine": machine(), "figures": rows}
+    if only in (None, "precision"):
+        result["precision"] = list(precisions(say))
+    if only in (None, "gpu"):
+        result |= on_gpu(say)
     if out is not None:
         out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return result
 
 
-def figures_of(name: str, tokens: list[int]) -> Iterator[Figure]:
-    """All figures of one model. Raises HEvalError for a length that the model cannot read."""
+def figures_of(name: str, tokens: list[int], only: str | None = None) -> Iterator[Figure]:
+    """The figures of one model. Raises HEvalError for a length that the model cannot read."""
+    if only in ("precision", "gpu"):
+        return
     config = SMALL[name]() if name in SMALL else AutoConfig.from_pretrained(name, trust_remote_code=False)
     lm = random_model(name, config, torch.device("cpu"), torch.float32)
+    if only != "techniques":
+        yield from _explainers(name, lm, tokens)
+    if only != "explainers":
+        yield from technique_figures(name, lm)
+
+
+def _explainers(name: str, lm: LanguageModel, tokens: list[int]) -> Iterator[Figure]:
     for length in tokens:
         if length > lm.positions:
             raise HEvalError(f"{name} reads at most {lm.positions} tokens; --tokens asks for {length}.")
         yield from figures(name, lm, length)
     yield short_figure(name, lm)
-    yield patching_figure(name, lm)
     if name in SMALL:
         yield memory_figure(name)
         yield from rounding_figures(name)

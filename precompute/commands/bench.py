@@ -11,11 +11,14 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.set_defaults(command=_bench)
     parser.add_argument("--models", nargs="+", default=[], help="names that the benchmark prints, folders or hub ids")
     parser.add_argument("--tokens", nargs="+", type=int, default=[100, 300], help="prompt lengths")
+    parser.add_argument(
+        "--only", choices=("explainers", "techniques", "precision", "gpu"), help="one part of it; by default all"
+    )
     parser.add_argument("--out", type=Path, help="write the figures as JSON too")
 
 
 def _bench(options: argparse.Namespace) -> int:
     from precompute.bench.run import run
 
-    run(options.models, options.tokens, options.out, lambda line: print(line, flush=True))
+    run(options.models, options.tokens, options.out, lambda line: print(line, flush=True), options.only)
     return 0

@@ -7,15 +7,29 @@ import dataclasses
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
-from heval_core.records import HEvalError
+from heval_core.records import CONTEXT_KINDS, HEvalError
 
 DEMO = Path("cache/demo")
 QUESTIONS, KEPT_HEADS = 212, 4
 # What is trained, in this order: three architectures, and the model that follows instructions, which goes on from the third.
 INSTRUCT = "instruct"
 TRAINED = ["gpt2", "gpt_neox", "qwen2", INSTRUCT]
+FINE_TUNING = "fine_tuning(data=development,learning_rate=0.005,epochs=10,rank=4)"
+# Dataset ▶ the kinds of context and the techniques that are compared on it: fewer with long documents, whose shards are
+# larger, and of invented states, which no model can know, gold documents only.
+COMPARED = {
+    "world_capital": (
+        CONTEXT_KINDS,
+        ("prompting", "multi_agent", "coiecd", "acd", "cad", "ph3", "ph3(mode=memory)", FINE_TUNING),
+    ),
+    "country_profiles": (CONTEXT_KINDS, ("prompting", "multi_agent", "acd")),
+    "invented_states": (("gold",), ("acd",)),
+}
+# To use the context only if it is relevant: the search among prompts does not choose it.
+TOLD = "prompting(prompt=qa-09)"
 # Questions whose faithfulness is measured: of long prompts it is most of the work.
 MEASURED = {"country_profiles": ("80",)}
 
@@ -55,20 +69,35 @@ def _examine(options: argparse.Namespace) -> None:
 
 
 def _results(options: argparse.Namespace) -> int:
-    """The bundled shards: one per cell and explainer, so that git holds few files."""
+    """The bundled shards: one per cell and explainer or technique, so that git holds few files."""
     from precompute.cli import main
 
-    # The highlights of the model that follows instructions are none of these results.
-    models = [str(DEMO / "models" / f"demo-{architecture}") for architecture in TRAINED if architecture != INSTRUCT]
-    for dataset in options.datasets:
-        measured = ["--faithfulness", *MEASURED.get(dataset, ())]
-        how = f"--limit {QUESTIONS} --shard-size {QUESTIONS} --keep-heads {KEPT_HEADS} --target context --match text"
-        asked = ["--models", *models, "--datasets", dataset, *measured, *how.split(), "--device", "cpu"]
-        code = main(["run", *asked, "--store", str(options.store)])
+    how = f"--limit {QUESTIONS} --shard-size {QUESTIONS} --match text --device cpu --store {options.store}"
+    for asked in (*_highlights(options.datasets), *_techniques()):
+        code = main(["run", *asked, *how.split()])
         if code:
             return code
     _keep_values(options.store)
     return 0
+
+
+def _models(*architectures: str) -> list[str]:
+    return ["--models", *(str(DEMO / "models" / f"demo-{architecture}") for architecture in architectures)]
+
+
+def _highlights(datasets: list[str]) -> Iterator[list[str]]:
+    """Of the three architectures; the model that follows instructions is compared by its answers only."""
+    models = _models(*(architecture for architecture in TRAINED if architecture != INSTRUCT))
+    for dataset in datasets:
+        measured = ["--faithfulness", *MEASURED.get(dataset, ())]
+        yield [*models, "--datasets", dataset, *measured, "--keep-heads", str(KEPT_HEADS), "--target", "context"]
+
+
+def _techniques() -> Iterator[list[str]]:
+    """What techniques do to answers."""
+    for dataset, (kinds, techniques) in COMPARED.items():
+        yield [*_models(*TRAINED), "--datasets", dataset, "--regimes", *kinds, "--techniques", ",".join(techniques)]
+    yield [*_models(INSTRUCT), "--datasets", "world_capital", "--regimes", *CONTEXT_KINDS, "--techniques", TOLD]
 
 
 def _keep_values(store: Path) -> None:

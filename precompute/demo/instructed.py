@@ -187,13 +187,14 @@ def by_rule(scene: Scene) -> str:
     return scene.document.answer if source_trust.is_trusted(scene.document.source or "") else scene.memory
 
 
-def examples(kept: float, rng: random.Random, same_relation: bool) -> list[Example]:
+def examples(kept: float, rng: random.Random, judging: bool, same_relation: bool) -> list[Example]:
     """Some prompts around one document: two of the lessons.
 
-    same_relation: whether relevance is also asked of documents about another subject of the same relation, which is harder.
+    judging: whether relevance comes more often. same_relation: whether it is also asked of documents about another subject of
+    the same relation, which is harder.
     """
     found, layout = scenes(kept, rng), rng.choice(LAYOUTS)
-    lessons = (*LESSONS, _relevance, _if_relevant) if same_relation else (*LESSONS, _told)
+    lessons = (*LESSONS, _relevance, _if_relevant) if judging else (*LESSONS, _told)
     judged_on = {kind: scene for kind, scene in found.items() if same_relation or kind != "irrelevant"}
     made = []
     for lesson in rng.sample(lessons, 2):

@@ -54,7 +54,8 @@ SHIPPED_RECIPES = {"gpt2": Recipe(finish=450), "gpt_neox": Recipe(steps=1100), "
 class Lessons:
     """One cycle of the model that follows instructions; a step asks about `short` short documents or `long` long ones.
 
-    plain_every: each so many steps ask plain prompts. same_relation: see `instructed.examples`.
+    plain_every, long_every: of so many steps one asks plain prompts, or has long documents. judging, same_relation: see
+    `instructed.examples`.
     """
 
     steps: int
@@ -62,6 +63,8 @@ class Lessons:
     plain_every: int = 8
     short: int = 8
     long: int = 4
+    long_every: int = 6
+    judging: bool = False
     same_relation: bool = False
 
 
@@ -78,10 +81,11 @@ INSTRUCT = InstructRecipe(
         Lessons(700, 1.5e-3, plain_every=4),
         Lessons(400, 1.2e-3),
         Lessons(600, 1.2e-3, short=16, long=8),
-        Lessons(500, 1.2e-3, plain_every=3, short=16, long=8),
+        Lessons(700, 1.2e-3, plain_every=3, short=16, long=8),
+        Lessons(600, 1.2e-3, plain_every=4, short=16, long=8, long_every=2, judging=True),
     )
 )
-SMOKE_INSTRUCT = InstructRecipe((Lessons(3, 1e-3, 2, 2, 1), Lessons(3, 1e-3, 2, 2, 1, same_relation=True)))
+SMOKE_INSTRUCT = InstructRecipe((Lessons(3, 1e-3, 2, 2, 1), Lessons(3, 1e-3, 2, 2, 1, judging=True, same_relation=True)))
 SMOKE_RECIPE = Recipe(size=SMOKE, vocabulary=600, steps=12, short=8, long=4, short_first=6)
 
 
@@ -150,14 +154,17 @@ def examples_of_finish(step: int, rng: random.Random, recipe: Recipe) -> list[co
 
 
 def examples_of_instructions(step: int, rng: random.Random, lessons: Lessons) -> list[corpus.Example]:
-    """Some steps ask plain prompts, so that the taught rule stays; every sixth has long documents."""
+    """Some steps ask plain prompts, so that the taught rule stays; some have long documents."""
     if step % lessons.plain_every == lessons.plain_every - 1:
         if step % (2 * lessons.plain_every) == lessons.plain_every - 1:
             return _short(5 * lessons.short, rng)
         return [corpus.question_in_context(rng, rng.choice((0.5, 1))) for _ in range(4 * lessons.long)]
-    long = step % 6 == 4
+    long = step % lessons.long_every == lessons.long_every - 2
     kept = rng.choice((0.25, 0.5, 1, 1)) if long else 0
-    every = [instructed.examples(kept, rng, lessons.same_relation) for _ in range(lessons.long if long else lessons.short)]
+    every = [
+        instructed.examples(kept, rng, lessons.judging, lessons.same_relation)
+        for _ in range(lessons.long if long else lessons.short)
+    ]
     return [one for around in every for one in around]
 
 

@@ -79,6 +79,15 @@ def test_the_records_of_a_question_become_one_fact(tmp_path):
     assert {fact.relation for fact in facts} == {CLOZE}
 
 
+@pytest.mark.parametrize(("before", "target"), [("of<target>", " Greece"), ("of <target>", "Greece")])
+def test_an_answer_that_brings_its_own_space_is_not_joined_to_the_word_before(tmp_path, before, target):
+    whole = f"Fact: <subject>, the capital city {before}.\n{CLOZE}"
+    row = counterfact()[0] | {"target_true": target, "target_new": target, "template_w_context": whole}
+    ((athens,), bad, unusable) = read("counterfact", tmp_path, [row])
+    assert (bad, unusable) == ([], [])
+    assert (athens.own.text, athens.answer) == ("Fact: Athens, the capital city of Greece.", "Greece")
+
+
 def test_several_answers_are_accepted(tmp_path):
     ((fact,), bad, unusable) = read("nq", tmp_path, nq())
     assert (bad, unusable) == ([], [])

@@ -30,6 +30,7 @@ def main() -> None:
             "instance": f"instances?instance={instance}&painted=fa",
             "instance_rows": f"instances?instance={instance}&mode=rows&list=open&model=demo-qwen2",
             "instance_head": f"instances?instance={instance}&pick=L0H1&painted=head",
+            "techniques": "techniques",
             "report": "report",
             "data": "data_and_methods",
             "methods": "data_and_methods?tab=methods",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qs, urlparse
+
 import pytest
 
+from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from tests.e2e.browser import chromium, explorer, page_of, settle, visit
 
@@ -75,10 +78,13 @@ def test_a_click_on_a_row_of_datasets_opens_its_instances_and_the_way_back_stays
         table.scroll_into_view_if_needed()
         page.wait_for_timeout(500)
         box = table.bounding_box()
-        page.mouse.click(box["x"] + 60, box["y"] + 35 * 5.5)  # below the header, the fifth row
-        page.wait_for_url("**/instances?**regime=irrelevant**")
+        page.mouse.click(box["x"] + 60, box["y"] + 35 * 4.5)  # below the header, the fourth row
+        page.wait_for_url("**/instances?**regime=**")
         settle(page)
-        size = len(reader.instance_ids(Filter(("demo-gpt_neox",), ("world_capital",), ("irrelevant",))))
+        asked = parse_qs(urlparse(page.url).query)
+        cell = Filter(**{name: tuple(asked[name]) for name in CELL})
+        assert cell.dataset == ("world_capital",)
+        size = f"{len(reader.instance_ids(cell)):,}"
         assert page.get_by_text(f"1 of {size}", exact=True).count() == 1
     page.locator(".st-key-navigation").get_by_role("link", name="Data and methods").click()
     settle(page)

@@ -178,20 +178,21 @@ def test_a_point_of_a_curve_leads_to_the_quarter_of_a_cell(address, page, reader
 
 
 def test_a_bar_leads_to_its_instances(address, page, reader):
-    visit(page, f"{address}/data_and_methods?model=demo-qwen2")
+    visit(page, f"{address}/data_and_methods?model=demo-qwen2&regime=conflicting")
     bars = page.locator(".st-key-outcomes .js-plotly-plot")
     page.mouse.click(*middle_of(page, bars, bars.locator(".bars .point path").first))
     page.get_by_role("link", name=re.compile("Open the instances of Country profiles, Conflicting")).click()
-    cell = Filter(("demo-qwen2",), ("country_profiles",), ("conflicting",), ("C",))
+    cell = Filter(("demo-qwen2",), ("country_profiles",), ("conflicting",), ("C",), technique=("regular",))
     assert instances_left(page) == len(reader.instance_ids(cell))
 
 
 def test_a_row_of_the_findings_opens_and_its_drawings_are_there(address, page, reader):
     visit(page, f"{address}/report")
     rows = page.locator(".finding")
-    assert rows.count() == len(reader.findings())
+    stated = len(reader.findings()) + len(reader.technique_findings())
+    assert rows.count() == stated
     sizes = rows.locator("img").evaluate_all("images => images.map(image => image.naturalWidth)")
-    assert sizes == [340] * len(reader.findings())
+    assert sizes == [340] * stated
     rows.nth(1).locator("summary").focus()
     page.keyboard.press("Enter")
     assert rows.nth(1).locator(".more").is_visible()
@@ -274,7 +275,7 @@ def test_the_report_saved_from_its_page_opens_alone_with_its_figures(address, pa
         fresh.goto(target.as_uri())
         fresh.locator("#mrr > summary").click()
         assert fresh.locator("#mrr figure svg circle").first.is_visible()
-        assert fresh.locator(".finding").count() == 11
+        assert fresh.locator(".finding").count() == 11 + 6
         fresh.locator(".finding summary").first.click()
         assert fresh.locator(".finding .more").first.is_visible()
         assert asked == [target.as_uri()]

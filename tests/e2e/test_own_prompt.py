@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.conftest import ARCHITECTURES
-from tests.e2e.browser import chromium, reload, settle, somebody_else, visit
+from tests.conftest import ARCHITECTURES, DEMO_MODELS
+from tests.e2e.browser import chromium, explorer, reload, settle, somebody_else, visit
+from tests.pages.test_own_template import JINJA
 
 pytestmark = [
     pytest.mark.browser,
@@ -193,3 +195,19 @@ def test_a_request_can_be_cancelled(address, page):
         page.get_by_role("button", name="Cancel", exact=True).click()
         page.get_by_text("Cancelled.").wait_for(timeout=30_000)
         assert page.get_by_role("button", name="Explain", exact=True).is_enabled()
+
+
+def test_a_chat_template_is_chosen_in_the_sidebar_and_shown_faint(page, demo_results, tmp_path):
+    folder = shutil.copytree(DEMO_MODELS / "demo-qwen2", tmp_path / "chatty")
+    (folder / "chat_template.jinja").write_text(JINJA)
+    with explorer(HEVAL_STORE=str(demo_results), HEVAL_MODELS=str(folder)) as url, somebody_else(page) as page:
+        visit(page, f"{url}/your_prompt")
+        page.get_by_text("demo-gpt2 has no chat template: it is asked with a plain prompt.").wait_for()
+        page.locator(".st-key-own_model input").first.click()
+        page.get_by_role("option", name="chatty", exact=True).click()
+        page.get_by_text("chat template", exact=True).click()
+        settle(page)
+        explain(page)
+        assert "".join(page.locator(".t.unranked").all_inner_texts()) == "User:⏎Assistant:"
+        assert page.locator(".faint-key").inner_text() == "Grey: the chat template, never ranked."
+        assert page.get_by_text("Asked through the chat template.").count() == 1

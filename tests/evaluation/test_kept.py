@@ -128,5 +128,5 @@ def test_the_bundled_results_need_nothing_to_be_computed_that_takes_long(tmp_pat
     missed = []
     monkeypatch.setattr(Kept, "save", lambda self: missed.append(self.missed))
     publish(ROOT / "cache" / "demo", tmp_path, bundled=True)
-    assert len(missed) == 36
+    assert len(missed) > 36  # all sets of prompts, of which explainers ran on 36
     assert not any(missed)

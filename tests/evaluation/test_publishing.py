@@ -144,7 +144,7 @@ def test_a_killed_publisher_leaves_nothing_behind_and_the_next_publishes(tmp_pat
     command = [sys.executable, "-m", "heval_core.evaluation.publisher", str(DEMO), str(tmp_path), "bundled"]
     process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     for line in process.stdout:
-        if " 1 of 36" in line:
+        if " 1 of " in line:
             break
     assert list(tmp_path.glob("*.tmp"))
     process.send_signal(signal.SIGKILL)

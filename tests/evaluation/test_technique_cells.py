@@ -183,6 +183,21 @@ def test_a_dropped_instance_does_not_count_but_one_that_only_the_cap_left_out_do
     assert cell(published(plant(tmp_path, {"regular": answered}, test=5)), "regular", "gold", "bcu")["n"] == 4
 
 
+@pytest.mark.parametrize("without", [2, 6])
+def test_an_answer_that_was_given_without_the_document_counts_and_hinders_no_metric(tmp_path, without):
+    """Agents answer so where they call the document irrelevant: the prompt has no document, its kind is still known."""
+    gone = dict.fromkeys(("document_starts", "document_ends", "answer_tokens", "first_mention"), [])
+
+    def asked(case):
+        return Answer(case.right, change=gone if case.technique == "multi_agent" and case.number < without else {})
+
+    store = plant(tmp_path, {"regular": perfect, "multi_agent": asked}, development=0, test=6)
+    reader = published(store)
+    assert cell(reader, "multi_agent", "irrelevant", "bcu")["n"] == 6
+    first = reader.instance(reader.instance_ids(Filter(technique=("multi_agent",)))[0])
+    assert (first.documents, first.group, first.used_document) == ((), "C", None)
+
+
 def test_differences_are_paired_so_a_constant_gain_has_no_width(tmp_path):
     def at_random(case):
         return Answer(case.right if (case.number * 7919) % 11 < 5 else SOMETHING_ELSE)
@@ -220,6 +235,27 @@ def test_a_blind_technique_has_no_discrimination(tmp_path):
     exact = cell(reader, "acd", "total", "discrimination")
     assert [exact["value"], exact["low"], exact["high"]] == pytest.approx([0, 0, 0], abs=1e-12)
     assert cell(reader, "coiecd", "total", "discrimination")["value"] == 1
+
+
+def test_what_sees_only_the_topic_discriminates_off_topic_and_not_within_the_relation(tmp_path):
+    followed = {"conflicting": 6, "irrelevant": 6, "off_topic": 1}
+
+    def by_topic(case):
+        if case.technique == "regular":
+            return Answer(case.follows)
+        return Answer(case.follows if case.number < followed[case.regime] else MEMORY)
+
+    kinds = tuple(followed)
+    store = plant(tmp_path, {"regular": by_topic, "acd": by_topic}, regimes=kinds, development=0, test=8)
+    reader = published(store)
+    within, apart = (cell(reader, "acd", "total", f"discrimination{name}") for name in ("", "_off_topic"))
+    assert [within["value"], within["low"], within["high"]] == pytest.approx([0, 0, 0], abs=1e-12)
+    # 6 of 8 conflicting documents are followed and 7 of 8 off-topic ones ignored; Regular, which follows all, has 0.
+    assert [apart["value"], apart["delta"], apart["chance"], apart["n"]] == [pytest.approx(5 / 8), pytest.approx(5 / 8), 0, 16]
+    assert 0 < apart["low"] < 5 / 8 < apart["high"] <= 1
+    assert 0 < apart["delta_low"] < 5 / 8 < apart["delta_high"] <= 1
+    regular = cell(reader, "regular", "total", "discrimination_off_topic")
+    assert [regular["value"], regular["low"], regular["high"]] == [0, 0, 0]
 
 
 def test_a_second_process_gives_the_same_tables(tmp_path, monkeypatch):

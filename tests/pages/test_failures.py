@@ -19,7 +19,7 @@ from tests.pages.opening import open_page
 
 def test_patterns_account_for_every_instance_answered_from_a_document(demo):
     counts = patterns_under(demo, Filter())
-    answered = len(demo.instance_ids(Filter(group=("C", "C1", "C2"))))
+    answered = len(demo.instance_ids(Filter(group=("C", "C1", "C2"), explained=True)))
     assert set(counts.groupby("explainer")["instances"].sum()) == {answered}
     assert set(counts["pattern"]) <= set(PATTERNS)
     assert counts.groupby(["dataset", "explainer"])["share"].sum().to_numpy() == pytest.approx(1.0)
@@ -55,7 +55,7 @@ def test_patterns_have_chance_and_the_interval_of_whole_questions_resampled(demo
 @pytest.mark.parametrize("chosen", [Filter(), Filter(origin=("natural",)), Filter(tokens=(20, 60))], ids=str)
 def test_patterns_are_of_the_instances_under_the_filter_as_published_or_live(demo, chosen):
     counts = patterns_under(demo, chosen)
-    answered = len(demo.instance_ids(replace(chosen, group=("C", "C1", "C2"))))
+    answered = len(demo.instance_ids(replace(chosen, group=("C", "C1", "C2"), explained=True)))
     assert counts[counts["explainer"] == "fa"].drop_duplicates("dataset")["n"].sum() == answered
     if chosen == Filter():
         live = patterns_under(demo, Filter(dataset=("country_profiles", "world_capital")))

@@ -27,7 +27,8 @@ def test_a_bar_leads_to_as_many_instances_as_it_is_of(demo, measure):
     # Faithfulness is measured of the first questions only, where the batch job was asked so.
     measured = set(demo.query("SELECT DISTINCT instance_id FROM score WHERE metric = ?", [measure.metric])["instance_id"])
     for row in cells.itertuples():
-        chosen = Filter((row.model,), (row.dataset,), (row.regime,), groups_of(measure, row.part, row.regime))
+        groups = groups_of(measure, row.part, row.regime)
+        chosen = Filter((row.model,), (row.dataset,), (row.regime,), groups, explained=True)
         left = demo.instance_ids(chosen)
         left = [one for one in left if one in measured] if measure.parts == ("all",) else left
         if row.part == "swap":  # of these, the ones that were kept both ways round
@@ -108,4 +109,4 @@ def test_the_instances_that_enter_a_measure_are_those_of_the_leaderboard(demo, q
 def test_a_bias_over_both_ways_round_counts_no_instance_twice(demo):
     measure = measures()["position_bias"]
     cells = of_measure(demo.cells(Filter(regime=("mixed",)), measure.metric, 5), measure)
-    assert entering(cells) == len(demo.instance_ids(Filter(regime=("mixed",), group=("C1", "C2"))))
+    assert entering(cells) == len(demo.instance_ids(Filter(regime=("mixed",), group=("C1", "C2"), explained=True)))

@@ -62,6 +62,7 @@ def asked_of(question="Where?", document="alpha beta", answer="beta"):
         "explainers": ["fa", "ig"],
         "match": "first",
         "target": "answer",
+        "template": "plain",
     }
 
 
@@ -207,6 +208,7 @@ def test_a_packed_request_is_read_back_and_anything_else_is_no_request():
 
     wrong = ["", "@@", "abc", pack([1]), pack({}), pack(asked | {"more": 1}), pack(asked | {"documents": "x"})]
     wrong += [pack(asked | {"documents": [1]}), pack(asked | {"match": "evil"}), pack(asked | {"question": None})]
+    wrong += [pack(asked | {"template": "{documents}"}), pack({k: v for k, v in asked.items() if k != "template"})]
     wrong += [pack(asked | {"documents": ["a", "b"]}), pack(asked | {"context_answers": []})]
     wrong += [base64.urlsafe_b64encode(zlib.compress(b"[" * 100_000)).decode()]
     wrong += [base64.urlsafe_b64encode(zlib.compress(b" " * 10_000_000)).decode()]

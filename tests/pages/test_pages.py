@@ -42,7 +42,7 @@ def test_the_sidebar_offers_installed_models_and_a_filled_in_example(demo, monke
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
     assert app.sidebar.subheader[0].value == "Explain a prompt"
     assert app.sidebar.text_input(key="own_question").value == "What is the capital of Kenya?"
-    assert set(app.sidebar.selectbox(key="own_model").options) == {"demo-gpt2", "demo-gpt_neox", "demo-qwen2"}
+    assert set(app.sidebar.selectbox(key="own_model").options) == {"demo-gpt2", "demo-gpt_neox", "demo-instruct", "demo-qwen2"}
     assert not any("model" in (field.label or "").lower() for field in app.sidebar.text_input)
 
 
@@ -154,7 +154,7 @@ def test_the_worker_says_what_is_wrong_and_survives_being_killed(demo):
     worker = Worker()
     request = {"op": "explain", "model": str(installed_models()["demo-gpt2"]), "documents": ["Kenya."],
                "context_answers": ["Lisbon"], "question": "Why?", "memory_answer": None, "explainers": ["attn"],
-               "match": "text", "target": "answer"}  # fmt: skip
+               "match": "text", "target": "answer", "template": "{documents} Q: {question} A:"}  # fmt: skip
     with pytest.raises(HEvalError, match="does not contain its answer 'Lisbon'"):
         worker.ask(request)
     worker.process.kill()
@@ -205,7 +205,7 @@ def test_text_from_data_is_never_markup():
 def test_the_data_tab_accounts_for_every_question(demo):
     app = open_page("data_and_methods", dataset="country_profiles")
     assert not app.exception
-    outcomes = demo.outcomes(Filter(dataset=("country_profiles",)))
+    outcomes = demo.outcomes(Filter(dataset=("country_profiles",), technique=("regular",)))
     asked, kept = int(outcomes["instances"].sum()), int(outcomes[~outcomes["dropped"]]["instances"].sum())
     sentence = next(m.value for m in app.markdown if m.value.startswith("Of "))
     assert f"Of {asked:,} instances asked, {kept:,} are kept" in sentence
@@ -215,7 +215,7 @@ def test_the_data_tab_accounts_for_every_question(demo):
     assert (cells["kept"] + cells["dropped"] == cells["asked"]).all()
     whys = [sum(int(why.split()[0]) for why in row.split(", ") if why) for row in cells["why"]]
     assert whys == cells["dropped"].tolist()
-    assert len(cells) == 18
+    assert len(cells) == 3 * 8 + 4
     assert cells["asked"].sum() == asked
 
 
@@ -228,7 +228,7 @@ def test_tables_have_titles_for_keys_and_no_column_that_says_nothing(demo):
         assert "None" not in text
         assert "NaT" not in text
         assert all(table[column].astype(bool).any() for column in table), table.columns
-    assert {"Country profiles", "World Capital"} == set(app.dataframe[0].value["dataset"])
+    assert {"Country profiles", "Invented states", "World Capital"} == set(app.dataframe[0].value["dataset"])
     assert "Double conflicting, swapped" in set(app.dataframe[0].value["regime"])
 
 
@@ -270,7 +270,7 @@ def test_the_foot_is_computed_when_it_is_opened_and_has_words_for_columns(demo):
     runs, models, datasets, libraries = (element.value for element in app.dataframe)
     assert "finished" in runs
     assert not {"git_commit", "versions", "configuration", "pad_id"} & {*runs, *models}
-    assert set(datasets["dataset"]) == {"Country profiles", "World Capital"}
+    assert set(datasets["dataset"]) == {"Country profiles", "Invented states", "World Capital"}
     assert libraries.set_index("library").loc["duckdb", "version"]
     assert not app.json
     for table in (runs, models, datasets, libraries):

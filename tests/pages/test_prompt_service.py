@@ -13,10 +13,11 @@ from heval_core.prompt_service import client
 from heval_core.prompt_service.client import Worker
 from heval_core.prompt_service.installed import installed, installed_models
 from heval_core.prompt_service.messages import asked_as_stored
+from heval_core.prompts import TEMPLATE
 from heval_core.records import HEvalError
 from heval_core.store.filters import Filter, bounded
 from heval_core.ui.heads import picked_row
-from heval_core.ui.own_form import count_tokens
+from heval_core.ui.own_form import count_tokens, layout_of
 from tests.conftest import ROOT
 
 
@@ -83,7 +84,7 @@ def test_the_very_model_of_the_results_is_asked_and_no_other_of_its_name(demo, t
 
 @pytest.mark.slow
 def test_the_worker_refuses_a_model_that_answers_otherwise(demo):
-    instance = demo.instance(demo.instance_ids(Filter(("demo-gpt2",), ("world_capital",)))[0])
+    instance = demo.instance(demo.instance_ids(Filter(("demo-gpt2",), ("world_capital",), explained=True))[0])
     asked = {"op": "heads", "prompt": instance.prompt, "expected": asked_as_stored(instance)}
     own = Worker()
     try:
@@ -114,7 +115,8 @@ def test_a_damaged_model_folder_is_counted_later_and_breaks_no_page(demo, tmp_pa
     assert count_tokens(folder, ("Kenya.",), "Where?")
     whole = (folder / damage).read_bytes()
     (folder / damage).write_bytes(whole[: len(whole) // 2])
-    assert count_tokens(folder, ("Kenya.",), "Where?") is None
+    assert (count_tokens(folder, ("Kenya.",), "Where?") is None) == (damage == "tokenizer.json")
+    assert layout_of(folder) == TEMPLATE
 
 
 @pytest.mark.parametrize("search", ["(?:.?){1000}x", "(?:(?:.?){50}){20}x", "a" * 400, "(a{,100}){100}"])

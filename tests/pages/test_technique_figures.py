@@ -185,7 +185,7 @@ def test_nobody_is_better_on_both_counts_where_gains_are_paid_for():
     assert "**PH3** follows conflicting documents most (+30 points" in said
     assert "**ACD** ignores irrelevant documents most (+20 points" in said
     assert said.endswith(
-        "J is 0 within its interval for every technique: none can tell relevant documents from irrelevant ones."
+        "J is 0 within its interval for every technique: none can tell irrelevant documents from relevant ones."
     )
 
 
@@ -210,6 +210,20 @@ def test_a_discrimination_whose_interval_holds_0_tells_nothing_apart():
     assert "J is 0 within its interval for every technique" in of_techniques(CELLS, some, NAMES)
     below = POINTS.assign(discrimination=[0.0, -0.2, 0.0], discrimination_high=[0.05, -0.15, 0.05])
     assert "J is above 0 for no technique" in of_techniques(CELLS, below, NAMES)
+
+
+def test_who_tells_only_off_topic_documents_is_named_and_has_a_column():
+    cells = pd.concat([CELLS, cells_of(cell("acd", "total", 0.6, 0.6, measure="discrimination_off_topic"))])
+    said = of_techniques(cells, POINTS, NAMES)
+    assert said.endswith("**ACD** tells off-topic ones best: J 0.60 [0.55, 0.65].")
+    assert "off-topic" not in of_techniques(cells, POINTS.assign(discrimination=0.5, discrimination_low=0.4), NAMES)
+    assert [column.heading for column in columns_of(cells, "bcu")][-2:] == ["J", "J, off topic"]
+    assert "0.60 <small>[0.55, 0.65]</small>" in techniques_html(cells, "bcu", NAMES, []).replace("<b>", "").replace(
+        "</b>", ""
+    )
+    # An interval that holds 0 says nothing.
+    unsure = cells_of(cell("acd", "total", 0.04, 0.04, measure="discrimination_off_topic"))
+    assert "off-topic" not in of_techniques(pd.concat([CELLS, unsure]), POINTS, NAMES)
 
 
 def correlation(feature, regime, rho, p, within, p_within, unavailable=None):
@@ -277,3 +291,29 @@ def test_pruned_heads_are_named_and_what_is_no_json_stays_text():
     assert setting_words('{"heads": [[3, 2]], "kind": "memory"}') == "heads L3H2, kind memory"
     assert setting_words("a prompt with {braces") == "a prompt with {braces"
     assert heads_of('["x"]') == ()
+
+
+def test_a_long_name_is_cut_in_figures_only_where_it_stays_one_of_a_kind():
+    long = ("fine_tuning(data=development,epochs=10)", "Fine-tuning (development, 10 epochs)")
+    other = ("fine_tuning(data=development,epochs=20)", "Fine-tuning (development, 20 epochs)")
+
+    def named(*rows):
+        frame = pd.DataFrame([{"key": key, "title": title} for key, title in (("fine_tuning", "Fine-tuning"), *rows)])
+        return TechniqueNames.of(frame)
+
+    assert named(long).label(long[0]) == "Fine-tuning (…)"
+    assert named(long).label("fine_tuning") == "Fine-tuning"
+    assert named(long, other).label(long[0]) == long[1]
+
+
+def test_what_was_trained_was_not_searched_for():
+    setting = '{"data": "development", "examples": {"empty": 16, "relevant": 1051}, "held_out": 12, "epochs": 3, '
+    setting += '"best_epoch": 2, "loss": [3.2, 2.4, 1.7], "held_out_loss": [3.989, 3.5, 3.6]}'
+    row = {"technique": "fine_tuning", "setting": setting, "regime": "", "bcu": math.nan, "n": 0}
+    (found,) = searches(pd.DataFrame([row | {"chosen": True, "tied": True, "unavailable": None}]))
+    assert found.trained
+    assert found.sentence == "Weights were trained, and no settings compared."
+    assert found.chosen == (
+        "1,067 examples (16 empty, 1,051 relevant), three epochs, of which number 2 is kept; loss on 12 held-out examples "
+        "3.99 ▶ 3.50"
+    )

@@ -137,6 +137,17 @@ def test_an_instance_shows_its_answers_under_every_technique(store):
     assert not app.error
 
 
+def test_an_instance_that_was_answered_without_its_document_says_so(tmp_path, monkeypatch):
+    gone = dict.fromkeys(("document_starts", "document_ends", "answer_tokens", "first_mention"), [])
+    asked = {"regular": regular, "multi_agent": lambda case: Answer(MEMORY, change=gone)}
+    reader = published(plant(tmp_path, asked, regimes=("conflicting",), test=2))
+    monkeypatch.setenv("HEVAL_STORE", str(tmp_path))
+    app = open_page("instances", instance=reader.instance_ids(Filter(technique=("multi_agent",)))[0], technique="multi_agent")
+    assert not app.exception
+    assert not app.error
+    assert "answered without the document" in text_of(app)
+
+
 def test_instances_can_be_cut_to_those_whose_bcu_changed(store):
     app = open_page("instances", technique="acd", changed="gained")
     assert not app.error

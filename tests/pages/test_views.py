@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -13,6 +14,9 @@ from heval_core.store.filters import Filter
 from heval_core.ui.drawer import PAGE
 from heval_core.ui.instance_links import parameters
 from tests.pages.opening import open_page
+
+# What the list shows as long as no other technique is chosen.
+REGULAR = ("regular",)
 
 
 def test_what_is_on_top_for_several_explainers_is_a_filter(demo):
@@ -72,8 +76,9 @@ def test_a_way_to_instances_sets_its_filter_and_its_order(demo):
     chosen = Filter(("demo-qwen2",), ("world_capital",), ("conflicting",), ("C",), tokens=(24, 29), answer_at=(0.29, 0.6))
     app = open_page("instances", list="open", **parameters(chosen, "1/rank of fa"))
     assert not app.exception
-    left = len(demo.instance_ids(chosen))
-    assert 0 < left < len(demo.instance_ids(Filter(("demo-qwen2",), ("world_capital",), ("conflicting",), ("C",))))
+    left = len(demo.instance_ids(replace(chosen, technique=REGULAR)))
+    whole = Filter(("demo-qwen2",), ("world_capital",), ("conflicting",), ("C",), technique=REGULAR)
+    assert 0 < left < len(demo.instance_ids(whole))
     assert counted(app) == f"**1** of {left:,}"
     assert app.selectbox(key="sort").value == "1/rank of fa"
 
@@ -95,12 +100,13 @@ def lists(monkeypatch):
 
 @pytest.mark.parametrize(("asked", "page"), [("3", 3), ("99999", None), ("second", 1), ("-1", 1)])
 def test_the_page_of_the_list_is_in_the_link_and_ends_with_the_list(demo, lists, asked, page):
-    count = len(demo.instance_ids(Filter(("demo-gpt2",))))
+    chosen = Filter(("demo-gpt2",), technique=REGULAR)
+    count = len(demo.instance_ids(chosen))
     page = page or -(-count // PAGE)
     app = open_page("instances", model="demo-gpt2", page=asked, list="open")
     assert not app.exception
     assert bool(app.error) is not asked.isdecimal()
-    expected = demo.instances(Filter(("demo-gpt2",)), "as stored", False, (page - 1) * PAGE, PAGE)
+    expected = demo.instances(chosen, "as stored", False, (page - 1) * PAGE, PAGE)
     assert [row["id"] for row in lists[-1]["rows"]] == expected["instance_id"].tolist()
 
 
@@ -132,7 +138,7 @@ def test_the_list_tells_the_rank_of_the_answer_where_there_is_one(demo, lists):
 
 def test_an_instance_outside_of_the_filter_is_shown_and_the_next_is_inside(demo):
     outside = demo.instance_ids(Filter(("demo-qwen2",)))[0]
-    inside = demo.instance_ids(Filter(("demo-gpt2",)))
+    inside = demo.instance_ids(Filter(("demo-gpt2",), technique=REGULAR))
     app = open_page("instances", model="demo-gpt2", instance=outside)
     assert counted(app) == f"not among these {len(inside):,}"
     app.button(key="next").click().run()

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import GPT2Config
 
-from precompute.bench import agreement, models, paper, precision, ratios, timing
+from precompute.bench import agreement, cub, models, paper, precision, ratios, techniques, timing
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +34,35 @@ def test_every_figure_of_a_model_compares_equal_scores(lm):
 
 
 def test_path_patching_compares_equal_effects(lm):
-    found = ratios.patching_figure("tiny", lm)
+    found = techniques.patching_figure("tiny", lm, 20)
     assert np.isfinite(found.ratio)
     assert found.ratio > 0
     assert found.at_most
     assert "20 prompts, 8 heads" in found.detail
     assert float(found.detail.rpartition(" ")[2]) < 1e-4
+
+
+def test_all_decoding_techniques_are_timed_with_all_their_settings(lm, monkeypatch):
+    asked = []
+    real = techniques.greedy_tokens
+    monkeypatch.setattr(
+        techniques, "greedy_tokens", lambda *given: asked.append((given[0].key, len(given[3]))) or real(*given)
+    )
+    found = techniques.decoding_figure("tiny", lm)
+    assert dict(asked) == {"coiecd": 25, "acd": 1, "cad": 1, "adacad": 1}
+    assert found.ratio > 0
+    assert found.at_most
+    assert "100 prompts, 28 settings" in found.detail
+
+
+def test_a_batch_and_one_by_one_answer_the_same_questions(lm, monkeypatch):
+    jobs = []
+    real = techniques.compute
+    monkeypatch.setattr(techniques, "compute", lambda lm, job, *rest: jobs.append(job.places) or real(lm, job, *rest))
+    found = techniques.batch_figure("tiny", lm, 12, 4)
+    assert set(jobs) == {tuple(range(12)), (0,), (3,), (6,), (9,)}
+    assert found.ratio > 0
+    assert found.detail.startswith("12 prompts, 12 of them answered")
 
 
 def test_the_bodys_parameters_are_all_but_the_tables(lm):
@@ -60,6 +83,28 @@ def test_the_hours_of_the_papers_grid_by_hand():
     rows = [{"model": "m", "tokens": n, "instances_per_second": speeds} for n in paper.REAL_TOKENS]
     instances = 6 * (2000 + 802 + 1000 + 1000)
     assert paper.paper_hours(rows) == {"m": pytest.approx(instances / 3600)}
+
+
+def test_the_hours_of_cubs_grid_by_hand():
+    """400 prompts of 100 tokens and 20 without the document, a quarter of them for development; 2 layers of 4 heads."""
+    found = cub.tokens_of(cub.Asked(400, 100), 2, 4, True)
+    assert found == {
+        "memory": 400 * (20 + 12),
+        "regular, coiecd, acd": 400 * 120,
+        "search of coiecd": 100 * 120,
+        "ph3, both modes": 2 * 300 * 140,
+        "search of ph3": 51 * 100 * 100 + 100 * (200 + 8),
+        "prompting": 300 * (100 + 40 + 50),
+        "search of prompting": 12 * 100 * 125,
+        "agents": 300 * (400 + 40 + 3 * (25 + 16)),
+    }
+    assert "agents" not in cub.tokens_of(cub.Asked(400, 100), 2, 4, False)
+    layer = 12 * 1600 * 1600 + 13 * 1600
+    assert cub.shape_of("gpt2-xl") == (48, 25, 48 * layer + 2 * 1600)
+    work = sum(sum(cub.tokens_of(asked, 48, 25, False).values()) for asked in cub.DATASETS.values()) * 2 * (48 * layer + 3200)
+    assert cub.hours(2e14)["gpt2-xl"] == pytest.approx(work / 2e14 / 3600)
+    assert len(cub.hours()) == 9
+    assert cub.hours()["Command A"] == pytest.approx(2 * cub.hours(2e14)["Command A"])
 
 
 def test_the_best_of_rounds_in_which_steps_take_turns(monkeypatch):

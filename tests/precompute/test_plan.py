@@ -18,10 +18,10 @@ from precompute.cli import main
 from precompute.costs import SIZES, shard_size, token_forwards
 from precompute.memories import Memories
 from precompute.plan import plan
+from precompute.preparation import Model
 from precompute.presets import GRIDS
 from precompute.questions import load_questions
 from precompute.run import run
-from precompute.search_task import Model
 from precompute.tasks import JobTask
 
 

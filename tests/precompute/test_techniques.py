@@ -10,9 +10,12 @@ import pytest
 import torch
 
 from heval_core import catalogue
+from heval_core.evaluation.publishing import publish
 from heval_core.lm.loading import identify, load
 from heval_core.prompts import memory_prompt
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE, HEvalError
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from heval_core.techniques import ccu
 from heval_core.techniques.shared.base import Base
@@ -169,6 +172,31 @@ def test_another_setting_is_another_shard(store, tmp_path, monkeypatch):
     used = {row["setting"] for row in rows(again, "behaviour", technique="coiecd")}
     assert used == set(chosen)
     assert len(used) == 2
+
+
+def test_answers_under_two_settings_are_never_published_together(store, tmp_path, monkeypatch):
+    """A search on other kinds of context may choose another setting; what the newest run uses is what stands."""
+    import shutil
+
+    def published_settings():
+        found = Reader(publish(again)).query(
+            "SELECT DISTINCT regime, setting FROM behaviour JOIN instance USING (instance_id) WHERE technique = 'coiecd'"
+        )
+        return set(found.itertuples(index=False, name=None))
+
+    again = shutil.copytree(store, tmp_path / "store")
+    both = published_settings()
+    assert {regime for regime, _ in both} == {"conflicting", "irrelevant"}
+    kind = type(catalogue.find("technique", "coiecd"))
+    monkeypatch.setattr(kind, "best", lambda self, trials: (7,))
+    assert run(replace(GRID, regimes=("conflicting",)), again).failed == 0
+    (only,) = published_settings()
+    assert only[0] == "conflicting"
+    assert only not in both
+    trials = Reader(publish(again)).technique_trials(Filter())
+    assert set(trials["regime"]) == {"conflicting"}
+    assert run(GRID, again).computed == 0  # nothing is missing, and its settings stand again
+    assert published_settings() == both
 
 
 @dataclass(frozen=True)

@@ -92,8 +92,8 @@ def test_headline_patterns_instances_and_findings_are_what_their_pages_show(demo
     same(shown, rows_of(told, "datasets"), ("asked", "kept", "C", "M", "C1", "C2"))
     report = open_page("report")
     assert not report.exception
-    (shown,) = [own.proto.body for own in report.get("html")]
-    for row in told["findings"]:
+    shown = "".join(own.proto.body for own in report.get("html"))
+    for row in (*told["findings"], *told["technique_findings"]):
         assert f'id="finding-{row["key"]}"' in shown
         for effect in row["effects"]:
             written = "{value:.3f} [{low:.3f}, {high:.3f}]".format(**effect).replace("-", "−")
@@ -126,7 +126,8 @@ def test_the_html_holds_the_numbers_of_the_json(demo, told):
         for row in own["rows"]:
             if "explainer" in row and row.get("value") is not None and row.get("low") is not None:
                 assert f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]" in cells
-    assert page.count('<span class="verdict') == len(told["findings"]) == 11
+    assert len(told["findings"]) == 11
+    assert page.count('<span class="verdict') == 11 + len(told["technique_findings"])
 
 
 _NUMBER = re.compile(r"[−-]?\d+\.\d+(?:e-?\d+)?")
@@ -248,7 +249,12 @@ def test_every_text_of_a_finding_is_escaped():
     row = {"key": "k", **hostile, "verdict": "supported", "effects": json.dumps([effect]), "levels": levels}
     findings = pd.DataFrame([row])
     page = html.page(
-        HOSTILE, [HOSTILE, "!" + HOSTILE], findings, [], [(HOSTILE, pd.DataFrame({HOSTILE: [HOSTILE, None]}))], {"k": HOSTILE}
+        HOSTILE,
+        [HOSTILE, "!" + HOSTILE],
+        (findings, findings),
+        [],
+        [(HOSTILE, pd.DataFrame({HOSTILE: [HOSTILE, None]}))],
+        {"k": HOSTILE},
     )
     assert "<img" not in page
     assert page.count("<script") == 1
@@ -303,5 +309,5 @@ def test_the_committed_report_is_that_of_the_committed_results(demo):
 @pytest.mark.slow
 def test_every_section_has_a_place_in_the_paper(demo):
     found = list(sections(demo))
-    assert [own.key for own in found] == list(section_titles())
+    assert [own.key for own in found] == list(section_titles(True))
     assert all(own.paper and own.text for own in found)

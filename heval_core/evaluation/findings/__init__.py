@@ -14,7 +14,7 @@ It holds for the models and datasets at hand: where an effect differs between ce
 Q, p < .05), the reason says over how many models and datasets, and how far.
 
 The paper's sentences are about models that are asked plainly, so only cells of the technique `regular` are looked at,
-whatever else a store holds.
+whatever else a store holds. Sentences about techniques, by the same rules, are in `technique_statements`.
 
 Departures from the paper, which has no tests. Documents in turned order are left out, as in its main text, but for the biases,
 where they balance what is in the documents. "Best overall" and "second" compare the mean of the three questions' normalised
@@ -28,7 +28,7 @@ datasets, in which more than length differs, and group margins, which have no va
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -39,12 +39,17 @@ from heval_core.evaluation.cells import ValueKey
 from heval_core.evaluation.findings.effects import CONTRADICTED, SUPPORTED, UNDECIDED, Effect, outcome
 from heval_core.evaluation.findings.evidence import METHODS, METRICS, WANTED, Evidence, K
 from heval_core.evaluation.findings.statements import CLAIMS, Claim
+from heval_core.evaluation.findings.technique_evidence import Cell, TechniqueEvidence
+from heval_core.evaluation.findings.technique_statements import TECHNIQUE_CLAIMS, TechniqueClaim
 from heval_core.evaluation.findings.wording import Rule, reason, rule_of
 
 __all__ = [
-    "CLAIMS", "CONTRADICTED", "METHODS", "METRICS", "SUPPORTED", "UNDECIDED", "WANTED", "Evidence", "K", "Rule", "find",
-    "findings", "outcome", "rule_of",
+    "CLAIMS", "CONTRADICTED", "METHODS", "METRICS", "SUPPORTED", "TECHNIQUE_CLAIMS", "UNDECIDED", "WANTED", "Evidence", "K",
+    "Rule", "find", "findings", "outcome", "rule_of", "technique_findings",
 ]  # fmt: skip
+
+# What a finding is about: the column `study` of the table.
+EXPLAINERS, TECHNIQUES = "explainers", "techniques"
 
 
 def find(evidence: Evidence, claim: Claim, rule: Rule | None = None) -> dict[str, Any]:
@@ -52,6 +57,21 @@ def find(evidence: Evidence, claim: Claim, rule: Rule | None = None) -> dict[str
     found = [part.find(evidence, len(claim.parts), claim.explainers) for part in claim.parts]
     effects = [one for one in found if isinstance(one, Effect)]
     missing = list(dict.fromkeys(one for one in found if isinstance(one, str)))
+    row = _row(claim, effects, missing, rule.says(claim.construction) if rule else None)
+    return {"study": EXPLAINERS, **row, "levels": json.dumps(_levels_of(evidence, claim))}
+
+
+def find_of_techniques(evidence: TechniqueEvidence, claim: TechniqueClaim, rule: Rule | None = None) -> dict[str, Any]:
+    """Like `find`, of a sentence about techniques."""
+    asked = claim.effects(evidence)
+    effects = [one.effect(len(asked)) for one in asked]
+    row = _row(claim, effects, [] if effects else [claim.lacking], rule.says("techniques") if rule else None)
+    return {"study": TECHNIQUES, **row, "levels": "[]"}
+
+
+def _row(
+    claim: Claim | TechniqueClaim, effects: Sequence[Effect], missing: Sequence[str], by_construction: str | None
+) -> dict[str, Any]:
     verdict = outcome(effects, missing)
     return {
         "key": claim.key,
@@ -59,10 +79,9 @@ def find(evidence: Evidence, claim: Claim, rule: Rule | None = None) -> dict[str
         "published": claim.published,
         "verdict": verdict,
         "reason": reason(verdict, effects, missing),
-        "by_construction": rule.says(claim.construction) if rule else None,
+        "by_construction": by_construction,
         "unit": claim.unit,
         "effects": json.dumps([_plainly(effect) for effect in effects]),
-        "levels": json.dumps(_levels_of(evidence, claim)),
     }
 
 
@@ -90,3 +109,9 @@ def findings(rows: pd.DataFrame, spread: Mapping[ValueKey, np.ndarray], rule: Ru
     """All sentences, in the order of CLAIMS. rule: of stores whose models were taught one."""
     evidence = Evidence(rows, spread)
     return [find(evidence, claim, rule) for claim in CLAIMS]
+
+
+def technique_findings(cells: Sequence[Cell], rule: Rule | None = None) -> list[dict[str, Any]]:
+    """All sentences about techniques, in the order of TECHNIQUE_CLAIMS; none where techniques were not compared."""
+    evidence = TechniqueEvidence(cells)
+    return [find_of_techniques(evidence, claim, rule) for claim in TECHNIQUE_CLAIMS] if cells else []

@@ -28,6 +28,11 @@ class Rule:
     def says(self, construction: str) -> str:
         """What the rule makes true for a sentence, whatever an explainer says."""
         share = f"{100 * self.followed:.0f} % of {self.n:,} instances"
+        if construction == "techniques":
+            return (
+                f"The rule believes a document by its source (in {share}), whatever it is about and however sure memory is: "
+                "Regular follows the trusted share of all documents, and what cannot see relevance has no J above 0."
+            )
         if construction == "length":
             ends = (
                 ""

@@ -72,8 +72,14 @@ def compared(own: pd.DataFrame, regular: pd.DataFrame, questions: Questions) -> 
     return spreads(own.merge(shared), questions), spreads(regular.merge(shared), questions)
 
 
-def rows_of(key: Mapping[str, str], found: Spreads, paired: tuple[Spreads, Spreads] | None) -> list[dict[str, Any]]:
-    """The rows of one technique. key: model, dataset and technique. paired: `compared`; None where Regular was not asked."""
+def gains(paired: tuple[Spreads, Spreads]) -> Spreads:
+    """What a technique is ahead of Regular. paired: `compared`."""
+    own, regular = paired
+    return {key: Spread(own[key].values - regular[key].values, own[key].n) for key in own if key in regular}
+
+
+def rows_of(key: Mapping[str, str], found: Spreads, ahead: Spreads) -> list[dict[str, Any]]:
+    """The rows of one technique. key: model, dataset and technique. ahead: `gains`; empty where Regular was not asked."""
     asked = [(regime, measure) for regime in (*CONTEXT_KINDS, TOTAL) for measure in MEASURES]
     rows = []
     for regime, measure in [*asked, *((TOTAL, measure) for measure in DISCRIMINATIONS)]:
@@ -84,7 +90,8 @@ def rows_of(key: Mapping[str, str], found: Spreads, paired: tuple[Spreads, Sprea
         else:
             row |= spread.named("value", "low", "high") | {"n": spread.n}
             row["chance"] = 0.0 if measure in DISCRIMINATIONS else None
-            row |= _delta(paired, regime, measure)
+            if (regime, measure) in ahead:
+                row |= ahead[regime, measure].named("delta", "delta_low", "delta_high")
         rows.append(row)
     return rows
 
@@ -92,13 +99,6 @@ def rows_of(key: Mapping[str, str], found: Spreads, paired: tuple[Spreads, Sprea
 def unavailable_row(key: Mapping[str, str], reason: str) -> dict[str, Any]:
     """The one row of a technique that a model cannot be asked with."""
     return {**key, "regime": TOTAL, "measure": "bcu", "n": 0, "unavailable": reason}
-
-
-def _delta(paired: tuple[Spreads, Spreads] | None, regime: str, measure: str) -> dict[str, float | None]:
-    own, regular = (one.get((regime, measure)) for one in paired or ({}, {}))
-    if own is None or regular is None:
-        return {}
-    return Spread(own.values - regular.values, own.n).named("delta", "delta_low", "delta_high")
 
 
 def _reason(regime: str, measure: str, found: Spreads) -> str:

@@ -94,7 +94,7 @@ def of_inputs(inputs: pd.DataFrame) -> pd.DataFrame:
         distractors=[
             distractors(row["document"], answers.get((row["dataset"], row["relation"]), set()), row["answer"]) for row in rows
         ],
-        memory_strength=_memory_strength(inputs),
+        memory_strength=memory_strength(inputs),
         judged_relevance=[judged_relevance(row["trace"]) for row in rows],
     )
 
@@ -108,8 +108,10 @@ def judged_relevance(trace: str | None) -> float:
     return {"relevant": 1.0, "irrelevant": 0.0}.get(said[0] if said else "", float("nan"))
 
 
-def _memory_strength(inputs: pd.DataFrame) -> pd.Series:
-    """Where a document is to be ignored, the compared token is Regular's own; its probability is the question's everywhere."""
+def memory_strength(inputs: pd.DataFrame) -> pd.Series:
+    """(N,) of each input. Where a document is to be ignored, the compared token is Regular's own; its probability is the
+    question's everywhere.
+    """
     question = ["model", "dataset", "fact_id"]
     known = inputs.dropna(subset=["memory_probability"]).drop_duplicates(question)
     found = inputs[question].merge(known[[*question, "memory_probability"]], on=question, how="left")

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from heval_core.statistics.bootstrap import Interval, Resamples, percentile_interval, resampled_sums
+from heval_core.statistics.correlation import resampled_spearman, spearman
 
 
 class Column(NamedTuple):
@@ -61,6 +62,19 @@ class Questions:
         if per_question:
             return Column(sums / np.maximum(counts, 1), np.minimum(counts, 1))
         return Column(sums, counts)
+
+    def spearman(self, rows: pd.DataFrame, first: pd.Series, second: pd.Series) -> Spread | None:
+        """The rank correlation of two columns of the rows; None where one is constant, or there are fewer than three rows.
+
+        rows: with fact_id. Those in which a value is missing are left out.
+        """
+        known = (first.notna() & second.notna()).to_numpy()
+        x, y = (column.to_numpy(dtype=float)[known] for column in (first, second))
+        value = spearman(x, y) if len(x) else float("nan")
+        if not np.isfinite(value):
+            return None
+        drawn = self._weights[1:, self._all.get_indexer(rows["fact_id"])[known]]
+        return Spread(np.concatenate([[value], resampled_spearman(x, y, drawn)]), len(x))
 
     def spreads(self, columns: Mapping[tuple[str, str], Column]) -> dict[tuple[str, str], Spread]:
         """By regime and measure, the mean of each column that has any value, in one matrix product for all."""

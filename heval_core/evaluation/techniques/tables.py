@@ -8,8 +8,9 @@ from typing import Any
 import pandas as pd
 
 from heval_core import catalogue
-from heval_core.evaluation.techniques import cells, correlations, front
-from heval_core.evaluation.techniques.resampled import Questions
+from heval_core.evaluation.findings.technique_evidence import WANTED, Cell, Measured
+from heval_core.evaluation.techniques import cells, correlations, features, front
+from heval_core.evaluation.techniques.resampled import Questions, Spread
 from heval_core.records import TECHNIQUE
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.kinds import TRIAL
@@ -20,37 +21,64 @@ from heval_core.store.writer import Writer
 _CELL = ["model", "dataset"]
 
 
-def insert(writer: Writer, store: ShardStore, entries: Iterable[Entry], resamples: Mapping[str, Resamples]) -> None:
-    """Write all rows; the table `behaviour` is filled. Nothing is written where techniques were not compared."""
+def insert(writer: Writer, store: ShardStore, entries: Iterable[Entry], resamples: Mapping[str, Resamples]) -> list[Cell]:
+    """Write all rows; the table `behaviour` is filled. Nothing is written where techniques were not compared.
+
+    Returns what findings are made of.
+    """
     trials = ShardRows(store, entries, TRIAL, [name for name in TRIAL.schema.names if name != "weights"]).rows
     trials = trials.iloc[_places(trials)]
     writer.insert_frame("technique_trial", trials[writer.columns("technique_trial")])
     answers = writer.test_answers().sort_values("technique", key=lambda names: names.map(order), kind="stable")
-    rows, points = [], []
-    for (model, dataset), own in answers.groupby(_CELL, sort=True):
-        found = _of_cell({"model": model, "dataset": dataset}, own, resamples[str(dataset)])
+    inputs = writer.inputs()
+    known = answers.assign(memory_strength=_memory_strength(answers, inputs))
+    rows, points, told = [], [], []
+    for (model, dataset), own in known.groupby(_CELL, sort=True):
+        found = _of_cell(str(model), str(dataset), own, resamples[str(dataset)])
         rows += found[0]
         points += found[1]
+        told.append(found[2])
     rows += _unavailable(trials, answers)
     writer.insert("cell_behaviour", [rows[place] for place in _places(pd.DataFrame(rows, columns=[*_CELL, "technique"]))])
     writer.insert("pareto", points)
     if len(answers):
-        writer.insert("feature_correlation", correlations.rows_of(answers, writer.inputs(), writer.sizes()))
+        writer.insert("feature_correlation", correlations.rows_of(answers, inputs, writer.sizes()))
+    return told
+
+
+def _memory_strength(answers: pd.DataFrame, inputs: pd.DataFrame) -> Any:
+    """(N,) of each answer's question; see `features`."""
+    place = [*_CELL, "regime", "fact_id"]
+    strength = inputs[place].assign(memory_strength=features.memory_strength(inputs))
+    return answers[place].merge(strength, on=place, how="left")["memory_strength"].to_numpy()
 
 
 def _of_cell(
-    key: dict[str, Any], answers: pd.DataFrame, resamples: Resamples
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Rows of `cell_behaviour` and of `pareto` of one model and dataset."""
+    model: str, dataset: str, answers: pd.DataFrame, resamples: Resamples
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Cell]:
+    """Rows of `cell_behaviour` and of `pareto` of one model and dataset, and the same for findings."""
+    key = {"model": model, "dataset": dataset}
     questions = Questions(resamples, answers["fact_id"])
     regular = answers[answers["technique"] == TECHNIQUE]
-    rows, found = [], {}
+    rows: list[dict[str, Any]] = []
+    found: dict[str, cells.Spreads] = {}
+    gains: dict[str, dict[Measured, Spread]] = {}
     for technique in answers["technique"].unique():
         own = answers[answers["technique"] == technique]
         found[technique] = cells.spreads(own, questions)
-        paired = cells.compared(own, regular, questions) if len(regular) else None
-        rows += cells.rows_of({**key, "technique": technique}, found[technique], paired)
-    return rows, front.rows_of(key, found, answers)
+        ahead = cells.gains(cells.compared(own, regular, questions)) if len(regular) else {}
+        rows += cells.rows_of({**key, "technique": technique}, found[technique], ahead)
+        if ahead and technique != TECHNIQUE:
+            gains[technique] = _wanted(ahead)
+    conflicting = regular[regular["regime"] == "conflicting"]
+    memory = questions.spearman(conflicting, conflicting["memory_strength"], conflicting["bcu"])
+    told = Cell(model, dataset, {name: _wanted(own) for name, own in found.items()}, gains, memory)
+    return rows, front.rows_of(key, found, answers), told
+
+
+def _wanted(found: cells.Spreads) -> dict[Measured, Spread]:
+    """A store has many cells, and every number has its replicates."""
+    return {measured: own for measured, own in found.items() if measured in WANTED}
 
 
 def _unavailable(trials: pd.DataFrame, answers: pd.DataFrame) -> list[dict[str, Any]]:

@@ -34,6 +34,10 @@ class Base:
         """What the search tries on the development questions; only NOTHING where there is nothing to search."""
         return (NOTHING,)
 
+    def reads(self) -> str:
+        """A hash of a file that `settings` reads, which is part of the search's key; empty if it reads none."""
+        return ""
+
     def best(self, trials: Sequence[Trial]) -> tuple[int, ...]:
         """The indices of the settings that are best by the method's own rule, the first of which is used."""
         return best_by(trials, lambda trial: trial.mean)
@@ -54,6 +58,10 @@ class Base:
     def combined(self, z_c: torch.Tensor, z_0: torch.Tensor, setting: Setting) -> Any:
         """(B, V) logits with context and without ▶ (B, V) scores whose softmax is the answer's distribution."""
         return z_c
+
+    def combined_by(self, z_c: torch.Tensor, z_0: torch.Tensor, settings: Sequence[Setting]) -> Iterator[Any]:
+        """`combined` under each of several settings, as a search needs it."""
+        return (self.combined(z_c, z_0, setting) for setting in settings)
 
 
 def prompt_with(instance: Instance, template: str) -> Prompt:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from heval_core.records import Instance, Prompt
 
 if TYPE_CHECKING:
     from heval_core.lm.model import LanguageModel
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -42,12 +44,23 @@ class Question:
 
 @dataclass(frozen=True)
 class Development:
-    """A model, and the development questions by context kind; a kind that was not asked for is absent."""
+    """A model, and the development questions by context kind; a kind that was not asked for is absent.
+
+    known: what was found out about the model with these questions; see `once`.
+    """
 
     lm: LanguageModel
     dataset: str
     questions: Mapping[str, tuple[Question, ...]]
     seed: int = 0
+    known: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def once(self, what: Hashable, find: Callable[[], Found]) -> Found:
+        """What several variants of a technique need: the first that asks finds it out, the others are given the same."""
+        if what not in self.known:
+            self.known[what] = find()
+        found: Found = self.known[what]
+        return found
 
 
 @dataclass(frozen=True)

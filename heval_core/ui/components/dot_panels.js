@@ -1,22 +1,6 @@
 // Explainers as rows, panels as columns: dots with intervals on one axis. What stands where was computed before, in percent.
 
-const SVG = "http://www.w3.org/2000/svg";
 const TALL = 44, THIN = 30, CONTROL = 24, GAP = 12, AXIS = 34;
-
-function make(name, className, text) {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
-
-function draw(parent, name, attributes, text) {
-  const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  if (text !== undefined) made.textContent = text;
-  parent.append(made);
-  return made;
-}
 
 // A place on the axis: inside it, pixels count from there.
 const place = (parent, at, y) => draw(parent, "svg", { x: `${at}%`, y });
@@ -37,17 +21,6 @@ function tick(parent, mark, row, rim, back) {
 
 function arrow(parent, side) {
   draw(parent, "path", { class: "beyond", d: side < 0 ? "M-1,0 l9,-5 v10 z" : "M1,0 l-9,-5 v10 z" });
-}
-
-function button(parent, mark, half, picked) {
-  const made = draw(parent, "g", { class: "mark", role: "button", tabindex: "-1", "aria-label": mark.about.join(". ") });
-  const id = JSON.stringify(mark.id);
-  made.dataset.id = id;
-  made.about = mark.about;
-  made.setAttribute("aria-pressed", String(id === picked));
-  draw(made, "rect", { class: "hit", x: -half, y: -half, width: 2 * half, height: 2 * half });
-  draw(made, "rect", { class: "ring", x: -half - 1, y: -half - 1, width: 2 * half + 2, height: 2 * half + 2, rx: half / 1.6 });
-  return made;
 }
 
 function methodSlot(svg, slot, row, y, tall, data) {
@@ -108,7 +81,7 @@ function missing(svg, slot, middle, data) {
 }
 
 function panel(data, column, heights, first) {
-  const { rows } = data, box = make("div", "panel");
+  const { rows } = data, box = element("div", "panel");
   const svg = draw(box, "svg", { height: heights.all, role: "group", "aria-label": column.title });
   const bottom = heights.bottom;
   const [from, to] = column.below;
@@ -140,31 +113,31 @@ function measured(data) {
 }
 
 function block(data, columns, perRow, side, first) {
-  const heights = measured(data), made = make("div", "block"), top = perRow > 4 && perRow < 7 ? 60 : 42;
+  const heights = measured(data), made = element("div", "block"), top = perRow > 4 && perRow < 7 ? 60 : 42;
   made.style.gridTemplateColumns = `${side}px repeat(${perRow}, minmax(0, 1fr))`;
   for (let index = 1; index < heights.count; index += 1) {
-    const line = make("div", "under line");
+    const line = element("div", "under line");
     line.style.top = `${top + index * heights.height}px`;
     made.append(line);
   }
   if (heights.controls) {
-    const band = make("div", "under band");
+    const band = element("div", "under band");
     band.style.top = `${top + heights.start}px`;
     band.style.height = `${heights.bottom - heights.start}px`;
     made.append(band);
   }
-  made.append(make("div", "head"));
+  made.append(element("div", "head"));
   for (const column of columns) {
-    const head = make("div", "head");
+    const head = element("div", "head");
     head.style.height = `${top}px`;
     head.title = column.hint;
-    head.append(make("b", "", column.title), make("small", "", column.note));
+    head.append(element("b", "", column.title), element("small", "", column.note));
     made.append(head);
   }
-  for (let index = columns.length; index < perRow; index += 1) made.append(make("div", "head"));
-  const names = make("div", "names");
+  for (let index = columns.length; index < perRow; index += 1) made.append(element("div", "head"));
+  const names = element("div", "names");
   data.rows.forEach((row, index) => {
-    const name = make("div", `name${row.control ? " control" : ""}${heights.tall ? "" : " thin"}`, row.title);
+    const name = element("div", `name${row.control ? " control" : ""}${heights.tall ? "" : " thin"}`, row.title);
     const middle = row.control ? CONTROL / 2 : heights.tall ? 18 : THIN / 2;
     name.style.top = `${heights.tops[index] + middle}px`;
     name.title = row.hint ? `${row.title}: ${row.hint}` : row.title;
@@ -198,13 +171,13 @@ function symbol(kind, rim) {
 }
 
 function legend(data) {
-  const made = make("div", "legend");
+  const made = element("div", "legend");
   for (const one of data.legend) {
-    const item = make("span");
-    item.append(symbol(one.kind, data.rim), make("span", "", one.text));
+    const item = element("span");
+    item.append(symbol(one.kind, data.rim), element("span", "", one.text));
     made.append(item);
   }
-  made.append(make("span", "last", data.hint));
+  made.append(element("span", "last", data.hint));
   return made;
 }
 
@@ -223,50 +196,21 @@ function figure(host, data, width) {
   if (host.shape === shape) return;
   host.shape = shape;
   data.panel_width = (width - side) / perRow - 22;
-  const made = make("div", "figure");
+  const made = element("div", "figure");
   made.append(legend(data));
   for (let start = 0; start < data.columns.length; start += perRow) {
     made.append(block(data, data.columns.slice(start, start + perRow), perRow, side, start === 0));
   }
-  made.append(make("div", "tip"));
-  host.replaceChildren(made);
-  const marks = made.querySelectorAll(".mark");
-  (made.querySelector('.mark[aria-pressed="true"]') || marks[0])?.setAttribute("tabindex", "0");
-}
-
-function tell(host, mark) {
-  const tip = host.querySelector(".tip"), frame = host.querySelector(".figure");
-  if (!mark) { tip.style.display = "none"; return; }
-  const [first, ...rest] = mark.about;
-  tip.replaceChildren(make("b", "", first), ...rest.map((line) => make("span", "", line)));
-  tip.style.display = "block";
-  const at = mark.getBoundingClientRect(), all = frame.getBoundingClientRect();
-  const left = at.left - all.left + at.width / 2 - tip.offsetWidth / 2;
-  tip.style.left = `${Math.max(0, Math.min(left, all.width - tip.offsetWidth))}px`;
-  tip.style.top = `${at.top - all.top - tip.offsetHeight - 6}px`;
-}
-
-// Marks overlap: the one meant is that whose middle is nearest to the pointer.
-function nearest(root, event) {
-  let best = null, least = Infinity;
-  for (const one of root.elementsFromPoint(event.clientX, event.clientY)) {
-    const mark = one.closest?.(".mark");
-    if (!mark) continue;
-    const box = mark.querySelector(".hit").getBoundingClientRect();
-    const far = Math.hypot(box.left + box.width / 2 - event.clientX, box.top + box.height / 2 - event.clientY);
-    if (far < least) { least = far; best = mark; }
-  }
-  return best;
+  show(host, made);
 }
 
 // The nearest mark in a direction: to the side in the same line of marks, else in the next line.
 function beside(host, from, key) {
-  const box = (mark) => mark.querySelector(".hit").getBoundingClientRect();
-  const own = box(from), x = own.left + own.width / 2, y = own.top + own.height / 2;
+  const [x, y] = middleOf(from);
   const aside = key === "ArrowLeft" || key === "ArrowRight", sign = key === "ArrowLeft" || key === "ArrowUp" ? -1 : 1;
   let best = null, least = Infinity;
   for (const mark of host.querySelectorAll(".mark")) {
-    const there = box(mark), dx = there.left + there.width / 2 - x, dy = there.top + there.height / 2 - y;
+    const [mx, my] = middleOf(mark), dx = mx - x, dy = my - y;
     const along = sign * (aside ? dx : dy), across = Math.abs(aside ? dy : dx);
     if (mark === from || along <= (aside ? 0 : 6) || (aside && across > 4)) continue;
     const far = aside ? along : along * 20 + across;
@@ -275,35 +219,4 @@ function beside(host, from, key) {
   return best;
 }
 
-export default function (component) {
-  const { data, parentElement, setTriggerValue } = component;
-  const host = parentElement.querySelector(".host");
-  const root = host.getRootNode();
-  const focused = root.activeElement?.dataset?.id;
-  host.shape = "";
-  figure(host, data, host.clientWidth || 900);
-  if (focused) [...host.querySelectorAll(".mark")].find((mark) => mark.dataset.id === focused)?.focus();
-  host.observer?.disconnect();
-  host.observer = new ResizeObserver(() => { if (host.clientWidth) figure(host, data, host.clientWidth); });
-  host.observer.observe(host);
-  const pick = (mark) => { if (mark) setTriggerValue("picked", mark.dataset.id); };
-  const of = (event) => event.clientX === undefined ? event.target.closest?.(".mark") : nearest(root, event);
-  host.onclick = (event) => pick(of(event));
-  host.onmousemove = (event) => tell(host, of(event));
-  host.onmouseleave = () => tell(host, null);
-  if (!host.told) {
-    host.told = true;
-    host.addEventListener("focusin", (event) => tell(host, of(event)));
-    host.addEventListener("focusout", () => tell(host, null));
-  }
-  host.onkeydown = (event) => {
-    const mark = of(event);
-    if (!mark) return;
-    if (event.key === "Enter" || event.key === " ") { event.preventDefault(); pick(mark); }
-    if (event.key === "Escape") tell(host, null);
-    if (!event.key.startsWith("Arrow")) return;
-    event.preventDefault();
-    const next = beside(host, mark, event.key);
-    if (next) { mark.setAttribute("tabindex", "-1"); next.setAttribute("tabindex", "0"); next.focus(); }
-  };
-}
+export default (component) => ofMarks(component, figure, beside);

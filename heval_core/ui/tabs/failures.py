@@ -16,9 +16,9 @@ from heval_core.reasons import PATTERNS
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, instance_links, picked, verdicts
-from heval_core.ui.dot_panels import dot_panels, id_of
 from heval_core.ui.drawn_explainers import drawn
 from heval_core.ui.exports import table_exports
+from heval_core.ui.marks import dot_panels, id_of
 from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
 

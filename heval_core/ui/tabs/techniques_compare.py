@@ -16,8 +16,8 @@ from heval_core.figures.technique_table import techniques_html, techniques_latex
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.store.reader import Reader
 from heval_core.ui import address, instance_links, technique_verdicts
-from heval_core.ui.dot_panels import id_of
 from heval_core.ui.exports import table_exports
+from heval_core.ui.marks import id_of
 from heval_core.ui.published_results import query
 from heval_core.ui.technique_figure import technique_figure
 from heval_core.ui.technique_page import Shown
@@ -120,8 +120,9 @@ def _numbers(results: Reader, shown: Shown) -> None:
     name, meaning = measure_name(shown.measure), BEHAVIOUR_MEANINGS.get(shown.measure, "")
     st.caption(
         f"**{plain(name)}**: {plain(meaning)}. **Memory kept**: {plain(BEHAVIOUR_MEANINGS['memory_kept'])}. **Neither**: "
-        f"{plain(BEHAVIOUR_MEANINGS['neither'])}. **J**: {plain(BEHAVIOUR_MEANINGS['discrimination'])}. In brackets: 95 % "
-        "intervals, questions resampled. The dashed line of the figure: techniques that treat all documents alike."
+        f"{plain(BEHAVIOUR_MEANINGS['neither'])}. **J**: {plain(BEHAVIOUR_MEANINGS['discrimination'])}. "
+        f"**J, off topic**: {plain(BEHAVIOUR_MEANINGS['discrimination_off_topic'])}. In brackets: 95 % intervals, questions "
+        "resampled. The dashed line of the figure: techniques that treat all documents alike."
     )
     about = {"model": shown.model, "dataset": shown.dataset_title, "measure": shown.measure}
     paper = partial(techniques_latex, shown.cells, shown.measure, shown.names, shown.front, about, results.snapshot_id)

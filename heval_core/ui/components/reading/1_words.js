@@ -54,6 +54,12 @@ const isFaint = (row, index) => Math.abs(row.scores[index]) < row.largest * FAIN
 // A BOS and a chat template are shown, but never ranked.
 const isRanked = (data, index) => index >= data.first_ranked && !(index >= data.ranked_end);
 
+// A line ends after a run of line breaks, not after each of them: empty lines would only take room.
+function endsLine(data, index) {
+  const next = data.tokens[index + 1];
+  return data.tokens[index].includes("\n") && (next === undefined || next.trim() !== "" || !next.includes("\n"));
+}
+
 function nameOf(data, row, index) {
   return `${row.title} ${ordinal(row.ranks[index])}, score ${row.raw[index].toPrecision(2)}`;
 }

@@ -57,7 +57,7 @@ function drawText(data, view) {
       const box = blockBox(block), text = element("div", "prompt");
       for (let index = block.start; index < block.end; index++) {
         text.append(...textToken(data, block, row, view, index));
-        if (data.tokens[index].includes("\n")) text.append(element("br"));
+        if (endsLine(data, index)) text.append(element("br"));
       }
       if (number === data.blocks.length - 1) text.append(" ", answerChip(data));
       box.append(text);

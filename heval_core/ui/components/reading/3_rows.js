@@ -19,7 +19,7 @@ function cutIntoLines(data, block, available, measure) {
     if (used + width > available && out.at(-1).length) { out.push([]); used = 0; }
     out.at(-1).push([index, width]);
     used += width;
-    if (data.tokens[index].includes("\n")) { out.push([]); used = 0; }
+    if (endsLine(data, index)) { out.push([]); used = 0; }
   }
   return out.filter((line) => line.length);
 }

@@ -1,15 +1,5 @@
 // Techniques as points and as rows. What stands where was computed before; here it finds its pixels, and labels their room.
 
-const SVG = "http://www.w3.org/2000/svg";
-
-function draw(parent, name, attributes, text) {
-  const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  if (text !== undefined) made.textContent = text;
-  parent.append(made);
-  return made;
-}
-
 // A family has a shape, not a hue: filled on the front, hollow else; Regular alone has the page's own colour.
 const PATHS = {
   prompt: "M-6.5,-6.5h13v13h-13z",
@@ -34,15 +24,5 @@ function symbol(family, filled) {
   return svg;
 }
 
-// What can be pointed at, picked and reached with the keys.
-function button(parent, mark, x, y, half, picked) {
-  const label = { class: "mark", role: "button", tabindex: "-1", "aria-label": mark.about.join(". ") };
-  const made = draw(parent, "g", { ...label, transform: `translate(${x} ${y})` });
-  const id = JSON.stringify(mark.id);
-  made.dataset.id = id;
-  made.about = mark.about;
-  made.setAttribute("aria-pressed", String(id === picked));
-  draw(made, "rect", { class: "hit", x: -half, y: -half, width: 2 * half, height: 2 * half });
-  draw(made, "rect", { class: "ring", x: -half, y: -half, width: 2 * half, height: 2 * half, rx: half / 1.6 });
-  return made;
-}
+// A place of the figure: inside it, pixels count from there.
+const place = (parent, x, y) => draw(parent, "g", { transform: `translate(${x} ${y})` });

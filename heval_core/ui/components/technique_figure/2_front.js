@@ -30,7 +30,7 @@ function frontFigure(data, width, height) {
   }
   // Regular last, on top of those that coincide with it.
   for (const one of [...spots].reverse()) {
-    const made = button(svg, one, ...one.at, 12, data.picked);
+    const made = button(place(svg, ...one.at), one, 12, data.picked);
     shape(made, one.shape, one.front);
   }
   placeLabels(svg, spots, ends, taken);

@@ -53,13 +53,13 @@ function rowHead(svg, row, top, tall) {
 
 function difference(svg, mark, x, middle, data, [left, right]) {
   if (mark.why !== undefined) {
-    const made = button(svg, { ...mark, about: ["not available", mark.why] }, x(data.axis.zero), middle, 10, data.picked);
+    const made = button(place(svg, x(data.axis.zero), middle), { ...mark, about: ["not available", mark.why] }, 10, data.picked);
     draw(made, "circle", { class: "missing", r: 6 });
     return;
   }
   draw(svg, "line", { class: "bar", x1: x(data.axis.zero), x2: x(mark.at), y1: middle, y2: middle });
   draw(svg, "line", { class: "whisker strong", x1: x(mark.low), x2: x(mark.high), y1: middle, y2: middle });
-  const made = button(svg, mark, x(mark.at), middle, 10, data.picked);
+  const made = button(place(svg, x(mark.at), middle), mark, 10, data.picked);
   // A small dot, so that the ends of its interval show.
   draw(made, "circle", { class: mark.filled ? "dot full" : "dot hollow", r: right - left < 180 ? 4.6 : 5.5 });
   const strong = mark.strong === undefined ? mark.filled : mark.strong;

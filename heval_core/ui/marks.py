@@ -1,4 +1,4 @@
-"""The component of the question tabs' figure: dots in panels; a click on a mark, or Enter, picks it."""
+"""Figures of marks that the browser draws: a click on a mark, or Enter, picks it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import streamlit as st
 
 from heval_core.ui.component import component
 
+OnPick = Callable[[list[str]], None]
 
-def dot_panels(drawing: dict[str, Any], key: str, on_pick: Callable[[list[str]], None]) -> None:
-    """Draw the figure. drawing: from `figures.panels`. on_pick: called with the id of the mark that is picked."""
+
+def figure_of_marks(name: str, key: str, data: dict[str, Any], on_pick: OnPick) -> None:
+    """Draw the component `name`. on_pick: called with the id of the mark that is picked."""
 
     def picked() -> None:
         state = st.session_state.get(key) or {}
@@ -21,7 +23,12 @@ def dot_panels(drawing: dict[str, Any], key: str, on_pick: Callable[[list[str]],
         if isinstance(found, list) and found and all(isinstance(part, str) for part in found):
             on_pick(found)
 
-    component("dot_panels")(key=key, data=drawing, on_picked_change=picked)
+    component(name)(key=key, data=data, on_picked_change=picked)
+
+
+def dot_panels(drawing: dict[str, Any], key: str, on_pick: OnPick) -> None:
+    """The question tabs' figure: dots in panels. drawing: from `figures.panels`."""
+    figure_of_marks("dot_panels", key, drawing, on_pick)
 
 
 def id_of(parts: list[str] | tuple[str, ...]) -> str:

@@ -1,0 +1,124 @@
+"""LoRA adapters: small matrices that are added to the weights of a model's linear layers.
+
+Formula: W + alpha / r B A for each adapted layer; A is (r, inputs), B is (outputs, r).
+Reference: Hu et al. 2021, arXiv 2106.09685.
+An adapter is one safetensors file in float16, which names the model it was trained for. A model with an adapter is a copy of
+the modules that shares every other weight with the model, which is never touched.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+from transformers import PreTrainedModel
+from transformers.pytorch_utils import Conv1D
+
+from heval_core.lm.facts import ModelFacts
+from heval_core.lm.model import LanguageModel
+from heval_core.lm.needs import lacks
+from heval_core.records import HEvalError
+
+Pair = tuple[torch.Tensor, torch.Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class Adapter:
+    """model, revision: what it was trained for. scale: alpha / r. pairs: A and B of each adapted layer, by its name."""
+
+    model: str
+    revision: str
+    scale: float
+    pairs: Mapping[str, Pair]
+
+    def as_bytes(self) -> bytes:
+        """As a safetensors file; equal adapters give equal bytes."""
+        tensors: dict[str, torch.Tensor] = {}
+        for name, (a, b) in self.pairs.items():
+            tensors |= {f"{name}.lora_A": _stored(a), f"{name}.lora_B": _stored(b)}
+        # One entry of metadata: the library writes several in no fixed order, and the file's hash is part of keys.
+        config = json.dumps({"model": self.model, "revision": self.revision, "scale": self.scale})
+        return safetensors.torch.save(tensors, {"adapter": config})
+
+    @classmethod
+    def read(cls, file: bytes) -> Adapter:
+        """Raises HEvalError for bytes that are no adapter."""
+        try:
+            length = int.from_bytes(file[:8], "little")
+            config = json.loads(json.loads(file[8 : 8 + length])["__metadata__"]["adapter"])
+            tensors = safetensors.torch.load(file)
+            names = sorted(key.removesuffix(".lora_A") for key in tensors if key.endswith(".lora_A"))
+            pairs = {name: (tensors[f"{name}.lora_A"], tensors[f"{name}.lora_B"]) for name in names}
+            return cls(str(config["model"]), str(config["revision"]), float(config["scale"]), pairs)
+        except (ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
+            raise HEvalError("The stored weights are not an adapter of fine_tuning; compute them again.") from error
+
+    def added(self, name: str) -> torch.Tensor:
+        """(outputs, inputs) float32: what it adds to one layer's weight."""
+        a, b = self.pairs[name]
+        return self.scale * (b.float() @ a.float())
+
+
+def _stored(matrix: torch.Tensor) -> torch.Tensor:
+    return matrix.detach().to("cpu", torch.float16).contiguous()
+
+
+def linear_layers(facts: ModelFacts) -> dict[str, torch.nn.Module]:
+    """The linear layers of the blocks, by name. Raises HEvalError for a model that has none in floating point."""
+    found = {
+        name: module
+        for name, module in facts.model.named_modules()
+        if re.search(r"\.\d+\.", name) and isinstance(module, (torch.nn.Linear, Conv1D)) and _is_plain(module)
+    }
+    if not found:
+        raise lacks(facts, "an adapter", "has no linear layers in floating point in its blocks")
+    return found
+
+
+def _is_plain(module: torch.nn.Module) -> bool:
+    """Whether its weight is a matrix of numbers; that of a quantised layer is not."""
+    weight: Any = module.weight
+    return bool(weight.is_floating_point() and weight.ndim == 2)
+
+
+def twin_of(facts: ModelFacts) -> PreTrainedModel:
+    """A copy of the modules that shares every weight with the model: what is put into it does not change the model."""
+    model = facts.model
+    return copy.deepcopy(model, {id(t): t for t in (*model.parameters(), *model.buffers())})
+
+
+@torch.no_grad()
+def adapted(lm: LanguageModel, adapter: Adapter) -> LanguageModel:
+    """The model with the adapter merged into its weights. Raises HEvalError for an adapter of another model."""
+    if (adapter.model, adapter.revision) != (lm.key, lm.revision):
+        raise HEvalError(
+            f"The adapter was trained for {adapter.model} (revision {adapter.revision or 'unknown'}), and cannot be used with "
+            f"{lm.key} (revision {lm.revision or 'unknown'})."
+        )
+    layers = linear_layers(lm)
+    for name, (a, b) in adapter.pairs.items():
+        if name not in layers or _shape(layers[name]) != (b.shape[0], a.shape[1]):
+            there = "another size in the model" if name in layers else "no place in the model"
+            raise HEvalError(
+                f"The adapter does not fit {lm.key}: its layer {name} ({a.shape[1]} inputs, {b.shape[0]} outputs) has {there}."
+            )
+    twin = twin_of(lm)
+    for name in adapter.pairs:
+        module: Any = twin.get_submodule(name)
+        added = adapter.added(name).to(lm.device)
+        merged = module.weight.float() + (added.T if isinstance(module, Conv1D) else added)
+        module.weight = torch.nn.Parameter(merged.to(module.weight.dtype), requires_grad=False)
+    return LanguageModel(lm.key, twin, lm.tokenizer, lm.style, lm.revision, lm.template, lm.budget)
+
+
+def _shape(module: Any) -> tuple[int, int]:
+    """(outputs, inputs)"""
+    first, second = module.weight.shape
+    return (second, first) if isinstance(module, Conv1D) else (first, second)

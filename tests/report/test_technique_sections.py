@@ -1,0 +1,222 @@
+"""What the report says of techniques: only where these were compared, and every number that of the page Techniques."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pandas as pd
+import pytest
+
+from heval_core.evaluation import live
+from heval_core.figures.technique_front import front_drawing
+from heval_core.figures.technique_names import TechniqueNames
+from heval_core.figures.technique_table import techniques_html
+from heval_core.figures.technique_trials import searches
+from heval_core.records import CONTEXT_KINDS, TECHNIQUE
+from heval_core.report import html
+from heval_core.report.plans import TECHNIQUE_SECTIONS, section_titles
+from heval_core.report.sections import section, sections
+from heval_core.report.technique_explained import explained
+from heval_core.report.write import report_of, write
+from heval_core.statistics.bootstrap import percentile_interval
+from heval_core.store.filters import Filter
+from tests.pages.opening import open_page
+from tests.planted import marking
+from tests.planted import plant as plant_explained
+from tests.planted import published as published_explained
+from tests.techniques.planted import MEMORY, Answer, blind, perfect, plant, published
+
+HOSTILE = "<script>window.__pwn=1</script><img src=x>$\\input{x}"
+MODELS, DATASETS = ("one", "two"), ("counterfact", "nq")
+
+
+def regular(case):
+    return Answer(
+        case.follows if case.number % 2 else MEMORY, p_alone=0.2 + 0.05 * (case.number % 10), knew=case.number % 4 == 0
+    )
+
+
+def trial(setting, chosen, bcu, **more):
+    row = {"technique": "coiecd", "setting": json.dumps(setting), "regime": "gold", "bcu": bcu, "n": 10, "chosen": chosen}
+    return row | {"tied": True, "unavailable": None} | more
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    none = dict.fromkeys(("setting", "regime", "bcu", "n", "chosen", "tied"))
+    trials = [
+        trial({"lam": 0.5, "alpha": 1.0}, True, 0.8),
+        trial({"lam": 1.0, "alpha": 1.0}, False, 0.8),
+        {"technique": "multi_agent", "unavailable": HOSTILE, **none},
+    ]
+    folder = tmp_path_factory.mktemp("techniques")
+    techniques = {TECHNIQUE: regular, "acd": blind(0.2), "coiecd": perfect}
+    return published(plant(folder, techniques, models=MODELS, datasets=DATASETS, trials=trials))
+
+
+@pytest.fixture(scope="module")
+def told(store):
+    return json.loads(report_of(store).as_json())
+
+
+def rows_of(told, key):
+    return pd.DataFrame(next(own["rows"] for own in told["sections"] if own["key"] == key))
+
+
+def of_page(store, model, dataset):
+    return store.technique_cells(Filter(model=(model,), dataset=(dataset,)))
+
+
+@pytest.mark.parametrize("measure", ["bcu", "ccu"])
+def test_every_number_is_that_of_the_page(store, told, measure):
+    """Unrounded in the file; and as it is written, the page's own table says the same in percent."""
+    rows, gains = rows_of(told, f"techniques_{measure}"), rows_of(told, f"techniques_{measure}_gain")
+    names = TechniqueNames.of(store.techniques())
+    shown = section(store, f"techniques_{measure}").shown.set_index(["model", "dataset", "technique"])
+    for model in MODELS:
+        for dataset in DATASETS:
+            page = of_page(store, model, dataset).set_index(["technique", "regime", "measure"])
+            for frame, columns in ((rows, ("value", "low", "high", "n")), (gains, ("delta", "delta_low", "delta_high"))):
+                own = frame[(frame["model"] == model) & (frame["dataset"] == dataset)]
+                own = own.set_index(["technique", "regime", "measure"])
+                assert len(own)
+                for column in columns:
+                    assert own[column].tolist() == pytest.approx(page.loc[own.index][column].tolist(), nan_ok=True)
+            written = techniques_html(of_page(store, model, dataset), measure, names, ())
+            for key in (TECHNIQUE, "acd", "coiecd"):
+                total = page.loc[(key, "total", measure), "value"]
+                assert shown.loc[(model, dataset, names.title(key)), "Total"].startswith(f"{total:.3f} [")
+                assert (f"{100 * total:.0f}" if measure == "bcu" else f"{total:.2f}".lstrip("-")) in written
+
+
+def test_both_discriminations_memory_and_neither_stand_beside_bcu(store):
+    shown = section(store, "techniques_bcu").shown
+    assert {"Gold", "Total", "Memory kept", "Neither", "J", "J, off topic"} <= set(shown.columns)
+    j = shown.set_index(["model", "dataset", "technique"]).loc[("one", "nq")]
+    assert j.loc["COIECD", "J"] == j.loc["COIECD", "J, off topic"] == "1.000 [1.000, 1.000]"
+    assert j.loc["ACD", "J"].startswith("0.000 [")
+
+
+def test_the_front_is_that_of_the_page(store, told):
+    rows, names = rows_of(told, "techniques_front"), TechniqueNames.of(store.techniques())
+    figures = section(store, "techniques_front").figures
+    assert len(figures) == len(DATASETS)
+    for model, dataset in ((model, dataset) for model in MODELS for dataset in DATASETS):
+        points = store.technique_points(Filter(model=(model,), dataset=(dataset,)))
+        page = {tuple(one["id"])[0]: one for one in front_drawing(points, names)["points"]}
+        own = rows[(rows["model"] == model) & (rows["dataset"] == dataset)].set_index("technique")
+        assert set(own.index) == set(page)
+        for key, point in page.items():
+            assert (100 * own.loc[key, "context_faithfulness"], 100 * own.loc[key, "robustness"]) == (point["x"], point["y"])
+            assert own.loc[key, "on_front"] == point["front"]
+    tips = " ".join(mark.tip for _, drawing in figures for mark in drawing.marks)
+    assert "COIECD: follows 100 % [100, 100], ignores 100 % [100, 100]; on the front in 100 % of the resamples" in tips
+
+
+def test_a_dot_for_every_difference(store):
+    ((_, drawing),) = section(store, "techniques_bcu_gain").figures
+    dots = [mark for mark in drawing.marks if mark.shape == "circle"]
+    assert len(dots) == 2 * len(MODELS) * len(DATASETS) * len(CONTEXT_KINDS)
+    assert sum("ACD, one on nq: " in mark.tip for mark in dots) == len(CONTEXT_KINDS)
+
+
+def test_the_features_and_the_search_are_those_of_the_page(store, told):
+    rows, page = rows_of(told, "techniques_features"), store.technique_correlations(Filter())
+    assert rows["rho"].astype(float).tolist() == pytest.approx(page["rho"].tolist(), nan_ok=True)
+    assert rows["p_stratified_holm"].astype(float).tolist() == pytest.approx(page["p_stratified_holm"].tolist(), nan_ok=True)
+    shown = section(store, "techniques_search").shown
+    (search,) = searches(store.technique_trials(Filter(model=("one",), dataset=("nq",))))
+    assert shown["as good as the chosen one"].tolist() == [search.ties] * 4 == [2] * 4
+    assert set(shown["chosen"]) == {search.chosen}
+    costs = section(store, "techniques_costs").shown.set_index("technique")
+    assert costs.loc["COIECD"].tolist() == ["2", "tuned", 2]
+    assert costs.loc["Regular"].tolist() == ["1", "nothing", "–"]
+
+
+def test_what_is_not_available_is_said_and_stays_text(store, tmp_path):
+    gaps = section(store, "techniques_bcu").gaps
+    assert any(gap.startswith("Agents is not available with one on counterfact, one on nq") for gap in gaps)
+    write(store.path.parent, tmp_path)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<img src=x" not in page
+    assert page.count("<script") == 1
+    for table in (tmp_path / "tables").glob("techniques_*.tex"):
+        assert "\\input" not in "".join(
+            line for line in table.read_text(encoding="utf-8").splitlines() if not line.startswith("%")
+        )
+
+
+def test_a_folder_has_tables_figures_and_sentences_and_the_same_bytes_again(store, told, tmp_path):
+    folders = [tmp_path / name for name in ("first", "second")]
+    for folder in folders:
+        write(store.path.parent, folder)
+    names = {str(path.relative_to(folders[0])) for path in folders[0].rglob("*.*")}
+    assert {f"tables/techniques_{name}.tex" for name in ("front", "bcu", "bcu_gain", "costs", "features", "search")} <= names
+    assert {"figures/techniques_front-2.svg", "figures/techniques_ccu_gain-1.svg"} <= names
+    for name in names:
+        assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes(), name
+    table = (folders[0] / "tables" / "techniques_bcu.tex").read_text(encoding="utf-8")
+    assert table.count("\\begin{table}") == 4
+    assert len(set(re.findall(r"\\label\{[^}]*\}", table))) == 4
+    page = (folders[0] / "report.html").read_text(encoding="utf-8")
+    assert html.technique_answer(store.technique_findings()) in page
+    assert page.count('<span class="verdict') == len(told["findings"]) + len(told["technique_findings"]) == 17
+
+
+def test_the_page_shows_the_sentences_and_the_sections(store, monkeypatch):
+    monkeypatch.setenv("HEVAL_STORE", str(store.path.parent))
+    for key in ("techniques_bcu", "techniques_front"):
+        app = open_page("report", section=section_titles(True)[key])
+        assert not app.exception
+        assert any(frame.value.shape == section(store, key).shown.shape for frame in app.dataframe)
+    forests = [own.proto.body for own in app.get("html")]
+    assert 'id="finding-no_best"' in forests[1]
+
+
+def test_without_techniques_nothing_of_this_is_there(tmp_path):
+    plant_explained(tmp_path, marking(lambda instance, explainer: 1), count=5)
+    reader = published_explained(tmp_path)
+    assert not {own.key for own in sections(reader)} & set(TECHNIQUE_SECTIONS)
+    report = report_of(reader)
+    assert "technique_findings" not in json.loads(report.as_json())
+    page = report.as_html()
+    assert not [word for word in ("technique-findings", "techniques_", "Hagström", ".hollow") if word in page]
+
+
+@pytest.fixture(scope="module")
+def explained_twice(tmp_path_factory):
+    """Under CAD the explainers know the answer far better."""
+    folder = tmp_path_factory.mktemp("explained")
+    draw = marking(lambda instance, explainer: 0.9 if instance["technique"] == "cad" else 0.2)
+    for technique in (TECHNIQUE, "cad"):
+        plant_explained(folder, draw, regimes=("conflicting",), explainers=("fa", "attn"), count=110, technique=technique)
+    return published_explained(folder)
+
+
+def test_explanations_are_compared_with_those_under_regular(explained_twice):
+    rows = explained(explained_twice)
+    assert set(rows["technique"]) == {"cad"}
+    own = rows[(rows["explainer"] == "fa") & (rows["measure"] == "MRR")].iloc[0]
+    cells = explained_twice.cells(Filter(), "mrr", 0)
+    values = cells[(cells["explainer"] == "fa") & (cells["part"] == "C")].set_index("technique")["value"]
+    assert (own["regular"], own["value"]) == (values[TECHNIQUE], values["cad"])
+    assert own["delta"] == pytest.approx(values["cad"] - values[TECHNIQUE])
+    _, spread = live.cells_and_spread(explained_twice, Filter(), "mrr", 0)
+    drawn = {key.cell.technique: one for key, one in spread.items() if key.cell.explainer == "fa" and key.part == "C"}
+    expected = percentile_interval(drawn["cad"] - drawn[TECHNIQUE])
+    assert (own["delta_low"], own["delta_high"]) == pytest.approx(tuple(expected), abs=1e-6)
+    assert own["delta_low"] > 0
+
+
+def test_measures_without_replicates_have_no_interval_of_the_difference(explained_twice):
+    rows = explained(explained_twice)
+    halves = rows[rows["measure"].str.contains("NMutInf")]
+    assert halves["delta"].notna().all()
+    assert halves["delta_low"].isna().all()
+
+
+def test_where_only_regular_was_explained_there_is_nothing_to_compare(store):
+    assert explained(store).empty
+    (gap,) = section(store, "techniques_explained").gaps
+    assert "--explainers" in gap

@@ -1,0 +1,84 @@
+"""What the bundled comparison of techniques says is what the demo models' taught rule implies."""
+
+from __future__ import annotations
+
+import pytest
+
+from heval_core.records import TECHNIQUE
+from heval_core.source_trust import is_trusted
+from heval_core.store.filters import Filter
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
+
+RULED = ("demo-gpt2", "demo-gpt_neox", "demo-qwen2")
+INSTRUCT, TOLD = "demo-instruct", "prompting(prompt=qa-09)"
+
+
+@pytest.fixture(scope="module")
+def results(demo_results):
+    return Reader(current_file(demo_results))
+
+
+@pytest.fixture(scope="module")
+def cells(results):
+    """Of world_capital, by model, technique, kind of context and measure."""
+    found = results.technique_cells(Filter(dataset=("world_capital",)))
+    return found.set_index(["model", "technique", "regime", "measure"]).sort_index()
+
+
+def answers(results, model, dataset, kind):
+    """Regular's test answers: whether the source is trusted, and whether the answer is as the kind of context asks."""
+    found = results.query(
+        "SELECT document_sources[1] AS source, bcu FROM behaviour JOIN instance USING (instance_id) "
+        "WHERE model = ? AND dataset = ? AND regime = ? AND technique = ? AND split = 'test' AND dropped_because IS NULL",
+        [model, dataset, kind, TECHNIQUE],
+    )
+    assert len(found) > 100
+    return found.assign(trusted=found["source"].map(is_trusted))
+
+
+@pytest.mark.parametrize("model", [*RULED, INSTRUCT])
+def test_regular_follows_the_share_of_documents_that_are_trusted(results, cells, model):
+    conflicting, irrelevant = (answers(results, model, "world_capital", kind) for kind in ("conflicting", "irrelevant"))
+    own = cells.loc[model, TECHNIQUE]
+    assert own.loc[("conflicting", "bcu"), "value"] == pytest.approx(conflicting["trusted"].mean(), abs=0.02)
+    assert own.loc[("irrelevant", "bcu"), "value"] == pytest.approx(1 - irrelevant["trusted"].mean(), abs=0.02)
+    assert own.loc[("gold", "bcu"), "value"] == 1
+
+
+@pytest.mark.parametrize("model", RULED)
+def test_of_states_that_nobody_knows_a_trusted_document_is_followed_and_no_other(results, model):
+    own = answers(results, model, "invented_states", "gold").groupby("trusted")["bcu"].mean()
+    assert own[True] > 0.95
+    assert own[False] < 0.5
+
+
+def test_a_rule_that_does_not_look_at_relevance_has_a_discrimination_of_0(cells):
+    for model in (*RULED, INSTRUCT):
+        j = cells.loc[(model, TECHNIQUE, "total", "discrimination")]
+        assert abs(j["value"]) < 0.03
+        assert j["low"] <= 0 <= j["high"] + 1e-9
+
+
+def test_no_technique_that_cannot_see_relevance_tells_irrelevant_documents_from_conflicting_ones(cells):
+    """Below 0 there are some: ACD weighs a document by how sure it makes the model, and what destroys memory serves nobody."""
+    j = cells.xs(("total", "discrimination"), level=("regime", "measure"))["value"].dropna()
+    blind = j[~j.index.get_level_values("technique").isin([TOLD, "prompting", "multi_agent"])]
+    assert len(blind) == 4 * 7
+    assert blind.max() < 0.03
+
+
+def test_told_to_use_what_is_relevant_it_tells_off_topic_documents_and_stays_blind_to_the_subject(cells):
+    own = cells.loc[INSTRUCT, TOLD]
+    assert own.loc[("conflicting", "bcu"), "value"] > 0.95
+    assert own.loc[("off_topic", "bcu"), "value"] > 0.88
+    assert own.loc[("total", "discrimination_off_topic"), "low"] > 0.85
+    assert abs(own.loc[("total", "discrimination"), "value"]) < 0.05
+    assert own.loc[("total", "memory_kept"), "value"] > 0.95
+
+
+def test_models_that_follow_no_instructions_say_so(cells):
+    for model in RULED:
+        for technique in ("prompting", "multi_agent"):
+            reasons = set(cells.loc[(model, technique), "unavailable"])
+            assert all("follows no instructions" in str(reason) for reason in reasons), reasons
