@@ -20,6 +20,8 @@ def main() -> None:
         answers.flush()
 
     for line in sys.stdin:
+        # Whatever ends this process from here on, it was this request: it must not be sent again.
+        say({"progress": "starting"})
         try:
             say({"result": _answer(json.loads(line), loaded, lambda text: say({"progress": text}))})
         except HEvalError as error:

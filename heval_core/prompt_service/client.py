@@ -65,7 +65,7 @@ class Worker:
             self.current = ticket
             if ticket is not None and ticket.cancelled:
                 raise HEvalError("Cancelled.")
-            return self._converse(request, progress)
+            return self._converse(request, progress, ticket)
         finally:
             self.current = None
             self.lock.release()
@@ -79,21 +79,43 @@ class Worker:
             if time.monotonic() > until:
                 raise HEvalError("The worker is busy with another request; try again in a moment.")
 
-    def _converse(self, request: Request, progress: Callable[[str], None]) -> Any:
-        process = self._running()
+    def _converse(self, request: Request, progress: Callable[[str], None], ticket: Ticket | None) -> Any:
+        """The answer. A process that had ended before it heard of the request is replaced, once."""
+        heard: list[str] = []
+
+        def hear(text: str) -> None:
+            heard.append(text)
+            progress(text)
+
+        for _ in range(2):
+            process = self._running()
+            if ticket is not None and ticket.cancelled:  # before there was a process that could be stopped
+                break
+            answer = self._answer(process, request, hear)
+            if answer is not None:
+                return answer["result"]
+            self.stop()
+            if heard:
+                break
+        raise HEvalError("The worker process ended before it answered; it starts afresh with the next request.")
+
+    def _answer(
+        self, process: subprocess.Popen[str], request: Request, progress: Callable[[str], None]
+    ) -> dict[str, Any] | None:
+        """What the process says; None if it ended instead. Raises HEvalError with its message."""
         assert process.stdin is not None
         assert process.stdout is not None
         try:
             process.stdin.write(json.dumps(request) + "\n")
             process.stdin.flush()
             for line in process.stdout:
-                answer = json.loads(line)
+                answer: dict[str, Any] = json.loads(line)
                 if "progress" in answer:
                     progress(answer["progress"])
                 elif "error" in answer:
                     raise HEvalError(answer["error"])
                 else:
-                    return answer["result"]
+                    return answer
         except (BrokenPipeError, json.JSONDecodeError):
             pass
         except BaseException:
@@ -101,8 +123,7 @@ class Worker:
             if not isinstance(sys.exc_info()[1], HEvalError):
                 self.stop()
             raise
-        self.stop()
-        raise HEvalError("The worker process ended before it answered; it starts afresh with the next request.")
+        return None
 
     def _running(self) -> subprocess.Popen[str]:
         if self.process is None or self.process.poll() is not None:

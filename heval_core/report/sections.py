@@ -174,7 +174,8 @@ def _datasets(results: Reader) -> Section:
         "datasets",
         MAIN,
         *OTHER["datasets"],
-        "Lengths are of all documents together: mean, and the 5 % and 95 % quantiles in brackets; tokens are the model's own. "
+        "Counted under Regular. Lengths are of all documents together: mean, and the 5 % and 95 % quantiles in brackets; "
+        "tokens are the model's own. "
         "The paper has 55,830 instances per regime of World Capital, 802 of CounterFact, 5,348 of Fakepedia and 1,343 of "
         "ConflictQA.",
         figures.of_outcomes(outcomes),

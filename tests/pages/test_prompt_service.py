@@ -39,7 +39,7 @@ def test_a_request_that_waits_is_over_as_soon_as_it_is_cancelled():
 def test_a_request_cancelled_while_it_runs_costs_the_process_and_says_cancelled(monkeypatch):
     own, begun = Worker(), threading.Event()
 
-    def converse(request, progress):
+    def converse(request, progress, ticket):
         begun.set()
         time.sleep(0.3)
         return "an answer that nobody wants any more"
@@ -50,6 +50,26 @@ def test_a_request_cancelled_while_it_runs_costs_the_process_and_says_cancelled(
     own.cancel(ticket)
     assert ticket.over.wait(10)
     assert ticket.error == "Cancelled."
+
+
+def test_a_process_that_died_unheard_is_replaced_and_one_that_dies_of_a_request_is_not(monkeypatch):
+    """Unheard: killed while it was idle, and not known to be gone when the next request came."""
+    own, asked = Worker(), []
+
+    def answer(process, request, progress):
+        asked.append(request)
+        if request == "deadly":
+            progress("starting")
+        return {"result": "told"} if len(asked) == 2 else None
+
+    monkeypatch.setattr(own, "_running", lambda: None)
+    monkeypatch.setattr(own, "_answer", answer)
+    assert own.ask("harmless") == "told"
+    assert asked == ["harmless", "harmless"]
+    asked.clear()
+    with pytest.raises(HEvalError, match="ended before it answered"):
+        own.ask("deadly")
+    assert asked == ["deadly"]
 
 
 def test_a_worker_that_was_handed_out_is_not_stopped_for_others(monkeypatch):
