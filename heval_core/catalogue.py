@@ -1,7 +1,6 @@
-"""Finds the plug-ins by importing their folders, and states what each kind of plug-in declares.
+"""Finds the plug-ins by importing their folders. `protocols` states what each kind of plug-in declares.
 
-A new file with a `PLUGIN` is all it takes to add one. Importing explainers, datasets and metrics never imports torch; only
-running an explainer does.
+A new file with a `PLUGIN` is all it takes to add one. Importing plug-ins never imports torch; only running them does.
 """
 
 from __future__ import annotations
@@ -12,143 +11,23 @@ import importlib
 import inspect
 import pkgutil
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import fields
 from math import isfinite
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args, get_type_hints, overload
+from typing import Any, Literal, get_args, get_type_hints, overload
 
-from heval_core.records import Attribution, Cost, HEvalError, Instance, Prompt, Target
+from heval_core.protocols import Annotator, ClaimData, Control, Dataset, Explainer, Method, Metric, Plugin, Selector, Technique
+from heval_core.records import HEvalError
 
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    import numpy as np
-
-    from heval_core.datasets._records import Record
-    from heval_core.lm.clean_pass import CleanPass
-    from heval_core.lm.model import LanguageModel
-    from heval_core.metrics.shared.cell import Cell
-    from heval_core.metrics.shared.estimate import Each, Estimate
-    from heval_core.metrics.shared.measure import Measure
-    from heval_core.techniques.shared.development import Asked, Development, Setting, Trial
-
-KINDS = {"dataset": "datasets", "explainer": "explainers", "metric": "metrics", "technique": "techniques"}
-FAMILIES = ("perturbation", "gradient", "attention", "mechanistic", "control")  # how an explainer gets at its scores
-# What a technique changes, and what it is called on pages.
-TECHNIQUE_FAMILIES = {
-    "none": "Regular",
-    "decoding": "decoding",
-    "prompt": "prompt",
-    "heads": "heads pruned",
-    "training": "training",
-    "calls": "several calls",
+KINDS = {
+    "dataset": "datasets",
+    "explainer": "explainers",
+    "metric": "metrics",
+    "technique": "techniques",
+    "claims": "citations.claims",
+    "selector": "citations.selectors",
+    "annotator": "citations.annotators",
 }
-
-
-class Plugin(Protocol):
-    """Every plug-in: a frozen dataclass of its settings. key: its name in commands, tables and links."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def key(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def reference(self) -> str: ...
-
-
-class Dataset(Plugin, Protocol):
-    """long: whether its documents are paragraphs, for which the paper explains fewer instances."""
-
-    @property
-    def long(self) -> bool: ...
-    def facts(self) -> Iterator[Record]:
-        """Raises HEvalError where the data is missing or foreign."""
-
-
-class Explainer(Plugin, Protocol):
-    """A method or a control. family: one of FAMILIES. signed: whether a score below 0 speaks against the answer.
-
-    order: its number among methods, or among controls, from 1. Pages list it there, and its colour has that number.
-    """
-
-    @property
-    def family(self) -> str: ...
-    @property
-    def signed(self) -> bool: ...
-    @property
-    def control(self) -> bool: ...
-    @property
-    def order(self) -> int: ...
-
-
-class Method(Explainer, Protocol):
-    """An explainer that looks into a model.
-
-    default: it runs when none is named. needs: what a model must offer, keys of `heval_core.lm.needs.NEEDS`.
-    """
-
-    @property
-    def default(self) -> bool: ...
-    @property
-    def needs(self) -> tuple[str, ...]: ...
-    def cost(self, tokens: float) -> Cost:
-        """The cost for one prompt of `tokens` tokens."""
-
-    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
-        """One attribution for each prompt of the pass."""
-
-
-class Control(Explainer, Protocol):
-    """An explainer that reads stored tokens only. Its scores are computed when results are published."""
-
-    def scores(self, words: tuple[str, ...], answer: str, instance_id: str) -> np.ndarray:
-        """(n,) float32, one score per token."""
-
-
-class Metric(Plugin, Protocol):
-    """measures: the values of the metric that pages, comparisons and the report show. See `heval_core/metrics`."""
-
-    @property
-    def higher_is_better(self) -> bool: ...
-    @property
-    def uses_k(self) -> bool: ...
-    @property
-    def measures(self) -> tuple[Measure, ...]: ...
-    def each(self, cell: Cell, k: int) -> list[Each]:
-        """Values of instances."""
-
-    def over(self, cell: Cell, k: int) -> list[Estimate]:
-        """Values of the cell."""
-
-
-class Technique(Plugin, Protocol):
-    """How an answer is produced; see `heval_core/techniques`.
-
-    family: a key of TECHNIQUE_FAMILIES. order: its number on pages, from 1, Regular first. needs: what a model must offer,
-    keys of `heval_core.lm.needs.NEEDS`. passes: forward passes for an answer, Regular's being 1. preparation: what precedes
-    the first answer: nothing, `tuned` or `trained`. Variants of a technique answer alike under the same setting.
-    """
-
-    @property
-    def family(self) -> str: ...
-    @property
-    def order(self) -> int: ...
-    @property
-    def needs(self) -> tuple[str, ...]: ...
-    @property
-    def passes(self) -> float: ...
-    @property
-    def preparation(self) -> str: ...
-    def settings(self, development: Development) -> Sequence[Setting]: ...
-    def reads(self) -> str: ...
-    def best(self, trials: Sequence[Trial]) -> tuple[int, ...]: ...
-    def applied(self, lm: LanguageModel, setting: Setting) -> AbstractContextManager[LanguageModel]: ...
-    def asked(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Asked]: ...
-    def alone(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Prompt]: ...
-    def combined(self, z_c: Any, z_0: Any, setting: Setting) -> Any: ...
-    def combined_by(self, z_c: Any, z_0: Any, settings: Sequence[Setting]) -> Iterator[Any]: ...
 
 
 @functools.cache
@@ -168,6 +47,12 @@ def plugins(kind: Literal["explainer"]) -> dict[str, Explainer]: ...
 def plugins(kind: Literal["metric"]) -> dict[str, Metric]: ...
 @overload
 def plugins(kind: Literal["technique"]) -> dict[str, Technique]: ...
+@overload
+def plugins(kind: Literal["claims"]) -> dict[str, ClaimData]: ...
+@overload
+def plugins(kind: Literal["selector"]) -> dict[str, Selector]: ...
+@overload
+def plugins(kind: Literal["annotator"]) -> dict[str, Annotator]: ...
 @overload
 def plugins(kind: str) -> dict[str, Any]: ...
 def plugins(kind: str) -> dict[str, Any]:
@@ -198,6 +83,12 @@ def find(kind: Literal["explainer"], key: str) -> Explainer: ...
 def find(kind: Literal["metric"], key: str) -> Metric: ...
 @overload
 def find(kind: Literal["technique"], key: str) -> Technique: ...
+@overload
+def find(kind: Literal["claims"], key: str) -> ClaimData: ...
+@overload
+def find(kind: Literal["selector"], key: str) -> Selector: ...
+@overload
+def find(kind: Literal["annotator"], key: str) -> Annotator: ...
 @overload
 def find(kind: str, key: str) -> Any: ...
 @functools.cache
@@ -246,19 +137,25 @@ def variants(keys: Iterable[str], kind: str = "explainer") -> dict[str, Any]:
 
 
 def _variant(plugin: Any, options: str, key: str) -> Any:
-    """The plug-in with other settings. Its key lists the changed ones in the order of the fields: one key per variant."""
+    """The plug-in with other settings. Its key lists the changed ones in the order of the fields: one key per variant.
+
+    A plug-in's `first` option may be written, and is listed, without its name: `explainer(loo)`.
+    """
     known = {field.name: field.default for field in fields(plugin)}
     chosen: dict[str, str | bool | int | float] = {}
     if not options.endswith(")"):
         raise HEvalError(f"The options of {key!r} need a closing bracket: {plugin.key}(name=value).")
-    for option in options[:-1].split(","):
+    first = getattr(plugin, "first", "")
+    for place, option in enumerate(options[:-1].split(",")):
+        option = f"{first}={option}" if first and not place and "=" not in option else option
         name, _, text = (part.strip() for part in option.partition("="))
         if name not in known:
             options_known = f"there are: {', '.join(known)}." if known else "it has none."
             options_known += " A value cannot have a comma, which separates options." if "=" not in option and chosen else ""
             raise HEvalError(f"{plugin.key} has no option {name!r}; {options_known}")
         chosen[name] = _value(plugin, name, text)
-    changed = [f"{name}={_text(chosen[name])}" for name in known if chosen.get(name, known[name]) != known[name]]
+    given = {name: _text(chosen[name]) for name in known if chosen.get(name, known[name]) != known[name]}
+    changed = [text if name == first else f"{name}={text}" for name, text in given.items()]
     if not changed:
         return plugin
     kind = type(plugin)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from heval_core import catalogue
+from heval_core import catalogue, protocols
 from heval_core.figures.highlights import highlights
 from heval_core.figures.palette import in_order
 from heval_core.groups import document_of
@@ -74,7 +74,7 @@ def explain(
         return Explanation(explain_request(lm, request, chosen, match=match, target=target))
 
 
-def methods_of(keys: Iterable[str] | None) -> list[catalogue.Method]:
+def methods_of(keys: Iterable[str] | None) -> list[protocols.Method]:
     """The methods with these keys, without duplicates (two spellings of one variant); for None, the default methods.
 
     Raises HEvalError for an unknown key, or a control.

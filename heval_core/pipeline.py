@@ -26,12 +26,12 @@ from heval_core.behaviour import (
     observe,
     recall,
 )
-from heval_core.catalogue import Method
 from heval_core.groups import MEMORY, context_groups
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.needs import require
 from heval_core.prompts import assemble, prompt_of
+from heval_core.protocols import Method
 from heval_core.records import Attribution, Behaviour, Dropped, HEvalError, Instance, Target, TokenisedPrompt
 from heval_core.statistics.scores import check
 

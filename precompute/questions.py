@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heval_core import catalogue, regimes
-from heval_core.catalogue import Dataset
 from heval_core.datasets._jsonl import JsonLines
 from heval_core.datasets._records import BadRecord, Unusable
+from heval_core.protocols import Dataset
 from heval_core.records import Fact, HEvalError, Passage
 
 # Without a limit, a dataset gives at most this many questions, because all of them are kept in memory.

@@ -10,12 +10,12 @@ import torch
 
 from heval_core import pipeline, regimes
 from heval_core.behaviour import accepted_tokens
-from heval_core.catalogue import Technique
 from heval_core.lm.batches import last_logits, next_ids
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.needs import require
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import memory_prompt
+from heval_core.protocols import Technique
 from heval_core.records import FOLLOWED, Dropped, HEvalError
 from heval_core.techniques.shared.base import prompt_with
 from heval_core.techniques.shared.development import Development, Question, Setting, Trial

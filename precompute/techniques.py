@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heval_core import catalogue
-from heval_core.catalogue import Technique
+from heval_core.protocols import Technique
 from heval_core.records import SPLITS, TECHNIQUE
 from heval_core.techniques.shared.development import Setting
 

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from heval_core import catalogue
 from heval_core import metrics as declared
-from heval_core.catalogue import Metric
 from heval_core.evaluation.kept import Kept
 from heval_core.evaluation.regime import Regime, numbers_of
 from heval_core.evaluation.scored import Scored
@@ -24,6 +23,7 @@ from heval_core.metrics._features import Labelled, LearnedMetric, labelled, larg
 from heval_core.metrics.shared.cell import DEFAULT_K, KS, Cell, Fixed, Layout
 from heval_core.metrics.shared.estimate import Each, Estimate, normalised, replicates
 from heval_core.metrics.shared.measure import MirrorMetric
+from heval_core.protocols import Metric
 from heval_core.records import CELL, CellKey, RegimeKey
 from heval_core.statistics.blocks import row_blocks
 from heval_core.statistics.bootstrap import percentile_interval

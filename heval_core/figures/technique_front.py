@@ -11,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.catalogue import TECHNIQUE_FAMILIES
 from heval_core.figures.technique_names import TechniqueNames, between, with_unit, written
+from heval_core.protocols import TECHNIQUE_FAMILIES
 from heval_core.records import TECHNIQUE
 from heval_core.wording import listed
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.catalogue import TECHNIQUE_FAMILIES
+from heval_core.protocols import TECHNIQUE_FAMILIES
 from heval_core.records import TECHNIQUE
 from heval_core.wording import BEHAVIOUR_TITLES, counted, number
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
-from heval_core import catalogue
+from heval_core import catalogue, protocols
 from heval_core.metrics._features import TARGETS
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
 
@@ -25,7 +25,7 @@ _FIXED = (
 )
 
 
-def declared(metric: catalogue.Metric) -> list[Measure]:
+def declared(metric: protocols.Metric) -> list[Measure]:
     """A metric's measures with what they take from it, each followed by its variant at a fixed target."""
     ranked = any(field.name == "drop_first" for field in fields(metric))
     direction = "high" if metric.higher_is_better else "low"

@@ -2,60 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
-
-@dataclass(frozen=True)
-class ShardKind:
-    """name: in the manifest and in file names. key: the columns that identify a row.
-
-    split: float columns stored byte by byte (byte stream split), because their exponents compress far better together.
-    beside: whether an explainer has such rows in addition to its attributions. of_regime: whether its rows belong to one
-    regime.
-    """
-
-    name: str
-    schema: pa.Schema
-    key: tuple[str, ...]
-    split: tuple[str, ...] = ()
-    beside: bool = False
-    of_regime: bool = True
-
-
-_TEXT, _TEXTS, _INTS = pa.string(), pa.list_(pa.string()), pa.list_(pa.int32())
-FLOATS = pa.list_(pa.float32())
+from heval_core.store import citation_kinds
+from heval_core.store.shard_kind import FLOATS, INTS, TEXT, TEXTS, ShardKind
 
 INSTANCE = ShardKind(
     "instance",
     pa.schema(
         [
-            *((name, _TEXT) for name in ("instance_id", "model", "revision", "dataset", "regime", "technique")),
+            *((name, TEXT) for name in ("instance_id", "model", "revision", "dataset", "regime", "technique")),
             ("place", pa.int32()),
-            *((name, _TEXT) for name in ("fact_id", "subject", "relation", "question", "true_answer", "prompt")),
-            ("tokens", _TEXTS),
+            *((name, TEXT) for name in ("fact_id", "subject", "relation", "question", "true_answer", "prompt")),
+            ("tokens", TEXTS),
             ("first_ranked", pa.int32()),
             ("ranked_end", pa.int32()),
-            ("document_starts", _INTS),
-            ("document_ends", _INTS),
+            ("document_starts", INTS),
+            ("document_ends", INTS),
             ("question_start", pa.int32()),
             ("question_end", pa.int32()),
-            *((f"document_{name}", _TEXTS) for name in ("answers", "kinds", "origins", "sources")),
-            ("answer_tokens", pa.list_(_INTS)),
-            ("first_mention", pa.list_(_INTS)),
-            ("memory_answer", _TEXT),
-            ("candidate_groups", _TEXTS),
-            ("candidate_texts", _TEXTS),
-            ("candidate_ids", _INTS),
-            ("candidate_leading", _INTS),
+            *((f"document_{name}", TEXTS) for name in ("answers", "kinds", "origins", "sources")),
+            ("answer_tokens", pa.list_(INTS)),
+            ("first_mention", pa.list_(INTS)),
+            ("memory_answer", TEXT),
+            ("candidate_groups", TEXTS),
+            ("candidate_texts", TEXTS),
+            ("candidate_ids", INTS),
+            ("candidate_leading", INTS),
             ("candidate_logits", FLOATS),
             ("candidate_probabilities", FLOATS),
-            ("predicted_text", _TEXT),
+            ("predicted_text", TEXT),
             ("predicted_id", pa.int32()),
             ("predicted_probability", pa.float32()),
-            *((name, _TEXT) for name in ("answer_text", "first_group", "text_group")),
-            *((name, _TEXT) for name in ("group", "expected_group", "dropped_because")),
+            *((name, TEXT) for name in ("answer_text", "first_group", "text_group")),
+            *((name, TEXT) for name in ("group", "expected_group", "dropped_because")),
         ]
     ),
     ("instance_id",),
@@ -64,17 +46,17 @@ ATTRIBUTION = ShardKind(
     "attribution",
     pa.schema(
         [
-            ("instance_id", _TEXT),
-            ("explainer", _TEXT),
+            ("instance_id", TEXT),
+            ("explainer", TEXT),
             ("scores", FLOATS),
             ("tied", pa.float32()),
             ("seconds", pa.float32()),
-            ("settings", _TEXT),
+            ("settings", TEXT),
             ("signed", pa.bool_()),
             ("layer", pa.int32()),
             ("head", pa.int32()),
             ("head_scores", FLOATS),
-            ("details", _TEXT),
+            ("details", TEXT),
         ]
     ),
     ("instance_id", "explainer"),
@@ -82,24 +64,24 @@ ATTRIBUTION = ShardKind(
 )
 HEAD_ATTENTION = ShardKind(
     "head_attention",
-    pa.schema([("instance_id", _TEXT), ("layer", pa.int32()), ("head", pa.int32()), ("attention", FLOATS)]),
+    pa.schema([("instance_id", TEXT), ("layer", pa.int32()), ("head", pa.int32()), ("attention", FLOATS)]),
     ("instance_id", "layer", "head"),
     ("attention.list.element",),
 )
-MEMORY = ShardKind("memory", pa.schema([("question", _TEXT), ("ids", _INTS), ("text", _TEXT)]), ("question",), of_regime=False)
-SAMPLE = ShardKind("sample", pa.schema([("fact_id", _TEXT)]), ("fact_id",))
+MEMORY = ShardKind("memory", pa.schema([("question", TEXT), ("ids", INTS), ("text", TEXT)]), ("question",), of_regime=False)
+SAMPLE = ShardKind("sample", pa.schema([("fact_id", TEXT)]), ("fact_id",))
 FAITHFULNESS = ShardKind(
     "faithfulness",
     pa.schema(
         [
-            ("instance_id", _TEXT),
-            ("explainer", _TEXT),
-            ("replacement", _TEXT),
+            ("instance_id", TEXT),
+            ("explainer", TEXT),
+            ("replacement", TEXT),
             ("comprehensiveness", pa.float32()),
             ("sufficiency", pa.float32()),
             ("masked", FLOATS),
             ("kept", FLOATS),
-            ("settings", _TEXT),
+            ("settings", TEXT),
         ]
     ),
     ("instance_id", "explainer", "replacement"),
@@ -111,18 +93,18 @@ BEHAVIOUR = ShardKind(
     "behaviour",
     pa.schema(
         [
-            ("instance_id", _TEXT),
-            ("split", _TEXT),
-            ("accepted", _INTS),
-            ("true_ids", _INTS),
+            ("instance_id", TEXT),
+            ("split", TEXT),
+            ("accepted", INTS),
+            ("true_ids", INTS),
             ("memory_id", pa.int32()),
             ("alone_id", pa.int32()),
             ("target_id", pa.int32()),
             ("probability", pa.float64()),
             ("alone_probability", pa.float64()),
             ("knew", pa.bool_()),
-            ("setting", _TEXT),
-            ("trace", _TEXT),
+            ("setting", TEXT),
+            ("trace", TEXT),
         ]
     ),
     ("instance_id",),
@@ -133,17 +115,17 @@ TRIAL = ShardKind(
     "trial",
     pa.schema(
         [
-            *((name, _TEXT) for name in ("model", "revision", "dataset", "technique", "setting", "regime")),
+            *((name, TEXT) for name in ("model", "revision", "dataset", "technique", "setting", "regime")),
             ("bcu", pa.float64()),
             ("n", pa.int32()),
             ("chosen", pa.bool_()),
             ("tied", pa.bool_()),
-            ("unavailable", _TEXT),
+            ("unavailable", TEXT),
             ("weights", pa.binary()),
         ]
     ),
     ("model", "dataset", "technique", "setting", "regime"),
 )
 CONTEXT_ATTRIBUTION = replace(ATTRIBUTION, name="context_attribution", beside=True)
-_ALL = (INSTANCE, ATTRIBUTION, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, FAITHFULNESS, BEHAVIOUR, TRIAL, MEMORY, SAMPLE)
-KINDS = {kind.name: kind for kind in _ALL}
+_OF_INSTANCES = (INSTANCE, ATTRIBUTION, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, FAITHFULNESS, BEHAVIOUR, TRIAL, MEMORY, SAMPLE)
+KINDS = {kind.name: kind for kind in (*_OF_INSTANCES, *citation_kinds.KINDS)}

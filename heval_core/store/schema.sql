@@ -354,3 +354,85 @@ CREATE TABLE catalogue (
     reference VARCHAR,
     docstring VARCHAR         -- formula, reference, departure, cost
 );
+
+CREATE TABLE claim (
+    dataset VARCHAR,          -- key of the source of the claims
+    claim_id VARCHAR,         -- unique within the dataset
+    claim VARCHAR,
+    verdict VARCHAR,          -- in the data's own words
+    numbers INTEGER[],        -- of the passages, as citations name them
+    passages VARCHAR[],       -- their texts
+    titles VARCHAR[],         -- empty where a passage has none
+    chains VARCHAR,           -- JSON: passages that people selected, a list for each way to the verdict
+    problems VARCHAR[],       -- what is wrong with the record though it can be used
+    unusable VARCHAR          -- why the record cannot be used; NULL if it can
+);
+
+CREATE TABLE explanation (
+    explanation_id VARCHAR,   -- dataset, claim, writer and selector, hashed
+    dataset VARCHAR,
+    claim_id VARCHAR,
+    writer VARCHAR,           -- key
+    selector VARCHAR,         -- key
+    prompt_id VARCHAR,        -- what it was written with; empty if not known
+    selected INTEGER[],       -- numbers of the passages that the writer was given
+    sentences VARCHAR[],      -- with their markers
+    bare VARCHAR[],           -- without
+    cited VARCHAR,            -- JSON: per sentence the numbers of the passages it cites
+    sources VARCHAR,          -- JSON: per sentence the numbers of the passages it was made from; NULL where that is not known
+    sampled INTEGER,          -- the passage that `sample` masks; NULL if there is none
+    problems VARCHAR[],       -- what is wrong with it though it can be used
+    precision DOUBLE,         -- of the selected passages, against the best chain of people; NULL without chains
+    recall DOUBLE,
+    f1 DOUBLE,
+    unavailable VARCHAR       -- why there is no explanation; NULL if there is one
+);
+
+CREATE TABLE recovery (
+    explanation_id VARCHAR,
+    passage INTEGER,          -- whose citation is masked
+    annotator VARCHAR,        -- key; people: one row per person, `person:NAME`
+    gold INTEGER[],           -- places of the sentences that cited it, from 0; empty if it was omitted
+    predicted INTEGER[],      -- places of the sentences that the annotator chose
+    precision DOUBLE,         -- 0 where undefined
+    recall DOUBLE,
+    f1 DOUBLE,
+    chance DOUBLE,            -- F1 expected of as many sentences chosen at random
+    scores FLOAT[],           -- one per sentence; NULL where the annotator has none
+    sampled BOOLEAN,          -- whether `sample` masks this passage
+    helpfulness DOUBLE,       -- a person's slider, 0 to 100; NULL otherwise
+    problem VARCHAR,          -- why the answer could not be read; NULL if it could
+    seconds FLOAT             -- NULL where that was not measured
+);
+
+CREATE TABLE cell_recovery (
+    dataset VARCHAR,
+    writer VARCHAR,
+    selector VARCHAR,
+    annotator VARCHAR,        -- people: all of them together
+    masking VARCHAR,          -- sample or full
+    measure VARCHAR,          -- precision, recall, f1, f1_of_claims, correct_rejection, transparent, unreadable; of explanations
+                              -- (annotator empty): omitted, uncited, retrieval_precision, retrieval_recall, retrieval_f1; of
+                              -- explainers: supported, wrong_marker, unsupported_sentence, omitted_citation
+    value DOUBLE,             -- NULL if not available
+    low DOUBLE,               -- 95 % interval, claims resampled
+    high DOUBLE,
+    chance DOUBLE,            -- NULL where that is not defined
+    n INTEGER,                -- masked citations, sentences or explanations
+    claims INTEGER,           -- claims they belong to
+    unavailable VARCHAR       -- why there is no value
+);
+
+CREATE TABLE agreement (
+    dataset VARCHAR,
+    writer VARCHAR,
+    selector VARCHAR,
+    masking VARCHAR,
+    first VARCHAR,            -- annotator; people where all people are one of the two
+    second VARCHAR,           -- the same as the first: people among themselves
+    alpha DOUBLE,             -- Krippendorff's, with Jaccard distance between sets of sentences
+    low DOUBLE,               -- 95 % interval, claims resampled
+    high DOUBLE,
+    n INTEGER,                -- masked citations that both answered
+    unavailable VARCHAR
+);

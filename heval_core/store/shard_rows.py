@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heval_core.store.kinds import ShardKind
+from heval_core.store.shard_kind import ShardKind
 from heval_core.store.shards import Entry, ShardStore
 
 

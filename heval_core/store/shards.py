@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from heval_core.records import CellKey, HEvalError
-from heval_core.store.kinds import FLOATS, KINDS, ShardKind
+from heval_core.store.kinds import KINDS
+from heval_core.store.shard_kind import FLOATS, ShardKind
 
 FORMAT = 2
 # The format of the published results file (schema.sql).

@@ -1,6 +1,6 @@
 """One file per technique: a way to produce an answer, which may change how the model uses its context.
 
-A technique is a frozen dataclass of its options, offered as `PLUGIN`. `Technique` in `heval_core/catalogue.py` lists what it
+A technique is a frozen dataclass of its options, offered as `PLUGIN`. `Technique` in `heval_core/protocols.py` lists what it
 declares, `shared.base.Base` has what most of them have in common. Every technique answers in the same four steps, each of
 which it may change: the model (`applied`), the prompt with the documents and the one without them (`asked`), the two passes,
 and the answer's scores from their logits (`combined`). So techniques that only combine logits share the two passes.

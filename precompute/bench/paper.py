@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from heval_core import catalogue
+from heval_core import catalogue, protocols
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.records import REGIMES
@@ -49,7 +49,7 @@ def throughput(name: str, lm: LanguageModel, tokens: int) -> dict[str, Any]:
     rate = matrix_rate(lm.device, lm.model.dtype, rows=8192, width=lm.width)
     methods = [catalogue.method(key) for key in catalogue.default_methods()]
     looking = [method for method in methods if "heads" in method.needs]  # these share one pass
-    steps: dict[str, tuple[catalogue.Method, ...]] = {method.key: (method,) for method in methods if method not in looking}
+    steps: dict[str, tuple[protocols.Method, ...]] = {method.key: (method,) for method in methods if method not in looking}
     steps[" + ".join(method.key for method in reversed(looking))] = tuple(looking)
     speeds = {what: size / best(partial(explain, clean, *used), rounds=2)[0] for what, used in steps.items()}
     work = tokens * (tokens + 1) / 2 * 2 * body_parameters(lm)

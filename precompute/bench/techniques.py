@@ -11,11 +11,11 @@ import torch
 from transformers import DynamicCache
 
 from heval_core import catalogue
-from heval_core.catalogue import Technique
 from heval_core.lm.batches import last_logits
 from heval_core.lm.loading import identify
 from heval_core.lm.model import LanguageModel
 from heval_core.prompt_styles import style_of
+from heval_core.protocols import Technique
 from heval_core.techniques.shared.base import NOTHING
 from heval_core.techniques.shared.development import Setting
 from precompute.bench.models import TOKENIZER, prompts_of

@@ -8,7 +8,7 @@ import inspect
 import numpy as np
 import pytest
 
-from heval_core import catalogue
+from heval_core import catalogue, protocols
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.needs import NEEDS
 from heval_core.metrics.shared.cell import Cell, Layout
@@ -40,12 +40,12 @@ def test_every_plugin_names_and_documents_itself(kind, plugin):
 
 @pytest.mark.parametrize(("kind", "plugin"), ALL, ids=lambda v: getattr(v, "key", v))
 def test_every_plugin_declares_what_its_kind_asks_for(kind, plugin):
-    explainer = catalogue.Control if getattr(plugin, "control", False) else catalogue.Method
+    explainer = protocols.Control if getattr(plugin, "control", False) else protocols.Method
     asked = {
-        "dataset": catalogue.Dataset,
+        "dataset": protocols.Dataset,
         "explainer": explainer,
-        "metric": catalogue.Metric,
-        "technique": catalogue.Technique,
+        "metric": protocols.Metric,
+        "technique": protocols.Technique,
     }[kind]
     assert not {name for name in dir(asked) if name[0] != "_" and not hasattr(plugin, name)}
 
@@ -65,7 +65,7 @@ def test_every_explainer_has_a_number_of_its_own_and_a_family(control):
     assert len({explainer.order for explainer in explainers}) == len(explainers)
     assert [explainer.order for explainer in explainers] == list(range(1, len(explainers) + 1))
     for explainer in explainers:
-        assert explainer.family in catalogue.FAMILIES
+        assert explainer.family in protocols.FAMILIES
         assert (explainer.family == "control") is control
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from heval_core import catalogue
+from heval_core import catalogue, protocols
 from heval_core.lm.needs import NEEDS
 from heval_core.records import TECHNIQUE
 from heval_core.techniques.shared.base import NOTHING
@@ -24,7 +24,7 @@ def test_techniques_have_numbers_of_their_own_and_regular_is_the_first():
 
 @pytest.mark.parametrize("technique", TECHNIQUES.values(), ids=lambda one: one.key)
 def test_every_technique_says_what_it_changes_needs_and_costs(technique):
-    assert technique.family in catalogue.TECHNIQUE_FAMILIES
+    assert technique.family in protocols.TECHNIQUE_FAMILIES
     assert set(technique.needs) <= set(NEEDS)
     assert technique.passes >= 1
     assert technique.preparation in ("", "tuned", "trained")

@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from heval_core.catalogue import Dataset
 from heval_core.datasets._records import BadRecord, Unusable
+from heval_core.protocols import Dataset
 from heval_core.records import Fact
 
 CITIES = {"Kenya": "Nairobi", "Peru": "Lima", "Chad": "N'Djamena", "Norway": "Oslo", "Italy": "Rome", "Japan": "Tokyo"}

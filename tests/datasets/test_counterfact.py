@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from heval_core import regimes
-from heval_core.catalogue import Dataset
 from heval_core.datasets import counterfact
+from heval_core.protocols import Dataset
 from heval_core.records import CONTEXT_KINDS, HEvalError
 from tests.datasets import samples
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from heval_core.catalogue import Dataset
 from heval_core.datasets import country_profiles
+from heval_core.protocols import Dataset
 
 
 def sample(data: Path) -> Dataset:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from heval_core.catalogue import Dataset
 from heval_core.datasets import cub
+from heval_core.protocols import Dataset
 from heval_core.records import Fact, HEvalError
 from precompute.questions import open_dataset
 from tests.datasets import samples

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from heval_core.catalogue import Dataset
 from heval_core.datasets import druid
+from heval_core.protocols import Dataset
 from heval_core.records import HEvalError
 from tests.datasets import samples
 

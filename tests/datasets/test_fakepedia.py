@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from heval_core.catalogue import Dataset
 from heval_core.datasets import fakepedia
+from heval_core.protocols import Dataset
 from tests.datasets import samples
 
 

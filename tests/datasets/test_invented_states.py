@@ -9,11 +9,11 @@ import pytest
 
 from heval_core import pipeline, regimes
 from heval_core.behaviour import ask, memory_of
-from heval_core.catalogue import Dataset
 from heval_core.datasets import invented_states
 from heval_core.datasets._countries import answers, countries
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import mentions
+from heval_core.protocols import Dataset
 from heval_core.records import CONTEXT_KINDS
 from heval_core.source_trust import is_trusted
 from tests.conftest import DEMO_MODELS

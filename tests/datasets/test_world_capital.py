@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from heval_core.catalogue import Dataset
 from heval_core.datasets import world_capital
+from heval_core.protocols import Dataset
 from tests.datasets import samples
 
 

@@ -22,7 +22,7 @@ class Base:
     """A technique that changes nothing: subclasses change one of the four steps.
 
     reference, title, key, family, order, needs, passes and preparation are declared by each technique; see
-    `heval_core.catalogue.Technique`.
+    `heval_core.protocols.Technique`.
     """
 
     key: str

@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from heval_core.catalogue import TECHNIQUE_FAMILIES
 from heval_core.figures.definitions import Definition, as_html, definition
 from heval_core.figures.palette import colour, in_order
+from heval_core.protocols import TECHNIQUE_FAMILIES
 from heval_core.store.reader import Reader
 from heval_core.ui.published_results import query
 from heval_core.wording import short_name

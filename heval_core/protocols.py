@@ -1,0 +1,186 @@
+"""What each kind of plug-in declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from heval_core.records import Attribution, Cost, Instance, Prompt, Target
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    import numpy as np
+
+    from heval_core.citations.records import BadClaim, Choice, Claim, Question
+    from heval_core.citations.speaker import Selection, Speaker
+    from heval_core.datasets._records import Record
+    from heval_core.lm.clean_pass import CleanPass
+    from heval_core.lm.model import LanguageModel
+    from heval_core.metrics.shared.cell import Cell
+    from heval_core.metrics.shared.estimate import Each, Estimate
+    from heval_core.metrics.shared.measure import Measure
+    from heval_core.techniques.shared.development import Asked, Development, Setting, Trial
+
+FAMILIES = ("perturbation", "gradient", "attention", "mechanistic", "control")  # how an explainer gets at its scores
+# What a technique changes, and what it is called on pages.
+TECHNIQUE_FAMILIES = {
+    "none": "Regular",
+    "decoding": "decoding",
+    "prompt": "prompt",
+    "heads": "heads pruned",
+    "training": "training",
+    "calls": "several calls",
+}
+# How an annotator comes to its choice, and what it reads with.
+ANNOTATOR_FAMILIES = {"people": "people", "reader": "reader model", "explainer": "explainer", "control": "control"}
+READS = ("nothing", "speaker", "entailment", "model")
+
+
+class Plugin(Protocol):
+    """Every plug-in: a frozen dataclass of its settings. key: its name in commands, tables and links."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def reference(self) -> str: ...
+
+
+class Dataset(Plugin, Protocol):
+    """long: whether its documents are paragraphs, for which the paper explains fewer instances."""
+
+    @property
+    def long(self) -> bool: ...
+    def facts(self) -> Iterator[Record]:
+        """Raises HEvalError where the data is missing or foreign."""
+
+
+class Explainer(Plugin, Protocol):
+    """A method or a control. family: one of FAMILIES. signed: whether a score below 0 speaks against the answer.
+
+    order: its number among methods, or among controls, from 1. Pages list it there, and its colour has that number.
+    """
+
+    @property
+    def family(self) -> str: ...
+    @property
+    def signed(self) -> bool: ...
+    @property
+    def control(self) -> bool: ...
+    @property
+    def order(self) -> int: ...
+
+
+class Method(Explainer, Protocol):
+    """An explainer that looks into a model.
+
+    default: it runs when none is named. needs: what a model must offer, keys of `heval_core.lm.needs.NEEDS`.
+    """
+
+    @property
+    def default(self) -> bool: ...
+    @property
+    def needs(self) -> tuple[str, ...]: ...
+    def cost(self, tokens: float) -> Cost:
+        """The cost for one prompt of `tokens` tokens."""
+
+    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
+        """One attribution for each prompt of the pass."""
+
+
+class Control(Explainer, Protocol):
+    """An explainer that reads stored tokens only. Its scores are computed when results are published."""
+
+    def scores(self, words: tuple[str, ...], answer: str, instance_id: str) -> np.ndarray:
+        """(n,) float32, one score per token."""
+
+
+class Metric(Plugin, Protocol):
+    """measures: the values of the metric that pages, comparisons and the report show. See `heval_core/metrics`."""
+
+    @property
+    def higher_is_better(self) -> bool: ...
+    @property
+    def uses_k(self) -> bool: ...
+    @property
+    def measures(self) -> tuple[Measure, ...]: ...
+    def each(self, cell: Cell, k: int) -> list[Each]:
+        """Values of instances."""
+
+    def over(self, cell: Cell, k: int) -> list[Estimate]:
+        """Values of the cell."""
+
+
+class Technique(Plugin, Protocol):
+    """How an answer is produced; see `heval_core/techniques`.
+
+    family: a key of TECHNIQUE_FAMILIES. order: its number on pages, from 1, Regular first. needs: what a model must offer,
+    keys of `heval_core.lm.needs.NEEDS`. passes: forward passes for an answer, Regular's being 1. preparation: what precedes
+    the first answer: nothing, `tuned` or `trained`. Variants of a technique answer alike under the same setting.
+    """
+
+    @property
+    def family(self) -> str: ...
+    @property
+    def order(self) -> int: ...
+    @property
+    def needs(self) -> tuple[str, ...]: ...
+    @property
+    def passes(self) -> float: ...
+    @property
+    def preparation(self) -> str: ...
+    def settings(self, development: Development) -> Sequence[Setting]: ...
+    def reads(self) -> str: ...
+    def best(self, trials: Sequence[Trial]) -> tuple[int, ...]: ...
+    def applied(self, lm: LanguageModel, setting: Setting) -> AbstractContextManager[LanguageModel]: ...
+    def asked(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Asked]: ...
+    def alone(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Prompt]: ...
+    def combined(self, z_c: Any, z_0: Any, setting: Setting) -> Any: ...
+    def combined_by(self, z_c: Any, z_0: Any, settings: Sequence[Setting]) -> Iterator[Any]: ...
+
+
+class ClaimData(Plugin, Protocol):
+    """Claims with passages, and the explanations that came with them; see `heval_core/citations/claims`."""
+
+    def claims(self) -> Iterator[Claim | BadClaim]:
+        """Raises HEvalError where the data is missing or foreign."""
+
+
+class Selector(Plugin, Protocol):
+    """Chooses the passages that a writer is given. asks: whether it asks a language model.
+
+    order: its number on pages, from 1.
+    """
+
+    @property
+    def order(self) -> int: ...
+    @property
+    def asks(self) -> bool: ...
+    def select(self, claims: Sequence[Claim], speaker: Speaker | None) -> list[Selection]:
+        """One selection for each claim."""
+
+
+class Annotator(Plugin, Protocol):
+    """Says which sentences should cite a passage; see `heval_core/citations/annotators`.
+
+    family: one of ANNOTATOR_FAMILIES. order: its number on pages, from 1; controls have theirs. model: what it reads with, a
+    Hugging Face id or a folder; "" for the writer of the explanation, or for none. reads: one of READS, what `annotate` is
+    given: None, a Speaker, an entailment model, or a LanguageModel.
+    """
+
+    @property
+    def family(self) -> str: ...
+    @property
+    def order(self) -> int: ...
+    @property
+    def control(self) -> bool: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def reads(self) -> str: ...
+    def annotate(self, questions: Sequence[Question], reader: Any) -> list[Choice]:
+        """One choice for each question, in their order. Questions about one explanation stand together."""
