@@ -127,6 +127,7 @@ LIBRARIES = {
     "sklearn": {"metrics"},
     "ray": {"precompute"},
     "peft": {"lm"},
+    "spacy": {"citations"},
 }
 
 # Of the store a page names the reader's queries and their filter; what opens, writes or publishes results is not its business.
