@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heval_core.lm.model import LanguageModel
+from heval_core.records import RegimeKey
 from precompute.compute import compute
 from precompute.grid import Job, Shard
 from precompute.memories import Memories
+from precompute.models import Model
 from precompute.outcome import Result
-from precompute.preparation import MemoryTask, Model
+from precompute.preparation import MemoryTask
 from precompute.questions import Questions
 from precompute.search_task import SearchTask
 
@@ -49,6 +51,10 @@ class JobTask:
     @property
     def technique(self) -> str:
         return self.job.arrangement.main.key
+
+    @property
+    def whose(self) -> RegimeKey:
+        return RegimeKey(self.model.key, self.dataset, self.regime, self.technique)
 
     @property
     def size(self) -> int:
