@@ -96,7 +96,7 @@ MAY_IMPORT = {
     "techniques": {"datasets", "lm", "prompts", "records"},
     "faithfulness": {"lm", "metrics", "records", "replacements"},
     "replacements": {"catalogue", "lm", "records"},
-    "citations": set(),
+    "citations": {"lm", "records", "store"},
     "catalogue": {"protocols", "records"},
     "protocols": {"citations", "datasets", "lm", "metrics", "records", "techniques"},
     "behaviour": {"answers", "groups", "lm", "prompts", "records"},
@@ -127,6 +127,7 @@ LIBRARIES = {
     "sklearn": {"metrics"},
     "ray": {"precompute"},
     "peft": {"lm"},
+    "openai": {"citations"},
 }
 
 # Of the store a page names the reader's queries and their filter; what opens, writes or publishes results is not its business.

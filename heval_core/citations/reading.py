@@ -1,0 +1,125 @@
+"""A claim with its passages as a prompt, an explanation after it. Writers write and explainers read through the same files.
+
+A layout is a file of `prompts/`: a text with the places {passages}, {claim} and {verdict}, the last two where they are wanted.
+One passage is one line, `[{number}] {text}`, unless the file's first line gives another: `passage: {text} [{number}]`. The end
+of the file is where the explanation begins; line breaks there are no part of the prompt.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from heval_core.citations.records import Claim, Explained, Passage
+from heval_core.records import HEvalError, Prompt, Span
+
+FOLDER = Path(__file__).parent / "prompts"
+DEFAULT = "writing-1"
+LINE = "[{number}] {text}"
+_PLACE = re.compile(r"\{(passages|claim|verdict)\}")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """text: with its places. passage: the line of one passage, with {number} and {text}."""
+
+    id: str
+    text: str
+    passage: str = LINE
+
+
+@dataclass(frozen=True)
+class Reading:
+    """An explanation after the prompt that it answers.
+
+    prompt: its `documents` are the lines of the passages, its `question` is the claim. numbers: whose lines these are.
+    explanation: the bare sentences, in one line. sentences: where each stands in it; an empty one has an empty span.
+    """
+
+    prompt: Prompt
+    numbers: tuple[int, ...]
+    explanation: str
+    sentences: tuple[Span, ...]
+
+
+def prompt_text(prompt_id: str) -> str:
+    """The file of a prompt. Raises HEvalError for an id that has none."""
+    known = {path.stem: path for path in FOLDER.glob("*.txt")}
+    if prompt_id not in known:
+        raise HEvalError(f"There is no prompt {prompt_id!r}; there are: {', '.join(sorted(known))}.")
+    return known[prompt_id].read_text(encoding="utf-8")
+
+
+@functools.cache
+def layout(prompt_id: str = "") -> Layout:
+    """The layout with an id; "" is the default. Raises HEvalError for an unknown id, and for a file that is no layout."""
+    prompt_id = prompt_id or DEFAULT
+    return parsed(prompt_id, prompt_text(prompt_id))
+
+
+def parsed(prompt_id: str, text: str) -> Layout:
+    """The layout that a file's text says. Raises HEvalError where a place is missing, or stands there twice."""
+    first, _, rest = text.partition("\n")
+    line = LINE
+    if first.startswith("passage:"):
+        line, text = first.removeprefix("passage:").strip(), rest
+    places = _PLACE.findall(text)
+    if "passages" not in places or len(places) != len(set(places)) or line.count("{text}") != 1:
+        raise HEvalError(
+            f"The prompt {prompt_id!r} is no layout: it needs {{passages}}, may have {{claim}} and {{verdict}}, each once, "
+            "and the line of a passage needs {text}, once."
+        )
+    return Layout(prompt_id, text.rstrip("\n"), line)
+
+
+def shown(passage: Passage) -> str:
+    """What is read of a passage: its title, where it has one, and its text."""
+    return f"{passage.title}: {passage.text}" if passage.title else passage.text
+
+
+def asked(claim: Claim, passages: Sequence[Passage], layout: Layout) -> Prompt:
+    """The prompt for an explanation. `documents`: the line of each passage, in order; `question`: the claim.
+
+    What a claim or a passage says is never read as a place.
+    """
+    text, lines, question = "", [], Span(0, 0)
+    for index, piece in enumerate(_PLACE.split(layout.text)):
+        if index % 2 == 0:
+            text += piece
+        elif piece == "passages":
+            for place, passage in enumerate(passages):
+                text += "\n" if place else ""
+                line = _line(passage, layout)
+                lines.append(Span(len(text), len(text) + len(line)))
+                text += line
+        else:
+            words = claim.claim if piece == "claim" else claim.verdict
+            question = Span(len(text), len(text) + len(words)) if piece == "claim" else question
+            text += words
+    return Prompt(text, tuple(lines), question, ((),) * len(lines))
+
+
+def _line(passage: Passage, layout: Layout) -> str:
+    before, _, after = layout.passage.partition("{text}")
+    return shown(passage).join(part.replace("{number}", str(passage.number)) for part in (before, after))
+
+
+def reading(explained: Explained, left_out: Collection[int] = (), prompt_id: str | None = None) -> Reading:
+    """An explanation without any marker, after the prompt it was written to, less some passages.
+
+    No marker is there, so that none can tell where a sentence comes from. The numbers of the passages that remain stay.
+    left_out: numbers of passages. prompt_id: another layout than the one it was written with. Raises HEvalError as `layout`.
+    """
+    kept = tuple(passage for passage in explained.passages if passage.number not in left_out)
+    found = layout(explained.prompt if prompt_id is None else prompt_id)
+    text, spans = "", []
+    for sentence in explained.sentences:
+        bare = sentence.bare.strip()
+        text += " " if text and bare else ""
+        spans.append(Span(len(text), len(text) + len(bare)))
+        text += bare
+    numbers = tuple(passage.number for passage in kept)
+    return Reading(asked(explained.claim, kept, found), numbers, text, tuple(spans))
