@@ -128,6 +128,7 @@ LIBRARIES = {
     "ray": {"precompute"},
     "peft": {"lm"},
     "openai": {"citations"},
+    "spacy": {"citations"},
 }
 
 # Of the store a page names the reader's queries and their filter; what opens, writes or publishes results is not its business.

@@ -8,3 +8,6 @@ questions, `annotators/` answers them, `scoring` and `agreement` measure the ans
 The formulas are public functions, and this package offers them. Importing it never imports torch.
 Source: Xing, Baldwin and Lau (arXiv 2406.12645).
 """
+
+from heval_core.citations.masking import mask as mask
+from heval_core.citations.scoring import set_scores as set_scores

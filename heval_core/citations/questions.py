@@ -1,0 +1,104 @@
+"""From a text with markers to an explanation, and from an explanation to what annotators are asked.
+
+*full* asks about every passage that the writer was given; *sample* about one of those that the explanation cites.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Sequence
+
+from heval_core.citations import markers
+from heval_core.citations.masking import mask
+from heval_core.citations.records import Claim, Explained, Question, Sentence
+from heval_core.citations.sentences import split
+
+_MOST_NAMED = 10
+
+
+def explained(
+    claim: Claim,
+    writer: str,
+    selector: str,
+    selected: Sequence[int],
+    text: str | Sequence[str],
+    prompt: str = "",
+    sources: Sequence[Sequence[int]] | None = None,
+) -> Explained:
+    """An explanation with its problems. It never fails: a text that cites nothing, or nothing at all, is a problem too.
+
+    selected: the numbers of the passages that the writer was given, in any order. text: with markers; or its sentences, where
+    they are known, which are kept as they are. prompt: the id of the prompt. sources: see `Written`.
+    """
+    parts = [part.strip() for part in (split(text) if isinstance(text, str) else text)]
+    given = tuple(passage.number for passage in claim.passages if passage.number in set(selected))
+    read = [(part, *markers.read(part)) for part in parts]
+    sentences = tuple(Sentence(part, bare, tuple(n for n in cited if n in given)) for part, bare, cited in read)
+    named = dict.fromkeys(number for _, _, cited in read for number in cited)
+    fits = sources is None or len(sources) == len(sentences)
+    problems = [
+        *_about_passages(claim, selected, given, named),
+        *_about_sentences(sentences, named),
+        *([] if fits else [f"Sources are known of {len(sources or ())} sentences, but there are {len(sentences)}."]),
+    ]
+    known = None if sources is None or not fits else tuple(tuple(source) for source in sources)
+    return Explained(claim, writer, selector, given, sentences, prompt, known, tuple(problems))
+
+
+def questions(explanation: Explained) -> list[Question]:
+    """One question for each selected passage, in the claim's order; those that no sentence cites have an empty gold set."""
+    texts = [sentence.text for sentence in explanation.sentences]
+    asked = []
+    for number in explanation.selected:
+        masked, gold = mask(texts, number)
+        asked.append(Question(explanation, number, tuple(masked), frozenset(gold)))
+    return asked
+
+
+def sampled(explanation: Explained, seed: int) -> int | None:
+    """The passage that *sample* masks: one of the cited ones, each as likely; None where no sentence cites any.
+
+    A passage that nobody cites is not drawn: it has no marker to mask. The draw depends on the seed, the claim's id and the
+    passages alone, so that two explanations of a claim that both cite the drawn passage are asked about the same one.
+    """
+    return min(explanation.cited, key=lambda number: _draw(seed, explanation.claim.id, number), default=None)
+
+
+def _draw(seed: int, claim_id: str, number: int) -> bytes:
+    return hashlib.blake2b(f"{seed}|{number}|{claim_id}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _about_passages(claim: Claim, selected: Sequence[int], given: Sequence[int], named: Collection[int]) -> Iterator[str]:
+    there = {passage.number for passage in claim.passages}
+    missing = [number for number in dict.fromkeys(selected) if number not in there]
+    if missing:
+        yield f"The writer was given {_passages(missing)}, which the claim does not have."
+    without = [number for number in named if number not in there]
+    if without:
+        yield f"The text cites {_passages(without)}, which the claim does not have."
+    beyond = [number for number in named if number in there and number not in given]
+    if beyond:
+        yield f"The text cites {_passages(beyond)}, which the writer was not given."
+
+
+def _about_sentences(sentences: Sequence[Sentence], named: Collection[int]) -> Iterator[str]:
+    if not sentences:
+        yield "The explanation is empty."
+        return
+    if len(sentences) == 1:
+        yield "The explanation has one sentence only, so that every annotator that chooses one finds it."
+    if not any(sentence.cited for sentence in sentences):
+        yield "No sentence cites a passage that the writer was given." if named else "No sentence cites a passage."
+    empty = sum(not any(letter.isalnum() for letter in sentence.bare) for sentence in sentences)
+    if empty:
+        yield f"{empty} of {len(sentences)} sentences have no words but markers."
+
+
+def _passages(numbers: Sequence[int]) -> str:
+    """`passage 3`, or `the passages 3, 4 and 7`."""
+    if len(numbers) == 1:
+        return f"passage {numbers[0]}"
+    shown = [str(number) for number in numbers[:_MOST_NAMED]]
+    more = len(numbers) - len(shown)
+    last = f"{more} more" if more else shown.pop()
+    return f"the passages {', '.join(shown)} and {last}"

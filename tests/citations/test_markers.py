@@ -1,0 +1,124 @@
+"""Which brackets are markers, and what a text looks like without some of them."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heval_core.citations import markers, mask
+
+CITING = {
+    "so [3].": (3,),
+    "so [26, 34].": (26, 34),
+    "so [26,34;2 and 7, and 8 & 9].": (26, 34, 2, 7, 8, 9),
+    "so [1][2]. And [1]": (1, 2),
+    "so [1-3], or [4–5]": (1, 2, 3, 4, 5),
+    "so.[2] Next": (2,),
+    "Reason[10], it": (10,),
+    "[0] and [ 7 ]": (0, 7),
+    "so [٣].": (3,),
+    "in [1999]": (1999,),
+    "[[3]] [a [4] b]": (3, 4),
+    "<b>[5]</b><script>[6]": (5, 6),
+}
+TEXT = (
+    "[sic]",
+    "[2019 census]",
+    "[]",
+    "[3",
+    "3]",
+    "[3-2]",
+    "[1-999]",
+    "[1234567890]",
+    "[-1]",
+    "[1.5]",
+    "[3,]",
+    "[²]",
+    "[1–]",
+    "(3)",
+)
+
+
+@pytest.mark.parametrize(("sentence", "cited"), CITING.items())
+def test_markers_are_read_as_they_stand(sentence, cited):
+    assert markers.read(sentence)[1] == cited
+
+
+@pytest.mark.parametrize("sentence", TEXT)
+def test_other_brackets_are_text(sentence):
+    assert markers.read(f"It {sentence} is.") == (f"It {sentence} is.", ())
+
+
+MASKED = {
+    "so [26, 34].": "so [26].",
+    "so [34, 26].": "so [26].",
+    "so [1, 34, 2 and 3].": "so [1, 2 and 3].",
+    "so [1, 2 and 34].": "so [1, 2].",
+    "so [1][34][2]. ": "so [1][2]. ",
+    "so [1] [34].": "so [1].",
+    "so [34], [1] and [2].": "so [1] and [2].",
+    "so [1], [2] and [34].": "so [1], [2].",
+    "so [33-36], or": "so [33, 35-36], or",
+    "so [34-36].": "so [35-36].",
+    "so [34].": "so.",
+    "so [34] .": "so.",
+    "so [34] but [34] so": "so but so",
+    "as in [34] and [34].": "as in.",
+    "so [34] is [34]": "so is",
+    "so.[34] ": "so. ",
+    "[34] So [34] it": "So it",
+    "so ([34]).": "so.",
+    "so (see [34]).": "so (see).",
+    "so ([34][1]).": "so ([1]).",
+    "so [[34]].": "so.",
+    "so[34]but.[34]Then": "so but. Then",
+    "about [34] .5": "about .5",
+    'said "so [34]" he': 'said "so" he',
+    'he [34] "said"': 'he "said"',
+    "[34]": "",
+    "[34].": ".",
+    "so  [sic] [3] [34": "so  [sic] [3] [34",
+}
+
+
+@pytest.mark.parametrize(("sentence", "masked"), MASKED.items())
+def test_masking_deletes_the_asked_number_only(sentence, masked):
+    assert mask([sentence], 34) == ([masked], {0} if sentence != masked else set())
+
+
+def test_masking_finds_every_sentence_that_cites_and_leaves_the_others():
+    sentences = ["A [1].", "B [1, 2].", "C.", "D [2][1] e [1].", "F [11]."]
+    assert mask(sentences, 1) == (["A.", "B [2].", "C.", "D [2] e.", "F [11]."], {0, 1, 3})
+    assert mask(sentences, 9) == (sentences, set())
+    assert mask([], 1) == ([], set())
+
+
+WORDS = st.lists(
+    st.sampled_from(["so", " ", ".", ",", "(", ")", "[", "]", "[sic]", "[1]", "[2, 1]", "[1-3]", "[2]", " and ", '"', "é"])
+)
+
+
+@given(WORDS, st.integers(1, 3))
+def test_masked_text_has_the_same_words_and_the_other_numbers(pieces, passage):
+    sentence = "".join(pieces)
+    masked = markers.without(sentence, lambda number: number == passage)
+    cited = markers.read(sentence)[1]
+    assert sorted(set(markers.read(masked)[1])) == sorted(set(cited) - {passage})
+    words = [re.findall(r"so|sic|é", text) for text in (masked, sentence)]
+    assert words[0] == words[1]
+    assert (masked == sentence) is (passage not in cited)
+    bare, _ = markers.read(sentence)
+    assert "[1]" not in bare
+
+
+@pytest.mark.parametrize(
+    "hostile", ["[1" * 30_000, "[" * 60_000, "[1]" * 30_000, "([1])" * 20_000, "[1, " * 20_000, "[1" + " " * 60_000]
+)
+def test_hostile_texts_take_no_longer(hostile):
+    start = time.perf_counter()
+    mask([hostile], 1)
+    assert time.perf_counter() - start < 3

@@ -1,0 +1,89 @@
+"""Scores of sets, by hand and by enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import statistics
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heval_core.citations import scoring, set_scores
+
+PLACES = st.sets(st.integers(0, 9))
+
+
+def test_precision_recall_and_f1_by_hand():
+    assert set_scores({1, 2}, {2, 3}) == (0.5, 0.5, 0.5)
+    assert set_scores({1, 2, 3, 4}, {1}) == (0.25, 1.0, 0.4)
+    assert set_scores([4, 4], (4,)) == (1.0, 1.0, 1.0)
+    for nothing in ((set(), {1}), ({1}, set()), (set(), set()), ({1}, {2})):
+        assert set_scores(*nothing) == (0.0, 0.0, 0.0)
+
+
+@given(PLACES, PLACES)
+def test_f1_is_the_harmonic_mean(predicted, gold):
+    precision, recall, f1 = set_scores(predicted, gold)
+    assert f1 == pytest.approx(statistics.harmonic_mean([precision, recall]))
+    assert set_scores(gold, predicted) == (recall, precision, f1)
+
+
+def test_an_omitted_citation_has_both_readings():
+    found = scoring.scores([set(), {0}, set()], [set(), set(), {1}], [3, 3, 3])
+    assert found.f1.tolist() == [0, 0, 0]
+    assert found.f1_with_rejections.tolist() == [1, 0, 0]
+    assert found.chance_with_rejections.tolist() == [1, 0, 0]
+    assert scoring.correct_rejection(set(), frozenset())
+    assert not scoring.correct_rejection({1}, ())
+    assert not scoring.correct_rejection((), {1})
+
+
+def test_transparency_needs_every_cited_passage_at_the_threshold():
+    assert scoring.transparent([0.6, 1, 0.59]) is False
+    assert scoring.transparent([0.6, 1]) is True
+    assert scoring.transparent([0.6, 1, 0.59], threshold=0.5) is True
+    assert scoring.transparent([]) is None
+
+
+def test_an_f1_of_exactly_the_threshold_is_not_rounded_below_it():
+    for hits, size, gold in itertools.product(range(1, 30), range(1, 40), range(1, 40)):
+        if hits <= min(size, gold) and 10 * 2 * hits == 6 * (size + gold):
+            assert scoring.transparent([set_scores(range(size), range(size - hits, size - hits + gold))[2]])
+
+
+@pytest.mark.parametrize(("size", "gold", "sentences"), itertools.product(range(5), range(5), (4, 6)))
+def test_chance_is_the_mean_over_all_sets_of_that_size(size, gold, sentences):
+    every = [set_scores(chosen, range(gold))[2] for chosen in itertools.combinations(range(sentences), size)]
+    assert scoring.chance_f1(size, gold, sentences) == pytest.approx(statistics.mean(every))
+
+
+def test_sets_that_an_explanation_cannot_have_are_refused():
+    with pytest.raises(ValueError, match="out of 3"):
+        scoring.chance_f1(4, 1, 3)
+    with pytest.raises(ValueError, match="larger than its explanation"):
+        scoring.scores([{0, 1}], [{0}], [1])
+    with pytest.raises(ValueError, match="2 numbers of sentences"):
+        scoring.scores([{0}], [{0}], [1, 1])
+
+
+@given(st.lists(st.tuples(PLACES, PLACES, st.integers(10, 12)), max_size=20))
+def test_a_table_has_the_values_of_its_rows(rows):
+    found = scoring.scores([row[0] for row in rows], [sorted(row[1]) for row in rows], [row[2] for row in rows])
+    for place, (predicted, gold, sentences) in enumerate(rows):
+        values = (found.precision[place], found.recall[place], found.f1[place])
+        assert values == pytest.approx(set_scores(predicted, gold))
+        assert found.chance[place] == pytest.approx(scoring.chance_f1(len(predicted), len(gold), sentences))
+        assert found.rejected[place] == scoring.correct_rejection(predicted, gold)
+
+
+def test_a_hundred_thousand_rows_take_under_two_seconds():
+    draw = random.Random(0)
+    sets = [draw.sample(range(8), draw.randrange(4)) for _ in range(200_000)]
+    start = time.perf_counter()
+    found = scoring.scores(sets[:100_000], sets[100_000:], np.full(100_000, 8))
+    assert time.perf_counter() - start < 2
+    assert found.f1.shape == (100_000,)
