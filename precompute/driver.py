@@ -144,7 +144,8 @@ class Drive:
     def _take(self, task: Task, done: Done, schedule: Waiting) -> None:
         if done.model is not None and task.model.name not in self.loaded:
             self.loaded.add(task.model.name)
-            journal.note_model(self.store, done.model)
+            if done.model:
+                journal.note_model(self.store, done.model)
             journal.note_loaded(self.store, task.model.name)
         if done.model_failed:
             self.model_failed(task.model.name, done.error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from heval_core.lm.loading import Identity, load
@@ -11,21 +12,26 @@ from heval_core.lm.model import LanguageModel
 
 @dataclass(frozen=True)
 class Loading:
-    """How models are loaded; see `load`. threads: of torch; None leaves them as they are."""
+    """How models are loaded; see `load`. threads: of torch; None leaves them as they are.
+
+    answers: where answers of servers are kept, by a worker in the driver's own process; None elsewhere.
+    """
 
     device: str = "auto"
     dtype: str = "auto"
     batch_tokens: int | None = None
     threads: int | None = None
+    answers: Path | None = None
 
 
 @dataclass(frozen=True)
 class NoModel:
     """Of a task that reads nothing but its own data. A worker keeps what it has loaded."""
 
-    # As for the others: by which a worker knows what it holds. "" for nothing.
     name = ""
     key = ""
+    # Whether a worker keeps it loaded for the next task, in place of what it held.
+    stays = False
 
     def load(self, loading: Loading) -> Any:
         return None
@@ -45,6 +51,7 @@ class Model:
 
     name: str
     identity: Identity
+    stays = True
 
     @property
     def key(self) -> str:

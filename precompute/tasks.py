@@ -12,6 +12,8 @@ from typing import Any
 
 from heval_core.lm.model import LanguageModel
 from heval_core.records import RegimeKey
+from precompute.citations.explaining import ExplainTask
+from precompute.citations.recovering import RecoverTask
 from precompute.compute import compute
 from precompute.grid import Job, Shard
 from precompute.memories import Memories
@@ -74,4 +76,4 @@ class JobTask:
             yield self.job.entry(shard, failed)
 
 
-Task = MemoryTask | SearchTask | JobTask
+Task = MemoryTask | SearchTask | JobTask | ExplainTask | RecoverTask

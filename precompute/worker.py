@@ -22,7 +22,7 @@ class Done:
 
     result: None if the task failed, and `error` says why. model_failed: whether the model could not be loaded, so that none of
     its tasks can be done. model: a row of the table `model`, empty if the model has none; None if it is not known whether the
-    model was loaded.
+    model was loaded. held: the name of the model that the worker holds now.
     """
 
     result: Result | None
@@ -30,6 +30,7 @@ class Done:
     error: str = ""
     model_failed: bool = False
     model: dict[str, Any] | None = None
+    held: str | None = None
 
 
 def nothing() -> None:
@@ -48,10 +49,15 @@ class Worker:
 
     def do(self, task: Task, questions: Any, progress: Callable[[], None] = nothing) -> Done:
         """Do a task. Every error but an interruption comes back as data. questions: of the task's schedule."""
+        done = self._do(task, questions, progress)
+        done.held = self.held
+        return done
+
+    def _do(self, task: Task, questions: Any, progress: Callable[[], None]) -> Done:
         started = time.perf_counter()
         try:
             loaded = self._load(task)
-            ready = task.model.ready(loaded)
+            ready: Any = task.model.ready(loaded)
         except Exception as error:
             reason = str(error) if isinstance(error, HEvalError) else named(error)
             return Done(None, time.perf_counter() - started, reason, model_failed=True)
@@ -64,8 +70,8 @@ class Worker:
 
     def _load(self, task: Task) -> Any:
         """The task's model, which stays loaded for the next task."""
-        model = task.model
-        if not model.name:
+        model: Any = task.model
+        if not model.stays:
             return model.load(self.loading)
         if self._loaded is None or self.held != model.name:
             self.held, self._loaded = None, None

@@ -109,7 +109,7 @@ class OnRay:
             self._idle.append((self._make(), None))
             lines = [line for line in str(error).splitlines() if line.strip()]
             return task, Done(None, error=f"{type(error).__name__}: {lines[0] if lines else 'a worker died'}"[:1000])
-        self._idle.append((actor, None if done.model_failed else task.model.name))
+        self._idle.append((actor, done.held))
         return task, done
 
     def close(self) -> None:

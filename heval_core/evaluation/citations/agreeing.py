@@ -1,8 +1,8 @@
 """Agreement between two annotators: Krippendorff's alpha with Jaccard distance between sets of sentences, with its interval.
 
-Formula: alpha = 1 - D_o / D_e. D_o: the mean distance between the answers to one question, each question with m answers counting
-m (weights m / (m - 1) per pair). D_e: the mean distance between all answers, to whatever question. Two empty sets have distance
-0, an empty and another one 1. `heval_core.citations.krippendorff_alpha` has the same value.
+Formula: alpha = 1 - D_o / D_e. D_o: the mean distance between the answers to one question, each question with m answers
+counting m (weights m / (m - 1) per pair). D_e: the mean distance between all answers, to whatever question. Two empty sets
+have distance 0, an empty and another one 1. `heval_core.citations.krippendorff_alpha` has the same value.
 People: all people together, two by two. Against another annotator a person's sentences are joined with all other people's, and
 in both sets what no sentence of the gold set is becomes one common label ({7, 9} with gold {9} becomes {other, 9}).
 Reference: Krippendorff (2011); Xing, Baldwin and Lau (arXiv 2406.12645).
@@ -45,7 +45,8 @@ def coded(sets: Sequence[Labels]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def alpha(answers: np.ndarray, claims: np.ndarray, distances: np.ndarray, weights: np.ndarray) -> Alpha:
-    """answers: (questions, annotators) which set each chose, -1 where one did not answer. claims: (questions,) the claim of each.
+    """answers: (questions, annotators) which set each chose, -1 where one did not answer. claims: (questions,) the claim of
+    each.
 
     distances: (sets, sets). weights: (1 + resamples, claims) how often each claim counts, in the first row once.
     """

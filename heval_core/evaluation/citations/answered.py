@@ -47,7 +47,7 @@ def _none(column: pd.Series) -> Iterator[object]:
 
 def _per_passage(selected: Iterable[Sequence[int]], told: Iterable[str | None]) -> list[list[tuple[int, ...] | None]]:
     """Per explanation and selected passage the places of the sentences that name it. told: JSON, per sentence its passages."""
-    found = []
+    found: list[list[tuple[int, ...] | None]] = []
     for numbers, text in zip(selected, told, strict=True):
         if not isinstance(text, str):
             found.append([None] * len(numbers))
@@ -64,8 +64,9 @@ def _per_passage(selected: Iterable[Sequence[int]], told: Iterable[str | None]) 
 def recoveries_of(
     store: ShardStore, entries: Iterable[Entry], explanations: pd.DataFrame, people: pd.DataFrame | None
 ) -> pd.DataFrame:
-    """Columns of `recovery`, and of each answer passages (how many the writer was given), dataset, writer, selector, claim_id, source (see `sentences_of`), and the
-    sizes chosen, golds, sentences. Answers about an explanation or a passage that there is not are left out."""
+    """Columns of `recovery`, and of each answer passages (how many the writer was given), dataset, writer, selector,
+    claim_id, source (see `sentences_of`), and the sizes chosen, golds, sentences. Answers about an explanation or a passage
+    that there is not are left out."""
     stored = ShardRows(store, entries, RECOVERY, RECOVERY.schema.names).rows.drop(columns=["row", "shard"])
     answers = stored.assign(helpfulness=np.nan)
     if people is not None and len(people):

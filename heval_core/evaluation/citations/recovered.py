@@ -1,12 +1,12 @@
 """What an annotator's answers come to: recovery, rejections, transparency.
 
-Formula: precision, recall, F1 of each answer (`heval_core.citations.scoring`), their means over (claim, passage) pairs, and the
-mean over claims of the claims' mean F1. transparent: the share of explanations all of whose cited passages have an F1 of at
-least .6. correct_rejection: of passages that no sentence cites, the share for which the annotator chose no sentence. unreadable:
-the share of answers that could not be read, which count as no sentence.
-Chance: of an answer, the mean over all sets of as many sentences; of an explanation, the product over its cited passages of the
-probability that such a set has an F1 of at least .6 (hypergeometric); of correct_rejection, how often the annotator chooses no
-sentence at all, whatever it is asked.
+Formula: precision, recall, F1 of each answer (`heval_core.citations.scoring`), their means over (claim, passage) pairs, and
+the mean over claims of the claims' mean F1. transparent: the share of explanations all of whose cited passages have an F1 of
+at least .6. correct_rejection: of passages that no sentence cites, the share for which the annotator chose no sentence.
+unreadable: the share of answers that could not be read, which count as no sentence.
+Chance: of an answer, the mean over all sets of as many sentences; of an explanation, the product over its cited passages of
+the probability that such a set has an F1 of at least .6 (hypergeometric); of correct_rejection, how often the annotator
+chooses no sentence at all, whatever it is asked.
 Reference: Xing, Baldwin and Lau (arXiv 2406.12645).
 Departure: a passage that no sentence cites counts in the means with 0, also where it is rejected: correct_rejection is the
 other reading, and stands beside.
@@ -65,9 +65,12 @@ def _transparent(rows: pd.DataFrame, masking: str) -> Values:
     passages = each.agg(claim_id=("claim_id", "first"), f1=("f1", "mean"), level=("level", "mean")).reset_index()
     passages["above"] = passages["f1"] >= TRANSPARENT
     whole = passages.groupby("explanation_id", sort=False, observed=True)
-    found = whole.agg(claim_id=("claim_id", "first"), value=("above", "all"), chance=("level", "prod")).astype({"value": float})
+    found = whole.agg(claim_id=("claim_id", "first"), value=("above", "all"), chance=("level", "prod")).astype(
+        {"value": float}
+    )
     reason = "No sentence cites a passage."
-    return Values("transparent", *(found[name].to_numpy() for name in ("claim_id", "value", "chance")), reason=reason)
+    claims, values, chance = (found[name].to_numpy() for name in ("claim_id", "value", "chance"))
+    return Values("transparent", claims, values, chance, reason=reason)
 
 
 @lru_cache(maxsize=65536)

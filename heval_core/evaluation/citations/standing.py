@@ -32,27 +32,41 @@ class Standing(NamedTuple):
 
 
 def standing(store: ShardStore) -> Standing:
-    """What the newest runs asked for, as far as it is there; nothing where no citations were studied."""
-    newest = {
-        Asked(*(line[name] for name in Asked._fields)): (line["fingerprint"], line["settings"], line["unavailable"])
-        for line in store.journal(ASKED)
-    }
-    fingerprints = {asked.dataset: value[0] for asked, value in newest.items() if not asked.writer}
-    kept = [entry for entry in store.entries().values() if _stands(entry, newest, fingerprints)]
-    unavailable = {asked: value[2] for asked, value in newest.items() if value[2]}
-    return Standing(kept, unavailable)
+    """What the newest runs asked for, as far as it is there; nothing where no citations were studied.
+
+    Until something of a newer run is there, what is there stands.
+    """
+    lines = [(Asked(*(line[name] for name in Asked._fields)), line) for line in store.journal(ASKED)]
+    if not lines:
+        return Standing([], {})
+    entries = [entry for entry in store.entries().values() if entry.kind in _KINDS]
+    explained = {(entry.dataset, entry.fingerprint) for entry in entries if entry.kind == EXPLANATION.name}
+    datasets = {dataset for dataset, _ in explained}
+    there = {(asked_of(entry), entry.settings) for entry in entries if entry.kind != CLAIM.name}
+    newest: dict[Asked, dict[str, Any]] = {}
+    for asked, line in lines:
+        if asked.writer:
+            stands = bool(line["unavailable"]) or (asked, line["settings"]) in there
+        else:
+            stands = asked.dataset not in datasets or (asked.dataset, line["fingerprint"]) in explained
+        if stands:
+            newest[asked] = line
+    kept = [entry for entry in entries if _stands(entry, newest)]
+    return Standing(kept, {asked: line["unavailable"] for asked, line in newest.items() if line["unavailable"]})
 
 
-def _stands(entry: Entry, newest: dict[Asked, tuple[str, str, str]], fingerprints: dict[str, str]) -> bool:
+_KINDS = (CLAIM.name, EXPLANATION.name, RECOVERY.name)
+
+
+def _stands(entry: Entry, newest: dict[Asked, dict[str, Any]]) -> bool:
+    source = newest.get(Asked(entry.dataset, "", "", ""))
     if entry.kind == CLAIM.name:
-        return entry.fingerprint == fingerprints.get(entry.dataset)
-    if entry.kind not in (EXPLANATION.name, RECOVERY.name):
-        return False
+        return source is not None and entry.key == source["settings"]
     found = newest.get(asked_of(entry))
-    if found is None or found[1] != entry.settings:
+    if found is None or found["settings"] != entry.settings:
         return False
     # Answers to a text that is still the same stay right when other claims of the source have changed.
-    return entry.kind == RECOVERY.name or entry.fingerprint == fingerprints.get(entry.dataset)
+    return entry.kind == RECOVERY.name or (source is not None and entry.fingerprint == source["fingerprint"])
 
 
 def asked_of(entry: Entry) -> Asked:

@@ -1,12 +1,12 @@
 """What sentences rest on, as an explainer finds it, against what they cite.
 
 A sentence rests on a passage if the explainer chose it for that passage, in the answers about every passage of an explanation.
-Formula, as shares of the sentences that cite a passage: supported, some passage that the sentence cites is one that it rests on;
-wrong_marker, it rests on a passage, and on none that it cites. As shares of all sentences: unsupported_sentence, it rests on no
-passage; omitted_citation, it rests on a passage that it does not cite, and none of its markers is wrong.
+Formula, as shares of the sentences that cite a passage: supported, some passage that the sentence cites is one that it rests
+on; wrong_marker, it rests on a passage, and on none that it cites. As shares of all sentences: unsupported_sentence, it
+rests on no passage; omitted_citation, it rests on a passage that it does not cite, and none of its markers is wrong.
 Where it is known what sentences were made from: source, of those made from a passage the share that rest on it;
-source_behind_wrong_marker, the same of those that cite passages and none that they were made from; no_source, of those made from
-no passage the share that rest on none. The first four of the truth itself stand beside, with no annotator.
+source_behind_wrong_marker, the same of those that cite passages and none that they were made from; no_source, of those made
+from no passage the share that rest on none. The first four of the truth itself stand beside, with no annotator.
 Chance: for each passage as many sentences chosen at random, independently of the other passages.
 Departure: Xing, Baldwin and Lau (arXiv 2406.12645) have nothing of the kind; ragas, ALCE and others ask a judge, without a
 chance level.
@@ -34,10 +34,11 @@ _NO_SOURCES = {
 
 @dataclass(frozen=True)
 class Sentences:
-    """Of S sentences. claims: of each. cites, rests, supported, beyond: whether it cites a passage, rests on one, on one that it
-    cites, on one that it does not. none_cited, none_other: the probability that no passage that it cites, or no other one, is
-    chosen at random. sourced: 1 if it was made from a passage, 0 if from none, NaN if that is not known; found: whether it rests
-    on one that it was made from; none_source: as none_cited; cites_source: whether it cites one that it was made from."""
+    """Of S sentences. claims: of each. cites, rests, supported, beyond: whether it cites a passage, rests on one, on one
+    that it cites, on one that it does not. none_cited, none_other: the probability that no passage that it cites, or no
+    other one, is chosen at random. sourced: 1 if it was made from a passage, 0 if from none, NaN if that is not known;
+    found: whether it rests on one that it was made from; none_source: as none_cited; cites_source: whether it cites one that
+    it was made from."""
 
     claims: np.ndarray
     cites: np.ndarray
@@ -53,8 +54,8 @@ class Sentences:
 
 
 def sentences_of(rows: pd.DataFrame) -> Sentences:
-    """rows: one per explanation and passage, all passages that the writer was given: explanation_id, claim_id, predicted, gold,
-    source (places of the sentences made from the passage; None where that is not known), sentences."""
+    """rows: one per explanation and passage, all passages that the writer was given: explanation_id, claim_id, predicted,
+    gold, source (places of the sentences made from the passage; None where that is not known), sentences."""
     count = rows["sentences"].to_numpy(dtype=np.int64)
     owner, first = np.unique(rows["explanation_id"].to_numpy(dtype=str), return_inverse=True)
     length = np.zeros(len(owner), np.int64)

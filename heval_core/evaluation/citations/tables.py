@@ -23,7 +23,8 @@ _NOT_FULL = recovered.NEEDS_FULL
 
 
 def insert(writer: Writer, store: ShardStore, found: Standing, people: pd.DataFrame | None = None) -> None:
-    """Write all rows; nothing where no citations were studied. people: answers of people as rows of `recovery` without gold."""
+    """Write all rows; nothing where no citations were studied. people: answers of people as rows of `recovery` without
+    gold."""
     claims = ShardRows(store, found.entries, CLAIM, CLAIM.schema.names).rows
     if not len(claims):
         return
@@ -40,7 +41,7 @@ def insert(writer: Writer, store: ShardStore, found: Standing, people: pd.DataFr
 
 def cells(explanations: pd.DataFrame, recovery: pd.DataFrame, resamples: Mapping[str, Resamples]) -> Iterator[dict[str, Any]]:
     """Rows of `cell_recovery`. explanations: those that there are, as `explanations_of` gives them."""
-    answers = {key: own for key, own in recovery.groupby(_STUDY, sort=False, observed=True)}
+    answers = dict(list(recovery.groupby(_STUDY, sort=False, observed=True)))
     for names, own in explanations.groupby(_STUDY, sort=False, observed=True):
         given = Answers(answers[names]) if names in answers else None
         drawn = resamples[names[0]]
@@ -105,5 +106,3 @@ def _explains(annotator: str) -> bool:
     """Whether an annotator is an explainer; one that this program lacks is none."""
     known = catalogue.plugins("annotator").get(annotator.split("(")[0])
     return known is not None and known.family == "explainer"
-
-

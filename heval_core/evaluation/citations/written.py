@@ -1,10 +1,10 @@
 """What explanations come to by themselves, before anybody is asked about them.
 
-Formula: omitted, the share of the passages that a writer was given which no sentence cites; uncited, the share of sentences that
-cite no passage; retrieval_precision, recall and f1, of the passages that the writer was given against those that people selected
-(the best chain for each by itself), means over explanations of claims with chains.
-Chance, of retrieval: as many of the claim's passages chosen at random, again with the best chain for each: exact with one chain;
-with several the mean of DRAWS choices from a fixed seed.
+Formula: omitted, the share of the passages that a writer was given which no sentence cites; uncited, the share of sentences
+that cite no passage; retrieval_precision, recall and f1, of the passages that the writer was given against those that people
+selected (the best chain for each by itself), means over explanations of claims with chains.
+Chance, of retrieval: as many of the claim's passages chosen at random, again with the best chain for each: exact with one
+chain; with several the mean of DRAWS choices from a fixed seed.
 Reference: Xing, Baldwin and Lau (arXiv 2406.12645).
 Departure: chance levels.
 Cost: DRAWS x passages x chains for each kind of claim with several chains.
@@ -27,7 +27,9 @@ RETRIEVAL = ("precision", "recall", "f1")
 _NO_CHAINS = "Nobody selected passages for these claims."
 
 
-def retrieval(selected: Sequence[int], chains: Sequence[Sequence[int]]) -> tuple[float, float, float] | tuple[None, None, None]:
+def retrieval(
+    selected: Sequence[int], chains: Sequence[Sequence[int]]
+) -> tuple[float, float, float] | tuple[None, None, None]:
     """(precision, recall, F1), of each the best chain's; None without chains."""
     if not chains:
         return None, None, None
@@ -62,7 +64,8 @@ def _expected(size: int, passages: int, chains: tuple[tuple[int, ...], ...]) -> 
 
 
 def measures(explanations: pd.DataFrame) -> list[Values]:
-    """explanations: with claim_id, selected, cited (JSON), precision, recall, f1, numbers and chains (JSON) of their claims."""
+    """explanations: with claim_id, selected, cited (JSON), precision, recall, f1, numbers and chains (JSON) of their
+    claims."""
     claims = explanations["claim_id"].to_numpy()
     omitted, uncited, expected = [], [], []
     for selected, cited, numbers, chains in explanations[["selected", "cited", "numbers", "chains"]].itertuples(
