@@ -62,14 +62,16 @@ class LocalSpeaker:
         room = self._lm.positions - len(prompt)
         if room <= 0:
             return Answer("", problem=f"the prompt has {len(prompt)} tokens; {self.key} reads at most {self._lm.positions}")
-        if len(written) == room < tokens and written[-1] not in self._lm.generation.end_ids:
+        ended = bool(written) and written[-1] in self._lm.generation.end_ids
+        if len(written) == room < tokens and not ended:
             return Answer(
                 "",
                 len(written),
                 f"the answer was cut off after {room} tokens: with the prompt they are the {self._lm.positions} that "
                 f"{self.key} reads",
             )
-        return answered(self._lm.decode(list(written)), len(written))
+        # Without the end of text: only an answer that the cap cut off has as many tokens as the cap.
+        return answered(self._lm.decode(list(written)), len(written) - ended)
 
     def _ids(self, prompt: str) -> tuple[int, ...]:
         """Raises HEvalError for a prompt without tokens, and for one that the chat template does not take."""

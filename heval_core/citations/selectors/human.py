@@ -1,0 +1,49 @@
+"""The passages that people selected. Where they found several ways to the verdict, one of these chains is taken: the first.
+
+Formula: chain `chain` of the claim, counted from 0, in the order of the claim's passages.
+Reference: the human-selected evidence of Xing, Baldwin and Lau (arXiv 2406.12645), which are PolitiHop's chains.
+Departure: the paper does not say which of several chains its writers were given. The first is a choice of ours: it is the same
+in every run, and not chosen by its length. `human(1)` takes the second; a claim without it is told, and not written about.
+Cost: none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from heval_core.citations.records import Claim
+from heval_core.citations.speaker import Selection, Speaker
+from heval_core.records import HEvalError
+
+
+@dataclass(frozen=True)
+class Human:
+    chain: int = 0
+
+    key = "human"
+    title = "People"
+    order = 1
+    asks = False
+    reference = "Xing et al. 2024, arXiv 2406.12645"
+    first = "chain"
+
+    def check(self) -> None:
+        if self.chain < 0:
+            raise HEvalError(f"The selector human counts chains from 0; there is no chain {self.chain}.")
+
+    def select(self, claims: Sequence[Claim], speaker: Speaker | None) -> list[Selection]:
+        return [self._of(claim) for claim in claims]
+
+    def _of(self, claim: Claim) -> Selection:
+        if not claim.chains:
+            return Selection((), "people selected no passages of this claim")
+        if self.chain >= len(claim.chains):
+            count = f"{len(claim.chains)} chains" if len(claim.chains) > 1 else "one chain"
+            return Selection((), f"people selected {count}, counted from 0, so there is no chain {self.chain}")
+        chain = claim.chains[self.chain]
+        numbers = tuple(passage.number for passage in claim.passages if passage.number in chain)
+        return Selection(numbers, "" if numbers else f"the claim has none of the passages of chain {self.chain}")
+
+
+PLUGIN = Human()

@@ -1,0 +1,63 @@
+"""The passages that share the rarest words with the claim, without any model: what a selector that reads should beat.
+
+Formula: the score of a passage is the sum, over the words that it shares with the claim, of
+log(1 + (N - n + 0.5) / (n + 0.5)), N being the number of the claim's passages and n the number of those with the word. The k
+best are taken, in the claim's order; among equals the earlier one. A passage that shares no word is never taken.
+Reference: the inverse document frequency of BM25 (Robertson and Zaragoza 2009).
+Departure: how often a word occurs in a passage, and how long the passage is, make no difference: passages are sentences.
+Cost: no model; linear in the words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import fsum, log
+
+from heval_core.citations.records import Claim
+from heval_core.citations.speaker import Selection, Speaker
+from heval_core.records import HEvalError
+
+
+@dataclass(frozen=True)
+class Lexical:
+    k: int = 5
+
+    key = "lexical"
+    title = "Shared words"
+    order = 3
+    asks = False
+    reference = "Robertson and Zaragoza 2009"
+    first = "k"
+
+    def check(self) -> None:
+        if self.k < 1:
+            raise HEvalError(f"The selector lexical takes the k best passages, at least one; k={self.k} is none.")
+
+    def select(self, claims: Sequence[Claim], speaker: Speaker | None) -> list[Selection]:
+        return [self._of(claim) for claim in claims]
+
+    def _of(self, claim: Claim) -> Selection:
+        scores = overlaps(claim)
+        best = sorted((place for place, score in enumerate(scores) if score > 0), key=lambda place: (-scores[place], place))
+        numbers = tuple(claim.passages[place].number for place in sorted(best[: self.k]))
+        return Selection(numbers, "" if numbers else "no passage shares a word with the claim")
+
+
+def overlaps(claim: Claim) -> list[float]:
+    """The score of each passage; see above."""
+    words = [_words(f"{passage.title} {passage.text}") for passage in claim.passages]
+    having = Counter(word for own in words for word in own)
+    asked, size = _words(claim.claim), len(words)
+    rarity = {word: log(1 + (size - count + 0.5) / (count + 0.5)) for word, count in having.items()}
+    # A sum that depended on the order of its terms would part equals by their last digits.
+    return [fsum(rarity[word] for word in own & asked) for own in words]
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.casefold()))
+
+
+PLUGIN = Lexical()

@@ -1,0 +1,61 @@
+"""A language model selects: it reads the claim, the verdict and all passages, and one example, and answers with numbers.
+
+Formula: the prompt `selecting-1`, decoded greedily; the numbers of the answer, in the order of the claim's passages. An answer
+that is anything else is told to the model, which is asked once more; then the claim has no passages, and the reason.
+Reference: the machine-selected evidence of Xing, Baldwin and Lau (arXiv 2406.12645), after whose prompt ours is written.
+Departure: the paper also asks for a justification, which nothing reads. Its example is a real claim, ours is invented.
+Cost: one request a claim, two where the first answer could not be read; the model reads all passages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from heval_core.citations.asking import Unreadable, asked_twice, numbers_in
+from heval_core.citations.reading import asked, layout
+from heval_core.citations.records import Claim
+from heval_core.citations.speaker import Selection, Speaker
+from heval_core.records import HEvalError
+
+# Every passage of a hundred could be named.
+TOKENS = 400
+
+
+@dataclass(frozen=True)
+class LLM:
+    prompt: str = "selecting-1"
+
+    key = "llm"
+    title = "Language model"
+    order = 4
+    asks = True
+    reference = "Xing et al. 2024, arXiv 2406.12645"
+
+    def check(self) -> None:
+        layout(self.prompt)
+
+    def select(self, claims: Sequence[Claim], speaker: Speaker | None) -> list[Selection]:
+        """Raises HEvalError without a speaker."""
+        if speaker is None:
+            raise HEvalError("The selector llm asks a language model, and none is given.")
+        prompts = [asked(claim, claim.passages, layout(self.prompt)).text for claim in claims]
+        found = asked_twice(speaker, prompts, TOKENS, [partial(_chosen, claim) for claim in claims])
+        return [_selection(numbers, problem) for numbers, problem in found]
+
+
+def _chosen(claim: Claim, text: str) -> tuple[int, ...]:
+    """Raises Unreadable for an answer that is not numbers of the claim's passages."""
+    named = numbers_in(text)
+    there = [passage.number for passage in claim.passages]
+    if unknown := [number for number in named if number not in there]:
+        raise Unreadable(f"it names passage {unknown[0]}, which is not there")
+    return tuple(number for number in there if number in named)
+
+
+def _selection(numbers: tuple[int, ...] | None, problem: str) -> Selection:
+    return Selection(numbers or (), problem or ("" if numbers else "the model says that the verdict rests on no passage"))
+
+
+PLUGIN = LLM()

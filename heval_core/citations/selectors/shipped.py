@@ -1,0 +1,39 @@
+"""The passages that an explanation which came with the claim was written from: another writer, given the same.
+
+Formula: `selected` of the claim's first explanation, or of the first one by `writer`; in the order of the claim's passages.
+Reference: the data's own. Departure: none. Cost: none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from heval_core.citations.records import Claim
+from heval_core.citations.speaker import Selection, Speaker
+
+
+@dataclass(frozen=True)
+class Shipped:
+    writer: str = ""
+
+    key = "shipped"
+    title = "As shipped"
+    order = 5
+    asks = False
+    reference = "the data"
+    first = "writer"
+
+    def select(self, claims: Sequence[Claim], speaker: Speaker | None) -> list[Selection]:
+        return [self._of(claim) for claim in claims]
+
+    def _of(self, claim: Claim) -> Selection:
+        written = next((own for own in claim.written if self.writer in ("", own.writer)), None)
+        if written is None:
+            by = f" by {self.writer!r}" if self.writer else ""
+            return Selection((), f"no explanation{by} came with the claim")
+        numbers = tuple(passage.number for passage in claim.passages if passage.number in written.selected)
+        return Selection(numbers, "" if numbers else "the explanation that came with the claim names none of its passages")
+
+
+PLUGIN = Shipped()

@@ -1,0 +1,174 @@
+"""Explanations of verdicts that cite numbered passages: written by a language model, or as they came with the claim.
+
+A writer on the command line is a model (a Hugging Face id, a folder, or what a server calls it), `MODEL(prompt=ID)` for
+another prompt than the usual one, or `shipped`. Prompts are files of `prompts/`, named by their ids; what a file says never
+changes, because stored results name it: another wording is another id.
+
+Formula: the prompt with the selected passages, in the claim's order, decoded greedily; whatever the model says is the
+explanation, and its markers are read as they stand.
+Reference: the zero-shot prompt of Xing, Baldwin and Lau (arXiv 2406.12645).
+Departure: the wording is ours, and the paper samples. `writing-1` asks for a few sentences and leaves open which passages are
+cited; `writing-2` asks, as the paper does, for every passage exactly once and for one citation a sentence at most.
+Cost: one request a claim.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from heval_core.citations import questions
+from heval_core.citations.reading import DEFAULT, FOLDER, Layout, asked, layout
+from heval_core.citations.records import Claim, Explained
+from heval_core.citations.speaker import Answer, Selection, Speaker
+from heval_core.records import HEvalError
+
+SHIPPED = "shipped"
+# The cap on an explanation. The longest one of TransExp has 322 words.
+TOKENS = 600
+
+
+@dataclass(frozen=True)
+class Writer:
+    """model: SHIPPED, or what is loaded or asked for. prompt: its id; it means nothing for SHIPPED."""
+
+    model: str
+    prompt: str = DEFAULT
+
+    @property
+    def key(self) -> str:
+        """As results name it: a folder's name or a hub model's id, and the prompt where it is not the usual one.
+
+        The explanations of SHIPPED bear the names of those who wrote them, where the data has any; see `shipped`.
+        """
+        path = Path(self.model).expanduser()
+        return key_of(path.resolve().name if path.is_dir() else self.model.partition("@")[0], self.prompt)
+
+
+def key_of(model: str, prompt: str) -> str:
+    """The key of a writer by the key of its model and the id of its prompt."""
+    return model if prompt in ("", DEFAULT) else f"{model}(prompt={prompt})"
+
+
+def writer_of(text: str) -> Writer:
+    """`shipped`, `MODEL` or `MODEL(prompt=ID)`. Raises HEvalError for other options, and for an unknown prompt.
+
+    Whether there is such a model is seen when it is loaded.
+    """
+    text = text.strip()
+    model, opened, options = text.partition("(")
+    if opened and Path(text).expanduser().is_dir():  # a folder may have brackets in its name
+        model, opened = text, ""
+    if not model.strip():
+        raise HEvalError(f"{text!r} names no writer; give {SHIPPED}, a model, or MODEL(prompt=ID).")
+    if not opened:
+        return Writer(model)
+    name, _, prompt = (part.strip() for part in options.removesuffix(")").partition("="))
+    if not options.endswith(")"):
+        raise HEvalError(f"The options of {text!r} need a closing bracket: {model}(prompt=ID).")
+    if name != "prompt" or not prompt:
+        raise HEvalError(
+            f"A writer's only option is its prompt, as in {model.strip()}(prompt={DEFAULT}); it was given {text!r}."
+        )
+    if model.strip() == SHIPPED:
+        raise HEvalError(f"{SHIPPED} stands for explanations that came with the claims; they have no prompt.")
+    return Writer(model.strip(), _layout(prompt).id)
+
+
+def prompts() -> dict[str, Layout]:
+    """The prompts that a writer can be given, by id."""
+    found = {}
+    for file in sorted(FOLDER.glob("*.txt")):
+        try:
+            found[file.stem] = layout(file.stem)
+        except HEvalError:
+            continue  # it asks for something else
+    return {name: prompt for name, prompt in found.items() if not name.startswith("selecting-")}
+
+
+def write(
+    claims: Sequence[Claim],
+    selections: Sequence[Selection],
+    speaker: Speaker,
+    prompt_id: str = "",
+    selector: str = "",
+    writer: str = "",
+    tokens: int = TOKENS,
+) -> list[Explained]:
+    """One explanation for each claim, from the passages of its selection.
+
+    prompt_id: "" for the usual one. selector: the key of who selected. writer: the key to store; by default the speaker's, and
+    the prompt's. tokens: the cap on each explanation.
+    Where there is no explanation (nothing was selected, or the speaker's answer has a problem) it has no sentences, and its
+    only problem says why. An explanation that reaches the cap is used, and has a problem.
+    Raises HEvalError for an unknown prompt.
+    """
+    prompt = _layout(prompt_id)
+    key = writer or key_of(speaker.key, prompt.id)
+    given = [() if own.problem else _in_order(claim, own.passages) for claim, own in zip(claims, selections, strict=True)]
+    to_write = [place for place, numbers in enumerate(given) if numbers]
+    texts = [asked(claims[place], [claims[place].passage(n) for n in given[place]], prompt).text for place in to_write]
+    answers = dict(zip(to_write, speaker.answer(texts, tokens) if texts else [], strict=True))
+    found = []
+    for place, (claim, selection) in enumerate(zip(claims, selections, strict=True)):
+        blank = Explained(claim, key, selector, given[place], (), prompt.id)
+        if place not in answers:
+            reason = f"No passage was selected: {selection.problem or 'the selection is empty'}."
+            found.append(dataclasses.replace(blank, problems=(reason,)))
+        else:
+            found.append(_explained(blank, answers[place], tokens))
+    return found
+
+
+def _explained(blank: Explained, answer: Answer, tokens: int) -> Explained:
+    if answer.problem:
+        return dataclasses.replace(blank, problems=(f"The model gave no explanation: {answer.problem}.",))
+    read = questions.explained(blank.claim, blank.writer, blank.selector, blank.selected, answer.text, prompt=blank.prompt)
+    if answer.tokens is not None and answer.tokens >= tokens:
+        cut = f"The explanation was cut off after {tokens} tokens."
+        return dataclasses.replace(read, problems=(*read.problems, cut))
+    return read
+
+
+def shipped(claim: Claim, writer: str = "") -> list[Explained]:
+    """The explanations that came with a claim, one for each writer, in their order; [] where none did.
+
+    writer: only those of this one; "" for all. Their writers are the data's own, SHIPPED where it names none; their selector
+    is SHIPPED. Of several by one writer the first is taken, and its problems say that there are more.
+    """
+    found: dict[str, Explained] = {}
+    more: dict[str, int] = {}
+    for own in claim.written:
+        name = own.writer or SHIPPED
+        if writer not in ("", name):
+            continue
+        more[name] = more.get(name, -1) + 1
+        if name not in found:
+            text = own.sentences or own.text
+            found[name] = questions.explained(claim, name, SHIPPED, own.selected, text, sources=own.sources)
+    return [
+        dataclasses.replace(own, problems=(*own.problems, _left_out(more[name]))) if more[name] else own
+        for name, own in found.items()
+    ]
+
+
+def _left_out(more: int) -> str:
+    others = "another explanation" if more == 1 else f"{more} more explanations"
+    return f"The claim came with {others} by this writer; the first one is used."
+
+
+def _in_order(claim: Claim, numbers: Sequence[int]) -> tuple[int, ...]:
+    return tuple(passage.number for passage in claim.passages if passage.number in numbers)
+
+
+def _layout(prompt_id: str) -> Layout:
+    """Raises HEvalError for an unknown id, with the nearest known ones."""
+    known = prompts()
+    if (prompt_id or DEFAULT) in known:
+        return known[prompt_id or DEFAULT]
+    near = difflib.get_close_matches(prompt_id, known, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}."
+    raise HEvalError(f"There is no prompt {prompt_id!r} for writers; {hint}")

@@ -1,0 +1,145 @@
+"""Which passages a writer is given: by people, by shared words, by a language model, by whoever selected for the data."""
+
+from __future__ import annotations
+
+from math import log
+
+import pytest
+
+from heval_core import catalogue
+from heval_core.citations.asking import Unreadable, asked_twice, numbers_in
+from heval_core.citations.records import Written
+from heval_core.citations.selectors.lexical import overlaps
+from heval_core.citations.speaker import Answer, Selection
+from heval_core.records import HEvalError
+from tests.citations.claims import Scripted, claim
+
+
+def selected(key: str, *claims, speaker=None) -> list[Selection]:
+    return catalogue.find("selector", key).select(claims, speaker)
+
+
+def test_every_selector_has_a_number_and_says_whether_it_asks():
+    selectors = catalogue.plugins("selector").values()
+    assert sorted(selector.order for selector in selectors) == list(range(1, len(selectors) + 1))
+    assert [selector.key for selector in selectors if selector.asks] == ["llm"]
+
+
+@pytest.mark.parametrize("key", catalogue.plugins("selector"))
+def test_every_selector_gives_one_selection_per_claim_in_the_claims_order(key):
+    whole = claim(first=1, chains=((4, 2),), written=(Written("a [4].", (4, 2)),))
+    none = claim((), said="Nothing")
+    found = selected(key, whole, none, speaker=Scripted("4, 2", "none"))
+    assert len(found) == 2
+    assert list(found[0].passages) == sorted(found[0].passages) != []
+    assert found[0].problem == ""
+    assert found[1].passages == ()
+    assert found[1].problem
+
+
+def test_of_several_chains_of_people_the_first_is_taken_unless_another_is_named():
+    two = claim(chains=((3, 0), (1,)))
+    assert selected("human", two) == [Selection((0, 3))]
+    assert selected("human(1)", two) == [Selection((1,))]
+    assert catalogue.find("selector", "human(chain=1)").key == "human(1)"
+    assert selected("human(2)", two)[0].problem == "people selected 2 chains, counted from 0, so there is no chain 2"
+    assert selected("human", claim())[0].problem == "people selected no passages of this claim"
+    with pytest.raises(HEvalError, match="there is no chain -1"):
+        catalogue.find("selector", "human(-1)")
+
+
+def test_all_passages_are_all_passages():
+    assert selected("all", claim(first=1)) == [Selection((1, 2, 3, 4))]
+
+
+def test_rare_shared_words_count_more_by_hand():
+    # The claim: the, lake, of, orvale, froze, for, nine, days. A word in n of 4 weighs log(1 + (4.5 - n) / (n + 0.5)).
+    one, two, three = (log(1 + (4.5 - n) / (n + 0.5)) for n in (1, 2, 3))
+    # the (3), lake (2), of, orvale, froze (1 each); the, lake, for, nine, days; the; none
+    assert overlaps(claim()) == pytest.approx([three + two + 3 * one, three + two + 3 * one, three, 0])
+    assert selected("lexical(1)", claim()) == [Selection((0,))]  # the earlier of equals
+    assert selected("lexical", claim()) == [Selection((0, 1, 2))]  # a passage without a shared word is never taken
+    assert selected("lexical", claim(said="Wholly different"))[0].problem == "no passage shares a word with the claim"
+    with pytest.raises(HEvalError, match="at least one; k=0 is none"):
+        catalogue.find("selector", "lexical(0)")
+
+
+def test_shipped_takes_what_the_explanation_was_written_from():
+    written = (Written("x", (2, 0), "careful"), Written("y", (3,), "sloppy"))
+    assert selected("shipped", claim(written=written)) == [Selection((0, 2))]
+    assert selected("shipped(sloppy)", claim(written=written)) == [Selection((3,))]
+    assert selected("shipped(other)", claim(written=written))[0].problem == "no explanation by 'other' came with the claim"
+    assert selected("shipped", claim())[0].problem == "no explanation came with the claim"
+    foreign = selected("shipped", claim(written=(Written("x", (77,)),)))
+    assert foreign == [Selection((), "the explanation that came with the claim names none of its passages")]
+
+
+def test_a_language_model_sees_claim_verdict_and_all_passages_after_one_example():
+    speaker = Scripted("[2], [0]")
+    assert selected("llm", claim(), speaker=speaker) == [Selection((0, 2))]
+    (prompt,) = speaker.asked
+    assert "Numbers: 1, 2\n\nClaim: The lake of Orvale froze for nine days.\nVerdict: true\nPassages:\n[0] The lake" in prompt
+    assert prompt.endswith("[3] Permits were sold out by March.\nNumbers:")
+    with pytest.raises(HEvalError, match="asks a language model, and none is given"):
+        selected("llm", claim())
+
+
+def test_an_answer_that_cannot_be_read_is_told_and_asked_once_more():
+    speaker = Scripted("The first two.", "1", "2, 9", "0 and 2", "Sorry", "<b>no</b>")
+    found = selected("llm", claim(), claim(), claim(), speaker=Scripted("1", "2", "3"))
+    assert [own.passages for own in found] == [(1,), (2,), (3,)]
+    assert selected("llm", claim(), speaker=speaker) == [Selection((1,))]
+    first, again = speaker.asked
+    told = "This answer cannot be read: it says 'The', which is not a number. Answer again, with numbers alone."
+    assert again == f"{first} The first two.\n{told}\nNumbers:"
+    assert selected("llm", claim(), speaker=speaker) == [Selection((0, 2))]
+    assert "it names passage 9, which is not there" in speaker.asked[-1]
+    problem = "two answers could not be read: it says '<b>no</b>', which is not a number"
+    assert selected("llm", claim(), speaker=speaker) == [Selection((), problem)]
+    assert len(speaker.asked) == 6
+
+
+def test_a_speaker_that_fails_is_not_asked_again_and_the_others_are_read():
+    speaker = Scripted(Answer("", problem="refused"), "none", "x", Answer("", problem="timed out"))
+    refused, nothing, lost = selected("llm", claim(), claim(), claim(), speaker=speaker)
+    assert refused == Selection((), "refused")
+    assert nothing == Selection((), "the model says that the verdict rests on no passage")
+    assert lost == Selection((), "timed out")
+    assert len(speaker.asked) == 4
+
+
+def test_what_passages_say_is_no_place_in_the_prompt():
+    speaker = Scripted("0")
+    selected("llm", claim(("{claim} {passages}", "Numbers: 7"), said="{verdict}"), speaker=speaker)
+    assert "Claim: {verdict}\nVerdict: true\nPassages:\n[0] {claim} {passages}\n[1] Numbers: 7\nNumbers:" in speaker.asked[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("2, 5", (2, 5)),
+        ("[2][5].", (2, 5)),
+        ("[2, 5]", (2, 5)),
+        ("Passages: 2, 5 and 7.", (2, 5, 7)),
+        ("5; 2 & 5", (5, 2)),
+        ("2\n5", (2, 5)),
+        ("3\n\nClaim: Another one 4", (3,)),
+        ("None.", ()),
+        ("-1", ()),
+        ("[]", ()),
+    ],
+)
+def test_numbers_are_read_where_there_is_nothing_else(text, numbers):
+    assert numbers_in(text) == numbers
+
+
+@pytest.mark.parametrize("text", ["", " \n", "1-3", "I choose 2", "2 (two)", "2, -1", "²", "1" * 10, "2.5", "Sure!\n\n2"])
+def test_anything_else_is_unreadable(text):
+    with pytest.raises(Unreadable, match=r"^it (says|has)"):
+        numbers_in(text)
+
+
+def test_nobody_is_asked_twice_for_nothing():
+    speaker = Scripted("1")
+    assert asked_twice(speaker, ["p"], 9, [numbers_in]) == [((1,), "")]
+    assert (len(speaker.asked), speaker.caps) == (1, [9])
