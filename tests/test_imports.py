@@ -64,7 +64,18 @@ MAY_IMPORT = {
     "prompt_service": {"catalogue", "explanation", "fingerprint", "lm", "pipeline", "records", "stored"},
     "precompute": {
         "protocols",
-        *("behaviour", "catalogue", "datasets", "evaluation", "explainers", "explanation", "faithfulness", "lm", "pipeline"),
+        *(
+            "behaviour",
+            "catalogue",
+            "citations",
+            "datasets",
+            "evaluation",
+            "explainers",
+            "explanation",
+            "faithfulness",
+            "lm",
+            "pipeline",
+        ),
         *("prompt_styles", "prompts", "records", "regimes", "replacements", "report", "source_trust", "statistics"),
         *("store", "techniques"),
     },
@@ -79,6 +90,7 @@ MAY_IMPORT = {
     "evaluation": {
         "reasons",
         "catalogue",
+        "citations",
         "protocols",
         "groups",
         "metrics",

@@ -38,7 +38,13 @@ class Lines:
                 continue
             told = json.loads(line)
             written = tuple(
-                Written(own["text"], tuple(own["selected"]), own.get("writer", ""), (), _sources(own.get("sources")))
+                Written(
+                    " ".join(own["sentences"]),
+                    tuple(own["selected"]),
+                    own["writer"],
+                    tuple(own["sentences"]),
+                    _sources(own["sources"]),
+                )
                 for own in told["written"]
             )
             passages = tuple(Passage(number, f"Passage {number} of {told['id']}.") for number in told["numbers"])
@@ -90,11 +96,11 @@ def known(monkeypatch: pytest.MonkeyPatch, *annotators: Chooser) -> None:
     monkeypatch.setattr(catalogue, "plugins", lambda kind: own[kind] if kind in own else plugins(kind))
 
 
-def line(name: str, text: str, selected: Sequence[int] = (1, 2, 3), **more: Any) -> str:
-    """A claim with three passages, explained by one writer."""
-    sources = more.pop("sources", None)
-    written = [{"text": text, "selected": list(selected), "writer": more.pop("writer", ""), "sources": sources}]
-    return json.dumps({"id": name, "numbers": more.pop("numbers", [1, 2, 3]), "written": written, **more})
+def line(name: str, *sentences: str, **more: Any) -> str:
+    """A claim with three passages, explained by one writer. more: selected, writer and sources of the explanation; chains."""
+    own = {"selected": [1, 2, 3], "writer": "", "sources": None, "sentences": sentences}
+    own |= {key: more.pop(key) for key in own.keys() & more.keys()}
+    return json.dumps({"id": name, "numbers": [1, 2, 3], "written": [own] if sentences else [], **more})
 
 
 def write(path: Path, *lines: str) -> Path:

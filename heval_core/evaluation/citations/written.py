@@ -3,8 +3,8 @@
 Formula: omitted, the share of the passages that a writer was given which no sentence cites; uncited, the share of sentences
 that cite no passage; retrieval_precision, recall and f1, of the passages that the writer was given against those that people
 selected (the best chain for each by itself), means over explanations of claims with chains.
-Chance, of retrieval: as many of the claim's passages chosen at random, again with the best chain for each: exact with one
-chain; with several the mean of DRAWS choices from a fixed seed.
+Chance, of retrieval: as many of the claim's passages chosen at random, again with the best chain for each: exact, but for
+several chains of a claim with more than DRAWS such choices, which the mean of DRAWS from a fixed seed stands for.
 Reference: Xing, Baldwin and Lau (arXiv 2406.12645).
 Departure: chance levels.
 Cost: DRAWS x passages x chains for each kind of claim with several chains.
@@ -15,6 +15,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import combinations
+from math import comb
 
 import numpy as np
 import pandas as pd
@@ -51,8 +53,10 @@ def _expected(size: int, passages: int, chains: tuple[tuple[int, ...], ...]) -> 
     if len(chains) == 1:
         right = len(chains[0])
         return right / passages, size / passages, chance_f1(size, right, passages)
-    generator = np.random.default_rng(0)
-    drawn = generator.random((DRAWS, passages)).argsort(axis=1)[:, :size]
+    if comb(passages, size) <= DRAWS:
+        drawn = np.array(list(combinations(range(passages), size)))
+    else:
+        drawn = np.random.default_rng(0).random((DRAWS, passages)).argsort(axis=1)[:, :size]
     members = np.zeros((passages, len(chains)))
     for column, chain in enumerate(chains):
         members[list(chain), column] = 1
