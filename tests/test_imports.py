@@ -108,7 +108,7 @@ MAY_IMPORT = {
     "techniques": {"datasets", "lm", "prompts", "records"},
     "faithfulness": {"lm", "metrics", "records", "replacements"},
     "replacements": {"catalogue", "lm", "records"},
-    "citations": {"lm", "records", "store"},
+    "citations": {"datasets", "lm", "records", "store"},
     "catalogue": {"protocols", "records"},
     "protocols": {"citations", "datasets", "lm", "metrics", "records", "techniques"},
     "behaviour": {"answers", "groups", "lm", "prompts", "records"},

@@ -67,6 +67,12 @@ def test_alpha_is_the_literal_one(units):
     assert krippendorff_alpha(units) == pytest.approx(literal_alpha(units), nan_ok=True)
 
 
+def test_distances_by_hand():
+    assert agreement.jaccard_distance(set(), set()) == 0
+    assert agreement.jaccard_distance({1, 2}, {2, 3}) == pytest.approx(2 / 3)
+    assert agreement.jaccard_distance({1}, set()) == 1
+
+
 def test_people_are_joined_and_labels_outside_gold_become_one():
     assert agreement.union([{1}, {1, 4}, ()]) == {1, 4}
     assert agreement.union([]) == frozenset()
