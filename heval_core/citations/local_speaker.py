@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from heval_core.citations.answered import answered, storable
 from heval_core.citations.speaker import Answer
-from heval_core.records import HEvalError, Prompt, Span
+from heval_core.records import Prompt, Span
 
 if TYPE_CHECKING:
     from heval_core.lm.model import LanguageModel
@@ -52,7 +52,7 @@ class LocalSpeaker:
         generation = self._lm.generation
         try:
             written = generation.greedy(prompts, tokens)
-        except HEvalError as error:  # not enough memory for one of them: the others are asked without it
+        except Exception as error:  # not enough memory for one of them, usually: the others are asked without it
             if len(prompts) == 1:
                 return [_failed(error)]
             return [answer for ids in prompts for answer in self._said([ids], tokens)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -41,15 +42,15 @@ class Server:
     """A speaker: one model of one server.
 
     url: the interface's address; `/v1` is added where it has no path. model: as the server calls it; it is the speaker's key.
-    at_once: requests under way at a time. seconds: the time limit of one request. retries: how often a request that failed
-    for lack of time, connection or capacity is sent again, after the client's own growing waits.
-    Raises HEvalError for an address that is none, and where the library is not installed.
+    at_once: requests under way at a time. seconds: how long the server may be silent. retries: how often a request that
+    failed for lack of time, connection or capacity is sent again, after the client's own growing waits.
+    Raises HEvalError for an address or a key that is none, and where the library is not installed.
     """
 
     def __init__(self, url: str, model: str, at_once: int = 8, seconds: float = 120, retries: int = 3, seed: int = 0):
         self.key, self.seconds, self.at_once, self.seed = model, seconds, at_once, seed
         self._address = _address(url)
-        self._secret = next((os.environ[name] for name in KEYS if os.environ.get(name)), NO_KEY)
+        self._secret = _key()
         try:
             import openai
         except ImportError as error:
@@ -128,6 +129,15 @@ class Server:
         """What was said of a failure, in one line, and never with the key, which some servers repeat."""
         line = " ".join(storable(str(told)).split()) or type(told).__name__
         return (line.replace(self._secret, "…") if self._secret != NO_KEY else line)[:LONGEST_MESSAGE]
+
+
+def _key() -> str:
+    """Raises HEvalError for a key that cannot be sent: the client would repeat it in its complaint."""
+    name = next((name for name in KEYS if os.environ.get(name, "").strip()), "")
+    key = os.environ[name].strip() if name else NO_KEY
+    if not re.fullmatch(r"[!-~]+", key):
+        raise HEvalError(f"{name} has a space or a character that no key has; set it to the key alone.")
+    return key
 
 
 def _address(url: str) -> str:

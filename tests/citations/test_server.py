@@ -59,7 +59,8 @@ def test_several_requests_are_under_way_at_once_but_no_more_than_allowed(server)
     [
         ({}, "Bearer none"),
         ({"OPENAI_API_KEY": "theirs"}, "Bearer theirs"),
-        ({"OPENAI_API_KEY": "theirs", "HEVAL_LLM_KEY": "ours"}, "Bearer ours"),
+        ({"OPENAI_API_KEY": "theirs", "HEVAL_LLM_KEY": " ours\n"}, "Bearer ours"),
+        ({"OPENAI_API_KEY": "theirs", "HEVAL_LLM_KEY": " "}, "Bearer theirs"),
     ],
 )
 def test_the_key_comes_from_the_environment(server, monkeypatch, set_to, sent):
@@ -99,6 +100,15 @@ def test_the_key_is_in_no_problem_though_a_server_repeats_it(server, monkeypatch
     server.mode = "401"
     (answer,) = speaker(server).answer(["why?"], 5)
     assert answer.problem.endswith("by the way: your key is Bearer …")
+
+
+@pytest.mark.parametrize("key", ["sk secret", "sk\nsecret", "sk-sécret"])
+def test_a_key_that_cannot_be_sent_is_told_without_the_key(monkeypatch, key):
+    monkeypatch.setenv("HEVAL_LLM_KEY", key)
+    with pytest.raises(
+        HEvalError, match="^HEVAL_LLM_KEY has a space or a character that no key has; set it to the key alone.$"
+    ):
+        Server("http://localhost:1", "demo")
 
 
 @pytest.mark.parametrize("mode", ["429", "500", "hangs_up", "breaks_off"])
