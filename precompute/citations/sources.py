@@ -13,7 +13,6 @@ from typing import Any
 from heval_core import catalogue
 from heval_core.citations.records import BadClaim, Claim
 from heval_core.protocols import ClaimData
-from heval_core.records import HEvalError
 from heval_core.store.citation_kinds import CLAIM
 from heval_core.store.shards import FORMAT
 from precompute.citations.hashing import hashed
@@ -67,18 +66,15 @@ class Source:
 
 
 def open_claims(name: str) -> ClaimData:
-    """A source as `--claims` names it: `NAME=PATH`, or one's own `FILE.jsonl`.
+    """A source as `--claims` names it: `NAME=PATH`, NAME for the data folder's, or one's own `FILE.jsonl`.
 
-    Raises HEvalError for an unknown name, and where there is no path.
+    Raises HEvalError for an unknown name.
     """
     kind, given, path = name.partition("=")
     if not given and (kind.endswith(".jsonl") or Path(kind).is_file()):
         kind, path = "jsonl", kind
     source: Any = catalogue.find("claims", kind)
-    if not path:
-        raise HEvalError(f"The claims {kind} need a path: {kind}=PATH.")
-    of_path = {field.name: field.type for field in dataclasses.fields(source)}.get("path", "")
-    opened: ClaimData = dataclasses.replace(source, path=Path(path) if "Path" in str(of_path) else path)
+    opened: ClaimData = dataclasses.replace(source, path=path) if path else source
     return opened
 
 

@@ -54,6 +54,9 @@ def check(study: Study) -> None:
         catalogue.find("selector", key)
     for key in study.annotators:
         catalogue.find("annotator", key)
+    keys = [open_claims(name).key for name in study.claims]
+    if twice := next((key for key in keys if keys.count(key) > 1), None):
+        raise HEvalError(f"Two of --claims are called {twice}; give one of the files another name.")
     for name in study.claims:
         next(iter(open_claims(name).claims()), None)  # raises now if the file is missing or has another format
     if study.masking not in MASKINGS:

@@ -282,7 +282,7 @@ def test_tasks_are_frozen_and_picklable_and_need_no_model_where_nobody_reads_wit
         ({"masking": "half"}, "--masking is 'half'; it must be sample or full."),
         ({"limit": 0}, "--limit is 0; it must be at least 1."),
         ({"claims": ("lines=/no/such/file",)}, "There is no file /no/such/file."),
-        ({"claims": ("lines",)}, "The claims lines need a path: lines=PATH."),
+        ({"claims": ("lines=a", "lines=b")}, "Two of --claims are called lines; give one of the files another name."),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line_before_anything_is_done(first, claims, tmp_path, asked, message):

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from heval_core.citations import krippendorff_alpha
 from heval_core.citations.records import Choice
 from heval_core.evaluation.citations import agreements, measured, recovered
-from heval_core.evaluation.citations.agreeing import OTHER, against_people
+from heval_core.evaluation.citations.agreeing import alpha, coded
 from heval_core.evaluation.citations.answered import Answers
-from heval_core.evaluation.citations.written import retrieval, retrieval_chance
 from heval_core.evaluation.publishing import publish
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
@@ -178,7 +178,6 @@ def test_people_count_together_and_against_others_with_one_common_label():
     pairs = {(row["first"], row["second"]): row for row in agreements.rows_of({}, rows, resamples)}
     assert set(pairs) == {("model", "people"), ("people", "people")}
     # All people together chose {0, 2}, the model {0, 1}: both {0, other}. So they agree.
-    assert against_people(frozenset({0, 2}), frozenset({0})) == {0, OTHER}
     assert pairs["model", "people"]["alpha"] == 1
     # {0} against {0, 2} is 1/2; of the four answers {0}, {0, 2}, {1}, {1} the distances are 1/2, 1, 1, 1, 1, 0.
     assert pairs["people", "people"]["alpha"] == pytest.approx(1 - (2 * 0.5 / 4) / (2 * 4.5 / (4 * 3)))
@@ -191,31 +190,20 @@ def test_people_count_together_and_against_others_with_one_common_label():
     assert of_people["transparent"].tolist() == [1, 1]
 
 
-def test_alpha_is_the_one_of_the_formula_for_random_answers():
-    from heval_core.evaluation.citations.agreeing import alpha, coded
-
+def test_alpha_is_the_one_of_the_formula_where_some_do_not_answer():
     generator = np.random.default_rng(5)
-    sets = [frozenset(np.flatnonzero(generator.random(4) < 0.4).tolist()) for _ in range(60)]
+    sets = [frozenset(np.flatnonzero(generator.random(4) < 0.4).tolist()) for _ in range(90)]
     codes, distances = coded(sets)
-    found = alpha(codes.reshape(30, 2), np.arange(30) // 3, distances, np.ones((1, 10)))
-
-    def distance(a, b):
-        return 1 - len(a & b) / len(a | b) if a | b else 0.0
-
-    observed = np.mean([distance(sets[place], sets[place + 1]) for place in range(0, 60, 2)])
-    expected = np.sum([distance(a, b) for a in sets for b in sets]) / (60 * 59)
-    assert found.value == pytest.approx(1 - observed / expected)
+    answers = np.where(generator.random((30, 3)) < 0.2, -1, codes.reshape(30, 3))
+    found = alpha(answers, np.arange(30) // 3, distances, np.ones((1, 10)))
+    distinct = list(dict.fromkeys(sets))
+    units = [[None if code < 0 else distinct[code] for code in row] for row in answers]
+    assert found.value == pytest.approx(krippendorff_alpha(units))
+    assert found.n == sum(len([one for one in unit if one is not None]) > 1 for unit in units)
 
 
-def test_chance_is_what_random_choices_come_to():
+def test_the_chance_of_a_transparent_citation_is_what_random_choices_come_to():
     generator = np.random.default_rng(0)
-    passages, chains = range(1, 11), [[1, 2, 3], [4, 9]]
-    drawn = [retrieval(generator.permutation(10)[:4] + 1, chains) for _ in range(4000)]
-    assert retrieval_chance(4, passages, chains) == pytest.approx(np.mean(drawn, axis=0), abs=0.02)
-    # More than can be counted out: drawn, too.
-    wide = [retrieval(generator.permutation(30)[:6] + 1, chains) for _ in range(4000)]
-    assert retrieval_chance(6, range(1, 31), chains) == pytest.approx(np.mean(wide, axis=0), abs=0.03)
-    assert retrieval((1,), ()) == (None, None, None)
     hits = [len(set(generator.permutation(5)[:2]) & {0, 1, 2}) for _ in range(4000)]
     assert recovered._above(2, 3, 5) == pytest.approx(np.mean([2 * one / 5 >= 0.6 for one in hits]), abs=0.03)
 

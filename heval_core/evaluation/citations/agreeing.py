@@ -20,7 +20,6 @@ import numpy as np
 
 from heval_core.statistics.bootstrap import Interval, percentile_interval
 
-OTHER = -1
 Labels = frozenset[int]
 
 
@@ -31,11 +30,6 @@ class Alpha(NamedTuple):
     low: float | None
     high: float | None
     n: int
-
-
-def against_people(chosen: Labels, gold: Labels) -> Labels:
-    """A set in which all sentences that are not gold are one label."""
-    return frozenset(label if label in gold else OTHER for label in chosen)
 
 
 def coded(sets: Sequence[Labels]) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from heval_core.evaluation.citations.agreeing import Alpha, Labels, against_people, alpha, coded
+from heval_core.citations.agreement import outside_gold_as_one, union
+from heval_core.evaluation.citations.agreeing import Alpha, Labels, alpha, coded
 from heval_core.statistics.bootstrap import Resamples
 
 PEOPLE = "people"
@@ -25,13 +26,11 @@ def rows_of(key: dict[str, str], rows: pd.DataFrame, resamples: Resamples) -> It
     for first, second, found in _between(others, resamples):
         yield _row(key, first, second, found)
     if len(persons):
-        together = persons.groupby(_QUESTION).agg(
-            claim_id=("claim_id", "first"), set=("set", lambda own: frozenset().union(*own)), gold=("gold", "first")
-        )
+        together = persons.groupby(_QUESTION).agg(claim_id=("claim_id", "first"), set=("set", union), gold=("gold", "first"))
         for annotator, own in others.groupby("annotator", sort=True):
             both = together.join(own.set_index(_QUESTION)[["set"]], rsuffix="_other", how="inner")
             pairs = [
-                (against_people(chosen, frozenset(gold)), against_people(other, frozenset(gold)))
+                (outside_gold_as_one(chosen, gold), outside_gold_as_one(other, gold))
                 for chosen, other, gold in zip(both["set"], both["set_other"], both["gold"], strict=True)
             ]
             yield _row(key, str(annotator), PEOPLE, _of(_columns(pairs), both["claim_id"], resamples))

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pandas as pd
 
+from heval_core.citations.retrieval import retrieval
 from heval_core.citations.scoring import scores
 from heval_core.evaluation.citations.agreements import PEOPLE
-from heval_core.evaluation.citations.written import RETRIEVAL, retrieval
+from heval_core.evaluation.citations.written import RETRIEVAL
 from heval_core.store.citation_kinds import EXPLANATION, RECOVERY
 from heval_core.store.shard_rows import ShardRows
 from heval_core.store.shards import Entry, ShardStore
@@ -29,7 +30,7 @@ def explanations_of(store: ShardStore, entries: Sequence[Entry], claims: pd.Data
     rows = rows.merge(order, on=["dataset", "claim_id"], how="inner")
     rows = rows.sort_values(["dataset", "writer", "selector", "place"], kind="stable", ignore_index=True).drop(columns="place")
     found = [
-        retrieval(selected, json.loads(chains)) if unavailable is None else (None, None, None)
+        (None if unavailable else retrieval(list(selected), json.loads(chains))) or (None,) * 3
         for selected, chains, unavailable in zip(rows["selected"], rows["chains"], _none(rows["unavailable"]), strict=True)
     ]
     rows[list(RETRIEVAL)] = pd.DataFrame(found, columns=list(RETRIEVAL), index=rows.index, dtype=float)

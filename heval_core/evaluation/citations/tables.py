@@ -62,7 +62,9 @@ def _measures(annotator: str, rows: pd.DataFrame, masking: str) -> Iterator[meas
         for name in support.KINDS:
             yield measured.unavailable(name, _NOT_FULL)
         return
-    sentences = support.sentences_of(rows)
+    # An explanation that could not be read says nothing of what its sentences rest on.
+    unread = rows["explanation_id"][rows["problem"].notna()]
+    sentences = support.sentences_of(rows[~rows["explanation_id"].isin(unread)])
     yield from support.support(sentences)
     yield from support.sources(sentences)
 
