@@ -14,7 +14,7 @@ import pytest
 from heval_core.citations import krippendorff_alpha
 from heval_core.citations.records import Choice
 from heval_core.evaluation.citations import agreements, measured, recovered
-from heval_core.evaluation.citations.agreeing import alpha, coded
+from heval_core.evaluation.citations.agreeing import alpha, alphas, coded
 from heval_core.evaluation.citations.answered import Answers
 from heval_core.evaluation.publishing import publish
 from heval_core.store.published import published_file
@@ -200,6 +200,12 @@ def test_alpha_is_the_one_of_the_formula_where_some_do_not_answer():
     units = [[None if code < 0 else distinct[code] for code in row] for row in answers]
     assert found.value == pytest.approx(krippendorff_alpha(units))
     assert found.n == sum(len([one for one in unit if one is not None]) > 1 for unit in units)
+    # All pairs at once, where nobody is missing: the same values, and the same intervals.
+    claims, weights = np.arange(30) // 3, np.concatenate([np.ones((1, 10)), generator.multinomial(10, np.full(10, 0.1), 200)])
+    pairs = alphas(codes.reshape(30, 3), claims, distances, weights)
+    assert len(pairs) == 3
+    for (first, second), one in pairs.items():
+        assert one == pytest.approx(alpha(codes.reshape(30, 3)[:, [first, second]], claims, distances, weights))
 
 
 def test_the_chance_of_a_transparent_citation_is_what_random_choices_come_to():

@@ -7,7 +7,8 @@ People: all people together, two by two. Against another annotator a person's se
 in both sets what no sentence of the gold set is becomes one common label ({7, 9} with gold {9} becomes {other, 9}).
 Reference: Krippendorff (2011); Xing, Baldwin and Lau (arXiv 2406.12645).
 Departure: intervals: claims are resampled with all their questions.
-Cost: distances of the distinct sets, and one product of resamples x sets x sets, for each pair.
+Cost: distances of the distinct sets, and one product of resamples x sets x sets, for each annotator; for each pair where some
+answers are missing.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heval_core.statistics.bootstrap import Interval, percentile_interval
+from heval_core.statistics.blocks import row_blocks
+from heval_core.statistics.bootstrap import BLOCK, Interval, percentile_interval
 
 Labels = frozenset[int]
 
@@ -61,16 +63,46 @@ def alpha(answers: np.ndarray, claims: np.ndarray, distances: np.ndarray, weight
         # Each pair is met in two orders.
         np.add.at(observed, own[both], 2 * distances[first[both], second[both]] / (given[both] - 1))
     drawn = weights[:, owner].astype(float)
-    values = _alphas(drawn @ counts, drawn @ observed, distances)
+    counted = drawn @ counts
+    expected = ((counted @ distances) * counted).sum(axis=1)
+    return _found(_alphas(counted.sum(axis=1), drawn @ observed, expected), len(answers))
+
+
+def alphas(
+    answers: np.ndarray, claims: np.ndarray, distances: np.ndarray, weights: np.ndarray
+) -> dict[tuple[int, int], Alpha]:
+    """`alpha` of any two annotators, by their columns, where all answered all questions: what one annotator's sets come to in
+    the resamples is computed once for all of its pairs."""
+    questions, columns = answers.shape
+    pairs = list(combinations(range(columns), 2))
+    counts = np.zeros((columns, weights.shape[1], len(distances)))
+    for column in range(columns):
+        np.add.at(counts[column], (claims, answers[:, column]), 1)
+    observed = np.zeros((weights.shape[1], len(pairs)))
+    for place, (first, second) in enumerate(pairs):
+        np.add.at(observed[:, place], claims, 2 * distances[answers[:, first], answers[:, second]])
+    values = np.empty((len(weights), len(pairs)))
+    per_claim = np.bincount(claims, minlength=weights.shape[1]).astype(float)
+    for rows in row_blocks(len(weights), columns * len(distances), BLOCK):
+        drawn = weights[rows].astype(float)
+        counted = drawn @ counts
+        expected = np.einsum("ars,brs->rab", counted @ distances, counted, optimize=True)
+        total = 2 * drawn @ per_claim
+        for place, (first, second) in enumerate(pairs):
+            own = expected[:, first, first] + expected[:, second, second] + 2 * expected[:, first, second]
+            values[rows, place] = _alphas(total, drawn @ observed[:, place], own)
+    return {pair: _found(values[:, place], questions) for place, pair in enumerate(pairs)}
+
+
+def _found(values: np.ndarray, questions: int) -> Alpha:
+    """values: alpha itself, and in each resample."""
     interval = percentile_interval(values[1:]) if len(values) > 1 else Interval(np.nan, np.nan)
     value, low, high = (float(one) if np.isfinite(one) else None for one in (values[0], *interval))
-    return Alpha(value, low, high, len(answers))
+    return Alpha(value, low, high, questions)
 
 
-def _alphas(counts: np.ndarray, observed: np.ndarray, distances: np.ndarray) -> np.ndarray:
-    """(R,) from (R, sets) numbers of answers, and (R,) sums of the distances within questions."""
-    answers = counts.sum(axis=1)
-    expected = ((counts @ distances) * counts).sum(axis=1)
+def _alphas(answers: np.ndarray, observed: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """(R,) from the numbers of answers, and the sums of distances: within questions, and between all answers."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(1 - (observed / answers) / (expected / (answers * (answers - 1))))
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from heval_core.citations.agreement import outside_gold_as_one, union
-from heval_core.evaluation.citations.agreeing import Alpha, Labels, alpha, coded
+from heval_core.evaluation.citations.agreeing import Alpha, Labels, alpha, alphas, coded
 from heval_core.statistics.bootstrap import Resamples
 
 PEOPLE = "people"
@@ -43,8 +43,15 @@ def _between(rows: pd.DataFrame, resamples: Resamples) -> Iterator[tuple[str, st
     table = rows.assign(code=codes).pivot(index=[*_QUESTION, "claim_id"], columns="annotator", values="code")
     table = table.fillna(-1).astype(np.int64)
     claims, weights = _weights(table.index.get_level_values("claim_id"), resamples)
-    for first, second in combinations(sorted(table.columns), 2):
-        yield first, second, alpha(table[[first, second]].to_numpy(), claims, distances, weights)
+    names, answers = list(table.columns), table.to_numpy()
+    whole = {place for place, column in enumerate(answers.T) if (column >= 0).all()}
+    together = sorted(whole)
+    found = alphas(answers[:, together], claims, distances, weights) if len(together) > 1 else {}
+    for first, second in combinations(range(len(names)), 2):
+        if {first, second} <= whole:
+            yield names[first], names[second], found[together.index(first), together.index(second)]
+        else:
+            yield names[first], names[second], alpha(answers[:, [first, second]], claims, distances, weights)
 
 
 def _among(persons: pd.DataFrame, resamples: Resamples) -> Alpha:
