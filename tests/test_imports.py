@@ -96,7 +96,7 @@ MAY_IMPORT = {
     "techniques": {"datasets", "lm", "prompts", "records"},
     "faithfulness": {"lm", "metrics", "records", "replacements"},
     "replacements": {"catalogue", "lm", "records"},
-    "citations": {"records"},
+    "citations": {"lm", "prompts", "records"},
     "catalogue": {"protocols", "records"},
     "protocols": {"citations", "datasets", "lm", "metrics", "records", "techniques"},
     "behaviour": {"answers", "groups", "lm", "prompts", "records"},
@@ -124,7 +124,7 @@ LIBRARIES = {
     "plotly": {"figures"},
     "jinja2": {"html"},
     "pandas": {"evaluation", "explanation", "figures", "precompute", "report", "store", "ui", "wording"},
-    "sklearn": {"metrics"},
+    "sklearn": {"citations", "metrics"},
     "ray": {"precompute"},
     "peft": {"lm"},
 }

@@ -33,6 +33,7 @@ def test_every_plugin_names_and_documents_itself(kind, plugin):
         "explainer": ("Formula", "Reference", "Cost"),
         "metric": ("Formula", "Reference", "Chance"),
         "technique": ("Formula", "Reference", "Departure", "Cost"),
+        "annotator": ("Formula", "Reference", "Departure", "Cost"),
     }.get(kind, ("Source", "Licence", "Records"))
     for word in words:
         assert word in text, f"{plugin.key}'s docstring has no {word}"
@@ -46,6 +47,7 @@ def test_every_plugin_declares_what_its_kind_asks_for(kind, plugin):
         "explainer": explainer,
         "metric": protocols.Metric,
         "technique": protocols.Technique,
+        "annotator": protocols.Annotator,
     }[kind]
     assert not {name for name in dir(asked) if name[0] != "_" and not hasattr(plugin, name)}
 
