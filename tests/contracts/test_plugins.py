@@ -37,7 +37,7 @@ def test_every_plugin_names_and_documents_itself(kind, plugin):
         "metric": ("Formula", "Reference", "Chance"),
         "technique": ("Formula", "Reference", "Departure", "Cost"),
         "selector": ("Formula", "Reference", "Departure", "Cost"),
-        "annotator": ("Formula", "Reference", "Cost"),
+        "annotator": ("Formula", "Reference", "Departure", "Cost"),
     }.get(kind, ("Source", "Licence", "Records"))
     for word in words:
         assert word in text, f"{plugin.key}'s docstring has no {word}"
