@@ -12,6 +12,7 @@ from heval_core.citations.remembering import Remembering
 from heval_core.citations.server import Server
 from heval_core.citations.speaker import Speaker
 from heval_core.citations.writing import SHIPPED, Writer
+from heval_core.lm import entailment
 from heval_core.lm.loading import Identity, identify, in_template
 from heval_core.lm.model import LanguageModel
 from heval_core.prompts import CHAT
@@ -64,8 +65,6 @@ class Entailing:
         return self.name
 
     def load(self, loading: Loading) -> Any:
-        from heval_core.lm import entailment
-
         return entailment.load(self.name, loading.device, loading.dtype, loading.batch_tokens)
 
     def ready(self, loaded: Any) -> Any:
