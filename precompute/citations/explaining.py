@@ -15,7 +15,7 @@ from heval_core.citations.writing import SHIPPED, Writer, shipped, write
 from heval_core.records import RegimeKey
 from heval_core.store.citation_kinds import EXPLANATION
 from precompute.citations.hashing import hashed
-from precompute.citations.readers import Reader, Served
+from precompute.citations.readers import Reader, Served, Watched
 from precompute.citations.study import REGIME
 from precompute.outcome import Failure, Result, named
 
@@ -78,9 +78,10 @@ class ExplainTask:
         """The explanations of each claim with the seconds that each took; of all together, and one by one where that fails."""
         if not claims:
             return
+        watched = Watched(reader) if isinstance(self.model, Served) else None
         started = time.perf_counter()
         try:
-            made = self._explain(claims, reader)
+            made = self._explain(claims, watched or reader)
         except Exception as error:
             if len(claims) == 1:
                 failures.append(Failure("", claims[0].id, named(error)))
@@ -91,9 +92,10 @@ class ExplainTask:
         seconds = (time.perf_counter() - started) / len(claims)
         for claim, own in zip(claims, made, strict=True):
             # What a server did not answer it may answer another time; a model in memory would say the same again.
-            failed = [one.problems[0] for one in own if not one.sentences and isinstance(self.model, Served)]
-            failures += [Failure("", claim.id, problem) for problem in failed]
-            if not failed:
+            problems = " ".join(problem for one in own if not one.sentences for problem in one.problems)
+            if watched and watched.is_to_blame(problems):
+                failures.append(Failure("", claim.id, problems))
+            else:
                 yield claim, [(one, seconds) for one in own]
 
     def _explain(self, claims: Sequence[Claim], reader: Any) -> list[list[Explained]]:

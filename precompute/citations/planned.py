@@ -18,11 +18,12 @@ from heval_core.citations.records import Claim
 from heval_core.citations.writing import SHIPPED, Writer
 from heval_core.evaluation.citations.standing import Asked
 from heval_core.lm.loading import Identity
+from heval_core.protocols import Annotator
 from heval_core.store.citation_kinds import EXPLANATION, RECOVERY
 from heval_core.store.shards import FORMAT, Entry, ShardStore
 from precompute.citations.explaining import ExplainTask, explained_of
 from precompute.citations.hashing import hashed
-from precompute.citations.readers import Reader, Unavailable, identity_of, reading_with, writing_with
+from precompute.citations.readers import Reader, Unavailable, identity_of, key_of, reading_with, writing_with
 from precompute.citations.recovering import RecoverTask, Stored
 from precompute.citations.sources import Source
 from precompute.citations.study import Study
@@ -97,10 +98,18 @@ def writing_of(study: Study, writer: Writer, selector: str) -> Writing:
 def _reading(study: Study, key: str, writer: Writer) -> Reading:
     annotator = catalogue.find("annotator", key)
     reader = reading_with(annotator, writer, study)
+    annotator = _by_model(annotator, reader)
     prompt = getattr(annotator, "prompt", "")
     depends = [FORMAT, RECOVERY.name, annotator.key, repr(annotator), identity_of(reader, study)]
     depends += [prompt_text(prompt)] if prompt else []
     return Reading(annotator.key, reader, hashed(depends, 12), _revision(reader))
+
+
+def _by_model(annotator: Annotator, reader: Reader) -> Annotator:
+    """The annotator whose key names its model as results do: a folder by its name, wherever it lies."""
+    key = annotator.key.replace(f"model={annotator.model}", f"model={key_of(reader)}") if annotator.model else annotator.key
+    named: Annotator = catalogue.find("annotator", key)
+    return named
 
 
 def _revision(reader: Reader) -> str:

@@ -10,11 +10,10 @@ from typing import Any
 from heval_core import catalogue
 from heval_core.citations.questions import questions
 from heval_core.citations.records import Choice, Explained, Question
-from heval_core.citations.speaker import Answer, Speaker
 from heval_core.citations.writing import Writer
 from heval_core.records import RegimeKey
 from heval_core.store.citation_kinds import RECOVERY
-from precompute.citations.readers import Reader, Served
+from precompute.citations.readers import Reader, Served, Watched
 from precompute.citations.study import REGIME, SAMPLE
 from precompute.outcome import Failure, Result, named
 
@@ -74,7 +73,7 @@ class RecoverTask:
 
     @property
     def size(self) -> int:
-        return len(self.explanations)
+        return self.stop - self.start
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -105,7 +104,7 @@ class RecoverTask:
         """The rows of all questions together; explanation by explanation where that fails."""
         if not asked:
             return
-        watched = _Watched(reader) if isinstance(self.model, Served) else None
+        watched = Watched(reader) if isinstance(self.model, Served) else None
         started = time.perf_counter()
         try:
             annotator = catalogue.find("annotator", self.annotator)
@@ -144,33 +143,6 @@ class RecoverTask:
                 "stop": self.stop,
                 "failed": asked - len(result.rows[key]),
             }
-
-
-class _Watched:
-    """A server's speaker that remembers why it gave no answer: such a question is asked again by a later run.
-
-    An answer that cannot be read is none of these. It is stored, and counts.
-    """
-
-    def __init__(self, speaker: Speaker):
-        self._speaker = speaker
-        self._problems: set[str] = set()
-
-    @property
-    def key(self) -> str:
-        return self._speaker.key
-
-    @property
-    def identity(self) -> str:
-        return self._speaker.identity
-
-    def answer(self, prompts: Sequence[str], tokens: int) -> list[Answer]:
-        answers = self._speaker.answer(prompts, tokens)
-        self._problems |= {answer.problem for answer in answers if answer.problem}
-        return answers
-
-    def is_to_blame(self, problem: str | None) -> bool:
-        return bool(problem) and any(own in str(problem) for own in self._problems)
 
 
 def _row(choice: Choice, annotator: str, explanation_id: str, question: Question) -> Row:
