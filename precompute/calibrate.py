@@ -15,7 +15,7 @@ from precompute.compute import compute
 from precompute.costs import mean_tokens, token_forwards
 from precompute.grid import INSTANCES, Grid, Job, Shard, dtype_of, jobs_of
 from precompute.memories import Memories
-from precompute.preparation import Model
+from precompute.models import Model
 from precompute.questions import Questions
 from precompute.techniques import Arrangement
 

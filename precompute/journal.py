@@ -7,7 +7,6 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterable
-from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -32,17 +31,17 @@ def now() -> str:
     return datetime.now(UTC).replace(tzinfo=None).isoformat()
 
 
-def note_start(store: ShardStore, grid: Grid, device: str) -> str:
-    """The row of the table `run`. Returns the run's id."""
+def note_start(store: ShardStore, asked: dict[str, Any], device: str, dtype: str, seed: int) -> str:
+    """The row of the table `run`. asked: the options of the run. Returns the run's id."""
     run_id = uuid.uuid4().hex[:12]
     line = {
         "run_id": run_id,
         "git_commit": _git_commit(),
         "versions": json.dumps({library: version(library) for library in LIBRARIES}),
         "device": device,
-        "dtype": dtype_of(grid),
-        "seed": grid.seed,
-        "configuration": json.dumps(asdict(grid)),
+        "dtype": dtype,
+        "seed": seed,
+        "configuration": json.dumps(asked),
         "started": now(),
     }
     store.note("run", line)

@@ -15,7 +15,7 @@ from heval_core.store.shards import ShardStore
 from precompute.calibrate import Costs, calibrate
 from precompute.costs import WRITTEN, mean_tokens, passes, shard_size, times
 from precompute.grid import Grid, Job, Shard, asked_as, cap_of, check, dtype_of
-from precompute.preparation import Model
+from precompute.models import Model
 from precompute.questions import Questions, load_questions
 from precompute.schedule import known_jobs, pending
 from precompute.search_task import search_tasks, unfinished

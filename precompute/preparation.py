@@ -9,26 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from heval_core.behaviour import MEMORY_TOKENS, ask
-from heval_core.lm.loading import Identity
 from heval_core.lm.model import LanguageModel
+from heval_core.records import RegimeKey
 from heval_core.store.shards import FORMAT
+from precompute.models import Model
 from precompute.outcome import Result
 from precompute.questions import Questions
 
 # Questions per memory shard: enough to fill a GPU, few enough that an interruption costs little.
 CHUNK = 512
-
-
-@dataclass(frozen=True)
-class Model:
-    """A task's model. name: as `load` reads it. identity: with the grid's template, if the grid has one."""
-
-    name: str
-    identity: Identity
-
-    @property
-    def key(self) -> str:
-        return self.identity.key
 
 
 @dataclass(frozen=True)
@@ -42,6 +31,14 @@ class Preparation:
     # How many instances it completes, and of which regime.
     size = 0
     regime = ""
+
+    @property
+    def technique(self) -> str:
+        return ""
+
+    @property
+    def whose(self) -> RegimeKey:
+        return RegimeKey(self.model.key, self.dataset, self.regime, self.technique)
 
     def entry(self, kind: str, key: str, stop: int, technique: str = "", **more: Any) -> dict[str, Any]:
         """What the manifest says of a shard, without path, rows and hashes. stop: how many questions it is about."""
@@ -68,8 +65,6 @@ class MemoryTask(Preparation):
 
     key: str
     asked: tuple[str, ...]
-
-    technique = ""
 
     @property
     def name(self) -> str:

@@ -14,14 +14,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from heval_core.lm.loading import Identity
-from heval_core.records import TECHNIQUE
+from heval_core.records import TECHNIQUE, RegimeKey
 from heval_core.regimes import sample
 from heval_core.store.kinds import ATTRIBUTION, FAITHFULNESS, SAMPLE
 from heval_core.store.shards import Entry, ShardStore
 from heval_core.techniques.shared.development import Setting
 from precompute.grid import INSTANCES, Grid, Job, Shard, cap_of, jobs_of, missing
 from precompute.memories import Memories
-from precompute.preparation import MemoryTask, Model, memory_tasks
+from precompute.models import Model
+from precompute.preparation import MemoryTask, memory_tasks
 from precompute.questions import Questions
 from precompute.search_task import SearchTask, search_tasks, setting_in, unfinished
 from precompute.tasks import JobTask, Task
@@ -140,7 +141,19 @@ class Schedule:
     def _known(self, choose: bool = False) -> Iterator[Job]:
         return known_jobs(self.grid, self.model.identity, self.questions, self.dtype, self.store, choose)
 
-    def begin(self) -> Task:
+    def prefers(self, held: frozenset[str]) -> bool:
+        return self.model.name in held
+
+    def plans(self) -> Iterator[dict[str, Any]]:
+        planned: dict[tuple[str, str], list[str]] = {}
+        for job in self.jobs:
+            for shard in job.shards:
+                planned.setdefault((job.regime, shard.technique), []).append(shard.key)
+        for (regime, technique), keys in planned.items():
+            whose = RegimeKey(self.model.key, self.questions.dataset, regime, technique)
+            yield {**whose._asdict(), "keys": keys}
+
+    def begin(self, held: frozenset[str] = frozenset()) -> Task:
         """The next task, which is under way from now on."""
         work = self.waiting.popleft()
         task = self._task(*work) if isinstance(work, tuple) else work
@@ -162,10 +175,11 @@ class Schedule:
         found = settings_found(self.grid, self.model.identity, self.questions, self.dtype, self.store)
         return [one for part in arrangements(self.grid.techniques, found) for one in part.all]
 
-    def abandon(self) -> None:
-        """Begin nothing more, because the model cannot be loaded."""
-        self._abandoned = True
-        self.waiting.clear()
+    def abandon(self, model: str) -> None:
+        """Begin nothing more if this is the model, which cannot be loaded."""
+        if model == self.model.name:
+            self._abandoned = True
+            self.waiting.clear()
 
     def _unasked(self) -> list[MemoryTask]:
         entries = self.store.entries()

@@ -17,8 +17,9 @@ from heval_core.store.shards import FORMAT, ShardStore
 from heval_core.techniques.shared.development import Development, Setting
 from precompute.grid import Grid, settings_of
 from precompute.memories import Memories
+from precompute.models import Model
 from precompute.outcome import Failure, Result, named
-from precompute.preparation import Model, Preparation
+from precompute.preparation import Preparation
 from precompute.questions import Questions
 from precompute.search import development_of, search, trial_rows, unavailable_row
 from precompute.techniques import DEVELOPMENT, Chosen, is_searched, plain, split_of

@@ -11,11 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heval_core.lm.model import LanguageModel
+from heval_core.records import RegimeKey
+from precompute.citations.explaining import ExplainTask
+from precompute.citations.recovering import RecoverTask
 from precompute.compute import compute
 from precompute.grid import Job, Shard
 from precompute.memories import Memories
+from precompute.models import Model
 from precompute.outcome import Result
-from precompute.preparation import MemoryTask, Model
+from precompute.preparation import MemoryTask
 from precompute.questions import Questions
 from precompute.search_task import SearchTask
 
@@ -51,6 +55,10 @@ class JobTask:
         return self.job.arrangement.main.key
 
     @property
+    def whose(self) -> RegimeKey:
+        return RegimeKey(self.model.key, self.dataset, self.regime, self.technique)
+
+    @property
     def size(self) -> int:
         return len(self.job.places)
 
@@ -68,4 +76,4 @@ class JobTask:
             yield self.job.entry(shard, failed)
 
 
-Task = MemoryTask | SearchTask | JobTask
+Task = MemoryTask | SearchTask | JobTask | ExplainTask | RecoverTask

@@ -19,6 +19,8 @@ import pandas as pd
 
 from heval_core import __version__, catalogue
 from heval_core.evaluation import cells, evaluator, findings, patterns, regimes_written, second_process
+from heval_core.evaluation.citations import tables as citation_tables
+from heval_core.evaluation.citations.standing import Asked, standing
 from heval_core.evaluation.findings.technique_evidence import Cell as TechniqueCell
 from heval_core.evaluation.regimes_written import OverCells, Shards
 from heval_core.evaluation.second_process import SecondProcess, Work
@@ -48,7 +50,8 @@ def publish(
     Returns the published file. Raises HEvalError if there is nothing to publish, or a shard is damaged.
     """
     store, target = ShardStore(source), target or source
-    entries = _newest(store)
+    of_regimes, citations = _newest(store), standing(store)
+    entries = [*of_regimes, *citations.entries]
     if not entries:
         raise HEvalError(f"The store {source} has no finished shards; run: python -m precompute run --store {source} …")
     tell(Told("Checking the stored files"))
@@ -57,7 +60,7 @@ def publish(
         raise HEvalError(f"{len(damaged)} shards are damaged, the first is {damaged[0]}; run: python -m precompute verify.")
     target.mkdir(parents=True, exist_ok=True)
     published.remove_unfinished(target)
-    snapshot_id = _snapshot_id(entries, bundled)
+    snapshot_id = _snapshot_id(entries, bundled, citations.unavailable)
     final = target / f"results-{snapshot_id}.duckdb"
     if not final.is_file():
         temporary = target / f"results-{snapshot_id}.{os.getpid()}.tmp"
@@ -65,9 +68,10 @@ def publish(
         try:
             with Writer(temporary) as writer:
                 _insert_provenance(writer, store, entries, snapshot_id, bundled)
-                _insert_results(
-                    writer, store, entries, tell, not bundled if keep is None else keep, second if helped else None
-                )
+                if of_regimes:
+                    kept = not bundled if keep is None else keep
+                    _insert_results(writer, store, of_regimes, tell, kept, second if helped else None)
+                citation_tables.insert(writer, store, citations)
             published.swap_in(temporary, final)
         finally:
             for file in (temporary, second):
@@ -110,8 +114,9 @@ def _state(line: dict[str, Any]) -> tuple[str, str, str]:
     return line["revision"], line["fingerprint"], line["settings"]
 
 
-def _snapshot_id(entries: list[Entry], bundled: bool) -> str:
+def _snapshot_id(entries: list[Entry], bundled: bool, unavailable: Mapping[Asked, str]) -> str:
     lines = sorted(f"{entry.kind}|{entry.key}|{entry.content}" for entry in entries)
+    lines += sorted("|".join([*asked, reason]) for asked, reason in unavailable.items())
     evaluated = [schema(), __version__, evaluator.evaluator_id(), str(bundled)]
     return hashlib.sha256("\n".join([*evaluated, *lines]).encode()).hexdigest()[:16]
 
@@ -197,7 +202,7 @@ def _insert_provenance(writer: Writer, store: ShardStore, entries: list[Entry], 
     writer.insert("model", list(models.values()))
     writer.insert("failure", store.failures())
     writer.insert("dataset", _datasets(store))
-    writer.insert("catalogue", _plugins({entry.explainer for entry in entries} | {entry.technique for entry in entries}))
+    writer.insert("catalogue", _plugins(entries))
 
 
 def _datasets(store: ShardStore) -> list[dict[str, Any]]:
@@ -209,9 +214,20 @@ def _datasets(store: ShardStore) -> list[dict[str, Any]]:
     ]
 
 
-def _plugins(used: set[str]) -> list[dict[str, Any]]:
-    """Rows of the table `catalogue`. used: keys of explainers and techniques in the results, which may be variants."""
-    plugins = [(kind, plugin) for kind in catalogue.KINDS for plugin in _of_kind(kind, used).values()]
+def _plugins(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Rows of the table `catalogue`, with the variants of plug-ins that the results use."""
+    studied = {kind: [entry for entry in entries if kinds.KINDS[entry.kind].of_regime is kind] for kind in (True, False)}
+    used = {
+        "explainer": {entry.explainer for entry in studied[True]},
+        "technique": {entry.technique for entry in studied[True]},
+        "annotator": {entry.explainer for entry in studied[False]},
+        "selector": {entry.technique for entry in studied[False]},
+    }
+    plugins = [
+        (kind, plugin)
+        for kind in catalogue.KINDS
+        for plugin in (catalogue.variants(used[kind], kind) if kind in used else catalogue.plugins(kind)).values()
+    ]
     return [
         {
             "kind": kind,
@@ -220,7 +236,7 @@ def _plugins(used: set[str]) -> list[dict[str, Any]]:
             "signed": getattr(plugin, "signed", None),
             "control": getattr(plugin, "control", None),
             "family": getattr(plugin, "family", None),
-            "place": getattr(plugin, "order", None) if kind == "technique" else None,
+            "place": getattr(plugin, "order", None) if kind in ("technique", "annotator", "selector") else None,
             "passes": getattr(plugin, "passes", None),
             "preparation": getattr(plugin, "preparation", None),
             "reference": plugin.reference,
@@ -228,7 +244,3 @@ def _plugins(used: set[str]) -> list[dict[str, Any]]:
         }
         for kind, plugin in plugins
     ]
-
-
-def _of_kind(kind: str, used: set[str]) -> Mapping[str, Any]:
-    return catalogue.variants(used, kind) if kind in ("explainer", "technique") else catalogue.plugins(kind)

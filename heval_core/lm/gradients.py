@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
 from heval_core.lm.facts import ModelFacts
 from heval_core.lm.forward import Forward
-from heval_core.lm.targets import positions_of, token_ids
+from heval_core.lm.targets import positions_of, token_ids, values
 from heval_core.records import Target
 
 
@@ -51,3 +52,29 @@ class Gradients:
                 internal_batch_size=together,
             )
         return attributions.detach().float().sum(-1)
+
+    def times_embedding(self, ids: torch.Tensor, targets: Sequence[Target]) -> torch.Tensor:
+        """(T, n) float32: gradient times embedding of the log-probability of each target's tokens together.
+
+        ids: (1, n). One forward pass, and one backward pass for each target. Raises HEvalError if a logit is not finite.
+        """
+        kept: list[torch.Tensor] = []
+
+        def keep(_: torch.nn.Module, inputs: Any, output: torch.Tensor) -> torch.Tensor:
+            kept.append(output.detach().requires_grad_())
+            return kept[0]
+
+        positions = tuple(sorted({position for target in targets for position in target.positions}))
+        handle = self.embedding_layer.register_forward_hook(keep)
+        try:
+            with torch.enable_grad():
+                logits = self._forward.checked(self._forward.logits_at(ids, positions))
+        finally:
+            handle.remove()
+        products = []
+        for target in targets:
+            with torch.enable_grad():
+                at = logits[:, [positions.index(position) for position in target.positions]]
+                (gradient,) = torch.autograd.grad(values(at, [target], "logprob").sum(), kept[0], retain_graph=True)
+            products.append((gradient * kept[0]).detach().float().sum(-1)[0])
+        return torch.stack(products)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -77,6 +78,24 @@ class Heads:
         outputs = torch.stack([seen[name][:, -1].reshape(batch, -1) for name in hooked.output_names], 1).float()
         outputs = outputs.view(batch, self._facts.layers, self._facts.heads_per_layer, -1)
         return HeadReading(attention, outputs, seen[hooked.last_name].reshape(batch, -1).float())
+
+    @torch.no_grad()
+    def mean_attention(self, ids: torch.Tensor, prefix: Prefix, start: int) -> torch.Tensor:
+        """(n - start, n) float32: rows of attention of (1, n) ids from `start` on, the mean over all layers and heads.
+
+        prefix: of the clean pass over these ids. Only the tokens from `start` on are run again, and the rows of one layer are
+        there at a time.
+        """
+        hooked, n = self._hooked, ids.shape[1]
+        total = torch.zeros(n - start, n, device=self._facts.device)
+
+        def add(tensor: torch.Tensor, hook: Any) -> None:
+            total.add_(tensor[0].float().mean(0))
+
+        hooks = [(name, add) for name in hooked.pattern_names]
+        logits = hooked.run(ids[:, start:], hooks, start, past_key_values=prefix.first(start), use_cache=True)
+        hooked.check_same(logits, prefix.logits)
+        return total / self._facts.layers
 
     def _plainly(self, prefix: Prefix, position: int, query: torch.Tensor) -> torch.Tensor:
         """(B, V) logits of the plain model at a position."""

@@ -34,7 +34,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         grid = commands.add_parser(name, help=text)
         grid.set_defaults(command=function)
         _add_grid(grid)
-        (_add_executor if name == "run" else _add_plan)(grid)
+        (add_executor if name == "run" else _add_plan)(grid)
 
 
 def _add_grid(parser: argparse.ArgumentParser) -> None:
@@ -100,7 +100,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_executor(parser: argparse.ArgumentParser) -> None:
+def add_executor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--executor", choices=["local", "ray"], default="local")
     ray = parser.add_argument_group("with --executor ray")
     ray.add_argument("--ray-address", help="a cluster to join, or auto; by default one is started here")
@@ -122,10 +122,14 @@ def _run(options: argparse.Namespace) -> int:
 
     # Slurm and others end a job with SIGTERM; it stops the run as cleanly as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    outcome = run(_grid_of(options), options.store, _executor(options))
+    return say_outcome(run(_grid_of(options), options.store, executor_of(options)), options.store)
+
+
+def say_outcome(outcome: Any, store: Path) -> int:
+    """Say what a run came to. Returns the exit code."""
     print(f"{outcome.computed} shards computed, {outcome.already_done} were done already, {outcome.failed} failures")
     if outcome.failed:
-        print(f"see: python -m precompute status --store {options.store}")
+        print(f"see: python -m precompute status --store {store}")
     if outcome.interrupted or outcome.stopped:
         why = "interrupted" if outcome.interrupted else f"stopped: {outcome.stopped}"
         print(
@@ -153,7 +157,8 @@ def _grid_of(options: argparse.Namespace) -> Any:
     return replace(GRIDS[options.grid], **given) if options.grid else Grid(**given)
 
 
-def _executor(options: argparse.Namespace) -> Any:
+def executor_of(options: argparse.Namespace) -> Any:
+    """The executor that the options of `add_executor` name."""
     if options.executor == "local":
         from precompute.executors.local import Local
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from heval_core.evaluation.publishing import publish
 from heval_core.evaluation.renew import is_outdated
@@ -21,16 +22,24 @@ SHOWN_FAILURES = 100
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    for name, function, text in (
-        ("status", _status, "what is done, and what failed"),
-        ("verify", _verify, "check every shard, and the published file"),
-        ("publish", _publish, "build the results file and swap it in"),
-    ):
-        parser = commands.add_parser(name, help=text)
-        parser.set_defaults(command=function)
-        parser.add_argument("--store", type=Path, default=STORE)
-        if name == "status":
-            parser.add_argument("--watch", type=float, metavar="SECONDS", help="repeat until the run ends")
+    add_checks(commands)
+    _add(commands, "publish", _publish, "build the results file and swap it in")
+
+
+def add_checks(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """`status` and `verify`, which are the same for all studies of a store."""
+    status = _add(commands, "status", _status, "what is done, and what failed")
+    status.add_argument("--watch", type=float, metavar="SECONDS", help="repeat until the run ends")
+    _add(commands, "verify", _verify, "check every shard, and the published file")
+
+
+def _add(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, function: Any, text: str
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=text)
+    parser.set_defaults(command=function)
+    parser.add_argument("--store", type=Path, default=STORE)
+    return parser
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -59,14 +68,18 @@ def _status_lines(state: Progress) -> Iterator[str]:
             f"{cell.model:24} {cell.dataset:20} {regime:24} {cell.done:5} {cell.running:7} {cell.failed:6} "
             f"{cell.missing:7}  {rows}"
         )
-    for failure in state.failures[:SHOWN_FAILURES]:
+    yield from failure_lines(state.failures)
+
+
+def failure_lines(failures: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """One line for each of the first failures."""
+    for failure in failures[:SHOWN_FAILURES]:
         where = " · ".join(
             failure[name] for name in ("model", "dataset", "regime", "technique", "explainer", "place") if failure[name]
         )
         yield f"failed: {where}: {failure['error']}"
-    if len(state.failures) > SHOWN_FAILURES:
-        more = len(state.failures) - SHOWN_FAILURES
-        yield f"failed: {more:,} more; publish to see them in the table `failure`"
+    if len(failures) > SHOWN_FAILURES:
+        yield f"failed: {len(failures) - SHOWN_FAILURES:,} more; publish to see them in the table `failure`"
 
 
 def _outdated_line(store: Path) -> Iterator[str]:

@@ -21,7 +21,7 @@ class Executor(Protocol):
     def held(self) -> frozenset[str]:
         """The names of the models that free workers hold: their tasks begin without loading."""
 
-    def submit(self, task: Task, questions: Questions) -> None:
+    def submit(self, task: Task, questions: Questions | None) -> None:
         """Begin a task on a free worker, one that holds its model if there is one."""
 
     def next_done(self) -> tuple[Task, Done]:

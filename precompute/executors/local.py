@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from heval_core.lm.loading import choose_device
+from precompute.models import Loading
 from precompute.questions import Questions
 from precompute.tasks import Task
-from precompute.worker import Done, Loading, Worker
+from precompute.worker import Done, Worker
 
 
 class Local:
@@ -16,7 +17,7 @@ class Local:
     def __init__(self, loading: Loading, progress: Callable[[], None]):
         self._worker = Worker(loading)
         self._progress = progress
-        self._begun: tuple[Task, Questions] | None = None
+        self._begun: tuple[Task, Questions | None] | None = None
 
     def device(self) -> str:
         return choose_device(self._worker.loading.device).type
@@ -27,7 +28,7 @@ class Local:
     def held(self) -> frozenset[str]:
         return frozenset({self._worker.held} if self._worker.held else ())
 
-    def submit(self, task: Task, questions: Questions) -> None:
+    def submit(self, task: Task, questions: Questions | None) -> None:
         self._begun = (task, questions)
 
     def next_done(self) -> tuple[Task, Done]:

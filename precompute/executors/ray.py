@@ -13,9 +13,10 @@ from collections.abc import Callable
 from typing import Any
 
 from heval_core.records import HEvalError
+from precompute.models import Loading
 from precompute.questions import Questions
 from precompute.tasks import Task
-from precompute.worker import Done, Loading, Worker
+from precompute.worker import Done, Worker
 
 RETRIES = 3
 
@@ -76,7 +77,7 @@ class OnRay:
         self._make = lambda: actor.remote(loading)
         self._idle: list[tuple[Any, str | None]] = [(self._make(), None) for _ in range(number)]
         self._busy: dict[Any, tuple[Any, Task]] = {}
-        self._asked: dict[int, tuple[Questions, Any]] = {}
+        self._asked: dict[int, tuple[Questions | None, Any]] = {}
 
     def device(self) -> str:
         return str(self._ray.get(self._idle[0][0].device.remote()))
@@ -87,7 +88,7 @@ class OnRay:
     def held(self) -> frozenset[str]:
         return frozenset(held for _, held in self._idle if held)
 
-    def submit(self, task: Task, questions: Questions) -> None:
+    def submit(self, task: Task, questions: Questions | None) -> None:
         place = next((i for i, (_, held) in enumerate(self._idle) if held == task.model.name), self._blank())
         actor, _ = self._idle.pop(place)
         if id(questions) not in self._asked:  # kept alive beside its reference, so that its id stays its own
@@ -108,7 +109,7 @@ class OnRay:
             self._idle.append((self._make(), None))
             lines = [line for line in str(error).splitlines() if line.strip()]
             return task, Done(None, error=f"{type(error).__name__}: {lines[0] if lines else 'a worker died'}"[:1000])
-        self._idle.append((actor, None if done.model_failed else task.model.name))
+        self._idle.append((actor, done.held))
         return task, done
 
     def close(self) -> None:

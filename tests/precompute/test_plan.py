@@ -17,8 +17,8 @@ from precompute import costs
 from precompute.cli import main
 from precompute.costs import SIZES, shard_size, token_forwards
 from precompute.memories import Memories
+from precompute.models import Model
 from precompute.plan import plan
-from precompute.preparation import Model
 from precompute.presets import GRIDS
 from precompute.questions import load_questions
 from precompute.run import run

@@ -13,9 +13,9 @@ from heval_core.records import HEvalError
 from heval_core.store.shards import ShardStore
 from heval_core.techniques import ph3
 from precompute import search as searching
+from precompute.models import Model
 from precompute.outcome import Result
 from precompute.plan import plan
-from precompute.preparation import Model
 from precompute.presets import GRIDS
 from precompute.questions import load_questions
 from precompute.search import search

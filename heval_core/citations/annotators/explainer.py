@@ -1,0 +1,121 @@
+"""What the model itself used: which passage weighs most when it writes a sentence.
+
+A reader says whether a passage supports a sentence. An explainer says whether the model's own computation rests on it. The two
+may part: a sentence may be true to a passage that the model never looked at.
+
+Formula: the model reads the writer's prompt with the passages, then the whole explanation without any marker. The target is a
+sentence's tokens, units are the passages, phi_k(sentence) is passage k's weight:
+- `loo`: log p(sentence | all passages) - log p(sentence | without passage k).
+- `contextcite`: 64 masks keep each passage with chance 1/2 (or all subsets, if fewer); Lasso (alpha .01) of the sentence's
+  log-odds on the masks; phi are its coefficients.
+- `gradient`: the gradient of log p(sentence) at the embeddings times the embedding, summed over the passage's tokens. Of two
+  documents it finds the one that a demo model answers from in .75, .95 and .50 of 40 prompts (qwen2, gpt2, neox); the length
+  of the gradient, which was tried too, in .45, .50 and .50; loo in all.
+- `attention`: of the rows that predict the sentence's tokens to the passage's tokens, the mean over layers and heads, summed.
+Sentence i is chosen for passage k where k is its best passage and beats the random level (`shared/choice.py`). For loo and
+contextcite phi is compared as a share of the sentence's surprise, which must also exceed 1/(K + 1): an even share of the K
+passages and of all else that the model knows. Scores are phi.
+Reference: Cohen-Wang et al. 2024 (ContextCite, arXiv 2409.00729); Zeiler & Fergus 2014 (occlusion); Simonyan et al. 2014
+(gradients). Protocol: Xing et al., arXiv 2406.12645.
+Departure: it explains for itself which of the claim's passages a sentence is from; the masked markers play no part.
+ContextCite's code standardises the masks and divides the log-odds by the number of tokens; here the fit is as written above.
+Where passages give no random level (see there), gradient and attention choose nothing, and say so; loo and contextcite have
+the even share.
+Cost, for K passages, whatever the number of sentences S: loo K + 1 passes, contextcite at most 64, gradient one forward pass
+and S backward passes, attention two. An explanation that is too long for the model is named in one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heval_core.citations.annotators.shared import weights
+from heval_core.citations.annotators.shared.choice import random_levels, resting
+from heval_core.citations.records import Choice, Explained, Question
+from heval_core.records import HEvalError
+
+if TYPE_CHECKING:
+    from heval_core.lm.model import LanguageModel
+
+WAYS = {
+    "loo": ("Leave one out", weights.left_one_out),
+    "contextcite": ("ContextCite", weights.contextcite),
+    "gradient": ("Gradient", weights.by_gradient),
+    "attention": ("Attention", weights.by_attention),
+}
+
+
+@dataclass(frozen=True)
+class Explainer:
+    """way: one of WAYS. model: "" for the writer's own. By itself, without a way, it is refused."""
+
+    way: str = ""
+    model: str = ""
+
+    first = "way"
+    key = "explainer"
+    family = "explainer"
+    control = False
+    reads = "model"
+    reference = "Cohen-Wang et al. 2024 (arXiv 2409.00729); Xing et al. 2024 (arXiv 2406.12645)"
+
+    @property
+    def title(self) -> str:
+        title = WAYS[self.way][0] if self.way in WAYS else "Explainer"
+        return f"{title} ({self.model})" if self.model else title
+
+    @property
+    def order(self) -> int:
+        return 3 + list(WAYS).index(self.way) if self.way in WAYS else 3
+
+    def check(self) -> None:
+        """Raises HEvalError for an unknown way."""
+        if self.way not in WAYS:
+            raise HEvalError(
+                f"explainer has no way {self.way!r}; there are: {', '.join(f'explainer({way})' for way in WAYS)}."
+            )
+
+    def annotate(self, questions: Sequence[Question], reader: LanguageModel) -> list[Choice]:
+        """Questions about one explanation share its passes. Raises HEvalError for an unknown way."""
+        self.check()
+        choices: list[Choice] = []
+        for explained, own in groupby(questions, lambda question: question.explained):
+            passages = [question.passage for question in own]
+            try:
+                found = self._weighed(explained, reader)
+            except HEvalError as error:
+                choices += [Choice(frozenset(), problem=str(error))] * len(passages)
+            else:
+                choices += [found[passage] for passage in passages]
+        return choices
+
+    def _weighed(self, explained: Explained, reader: LanguageModel) -> dict[int, Choice]:
+        """A choice for each selected passage."""
+        written = [place for place, sentence in enumerate(explained.sentences) if sentence.bare.strip()]
+        if not written:
+            return dict.fromkeys(explained.selected, Choice(frozenset(), (0.0,) * len(explained.sentences)))
+        found = WAYS[self.way][1](reader, explained)
+        if not np.isfinite(found.phi).all():
+            raise HEvalError(f"{reader.key} gave weights that are not finite; try another dtype.")
+        comparable = found.comparable[:, written]
+        levels = random_levels(comparable)
+        if np.isinf(found.least) and np.isnan(levels).all():
+            raise HEvalError(
+                f"There is no random level for {self.key}: {len(explained.selected)} passages and {len(written)} sentences "
+                "have too few weights that are not a sentence's best. explainer(loo) can tell."
+            )
+        rests = resting(comparable, np.fmax(levels, found.least))
+        return {
+            number: Choice(
+                frozenset(written[place] for place in np.flatnonzero(rests == row)), tuple(map(float, found.phi[row]))
+            )
+            for row, number in enumerate(explained.selected)
+        }
+
+
+PLUGIN = Explainer()

@@ -1,0 +1,77 @@
+"""Control: words that a passage and a sentence share, rare ones counting more. It understands nothing.
+
+Formula: overlap(k, i) = sum of idf over the words that passage k and sentence i share, idf(w) = ln((1 + N) / (1 + n_w)) over
+the N selected passages and sentences of the claim, n_w of them with w; each word counts once. Sentence i is chosen for passage
+k where k is its best passage and beats the random level, like an explainer's (`shared/choice.py`), as a share of the idf of
+all words of the sentence, which must exceed 1/(K + 1).
+Reference: Xing et al., arXiv 2406.12645 (our control); Spärck Jones 1972 (idf).
+Departure: none of its own. It never sees which sentences cite.
+Cost: none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from math import log
+from typing import Any
+
+import numpy as np
+
+from heval_core.citations.annotators.shared.choice import random_levels, resting
+from heval_core.citations.reading import shown
+from heval_core.citations.records import Choice, Explained, Question
+
+
+@dataclass(frozen=True)
+class Lexical:
+    key = "lexical"
+    title = "Lexical overlap (control)"
+    family = "control"
+    control = True
+    order = 1
+    model = ""
+    reads = "nothing"
+    reference = "control"
+
+    def annotate(self, questions: Sequence[Question], reader: Any) -> list[Choice]:
+        choices: list[Choice] = []
+        for explained, own in groupby(questions, lambda question: question.explained):
+            overlap, rests = _rests(explained)
+            for question in own:
+                row = explained.selected.index(question.passage)
+                choices.append(Choice(frozenset(map(int, np.flatnonzero(rests == row))), tuple(map(float, overlap[row]))))
+        return choices
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
+
+
+def overlaps(passages: Sequence[str], sentences: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """(K, S) idf of the words shared, and (S,) that of all words of a sentence."""
+    of_passages, of_sentences = [_words(text) for text in passages], [_words(text) for text in sentences]
+    count = len(passages) + len(sentences)
+    seen = Counter(word for own in (*of_passages, *of_sentences) for word in own)
+    idf = {word: log((1 + count) / (1 + times)) for word, times in seen.items()}
+
+    def weight(words: set[str]) -> float:
+        return sum(idf[word] for word in sorted(words))
+
+    shared = [[weight(own & other) for other in of_sentences] for own in of_passages]
+    return np.array(shared).reshape(len(passages), len(sentences)), np.array([weight(own) for own in of_sentences])
+
+
+def _rests(explained: Explained) -> tuple[np.ndarray, np.ndarray]:
+    """(K, S) overlaps, and (S,) the passage that each sentence rests on; -1 for none."""
+    shared, whole = overlaps([shown(own) for own in explained.passages], [own.bare for own in explained.sentences])
+    if not shared.size:
+        return shared, np.full(len(explained.sentences), -1)
+    shares = shared / np.maximum(whole, 1e-9)
+    return shared, resting(shares, np.fmax(random_levels(shares), 1 / (len(shares) + 1)))
+
+
+PLUGIN = Lexical()

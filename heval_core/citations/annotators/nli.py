@@ -1,0 +1,59 @@
+"""An entailment model says which sentences follow from the passage.
+
+Formula: premise = the passage, hypothesis = the sentence without any marker; chosen where entailment is the likeliest label.
+Scores are the probabilities of entailment. With a seq2seq model (TRUE), the prompt "premise: … hypothesis: …" is answered
+greedily, chosen where "1" is the likeliest first token, and the score is that token's probability.
+Reference: Xing et al., arXiv 2406.12645; Honovich et al. 2022 (TRUE, arXiv 2204.04991).
+Departure: none. A pair that is too long loses the end of its premise, as is usual; empty sentences are not asked about.
+Cost: one pass for each pair of passage and sentence, in batches. model: a Hugging Face id or a folder; it must be named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from heval_core.citations.reading import shown
+from heval_core.citations.records import Choice, Question
+
+if TYPE_CHECKING:
+    from heval_core.lm.entailment import Entailment
+
+
+@dataclass(frozen=True)
+class NLI:
+    model: str = ""
+
+    key = "nli"
+    title = "Entailment"
+    family = "reader"
+    control = False
+    order = 2
+    reads = "entailment"
+    reference = "Xing et al. 2024 (arXiv 2406.12645); Honovich et al. 2022 (arXiv 2204.04991)"
+
+    def annotate(self, questions: Sequence[Question], reader: Entailment) -> list[Choice]:
+        pairs = [[(premise, place, text) for place, text in hypotheses] for premise, hypotheses in map(_asked, questions)]
+        distinct = list(dict.fromkeys((premise, text) for own in pairs for premise, _, text in own))
+        judged = dict(zip(distinct, reader.judge(distinct), strict=True))
+        choices = []
+        for question, own in zip(questions, pairs, strict=True):
+            scores = [0.0] * len(question.sentences)
+            chosen = set()
+            for premise, place, text in own:
+                found = judged[premise, text]
+                scores[place] = found.probability
+                chosen |= {place} if found.entailed else set()
+            choices.append(Choice(frozenset(chosen), tuple(scores)))
+        return choices
+
+
+def _asked(question: Question) -> tuple[str, list[tuple[int, str]]]:
+    """The premise, and place and text of each sentence that has one."""
+    explained = question.explained
+    texts = [(place, sentence.bare.strip()) for place, sentence in enumerate(explained.sentences)]
+    return shown(explained.claim.passage(question.passage)), [(place, text) for place, text in texts if text]
+
+
+PLUGIN = NLI()

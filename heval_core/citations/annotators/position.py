@@ -1,0 +1,41 @@
+"""Control: the k-th passage belongs to the k-th sentence. It reads nothing.
+
+Formula: for the k-th selected passage the k-th sentence that is not empty; none where there are fewer sentences.
+Reference: Xing et al., arXiv 2406.12645 (our control).
+Departure: the k-th sentence, not the k-th that cites: which sentences cite is what masking hides.
+Cost: none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heval_core.citations.records import Choice, Question
+
+
+@dataclass(frozen=True)
+class Position:
+    key = "position"
+    title = "Position (control)"
+    family = "control"
+    control = True
+    order = 2
+    model = ""
+    reads = "nothing"
+    reference = "control"
+
+    def annotate(self, questions: Sequence[Question], reader: Any) -> list[Choice]:
+        return [_at_its_place(question) for question in questions]
+
+
+def _at_its_place(question: Question) -> Choice:
+    explained = question.explained
+    written = [place for place, sentence in enumerate(explained.sentences) if sentence.bare.strip()]
+    rank = explained.selected.index(question.passage)
+    chosen = frozenset(written[rank : rank + 1])
+    return Choice(chosen, tuple(float(place in chosen) for place in range(len(question.sentences))))
+
+
+PLUGIN = Position()

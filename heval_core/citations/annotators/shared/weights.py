@@ -1,0 +1,115 @@
+"""How much each passage weighs for each sentence of an explanation: (K, S) for K passages and S sentences."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heval_core.citations.annotators.shared.tokens import Tokens, sentence_logprobs, tokens_of
+from heval_core.citations.reading import reading
+from heval_core.citations.records import Explained
+from heval_core.records import Span, Target
+
+if TYPE_CHECKING:
+    from heval_core.lm.model import LanguageModel
+
+MASKS, ALPHA = 64, 0.01
+TINY = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """phi: (K, S) as the method defines them. comparable: the same on a scale on which sentences compare.
+
+    least: what `comparable` must exceed beside the random level; -inf for none.
+    """
+
+    phi: np.ndarray
+    comparable: np.ndarray
+    least: float = -np.inf
+
+
+def left_one_out(lm: LanguageModel, explained: Explained, together: int | None = None) -> Weights:
+    """phi = log p(sentence | all) - log p(sentence | without the passage). K + 1 passes, which all sentences share.
+
+    Comparable is the share of the sentence's surprise without the passage, -log p, that the passage takes away. The least is
+    an even share of the K passages and of all else that the model knows.
+    """
+    texts = [_without(lm, explained, left_out) for left_out in ((), *((number,) for number in explained.selected))]
+    values = sentence_logprobs(lm, texts, together)
+    phi = values[0] - values[1:]
+    return Weights(phi, phi / np.maximum(-values[1:], TINY), 1 / (len(phi) + 1))
+
+
+def masks(passages: int, seed: int) -> np.ndarray:
+    """(64, K) bool, each passage kept with chance 1/2; all 2^K where these are not more."""
+    if 2**passages <= MASKS:
+        return np.array(list(itertools.product((False, True), repeat=passages)))
+    return np.random.default_rng(seed).random((MASKS, passages)) < 0.5
+
+
+def log_odds(logprobs: np.ndarray) -> np.ndarray:
+    """log p - log(1 - p); for a p that rounds to 1, that of the largest float32 below."""
+    capped = np.minimum(logprobs, np.log1p(-np.finfo(np.float32).eps))
+    return np.asarray(capped - np.log(-np.expm1(capped)))
+
+
+def contextcite(lm: LanguageModel, explained: Explained, together: int | None = None) -> Weights:
+    """phi = the coefficients of a Lasso fit (alpha .01) of the sentence's log-odds on which passages are there.
+
+    Comparable is the share of the sentence's mean surprise over the masks; the least is that of `left_one_out`.
+    """
+    from sklearn.linear_model import Lasso
+
+    kept = masks(len(explained.selected), zlib.crc32(explained.claim.id.encode()))
+    gone = [[number for number, there in zip(explained.selected, row, strict=True) if not there] for row in kept]
+    values = sentence_logprobs(lm, [_without(lm, explained, left_out) for left_out in gone], together)
+    phi = np.array([Lasso(alpha=ALPHA).fit(kept.astype(float), own).coef_ for own in log_odds(values).T]).T
+    return Weights(phi, phi / np.maximum(-values.mean(0), TINY), 1 / (len(phi) + 1))
+
+
+def by_gradient(lm: LanguageModel, explained: Explained) -> Weights:
+    """phi = gradient of log p(sentence) times embedding, summed over the passage's tokens.
+
+    How large gradients are differs a lot between sentences. Comparable is the share of the passages' absolute values.
+    """
+    text = _without(lm, explained, ())
+    found = np.zeros((len(text.sentences), len(text.ids)))
+    written = [place for place, span in enumerate(text.sentences) if span.end]
+    if written:
+        spans = [text.sentences[place] for place in written]
+        targets = [Target.of_text(text.ids, span.start, span.end) for span in spans]
+        found[written] = lm.gradients.times_embedding(lm.ids(text.ids), targets).cpu().numpy()
+    phi = _by_passage(found, text.passages)
+    return Weights(phi, phi / np.maximum(np.abs(phi).sum(0), TINY))
+
+
+def by_attention(lm: LanguageModel, explained: Explained) -> Weights:
+    """phi = the attention that the rows which predict a sentence pay to a passage; the mean over rows, layers and heads.
+
+    It varies by factors, not by differences: comparable is its logarithm.
+    """
+    text = _without(lm, explained, ())
+    found = np.zeros((len(text.sentences), len(text.ids)))
+    if text.start < len(text.ids):
+        ids = lm.ids(text.ids)
+        rows = lm.heads.mean_attention(ids, lm.forward.clean(ids)[1], text.start - 1).cpu().numpy()
+        for place, span in enumerate(text.sentences):
+            if span.end:
+                found[place] = rows[span.start - text.start : span.end - text.start].mean(0)
+    phi = _by_passage(found, text.passages)
+    return Weights(phi, np.log(np.maximum(phi, TINY)))
+
+
+def _without(lm: LanguageModel, explained: Explained, left_out: Sequence[int]) -> Tokens:
+    return tokens_of(lm, reading(explained, left_out))
+
+
+def _by_passage(rows: np.ndarray, passages: Sequence[Span]) -> np.ndarray:
+    """(S, n) per token ▶ (K, S)"""
+    return np.stack([rows[:, span.start : span.end].sum(1) for span in passages])

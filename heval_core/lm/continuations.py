@@ -1,0 +1,71 @@
+"""How likely a model finds a text that is already written, token by token, after other prompts than its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from heval_core.lm.forward import Prefix
+from heval_core.lm.model import LanguageModel
+from heval_core.records import HEvalError
+
+# So many positions are read out together: with a vocabulary of 152,000 that is 150 MB.
+READ_TOGETHER = 256
+
+
+@dataclass(frozen=True)
+class Continued:
+    """ids: a prompt and the text after it. start: where the text begins, from 1."""
+
+    ids: tuple[int, ...]
+    start: int
+
+
+def token_logprobs(lm: LanguageModel, texts: Sequence[Continued], together: int | None = None) -> list[torch.Tensor]:
+    """(len(ids) - start,) float32 on the CPU for each text: log p of its tokens, each given all before it.
+
+    Texts of any lengths run together, within the budget of tokens: they are padded behind, where no token looks. Only the
+    text's own positions are read out. together: at most so many in a pass; for measuring what batches save.
+    Raises HEvalError if a value is not finite, and NotEnoughMemory.
+    """
+    found: dict[int, torch.Tensor] = {}
+    waiting = sorted(range(len(texts)), key=lambda index: len(texts[index].ids), reverse=True)
+    while waiting:
+        width = len(texts[waiting[0]].ids)
+
+        def attempt(waiting: list[int] = waiting, width: int = width) -> tuple[list[int], list[torch.Tensor]]:
+            holds = lm.budget.holds(width)
+            batch = waiting[: min(holds, together or holds)]
+            return batch, _batch(lm, [texts[index] for index in batch], width)
+
+        batch, values = lm.budget.within(width, attempt)
+        lm.budget.grow(len(batch) * width)
+        found.update(zip(batch, values, strict=True))
+        waiting = waiting[len(batch) :]
+    return [found[index] for index in range(len(texts))]
+
+
+@torch.no_grad()
+def _batch(lm: LanguageModel, texts: list[Continued], width: int) -> list[torch.Tensor]:
+    """The values of texts that run in one pass."""
+    rows = [(*text.ids, *[text.ids[-1]] * (width - len(text.ids))) for text in texts]
+    first, last = min(text.start for text in texts) - 1, max(len(text.ids) for text in texts) - 1
+    if last <= first:
+        return [torch.zeros(0) for _ in texts]
+    ids = torch.tensor(rows, device=lm.device)
+    none = Prefix((), torch.empty(0))
+    states = lm.forward.suffix_states(none, 0, ids, range(first, last))
+    own = [states[row, text.start - 1 - first : len(text.ids) - 1 - first] for row, text in enumerate(texts)]
+    wanted = torch.cat([ids[row, text.start : len(text.ids)] for row, text in enumerate(texts)])
+    pieces = zip(torch.cat(own).split(READ_TOGETHER), wanted.split(READ_TOGETHER), strict=True)
+    values = torch.cat([_chosen(lm.read_out.logits(piece), tokens) for piece, tokens in pieces]).cpu()
+    if not torch.isfinite(values).all():
+        raise HEvalError(f"{lm.key} gave logits that are not finite; try another dtype.")
+    return list(values.split([len(piece) for piece in own]))
+
+
+def _chosen(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    """(p, V), (p,) ▶ (p,)"""
+    return logits.gather(-1, tokens[:, None])[:, 0] - logits.logsumexp(-1)

@@ -1,0 +1,116 @@
+"""Sources of claims, read once: the claims in a fixed random order, what cannot be used, and the fingerprint."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heval_core import catalogue
+from heval_core.citations.records import BadClaim, Claim
+from heval_core.protocols import ClaimData
+from heval_core.store.citation_kinds import CLAIM
+from heval_core.store.shards import FORMAT
+from precompute.citations.hashing import hashed
+
+# Claims of a shard: a minute or two of work for most writers and annotators.
+CHUNK = 25
+
+
+@dataclass(frozen=True)
+class Source:
+    """claims: in the order of the data. bad: records that cannot be used, in theirs. fingerprint: of all claims."""
+
+    dataset: str
+    claims: tuple[Claim, ...]
+    bad: tuple[BadClaim, ...]
+    fingerprint: str
+
+    @property
+    def key(self) -> str:
+        """Of the shard of its claims."""
+        bad = [[own.place, own.reason] for own in self.bad]
+        return hashed([FORMAT, CLAIM.name, self.dataset, self.fingerprint, [own.id for own in self.claims], bad])
+
+    def chunks(self, limit: int | None, seed: int) -> Iterator[tuple[int, tuple[Claim, ...]]]:
+        """(the number of the first claim, some claims), in an order that the seed fixes: a larger limit adds to them."""
+        order = sorted(self.claims, key=lambda claim: hashlib.sha256(f"{seed}|{claim.id}".encode("utf-8", "replace")).digest())
+        asked = order[:limit]
+        for start in range(0, len(asked), CHUNK):
+            yield start, tuple(asked[start : start + CHUNK])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Of the shard of its claims."""
+        names = {claim.id for claim in self.claims}
+        rows = [_row(self.dataset, claim) for claim in self.claims]
+        for bad in self.bad:
+            name = bad.place
+            while name in names:  # the row of a claim that can be used is never replaced
+                name += "′"
+            names.add(name)
+            rows.append(_unusable(self.dataset, name, bad.reason))
+        return rows
+
+    def entry(self) -> dict[str, Any]:
+        """What the manifest says of the shard of its claims, without path, rows and hashes."""
+        empty = dict.fromkeys(("model", "revision", "regime", "technique", "explainer"), "")
+        count = len(self.claims) + len(self.bad)
+        return {**empty, "key": self.key, "kind": CLAIM.name, "dataset": self.dataset, "fingerprint": self.fingerprint} | {
+            "start": 0,
+            "stop": count,
+        }
+
+
+def open_claims(name: str) -> ClaimData:
+    """A source as `--claims` names it: `NAME=PATH`, NAME for the data folder's, or one's own `FILE.jsonl`.
+
+    Raises HEvalError for an unknown name.
+    """
+    kind, given, path = name.partition("=")
+    if not given and (kind.endswith(".jsonl") or Path(kind).is_file()):
+        kind, path = "jsonl", kind
+    source: Any = catalogue.find("claims", kind)
+    opened: ClaimData = dataclasses.replace(source, path=path) if path else source
+    return opened
+
+
+def read(name: str) -> Source:
+    """Raises HEvalError as `open_claims`, and where the data is missing or foreign."""
+    data = open_claims(name)
+    claims: dict[str, Claim] = {}
+    bad: list[BadClaim] = []
+    digest = 0
+    for record in data.claims():
+        if isinstance(record, BadClaim):
+            bad.append(record)
+        elif record.id in claims:
+            bad.append(BadClaim(record.id, "another claim before it has the same id"))
+        else:
+            claims[record.id] = record
+            content = hashlib.blake2b(repr(record).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            digest = (digest + int.from_bytes(content, "big")) % (1 << 128)
+    return Source(data.key, tuple(claims.values()), tuple(bad), f"{digest:032x}"[:16])
+
+
+def _row(dataset: str, claim: Claim) -> dict[str, Any]:
+    return {
+        "dataset": dataset,
+        "claim_id": claim.id,
+        "claim": claim.claim,
+        "verdict": claim.verdict,
+        "numbers": [passage.number for passage in claim.passages],
+        "passages": [passage.text for passage in claim.passages],
+        "titles": [passage.title for passage in claim.passages],
+        "chains": json.dumps(claim.chains),
+        "written": json.dumps([dataclasses.asdict(own) for own in claim.written], ensure_ascii=False),
+        "problems": list(claim.problems),
+        "unusable": None,
+    }
+
+
+def _unusable(dataset: str, name: str, reason: str) -> dict[str, Any]:
+    return {"dataset": dataset, "claim_id": name, "chains": "[]", "written": "[]", "unusable": reason}

@@ -1,0 +1,118 @@
+"""A source of claims, annotators and selectors so small that every number of theirs can be worked out by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heval_core import catalogue
+from heval_core.citations.records import BadClaim, Choice, Claim, Passage, Question, Written
+from heval_core.evaluation.publishing import publish
+from heval_core.records import HEvalError
+from heval_core.store.published import published_file
+from heval_core.store.reader import Reader
+from heval_core.store.shards import ShardStore
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Claims as JSON lines; a line `bad` cannot be used."""
+
+    path: str = ""
+    key = "lines"
+    title = "Lines"
+    reference = "test"
+
+    def claims(self) -> Iterator[Claim | BadClaim]:
+        if not Path(self.path).is_file():
+            raise HEvalError(f"There is no file {self.path}.")
+        for number, line in enumerate(Path(self.path).read_text().splitlines(), 1):
+            if line == "bad":
+                yield BadClaim(f"line {number}", "it is not JSON")
+                continue
+            told = json.loads(line)
+            written = tuple(
+                Written(
+                    " ".join(own["sentences"]),
+                    tuple(own["selected"]),
+                    own["writer"],
+                    tuple(own["sentences"]),
+                    _sources(own["sources"]),
+                )
+                for own in told["written"]
+            )
+            passages = tuple(Passage(number, f"Passage {number} of {told['id']}.") for number in told["numbers"])
+            chains = tuple(tuple(chain) for chain in told.get("chains", ()))
+            yield Claim(told["id"], f"Claim {told['id']}", "true", passages, chains, written)
+
+
+def _sources(told: list[list[int]] | None) -> tuple[tuple[int, ...], ...] | None:
+    return None if told is None else tuple(tuple(own) for own in told)
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """An annotator that chooses by a rule. asked: every question that it was asked."""
+
+    key: str
+    rule: Callable[[Question], Any]
+    control: bool = True
+    family: str = "control"
+    reads: str = "nothing"
+    model: str = ""
+    order: int = 1
+    title: str = "A rule"
+    reference: str = "test"
+    asked: list[tuple[str, int]] = dataclasses.field(default_factory=list, repr=False)
+
+    def annotate(self, questions: Sequence[Question], reader: Any) -> list[Choice]:
+        found = []
+        for question in questions:
+            chosen = self.rule(question)
+            self.asked.append((question.explained.claim.id, question.passage))
+            found.append(chosen if isinstance(chosen, Choice) else Choice(frozenset(chosen)))
+        return found
+
+
+def known(monkeypatch: pytest.MonkeyPatch, *annotators: Chooser) -> None:
+    """Let the catalogue know the source and these annotators, and no other ones."""
+    find, plugins = catalogue.find, catalogue.plugins
+    own: dict[str, dict[str, Any]] = {"annotator": {one.key: one for one in annotators}, "claims": {"lines": Lines()}}
+
+    def found(kind: str, key: str) -> Any:
+        if kind not in own:
+            return find(kind, key)
+        if key not in own[kind]:
+            raise HEvalError(f"There is no {kind} {key!r}.")
+        return own[kind][key]
+
+    monkeypatch.setattr(catalogue, "find", found)
+    monkeypatch.setattr(catalogue, "plugins", lambda kind: own[kind] if kind in own else plugins(kind))
+
+
+def line(name: str, *sentences: str, **more: Any) -> str:
+    """A claim with three passages, explained by one writer. more: selected, writer and sources of the explanation; chains."""
+    own = {"selected": [1, 2, 3], "writer": "", "sources": None, "sentences": sentences}
+    own |= {key: more.pop(key) for key in own.keys() & more.keys()}
+    return json.dumps({"id": name, "numbers": [1, 2, 3], "written": [own] if sentences else [], **more})
+
+
+def write(path: Path, *lines: str) -> Path:
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def contents(store: Path) -> dict[str, str]:
+    """Key and hash of the rows of every shard."""
+    return {key: entry.content for key, entry in ShardStore(store).entries().items()}
+
+
+def published(store: Path) -> Reader:
+    publish(store)
+    return Reader(published_file(store))

@@ -1,0 +1,224 @@
+"""Explainers of citations: against the plain model, sentence by sentence; and on a model that is known to copy."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import Lasso
+from transformers import AutoModelForCausalLM
+
+from heval_core import catalogue
+from heval_core.citations.annotators.shared import weights
+from heval_core.citations.annotators.shared.choice import random_levels, resting
+from heval_core.citations.annotators.shared.tokens import sentence_logprobs, tokens_of
+from heval_core.citations.reading import reading
+from heval_core.citations.records import Claim, Explained, Passage, Question, Sentence
+from heval_core.lm.loading import load
+from heval_core.records import HEvalError
+from tests.citations.copier import copier, explained
+
+WAYS = ("loo", "contextcite", "gradient", "attention")
+TEXTS = ("Lima is the capital of Peru.", "Peru lies in America.", "People in Peru speak Spanish.", "The currency is the sol.")
+SAID = ("Its capital is Lima.", "", "People there speak Spanish.", "It is so.")
+SMALL = Explained(
+    Claim("small", "Peru is a state.", "true", tuple(Passage(number, text) for number, text in enumerate(TEXTS, 2))),
+    "w",
+    "all",
+    (2, 3, 4, 5),
+    tuple(Sentence(text, text, ()) for text in SAID),
+)
+
+
+@pytest.fixture
+def plain(lm, model_folders):
+    folder = model_folders[lm.model.config.model_type]
+    return AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
+
+
+@pytest.fixture(scope="module")
+def copying(tmp_path_factory):
+    """The model that copies, loaded."""
+    return load(copier(tmp_path_factory.mktemp("copier"), noise=0.003), "cpu")
+
+
+def questions(of, gold=frozenset()):
+    bare = tuple(sentence.bare for sentence in of.sentences)
+    return [Question(of, number, bare, gold) for number in of.selected]
+
+
+def literal(plain, tokenizer, left_out):
+    """log p of each sentence by the plain model: the text before it is run with it, and each of its tokens is looked up."""
+    found = reading(SMALL, left_out)
+    before = found.prompt.text + " "
+    values = []
+    for sentence, span in zip(SAID, found.sentences, strict=True):
+        text = before + found.explanation[: span.end]
+        encoded = tokenizer(text, return_offsets_mapping=True)
+        ids = torch.tensor([encoded.input_ids])
+        with torch.no_grad():
+            logprobs = plain(ids).logits[0].log_softmax(-1)
+        own = [place for place, (_, end) in enumerate(encoded.offset_mapping) if end > len(before) + span.start]
+        values.append(sum(float(logprobs[place - 1, ids[0, place]]) for place in own) if sentence else 0.0)
+    return np.array(values)
+
+
+@pytest.mark.parametrize("together", [None, 1])
+def test_loo_equals_running_each_ablated_text_sentence_by_sentence(lm, plain, together):
+    full = literal(plain, lm.tokenizer, ())
+    expected = [full - literal(plain, lm.tokenizer, (number,)) for number in SMALL.selected]
+    found = weights.left_one_out(lm, SMALL, together)
+    np.testing.assert_allclose(found.phi, expected, atol=2e-4)
+    assert np.abs(found.phi).max() > 0.1
+    assert found.least == 1 / 5
+
+
+def test_contextcite_equals_a_literal_loop_over_the_subsets(lm, plain):
+    rows, odds = [], []
+    for subset in range(16):
+        kept = [bool(subset >> (3 - place) & 1) for place in range(4)]
+        values = literal(
+            plain, lm.tokenizer, [number for number, there in zip(SMALL.selected, kept, strict=True) if not there]
+        )
+        rows.append(kept)
+        odds.append([value - np.log1p(-np.exp(value)) if value else np.inf for value in values])
+    found = weights.contextcite(lm, SMALL).phi
+    for place, sentence in enumerate(SAID):
+        if sentence:
+            fit = Lasso(alpha=0.01).fit(np.array(rows, float), np.array(odds)[:, place])
+            np.testing.assert_allclose(found[:, place], fit.coef_, atol=1e-3)
+    assert np.abs(found).max() > 0.1
+    assert not found[:, 1].any()
+
+
+def test_attention_is_the_mean_of_the_rows_that_predict_the_sentence(lm, plain):
+    text = tokens_of(lm, reading(SMALL))
+    attention = torch.stack(plain(torch.tensor([text.ids]), output_attentions=True).attentions).mean((0, 2))[0]
+    found = weights.by_attention(lm, SMALL).phi
+    span, passage = text.sentences[2], text.passages[1]
+    expected = attention[span.start - 1 : span.end - 1, passage.start : passage.end].sum(1).mean()
+    assert found[1, 2] == pytest.approx(float(expected), abs=1e-5)
+    assert (found[:, 1] == 0).all()
+
+
+def test_gradient_times_embedding_is_summed_over_the_passages_tokens(lm, plain):
+    text = tokens_of(lm, reading(SMALL))
+    inputs = plain.get_input_embeddings()(torch.tensor([text.ids])).detach().requires_grad_()
+    logprobs = plain(inputs_embeds=inputs).logits[0].log_softmax(-1)
+    span, passage = text.sentences[3], text.passages[2]
+    sum(logprobs[place - 1, text.ids[place]] for place in range(span.start, span.end)).backward()
+    expected = (inputs.grad * inputs.detach())[0, passage.start : passage.end].sum()
+    assert weights.by_gradient(lm, SMALL).phi[2, 3] == pytest.approx(float(expected), rel=1e-3, abs=1e-4)
+
+
+def found_of(way, copying, of):
+    """Per sentence the passage that it was chosen for, or ()."""
+    choices = catalogue.find("annotator", f"explainer({way})").annotate(questions(of), copying)
+    assert not any(choice.problem for choice in choices)
+    rests = [
+        [number for number, c in zip(of.selected, choices, strict=True) if i in c.chosen] for i in range(len(of.sentences))
+    ]
+    assert all(len(own) <= 1 for own in rests)
+    return [tuple(own) for own in rests]
+
+
+@pytest.mark.parametrize(("way", "least", "most"), [("loo", 0.95, 0.2), ("contextcite", 0.95, 0.2), ("attention", 0.9, 0.35)])
+def test_the_passage_a_sentence_was_copied_from_is_found_and_a_sentence_from_nothing_is_left_alone(copying, way, least, most):
+    hits, invented = [], []
+    for seed in range(2 if way == "contextcite" else 5):
+        of = explained(seed)
+        for source, own in zip(of.sources, found_of(way, copying, of), strict=True):
+            (hits if source else invented).append(own == source if source else own != ())
+    assert np.mean(hits) >= least
+    assert np.mean(invented) <= most
+
+
+def test_the_model_that_copies_does_so(copying):
+    of = explained(1)
+    surprise = -sentence_logprobs(copying, [tokens_of(copying, reading(of))])[0]
+    copied = [bool(source) for source in of.sources]
+    assert surprise[copied].max() < surprise[np.logical_not(copied)].min()
+
+
+def test_markers_play_no_part(copying):
+    of = explained(2)
+    marked = [dataclasses.replace(own, text=own.text + " [1]", cited=(1,)) for own in of.sentences]
+    wrong = dataclasses.replace(of, sentences=tuple(marked))
+    assert found_of("loo", copying, of) == found_of("loo", copying, wrong)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_hard_explanations_are_answered(copying, way):
+    annotator = catalogue.find("annotator", f"explainer({way})")
+    empty = dataclasses.replace(explained(0), sentences=())
+    blank = dataclasses.replace(explained(0), sentences=(Sentence("", "", ()), Sentence(" ", " ", ())))
+    single = explained(0, passages=1, copied=1, nothing=0)
+    assert [choice.scores for choice in annotator.annotate(questions(empty), copying)] == [()] * 8
+    assert {choice.chosen for choice in annotator.annotate(questions(blank), copying)} == {frozenset()}
+    (choice,) = annotator.annotate(questions(single), copying)
+    if way in ("loo", "contextcite"):
+        assert choice.chosen == {0}
+    else:
+        assert choice.problem.startswith(f"There is no random level for explainer({way}): 1 passages")
+    assert annotator.annotate([], copying) == []
+
+
+def test_an_explanation_that_is_too_long_is_named_and_the_others_go_on(copying):
+    long, short = explained(0, passages=50, copied=4, nothing=2), explained(3)
+    choices = catalogue.find("annotator", "explainer(loo)").annotate([*questions(long), *questions(short)], copying)
+    assert len(choices) == 58
+    assert {choice.problem for choice in choices[:50]} == {
+        f"The explanation and its prompt have {len_of(copying, long)} tokens; {copying.key} reads at most 256."
+    }
+    assert not any(choice.problem for choice in choices[50:])
+
+
+def len_of(lm, of):
+    return len(lm.tokenizer(reading(of).prompt.text + " " + reading(of).explanation).input_ids)
+
+
+def test_two_hundred_passages_are_read(language_models):
+    lm = language_models["gpt2"]
+    few = dataclasses.replace(SMALL.claim, passages=tuple(Passage(number, "x") for number in range(200)))
+    of = dataclasses.replace(SMALL, claim=few, selected=tuple(range(200)))
+    choices = catalogue.find("annotator", "explainer(loo)").annotate(questions(of), lm)
+    assert len(choices) == 200
+
+
+def test_a_claim_of_eight_passages_costs_nine_passes_whatever_its_sentences(copying, monkeypatch):
+    of, rows = explained(0), []
+    handle = copying.model.transformer.register_forward_pre_hook(
+        lambda _, args, options: rows.append(options["input_ids"].shape[0]), with_kwargs=True
+    )
+    weights.left_one_out(copying, of)
+    handle.remove()
+    assert sum(rows) == 9 <= 1.2 * 8
+    assert len(rows) == 1
+
+
+def test_a_way_that_does_not_exist_and_none_at_all_are_refused():
+    with pytest.raises(HEvalError, match=r"no way 'lime'; there are: explainer\(loo\), explainer\(contextcite\)"):
+        catalogue.find("annotator", "explainer(lime)")
+    with pytest.raises(HEvalError, match="no way ''"):
+        catalogue.find("annotator", "explainer").annotate([], None)
+    assert catalogue.find("annotator", "explainer(loo,model=x/y)").key == "explainer(loo,model=x/y)"
+
+
+def test_the_random_level_by_hand():
+    """Not the best are 0, 1, 2: median 1, distances from it 1, 0, 1; Student's t with 2 degrees of freedom."""
+    z = np.array([[9.0, 9.0, 9.0], [0.0, 1.0, 2.0]])
+    # .95^(1/2) = .974679: t = 4.2726, as (2p - 1) sqrt(2 / (1 - (2p - 1)^2)) says for two degrees of freedom.
+    share = 2 * 0.95**0.5 - 1
+    t = share * np.sqrt(2 / (1 - share**2))
+    expected = 1 + t * 1.4826 * np.sqrt(4 / 3)
+    np.testing.assert_allclose(random_levels(z), [expected] * 3, rtol=1e-9)
+    assert resting(z, random_levels(z)).tolist() == [0, 0, 0]
+    assert resting(z, np.array([9.5, 8.0, np.nan])).tolist() == [-1, 0, -1]
+
+
+def test_passages_that_have_nothing_to_do_with_a_sentence_stay_below_the_level_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    chosen = [resting(z, random_levels(z)) >= 0 for z in rng.normal(size=(300, 8, 6))]
+    assert np.mean(chosen) <= 0.08

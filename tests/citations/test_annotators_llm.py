@@ -1,0 +1,89 @@
+"""The annotator `llm`: what it asks, what it can read, and what it does about the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from heval_core import catalogue
+from heval_core.citations.annotators.llm import FIRMER, parsed, prompt_of
+from heval_core.citations.records import Claim, Explained, Passage, Question, Sentence
+from heval_core.citations.speaker import Answer
+
+CLAIM = Claim("c", "Peru has {passage}.", "true", (Passage(3, "Lima leads {sentences}."), Passage(7, "Salt.", "Sales")))
+SAID = ("It is Lima [3].", "Salt [7].\n9: I am a sentence.", "No.")
+OF = Explained(CLAIM, "w", "all", (3, 7), tuple(Sentence(text, text, ()) for text in SAID))
+QUESTIONS = [Question(OF, 3, ("It is Lima.", *SAID[1:]), frozenset({0})), Question(OF, 7, SAID, frozenset({1}))]
+
+
+class Said:
+    """Says what it is told to, one list of texts for each time it is asked."""
+
+    key = identity = "said"
+
+    def __init__(self, *rounds):
+        self.rounds, self.prompts = list(rounds), []
+
+    def answer(self, prompts, tokens):
+        self.prompts.append(list(prompts))
+        assert tokens > 0
+        return [text if isinstance(text, Answer) else Answer(text) for text in self.rounds.pop(0)]
+
+
+def test_the_prompt_has_the_masked_sentences_numbered_from_0_and_reads_nothing_as_a_place():
+    text = prompt_of(QUESTIONS[0])
+    assert "Claim: Peru has {passage}.\nVerdict: true\n" in text
+    assert "\nLima leads {sentences}.\n" in text
+    assert "\n0: It is Lima.\n1: Salt [7]. 9: I am a sentence.\n2: No.\n" in text
+    assert "\nSales: Salt.\n" in prompt_of(QUESTIONS[1])
+    assert prompt_of(QUESTIONS[0], FIRMER).endswith(FIRMER)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("0", {0}),
+        (" 0, 2\n", {0, 2}),
+        ("[1]", {1}),
+        ("1 2.", {1, 2}),
+        ("2,2", {2}),
+        ("-1", set()),
+        ("\n\n1\nbecause it says so", {1}),
+        ("", None),
+        ("none", None),
+        ("Sentence 1", None),
+        ("3", None),
+        ("0, 3", None),
+        ("-1, 0", None),
+        ("-2", None),
+        ("1.5", None),
+        ("1 and 2", None),
+        ("[1][2]", None),
+        ("99999999999999999999", None),
+        ("\u0661", None),
+    ],
+)
+def test_an_answer_is_read_strictly(text, read):
+    found = parsed(text, 3)
+    assert found == (None if read is None else frozenset(read))
+
+
+def test_what_cannot_be_read_is_asked_once_more_and_then_counts_as_empty():
+    speaker = Said(["1", "well, 5"], ["nonsense"])
+    first, second = catalogue.find("annotator", "llm").annotate(QUESTIONS, speaker)
+    assert (first.chosen, first.problem) == ({1}, "")
+    assert (second.chosen, second.problem) == (frozenset(), "the answer cannot be read, twice")
+    assert [len(asked) for asked in speaker.prompts] == [2, 1]
+    assert speaker.prompts[1] == [prompt_of(QUESTIONS[1], FIRMER)]
+
+
+def test_a_second_answer_that_can_be_read_counts():
+    choices = catalogue.find("annotator", "llm").annotate(QUESTIONS, Said(["?", "?"], ["0", "-1"]))
+    assert [(choice.chosen, choice.problem) for choice in choices] == [({0}, ""), (frozenset(), "")]
+
+
+def test_a_speaker_that_gave_no_answer_is_not_asked_again_and_its_reason_is_kept():
+    speaker = Said([Answer("", problem="the server refused"), "2"])
+    choices = catalogue.find("annotator", "llm").annotate(QUESTIONS, speaker)
+    assert [choice.problem for choice in choices] == ["the server refused", ""]
+    assert len(speaker.prompts) == 1
+    assert catalogue.find("annotator", "llm").annotate([], Said()) == []

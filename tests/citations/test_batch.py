@@ -1,0 +1,317 @@
+"""The study as a batch job: what is made once stays, what fails costs only itself, and nothing is asked twice."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pickle
+import shutil
+from pathlib import Path
+
+import pytest
+
+from heval_core.citations.records import Choice
+from heval_core.citations.writing import writer_of
+from heval_core.records import HEvalError
+from heval_core.store.progress import progress
+from heval_core.store.shards import ShardStore
+from precompute.citations import sources
+from precompute.citations.plan import as_lines, plan
+from precompute.citations.planned import Made, chunks_of, explain_task, recover_task, stored_of, writing_of
+from precompute.citations.run import run
+from precompute.citations.study import Study, check
+from precompute.cli import main
+from precompute.executors.local import Local
+from precompute.worker import Done
+from tests.citations.batch_study import Chooser, contents, known, line, published, write
+
+
+@pytest.fixture
+def first(monkeypatch) -> Chooser:
+    """The only annotator: it chooses the first sentence."""
+    chooser = Chooser("first", lambda question: {0})
+    known(monkeypatch, chooser)
+    return chooser
+
+
+@pytest.fixture
+def claims(tmp_path) -> Path:
+    """A dozen claims, each explained in two sentences that cite passages 1 and 2 of three."""
+    return write(tmp_path / "claims", *(line(f"claim {number}", "One [1].", "Two [2].") for number in range(12)))
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(sources, "CHUNK", 5)
+
+
+def study(claims: Path, **more) -> Study:
+    asked = {"writers": ("shipped",), "annotators": ("first",), "device": "cpu"}
+    return Study((f"lines={claims}",), **asked | more)
+
+
+def test_a_dozen_claims_from_a_file_to_published_tables(first, claims, tmp_path):
+    outcome = run(study(claims, masking="full"), tmp_path / "store")
+    # Three chunks of claims, each a shard of explanations and two of answers.
+    assert (outcome.computed, outcome.failed, outcome.left) == (9, 0, 0)
+    results = published(tmp_path / "store")
+    counts = {name: int(results.query(f"SELECT count(*) AS n FROM {name}")["n"].iloc[0]) for name in ("claim", "recovery")}
+    assert counts == {"claim": 12, "recovery": 36}
+    asked = results.query("SELECT claim_id FROM explanation ORDER BY rowid")["claim_id"]
+    assert list(asked) == [f"claim {number}" for number in range(12)]  # in the order of the data
+    assert len(results.runs()) == 1
+    again = run(study(claims, masking="full"), tmp_path / "store")
+    assert (again.computed, again.already_done) == (0, 9)
+
+
+def test_the_same_study_gives_the_same_rows(first, claims, tmp_path):
+    for name in ("one", "two"):
+        run(study(claims, masking="full"), tmp_path / name)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    assert published(tmp_path / "one").snapshot_id == published(tmp_path / "two").snapshot_id
+
+
+class Killed(Local):
+    """An executor that ends with the third task."""
+
+    begun = 0
+
+    def submit(self, task, questions):
+        Killed.begun += 1
+        if Killed.begun == 3:
+            raise KeyboardInterrupt
+        super().submit(task, questions)
+
+
+def test_what_an_interrupted_run_has_made_is_not_made_again(first, claims, tmp_path):
+    Killed.begun = 0
+    stopped = run(study(claims, masking="full"), tmp_path / "store", Killed)
+    assert stopped.interrupted
+    assert (stopped.computed, stopped.left) == (2, 7)
+    before = contents(tmp_path / "store")
+    assert progress(tmp_path / "store").missing == 7
+    outcome = run(study(claims, masking="full"), tmp_path / "store")
+    assert (outcome.computed, outcome.already_done, outcome.left) == (7, 2, 0)
+    run(study(claims, masking="full"), tmp_path / "quiet")
+    assert contents(tmp_path / "store") == contents(tmp_path / "quiet")
+    assert before.items() <= contents(tmp_path / "store").items()
+
+
+def test_everything_after_the_sample_asks_only_the_rest(first, claims, tmp_path):
+    run(study(claims), tmp_path / "store")
+    sampled = list(first.asked)
+    assert len(sampled) == 12
+    outcome = run(study(claims, masking="full"), tmp_path / "store")
+    assert (outcome.computed, outcome.already_done) == (3, 6)
+    assert len(first.asked) == len(set(first.asked)) == 36
+    run(study(claims, masking="full"), tmp_path / "at once")
+    assert contents(tmp_path / "store") == contents(tmp_path / "at once")
+
+
+def test_a_larger_limit_asks_only_about_the_claims_that_it_adds(first, claims, tmp_path):
+    run(study(claims, limit=7), tmp_path / "store")
+    assert len(first.asked) == 7
+    run(study(claims), tmp_path / "store")
+    assert len(first.asked) == len(set(first.asked)) == 12
+    assert len(published(tmp_path / "store").query("SELECT * FROM recovery")) == 12
+
+
+def test_a_claim_that_changes_costs_no_other_one_its_answers(first, claims, tmp_path):
+    run(study(claims), tmp_path / "store")
+    lines = claims.read_text().splitlines()
+    write(claims, line("claim 0", "Another one [1]."), *lines[1:])
+    first.asked.clear()
+    run(study(claims), tmp_path / "store")
+    assert [claim for claim, _ in first.asked] == ["claim 0"]
+    results = published(tmp_path / "store")
+    assert len(results.query("SELECT * FROM claim")) == len(results.query("SELECT * FROM recovery")) == 12
+    assert (
+        results.query("SELECT sentences[1] AS s FROM explanation WHERE claim_id = 'claim 0'")["s"].iloc[0]
+        == "Another one [1]."
+    )
+
+
+def test_another_seed_is_another_draw_and_another_annotator_only_adds(first, claims, tmp_path, monkeypatch):
+    run(study(claims), tmp_path / "store")
+    before = contents(tmp_path / "store")
+    other = run(study(claims, seed=1), tmp_path / "store")
+    assert other.already_done == 0
+    known(monkeypatch, first, Chooser("none", lambda question: ()))
+    added = run(study(claims, annotators=("first", "none")), tmp_path / "store")
+    assert (added.computed, added.already_done) == (3, 6)
+    assert before.items() <= contents(tmp_path / "store").items()
+    # The newest run stands: of the first seed.
+    assert set(published(tmp_path / "store").query("SELECT annotator FROM recovery")["annotator"]) == {"first", "none"}
+
+
+def test_a_record_that_cannot_be_used_and_a_claim_that_fails_cost_only_themselves(claims, tmp_path, monkeypatch, capsys):
+    working = []
+
+    def choose(question):
+        if question.explained.claim.id == "claim 3" and not working:
+            raise RuntimeError("this one breaks")
+        return {0}
+
+    known(monkeypatch, Chooser("first", choose))
+    write(claims, *claims.read_text().splitlines(), "bad", line("claim 0", "The same id [1]."), line("claim 12"))
+    outcome = run(study(claims), tmp_path / "store")
+    assert outcome.failed == 3  # two records, and a shard with a failure
+    results = published(tmp_path / "store")
+    unusable = results.query("SELECT claim_id, unusable FROM claim WHERE unusable IS NOT NULL ORDER BY rowid")
+    assert unusable["unusable"].tolist() == ["it is not JSON", "another claim before it has the same id"]
+    assert len(results.query("SELECT * FROM claim WHERE claim_id = 'claim 0' AND unusable IS NULL")) == 1
+    without = results.query("SELECT unavailable FROM explanation WHERE claim_id = 'claim 12'")
+    assert without["unavailable"].iloc[0] == "No explanation came with the claim."
+    assert len(results.query("SELECT * FROM recovery")) == 11
+    failures = results.failures()
+    assert set(failures["error"]) > {"RuntimeError: this one breaks"}
+    assert main(["citations", "status", "--store", str(tmp_path / "store")]) == 1
+    assert "shipped · lines · citations · shipped · first · claim 3: RuntimeError: this one breaks" in capsys.readouterr().out
+    working.append(True)
+    again = run(study(claims), tmp_path / "store")
+    assert (again.computed, again.failed) == (1, 2)
+    assert len(published(tmp_path / "store").query("SELECT * FROM recovery")) == 12
+
+
+@pytest.mark.parametrize("chosen", [{7}, Choice(frozenset(), (1.0,))], ids=["a sentence that is not there", "too few scores"])
+def test_an_answer_that_does_not_fit_is_a_failure_and_no_number(claims, tmp_path, monkeypatch, chosen):
+    known(monkeypatch, Chooser("first", lambda question: chosen))
+    assert run(study(claims), tmp_path / "store").failed == 3
+    assert published(tmp_path / "store").query("SELECT * FROM recovery").empty
+    assert "ValueError: first" in str(ShardStore(tmp_path / "store").failures()[0]["error"])
+
+
+def test_a_writer_that_cannot_be_loaded_costs_only_itself(first, claims, tmp_path, capsys):
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.json").write_text(json.dumps({"model_type": "gpt2"}))
+    writers = ("no/such/model", str(tmp_path / "broken"), "shipped")
+    outcome = run(study(claims, writers=writers, selectors=("all",)), tmp_path / "store")
+    assert outcome.failed == 2
+    assert outcome.computed == 6
+    failed = {line["model"]: line["error"] for line in ShardStore(tmp_path / "store").failures()}
+    assert "There is no model folder 'no/such/model'" in failed["no/such/model"]
+    assert "cannot be loaded as a causal language model" in failed[str(tmp_path / "broken")]
+    assert len(published(tmp_path / "store").query("SELECT * FROM recovery")) == 12
+    planned = plan(study(claims, writers=writers, selectors=("all",)), tmp_path / "store")
+    assert [name for name, _ in planned.missing] == ["no/such/model"]
+
+
+class Dying(Local):
+    """An executor whose worker dies with the first task that asks."""
+
+    died = False
+
+    def next_done(self):
+        task, _ = self._begun
+        if "first" in task.name and not Dying.died:
+            Dying.died, self._begun = True, None
+            return task, Done(None, error="ActorDiedError: the worker died")
+        return super().next_done()
+
+
+def test_a_worker_that_dies_costs_its_task(first, claims, tmp_path):
+    outcome = run(study(claims), tmp_path / "store", Dying)
+    assert (outcome.computed, outcome.failed, outcome.left) == (5, 1, 1)
+    assert "the worker died" in ShardStore(tmp_path / "store").failures()[0]["error"]
+    assert run(study(claims), tmp_path / "store").computed == 1
+    assert ShardStore(tmp_path / "store").failures() == []
+
+
+def test_a_damaged_shard_is_found_and_made_again(first, claims, tmp_path, capsys):
+    run(study(claims), tmp_path / "store")
+    before = contents(tmp_path / "store")
+    for name in ("explanation", "first"):
+        next((tmp_path / "store" / "shards").rglob(f"*{name}*.parquet")).write_bytes(b"damaged")
+    assert main(["citations", "verify", "--store", str(tmp_path / "store")]) == 1
+    assert capsys.readouterr().out.count("damaged:") == 2
+    assert run(study(claims), tmp_path / "store").computed == 2
+    assert contents(tmp_path / "store") == before
+
+
+def test_explainers_of_shipped_explanations_say_why_they_cannot_be_asked(claims, tmp_path, monkeypatch):
+    explainer = Chooser("explainer", lambda question: (), reads="model", family="explainer", control=False)
+    known(monkeypatch, Chooser("first", lambda question: {0}), explainer)
+    asked = study(claims, annotators=("first", "explainer"))
+    assert run(asked, tmp_path / "store").failed == 0
+    cells = published(tmp_path / "store").query("SELECT * FROM cell_recovery WHERE annotator = 'explainer'")
+    why = "The explanations came with the claims, without their writer's model; name one: explainer(model=MODEL)."
+    assert cells[["writer", "unavailable"]].to_numpy().tolist() == [["shipped", why]]
+    assert why in "\n".join(as_lines(plan(asked, tmp_path / "store")))
+
+
+def test_a_plan_counts_before_during_and_after(first, claims, tmp_path):
+    asked = study(claims, masking="full")
+    write(claims, *claims.read_text().splitlines(), "bad")
+    before = plan(asked, tmp_path / "store")
+    assert [(one.what, one.shards, one.done, one.asked, one.most) for one in before.lines] == [
+        ("explanations", 3, 0, 12, False),
+        ("first", 6, 0, 36, True),
+    ]
+    assert "lines: 12 claims, 0 of them with problems; 1 records cannot be used" in list(as_lines(before))
+    assert "  cannot be used, line 13: it is not JSON" in list(as_lines(before))
+    run(study(claims), tmp_path / "store")
+    assert [(one.shards, one.done, one.asked) for one in plan(asked, tmp_path / "store").lines] == [(0, 3, 0), (3, 3, 24)]
+    run(asked, tmp_path / "store")
+    assert list(as_lines(plan(asked, tmp_path / "store")))[-1] == (
+        "0 shards to do, 9 done already; 0 explanations to make and 0 answers to ask"
+    )
+
+
+def test_tasks_are_frozen_and_picklable_and_need_no_model_where_nobody_reads_with_one(claims, tmp_path, monkeypatch):
+    known(monkeypatch, Chooser("first", len))
+    asked = study(claims, masking="full")
+    source = sources.read(asked.claims[0])
+    chunk = next(chunks_of(asked, source, writing_of(asked, writer_of("shipped"), "shipped")))
+    made = Made(ShardStore(tmp_path / "store"))
+    task = explain_task(asked, chunk, made)
+    rows = task.do(None, None, lambda: None).rows[task.key]
+    asking = recover_task(asked, chunk, stored_of(chunk, rows), chunk.writing.readings[0], made)
+    for one in (task, asking):
+        assert pickle.loads(pickle.dumps(one)) == one
+        assert one.model.name == ""
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            one.start = 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"writers": ("",)}, "names no writer"),
+        ({"selectors": ("nearest",)}, "There is no selector 'nearest'"),
+        ({"annotators": ("oracle",)}, "There is no annotator 'oracle'"),
+        ({"masking": "half"}, "--masking is 'half'; it must be sample or full."),
+        ({"limit": 0}, "--limit is 0; it must be at least 1."),
+        ({"claims": ("lines=/no/such/file",)}, "There is no file /no/such/file."),
+        ({"claims": ("lines=a", "lines=b")}, "Two of --claims are called lines; give one of the files another name."),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_before_anything_is_done(first, claims, tmp_path, asked, message):
+    with pytest.raises(HEvalError) as error:
+        check(dataclasses.replace(study(claims), **asked))
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_the_command_line_runs_it_and_says_what_failed(first, claims, tmp_path, capsys):
+    write(claims, *claims.read_text().splitlines(), "bad")
+    arguments = [
+        "--claims",
+        f"lines={claims}",
+        "--writers",
+        "shipped",
+        "--annotators",
+        "first",
+        "--store",
+        str(tmp_path / "s"),
+    ]
+    assert main(["citations", "plan", *arguments]) == 0
+    assert "6 shards to do, 0 done already" in capsys.readouterr().out
+    assert main(["citations", "run", *arguments]) == 1
+    printed = capsys.readouterr()
+    assert "6 shards computed, 0 were done already, 1 failures" in printed.out
+    assert "failed: lines · line 13: HEvalError: it is not JSON" in printed.err
+    assert main(["citations", "status", "--store", str(tmp_path / "s")]) == 1
+    shown = capsys.readouterr().out
+    assert "citations, shipped" in shown
+    assert "explanation 12, first 12" in shown
+    shutil.rmtree(tmp_path / "s")

@@ -1,0 +1,141 @@
+"""Models in the batch job of the study: in memory, and behind a server that a test starts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from heval_core.citations.local_speaker import LocalSpeaker
+from heval_core.citations.remembering import FILE
+from heval_core.lm.loading import load
+from heval_core.store.shards import ShardStore
+from precompute.citations.plan import plan
+from precompute.citations.run import run
+from precompute.citations.study import Study
+from precompute.executors.local import Local
+from tests.citations.batch_study import published, write
+from tests.citations.servers import by, no_waiting, serving
+from tests.conftest import DEMO_MODELS
+
+QWEN, GPT2 = str(DEMO_MODELS / "demo-qwen2"), str(DEMO_MODELS / "demo-gpt2")
+
+
+@pytest.fixture
+def claims(tmp_path):
+    passages = ["Oslo lies on a fjord.", "Oslo has a harbour.", "Bergen is rainy."]
+    sentences = ["It lies on a fjord [1].", "It has a harbour [2].", "So it is by the sea."]
+    return write(
+        tmp_path / "mine.jsonl",
+        *(
+            json.dumps(
+                {"id": name, "claim": "Oslo is by the sea.", "verdict": "true", "passages": passages, "explanation": sentences}
+            )
+            for name in ("a", "b")
+        ),
+    )
+
+
+def study(claims, **more) -> Study:
+    asked = {"writers": ("shipped",), "annotators": ("llm(model=demo)",), "masking": "full", "device": "cpu"}
+    return Study((str(claims),), **asked | more)
+
+
+def test_a_model_behind_a_server_is_asked_once_for_each_question(claims, tmp_path, monkeypatch):
+    no_waiting(monkeypatch)
+    with serving(lambda prompt, tokens: "1") as server:
+        asked = study(claims, llm=server.url)
+        assert run(asked, tmp_path / "store").failed == 0
+        # Both claims say the same: three different questions.
+        assert len(server.asked) == 3
+        results = published(tmp_path / "store")
+        rows = results.query("SELECT passage, predicted, annotator, problem FROM recovery ORDER BY rowid")
+        assert rows["predicted"].map(list).tolist() == [[1]] * 6
+        assert set(rows["annotator"]) == {"llm(model=demo)"}
+        assert run(asked, tmp_path / "store").computed == 0
+        (tmp_path / "store" / "manifest.jsonl").unlink()
+        assert run(asked, tmp_path / "store").computed == 3
+        assert len(server.asked) == 3  # what is stored is not asked again, though its shards are lost
+        assert (tmp_path / "store" / FILE).is_file()
+
+
+def test_a_server_that_goes_away_is_no_answer_and_one_that_talks_nonsense_is(claims, tmp_path, monkeypatch):
+    no_waiting(monkeypatch)
+    with serving(lambda prompt, tokens: "Nobody knows.") as server:
+        asked = study(claims, llm=server.url)
+        server.turns = ["right"] * 2  # the first question and its repetition
+        server.mode = "hangs_up"
+        first = run(asked, tmp_path / "store")
+        assert first.failed
+        failures = ShardStore(tmp_path / "store").failures()
+        assert all("cannot be reached" in line["error"] for line in failures)
+        answered = len(published(tmp_path / "store").query("SELECT * FROM recovery"))
+        assert answered < 6
+        server.mode = "right"
+        assert run(asked, tmp_path / "store").failed == 0
+    assert ShardStore(tmp_path / "store").failures() == []
+    results = published(tmp_path / "store")
+    assert len(results.query("SELECT * FROM recovery WHERE problem = 'the answer cannot be read, twice'")) == 6
+    unreadable = results.query("SELECT value FROM cell_recovery WHERE measure = 'unreadable' AND masking = 'full'")
+    assert unreadable["value"].tolist() == [1]
+
+
+def test_a_demo_model_answers_behind_a_server_as_it_does_in_memory(claims, tmp_path, monkeypatch):
+    no_waiting(monkeypatch)
+    with serving(by(LocalSpeaker(load(QWEN, "cpu"))), ("demo-qwen2",)) as server:
+        asked = study(claims, annotators=("llm(model=demo-qwen2)",), llm=server.url)
+        assert run(asked, tmp_path / "served").failed == 0
+        assert len(server.asked) > 3
+    assert run(study(claims, annotators=(f"llm(model={QWEN})",)), tmp_path / "local").failed == 0
+    columns = "annotator, explanation_id, passage, predicted, problem"
+    there, here = (published(tmp_path / name).query(f"SELECT {columns} FROM recovery") for name in ("served", "local"))
+    assert there.to_json() == here.to_json()
+    assert len(here) == 6
+
+
+def test_nobody_looks_into_a_model_behind_a_server(claims, tmp_path):
+    asked = study(claims, writers=("demo",), selectors=("all",), annotators=("explainer(loo)",), llm="http://localhost:1/v1")
+    lines = {line.what: line.unavailable for line in plan(asked, tmp_path / "store").lines}
+    assert lines["explainer(loo)"] == (
+        "The writer is asked through a server, where nothing can be looked into; name a model: explainer(loo,model=MODEL)."
+    )
+
+
+class Counting(Local):
+    """An executor that counts how often a model is loaded."""
+
+    loads: list[str] = []  # noqa: RUF012
+
+    def next_done(self):
+        before = self._worker.held
+        found = super().next_done()
+        if self._worker.held != before:
+            Counting.loads.append(self._worker.held)
+        return found
+
+
+def test_one_model_writes_reads_and_explains_and_is_loaded_once(claims, tmp_path):
+    Counting.loads.clear()
+    annotators = ("llm", "explainer(loo)", f"explainer(loo,model={GPT2})", "random", "lexical")
+    asked = study(claims, writers=(QWEN,), selectors=("all",), annotators=annotators)
+    assert run(asked, tmp_path / "store", Counting).failed == 0
+    assert Counting.loads == [QWEN, GPT2]
+    results = published(tmp_path / "store")
+    named = {"llm", "explainer(loo)", "explainer(loo,model=demo-gpt2)", "random", "lexical"}
+    assert set(results.query("SELECT annotator FROM recovery")["annotator"]) == named
+    assert set(results.models()["model"]) <= {"demo-qwen2", "demo-gpt2"}
+    scores = results.query("SELECT scores FROM recovery WHERE annotator = 'explainer(loo)'")["scores"]
+    assert all(len(own) for own in scores)
+    assert "explainer(loo,model=demo-gpt2)" in set(results.catalogue("annotator")["key"])
+    assert sum(line.shards for line in plan(asked, tmp_path / "store").lines) == 0
+
+
+def test_an_entailment_model_that_is_none_costs_only_itself(claims, tmp_path):
+    outcome = run(study(claims, annotators=(f"nli(model={GPT2})", "random", "nli")), tmp_path / "store")
+    assert outcome.failed == 1
+    failure = ShardStore(tmp_path / "store").failures()[0]
+    assert failure["at_loading"]
+    results = published(tmp_path / "store")
+    assert set(results.query("SELECT annotator FROM recovery")["annotator"]) == {"random"}
+    told = results.query("SELECT unavailable FROM cell_recovery WHERE annotator = 'nli'")["unavailable"]
+    assert told.tolist() == ["nli needs an entailment model; name one: nli(model=MODEL)."]
