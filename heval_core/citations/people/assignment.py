@@ -44,11 +44,11 @@ def next_item(person: str, standings: Sequence[Standing], answered: Collection[s
         one for one in standings if one.kind == QUESTION and one.explanation_id not in seen and one.taken < (one.wanted or 0)
     ]
     left = len({one.explanation_id for one in open_questions})
+    if not open_questions:
+        return Turn(None, 0)
     for one in standings:
         if one.kind == PRACTICE and one.item_id not in answered:
             return Turn(one.item_id, left)
-    if not open_questions:
-        return Turn(None, 0)
     controls = [one for one in standings if one.kind in CONTROLS and one.explanation_id not in seen]
     turn = sum(one.kind != PRACTICE for one in done)
     candidates = controls if controls and is_control_turn(person, turn, _stretch(standings)) else open_questions
