@@ -28,10 +28,11 @@ def transaction(folder: Path, *, writing: bool, wait: float = WAIT) -> Iterator[
     """
     file = folder / FILE
     if not file.exists():
-        raise HEvalError(
-            f"There is no study in the store {folder}. Make one: python -m precompute citations study --store {folder}."
-        )
+        raise HEvalError(_none_in(folder))
     with _connected(file, "rw", wait) as db:
+        # One who was killed while making it leaves an empty file.
+        if _is_empty(db):
+            raise HEvalError(_none_in(folder))
         _check(db, file)
         db.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
         yield db
@@ -50,12 +51,20 @@ def make(folder: Path) -> None:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("BEGIN IMMEDIATE")
             # Another process may have made it meanwhile.
-            if _version(db) == 0 and not db.execute("SELECT 1 FROM sqlite_master").fetchone():
+            if _is_empty(db):
                 for statement in _statements():
                     db.execute(statement)
                 db.execute(f"PRAGMA user_version = {_VERSION}")
             db.execute("COMMIT")
         _check(db, file)
+
+
+def _none_in(folder: Path) -> str:
+    return f"There is no study in the store {folder}. Make one: python -m precompute citations study --store {folder}."
+
+
+def _is_empty(db: sqlite3.Connection) -> bool:
+    return _version(db) == 0 and db.execute("SELECT 1 FROM sqlite_master").fetchone() is None
 
 
 def _statements() -> Iterator[str]:

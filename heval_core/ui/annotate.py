@@ -25,6 +25,7 @@ KEY = "annotate"
 _CHANGED, _FEEDBACK, _ERROR = "annotate_changed", "annotate_feedback", "annotate_error"
 # And the last message that was done, which tells the component that an answer is saved.
 _DONE = "annotate_done"
+_SHOWN = "annotate_shown"
 
 
 def is_on() -> bool:
@@ -48,7 +49,14 @@ def _draw(store: AnnotationStore) -> None:
         if message:
             act(store, message)
 
-    component("annotate")(key=KEY, data=shown(store), on_did_change=done)
+    try:
+        data = st.session_state[_SHOWN] = shown(store)
+    except HEvalError as error:
+        # What the person has before them stays, with what they have chosen so far.
+        if _SHOWN not in st.session_state:
+            raise
+        data = st.session_state[_SHOWN] | {"error": str(error)}
+    component("annotate")(key=KEY, data=data, on_did_change=done)
 
 
 def shown(store: AnnotationStore) -> dict[str, Any]:
