@@ -15,7 +15,7 @@ from heval_core.citations.people.items import QUESTION, Item
 from heval_core.citations.records import Passage
 from heval_core.store.annotation_exchange import answers
 from heval_core.store.annotations import AnnotationStore
-from tests.e2e.browser import chromium, explorer, page_of, reload, settle, somebody_else, visit
+from tests.e2e.browser import chromium, explorer, page_of, reload, somebody_else, visit
 from tests.e2e.test_looks import CONTRASTS, CUT_OFF
 
 pytestmark = [
@@ -25,7 +25,7 @@ pytestmark = [
 ]
 
 HOSTILE = '<img src=x onerror="window.__pwn=1"></script><script>window.__pwn=1</script>'
-QUESTIONS, WANTED = 5, 2
+QUESTIONS, WANTED = 4, 2
 
 
 def question(number: int) -> Item:
@@ -145,23 +145,31 @@ def test_keys_alone_go_through_practice_and_items_back_and_again(addresses, stor
         page.locator(".item:not(.changing)").wait_for()
         assert saved(page) == "1 saved"
         assert page.locator(".who").inner_text() == "Cleo <b>"
-    (kept,) = store.answers_of("Cleo <b>")
-    assert (kept.predicted, kept.helpfulness) == ((), 51)
+        assert [(one.predicted, one.helpfulness) for one in store.answers_of("Cleo <b>")] == [((), 51)]
+        # The best of three: other processes take their share.
+        took = []
+        for number in (2, 3, 4):
+            before = page.evaluate("() => performance.now()")
+            answer(page, number, "1")
+            took.append(page.evaluate("() => performance.now()") - before)
+        assert min(took) < 300
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_all_of_an_item_is_in_sight_and_can_be_read_whatever_the_window(addresses, store, dark):
+def test_all_of_an_item_is_in_sight_and_can_be_read_whatever_the_window(addresses, store):
     AnnotationStore.make(store.folder, [question(200)])
     practised(store, "Dan")
-    with page_of(1280, 800, dark) as page:
-        visit(page, f"{addresses[1]}/annotate")
-        wrong = {"sign in": page.evaluate(CONTRASTS) + page.evaluate(CUT_OFF)}
-        visit(page, f"{addresses[1]}/annotate?person=Dan")
-        page.locator(".item").wait_for()
-        press(page, "1")
+    with page_of(1280, 800) as page, somebody_else(page, dark=True) as dark:
+        for one in (page, dark):
+            visit(one, f"{addresses[1]}/annotate")
+            assert not one.evaluate(CONTRASTS) + one.evaluate(CUT_OFF)
+            one.keyboard.type("Dan")
+            one.keyboard.press("Enter")
+            one.locator(".item").wait_for()
+            press(one, "1")
+        assert not dark.evaluate(CONTRASTS)
+        wrong = {}
         for width, height in ((1280, 800), (900, 800), (853, 533)):
             page.set_viewport_size({"width": width, "height": height})
-            settle(page)
             wrong[f"{width}"] = page.evaluate(CONTRASTS) + page.evaluate(CUT_OFF)
             assert page.locator(".bar .primary").bounding_box()["y"] < height - 30
         assert not any(wrong.values()), wrong
@@ -171,30 +179,3 @@ def test_all_of_an_item_is_in_sight_and_can_be_read_whatever_the_window(addresse
         press(page, "ArrowRight")
         assert [page.locator(name).bounding_box() for name in (".here", ".bar")] == before
         assert page.locator(".sentence").last.bounding_box()["y"] < 700
-
-
-def test_the_next_item_is_there_at_once(addresses, store):
-    """Seconds from the key to the next item, the best of three: other processes take their share."""
-    AnnotationStore.make(store.folder, [question(300 + number) for number in range(5)])
-    practised(store, "Eve")
-    with page_of() as page:
-        visit(page, f"{addresses[1]}/annotate?person=Eve")
-        page.locator(".item").wait_for()
-        took = []
-        for number in (1, 2, 3):
-            before = page.evaluate("() => performance.now()")
-            answer(page, number, "1")
-            took.append(page.evaluate("() => performance.now()") - before)
-        assert min(took) < 300
-
-
-def test_without_annotation_mode_its_address_says_so_and_a_store_without_a_study_says_so(demo_results):
-    with page_of() as page:
-        with explorer(HEVAL_STORE=str(demo_results)) as url:
-            visit(page, f"{url}/annotate")
-            assert "HEVAL_ANNOTATE=1" in page.locator("[data-testid=stAlert]").inner_text()
-            assert page.locator(".st-key-navigation").get_by_role("link", name="Annotate").count() == 0
-        with explorer(HEVAL_STORE=str(demo_results), HEVAL_ANNOTATE="1") as url:
-            visit(page, f"{url}/annotate")
-            page.get_by_text("There is no study in the store").wait_for()
-            assert page.locator(".st-key-navigation").get_by_role("link", name="Annotate").count() == 1
