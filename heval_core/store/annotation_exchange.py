@@ -62,7 +62,7 @@ def answers(folder: Path) -> Answers:
         left_out = {name: one for name, one in quality_of(db).items() if not one.counts}
         rows = db.execute(
             "SELECT latest.*, kind, explanation_id, json_extract(body, '$.passage') AS passage, "
-            "json_extract(body, '$.gold') AS gold FROM latest JOIN item USING (item_id) WHERE kind <> ? "
+            "gold FROM latest JOIN item USING (item_id) WHERE kind <> ? "
             "ORDER BY place, first, annotator",
             [PRACTICE],
         )

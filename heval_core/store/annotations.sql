@@ -5,8 +5,12 @@ CREATE TABLE item (
     kind TEXT NOT NULL,             -- question, positive, negative or practice
     explanation_id TEXT NOT NULL,
     wanted INTEGER,                 -- how many people are to answer; NULL: as many as come
+    gold TEXT NOT NULL,             -- JSON: places of the sentences that cited the passage, in order
     body TEXT NOT NULL              -- all of the item, as a line of the export
 ) STRICT;
+
+-- All but the body, which is most of the file: who is asked what is found without reading it.
+CREATE INDEX standing ON item (place, item_id, kind, explanation_id, wanted, gold);
 
 CREATE TABLE person (
     annotator TEXT PRIMARY KEY,     -- name or code, as it was first written
@@ -24,6 +28,7 @@ CREATE TABLE answer (               -- rows are only ever added: a changed answe
     at TEXT NOT NULL
 ) STRICT;
 CREATE INDEX answers_of_person ON answer (annotator, item_id);
+CREATE INDEX answers_to_item ON answer (item_id, annotator);
 
 CREATE TABLE lease (                -- who has which item before them now
     annotator TEXT PRIMARY KEY,

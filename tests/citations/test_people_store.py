@@ -124,6 +124,10 @@ def test_people_under_70_percent_on_control_items_are_left_out_and_their_items_a
     assert len(found.controls) == 20
     progress = store.progress()
     assert (progress.answers, progress.wanted, progress.left_out, progress.people) == (1, 8, {"Bob": (6, 10)}, 2)
+    # The last answer to a control item is the one that tells.
+    answer(store, bob, item(109, NEGATIVE, ()).item_id, ())
+    assert {one.annotator for one in answers(store.folder).questions} == {"person:Ada", "person:Bob"}
+    assert answers(store.folder).left_out == {}
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])

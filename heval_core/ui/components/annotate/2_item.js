@@ -72,10 +72,10 @@ function choice(place, content, hint) {
 function slider() {
   const made = element("div", "helpful"), input = element("input"), line = element("div", "line");
   Object.assign(input, { type: "range", min: 0, max: 100, step: 1, value: 50 });
-  const label = element("label", "", "How helpful is the explanation for judging the claim?");
+  const label = element("label", "", "How helpful is the explanation?");
   const value = element("output");
-  input.setAttribute("aria-label", label.textContent);
-  line.append(element("span", "end", "not at all"), input, element("span", "end", "very"), value);
+  input.setAttribute("aria-label", "How helpful is the explanation for judging the claim?");
+  line.append(element("span", "end", "not at all"), input, element("span", "end", "very"), value, key("← →"));
   made.append(label, line);
   return { made, input, value };
 }
