@@ -14,7 +14,7 @@ from heval_core.citations.people.items import NEGATIVE, POSITIVE, QUESTION, Item
 from heval_core.citations.records import Passage
 from heval_core.records import HEvalError
 from heval_core.store.annotation_exchange import answers, bring_in, export
-from heval_core.store.annotation_file import FILE
+from heval_core.store.annotation_file import FILE, transaction
 from heval_core.store.annotations import LEASE, AnnotationStore
 
 HOSTILE = ["<b>x</b>", "=1+1", "'quoted", 'a\rb\nc\t,"', "\u202e", "\x00", "🦉", "", "-2", "\u2028", "null", "[1]"]
@@ -92,6 +92,22 @@ def test_an_item_stays_with_who_has_it_and_returns_when_the_time_is_over(tmp_pat
     # Who comes back late is not sent away with a finished answer.
     answer(store, ada, only)
     assert len(store.answers_of(ada)) == 1
+
+
+def test_an_item_stays_though_others_answer_it_meanwhile(store):
+    ada, bob = store.sign_in("Ada"), store.sign_in("Bob")
+    held = store.turn(ada).item_id
+    answer(store, bob, held)
+    assert store.turn(ada).item_id == held
+
+
+def test_who_begins_to_write_keeps_others_from_it_until_all_is_written(store):
+    """Else an answer that is read, judged and then written could meet another one halfway, and be refused."""
+    ada = store.sign_in("Ada")
+    with transaction(store.folder, writing=True), pytest.raises(HEvalError, match="is locked"):
+        answer(store, ada, item(0).item_id)
+    with transaction(store.folder, writing=False):
+        answer(store, ada, item(0).item_id)
 
 
 def test_names_are_the_same_whatever_their_case_and_spaces(store):
