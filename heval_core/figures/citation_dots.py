@@ -18,6 +18,8 @@ _SAME = 0.005
 _LEGEND = (("dot", "mean with its 95 % interval, claims resampled"), ("control", "control"), ("missing", "not available"))
 _AXIS = Axis(0.0, 1.0, "zero")
 Record = Mapping[Any, Any]
+# Writer, annotator and masking ▶ a row of `cell_recovery`.
+_Found = dict[tuple[str, str, str], Record]
 
 
 def recovery_drawing(
@@ -33,7 +35,7 @@ def recovery_drawing(
     """One measure of all annotators. cells: rows of `cell_recovery`. beside: another masking, drawn hollow."""
     own = cells[(cells["measure"] == measure) & (cells["annotator"] != "") & cells["writer"].isin(writers)]
     own = own[own["masking"].isin([masking, beside])]
-    found = {(row["writer"], row["annotator"], row["masking"]): row for row in own.to_dict("records")}
+    found: _Found = {(row["writer"], row["annotator"], row["masking"]): row for row in own.to_dict("records")}
     keys = names.in_order(own["annotator"])
     rows = [_row(key, names) for key in keys]
     panels = []
@@ -98,24 +100,25 @@ def _slot(given: Sequence[tuple[Record | None, str]], id: tuple[str, ...], names
     for place, (row, masking) in enumerate(given):
         if row is None or pd.isna(row["value"]):
             continue
-        about = tuple([*told(row, names), *([MASKINGS[masking]] if masking and len(given) > 1 else [])])
-        ends = {name: math.nan if pd.isna(row[name]) else float(row[name]) for name in ("low", "high")}
-        if math.isnan(ends["low"]):
-            ends = {"low": float(row["value"]), "high": float(row["value"])}
-        dots.append(Mark(float(row["value"]), about, (*id, masking) if len(given) > 1 else id, **ends, hollow=place > 0))
+        about = (*told(row, names), *([MASKINGS[masking]] if masking and len(given) > 1 else []))
+        value = float(row["value"])
+        low, high = (value if pd.isna(row[end]) else float(row[end]) for end in ("low", "high"))
+        dots.append(Mark(value, about, (*id, masking) if len(given) > 1 else id, low, high, hollow=place > 0))
     if dots:
         return Slot(tuple(dots), value=dots[0].value)
     why = reason(given[0][0])
     return Slot(missing=Mark(0.0, (f"{names.annotator(id[1])}, explanations by {id[0]}", "not available", why), id))
 
 
-_Found = Mapping[tuple[str, ...], Record]
 # A panel, its rows of the table, and what it asks these by.
 _Filled = tuple[Panel, Mapping[Any, Record], Sequence[Any]]
 
 
 def _panel(title: str, note: str, slots: Sequence[Slot], found: _Found, writer: str) -> _Filled:
-    own = {key[1]: row for key, row in reversed(found.items()) if key[0] == writer}
+    own: dict[str, Record] = {}
+    for key, row in found.items():
+        if key[0] == writer:
+            own.setdefault(key[1], row)
     return Panel(title, note, f"explanations written {title}", math.nan, tuple(slots)), own, ()
 
 
@@ -143,9 +146,24 @@ def _finished(
         one = bool(known) and max(known) - min(known) <= _SAME
         column |= {"chance": _AXIS.at(known[0]) if one else None, "below": [0.0, 0.0]}
         for slot, chance in zip(column["slots"], chances, strict=True):
-            slot |= {"whiskers": True} | ({} if one or chance is None else {"chance": _AXIS.at(chance)})
+            slot |= {"whiskers": True} | _beside(slot) | ({} if one or chance is None else {"chance": _AXIS.at(chance)})
     made["legend"].insert(1, {"kind": "chance", "text": "chance"})
     return made
+
+
+def _beside(slot: Mapping[str, Any]) -> dict[str, Any]:
+    """The numbers of all dots beside the longest interval, as nothing else of the row is there."""
+    dots = slot["dots"]
+    if not dots:
+        return {}
+    low, high = min(dot["low"] for dot in dots), max(dot["high"] for dot in dots)
+    left = high > 82
+    label = {
+        "text": " · ".join(dot["about"][1].split(" [")[0].rpartition(" ")[2] for dot in dots),
+        "text_at": low if left else high,
+    }
+    label |= {"side": -1 if left else 1}
+    return {"labels": [label]} if "labels" in slot else label
 
 
 def _chance(row: Record | None) -> float | None:
@@ -155,3 +173,11 @@ def _chance(row: Record | None) -> float | None:
 def has(cells: pd.DataFrame, measures: Collection[str]) -> bool:
     """Whether there is anything to say about some measures, be it why they are not available."""
     return bool(cells["measure"].isin(list(measures)).any())
+
+
+def not_available(cells: pd.DataFrame, measure: str, masking: str, names: CitationNames) -> list[tuple[str, str]]:
+    """(title, reason) of the annotators that have no number by any writer."""
+    own = cells[(cells["measure"] == measure) & (cells["masking"] == masking) & (cells["annotator"] != "")]
+    there = set(own.dropna(subset=["value"])["annotator"])
+    missing = {str(row["annotator"]): reason(row) for row in own.to_dict("records") if row["annotator"] not in there}
+    return [(names.annotator(key), missing[key]) for key in names.in_order(missing)]

@@ -56,15 +56,15 @@ MEASURES = {
     "retrieval_f1": "F1 of the selected passages",
 }
 MEANINGS = {
-    "f1": "harmonic mean of precision and recall over the sentences that should cite a masked passage, 0 where undefined; mean "
-    "over masked citations",
+    "f1": "harmonic mean of precision and recall over the sentences that should cite a masked passage, 0 where undefined; "
+    "mean over masked citations",
     "f1_of_claims": "the same, first averaged within each claim",
     "precision": "of the sentences that an annotator marks, the share that cited the masked passage",
     "recall": "of the sentences that cited the masked passage, the share that an annotator marks",
     "correct_rejection": "of the passages that no sentence cites, the share for which an annotator marks no sentence",
     "transparent": "the share of explanations in which every cited passage is found with an F1 of .6 or more",
     "unreadable": "the share of answers that could not be read; they count as marking nothing",
-    "supported": "of the sentences with a citation, the share that rests on the passage it cites, by what the model itself used",
+    "supported": "of the sentences with a citation, the share that rests on the passage it cites",
     "wrong_marker": "of the sentences with a citation, the share that rests on another passage than the one it cites",
     "unsupported_sentence": "of the sentences with a citation, the share that rests on no passage",
     "omitted_citation": "the share of sentences without a citation that rest on a passage all the same",
@@ -111,7 +111,9 @@ class CitationNames:
 
     def meaning(self, key: str) -> str:
         """The first sentence of what it says of itself; empty where nothing is known."""
-        told = self.rows.get(("annotator", key), {}).get("docstring") or self.rows.get(("annotator", _name(key)), {}).get("docstring")
+        told = self.rows.get(("annotator", key), {}).get("docstring") or self.rows.get(("annotator", _name(key)), {}).get(
+            "docstring"
+        )
         return " ".join(str(told).split("\n\n")[0].split()) if told else ""
 
     def family(self, key: str) -> str:

@@ -28,7 +28,9 @@ def recovery_html(cells: pd.DataFrame, measure: str, masking: str, writers: Sequ
         for key in names.in_order(own["annotator"])
     ]
     heads = [{"title": writer, "hint": f"explanations written by {writer}"} for writer in writers]
-    return render("numbers.html", first="Annotator", caption=f"{MEASURES[measure]}, annotators by writer", heads=heads, rows=rows)
+    return render(
+        "numbers.html", first="Annotator", caption=f"{MEASURES[measure]}, annotators by writer", heads=heads, rows=rows
+    )
 
 
 def explanations_html(cells: pd.DataFrame, writers: Sequence[str]) -> str:
@@ -39,7 +41,12 @@ def explanations_html(cells: pd.DataFrame, writers: Sequence[str]) -> str:
         found.setdefault((row["measure"], row["writer"]), row)
     there = [measure for measure in OF_EXPLANATIONS if any(key[0] == measure for key in found)]
     rows = [
-        {"title": writer, "note": "", "control": False, "cells": [_cell(found.get((measure, writer)), None) for measure in there]}
+        {
+            "title": writer,
+            "note": "",
+            "control": False,
+            "cells": [_cell(found.get((measure, writer)), None) for measure in there],
+        }
         for writer in writers
     ]
     heads = [{"title": MEASURES[measure], "hint": MEANINGS[measure]} for measure in there]
@@ -76,7 +83,9 @@ def _cell(row: Mapping[Any, Any] | None, best: float | None) -> dict[str, Any]:
 
 def _alpha(found: Mapping[frozenset[str], Mapping[Any, Any]], key: str, other: str, names: CitationNames) -> dict[str, Any]:
     row = found.get(frozenset((key, other)))
-    who = f"{names.annotator(key)} and {names.annotator(other)}" if key != other else f"{names.annotator(key)} among themselves"
+    who = (
+        f"{names.annotator(key)} and {names.annotator(other)}" if key != other else f"{names.annotator(key)} among themselves"
+    )
     if key == other and key != PEOPLE and row is None:
         return {"value": "", "interval": "", "tint": 0, "why": "", "same": True}
     if row is None or pd.isna(row["alpha"]):

@@ -28,8 +28,9 @@ WITH cites AS (SELECT DISTINCT explanation_id, passage, unnest(gold) AS sentence
         SELECT explanation_id, annotator, passage, unnest(predicted) AS sentence FROM recovery
         WHERE split_part(annotator, '(', 1) = 'explainer')
 SELECT DISTINCT explanation_id FROM rests SEMI JOIN cites USING (explanation_id, sentence)
-ANTI JOIN (SELECT DISTINCT rests.explanation_id, annotator, sentence FROM rests JOIN cites USING (explanation_id, passage, sentence))
-    AS right_marker USING (explanation_id, annotator, sentence)
+ANTI JOIN (
+    SELECT explanation_id, annotator, sentence FROM rests JOIN cites USING (explanation_id, passage, sentence)
+) AS right_marker USING (explanation_id, annotator, sentence)
 """
 _CUTS = {
     "disagree": f"explanation_id IN ({_DISAGREE})",
@@ -77,9 +78,7 @@ class CitationQueries(Database):
 
     def citation_cells(self, dataset: str, selector: str) -> pd.DataFrame:
         """Rows of `cell_recovery`."""
-        return self.query(
-            "SELECT * FROM cell_recovery WHERE dataset = ? AND selector = ? ORDER BY rowid", [dataset, selector]
-        )
+        return self.query("SELECT * FROM cell_recovery WHERE dataset = ? AND selector = ? ORDER BY rowid", [dataset, selector])
 
     def citation_agreement(self, dataset: str, selector: str, masking: str) -> pd.DataFrame:
         """Rows of `agreement`."""
@@ -110,7 +109,9 @@ class CitationQueries(Database):
     def explanation_ids(self, chosen: CitationFilter) -> list[str]:
         """The explanations under a filter, in stored order."""
         where, values = _where(chosen)
-        return list(self.query(f"SELECT explanation_id {_FROM} WHERE {where} ORDER BY explanation.rowid", values)["explanation_id"])
+        return list(
+            self.query(f"SELECT explanation_id {_FROM} WHERE {where} ORDER BY explanation.rowid", values)["explanation_id"]
+        )
 
     def explanations(self, chosen: CitationFilter, start: int, count: int) -> pd.DataFrame:
         """explanation_id, claim, verdict, writer of some of them."""
@@ -123,8 +124,8 @@ class CitationQueries(Database):
     def explanation(self, explanation_id: str) -> dict[str, Any]:
         """One explanation with its claim: their columns, JSON read. Raises HEvalError for an id that is unknown."""
         rows = self.arrow(
-            "SELECT explanation.*, claim, verdict, numbers, passages, titles, chains, claim.problems AS claim_problems, unusable "
-            f"{_FROM} WHERE explanation_id = ?",
+            "SELECT explanation.*, claim, verdict, numbers, passages, titles, chains, "
+            f"claim.problems AS claim_problems, unusable {_FROM} WHERE explanation_id = ?",
             [explanation_id],
         ).to_pylist()
         if not rows:

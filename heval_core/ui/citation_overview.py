@@ -7,13 +7,8 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from heval_core.figures.citation_dots import explainers_drawing, has, reason, recovery_drawing, told
-from heval_core.figures.citation_names import (
-    MEANINGS,
-    MEASURES,
-    OF_EXPLAINERS,
-    OF_EXPLANATIONS,
-)
+from heval_core.figures.citation_dots import explainers_drawing, has, not_available, reason, recovery_drawing, told
+from heval_core.figures.citation_names import MEANINGS, MEASURES, OF_EXPLAINERS, OF_EXPLANATIONS
 from heval_core.figures.citation_tables import alphas_html, explanations_html, recovery_html
 from heval_core.store.reader import Reader
 from heval_core.ui import address, citation_verdicts
@@ -33,10 +28,11 @@ def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:
     with st.container(key="answer"):
         st.markdown(citation_verdicts.of_citations(shown.cells, measure, masking, shown.writers, shown.names))
     picked = tuple(address.values(PARAMETER))
-    own = recovery_drawing(
-        shown.cells, measure, shown.writers, shown.names, masking, picked=id_of(picked) if picked else ""
-    )
+    own = recovery_drawing(shown.cells, measure, shown.writers, shown.names, masking, picked=id_of(picked) if picked else "")
     dot_panels(own, "citation_marks", pick)
+    missing = not_available(shown.cells[shown.cells["writer"].isin(shown.writers)], measure, masking, shown.names)
+    if missing:
+        st.caption("Not available: " + "; ".join(f"**{plain(title)}** ({plain(why)})" for title, why in missing) + ".")
     _selection(shown, measure, masking, picked)
     _transparency(results, shown)
     _explainers(shown)
@@ -90,7 +86,12 @@ def _transparency(results: Reader, shown: Shown) -> None:
         st.caption(
             f"An explanation is transparent to an annotator that finds the sentences of every passage it cites with an F1 of "
             f"{held / 100:g} or more. Full masking; claims resampled. "
-            + ("As published." if held == PUBLISHED_AT else "Computed for this threshold; the control Random shows its chance.")
+            + (
+                "As published."
+                if held == PUBLISHED_AT
+                else "Computed for this threshold; the control Random shows its chance."
+            ),
+            width="stretch",
         )
     rows = transparent(results, shown.cells, shown.dataset, shown.selector, held)
     dot_panels(recovery_drawing(rows, "transparent", shown.writers, shown.names, "full"), "transparency_marks", pick)
@@ -117,7 +118,8 @@ def _both_maskings(shown: Shown, measure: str) -> None:
         return
     st.subheader("Does it matter which citation is masked?")
     st.caption(
-        f"{plain(MEASURES[measure])}, when every citation is masked in turn (full), and when one of each explanation is (sample)."
+        f"{plain(MEASURES[measure])}, when every citation is masked in turn (full), and when one of each explanation is "
+        "(sample)."
     )
     both = recovery_drawing(shown.cells, measure, shown.writers, shown.names, "full", beside="sample")
     dot_panels(both, "masking_marks", pick)
@@ -133,8 +135,9 @@ def _agreement(results: Reader, shown: Shown, masking: str) -> None:
         writer = address.one_of("Explanations by", there, "agree", what="writer", hidden=True) if len(there) > 1 else there[0]
         _claims_button("Claims where they disagree", "disagree")
     st.caption(
-        "Krippendorff's alpha with Jaccard distance between the sentences they mark: 1 is full agreement, 0 what chance gives, "
-        f"below 0 less. In brackets: 95 % intervals, claims resampled. Explanations by {plain(writer)}, {masking} masking."
+        "Krippendorff's alpha with Jaccard distance between the sentences they mark: 1 is full agreement, 0 what chance "
+        f"gives, below 0 less. In brackets: 95 % intervals, claims resampled. Explanations by "
+        f"{plain(writer)}, {masking} masking."
     )
     st.html(alphas_html(agreements, writer, shown.names))
 

@@ -43,5 +43,18 @@ def computed(results: Reader, dataset: str, selector: str, threshold: int) -> pd
             "measure": "transparent", "value": float(clear.mean()), "low": low, "high": high, "chance": math.nan,
             "n": len(own), "claims": own["claim_id"].nunique(), "unavailable": None,
         })  # fmt: skip
-    columns = ["dataset", "writer", "selector", "annotator", "masking", "measure", "value", "low", "high", "chance", "n", "claims"]
+    columns = [
+        "dataset",
+        "writer",
+        "selector",
+        "annotator",
+        "masking",
+        "measure",
+        "value",
+        "low",
+        "high",
+        "chance",
+        "n",
+        "claims",
+    ]
     return pd.DataFrame(rows, columns=[*columns, "unavailable"])

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from heval_core.evaluation import evaluator
+from heval_core.figures.citation_names import PEOPLE, PERSON
 from heval_core.store import published
 from heval_core.store.reader import Reader
 from heval_core.store.shards import PUBLISHED_FORMAT
@@ -69,17 +70,20 @@ def claims() -> Iterator[dict[str, Any]]:
     for number, place in enumerate(PLACES):
         year = 1801 + 7 * number
         facts = (f"The lighthouse of {place} was lit in {year}.", f"The mole of {place} was finished in {year + 9}.",
-                 f"{place} had {900 + 31 * number} inhabitants when the mole was built.", f"Ferries call at {place} twice a day.")  # fmt: skip
+                 f"{place} had {900 + 31 * number} inhabitants when the mole was built.",
+                 f"Ferries call at {place} twice a day.")  # fmt: skip
         said = (f"Its light was first lit in {year} [1].", f"Its mole is younger, of {year + 9} [2].",
-                f"So few people lived there that one mole was enough [2][3].", "The order of both decides [1].")  # fmt: skip
+                "So few people lived there that one mole was enough [2][3].", "The order of both decides [1].")  # fmt: skip
+        titles = ("Lights list", "Harbour works", "Census", "Timetable")
         yield _claim(f"light-{number}", f"The lighthouse of {place} is older than its mole.", "Supported",
-                     ("Lights list", "Harbour works", "Census", "Timetable"), facts, said, ((1,), (2,), (2, 3), (1,)))  # fmt: skip
+                     titles, facts, said, ((1,), (2,), (2, 3), (1,)))  # fmt: skip
 
 
 def _claim(key: str, claim: str, verdict: str, titles: Sequence[str], texts: Sequence[str], sentences: Sequence[str],
            cited: Sequence[tuple[int, ...]]) -> dict[str, Any]:  # fmt: skip
     return {"claim_id": key, "claim": claim, "verdict": verdict, "numbers": list(range(1, len(texts) + 1)),
-            "titles": list(titles), "passages": list(texts), "sentences": list(sentences), "cited": [list(c) for c in cited]}  # fmt: skip
+            "titles": list(titles), "passages": list(texts), "sentences": list(sentences),
+            "cited": [list(own) for own in cited]}  # fmt: skip
 
 
 def scores_of(predicted: set[int], gold: set[int]) -> tuple[float, float, float]:
@@ -92,7 +96,9 @@ def explanation_id(claim: str, writer: str) -> str:
     return hashlib.sha256(f"{claim} {writer}".encode()).hexdigest()[:16]
 
 
-def _recovery(claim: dict[str, Any], writer: str, passage: int, sampled: int, draw: np.random.Generator) -> list[dict[str, Any]]:
+def _recovery(
+    claim: dict[str, Any], writer: str, passage: int, sampled: int, draw: np.random.Generator
+) -> list[dict[str, Any]]:
     """What every annotator answers about one passage."""
     count, gold = len(claim["sentences"]), {n for n, own in enumerate(claim["cited"]) if passage in own}
     rows = []
@@ -100,7 +106,9 @@ def _recovery(claim: dict[str, Any], writer: str, passage: int, sampled: int, dr
         if annotator.startswith("person:") and passage != sampled:
             continue
         wrong = min(0.9, errs + (0 if annotator in ("position", "random") else 0.7 * WRITERS[writer]))
-        chosen = {n for n in range(count) if (n in gold) != (draw.random() < (0.35 if annotator == "random" else 0.45 * wrong))}
+        chosen = {
+            n for n in range(count) if (n in gold) != (draw.random() < (0.35 if annotator == "random" else 0.45 * wrong))
+        }
         chosen = {n for n in range(count) if draw.random() < 0.3} if annotator == "random" else chosen
         problem = "answered “perhaps”, twice" if (claim["claim_id"], annotator) == ("one", "llm(model=small)") else None
         chosen = set() if problem else chosen
@@ -132,14 +140,16 @@ def _mean(values: Sequence[float], n: int | None = None) -> dict[str, Any]:
 
 def cells(rows: list[dict[str, Any]], writers: dict[str, str]) -> Iterator[dict[str, Any]]:
     """writers: explanation ▶ writer."""
-    names = dict.fromkeys("people" if name.startswith("person:") else name for name in ANNOTATORS)
+    names = dict.fromkeys(PEOPLE if name.startswith(PERSON) else name for name in ANNOTATORS)
     for writer in WRITERS:
         for annotator in names:
-            own = [row for row in rows if writers[row["explanation_id"]] == writer
-                   and (row["annotator"] == annotator or annotator == "people" and row["annotator"].startswith("person:"))]  # fmt: skip
+            asked_of = [row for row in rows if writers[row["explanation_id"]] == writer]
+            own = [
+                row for row in asked_of if (PEOPLE if row["annotator"].startswith(PERSON) else row["annotator"]) == annotator
+            ]
             for masking in ("full", "sample"):
                 asked = [row for row in own if masking == "full" or row["sampled"]]
-                if annotator == "people" and masking == "full":
+                if annotator == PEOPLE and masking == "full":
                     reason = "people were asked about one passage of each explanation"
                     yield from (_cell(writer, annotator, masking, name, unavailable=reason) for name in ("f1", "transparent"))
                     continue
@@ -155,7 +165,9 @@ def cells(rows: list[dict[str, Any]], writers: dict[str, str]) -> Iterator[dict[
             if annotator.startswith("explainer"):
                 yield from _of_explainers(writer, annotator)
         for place, (measure, value) in enumerate((("omitted", 0.4), ("uncited", 0.2), ("retrieval_f1", 0.5))):
-            yield _cell(writer, "", "full", measure, value=value + 0.05 * place, low=value - 0.1, high=value + 0.2, n=52, claims=13)
+            yield _cell(
+                writer, "", "full", measure, value=value + 0.05 * place, low=value - 0.1, high=value + 0.2, n=52, claims=13
+            )
 
 
 def _of_explainers(writer: str, annotator: str) -> Iterator[dict[str, Any]]:
@@ -169,13 +181,13 @@ def _of_explainers(writer: str, annotator: str) -> Iterator[dict[str, Any]]:
 
 
 def agreements() -> Iterator[dict[str, Any]]:
-    names = list(dict.fromkeys("people" if name.startswith("person:") else name for name in ANNOTATORS))
+    names = list(dict.fromkeys(PEOPLE if name.startswith(PERSON) else name for name in ANNOTATORS))
     for writer, careless in WRITERS.items():
         for masking in ("full", "sample"):
             for place, first in enumerate(names):
                 for far, second in enumerate(names[place:]):
                     same = first == second
-                    if same and first != "people":
+                    if same and first != PEOPLE:
                         continue
                     alpha = round((0.8 - 0.05 * far - 0.03 * place) * (1 - careless / 2), 3)
                     yield {"dataset": DATA, "writer": writer, "selector": SELECTOR, "masking": masking, "first": first,
@@ -193,7 +205,7 @@ def plant(folder: Path) -> Reader:
             writers[key] = writer
             gone = "the server refused" if (claim["claim_id"], writer) == ("light-7", "padding") else None
             cited = sorted({number for own in claim["cited"] for number in own})
-            sampled = cited[0] if cited else None
+            sampled = cited[len(cited) // 2] if cited else None
             explanations.append({
                 "explanation_id": key, "dataset": DATA, "claim_id": claim["claim_id"], "writer": writer, "selector": SELECTOR,
                 "prompt_id": "write-1", "selected": claim["numbers"], "sentences": [] if gone else claim["sentences"],
