@@ -99,8 +99,19 @@ def claim_drawing(
         "passages": _passages(explanation, {row["passage"] for row in recoveries}),
         "sentences": lines,
         "annotators": columns,
-        "notes": [*(explanation["problems"] or []), *(explanation["claim_problems"] or [])],
+        "notes": _notes(explanation, columns),
     }
+
+
+def _notes(explanation: Record, columns: Sequence[Record]) -> list[str]:
+    """What is wrong though it can be used: with the claim, with the explanation, and with answers."""
+    told = [f"Of this claim: {problem}." for problem in explanation["claim_problems"] or []]
+    told += [f"Of this explanation: {problem}." for problem in explanation["problems"] or []]
+    return told + [
+        f"{column['name']}: its answer could not be read ({column['problem']}), and counts as marking nothing."
+        for column in columns
+        if column["problem"]
+    ]
 
 
 def lead(explanation: Record, columns: Sequence[Record], passage: int | None, gold: set[int]) -> Pieces:

@@ -33,9 +33,10 @@ _FAMILIES = {PEOPLE: "people", "person": "people", "explainer": "explainer"} | d
 # An explainer has the colour of the method that reads the model in the same way.
 _LIKE = {"loo": "fa", "gradient": "ig", "attention": "attn"}
 _CONTEXTCITE = palette.COLOURS[7]
-# Of reader models, on light and on dark; then of an entailment model, and of people.
-_READERS = (("#4A63C7", "#8A9CF0"), ("#9A6324", "#C99456"), ("#6A3FA0", "#B9A2FF"), ("#5B6B2A", "#B7C46A"))
-_ENTAILMENT, _PEOPLE, _CONTROL = ("#0B7A8C", "#77E7F8"), ("#1F2328", "#FFFFFF"), ("#7A7A7A", "#868C94")
+# Of reader models, on light and on dark; then of an entailment model, and of people. The first two, these and explainers
+# are at least 9 apart, as `palette` measures it.
+_READERS = (("#4A63C7", "#7C83F5"), ("#9A6324", "#E0C9AE"), ("#6A3FA0", "#B9A2FF"), ("#5B6B2A", "#B7C46A"))
+_ENTAILMENT, _PEOPLE, _CONTROL = ("#A3123F", "#FF4D5E"), ("#1F2328", "#FFFFFF"), ("#7A7A7A", "#868C94")
 
 MEASURES = {
     "f1": "F1 of recovered citations",

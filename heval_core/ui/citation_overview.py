@@ -82,7 +82,8 @@ def _transparency(results: Reader, shown: Shown) -> None:
         address.put(threshold=None if new == PUBLISHED_AT else new)
 
     with st.container(horizontal=True, vertical_alignment="center", key="transparency"):
-        st.slider("F1 that every cited passage must reach", 0.01, 1.0, step=0.01, key="threshold", on_change=moved, width=340)
+        with st.popover(f"Threshold **{held / 100:g}**"):
+            st.slider("F1 that every cited passage must reach", 0.01, 1.0, step=0.01, key="threshold", on_change=moved)
         st.caption(
             f"An explanation is transparent to an annotator that finds the sentences of every passage it cites with an F1 of "
             f"{held / 100:g} or more. Full masking; claims resampled. "

@@ -22,11 +22,11 @@ def transparent(results: Reader, cells: pd.DataFrame, dataset: str, selector: st
     if threshold == PUBLISHED_AT and published["value"].notna().any():
         return published
     live = query(results, computed, dataset, selector, threshold)
-    there = set(zip(live["writer"], live["annotator"], strict=True))
-    # Who was not asked about every citation has no number at any threshold, for the same reason.
-    missing = published[[key not in there for key in zip(published["writer"], published["annotator"], strict=True)]]
-    missing = missing.assign(value=math.nan, low=math.nan, high=math.nan, chance=math.nan)
-    return pd.concat([live, missing[missing["unavailable"].notna()]], ignore_index=True) if len(missing) else live
+    # Who has no number as published has none at any threshold, for the same reason: some were not asked about every citation.
+    missing = published[published["value"].isna()]
+    gone = set(zip(missing["writer"], missing["annotator"], strict=True))
+    kept = live[[key not in gone for key in zip(live["writer"], live["annotator"], strict=True)]]
+    return pd.concat([kept, missing], ignore_index=True) if len(missing) else kept
 
 
 def computed(results: Reader, dataset: str, selector: str, threshold: int) -> pd.DataFrame:

@@ -216,17 +216,30 @@ def plant(folder: Path) -> Reader:
             asked = [number for number in claim["numbers"] if number in cited or number < 6]
             for passage in asked if not gone else ():
                 rows += _recovery(claim, writer, passage, sampled or 0, draw)
-    file = folder / "results-made-up-citations.duckdb"
-    with Writer(file) as writer_of_file:
-        writer_of_file.insert("snapshot", [{
-            "snapshot_id": "made-up-citations", "format": PUBLISHED_FORMAT, "evaluator": evaluator.evaluator_id(),
+    tables = {
+        "claim": [{**claim, "dataset": DATA, "chains": "[]", "problems": []} for claim in every],
+        "explanation": explanations,
+        "recovery": rows,
+        "cell_recovery": list(cells(rows, writers)),
+        "agreement": list(agreements()),
+    }
+    return _published(folder, "made-up-citations", tables)
+
+
+def empty(folder: Path) -> Reader:
+    """A file without any study of citations."""
+    return _published(folder, "without-citations", {})
+
+
+def _published(folder: Path, snapshot: str, tables: dict[str, list[dict[str, Any]]]) -> Reader:
+    file = folder / f"results-{snapshot}.duckdb"
+    with Writer(file) as writer:
+        writer.insert("snapshot", [{
+            "snapshot_id": snapshot, "format": PUBLISHED_FORMAT, "evaluator": evaluator.evaluator_id(),
             "published_at": datetime.datetime(2026, 1, 1), "bundled": False,
         }])  # fmt: skip
-        writer_of_file.insert("claim", [{**claim, "dataset": DATA, "chains": "[]", "problems": []} for claim in every])
-        writer_of_file.insert("explanation", explanations)
-        writer_of_file.insert("recovery", rows)
-        writer_of_file.insert("cell_recovery", list(cells(rows, writers)))
-        writer_of_file.insert("agreement", list(agreements()))
+        for table, rows in tables.items():
+            writer.insert(table, rows)
     published.point_to(folder, file, evaluator.evaluator_id())
     return Reader(file)
 

@@ -17,7 +17,7 @@ function matrix(data, width) {
   if (count && data.passage !== null) grid.append(foot(data));
   scroll.append(grid);
   made.append(scroll, key(data));
-  for (const note of data.notes) made.append(element("p", "note problem", `Of this record: ${note}.`));
+  for (const note of data.notes) made.append(element("p", "note problem", note));
   return made;
 }
 
@@ -37,7 +37,8 @@ function heads(data) {
     head.append(bar, name);
     if (one.control) head.append(element("small", "", "control"));
     if (one.problem) head.append(element("small", "problem", "unreadable"));
-    head.about = [one.title, ...(one.about ? [one.about] : []), ...one.score];
+    head.setAttribute("aria-label", `${one.title}${one.control ? ", control" : ""}${one.problem ? ", unreadable" : ""}`);
+    head.about = [one.control ? `${one.title}, control` : one.title, ...(one.about ? [one.about] : []), ...one.score];
     row.append(head);
   }
   return row;

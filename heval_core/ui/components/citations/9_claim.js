@@ -1,7 +1,7 @@
 // One claim as a page: title and verdict, evidence and explanation, what a mark says, and the keys.
 
 // Evidence stands beside the explanation where the sentences keep some room beside every annotator's column.
-const LEAST = TEXT - 10, LEFT = 330, GAP = 36;
+const LEAST = TEXT - 10, LEFT = 330, GAP = 36, NARROWEST = 1000;
 
 function typing() {
   let active = document.activeElement;
@@ -34,14 +34,15 @@ class Claim {
     title.append(element("h1", "", data.claim));
     if (data.verdict) title.append(element("span", `verdict ${data.tone}`, `${{ bad: "✕ ", good: "✓ " }[data.tone] ?? ""}${data.verdict}`));
     top.append(title, pieces("p", "lead", data.lead), element("p", "facts", data.facts.join(" · ")));
-    const rest = this.width - (data.list ? 286 : 0), needed = LEAST + NARROW * data.annotators.length;
+    const narrow = this.width < NARROWEST;
+    const rest = this.width - (data.list && !narrow ? 286 : 0), needed = LEAST + NARROW * data.annotators.length;
     const beside = rest - LEFT - GAP >= needed;
     const both = element("div", beside ? "both beside" : "both"), left = Math.max(LEFT, Math.min(rest * 0.32, rest >= 1500 ? 430 : 392, rest - GAP - needed));
     both.style.setProperty("--left", `${left}px`);
     both.append(evidence(data, this.act), matrix(data, beside ? rest - left - GAP : rest));
     const main = element("div", "main");
     main.append(top, both);
-    root.className = data.list ? "claim listing" : "claim";
+    root.className = data.list ? `claim listing${narrow ? " narrow" : ""}` : "claim";
     this.tip = element("div", "tip");
     this.tip.setAttribute("role", "status");
     root.replaceChildren(...(data.list ? [drawer(data.list, data.id, this.act)] : []), main, this.tip);
