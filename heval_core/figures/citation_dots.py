@@ -54,6 +54,9 @@ def recovery_drawing(
 def explainers_drawing(cells: pd.DataFrame, writers: Sequence[str], names: CitationNames, picked: str = "") -> dict[str, Any]:
     """What explainers say of sentences: a panel for each measure, rows by writer and explainer."""
     own = cells[cells["measure"].isin(OF_EXPLAINERS) & cells["writer"].isin(writers)]
+    # Where both maskings have rows, those of full masking.
+    own = own.sort_values("masking", key=lambda masking: masking != "full", kind="stable")
+    own = own.drop_duplicates(["measure", "writer", "annotator"])
     found = {(row["measure"], row["writer"], row["annotator"]): row for row in own.to_dict("records")}
     keys = [key for key in names.in_order(own["annotator"]) if names.family(key) == "explainer"]
     pairs = [(writer, key) for key in keys for writer in writers]

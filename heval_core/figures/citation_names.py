@@ -103,12 +103,15 @@ class CitationNames:
         """Without `(control)`: where it stands says that."""
         if key.startswith(PERSON):
             return key.removeprefix(PERSON)
-        own = self._of(key, "title")
-        if own is None or (key not in _TITLES and own == self._of(_name(key), "title")):
-            base, _, options = key.partition("(")
-            shown = options.removesuffix(")").removeprefix("model=").rpartition("/")[2]
-            own = _TITLES.get(key) or (f"{_TITLES.get(base, base)}: {shown}" if shown else _TITLES.get(base, base))
-        return str(own).removesuffix(" (control)")
+        base, own = self._of(_name(key), "title"), self._of(key, "title")
+        # A variant that has no name of its own is called after what it is a variant of.
+        if "(" in key and own in (None, base):
+            first, _, more = key.partition("(")[2].removesuffix(")").partition(",")
+            known = _TITLES.get(f"{_name(key)}({first.removeprefix('method=')})")
+            parts = more if known else first + (f",{more}" if more else "")
+            shown = ", ".join(part.removeprefix("model=").rpartition("/")[2] for part in parts.split(",") if part)
+            own = f"{known or base or _TITLES.get(_name(key), _name(key))}{f': {shown}' if shown else ''}"
+        return str(own or _TITLES.get(key, key)).removesuffix(" (control)")
 
     def meaning(self, key: str) -> str:
         """The first sentence of what it says of itself; empty where nothing is known."""

@@ -14,6 +14,10 @@ from heval_core.ui.published_results import query
 PUBLISHED_AT = 60
 # An F1 of .6 may be a little less as a sum of fractions.
 _ROUNDING = 1e-9
+_COLUMNS = [
+    *("dataset", "writer", "selector", "annotator", "masking", "measure", "value", "low", "high", "chance", "n", "claims"),
+    "unavailable",
+]
 
 
 def transparent(results: Reader, cells: pd.DataFrame, dataset: str, selector: str, threshold: int) -> pd.DataFrame:
@@ -32,29 +36,18 @@ def transparent(results: Reader, cells: pd.DataFrame, dataset: str, selector: st
 def computed(results: Reader, dataset: str, selector: str, threshold: int) -> pd.DataFrame:
     """The same from every explanation's citation that was found worst; 95 % intervals, claims resampled."""
     least = results.least_f1(dataset, selector)
-    resamples = Resamples(dataset, least["claim_id"])
+    # A writer explains a claim once: one row a claim, one column for each writer and annotator.
+    table = least.pivot(index="claim_id", columns=["writer", "annotator"], values="least")
+    used = table.notna().to_numpy()
+    clear = (table.to_numpy() >= threshold / 100 - _ROUNDING).astype(float)
+    means = weighted_means(Resamples(dataset, table.index).of(table.index), clear, used) if len(table) else np.empty((0, 0))
     rows = []
-    for (writer, annotator), own in least.groupby(["writer", "annotator"], sort=False):
-        clear = (own["least"].to_numpy() >= threshold / 100 - _ROUNDING).astype(float)[:, None]
-        means = weighted_means(resamples.of(own["claim_id"]), clear, np.ones_like(clear, dtype=bool))
-        low, high = percentile_interval(means[:, 0])
+    for place, (writer, annotator) in enumerate(table.columns):
+        own = used[:, place]
+        low, high = percentile_interval(means[:, place])
         rows.append({
             "dataset": dataset, "writer": writer, "selector": selector, "annotator": annotator, "masking": "full",
-            "measure": "transparent", "value": float(clear.mean()), "low": low, "high": high, "chance": math.nan,
-            "n": len(own), "claims": own["claim_id"].nunique(), "unavailable": None,
+            "measure": "transparent", "value": float(clear[own, place].mean()), "low": low, "high": high, "chance": math.nan,
+            "n": int(own.sum()), "claims": int(own.sum()), "unavailable": None,
         })  # fmt: skip
-    columns = [
-        "dataset",
-        "writer",
-        "selector",
-        "annotator",
-        "masking",
-        "measure",
-        "value",
-        "low",
-        "high",
-        "chance",
-        "n",
-        "claims",
-    ]
-    return pd.DataFrame(rows, columns=[*columns, "unavailable"])
+    return pd.DataFrame(rows, columns=_COLUMNS)

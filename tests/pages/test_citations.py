@@ -315,6 +315,24 @@ def test_the_masked_marker_is_a_gap(sentence, passage, cited, pieces):
     assert [text for _, text in masked(sentence, passage, cited)] == pieces
 
 
+def test_annotators_are_called_what_the_results_call_them():
+    rows = {
+        ("annotator", key): {"title": title} for key, title in (("explainer", "What the model used"), ("nli", "Entailment"))
+    }
+    names = CitationNames(rows)
+    said = {
+        key: names.annotator(key) for key in ("nli", "explainer(loo)", "explainer(loo,model=org/reader)", "llm(model=org/big)")
+    }
+    assert list(said.values()) == ["Entailment", "Leave-one-out", "Leave-one-out: reader", "Language model: big"]
+    assert [names.annotator(key) for key in ("person:ada", "random", "new", "new(model=x)")] == [
+        "ada",
+        "Random",
+        "new",
+        "new: x",
+    ]
+    assert names.named("claims", "politihop/test") == "politihop, test"
+
+
 def test_a_verdicts_tone():
     assert [tone(one) for one in ("Refuted", "SUPPORTS", "pants-fire", "Not enough information", "half-true", "?")] == [
         "bad", "good", "bad", "", "", "",
