@@ -11,6 +11,7 @@ pages = [
     st.Page("pages/accuracy.py", title="Accuracy"),
     st.Page("pages/instances.py", title="Instances"),
     st.Page("pages/techniques.py", title="Techniques"),
+    st.Page("pages/citations.py", title="Citations"),
     st.Page("pages/your_prompt.py", title=frame.OWN_PROMPT),
     st.Page("pages/report.py", title="Report"),
     st.Page("pages/data_and_methods.py", title="Data and methods"),

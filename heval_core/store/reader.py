@@ -6,6 +6,7 @@ import pandas as pd
 
 from heval_core.reasons import PATTERN_KINDS, PATTERNS
 from heval_core.records import CELL
+from heval_core.store.citation_queries import CitationQueries
 from heval_core.store.filters import Filter
 from heval_core.store.instances import InstanceQueries
 from heval_core.store.scores import StoredScores
@@ -33,8 +34,8 @@ _VALUES_BY_QUESTION = (
 )
 
 
-class Reader(InstanceQueries, TechniqueQueries):
-    """One open results file: its published cells, its instances, and its techniques."""
+class Reader(InstanceQueries, TechniqueQueries, CitationQueries):
+    """One open results file: its published cells, its instances, its techniques, and its citations."""
 
     def models(self) -> pd.DataFrame:
         return self.query("SELECT * FROM model WHERE model IN (SELECT model FROM instance) ORDER BY model")

@@ -59,6 +59,9 @@ function controlSlot(svg, slot, y, data) {
     const ends = slot.dots.map((mark) => mark.at);
     draw(svg, "line", { x1: `${Math.min(...ends)}%`, x2: `${Math.max(...ends)}%`, y1: middle, y2: middle, class: "grid", style: "stroke:var(--quiet)" });
   }
+  for (const mark of slot.whiskers ? slot.dots : []) {
+    draw(svg, "line", { class: "whisker", x1: `${mark.low}%`, x2: `${mark.high}%`, y1: middle, y2: middle });
+  }
   for (const mark of slot.dots) {
     const made = button(place(svg, mark.at, middle), mark, 9, data.picked);
     if (mark.beyond) arrow(made, mark.beyond);
@@ -80,6 +83,11 @@ function missing(svg, slot, middle, data) {
   draw(made, "circle", { class: "missing", r: 6.5 });
 }
 
+// Where a row's chance is its own, it is dashed through that row.
+function chanceOf(svg, at, y, tall) {
+  draw(svg, "line", { class: "chance", x1: `${at}%`, x2: `${at}%`, y1: y + 1, y2: y + tall - 1 });
+}
+
 function panel(data, column, heights, first) {
   const { rows } = data, box = element("div", "panel");
   const svg = draw(box, "svg", { height: heights.all, role: "group", "aria-label": column.title });
@@ -91,13 +99,14 @@ function panel(data, column, heights, first) {
     const end = one.at > 97 ? "end" : "middle";
     draw(place(svg, one.at, bottom + 15), "text", { class: "quiet axis", "text-anchor": end, x: end === "end" ? 4 : 0 }, one.text);
   }
-  draw(svg, "line", { class: "chance", x1: `${column.chance}%`, x2: `${column.chance}%`, y1: -6, y2: bottom });
+  if (column.chance !== null) draw(svg, "line", { class: "chance", x1: `${column.chance}%`, x2: `${column.chance}%`, y1: -6, y2: bottom });
   for (const word of first ? data.words : []) {
     const anchor = word.at > 90 ? "end" : word.at < 8 ? "start" : "middle";
     draw(place(svg, word.at, bottom + 30), "text", { class: "quiet axis", "text-anchor": anchor, x: anchor === "end" ? 6 : 0 }, word.text);
   }
   rows.forEach((row, index) => {
     const slot = column.slots[index], y = heights.tops[index];
+    if (slot.chance !== undefined) chanceOf(svg, slot.chance, y, row.control ? CONTROL : heights.tall ? 32 : THIN);
     if (row.control) controlSlot(svg, slot, y, data); else methodSlot(svg, slot, row, y, heights.tall, data);
   });
   return box;
@@ -166,6 +175,7 @@ function symbol(kind, rim) {
   if (kind === "cell") tick(at(7), {}, row, rim, "var(--back)");
   if (kind === "below") draw(svg, "rect", { x: 0, y: 2, width: 16, height: 14, class: "below", stroke: "var(--line)" });
   if (kind === "control") draw(at(7), "path", { class: "control-mark", d: "M0,-5.5 L5.5,0 L0,5.5 L-5.5,0 z" });
+  if (kind === "chance") draw(svg, "line", { class: "chance", x1: 7, x2: 7, y1: 1, y2: 17 });
   if (kind === "missing") draw(at(8), "circle", { class: "missing", r: 6.5 });
   return svg;
 }

@@ -1,0 +1,260 @@
+"""One claim as the browser draws it: its evidence, the explanation with a citation masked, and all annotators' marks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from heval_core.figures.citation_names import PEOPLE, PERSON, CitationNames
+from heval_core.figures.panels import shown
+from heval_core.wording import counted, listed
+
+# `[3]`, `[26, 34]`; which of these are citations, the passages say.
+_MARKER = re.compile(r"\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
+_REFUTES = ("false", "refut", "pants", "contradict", "no ", "not true", "incorrect", "fake")
+_SUPPORTS = ("true", "support", "correct", "entail", "yes")
+Record = Mapping[str, Any]
+Pieces = list[tuple[str, str]]
+FOUND, WRONG, MISSED, NONE, UNKNOWN = "found", "wrong", "missed", "none", "unknown"
+_WORDS = {
+    FOUND: "found: it marks this sentence, which cited the passage",
+    WRONG: "wrongly marked: this sentence did not cite the passage",
+    MISSED: "missed: this sentence cited the passage",
+    NONE: "not marked",
+}
+
+
+def tone(verdict: str) -> str:
+    """`bad` for a verdict against the claim, `good` for one in its favour, empty for another."""
+    said = f"{verdict.lower()} "
+    if "not enough" in said or "half" in said or "mostly" in said or "mixture" in said:
+        return ""
+    return "bad" if any(word in said for word in _REFUTES) else "good" if any(word in said for word in _SUPPORTS) else ""
+
+
+def asked_passages(explanation: Record) -> list[int]:
+    """The passages that can be masked: those that the writer was given, in the claim's order."""
+    given = set(explanation["selected"] or [])
+    return [number for number in explanation["numbers"] or [] if number in given]
+
+
+def first_passage(explanation: Record) -> int | None:
+    """The one to begin with: the sampled one, else one that is cited, else the first one."""
+    there = asked_passages(explanation)
+    sampled = explanation["sampled"]
+    cited = {number for own in explanation["cited"] or [] for number in own}
+    return next((n for n in (sampled, *(n for n in there if n in cited), *there) if n in there), None)
+
+
+def masked(sentence: str, passage: int, cited: Sequence[int]) -> Pieces:
+    """A sentence in pieces: text, citations of other passages (`cite`), and a gap where this one's was taken out.
+
+    cited: the passages that it cites; brackets with other numbers are text.
+    """
+    pieces: Pieces = []
+    end, gaps = 0, 0
+    for found in _MARKER.finditer(sentence):
+        numbers = [int(number) for number in re.findall(r"\d+", found[0])]
+        if not set(numbers) & set(cited):
+            continue
+        pieces.append(("", sentence[end : found.start()]))
+        others = [number for number in numbers if number != passage]
+        gap = len(others) < len(numbers)
+        pieces += [("cite", f"[{', '.join(map(str, others))}]")] if others else []
+        pieces += [("gap", "[ ? ]")] if gap else []
+        gaps, end = gaps + gap, found.end()
+    pieces.append(("", sentence[end:]))
+    if passage in cited and not gaps:
+        pieces.append(("gap", "[ ? ]"))
+    return [piece for piece in pieces if piece[1]]
+
+
+def claim_drawing(
+    explanation: Record, recoveries: Sequence[Record], passage: int | None, names: CitationNames, every: Iterable[str]
+) -> dict[str, Any]:
+    """What the browser draws. recoveries: all rows of `recovery` of the explanation. passage: whose citation is masked; None
+    where there is none. every: the annotators that have a column, asked or not."""
+    sentences, cited = explanation["sentences"] or [], explanation["cited"] or []
+    gold = {place for place, own in enumerate(cited) if passage in own}
+    rows = [row for row in recoveries if row["passage"] == passage]
+    heaviest = _heaviest(recoveries)
+    columns = [
+        _column(key, [row for row in rows if _of(row) == key], sorted(gold), len(sentences), names, heaviest)
+        for key in names.in_order({PEOPLE if key.startswith(PERSON) else key for key in every} | {_of(row) for row in rows})
+    ]
+    lines = [
+        {"pieces": masked(text, passage or 0, own) if passage is not None else [("", text)], "gold": place in gold}
+        for place, (text, own) in enumerate(zip(sentences, [*cited, *[[]] * len(sentences)], strict=False))
+    ]
+    return {
+        "id": explanation["explanation_id"],
+        "claim": explanation["claim"],
+        "verdict": explanation["verdict"] or "",
+        "tone": tone(explanation["verdict"] or ""),
+        "lead": lead(explanation, columns, passage, gold),
+        "passage": passage,
+        "passages": _passages(explanation, {row["passage"] for row in recoveries}),
+        "sentences": lines,
+        "annotators": columns,
+        "notes": _notes(explanation, columns),
+    }
+
+
+def _notes(explanation: Record, columns: Sequence[Record]) -> list[str]:
+    """What is wrong though it can be used: with the claim, with the explanation, and with answers."""
+    told = [f"Of this claim: {problem}." for problem in explanation["claim_problems"] or []]
+    told += [f"Of this explanation: {problem}." for problem in explanation["problems"] or []]
+    return told + [
+        f"{column['name']}: its answer could not be read ({column['problem']}), and counts as marking nothing."
+        for column in columns
+        if column["problem"]
+    ]
+
+
+def lead(explanation: Record, columns: Sequence[Record], passage: int | None, gold: set[int]) -> Pieces:
+    """What became of the citation: by the best annotator that reads, and by the best explainer."""
+    if explanation["unavailable"]:
+        return [("", f"There is no explanation: {explanation['unavailable']}.")]
+    if passage is None:
+        return [("", "The writer was given no passage, so there is no citation to mask.")]
+    who = [column for column in columns if not column["control"] and not column["problem"] and column["f1"] is not None]
+    if not gold:
+        silent = [column["name"] for column in who if not column["chosen"]]
+        said: Pieces = [("", "No sentence cites passage "), ("b", f"[{passage}]"), ("", ", though the writer was given it. ")]
+        if not who:
+            return said
+        if not silent:
+            return [*said, ("", "Every annotator marks some sentence all the same.")]
+        verb = "marks" if len(silent) == 1 and silent != ["People"] else "mark"
+        return [*said, ("b", listed(silent) if len(silent) < len(who) or len(silent) == 1 else "All annotators"),
+                ("", f" {verb} none, which is right.")]  # fmt: skip
+    places = counted(len(gold), "place")
+    said = [("", "Passage "), ("b", f"[{passage}]"), ("", f" was cited in {places}, and the citation has been taken out. ")]
+    readers = [column for column in who if column["family"] != "explainer"]
+    explainers = [column for column in who if column["family"] == "explainer"]
+    if readers:
+        best = max(readers, key=lambda column: column["f1"])
+        people = best["key"] == PEOPLE
+        verb = "put" if people else "puts"
+        said += [("b", best["name"]), ("", f" {verb} it back {_where(best, gold, people)}{';' if explainers else '.'}")]
+    if explainers:
+        best = max(explainers, key=lambda column: column["f1"])
+        reads = "another model uses it" if "model=" in best["key"] else "the model itself used it"
+        said += [("", " by " if readers else "By "), ("b", best["name"]), ("", f", {reads} {_where(best, gold)}.")]
+    return said
+
+
+def _where(column: Record, gold: set[int], several: bool = False) -> str:
+    found, more = len(column["chosen"] & gold), len(column["chosen"] - gold)
+    base = "in none" if not found else "in all of them" if found == len(gold) > 1 else f"in {found} of {len(gold)}"
+    if found == len(gold) == 1:
+        base = "there"
+    return base + (f", and {'mark' if several else 'marks'} {counted(more, 'sentence')} wrongly" if more else "")
+
+
+def _of(row: Record) -> str:
+    return PEOPLE if str(row["annotator"]).startswith(PERSON) else str(row["annotator"])
+
+
+def _heaviest(recoveries: Sequence[Record]) -> dict[str, list[tuple[float, int]]]:
+    """Annotator ▶ per sentence its highest score for any passage, and which passage that is."""
+    found: dict[str, list[tuple[float, int]]] = {}
+    for row in recoveries:
+        own = [(float(score), int(row["passage"])) for score in row["scores"] or []]
+        best = found.get(row["annotator"])
+        found[row["annotator"]] = (
+            own if best is None else [max(pair, key=lambda one: one[0]) for pair in zip(best, own, strict=False)]
+        )
+    return found
+
+
+def _passages(explanation: Record, asked: set[int]) -> list[dict[str, Any]]:
+    """The evidence. cited: whether some sentence does; given: whether the writer was given it, so that it can be masked."""
+    given = set(asked_passages(explanation))
+    cited = {number for own in explanation["cited"] or [] for number in own}
+    titles = [*(explanation["titles"] or []), *[""] * len(explanation["numbers"] or [])]
+    return [
+        {
+            "number": number,
+            "title": title or "",
+            "text": text or "",
+            "given": number in given,
+            "cited": number in cited,
+            "asked": number in asked,
+        }
+        for number, text, title in zip(explanation["numbers"] or [], explanation["passages"] or [], titles, strict=False)
+    ]
+
+
+def _column(
+    key: str,
+    rows: Sequence[Record],
+    gold: Sequence[int],
+    count: int,
+    names: CitationNames,
+    heaviest: Mapping[str, list[tuple[float, int]]],
+) -> dict[str, Any]:
+    """One annotator's: a mark for each sentence, and how it did here. Of people, all of them together."""
+    made: dict[str, Any] = {
+        "key": key,
+        "name": names.annotator(key),
+        "title": names.annotator(key) + (f" ({len(rows)})" if key == PEOPLE and len(rows) > 1 else ""),
+        "color": names.colour(key),
+        "family": names.family(key),
+        "control": names.control(key),
+        "about": names.meaning(key),
+        "problem": "",
+        "f1": None,
+        "score": [],
+        "chosen": set(),
+    }
+    if not rows:
+        why = "not asked about this passage"
+        return made | {"cells": [{"state": UNKNOWN, "about": [why]}] * count, "score": [why], "missing": why}
+    problems = [str(row["problem"]) for row in rows if row["problem"]]
+    chosen = {place for row in rows for place in row["predicted"] or []}
+    mean = {name: float(np.mean([row[name] for row in rows])) for name in ("precision", "recall", "f1", "chance")}
+    made |= {"f1": mean["f1"], "text": shown(mean["f1"]), "chance": shown(mean["chance"]), "chosen": chosen}
+    made["score"] = _score(mean, len(gold), bool(chosen))
+    if problems and len(problems) == len(rows):
+        why = f"its answer could not be read: {problems[0]}"
+        cells = [{"state": UNKNOWN, "about": [why]}] * count
+        return made | {"problem": problems[0], "cells": cells, "score": [why, *made["score"]]}
+    return made | {"cells": [_cell(place, rows, set(gold), made, heaviest.get(key)) for place in range(count)]}
+
+
+def _score(mean: Mapping[str, float], gold: int, marked: bool) -> list[str]:
+    if not gold:
+        right = (
+            "marks a sentence though none cited this passage" if marked else "marks none, which is right: no sentence cited it"
+        )
+        return [right, "F1 is 0 where no sentence should be marked"]
+    values = ", ".join(f"{name} {shown(mean[name])}" for name in ("precision", "recall"))
+    return [f"F1 {shown(mean['f1'])}, where chance gives {shown(mean['chance'])}", values]
+
+
+def _cell(
+    place: int, rows: Sequence[Record], gold: set[int], column: Record, heaviest: Sequence[tuple[float, int]] | None
+) -> dict[str, Any]:
+    """One mark. weight: what the bar under it shows, the passage's score as a share of the highest of the explanation."""
+    votes = sum(place in (row["predicted"] or []) for row in rows)
+    state = (FOUND if place in gold else WRONG) if votes else (MISSED if place in gold else NONE)
+    about = [_WORDS[state]]
+    if len(rows) > 1:
+        about.append(f"{votes} of {len(rows)} people marked it")
+    made: dict[str, Any] = {"state": state, "about": about, "votes": votes if len(rows) > 1 else None}
+    scores = rows[0]["scores"] if len(rows) == 1 else None
+    if not scores or place >= len(scores):
+        return made
+    score = float(scores[place])
+    about.append(f"score {shown(score)}")
+    if heaviest and place < len(heaviest) and column["family"] == "explainer":
+        value, passage = heaviest[place]
+        own = passage == rows[0]["passage"]
+        about.append("of all passages this one weighs most" if own else f"[{passage}] weighs most here: {shown(value)}")
+        top = max((abs(one) for one, _ in heaviest), default=0.0)
+        made["weight"] = round(min(max(score / top, -1.0), 1.0), 3) if top else 0.0
+    return made

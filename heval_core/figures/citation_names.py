@@ -1,0 +1,173 @@
+"""What figures and tables of citations call annotators, writers and measures, how they look, and in which order they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from heval_core import catalogue
+from heval_core.figures import palette
+from heval_core.protocols import ANNOTATOR_FAMILIES
+from heval_core.records import HEvalError
+
+PEOPLE, PERSON = "people", "person:"
+# An annotator's name before its options ▶ its title, where neither these results nor this program have a better one.
+_TITLES = {
+    PEOPLE: "People",
+    "llm": "Language model",
+    "nli": "Entailment model",
+    "explainer(loo)": "Leave-one-out",
+    "explainer(contextcite)": "ContextCite",
+    "explainer(gradient)": "Gradient",
+    "explainer(attention)": "Attention",
+    "lexical": "Word overlap",
+    "position": "Position",
+    "random": "Random",
+}
+_FAMILIES = {PEOPLE: "people", "person": "people", "explainer": "explainer"} | dict.fromkeys(
+    ("lexical", "position", "random"), "control"
+)
+# An explainer has the colour of the method that reads the model in the same way.
+_LIKE = {"loo": "fa", "gradient": "ig", "attention": "attn"}
+_CONTEXTCITE = palette.COLOURS[7]
+# Of reader models, on light and on dark; then of an entailment model, and of people. The first two, these and explainers
+# are at least 9 apart, as `palette` measures it.
+_READERS = (("#4A63C7", "#7C83F5"), ("#9A6324", "#E0C9AE"), ("#6A3FA0", "#B9A2FF"), ("#5B6B2A", "#B7C46A"))
+_ENTAILMENT, _PEOPLE, _CONTROL = ("#A3123F", "#FF4D5E"), ("#1F2328", "#FFFFFF"), ("#7A7A7A", "#868C94")
+
+MEASURES = {
+    "f1": "F1 of recovered citations",
+    "f1_of_claims": "F1, each claim counting the same",
+    "precision": "Precision",
+    "recall": "Recall",
+    "correct_rejection": "Omitted citations left unmarked",
+    "transparent": "Transparent explanations",
+    "unreadable": "Unreadable answers",
+    "supported": "Supported",
+    "wrong_marker": "Wrong marker",
+    "unsupported_sentence": "Unsupported sentence",
+    "omitted_citation": "Omitted citation",
+    "omitted": "Passages no sentence cites",
+    "uncited": "Sentences without citation",
+    "retrieval_precision": "Precision of the selected passages",
+    "retrieval_recall": "Recall of the selected passages",
+    "retrieval_f1": "F1 of the selected passages",
+}
+MEANINGS = {
+    "f1": "harmonic mean of precision and recall over the sentences that should cite a masked passage, 0 where undefined; "
+    "mean over masked citations",
+    "f1_of_claims": "the same, first averaged within each claim",
+    "precision": "of the sentences that an annotator marks, the share that cited the masked passage",
+    "recall": "of the sentences that cited the masked passage, the share that an annotator marks",
+    "correct_rejection": "of the passages that no sentence cites, the share for which an annotator marks no sentence",
+    "transparent": "the share of explanations in which every cited passage is found with an F1 of .6 or more",
+    "unreadable": "the share of answers that could not be read; they count as marking nothing",
+    "supported": "of the sentences with a citation, the share that rests on the passage it cites",
+    "wrong_marker": "of the sentences with a citation, the share that rests on another passage than the one it cites",
+    "unsupported_sentence": "of the sentences with a citation, the share that rests on no passage",
+    "omitted_citation": "the share of sentences without a citation that rest on a passage all the same",
+    "omitted": "the share of selected passages that no sentence cites",
+    "uncited": "the share of sentences without any citation",
+    "retrieval_precision": "of the selected passages, against the best chain of people",
+    "retrieval_recall": "of the selected passages, against the best chain of people",
+    "retrieval_f1": "of the selected passages, against the best chain of people",
+}
+OF_EXPLAINERS = ("supported", "wrong_marker", "unsupported_sentence", "omitted_citation")
+OF_EXPLANATIONS = ("omitted", "uncited", "retrieval_precision", "retrieval_recall", "retrieval_f1")
+MASKINGS = {"full": "full: every citation", "sample": "sample: one of each explanation"}
+
+
+@dataclass(frozen=True)
+class CitationNames:
+    """rows: (kind, key) ▶ its row of the catalogue. annotators: all that there are, by whose places colours are given."""
+
+    rows: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
+    annotators: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, rows: pd.DataFrame, annotators: Iterable[str]) -> CitationNames:
+        """rows: of the table `catalogue`."""
+        known = {(str(row["kind"]), str(row["key"])): row for row in rows.to_dict("records")}
+        return cls(known, tuple(dict.fromkeys(annotators)))
+
+    def named(self, kind: str, key: str) -> str:
+        """The title of a selector or a source of claims; a part or file of it (`name/part`) is named after it."""
+        name, _, part = key.partition("/")
+        title = str(self.rows.get((kind, name), {}).get("title") or name)
+        return f"{title}, {part}" if part else title
+
+    def annotator(self, key: str) -> str:
+        """Without `(control)`: where it stands says that."""
+        if key.startswith(PERSON):
+            return key.removeprefix(PERSON)
+        base, own = self._of(_name(key), "title"), self._of(key, "title")
+        # A variant that has no name of its own is called after what it is a variant of.
+        if "(" in key and own in (None, base):
+            first, _, more = key.partition("(")[2].removesuffix(")").partition(",")
+            known = _TITLES.get(f"{_name(key)}({first.removeprefix('method=')})")
+            parts = more if known else first + (f",{more}" if more else "")
+            shown = ", ".join(part.removeprefix("model=").rpartition("/")[2] for part in parts.split(",") if part)
+            own = f"{known or base or _TITLES.get(_name(key), _name(key))}{f': {shown}' if shown else ''}"
+        return str(own or _TITLES.get(key, key)).removesuffix(" (control)")
+
+    def meaning(self, key: str) -> str:
+        """The first sentence of what it says of itself; empty where nothing is known."""
+        told = self.rows.get(("annotator", key), {}).get("docstring") or self.rows.get(("annotator", _name(key)), {}).get(
+            "docstring"
+        )
+        return " ".join(str(told).split("\n\n")[0].split()) if told else ""
+
+    def family(self, key: str) -> str:
+        """A key of ANNOTATOR_FAMILIES."""
+        family = str(self._of(key, "family") or _FAMILIES.get(_name(key), "reader"))
+        return family if family in ANNOTATOR_FAMILIES else "reader"
+
+    def control(self, key: str) -> bool:
+        return self.family(key) == "control"
+
+    def in_order(self, keys: Iterable[str]) -> list[str]:
+        """People, then what reads, explainers, and controls; each by its place in the catalogue."""
+        families, titles = list(ANNOTATOR_FAMILIES), list(_TITLES)
+
+        def place(key: str) -> tuple[int, float, int, str]:
+            own = self._of(key, "order" if ("annotator", key) not in self.rows else "place")
+            known = next((n for n, title in enumerate(titles) if title in (key, _name(key))), len(titles))
+            return families.index(self.family(key)), float(own) if own is not None else 0.0, known, key
+
+        return sorted(dict.fromkeys(keys), key=place)
+
+    def colour(self, key: str) -> str:
+        """In the words of a stylesheet: one of a theme's own where they differ."""
+        family = self.family(key)
+        if family == "explainer":
+            option, _, more = key.partition("(")[2].removesuffix(")").partition(",")
+            like = _LIKE.get(option.removeprefix("method="))
+            return palette.colour(f"{like}({more})" if more else like) if like else _CONTEXTCITE
+        if family in ("control", "people"):
+            return _both(_CONTROL if family == "control" else _PEOPLE)
+        if _name(key) == "nli":
+            return _both(_ENTAILMENT)
+        readers = [one for one in self.in_order(self.annotators) if self.family(one) == "reader" and _name(one) != "nli"]
+        return _both(_READERS[readers.index(key) % len(_READERS) if key in readers else 0])
+
+    def _of(self, key: str, name: str) -> Any:
+        """What the results say of an annotator, else what this program's plug-in does."""
+        for known in (key, _name(key)):
+            value = self.rows.get(("annotator", known), {}).get(name)
+            if value is not None and not pd.isna(value):
+                return value
+        try:
+            return getattr(catalogue.find("annotator", key), name, None)
+        except HEvalError:
+            return None
+
+
+def _both(colours: tuple[str, str]) -> str:
+    return f"light-dark({colours[0]}, {colours[1]})"
+
+
+def _name(key: str) -> str:
+    return PEOPLE if key.startswith(PERSON) else key.partition("(")[0]

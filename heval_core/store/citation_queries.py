@@ -1,0 +1,161 @@
+"""Queries about citations: what annotators come to, where they agree, and what was asked about one explanation."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from heval_core.records import HEvalError
+from heval_core.store.database import Database
+
+# What a list of explanations can be cut to.
+ONLY = ("disagree", "omitted", "wrong_marker", "unreadable", "unavailable")
+# Annotators of an explanation that are no control; people are asked one by one.
+_READERS = "annotator NOT IN (SELECT unnest(?))"
+# Explanations of which two annotators chose different sentences for some passage.
+_DISAGREE = f"""
+SELECT explanation_id FROM (
+    SELECT explanation_id, passage FROM recovery WHERE {_READERS}
+    GROUP BY ALL HAVING count(DISTINCT list_sort(predicted)) > 1)
+"""
+# Explanations with a sentence that some explainer finds to rest on a passage, but on none of those that it cites.
+_WRONG_MARKER = """
+WITH cites AS (SELECT DISTINCT explanation_id, passage, unnest(gold) AS sentence FROM recovery),
+    rests AS (
+        SELECT explanation_id, annotator, passage, unnest(predicted) AS sentence FROM recovery
+        WHERE split_part(annotator, '(', 1) = 'explainer')
+SELECT DISTINCT explanation_id FROM rests SEMI JOIN cites USING (explanation_id, sentence)
+ANTI JOIN (
+    SELECT explanation_id, annotator, sentence FROM rests JOIN cites USING (explanation_id, passage, sentence)
+) AS right_marker USING (explanation_id, annotator, sentence)
+"""
+_CUTS = {
+    "disagree": f"explanation_id IN ({_DISAGREE})",
+    "omitted": "explanation_id IN (SELECT explanation_id FROM recovery WHERE len(gold) = 0)",
+    "wrong_marker": f"explanation_id IN ({_WRONG_MARKER})",
+    "unreadable": "explanation_id IN (SELECT explanation_id FROM recovery WHERE problem IS NOT NULL)",
+    "unavailable": "explanation.unavailable IS NOT NULL",
+}
+
+
+@dataclass(frozen=True)
+class CitationFilter:
+    """Which explanations: of one source of claims and one selector. writers: empty for all. only: of ONLY, all must hold.
+
+    controls: the annotators that are controls, whose choices are no disagreement. search: a text in claim or explanation.
+    """
+
+    dataset: str
+    selector: str
+    writers: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    controls: tuple[str, ...] = ()
+    search: str = ""
+
+
+class CitationQueries(Database):
+    """Queries about citations; `heval_core.store.reader.Reader` has them."""
+
+    def citation_choices(self) -> pd.DataFrame:
+        """What there is to choose from: dataset, writer, selector; explanations, and claims they belong to.
+
+        Empty where nothing was studied, or where these results were published before citations were.
+        """
+        if "explanation" not in self.tables():
+            return pd.DataFrame(columns=["dataset", "writer", "selector", "explanations", "claims"])
+        return self.query(
+            "SELECT dataset, writer, selector, count(*) FILTER (unavailable IS NULL) AS explanations, "
+            "count(DISTINCT claim_id) AS claims FROM explanation GROUP BY ALL ORDER BY min(rowid)"
+        )
+
+    def citation_catalogue(self) -> pd.DataFrame:
+        """Rows of `catalogue` about annotators, selectors and sources of claims."""
+        kinds = "kind IN ('annotator', 'selector', 'claims')"
+        return self.query(f"SELECT * FROM catalogue WHERE {kinds} ORDER BY place, key")
+
+    def citation_cells(self, dataset: str, selector: str) -> pd.DataFrame:
+        """Rows of `cell_recovery`."""
+        return self.query("SELECT * FROM cell_recovery WHERE dataset = ? AND selector = ? ORDER BY rowid", [dataset, selector])
+
+    def citation_agreement(self, dataset: str, selector: str, masking: str) -> pd.DataFrame:
+        """Rows of `agreement`."""
+        where = "dataset = ? AND selector = ? AND masking = ?"
+        return self.query(f"SELECT * FROM agreement WHERE {where} ORDER BY rowid", [dataset, selector, masking])
+
+    def least_f1(self, dataset: str, selector: str) -> pd.DataFrame:
+        """claim_id, writer, annotator, least: per explanation the F1 of its cited passage that was found worst.
+
+        Only where an annotator was asked about every cited passage. Of people their mean F1 of each passage.
+        """
+        return self.query(
+            """
+            WITH cited AS (
+                SELECT explanation_id, passage,
+                    CASE WHEN starts_with(annotator, 'person:') THEN 'people' ELSE annotator END AS annotator, avg(f1) AS f1
+                FROM recovery WHERE len(gold) > 0 GROUP BY ALL),
+            every_one AS (SELECT explanation_id, count(DISTINCT passage) AS passages FROM cited GROUP BY ALL),
+            least AS (
+                SELECT explanation_id, annotator, min(f1) AS least, count(*) AS passages FROM cited GROUP BY ALL)
+            SELECT claim_id, writer, annotator, least FROM least JOIN every_one USING (explanation_id, passages)
+            JOIN explanation USING (explanation_id) WHERE dataset = ? AND selector = ?
+            ORDER BY explanation.rowid, annotator
+            """,
+            [dataset, selector],
+        )
+
+    def explanation_ids(self, chosen: CitationFilter) -> list[str]:
+        """The explanations under a filter, in stored order."""
+        where, values = _where(chosen)
+        return list(
+            self.query(f"SELECT explanation_id {_FROM} WHERE {where} ORDER BY explanation.rowid", values)["explanation_id"]
+        )
+
+    def explanations(self, chosen: CitationFilter, start: int, count: int) -> pd.DataFrame:
+        """explanation_id, claim, verdict, writer of some of them."""
+        where, values = _where(chosen)
+        return self.query(
+            f"SELECT explanation_id, claim, verdict, writer {_FROM} WHERE {where} ORDER BY explanation.rowid LIMIT ? OFFSET ?",
+            [*values, count, start],
+        )
+
+    def explanation(self, explanation_id: str) -> dict[str, Any]:
+        """One explanation with its claim: their columns, JSON read. Raises HEvalError for an id that is unknown."""
+        rows = self.arrow(
+            "SELECT explanation.*, claim, verdict, numbers, passages, titles, chains, "
+            f"claim.problems AS claim_problems, unusable {_FROM} WHERE explanation_id = ?",
+            [explanation_id],
+        ).to_pylist()
+        if not rows:
+            raise HEvalError(f"There is no explanation {explanation_id!r} in these results.")
+        (row,) = rows
+        read = {name: json.loads(row[name]) if row[name] else None for name in ("cited", "sources", "chains")}
+        return {**row, **read}
+
+    def recoveries(self, explanation_id: str) -> list[dict[str, Any]]:
+        """Rows of `recovery` of one explanation, as they are stored."""
+        return self.arrow(
+            "SELECT * EXCLUDE (explanation_id) FROM recovery WHERE explanation_id = ? ORDER BY passage, annotator",
+            [explanation_id],
+        ).to_pylist()
+
+
+_FROM = "FROM explanation JOIN claim USING (dataset, claim_id)"
+
+
+def _where(chosen: CitationFilter) -> tuple[str, list[Any]]:
+    """A condition and its values."""
+    parts = ["dataset = ?", "selector = ?"]
+    held: list[Any] = [chosen.dataset, chosen.selector]
+    if chosen.writers:
+        parts.append("writer IN (SELECT unnest(?))")
+        held.append(list(chosen.writers))
+    for name in chosen.only:
+        parts.append(_CUTS[name])
+        held += [list(chosen.controls)] if name == "disagree" else []
+    if chosen.search:
+        parts.append("(contains(lower(claim), ?) OR contains(lower(array_to_string(sentences, ' ')), ?))")
+        held += [chosen.search.lower()] * 2
+    return " AND ".join(parts), held

@@ -1,0 +1,158 @@
+"""One claim: its evidence, its explanation with a citation masked, all annotators' marks; and the way through the claims."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from heval_core.figures.citation_claim import asked_passages, claim_drawing, first_passage
+from heval_core.figures.citation_dots import recovery_drawing
+from heval_core.records import HEvalError
+from heval_core.store.citation_queries import ONLY, CitationFilter
+from heval_core.store.reader import Reader
+from heval_core.ui import address
+from heval_core.ui.citation_page import ONLY_TITLES, Shown
+from heval_core.ui.component import component
+from heval_core.ui.marks import dot_panels
+from heval_core.ui.published_results import query
+from heval_core.ui.text import plain
+
+PAGE = 12
+_KEY = "one_claim"
+_NOTHING = "No explanation is left under these filters."
+
+
+class Place(NamedTuple):
+    """Where a reader is among the explanations. position: from 0; None for one that is not in the list."""
+
+    ids: list[str]
+    position: int | None
+
+    def beside(self, step: int) -> str | None:
+        there = 0 if self.position is None else self.position + step
+        return self.ids[there] if 0 <= there < len(self.ids) else None
+
+
+def choose(shown: Shown) -> CitationFilter:
+    """Draw the chip of the filters, and one for each that is set; a click removes it."""
+    held = [name for name in ONLY if name in address.values("only")]
+    search = address.value("find")
+    count = len(held) + bool(search)
+    with st.popover(f"Filter **{count}**" if count else "Filter"):
+        about = "All of these must hold."
+        only = address.some_of("Only explanations with", list(ONLY), "only", what="filter", titles=ONLY_TITLES, help=about)
+        address.text("Search claims and explanations", "find", "search: some words")
+    for name in held:
+        rest = [other for other in held if other != name]
+        label, go = f"{ONLY_TITLES[name]} ×", address.setter(only=rest, explanation=None, passage=None)
+        st.button(label, key=f"only_{name}", help="Remove this filter", on_click=go)
+    if search:
+        go = address.setter(find=None)
+        st.button(f"search: {plain(search)} ×", key="no_search", help="Remove the search", on_click=go)
+    return shown.filter(only, search)
+
+
+def draw(results: Reader, shown: Shown, chosen: CitationFilter, steps: DeltaGenerator) -> None:
+    """Steps and list, then the claim."""
+    place, id = _place(results, chosen)
+    opened = address.value("list") == "open"
+    with steps:
+        toggle = address.setter(list=None if opened else "open")
+        st.button("List", key="list", icon=":material/menu:", on_click=toggle, type="primary" if opened else "secondary")
+        _steps(place)
+    if id is None:
+        st.title("What does each sentence rest on?")
+        st.info(_NOTHING, icon=":material/filter_alt_off:")
+        go = address.setter(**dict.fromkeys(("only", "find", "writer", "explanation", "passage")))
+        st.button("Show all claims", on_click=go)
+        return
+    explanation, recoveries = query(results, Reader.explanation, id), query(results, Reader.recoveries, id)
+    passage = _passage(explanation)
+    data = claim_drawing(explanation, recoveries, passage, shown.names, shown.names.annotators)
+    for column in data["annotators"]:
+        del column["chosen"]
+    data["facts"] = [
+        f"explained by {explanation['writer']}",
+        f"passages selected by {shown.names.named('selector', shown.selector)}",
+    ]
+    data["list"] = _listed(results, chosen, place) if opened else None
+
+    def asked() -> None:
+        state = st.session_state.get(_KEY) or {}
+        what, _, value = str(state.get("asked", "")).partition(" ")
+        value = value.rpartition(" ")[0]
+        if what == "passage" and value.isdecimal():
+            address.put(passage=value)
+        elif what == "step" and value in ("1", "-1"):
+            _go(place.beside(int(value)))
+        elif what == "open" and value in place.ids:
+            _go(value)
+        elif what == "page" and value.isdecimal():
+            address.put(page=value)
+
+    component("citations")(key=_KEY, data=data, on_asked_change=asked)
+    _over_all(shown)
+
+
+def _over_all(shown: Shown) -> None:
+    """What all claims together come to, below the one."""
+    st.subheader("Over all claims")
+    st.caption("F1 of recovered citations, full masking, with 95 % intervals over claims. Click a dot for more.")
+    drawn = recovery_drawing(shown.cells, "f1", shown.writers, shown.names, "full")
+    dot_panels(drawn, "over_all", lambda id: address.put(tab=None, point=id[:2]))
+
+
+def _place(results: Reader, chosen: CitationFilter) -> tuple[Place, str | None]:
+    """The list, and the explanation that is shown: the link's, under any filter, else the first. None if there is none."""
+    ids = query(results, Reader.explanation_ids, chosen)
+    wanted = address.value("explanation")
+    if wanted in ids:
+        return Place(ids, ids.index(wanted)), wanted
+    first = (Place(ids, 0 if ids else None), ids[0] if ids else None)
+    if not wanted:
+        return first
+    try:
+        query(results, Reader.explanation, wanted)
+    except HEvalError:
+        address.refuse("explanation", wanted, [], "explanation")
+        return first
+    return Place(ids, None), wanted
+
+
+def _go(id: str | None) -> None:
+    """Show an explanation; a passage of one means nothing in another."""
+    if id is not None:
+        address.put(explanation=id, passage=None, page=None)
+
+
+def _steps(place: Place) -> None:
+    back, forward = place.beside(-1), place.beside(1)
+    st.button("‹ [", key="previous", disabled=back is None, on_click=_go, args=(back,), help="Previous claim: [")
+    count = f"{len(place.ids):,}"
+    where = f"**{place.position + 1:,}** of {count}" if place.position is not None else f"not among these {count}"
+    st.markdown(where, width="content")
+    st.button("] ›", key="next", disabled=forward is None, on_click=_go, args=(forward,), help="Next claim: ]")
+
+
+def _passage(explanation: dict[str, Any]) -> int | None:
+    """The passage whose citation is masked: the link's, else the one to begin with."""
+    asked = address.known("passage", asked_passages(explanation), "passage")
+    return asked[-1] if asked else first_passage(explanation)
+
+
+def _listed(results: Reader, chosen: CitationFilter, place: Place) -> dict[str, Any]:
+    """A page of the list: the one that the address asks for, else the one with the claim that is shown."""
+    pages = max(1, -(-len(place.ids) // PAGE))
+    there = place.position // PAGE + 1 if place.position is not None else 1
+    page = address.whole("page", 1, pages, there, "the page")
+    rows = query(results, Reader.explanations, chosen, (page - 1) * PAGE, PAGE)
+    keys = {"explanation_id": "id", "claim": "claim", "verdict": "verdict", "writer": "writer"}
+    return {
+        "rows": rows.rename(columns=keys).to_dict("records"),
+        "page": page,
+        "pages": pages,
+        "first": (page - 1) * PAGE + 1,
+        "count": len(place.ids),
+    }

@@ -1,0 +1,134 @@
+// One claim as a page: title and verdict, evidence and explanation, what a mark says, and the keys.
+
+// Evidence stands beside the explanation where the sentences keep some room beside every annotator's column.
+const LEAST = TEXT - 10, LEFT = 330, GAP = 36, NARROWEST = 1000;
+
+function typing() {
+  let active = document.activeElement;
+  while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;
+  return Boolean(active?.closest?.("input:not([type=checkbox]):not([type=radio]):not([type=button]), textarea, [contenteditable=true], [role=combobox], [role=listbox], [role=dialog]"));
+}
+
+class Claim {
+  constructor(host) {
+    Object.assign(this, { host, data: null, width: 0, at: null });
+    this.root = element("div", "claim");
+    host.replaceChildren(this.root);
+    const ask = (what, value) => this.send("asked", `${what} ${value} ${Date.now()}`);
+    this.act = { passage: (number) => ask("passage", number), step: (by) => ask("step", by), open: (id) => ask("open", id), page: (number) => ask("page", number) };
+    this.root.addEventListener("mouseover", (event) => this.tell(event.target));
+    this.root.addEventListener("mouseleave", () => this.tell(null));
+    this.root.addEventListener("focusin", (event) => this.tell(event.target));
+  }
+
+  take(data, send) {
+    const another = this.data?.id !== data.id || this.data?.passage !== data.passage;
+    Object.assign(this, { data, send });
+    this.draw(another);
+  }
+
+  draw(another = false) {
+    const { data, root, host } = this, held = this.held();
+    this.width = host.clientWidth || 900;
+    const top = element("header"), title = element("div", "title");
+    title.append(element("h1", "", data.claim));
+    if (data.verdict) title.append(element("span", `verdict ${data.tone}`, `${{ bad: "✕ ", good: "✓ " }[data.tone] ?? ""}${data.verdict}`));
+    top.append(title, pieces("p", "lead", data.lead), element("p", "facts", data.facts.join(" · ")));
+    const narrow = this.width < NARROWEST;
+    const rest = this.width - (data.list && !narrow ? 286 : 0), needed = LEAST + NARROW * data.annotators.length;
+    const beside = rest - LEFT - GAP >= needed;
+    const both = element("div", beside ? "both beside" : "both"), left = Math.max(LEFT, Math.min(rest * 0.32, rest >= 1500 ? 430 : 392, rest - GAP - needed));
+    both.style.setProperty("--left", `${left}px`);
+    both.append(evidence(data, this.act), matrix(data, beside ? rest - left - GAP : rest));
+    const main = element("div", "main");
+    main.append(top, both);
+    root.className = data.list ? `claim listing${narrow ? " narrow" : ""}` : "claim";
+    this.tip = element("div", "tip");
+    this.tip.setAttribute("role", "status");
+    root.replaceChildren(...(data.list ? [drawer(data.list, data.id, this.act)] : []), main, this.tip);
+    const first = root.querySelector(`.mark[data-at="${CSS.escape(this.at ?? "")}"]`) ?? root.querySelector(".mark");
+    if (first) first.tabIndex = 0;
+    if (held) root.querySelector(held)?.focus({ preventScroll: true });
+    if (another) this.intoSight();
+  }
+
+  // The masked passage among many: its list scrolls, not the page.
+  intoSight() {
+    for (const name of [".passage.masked", '.pick[aria-pressed="true"]']) {
+      const own = this.root.querySelector(name), list = own?.parentElement;
+      if (own && list.scrollHeight > list.clientHeight) list.scrollTop = own.offsetTop - 40;
+    }
+  }
+
+  // Where the focus goes back to after the page was drawn again.
+  held() {
+    const active = this.host.getRootNode().activeElement;
+    if (!active || !this.root.contains(active)) return null;
+    for (const name of ["at", "passage", "id", "turn"]) {
+      if (active.dataset[name] !== undefined) return `[data-${name}="${CSS.escape(active.dataset[name])}"]`;
+    }
+    return null;
+  }
+
+  tell(target) {
+    const { tip, root } = this, of = target?.closest?.(".mark, .who, .value");
+    if (!tip) return;
+    if (!of?.about) { tip.style.display = "none"; return; }
+    const [first, ...more] = of.about;
+    tip.replaceChildren(element("b", "", first), ...more.map((line) => element("span", "", line)));
+    tip.style.display = "block";
+    const at = of.getBoundingClientRect(), all = root.getBoundingClientRect();
+    const left = at.left - all.left + at.width / 2 - tip.offsetWidth / 2;
+    tip.style.left = `${Math.max(0, Math.min(left, all.width - tip.offsetWidth))}px`;
+    const above = at.top - all.top - tip.offsetHeight - 6;
+    tip.style.top = `${above > 0 ? above : at.bottom - all.top + 6}px`;
+  }
+
+  press(event) {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || typing()) return;
+    const active = this.host.getRootNode().activeElement;
+    if (event.key === "Escape") { this.tell(null); return; }
+    const step = { "[": -1, "]": 1 }[event.key];
+    if (step) { event.preventDefault(); this.act.step(step); return; }
+    if (!event.key.startsWith("Arrow")) return;
+    const next = active?.matches?.(".pick") ? this.nextChip(active, event.key) : active?.matches?.(".mark") ? this.nextMark(active, event.key) : null;
+    if (!next) return;
+    event.preventDefault();
+    next.focus();
+  }
+
+  nextChip(active, key) {
+    const all = [...this.root.querySelectorAll(".pick")];
+    return all[all.indexOf(active) + ({ ArrowRight: 1, ArrowDown: 1 }[key] ?? -1)];
+  }
+
+  nextMark(active, key) {
+    const all = [...this.root.querySelectorAll(".mark")], wide = this.data.annotators.length, here = all.indexOf(active);
+    const to = here + { ArrowRight: 1, ArrowLeft: -1, ArrowDown: wide, ArrowUp: -wide }[key];
+    const same = Math.floor(to / wide) === Math.floor(here / wide) || key === "ArrowDown" || key === "ArrowUp";
+    if (!all[to] || !same) return null;
+    active.tabIndex = -1;
+    all[to].tabIndex = 0;
+    this.at = all[to].dataset.at;
+    return all[to];
+  }
+}
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component;
+  const host = parentElement.querySelector(".host");
+  // Streamlit calls this again for new data without cleaning up after the last call: the host keeps the one claim.
+  const claim = (host.claim ??= new Claim(host));
+  claim.take(data, setTriggerValue);
+  if (!host.pressed) {
+    host.pressed = (event) => host.isConnected && claim.press(event);
+    document.addEventListener("keydown", host.pressed);
+    host.watching = new ResizeObserver(() => { if (host.clientWidth && host.clientWidth !== claim.width) claim.draw(); });
+    host.watching.observe(host);
+  }
+  return () => {
+    document.removeEventListener("keydown", host.pressed);
+    host.watching.disconnect();
+    host.pressed = null;
+  };
+}

@@ -1,0 +1,43 @@
+"""Can a reader tell what each sentence rests on?"""
+
+import streamlit as st
+
+from heval_core.store.reader import Reader
+from heval_core.ui import address, citation_claim, citation_overview, citation_page, filters
+from heval_core.ui.exports import link_button
+from heval_core.ui.page_run import results_page
+
+TABS = {"overview": "Overview", "claim": "One claim"}
+EMPTY = (
+    "These results hold no study of citations yet. Run `python -m precompute citations run --store STORE`, then publish. "
+    "This page then shows whether readers can tell which sentences a masked citation belongs to, by annotator and writer, "
+    "where annotators disagree, what the model itself used of what it cites, and every claim with its evidence."
+)
+
+
+def page(results: Reader) -> None:
+    """The tabs and chips in a line, then the tab."""
+    if not citation_page.has_citations(results):
+        st.title(citation_overview.TITLE)
+        st.info(EMPTY, icon=":material/format_quote:")
+        link_button(results)
+        return
+    with st.container(key="citations_top", horizontal=True, vertical_alignment="center"):
+        tab = address.one_of("Tab", list(TABS), "tab", hidden=True, titles=TABS)
+        steps = st.container(horizontal=True, key="citation_steps", gap="xsmall", vertical_alignment="center", width="content")
+        with filters.row():
+            shown = citation_page.choose(results)
+            if tab == "overview":
+                measure, masking = citation_page.choose_measure(shown)
+            else:
+                chosen = citation_claim.choose(shown)
+            link_button(results)
+    if tab == "overview":
+        st.title(citation_overview.TITLE)
+        citation_overview.draw(results, shown, measure, masking)
+    else:
+        citation_claim.draw(results, shown, chosen, steps)
+
+
+with results_page(link=False) as results:
+    page(results)

@@ -1,0 +1,115 @@
+"""The page Citations on a planted file: it can be read in every window, stepped through, and walked with the keys."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.citations.published import HOSTILE, explanation_id, plant
+from tests.e2e.browser import chromium, explorer, settle, somebody_else, visit
+from tests.e2e.test_looks import CONTRASTS, CUT_OFF, OVERLAPS
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("citations")
+    plant(folder)
+    with explorer(HEVAL_STORE=str(folder)) as url:
+        yield url
+
+
+def of_claim(claim: str, writer: str = "careful", **more: str) -> str:
+    view = {"tab": "claim", "explanation": explanation_id(claim, writer), **more}
+    return "citations?" + "&".join(f"{name}={value}" for name, value in view.items())
+
+
+def hard_to_read(page, url: str, *paths: str) -> dict:
+    wrong = {}
+    for path in paths:
+        visit(page, f"{url}/{path}")
+        for width in (900, 1280):
+            page.set_viewport_size({"width": width, "height": 800})
+            page.wait_for_timeout(300)
+            found = [*page.evaluate(CONTRASTS), *page.evaluate(CUT_OFF), *page.evaluate(OVERLAPS)]
+            if found:
+                wrong[width, path] = found
+    return wrong
+
+
+def test_what_people_came_for_is_above_the_fold_and_can_be_read(address, page):
+    assert hard_to_read(page, address, "citations") == {}
+    figure = page.locator(".block").first.bounding_box()
+    assert figure["y"] + figure["height"] < 800
+    assert hard_to_read(page, address, of_claim("finland")) == {}
+    last = page.locator(".line.foot").bounding_box()
+    assert last["y"] + last["height"] < 800
+
+
+def test_the_dark_page_can_be_read(address, page):
+    with somebody_else(page, dark=True) as dark:
+        assert hard_to_read(dark, address, "citations", of_claim("one")) == {}
+
+
+def test_a_passage_is_picked_with_keys_and_the_next_claim_is_stepped_to(address, page):
+    visit(page, f"{address}/citations?tab=claim")
+    assert page.locator(".gap").count() == 2
+    page.locator('.pick[aria-pressed="true"]').focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**passage=4**")
+    settle(page)
+    assert page.locator('.pick[aria-pressed="true"]').text_content() == "[4]"
+    assert page.locator(".pick:focus").text_content() == "[4]"
+    assert page.locator(".line.should .gap").count() == page.locator(".gap").count() == 1
+    page.keyboard.press("]")
+    page.wait_for_url(f"**{explanation_id('finland', 'sloppy')}**")
+    settle(page)
+    assert "passage" not in page.url
+    page.keyboard.press("[")
+    page.wait_for_url(f"**{explanation_id('finland', 'careful')}**")
+    settle(page)
+    page.locator(".passage", has_text="Lakes of the north").click()
+    page.wait_for_url("**passage=1**")
+    settle(page)
+    # Marks are walked with the arrows, and say what they are.
+    page.locator('.grid .mark[tabindex="0"]').focus()
+    tip = page.locator(".claim .tip")
+    assert "People" in tip.text_content()
+    for key in (*["ArrowRight"] * 4, "ArrowDown"):
+        page.keyboard.press(key)
+    assert "Leave-one-out, sentence 2" in tip.text_content()
+    assert "score" in tip.text_content()
+    page.keyboard.press("Escape")
+    assert not tip.is_visible()
+    page.locator(".grid .mark").nth(12).hover()
+    assert tip.is_visible()
+
+
+def test_a_dot_leads_to_its_claims_and_the_list_opens_one(address, page):
+    visit(page, f"{address}/citations?writer=sloppy")
+    page.get_by_role("button", name="Entailment model, explanations by sloppy").first.click()
+    page.get_by_role("button", name="Its claims").click()
+    page.wait_for_url("**tab=claim**")
+    settle(page)
+    page.get_by_role("button", name="List").click()
+    page.wait_for_url("**list=open**")
+    settle(page)
+    page.locator(".entry", has_text="Two hundred").click()
+    page.wait_for_url(f"**{explanation_id('many', 'sloppy')}**")
+    settle(page)
+    masked = page.locator(".passage.masked").bounding_box()
+    around = page.locator(".passages").bounding_box()
+    assert around["y"] <= masked["y"] < around["y"] + around["height"]
+
+
+def test_hostile_text_is_shown_as_text(address, page):
+    page.on("dialog", lambda dialog: pytest.fail("a script of the data ran"))
+    visit(page, f"{address}/{of_claim('hostile', list='open')}")
+    assert page.locator(".claim h1").text_content() == HOSTILE
+    assert page.locator(".claim :is(script, .said p :is(b, i), .passage .text b, .entry b)").count() == 0
+    assert page.locator(".verdict").text_content() == "✕ <i>False</i>"

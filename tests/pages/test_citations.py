@@ -1,0 +1,402 @@
+"""The page Citations on a planted file: both views, its numbers against the table's, its lists, and hostile text."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from heval_core.figures.citation_claim import FOUND, MISSED, NONE, UNKNOWN, WRONG, claim_drawing, first_passage, masked, tone
+from heval_core.figures.citation_dots import explainers_drawing, recovery_drawing
+from heval_core.figures.citation_names import OF_EXPLAINERS, CitationNames
+from heval_core.figures.citation_tables import alphas_html, explanations_html, recovery_html
+from heval_core.figures.panels import shown
+from heval_core.store.citation_queries import ONLY, CitationFilter
+from heval_core.ui.citation_transparency import computed, transparent
+from heval_core.ui.citation_verdicts import of_citations
+from tests.citations.published import ANNOTATORS, CONTROLS, DATA, HOSTILE, SELECTOR, WRITERS, empty, explanation_id, plant
+from tests.pages.opening import open_page
+from tests.test_palette import EYES, closest, contrast
+
+NAMES = CitationNames(annotators=tuple(ANNOTATORS))
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return plant(tmp_path_factory.mktemp("citations"))
+
+
+@pytest.fixture(autouse=True)
+def own_store(store, monkeypatch):
+    monkeypatch.setenv("HEVAL_STORE", str(store.path.parent))
+
+
+@pytest.fixture(scope="module")
+def cells(store):
+    return store.citation_cells(DATA, SELECTOR)
+
+
+def text_of(app):
+    return " ".join(one.value for one in (*app.title, *app.markdown, *app.caption, *app.subheader, *app.info)).replace(
+        "\\", ""
+    )
+
+
+def one(cells, **where):
+    """The only row where columns have these values."""
+    (row,) = cells[np.logical_and.reduce([cells[name] == value for name, value in where.items()])].to_dict("records")
+    return row
+
+
+def drawn(store, claim, writer, passage=None):
+    explanation = store.explanation(explanation_id(claim, writer))
+    recoveries = store.recoveries(explanation["explanation_id"])
+    passage = first_passage(explanation) if passage is None else passage
+    return claim_drawing(explanation, recoveries, passage, NAMES, ANNOTATORS), recoveries, passage
+
+
+def column(data, title):
+    return next(one for one in data["annotators"] if one["name"] == title)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        {},
+        {"measure": "recall", "masking": "sample"},
+        {"threshold": "85"},
+        {"writer": "sloppy"},
+        {"tab": "claim"},
+        {"tab": "claim", "list": "open", "page": "3"},
+        *({"tab": "claim", "only": name} for name in ONLY),
+        {"tab": "claim", "find": "lighthouse"},
+        *({"tab": "claim", "explanation": explanation_id(claim, "careful")} for claim in ("hostile", "one", "silent", "many")),
+    ],
+    ids=str,
+)
+def test_every_view_runs(view):
+    app = open_page("citations", **view)
+    assert not app.exception
+    assert not app.error
+
+
+def test_the_answer_says_the_tables_numbers(cells):
+    said = text_of(open_page("citations"))
+    for writer, measure in itertools.product(("careful", "padding"), ("f1", "transparent")):
+        row = one(cells, annotator="llm(model=large)", masking="full", writer=writer, measure=measure)
+        number = f"{shown(row['value'])} [{shown(row['low'])}, {shown(row['high'])}] (chance {shown(row['chance'])})"
+        assert (number if measure == "f1" else f"{100 * row['value']:.0f} % of explanations are transparent") in said
+
+
+def test_an_answer_no_better_than_chance_is_called_so(cells):
+    low = cells.assign(low=cells["chance"] - 0.01)
+    assert "no better than chance" in of_citations(low, "f1", "full", tuple(WRITERS), NAMES)
+    assert "no better" not in of_citations(cells, "f1", "full", tuple(WRITERS), NAMES)
+    assert "nothing can be said" in of_citations(cells[cells["annotator"] == "random"], "f1", "full", tuple(WRITERS), NAMES)
+
+
+def test_every_dot_is_where_the_table_says(cells):
+    made = recovery_drawing(cells, "f1", tuple(WRITERS), NAMES, "full")
+    keys = NAMES.in_order(cells.query("annotator != ''")["annotator"])
+    assert [row["title"] for row in made["rows"]] == [NAMES.annotator(key) for key in keys]
+    assert [row["control"] for row in made["rows"]] == [key in CONTROLS for key in keys]
+    own = cells.query("measure == 'f1' and masking == 'full'").set_index(["writer", "annotator"])
+    for writer, panel in zip(WRITERS, made["columns"], strict=True):
+        for key, slot in zip(keys, panel["slots"], strict=True):
+            row = own.loc[(writer, key)]
+            if pd.isna(row["value"]):
+                assert slot["missing"]["about"][2] == "people were asked about one passage of each explanation"
+                continue
+            (dot,) = slot["dots"]
+            assert [dot["at"], dot["low"], dot["high"]] == pytest.approx(
+                [100 * row[n] for n in ("value", "low", "high")], abs=0.01
+            )
+            chance = panel["chance"] if panel["chance"] is not None else slot["chance"]
+            assert chance == pytest.approx(100 * row["chance"], abs=0.6)
+            assert f"chance {shown(row['chance'])}" in dot["about"][1]
+            label = slot["labels"][0] if key in CONTROLS else slot
+            assert label["text"] == shown(row["value"])
+
+
+def test_both_maskings_stand_side_by_side(cells):
+    made = recovery_drawing(cells, "f1", ("careful",), NAMES, "full", beside="sample")
+    slot = made["columns"][0]["slots"][NAMES.in_order(cells.query("annotator != ''")["annotator"]).index("nli")]
+    values = cells.query("annotator == 'nli' and writer == 'careful' and measure == 'f1'").set_index("masking")["value"]
+    assert slot["text"] == f"{shown(values['full'])} · {shown(values['sample'])}"
+    assert [dot.get("hollow", False) for dot in slot["dots"]] == [False, True]
+
+
+def test_the_explainers_four_numbers_and_why_one_has_none(cells):
+    made = explainers_drawing(cells, tuple(WRITERS), NAMES)
+    assert [panel["title"] for panel in made["columns"]] == [
+        "Supported",
+        "Wrong marker",
+        "Unsupported sentence",
+        "Omitted citation",
+    ]
+    titles = [row["title"] for row in made["rows"]]
+    for panel, measure in zip(made["columns"], OF_EXPLAINERS, strict=True):
+        row = one(cells, writer="sloppy", annotator="explainer(loo)", measure=measure)
+        slot = panel["slots"][titles.index("Leave-one-out, sloppy")]
+        assert slot["dots"][0]["at"] == pytest.approx(100 * row["value"], abs=0.01)
+        assert "attention" in panel["slots"][titles.index("Attention, padding")]["missing"]["about"][2]
+
+
+def test_tables_hold_the_tables_numbers(store, cells):
+    said = recovery_html(cells, "f1", "full", tuple(WRITERS), NAMES)
+    for row in (
+        cells.query("measure == 'f1' and masking == 'full' and annotator != ''").dropna(subset=["value"]).to_dict("records")
+    ):
+        assert f"[{shown(row['low'])}, {shown(row['high'])}] chance {shown(row['chance'])}" in said
+    agreements = store.citation_agreement(DATA, SELECTOR, "full")
+    alphas = alphas_html(agreements, "sloppy", NAMES)
+    for row in agreements[agreements["writer"] == "sloppy"].to_dict("records"):
+        assert re.search(rf">{re.escape(shown(row['alpha']))} <small>\[{shown(row['low'])}, {shown(row['high'])}\]", alphas)
+    assert "0.40 <small>[0.30, 0.60]" in explanations_html(cells, tuple(WRITERS))
+
+
+def test_transparency_is_as_published_at_its_threshold_and_computed_at_others(store, cells):
+    at_60 = transparent(store, cells, DATA, SELECTOR, 60)
+    assert at_60.equals(cells.query("measure == 'transparent' and masking == 'full'"))
+    live = computed(store, DATA, SELECTOR, 60).set_index(["writer", "annotator"])["value"]
+    for row in at_60.dropna(subset=["value"]).to_dict("records"):
+        assert live[row["writer"], row["annotator"]] == pytest.approx(row["value"])
+    # By hand, from the answers themselves.
+    worst = {}
+    for claim in ("finland", "hostile", "one", "many", *(f"light-{n}" for n in range(8))):
+        for row in store.recoveries(explanation_id(claim, "careful")):
+            if row["annotator"] == "nli" and row["gold"]:
+                worst[claim] = min(worst.get(claim, 1.0), row["f1"])
+    above = transparent(store, cells, DATA, SELECTOR, 85)
+    (row,) = above.query("annotator == 'nli' and writer == 'careful'").to_dict("records")
+    assert row["value"] == pytest.approx(np.mean([one >= 0.85 for one in worst.values()]))
+    assert row["low"] <= row["value"] <= row["high"]
+    assert above.query("annotator == 'people'")["unavailable"].notna().all()
+
+
+def test_a_threshold_that_is_no_number_is_refused():
+    assert "threshold" in open_page("citations", threshold="<b>").error[0].value
+
+
+def test_lists_are_cut_as_their_names_say(store):
+    every = store.explanation_ids(CitationFilter(DATA, SELECTOR))
+    assert len(every) == 13 * 3
+
+    def cut(**more):
+        return set(store.explanation_ids(CitationFilter(DATA, SELECTOR, controls=CONTROLS, **more)))
+
+    rows = {id: store.recoveries(id) for id in every}
+    assert cut(only=("omitted",)) == {id for id, own in rows.items() if any(not row["gold"] for row in own)}
+    assert cut(only=("unreadable",)) == {explanation_id("one", writer) for writer in WRITERS}
+    assert cut(only=("unavailable",)) == {explanation_id("light-7", "padding")}
+    assert cut(writers=("sloppy",)) == {id for id in every if store.explanation(id)["writer"] == "sloppy"}
+    assert cut(search="TWO HUNDRED") == {explanation_id("many", writer) for writer in WRITERS}
+
+    def disagree(own):
+        choices = {}
+        for row in own:
+            if row["annotator"] not in CONTROLS:
+                choices.setdefault(row["passage"], set()).add(tuple(row["predicted"]))
+        return any(len(one) > 1 for one in choices.values())
+
+    def wrong_marker(own):
+        cited = {(row["passage"], place) for row in own for place in row["gold"]}
+        for key in {row["annotator"] for row in own if row["annotator"].startswith("explainer(")}:
+            rests = {(row["passage"], place) for row in own if row["annotator"] == key for place in row["predicted"]}
+            for place in {place for _, place in cited}:
+                of = {passage for passage, other in rests if other == place}
+                if of and not any((passage, place) in cited for passage in of):
+                    return True
+        return False
+
+    assert cut(only=("disagree",)) == {id for id, own in rows.items() if disagree(own)}
+    assert cut(only=("wrong_marker",)) == {id for id, own in rows.items() if wrong_marker(own)}
+    assert 0 < len(cut(only=("wrong_marker",))) < 39
+
+
+@pytest.mark.parametrize("claim", ["finland", "hostile", "many", "light-3"])
+def test_every_mark_is_what_the_answer_and_the_citations_make_it(store, claim):
+    data, rows, passage = drawn(store, claim, "sloppy")
+    for row in rows:
+        if row["passage"] != passage or row["annotator"].startswith("person:"):
+            continue
+        own = column(data, NAMES.annotator(row["annotator"]))
+        for place, mark in enumerate(own["cells"]):
+            yes, should = place in row["predicted"], place in row["gold"]
+            assert mark["state"] == {(True, True): FOUND, (True, False): WRONG, (False, True): MISSED}.get((yes, should), NONE)
+            assert data["sentences"][place]["gold"] == should
+            if row["scores"]:
+                assert f"score {shown(row['scores'][place])}" in mark["about"]
+        assert (own["text"], own["chance"]) == (shown(row["f1"]), shown(row["chance"]))
+    json.dumps([{**own, "chosen": []} for own in data["annotators"]])
+
+
+def test_people_stand_together_and_are_counted(store):
+    data, rows, passage = drawn(store, "finland", "padding")
+    asked = [row for row in rows if row["passage"] == passage and row["annotator"].startswith("person:")]
+    people = column(data, "People")
+    assert people["title"] == "People (2)"
+    assert [mark["votes"] for mark in people["cells"]] == [sum(n in row["predicted"] for row in asked) for n in range(5)]
+    assert people["f1"] == pytest.approx(np.mean([row["f1"] for row in asked]))
+    assert not any(own["name"] in ("ada", "ben") for own in data["annotators"])
+
+
+def test_explainers_say_which_passage_weighs_most(store):
+    data, rows, passage = drawn(store, "finland", "careful")
+    own = {row["passage"]: row["scores"] for row in rows if row["annotator"] == "explainer(gradient)"}
+    top = max(
+        max(abs(score) for score in column)
+        for column in zip(*[[max(s) for s in zip(*own.values(), strict=True)]], strict=True)
+    )
+    for place, mark in enumerate(column(data, "Gradient")["cells"]):
+        best = max(own, key=lambda number: own[number][place])
+        words = (
+            "of all passages this one weighs most"
+            if best == passage
+            else f"[{best}] weighs most here: {shown(own[best][place])}"
+        )
+        assert words in mark["about"]
+        assert mark["weight"] == pytest.approx(own[passage][place] / top, abs=1e-3)
+
+
+def test_an_unreadable_answer_and_one_that_was_not_asked_for_say_so(store):
+    data, _, _ = drawn(store, "one", "careful")
+    own = column(data, "Language model: small")
+    assert own["problem"] == "answered “perhaps”, twice"
+    assert {mark["state"] for mark in own["cells"]} == {UNKNOWN}
+    assert any("could not be read (answered “perhaps”, twice)" in note for note in data["notes"])
+    data, _, _ = drawn(store, "many", "careful", passage=190)
+    assert all(
+        mark == {"state": UNKNOWN, "about": ["not asked about this passage"]}
+        for own in data["annotators"]
+        for mark in own["cells"]
+    )
+
+
+def test_an_omitted_citation_and_an_explanation_that_cites_nothing(store):
+    data, _, _ = drawn(store, "finland", "careful", passage=5)
+    said = "".join(text for _, text in data["lead"])
+    silent = [own["name"] for own in data["annotators"] if own["f1"] is not None and not own["control"] and not own["chosen"]]
+    assert said.startswith("No sentence cites passage [5], though the writer was given it. ")
+    assert all(name in said for name in silent)
+    data, _, passage = drawn(store, "silent", "careful")
+    assert passage == 1
+    assert "Of this explanation: no citation at all." in data["notes"]
+    data, _, _ = drawn(store, "light-7", "padding")
+    assert data["lead"] == [("", "There is no explanation: the server refused.")]
+    assert data["sentences"] == []
+
+
+def test_two_hundred_passages_and_one_sentence(store):
+    data, _, _ = drawn(store, "many", "careful")
+    assert len(data["passages"]) == 200
+    assert sum(passage["cited"] for passage in data["passages"]) == 12
+    data, _, _ = drawn(store, "one", "sloppy")
+    assert [line["pieces"] for line in data["sentences"]] == [
+        [("", "A time and a height are two columns "), ("gap", "[ ? ]"), ("", ".")]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage", "cited", "pieces"),
+    [
+        ("So it is [26, 34].", 26, [26, 34], ["So it is ", "[34]", "[ ? ]", "."]),
+        ("So it is [1][2].", 2, [1, 2], ["So it is ", "[1]", "[ ? ]", "."]),
+        ("It was [sic] said in [2019].", 3, [], ["It was [sic] said in [2019]."]),
+        ("A [1] in the middle, and no other.", 4, [1], ["A ", "[1]", " in the middle, and no other."]),
+        ("Its marker is of another kind (3).", 3, [3], ["Its marker is of another kind (3).", "[ ? ]"]),
+    ],
+)
+def test_the_masked_marker_is_a_gap(sentence, passage, cited, pieces):
+    assert [text for _, text in masked(sentence, passage, cited)] == pieces
+
+
+def test_annotators_are_called_what_the_results_call_them():
+    rows = {
+        ("annotator", key): {"title": title} for key, title in (("explainer", "What the model used"), ("nli", "Entailment"))
+    }
+    names = CitationNames(rows)
+    said = {
+        key: names.annotator(key) for key in ("nli", "explainer(loo)", "explainer(loo,model=org/reader)", "llm(model=org/big)")
+    }
+    assert list(said.values()) == ["Entailment", "Leave-one-out", "Leave-one-out: reader", "Language model: big"]
+    assert [names.annotator(key) for key in ("person:ada", "random", "new", "new(model=x)")] == [
+        "ada",
+        "Random",
+        "new",
+        "new: x",
+    ]
+    assert names.named("claims", "politihop/test") == "politihop, test"
+
+
+def test_a_verdicts_tone():
+    assert [tone(one) for one in ("Refuted", "SUPPORTS", "pants-fire", "Not enough information", "half-true", "?")] == [
+        "bad", "good", "bad", "", "", "",
+    ]  # fmt: skip
+
+
+def test_what_a_link_asks_for_and_is_not_there_is_refused():
+    assert "passage 9" in open_page("citations", tab="claim", passage="9").error[0].value
+    assert "explanation nobody" in open_page("citations", tab="claim", explanation="nobody").error[0].value
+    assert "writer nobody" in open_page("citations", writer="nobody").error[0].value
+    assert "The link asks for the mark" in open_page("citations", point=["careful", "nobody"]).error[0].value
+
+
+def test_steps_keep_the_filters_and_let_go_of_the_passage():
+    app = open_page("citations", tab="claim", writer="sloppy", passage="2")
+    next(one for one in app.button if one.key == "next").click().run()
+    assert app.query_params["explanation"] in (explanation_id("hostile", "sloppy"), [explanation_id("hostile", "sloppy")])
+    assert "passage" not in app.query_params
+    assert not app.error
+    assert any("**2** of 13" in text.value for text in app.markdown)
+
+
+def test_a_picked_mark_leads_to_its_claims(cells):
+    app = open_page("citations", point=["padding", "nli"])
+    (row,) = cells.query("annotator == 'nli' and writer == 'padding' and measure == 'f1' and masking == 'full'").to_dict(
+        "records"
+    )
+    assert f"{shown(row['value'])} [{shown(row['low'])}, {shown(row['high'])}], chance {shown(row['chance'])}" in text_of(app)
+    next(one for one in app.button if one.key == "claims_of_mark").click().run()
+    assert not app.exception
+    assert app.query_params["tab"] in ("claim", ["claim"])
+    assert app.query_params["writer"] in ("padding", ["padding"])
+
+
+def test_hostile_text_is_no_markup(store):
+    app = open_page("citations", tab="claim", explanation=explanation_id("hostile", "careful"), find=HOSTILE)
+    assert not app.exception
+    assert all("<script>" not in one.value for one in (*app.title, *app.markdown, *app.caption))
+    assert all("<b>" not in one.label for one in app.button)
+
+
+def test_a_store_without_citations_says_how_to_get_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("HEVAL_STORE", str(empty(tmp_path).path.parent))
+    app = open_page("citations")
+    assert not app.exception
+    assert not app.error
+    assert "python -m precompute citations run" in app.info[0].value
+
+
+def test_an_exported_table_holds_every_cell(store, cells):
+    assert len(cells) == len(store.query("SELECT * FROM cell_recovery"))
+
+
+@pytest.mark.parametrize("eyes", EYES)
+@pytest.mark.parametrize("dark", [0, 1], ids=["light", "dark"])
+def test_annotators_are_told_apart_by_colour(eyes, dark):
+    keys = [
+        "people",
+        "llm(model=large)",
+        "llm(model=small)",
+        "nli",
+        *(key for key in ANNOTATORS if key.startswith("explainer")),
+    ]
+    colours = [re.findall(r"#\w{6}", NAMES.colour(key))[dark if "light-dark" in NAMES.colour(key) else 0] for key in keys]
+    assert closest(colours, eyes) >= 9
+    own = [colour for key, colour in zip(keys, colours, strict=True) if not key.startswith("explainer")]
+    assert min(contrast(colour, ("#FFFFFF", "#14171C")[dark]) for colour in own) >= 3
