@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from heval_core.ui import address, frame, page_run, sidebar
+from heval_core.ui import address, annotate, frame, page_run, sidebar
 
 st.set_page_config(page_title="HEval", page_icon=frame.ICON, layout="wide", initial_sidebar_state="collapsed")
 
@@ -15,12 +15,14 @@ pages = [
     st.Page("pages/report.py", title="Report"),
     st.Page("pages/data_and_methods.py", title="Data and methods"),
 ]
-page = st.navigation([*pages, *frame.moved()], position="hidden")
+# Where people do not annotate, its address says so.
+asked = st.Page("pages/annotate.py", title=annotate.TITLE, visibility="visible" if annotate.is_on() else "hidden")
+page = st.navigation([*pages, asked, *frame.moved()], position="hidden")
 page_run.mark()
 frame.rename_old()
 address.enter(page.title)
 with page_run.watched("navigation"):
-    frame.draw(pages, page)
+    frame.draw([*pages, asked] if annotate.is_on() else pages, page)
 with page_run.watched("sidebar"):
     sidebar.draw(on_own_page=page.title == frame.OWN_PROMPT)
 with page_run.watched(page.title):

@@ -56,6 +56,7 @@ MAY_IMPORT = {
     "app": {"ui"},
     "pages": {"figures", "metrics", "report", "store", "stored", "ui"},
     "ui": {
+        "citations",
         "protocols",
         "reasons",
         *("catalogue", "evaluation", "figures", "groups", "metrics", "prompt_service", "prompts", "records"),
@@ -100,7 +101,7 @@ MAY_IMPORT = {
         "store",
         "techniques",
     },
-    "store": {"reasons", "records", "statistics", "stored"},
+    "store": {"citations", "reasons", "records", "statistics", "stored"},
     "metrics": {"catalogue", "protocols", "groups", "records", "replacements", "statistics"},
     "statistics": {"records"},
     "explainers": {"lm", "records"},

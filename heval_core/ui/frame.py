@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from heval_core.metrics.shared.measure import QUESTIONS
-from heval_core.ui import address, own_prompts
+from heval_core.ui import address, annotate, own_prompts
 from heval_core.ui.component import component
 
 _ASSETS = Path(__file__).parent / "components"
@@ -18,7 +18,7 @@ _ASSETS = Path(__file__).parent / "components"
 ICON = str(_ASSETS / "icon.png")
 OWN_PROMPT = "Your prompt"
 # Pixels from which on the sidebar is open at first.
-WIDE = 1600
+WIDE, NEVER = 1600, 1_000_000
 _ACCURACY, _INSTANCES, _BEHIND = "pages/accuracy.py", "pages/instances.py", "pages/data_and_methods.py"
 # An address of the first version ▶ the page that took its place, and its tab.
 MOVED = {
@@ -48,7 +48,9 @@ def draw(pages: Sequence[StreamlitPage], current: StreamlitPage) -> None:
         # First, so that the keyboard comes to it first; the stylesheet puts it last.
         own = current.title == OWN_PROMPT
         shown = any(own_prompts.find(name) for name in address.values("result"))
-        data = {"open_from": WIDE, "open": own and not shown, "own": own}
+        # Beside the task of annotating it would only distract.
+        wide = NEVER if current.title == annotate.TITLE else WIDE
+        data = {"open_from": wide, "open": own and not shown, "own": own}
         component("sidebar_button")(key="sidebar_button", data=data, width="content")
         st.html(_ASSETS / "brand.html", width="content")
         for page in pages:

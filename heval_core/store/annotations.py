@@ -1,0 +1,239 @@
+"""A study with people, kept in `annotations.sqlite` in the store's folder: who is asked what, and every answer ever given.
+
+Only the page *Annotate*, and the commands that make and import a study, write to it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from heval_core.citations.people.assignment import Standing, Turn, next_item
+from heval_core.citations.people.exchange import Given, name_of, read, written
+from heval_core.citations.people.items import CONTROLS, PRACTICE, QUESTION, Item
+from heval_core.citations.people.quality import Quality, qualities
+from heval_core.records import HEvalError
+from heval_core.store.annotation_file import WAIT, make, transaction
+
+# How long an item is kept for somebody who has it before them.
+LEASE = timedelta(minutes=15)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Of a study. answers: those to questions that count so far, of `wanted` ones. left_out: people whose answers do not."""
+
+    questions: int
+    controls: int
+    people: int
+    answers: int
+    wanted: int
+    left_out: dict[str, Quality]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+@dataclass(frozen=True)
+class AnnotationStore:
+    """The study of a store. Safe to share between threads. Every method raises HEvalError where the file does not allow it.
+
+    now: the time, UTC. wait: seconds to wait for other processes.
+    """
+
+    folder: Path
+    now: Callable[[], datetime] = _now
+    wait: float = WAIT
+
+    @classmethod
+    def open(cls, folder: Path) -> AnnotationStore:
+        """Raises HEvalError if there is no study."""
+        store = cls(folder)
+        with transaction(folder, writing=False) as db:
+            if db.execute("SELECT 1 FROM item").fetchone() is None:
+                raise HEvalError(f"The study in the store {folder} has no items yet; make it again.")
+        return store
+
+    @classmethod
+    def make(cls, folder: Path, items: Iterable[Item]) -> tuple[AnnotationStore, int]:
+        """The study with these items, made where there is none; those that it has already are not added again.
+
+        Returns how many were added, too. No answer is ever removed.
+        """
+        make(folder)
+        store = cls(folder)
+        with transaction(folder, writing=True) as db:
+            return store, add_items(db, items)
+
+    def sign_in(self, name: str) -> str:
+        """The person of this name, without regard to case; a new one if there is none. Raises HEvalError for no name."""
+        with transaction(self.folder, writing=True, wait=self.wait) as db:
+            return add_person(db, name, self._time())
+
+    def person(self, name: str) -> str | None:
+        """As the name was first written; None if nobody of this name was here."""
+        with transaction(self.folder, writing=False, wait=self.wait) as db:
+            row = db.execute("SELECT annotator FROM person WHERE folded = ?", [name.casefold()]).fetchone()
+        return None if row is None else str(row["annotator"])
+
+    def turn(self, person: str) -> Turn:
+        """What this person is asked next. It is kept for them for some minutes, so that nobody else takes it.
+
+        It stays the same until they answer, or until the time is over.
+        """
+        with transaction(self.folder, writing=True, wait=self.wait) as db:
+            now = self._time()
+            db.execute("DELETE FROM lease WHERE until < ?", [now])
+            answered = {row["item_id"] for row in db.execute("SELECT item_id FROM answer WHERE annotator = ?", [person])}
+            turn = next_item(person, _standings(db, person), answered)
+            held = db.execute("SELECT item_id FROM lease WHERE annotator = ?", [person]).fetchone()
+            if held is not None and held["item_id"] not in answered and turn.item_id is not None:
+                turn = turn._replace(item_id=held["item_id"])
+            if turn.item_id is not None:
+                until = (self.now() + LEASE).isoformat(timespec="microseconds")
+                db.execute("INSERT OR REPLACE INTO lease VALUES (?, ?, ?)", [person, turn.item_id, until])
+            return turn
+
+    def save(
+        self, person: str, item_id: str, chosen: Iterable[int], helpfulness: float, seconds: float, answer_id: str
+    ) -> None:
+        """Keep an answer. When this returns it is on the disk; the same answer_id again changes nothing.
+
+        Raises HEvalError for an unknown item or person, a sentence that the item does not have, and numbers out of range.
+        """
+        with transaction(self.folder, writing=True, wait=self.wait) as db:
+            places = sorted(set(chosen))
+            last = db.execute("SELECT max(at) FROM answer WHERE annotator = ? AND item_id = ?", [person, item_id]).fetchone()[
+                0
+            ]
+            # After what it changes, whatever the clock says.
+            at = max(self._time(), _after(last)) if last else self._time()
+            add_answer(db, Given(answer_id, item_id, person, tuple(places), float(helpfulness), float(seconds), at))
+            db.execute("DELETE FROM lease WHERE annotator = ? AND item_id = ?", [person, item_id])
+
+    def item(self, item_id: str) -> Item:
+        """Raises HEvalError for an unknown item."""
+        with transaction(self.folder, writing=False, wait=self.wait) as db:
+            return item_of(db, item_id)
+
+    def practice(self) -> list[str]:
+        """The items of the practice round."""
+        with transaction(self.folder, writing=False, wait=self.wait) as db:
+            rows = db.execute("SELECT item_id FROM item WHERE kind = ? ORDER BY place", [PRACTICE])
+            return [row["item_id"] for row in rows]
+
+    def answers_of(self, person: str) -> list[Given]:
+        """The last answer of a person to each item but those of the practice round, in the order in which they came."""
+        with transaction(self.folder, writing=False, wait=self.wait) as db:
+            rows = db.execute(
+                "SELECT latest.* FROM latest JOIN item USING (item_id) WHERE annotator = ? AND kind <> ? "
+                "ORDER BY first, answer_id",
+                [person, PRACTICE],
+            )
+            return [given(row) for row in rows]
+
+    def progress(self) -> Progress:
+        """How far the study is."""
+        with transaction(self.folder, writing=False, wait=self.wait) as db:
+            standings = _standings(db, "", leased=False)
+            people = db.execute("SELECT count(*) FROM person").fetchone()[0]
+            left_out = {name: one for name, one in quality_of(db).items() if not one.counts}
+        questions = [one for one in standings if one.kind == QUESTION]
+        return Progress(
+            questions=len(questions),
+            controls=sum(one.kind in CONTROLS for one in standings),
+            people=people,
+            answers=sum(min(one.taken, one.wanted or 0) for one in questions),
+            wanted=sum(one.wanted or 0 for one in questions),
+            left_out=left_out,
+        )
+
+    def _time(self) -> str:
+        return self.now().isoformat(timespec="microseconds")
+
+
+def _after(time: str) -> str:
+    return (datetime.fromisoformat(time) + timedelta(microseconds=1)).isoformat(timespec="microseconds")
+
+
+def _standings(db: sqlite3.Connection, person: str, *, leased: bool = True) -> list[Standing]:
+    """How far every item is, as far as others than this person have brought it; people who are left out count for nothing."""
+    left_out = {name for name, one in quality_of(db).items() if not one.counts} | {person}
+    holders = set(map(tuple, db.execute("SELECT DISTINCT item_id, annotator FROM answer")))
+    if leased:
+        holders |= set(map(tuple, db.execute("SELECT item_id, annotator FROM lease")))
+    taken = Counter(item_id for item_id, name in holders if name not in left_out)
+    rows = db.execute("SELECT item_id, kind, explanation_id, wanted FROM item ORDER BY place")
+    return [Standing(row["item_id"], row["kind"], row["explanation_id"], row["wanted"], taken[row["item_id"]]) for row in rows]
+
+
+def quality_of(db: sqlite3.Connection) -> dict[str, Quality]:
+    """Person ▶ quality, for all who answered a control item."""
+    controls = db.execute("SELECT item_id, gold FROM item WHERE kind IN (?, ?)", CONTROLS)
+    gold = {row["item_id"]: set(json.loads(row["gold"])) for row in controls}
+    # Not from `latest`, which would put the answers to all items in order for the sake of these few.
+    asked = "SELECT item_id FROM item WHERE kind IN (?, ?)"
+    rows = db.execute(
+        f"SELECT annotator, item_id, predicted FROM answer WHERE item_id IN ({asked}) ORDER BY at, answer_id", CONTROLS
+    )
+    last = {(row["annotator"], row["item_id"]): row["predicted"] for row in rows}
+    return qualities((name, set(json.loads(chosen)), gold[item_id]) for (name, item_id), chosen in last.items())
+
+
+def add_items(db: sqlite3.Connection, items: Iterable[Item]) -> int:
+    """How many were not there yet."""
+    before = db.total_changes
+    rows = (
+        (one.item_id, one.kind, one.explanation_id, one.wanted, json.dumps(sorted(one.gold)), written([one], "jsonl"))
+        for one in items
+    )
+    db.executemany(
+        "INSERT OR IGNORE INTO item (item_id, kind, explanation_id, wanted, gold, body) VALUES (?, ?, ?, ?, ?, ?)", rows
+    )
+    return db.total_changes - before
+
+
+def add_person(db: sqlite3.Connection, name: str, since: str) -> str:
+    """The person of this name, new or not."""
+    kept = name_of(name)
+    db.execute("INSERT OR IGNORE INTO person VALUES (?, ?, ?)", [kept, kept.casefold(), since])
+    return str(db.execute("SELECT annotator FROM person WHERE folded = ?", [kept.casefold()]).fetchone()["annotator"])
+
+
+def add_answer(db: sqlite3.Connection, answer: Given) -> bool:
+    """Whether it was new. Raises HEvalError for an answer that cannot be to this study's items."""
+    item = item_of(db, answer.item_id)
+    if wrong := set(answer.predicted) - set(range(len(item.sentences))):
+        last = len(item.sentences) - 1
+        raise HEvalError(f"The answer names sentence {min(wrong)}; the item {answer.item_id} has the sentences 0 to {last}.")
+    if not (0 <= answer.helpfulness <= 100 and 0 <= answer.seconds < float("inf")):
+        raise HEvalError(
+            f"The helpfulness is {answer.helpfulness:g}; it should be from 0 to 100, and the seconds not negative."
+        )
+    if db.execute("SELECT 1 FROM person WHERE annotator = ?", [answer.annotator]).fetchone() is None:
+        raise HEvalError(f"Nobody is called {answer.annotator!r} in this study; sign in first.")
+    values = [*vars(answer).values()]
+    values[3] = json.dumps(answer.predicted)
+    return db.execute("INSERT OR IGNORE INTO answer VALUES (?, ?, ?, ?, ?, ?, ?)", values).rowcount > 0
+
+
+def item_of(db: sqlite3.Connection, item_id: str) -> Item:
+    """Raises HEvalError for an unknown item."""
+    row = db.execute("SELECT body FROM item WHERE item_id = ?", [item_id]).fetchone()
+    if row is None:
+        raise HEvalError(f"The study has no item {item_id[:40]!r}; it may be an answer to another study.")
+    (item,) = read(row["body"], "jsonl")[0]
+    assert isinstance(item, Item)
+    return item
+
+
+def given(row: sqlite3.Row) -> Given:
+    """An answer as it is kept."""
+    values = {name: row[name] for name in ("answer_id", "item_id", "annotator", "helpfulness", "seconds", "at")}
+    return Given(**values, predicted=tuple(json.loads(row["predicted"])))

@@ -1,0 +1,162 @@
+"""The page *Annotate*: what one person has before them, and what their answers do. All else happens in the component.
+
+Who annotates stands in the address, so that a page loaded again goes on. What is not saved yet is kept in the browser.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import streamlit as st
+
+from heval_core.citations.people.exchange import Given
+from heval_core.citations.people.items import PRACTICE
+from heval_core.records import HEvalError
+from heval_core.store.annotations import AnnotationStore
+from heval_core.ui import address
+from heval_core.ui.component import component
+from heval_core.ui.published_results import results_folder
+
+TITLE = "Annotate"
+KEY = "annotate"
+# In the session: the item that is being changed; the practice item whose feedback is read; what went wrong.
+_CHANGED, _FEEDBACK, _ERROR = "annotate_changed", "annotate_feedback", "annotate_error"
+# And the last message that was done, which tells the component that an answer is saved.
+_DONE = "annotate_done"
+_SHOWN = "annotate_shown"
+
+
+def is_on() -> bool:
+    """Whether this server lets people annotate."""
+    return os.environ.get("HEVAL_ANNOTATE") == "1"
+
+
+def study() -> AnnotationStore:
+    """The study of the store that this server shows. Raises HEvalError if there is none."""
+    return AnnotationStore.open(results_folder())
+
+
+def draw(store: AnnotationStore) -> None:
+    """What the person of the address has before them; an answer draws this part of the page again, and nothing else."""
+    st.fragment(_draw)(store)
+
+
+def _draw(store: AnnotationStore) -> None:
+    def done() -> None:
+        message = (st.session_state.get(KEY) or {}).get("did")
+        if message:
+            act(store, message)
+
+    try:
+        data = st.session_state[_SHOWN] = shown(store)
+    except HEvalError as error:
+        # What the person has before them stays, with what they have chosen so far.
+        if _SHOWN not in st.session_state:
+            raise
+        data = st.session_state[_SHOWN] | {"error": str(error)}
+    component("annotate")(key=KEY, data=data, on_did_change=done)
+
+
+def shown(store: AnnotationStore) -> dict[str, Any]:
+    """What the component draws."""
+    asked = address.value("person")
+    person = store.person(asked) if asked else None
+    said = {"error": st.session_state.pop(_ERROR, ""), "done": st.session_state.get(_DONE, ""), "person": person}
+    if person is None:
+        return said | {"view": "sign_in", "name": asked, "practice": len(store.practice())}
+    given = store.answers_of(person)
+    turn = store.turn(person)
+    view = said | {"answered": len(given), "left": turn.left}
+    feedback, changed = st.session_state.get(_FEEDBACK), st.session_state.get(_CHANGED)
+    places = {one.item_id: place for place, one in enumerate(given)}
+    if feedback is not None:
+        return view | _item(store, feedback["item"]) | {"feedback": feedback["chosen"], "can_go_back": False}
+    if changed in places:
+        place = places[changed]
+        earlier = {"chosen": list(given[place].predicted), "helpfulness": given[place].helpfulness}
+        return view | _item(store, changed) | {"earlier": earlier, "can_go_back": place > 0, "nth": place + 1}
+    if turn.item_id is None:
+        return view | {"view": "done", "can_go_back": bool(given)}
+    return view | _item(store, turn.item_id) | {"can_go_back": bool(given), "nth": len(given) + 1}
+
+
+def _item(store: AnnotationStore, item_id: str) -> dict[str, Any]:
+    item, names = store.item(item_id), store.practice()
+    practice = {"number": names.index(item_id) + 1, "of": len(names)} if item_id in names else None
+    return {
+        "view": "item",
+        "id": item.item_id,
+        "claim": item.claim,
+        "verdict": item.verdict,
+        "passages": [{"number": one.number, "title": one.title, "text": one.text} for one in item.passages],
+        "passage": item.passage,
+        "sentences": list(item.sentences),
+        "practice": practice,
+        # What is right is told of practice items only.
+        "gold": sorted(item.gold) if item.kind == PRACTICE else None,
+        "why": item.feedback,
+        "feedback": None,
+        "earlier": None,
+    }
+
+
+def act(store: AnnotationStore, message: Mapping[str, Any]) -> None:
+    """Do what the component asks for. What goes wrong is told in a line, and the answer stays where it was."""
+    actions: dict[str, Callable[[AnnotationStore, Mapping[str, Any]], None]] = {
+        "sign_in": _sign_in,
+        "save": _save,
+        "back": _back,
+        "onward": _onward,
+        "leave": _leave,
+    }
+    action = actions.get(str(message.get("op")))
+    try:
+        if action is not None:
+            action(store, message)
+            st.session_state[_DONE] = str(message.get("token"))
+    except HEvalError as error:
+        st.session_state[_ERROR] = str(error)
+
+
+def _sign_in(store: AnnotationStore, message: Mapping[str, Any]) -> None:
+    _forget()
+    address.put(person=store.sign_in(str(message.get("name", ""))))
+
+
+def _leave(store: AnnotationStore, message: Mapping[str, Any]) -> None:
+    _forget()
+    address.put(person=None)
+
+
+def _onward(store: AnnotationStore, message: Mapping[str, Any]) -> None:
+    _forget()
+
+
+def _forget() -> None:
+    for name in (_CHANGED, _FEEDBACK):
+        st.session_state.pop(name, None)
+
+
+def _save(store: AnnotationStore, message: Mapping[str, Any]) -> None:
+    person, item_id = address.value("person"), str(message.get("item"))
+    try:
+        chosen = [int(one) for one in message["chosen"]]
+        helpfulness, seconds = float(message["helpfulness"]), float(message["seconds"])
+    except (KeyError, TypeError, ValueError):
+        raise HEvalError("The answer cannot be read; choose again, and save.") from None
+    store.save(store.person(person) or person, item_id, chosen, helpfulness, seconds, str(message.get("token")))
+    _forget()
+    if store.item(item_id).kind == PRACTICE:
+        st.session_state[_FEEDBACK] = {"item": item_id, "chosen": chosen}
+
+
+def _back(store: AnnotationStore, message: Mapping[str, Any]) -> None:
+    """To the item before the one on screen, of those that the person has answered."""
+    person = address.value("person")
+    given: list[Given] = store.answers_of(store.person(person) or person)
+    names = [one.item_id for one in given]
+    here = names.index(message["item"]) if message.get("item") in names else len(names)
+    if here > 0:
+        st.session_state[_CHANGED] = names[here - 1]

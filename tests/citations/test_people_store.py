@@ -1,0 +1,267 @@
+"""The file of a study: what is acknowledged is kept, who gets what, how it travels, and what is said where it fails."""
+
+from __future__ import annotations
+
+import dataclasses
+import sqlite3
+import threading
+from datetime import datetime, timedelta
+
+import pytest
+
+from heval_core.citations.people import practice
+from heval_core.citations.people.items import NEGATIVE, POSITIVE, QUESTION, Item
+from heval_core.citations.records import Passage
+from heval_core.records import HEvalError
+from heval_core.store.annotation_exchange import answers, bring_in, export
+from heval_core.store.annotation_file import FILE, transaction
+from heval_core.store.annotations import LEASE, AnnotationStore
+
+HOSTILE = ["<b>x</b>", "=1+1", "'quoted", 'a\rb\nc\t,"', "\u202e", "\x00", "🦉", "", "-2", "\u2028", "null", "[1]"]
+
+
+def item(number: int, kind: str = QUESTION, gold=(0,), wanted: int | None = 2, text: str = "") -> Item:
+    return Item(
+        kind=kind,
+        explanation_id=f"e{number}",
+        claim=f"Claim {number} {text}",
+        verdict=text or "Supported",
+        passages=(Passage(1, f"A passage. {text}", text), Passage(2, "Another one.")),
+        passage=1,
+        sentences=(f"First {text}", "Second [2].", "Third."),
+        gold=frozenset(gold),
+        wanted=wanted if kind == QUESTION else None,
+    )
+
+
+class Clock:
+    def __init__(self):
+        self.time = datetime(2026, 5, 1, 12)
+
+    def __call__(self):
+        self.time += timedelta(seconds=1)
+        return self.time
+
+
+@pytest.fixture
+def store(tmp_path):
+    made, added = AnnotationStore.make(tmp_path, [item(number) for number in range(4)])
+    assert added == 4
+    return dataclasses.replace(made, now=Clock(), wait=0.1)
+
+
+def answer(store, person, item_id, chosen=(0,), helpfulness=50.0, name=""):
+    store.save(person, item_id, chosen, helpfulness, 3.0, name or f"{person}-{item_id}-{store.now()}")
+
+
+def test_an_answer_is_kept_and_the_same_one_sent_twice_is_one(store):
+    ada = store.sign_in("Ada")
+    first = store.turn(ada).item_id
+    for _ in range(2):
+        answer(store, ada, first, (2, 0, 2), 70, "token")
+    (kept,) = AnnotationStore.open(store.folder).answers_of(ada)
+    assert (kept.item_id, kept.predicted, kept.helpfulness, kept.seconds) == (first, (0, 2), 70, 3)
+    assert store.turn(ada).item_id != first
+
+
+def test_a_changed_answer_counts_and_the_earlier_one_is_kept_whatever_the_clock_says(store):
+    ada = store.sign_in("Ada")
+    first = store.turn(ada).item_id
+    answer(store, ada, first, (0,))
+    second = store.turn(ada).item_id
+    answer(store, ada, second, (1,))
+    store.now.time -= timedelta(days=1)
+    answer(store, ada, first, ())
+    assert [one.item_id for one in store.answers_of(ada)] == [first, second]
+    assert store.answers_of(ada)[0].predicted == ()
+    with sqlite3.connect(store.folder / FILE) as db:
+        assert db.execute("SELECT count(*) FROM answer").fetchone() == (3,)
+    (row,) = [one for one in answers(store.folder).questions if one.explanation_id == store.item(first).explanation_id]
+    assert (row.annotator, row.predicted, row.seconds) == ("person:Ada", (), 6.0)
+
+
+def test_an_item_stays_with_who_has_it_and_returns_when_the_time_is_over(tmp_path):
+    store, _ = AnnotationStore.make(tmp_path, [item(0, wanted=1)])
+    store = dataclasses.replace(store, now=Clock())
+    ada, bob = store.sign_in("Ada"), store.sign_in("Bob")
+    only = store.turn(ada).item_id
+    assert store.turn(ada) == (only, 1)
+    assert store.turn(bob) == (None, 0)
+    store.now.time += LEASE
+    assert store.turn(bob).item_id == only
+    # Who comes back late is not sent away with a finished answer.
+    answer(store, ada, only)
+    assert len(store.answers_of(ada)) == 1
+
+
+def test_an_item_stays_though_others_answer_it_meanwhile(store):
+    ada, bob = store.sign_in("Ada"), store.sign_in("Bob")
+    held = store.turn(ada).item_id
+    answer(store, bob, held)
+    assert store.turn(ada).item_id == held
+
+
+def test_who_begins_to_write_keeps_others_from_it_until_all_is_written(store):
+    """Else an answer that is read, judged and then written could meet another one halfway, and be refused."""
+    ada = store.sign_in("Ada")
+    with transaction(store.folder, writing=True), pytest.raises(HEvalError, match="is locked"):
+        answer(store, ada, item(0).item_id)
+    with transaction(store.folder, writing=False):
+        answer(store, ada, item(0).item_id)
+
+
+def test_names_are_the_same_whatever_their_case_and_spaces(store):
+    assert store.sign_in("  Ada   Lovelace ") == "Ada Lovelace"
+    assert store.sign_in("ada lovelace") == "Ada Lovelace"
+    assert store.person("ADA LOVELACE") == "Ada Lovelace"
+    assert store.person("Bob") is None
+    for wrong in ("", "  ", "x" * 61, "a\u202eb", "\x00"):
+        with pytest.raises(HEvalError, match="1 to 60 characters"):
+            store.sign_in(wrong)
+
+
+def controls_of(store, person, right, wrong):
+    controls = [item(100 + number, NEGATIVE, ()) for number in range(right + wrong)]
+    AnnotationStore.make(store.folder, controls)
+    for number, one in enumerate(controls):
+        answer(store, person, one.item_id, () if number < right else (0,))
+
+
+def test_people_under_70_percent_on_control_items_are_left_out_and_their_items_are_asked_of_others(store):
+    ada, bob = store.sign_in("Ada"), store.sign_in("Bob")
+    controls_of(store, ada, 7, 3)
+    controls_of(store, bob, 6, 4)
+    first = item(0).item_id
+    for person in (ada, bob):
+        answer(store, person, first)
+    found = answers(store.folder)
+    assert [one.annotator for one in found.questions] == ["person:Ada"]
+    assert (found.left_out, found.dropped) == ({"Bob": (6, 10)}, 1)
+    assert len(found.controls) == 20
+    progress = store.progress()
+    assert (progress.answers, progress.wanted, progress.left_out, progress.people) == (1, 8, {"Bob": (6, 10)}, 2)
+    # The last answer to a control item is the one that tells.
+    answer(store, bob, item(109, NEGATIVE, ()).item_id, ())
+    assert {one.annotator for one in answers(store.folder).questions} == {"person:Ada", "person:Bob"}
+    assert answers(store.folder).left_out == {}
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_study_comes_back_as_it_was_and_is_not_doubled(tmp_path, form):
+    items = [
+        *practice.ITEMS,
+        *(item(n, text=text) for n, text in enumerate(HOSTILE)),
+        item(50, POSITIVE),
+        item(51, NEGATIVE, ()),
+    ]
+    store, _ = AnnotationStore.make(tmp_path / "one", items)
+    people = [store.sign_in(name) for name in ("=SUM(1)", "<img src=x>", "Ada")]
+    for person in people:
+        for one in items[::5]:
+            answer(store, person, one.item_id, (0, 1), 1 / 3)
+            answer(store, person, one.item_id, (), 99.5)
+    file, again = tmp_path / f"all.{form}", tmp_path / f"again.{form}"
+    count = export(store.folder, file)
+    found = bring_in(tmp_path / "two", file)
+    assert not found.problems
+    assert (found.items, found.people, found.answers, found.known) == (len(items), 3, count - len(items) - 3, 0)
+    export(tmp_path / "two", again)
+    assert again.read_bytes() == file.read_bytes()
+    assert answers(tmp_path / "two") == answers(store.folder)
+    twice = bring_in(tmp_path / "two", file)
+    assert (twice.items, twice.people, twice.answers, twice.known) == (0, 0, 0, found.answers)
+    assert answers(tmp_path / "two") == answers(store.folder)
+
+
+def test_what_is_wrong_in_a_file_is_named_and_the_rest_is_taken(store, tmp_path):
+    ada = store.sign_in("Ada")
+    answer(store, ada, item(0).item_id)
+    export(store.folder, tmp_path / "all.jsonl")
+    lines = (tmp_path / "all.jsonl").read_text().splitlines()
+    last = lines[-1]
+    bad = [
+        "nonsense",
+        '{"record": "song"}',
+        lines[0].replace("Claim 0", "Claim 9"),
+        last.replace('"item_id": "', '"item_id": "zz'),
+        last.replace('"helpfulness": 50.0', '"helpfulness": 101'),
+        last.replace('"predicted": [0]', '"predicted": [7]').replace('"answer_id": "', '"answer_id": "new'),
+        last.replace('"at": "2026', '"at": "soon'),
+        last.replace('"annotator": "Ada"', '"annotator": "A\\u202eda"'),
+    ]
+    (tmp_path / "bad.jsonl").write_text("\n".join([*lines, *bad]))
+    found = bring_in(tmp_path / "new", tmp_path / "bad.jsonl")
+    assert found.answers == 1
+    said = [
+        *("no item 'zz", "names sentence 7", "no JSON object", "one of item, person, answer", "the item was changed"),
+        *("0 to 100", "is no time", "1 to 60 characters"),
+    ]
+    assert all(sum(words in problem for problem in found.problems) == 1 for words in said)
+    assert len(found.problems) == len(said)
+    with pytest.raises(HEvalError, match=r"should be \.csv or \.jsonl"):
+        bring_in(tmp_path / "new", tmp_path / "all.xlsx")
+    with pytest.raises(HEvalError, match="cannot be read"):
+        bring_in(tmp_path / "new", tmp_path / "none.csv")
+
+
+def test_errors_are_one_line_each(store, tmp_path):
+    ada = store.sign_in("Ada")
+    for wanted, given in (
+        ("no item 'nothing'", (ada, "nothing", (), 5, 1, "a")),
+        ("has the sentences 0 to 2", (ada, item(0).item_id, (3,), 5, 1, "b")),
+        ("from 0 to 100", (ada, item(0).item_id, (), 101, 1, "c")),
+        ("from 0 to 100", (ada, item(0).item_id, (), float("nan"), 1, "d")),
+        ("Nobody is called 'Eve'", ("Eve", item(0).item_id, (), 5, 1, "e")),
+    ):
+        with pytest.raises(HEvalError, match=wanted):
+            store.save(*given)
+    assert store.answers_of(ada) == []
+    with pytest.raises(HEvalError, match="no study in the store"):
+        AnnotationStore.open(tmp_path / "empty")
+    (tmp_path / "dir" / FILE).mkdir(parents=True)
+    with pytest.raises(HEvalError, match="cannot be written"):
+        AnnotationStore.open(tmp_path / "dir")
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / FILE).write_bytes(b"no database " * 100)
+    with pytest.raises(HEvalError, match="damaged"):
+        AnnotationStore.open(tmp_path / "bad")
+    with sqlite3.connect(tmp_path / "dir2") as db:
+        db.execute("PRAGMA user_version = 9")
+    (tmp_path / "new").mkdir()
+    (tmp_path / "dir2").rename(tmp_path / "new" / FILE)
+    with pytest.raises(HEvalError, match="version 9"):
+        AnnotationStore.open(tmp_path / "new")
+
+
+def test_a_locked_file_is_named_and_nothing_is_saved(store):
+    ada = store.sign_in("Ada")
+    first = store.turn(ada).item_id
+    holder = sqlite3.connect(store.folder / FILE, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(HEvalError, match=r"is locked: another program has held it for 0.1 seconds\. Nothing was saved"):
+        answer(store, ada, first)
+    holder.execute("ROLLBACK")
+    answer(store, ada, first)
+    holder.close()
+
+
+def test_many_at_once_wait_for_each_other(tmp_path):
+    store, _ = AnnotationStore.make(tmp_path, [item(number, wanted=2) for number in range(6)])
+    problems = []
+
+    def work(name):
+        try:
+            person = store.sign_in(name)
+            while (turn := store.turn(person)).item_id:
+                store.save(person, turn.item_id, (0,), 5, 1, f"{name}{turn.item_id}")
+        except BaseException as error:
+            problems.append(error)
+
+    workers = [threading.Thread(target=work, args=(f"p{number}",)) for number in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not problems
+    found = answers(tmp_path).questions
+    assert sorted(one.explanation_id for one in found) == sorted(f"e{number}" for number in range(6) for _ in range(2))
