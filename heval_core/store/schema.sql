@@ -342,13 +342,13 @@ CREATE TABLE failure (
 );
 
 CREATE TABLE catalogue (
-    kind VARCHAR,             -- dataset, explainer, metric or technique
+    kind VARCHAR,             -- dataset, explainer, metric, technique, claims, selector or annotator
     key VARCHAR,
     title VARCHAR,
     signed BOOLEAN,           -- explainers: whether scores have a sign
-    control BOOLEAN,          -- explainers: whether it is a control, which looks into no model
-    family VARCHAR,           -- explainers and techniques: how they work (gradient, decoding, …)
-    place INTEGER,            -- techniques: their order on pages, from 1
+    control BOOLEAN,          -- explainers, annotators: whether it is a control, which looks into no model
+    family VARCHAR,           -- explainers, techniques, annotators: how they work (gradient, decoding, …)
+    place INTEGER,            -- techniques, selectors, annotators: their order on pages, from 1
     passes DOUBLE,            -- techniques: forward passes for an answer, Regular's being 1
     preparation VARCHAR,      -- techniques: what precedes the first answer: nothing, tuned or trained
     reference VARCHAR,
@@ -369,7 +369,7 @@ CREATE TABLE claim (
 );
 
 CREATE TABLE explanation (
-    explanation_id VARCHAR,   -- dataset, claim, writer and selector, hashed
+    explanation_id VARCHAR,   -- dataset, claim, writer, selector and text, hashed: answers belong to one text
     dataset VARCHAR,
     claim_id VARCHAR,
     writer VARCHAR,           -- key
@@ -413,7 +413,9 @@ CREATE TABLE cell_recovery (
     masking VARCHAR,          -- sample or full
     measure VARCHAR,          -- precision, recall, f1, f1_of_claims, correct_rejection, transparent, unreadable; of explanations
                               -- (annotator empty): omitted, uncited, retrieval_precision, retrieval_recall, retrieval_f1; of
-                              -- explainers: supported, wrong_marker, unsupported_sentence, omitted_citation
+                              -- explainers, and of the truth where it is known (annotator empty): supported, wrong_marker,
+                              -- unsupported_sentence, omitted_citation; of explainers against the truth: source,
+                              -- source_behind_wrong_marker, no_source
     value DOUBLE,             -- NULL if not available
     low DOUBLE,               -- 95 % interval, claims resampled
     high DOUBLE,

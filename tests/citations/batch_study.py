@@ -113,6 +113,12 @@ def contents(store: Path) -> dict[str, str]:
     return {key: entry.content for key, entry in ShardStore(store).entries().items()}
 
 
+def rows(store: Path, kind: str = "recovery") -> list[dict[str, Any]]:
+    """Of all shards of a kind."""
+    own = ShardStore(store)
+    return [row for entry in own.entries().values() if entry.kind == kind for row in own.read(entry).to_pylist()]
+
+
 def published(store: Path) -> Reader:
     publish(store)
     return Reader(published_file(store))

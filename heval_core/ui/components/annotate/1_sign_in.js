@@ -1,7 +1,7 @@
 // What the task is, and who does it.
 
 const STEPS = [
-  ["Read", "the claim, the verdict on it, and the marked passage. One citation of that passage was taken out of the explanation."],
+  ["Read", "the claim, the verdict on it, and the marked passage, whose citations are taken out of the explanation."],
   ["Choose", "every sentence that should cite the passage: those that say what stands in it. It can be one, several, or none."],
   ["Rate", "how helpful the explanation is for judging the claim, from 0 to 100."],
 ];
@@ -24,7 +24,7 @@ function signInView(data, act) {
   const made = element("div", "welcome"), about = element("div"), form = element("form", "card");
   const heading = element("h1", "", "Which sentences should cite this passage?");
   heading.tabIndex = -1;
-  about.append(heading, element("p", "lead", "You read explanations that cite their evidence, with one citation taken out, and put it back. It takes about a minute each."));
+  about.append(heading, element("p", "lead", "You read explanations that cite their evidence. The citations of one passage are taken out, and you put them back. It takes about a minute each."));
   const steps = element("ol", "steps");
   for (const [word, rest] of STEPS) {
     const step = element("li");

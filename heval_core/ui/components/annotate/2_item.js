@@ -36,7 +36,7 @@ function topLine(data, act) {
 function passageOf(one, here) {
   const made = element(here ? "div" : "button", here ? "passage here" : "passage");
   const body = element("span", "body"), title = element("span", "title", one.title);
-  if (here) title.append(element("small", "", one.title ? " its citation was taken out" : "its citation was taken out"));
+  if (here) title.append(element("small", "", one.title ? " its citations are taken out" : "its citations are taken out"));
   if (title.childNodes.length) body.append(title);
   body.append(element("span", "text", one.text));
   made.append(element("span", "number", `[${one.number}]`), body);
