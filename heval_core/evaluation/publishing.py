@@ -55,9 +55,7 @@ def publish(
     if not entries:
         raise HEvalError(f"The store {source} has no finished shards; run: python -m precompute run --store {source} …")
     tell(Told("Checking the stored files"))
-    damaged = [entry.path for entry in entries if not store.intact(entry)]
-    if damaged:
-        raise HEvalError(f"{len(damaged)} shards are damaged, the first is {damaged[0]}; run: python -m precompute verify.")
+    _refuse_damaged(store, entries)
     target.mkdir(parents=True, exist_ok=True)
     published.remove_unfinished(target)
     snapshot_id = _snapshot_id(entries, bundled, citations.unavailable)
@@ -80,6 +78,12 @@ def publish(
     published.point_to(target, final, evaluator.evaluator_id())
     published.remove_old(target, final)
     return final
+
+
+def _refuse_damaged(store: ShardStore, entries: list[Entry]) -> None:
+    damaged = [entry.path for entry in entries if not store.intact(entry)]
+    if damaged:
+        raise HEvalError(f"{len(damaged)} shards are damaged, the first is {damaged[0]}; run: python -m precompute verify.")
 
 
 def _newest(store: ShardStore) -> list[Entry]:

@@ -14,19 +14,6 @@ from heval_core.protocols import ANNOTATOR_FAMILIES
 from heval_core.records import HEvalError
 
 PEOPLE, PERSON = "people", "person:"
-# An annotator's name before its options ▶ its title, where neither these results nor this program have a better one.
-_TITLES = {
-    PEOPLE: "People",
-    "llm": "Language model",
-    "nli": "Entailment model",
-    "explainer(loo)": "Leave-one-out",
-    "explainer(contextcite)": "ContextCite",
-    "explainer(gradient)": "Gradient",
-    "explainer(attention)": "Attention",
-    "lexical": "Word overlap",
-    "position": "Position",
-    "random": "Random",
-}
 _FAMILIES = {PEOPLE: "people", "person": "people", "explainer": "explainer"} | dict.fromkeys(
     ("lexical", "position", "random"), "control"
 )
@@ -103,15 +90,8 @@ class CitationNames:
         """Without `(control)`: where it stands says that."""
         if key.startswith(PERSON):
             return key.removeprefix(PERSON)
-        base, own = self._of(_name(key), "title"), self._of(key, "title")
-        # A variant that has no name of its own is called after what it is a variant of.
-        if "(" in key and own in (None, base):
-            first, _, more = key.partition("(")[2].removesuffix(")").partition(",")
-            known = _TITLES.get(f"{_name(key)}({first.removeprefix('method=')})")
-            parts = more if known else first + (f",{more}" if more else "")
-            shown = ", ".join(part.removeprefix("model=").rpartition("/")[2] for part in parts.split(",") if part)
-            own = f"{known or base or _TITLES.get(_name(key), _name(key))}{f': {shown}' if shown else ''}"
-        return str(own or _TITLES.get(key, key)).removesuffix(" (control)")
+        title = "People" if key == PEOPLE else self._of(key, "title")
+        return str(title or key).removesuffix(" (control)")
 
     def meaning(self, key: str) -> str:
         """The first sentence of what it says of itself; empty where nothing is known."""
@@ -130,12 +110,11 @@ class CitationNames:
 
     def in_order(self, keys: Iterable[str]) -> list[str]:
         """People, then what reads, explainers, and controls; each by its place in the catalogue."""
-        families, titles = list(ANNOTATOR_FAMILIES), list(_TITLES)
+        families = list(ANNOTATOR_FAMILIES)
 
-        def place(key: str) -> tuple[int, float, int, str]:
+        def place(key: str) -> tuple[int, float, str]:
             own = self._of(key, "order" if ("annotator", key) not in self.rows else "place")
-            known = next((n for n, title in enumerate(titles) if title in (key, _name(key))), len(titles))
-            return families.index(self.family(key)), float(own) if own is not None else 0.0, known, key
+            return families.index(self.family(key)), float(own) if own is not None else 0.0, key
 
         return sorted(dict.fromkeys(keys), key=place)
 
@@ -154,15 +133,14 @@ class CitationNames:
         return _both(_READERS[readers.index(key) % len(_READERS) if key in readers else 0])
 
     def _of(self, key: str, name: str) -> Any:
-        """What the results say of an annotator, else what this program's plug-in does."""
-        for known in (key, _name(key)):
-            value = self.rows.get(("annotator", known), {}).get(name)
-            if value is not None and not pd.isna(value):
-                return value
+        """What the results say of an annotator; else this program's plug-in; else the results, of what it is a variant of."""
         try:
-            return getattr(catalogue.find("annotator", key), name, None)
+            offered = getattr(catalogue.find("annotator", key), name, None)
         except HEvalError:
-            return None
+            offered = None
+        told = (self.rows.get(("annotator", known), {}).get(name) for known in (key, _name(key)))
+        own, base = (None if value is None or pd.isna(value) else value for value in told)
+        return own or offered or base
 
 
 def _both(colours: tuple[str, str]) -> str:

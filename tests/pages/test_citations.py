@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core.figures.citation_claim import FOUND, MISSED, NONE, UNKNOWN, WRONG, claim_drawing, first_passage, masked, tone
+from heval_core.figures.citation_claim import FOUND, MISSED, NONE, UNKNOWN, WRONG, claim_drawing, first_passage
 from heval_core.figures.citation_dots import explainers_drawing, recovery_drawing
 from heval_core.figures.citation_names import OF_EXPLAINERS, CitationNames
 from heval_core.figures.citation_tables import alphas_html, explanations_html, recovery_html
@@ -20,7 +20,6 @@ from heval_core.ui.citation_transparency import computed, transparent
 from heval_core.ui.citation_verdicts import of_citations
 from tests.citations.published import ANNOTATORS, CONTROLS, DATA, HOSTILE, SELECTOR, WRITERS, empty, explanation_id, plant
 from tests.pages.opening import open_page
-from tests.test_palette import EYES, closest, contrast
 
 NAMES = CitationNames(annotators=tuple(ANNOTATORS))
 
@@ -301,44 +300,6 @@ def test_two_hundred_passages_and_one_sentence(store):
     ]
 
 
-@pytest.mark.parametrize(
-    ("sentence", "passage", "cited", "pieces"),
-    [
-        ("So it is [26, 34].", 26, [26, 34], ["So it is ", "[34]", "[ ? ]", "."]),
-        ("So it is [1][2].", 2, [1, 2], ["So it is ", "[1]", "[ ? ]", "."]),
-        ("It was [sic] said in [2019].", 3, [], ["It was [sic] said in [2019]."]),
-        ("A [1] in the middle, and no other.", 4, [1], ["A ", "[1]", " in the middle, and no other."]),
-        ("Its marker is of another kind (3).", 3, [3], ["Its marker is of another kind (3).", "[ ? ]"]),
-    ],
-)
-def test_the_masked_marker_is_a_gap(sentence, passage, cited, pieces):
-    assert [text for _, text in masked(sentence, passage, cited)] == pieces
-
-
-def test_annotators_are_called_what_the_results_call_them():
-    rows = {
-        ("annotator", key): {"title": title} for key, title in (("explainer", "What the model used"), ("nli", "Entailment"))
-    }
-    names = CitationNames(rows)
-    said = {
-        key: names.annotator(key) for key in ("nli", "explainer(loo)", "explainer(loo,model=org/reader)", "llm(model=org/big)")
-    }
-    assert list(said.values()) == ["Entailment", "Leave-one-out", "Leave-one-out: reader", "Language model: big"]
-    assert [names.annotator(key) for key in ("person:ada", "random", "new", "new(model=x)")] == [
-        "ada",
-        "Random",
-        "new",
-        "new: x",
-    ]
-    assert names.named("claims", "politihop/test") == "politihop, test"
-
-
-def test_a_verdicts_tone():
-    assert [tone(one) for one in ("Refuted", "SUPPORTS", "pants-fire", "Not enough information", "half-true", "?")] == [
-        "bad", "good", "bad", "", "", "",
-    ]  # fmt: skip
-
-
 def test_what_a_link_asks_for_and_is_not_there_is_refused():
     assert "passage 9" in open_page("citations", tab="claim", passage="9").error[0].value
     assert "explanation nobody" in open_page("citations", tab="claim", explanation="nobody").error[0].value
@@ -384,19 +345,3 @@ def test_a_store_without_citations_says_how_to_get_them(tmp_path, monkeypatch):
 
 def test_an_exported_table_holds_every_cell(store, cells):
     assert len(cells) == len(store.query("SELECT * FROM cell_recovery"))
-
-
-@pytest.mark.parametrize("eyes", EYES)
-@pytest.mark.parametrize("dark", [0, 1], ids=["light", "dark"])
-def test_annotators_are_told_apart_by_colour(eyes, dark):
-    keys = [
-        "people",
-        "llm(model=large)",
-        "llm(model=small)",
-        "nli",
-        *(key for key in ANNOTATORS if key.startswith("explainer")),
-    ]
-    colours = [re.findall(r"#\w{6}", NAMES.colour(key))[dark if "light-dark" in NAMES.colour(key) else 0] for key in keys]
-    assert closest(colours, eyes) >= 9
-    own = [colour for key, colour in zip(keys, colours, strict=True) if not key.startswith("explainer")]
-    assert min(contrast(colour, ("#FFFFFF", "#14171C")[dark]) for colour in own) >= 3

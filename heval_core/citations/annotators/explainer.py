@@ -36,6 +36,7 @@ import numpy as np
 
 from heval_core.citations.annotators.shared import weights
 from heval_core.citations.annotators.shared.choice import random_levels, resting
+from heval_core.citations.annotators.shared.naming import read_with
 from heval_core.citations.records import Choice, Explained, Question
 from heval_core.records import HEvalError
 
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from heval_core.lm.model import LanguageModel
 
 WAYS = {
-    "loo": ("Leave one out", weights.left_one_out),
+    "loo": ("Leave-one-out", weights.left_one_out),
     "contextcite": ("ContextCite", weights.contextcite),
     "gradient": ("Gradient", weights.by_gradient),
     "attention": ("Attention", weights.by_attention),
@@ -67,7 +68,7 @@ class Explainer:
     @property
     def title(self) -> str:
         title = WAYS[self.way][0] if self.way in WAYS else "Explainer"
-        return f"{title} ({self.model})" if self.model else title
+        return read_with(title, self.model)
 
     @property
     def order(self) -> int:

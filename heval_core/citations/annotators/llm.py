@@ -16,6 +16,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from heval_core.citations.annotators.shared.naming import read_with
 from heval_core.citations.reading import prompt_text, shown
 from heval_core.citations.records import Choice, Question
 from heval_core.citations.speaker import Answer, Speaker
@@ -33,12 +34,15 @@ class LLM:
     model: str = ""
 
     key = "llm"
-    title = "Language model"
     family = "reader"
     control = False
     order = 1
     reads = "speaker"
     reference = "Xing et al. 2024 (arXiv 2406.12645)"
+
+    @property
+    def title(self) -> str:
+        return read_with("Language model", self.model)
 
     def annotate(self, questions: Sequence[Question], reader: Speaker) -> list[Choice]:
         choices = _asked(questions, reader, "")

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from heval_core.citations.annotators.shared.naming import read_with
 from heval_core.citations.reading import shown
 from heval_core.citations.records import Choice, Question
 
@@ -26,12 +27,15 @@ class NLI:
     model: str = ""
 
     key = "nli"
-    title = "Entailment"
     family = "reader"
     control = False
     order = 2
     reads = "entailment"
     reference = "Xing et al. 2024 (arXiv 2406.12645); Honovich et al. 2022 (arXiv 2204.04991)"
+
+    @property
+    def title(self) -> str:
+        return read_with("Entailment model", self.model)
 
     def annotate(self, questions: Sequence[Question], reader: Entailment) -> list[Choice]:
         pairs = [[(premise, place, text) for place, text in hypotheses] for premise, hypotheses in map(_asked, questions)]

@@ -1,0 +1,60 @@
+"""What figures of citations are made of: names, colours, gaps and tones."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from heval_core.figures.citation_claim import masked, tone
+from heval_core.figures.citation_names import CitationNames
+from tests.citations.published import ANNOTATORS
+from tests.test_palette import EYES, closest, contrast
+
+NAMES = CitationNames(annotators=tuple(ANNOTATORS))
+
+
+def test_annotators_are_called_what_the_results_call_them():
+    names = CitationNames({("annotator", "nli"): {"title": "Entailment"}})
+    said = {
+        key: names.annotator(key) for key in ("nli", "explainer(loo)", "explainer(loo,model=org/reader)", "llm(model=org/big)")
+    }
+    assert list(said.values()) == ["Entailment", "Leave-one-out", "Leave-one-out: reader", "Language model: big"]
+    assert [names.annotator(key) for key in ("person:ada", "random", "new")] == ["ada", "Random", "new"]
+    assert names.named("claims", "politihop/test") == "politihop, test"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage", "cited", "pieces"),
+    [
+        ("So it is [26, 34].", 26, [26, 34], ["So it is ", "[34]", "[ ? ]", "."]),
+        ("So it is [1][2].", 2, [1, 2], ["So it is ", "[1]", "[ ? ]", "."]),
+        ("It was [sic] said in [2019].", 3, [], ["It was [sic] said in [2019]."]),
+        ("A [1] in the middle, and no other.", 4, [1], ["A ", "[1]", " in the middle, and no other."]),
+        ("Its marker is of another kind (3).", 3, [3], ["Its marker is of another kind (3).", "[ ? ]"]),
+    ],
+)
+def test_the_masked_marker_is_a_gap(sentence, passage, cited, pieces):
+    assert [text for _, text in masked(sentence, passage, cited)] == pieces
+
+
+def test_a_verdicts_tone():
+    assert [tone(one) for one in ("Refuted", "SUPPORTS", "pants-fire", "Not enough information", "half-true", "?")] == [
+        "bad", "good", "bad", "", "", "",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("eyes", EYES)
+@pytest.mark.parametrize("dark", [0, 1], ids=["light", "dark"])
+def test_annotators_are_told_apart_by_colour(eyes, dark):
+    keys = [
+        "people",
+        "llm(model=large)",
+        "llm(model=small)",
+        "nli",
+        *(key for key in ANNOTATORS if key.startswith("explainer")),
+    ]
+    colours = [re.findall(r"#\w{6}", NAMES.colour(key))[dark if "light-dark" in NAMES.colour(key) else 0] for key in keys]
+    assert closest(colours, eyes) >= 9
+    own = [colour for key, colour in zip(keys, colours, strict=True) if not key.startswith("explainer")]
+    assert min(contrast(colour, ("#FFFFFF", "#14171C")[dark]) for colour in own) >= 3
