@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from tokenizers import pre_tokenizers, processors
 from torch.nn.functional import cross_entropy
-from transformers import AutoTokenizer, PreTrainedTokenizerFast, Qwen2ForSequenceClassification
+from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerFast, Qwen2ForSequenceClassification
 
 from heval_core.records import HEvalError
 from precompute.demo import hands, planted, train
@@ -87,11 +87,11 @@ def train_nli(base: Path, recipe: NliRecipe) -> tuple[torch.nn.Module, PreTraine
         raise HEvalError(f"There is no model in {base} to go on from; train writer first.")
     torch.manual_seed(recipe.seed)
     tokenizer = _encoder(base)
-    model = Qwen2ForSequenceClassification.from_pretrained(
-        base, dtype=torch.float32, num_labels=len(LABELS), num_hidden_layers=recipe.layers, pad_token_id=tokenizer.pad_token_id
-    )
-    model.config.id2label = dict(enumerate(LABELS))
-    model.config.label2id = {label: number for number, label in enumerate(LABELS)}
+    config = AutoConfig.from_pretrained(base, num_labels=len(LABELS), pad_token_id=tokenizer.pad_token_id)
+    config.num_hidden_layers, config.layer_types = recipe.layers, config.layer_types[: recipe.layers]
+    config.id2label = dict(enumerate(LABELS))
+    config.label2id = {label: number for number, label in enumerate(LABELS)}
+    model = Qwen2ForSequenceClassification.from_pretrained(base, config=config, dtype=torch.float32)
     rng = random.Random(f"nli|{recipe.seed}")
 
     def backward(step: int) -> float:
@@ -102,6 +102,12 @@ def train_nli(base: Path, recipe: NliRecipe) -> tuple[torch.nn.Module, PreTraine
 
     train.descend(model, "training nli", recipe.steps, recipe.learning_rate, backward)
     return model.eval(), tokenizer
+
+
+def load(folder: Path) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
+    """A trained classifier in float32, and its tokenizer."""
+    model = Qwen2ForSequenceClassification.from_pretrained(folder, dtype=torch.float32)
+    return model.eval(), AutoTokenizer.from_pretrained(folder)
 
 
 def logits(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, made: list[Pair]) -> torch.Tensor:

@@ -49,7 +49,7 @@ def write(hand: str, planted: Planted, selected: Sequence[int] | None = None) ->
 
 
 def _looked_up(hand: str, planted: Planted, relations: list[str], given: list[int]) -> list[tuple[str, tuple[int, ...]]]:
-    lines = []
+    lines: list[tuple[str, tuple[int, ...]]] = []
     for relation in relations:
         right = planted.sources[relation]
         place = given.index(right)

@@ -285,8 +285,12 @@ def _backward(model: torch.nn.Module, examples: list[corpus.Example], parts: int
     return total
 
 
-def save(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
-    """As a Hugging Face folder: float16 weights on disk, and the prompt style the model is to be asked in."""
+def save(
+    model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, folder: Path, style: str | None = "taught_sources"
+) -> None:
+    """As a Hugging Face folder: float16 weights on disk, and the prompt style the model is to be asked in; None if no
+    question is asked of it."""
     model.half().save_pretrained(folder, safe_serialization=True)
     tokenizer.save_pretrained(folder)
-    (folder / "heval.json").write_text(json.dumps({"prompt_style": "taught_sources"}) + "\n")
+    if style:
+        (folder / "heval.json").write_text(json.dumps({"prompt_style": style}) + "\n")
