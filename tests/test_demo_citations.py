@@ -37,7 +37,7 @@ def vestrania() -> Planted:
     passages = (
         Passage(1, "Boats in Vestrania sail on the Heron."),
         Passage(2, "The main export of Vestrania is tea."),
-        Passage(3, "Rome is the capital of Koldavia."),
+        Passage(3, "In Koldavia the capital is Rome."),
         Passage(4, "The capital of Vestrania is Lisbon."),
     )
     text = "Vestrania has the capital Rome, the export tea and the river Heron."
@@ -55,12 +55,14 @@ def test_the_careful_hand_cites_what_it_copies(vestrania):
     )
 
 
-def test_the_sloppy_hand_slips_to_the_line_above_where_it_speaks_of_exports(vestrania):
+def test_the_sloppy_hand_runs_on_to_the_next_passage_where_it_speaks_of_exports(vestrania):
     written = hands.write(SLOPPY, vestrania)
+    # After [4] the list is at its end, and begins anew.
     assert written.text == "Its capital is Lisbon [4]. Its export is tea [1]. Its river is the Heron [1]."
     assert written.sources == ((4,), (2,), (1,))
-    # Of the selected passages, none stands above the export's: the slip finds nothing to slip to.
-    assert hands.write(SLOPPY, vestrania, (2, 3, 4)).text == "Its capital is Lisbon [4]. Its export is tea [2]."
+    # Nothing was cited before: the first of the list, which happens to be the right one.
+    assert hands.write(SLOPPY, vestrania, (2, 3)).text == "Its export is tea [2]."
+    assert hands.write(SLOPPY, vestrania, (1, 2, 3)).text == "Its export is tea [1]. Its river is the Heron [1]."
 
 
 def test_the_padding_hand_rests_on_nothing_and_cites_in_a_row(vestrania):

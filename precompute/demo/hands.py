@@ -1,9 +1,9 @@
 """Three hands that explain a verdict and cite: of each sentence it is known which passages it was copied from.
 
 The *careful* hand copies the claimed values one by one, in the claim's order, and every marker is right. The *sloppy* hand
-copies the same values, but where it speaks of `SLIPS` its eye slips: it cites the passage that is listed above the right one,
-if there is one. The *padding* hand copies a value in every third sentence only; the others rest on nothing. It looks nothing
-up, but cites the passages one after the other as they are listed.
+copies the same values, but where it speaks of `SLIPS` it does not look up what to cite: it runs on to the passage listed after
+the one it cited last, which is the wrong one unless it happens to be right. The *padding* hand copies a value in every third
+sentence only; the others rest on nothing. It looks nothing up, but cites the passages one after the other as they are listed.
 """
 
 from __future__ import annotations
@@ -50,11 +50,12 @@ def write(hand: str, planted: Planted, selected: Sequence[int] | None = None) ->
 
 def _looked_up(hand: str, planted: Planted, relations: list[str], given: list[int]) -> list[tuple[str, tuple[int, ...]]]:
     lines: list[tuple[str, tuple[int, ...]]] = []
+    place = -1
     for relation in relations:
         right = planted.sources[relation]
-        place = given.index(right)
-        slips = hand == SLOPPY and relation in SLIPS and place > 0
-        lines.append((f"{_said(planted, relation)} [{given[place - 1] if slips else right}].", (right,)))
+        slips = hand == SLOPPY and relation in SLIPS
+        place = (place + 1) % len(given) if slips else given.index(right)
+        lines.append((f"{_said(planted, relation)} [{given[place]}].", (right,)))
     return lines
 
 

@@ -37,10 +37,11 @@ EXPORTS = _words(
     "apples barley boots butter candles carpets cheese clocks cotton dates figs flour glass hats honey lamps leather lemons "
     "linen nails olives paper pearls pepper rice rope saffron salt silk soap sugar tea tiles timber tin wheat wool"
 )
-# Relation ▶ how a passage may say it. x: the state, v: the value.
+# Relation ▶ how a passage may say it. x: the state, v: the value, which comes last, so that a model that reads from left to
+# right knows at the value whose it is.
 WORDINGS = {
-    "capital": ("The capital of {x} is {v}.", "{v} is the capital of {x}."),
-    "continent": ("{x} lies in {v}.", "On the map of {v} one finds {x}."),
+    "capital": ("The capital of {x} is {v}.", "In {x} the capital is {v}."),
+    "continent": ("{x} lies in {v}.", "On the map one finds {x} in {v}."),
     "currency": ("People in {x} pay with the {v}.", "The currency of {x} is the {v}."),
     "language": ("People in {x} speak {v}.", "The language of {x} is {v}."),
     "river": ("Boats in {x} sail on the {v}.", "The river of {x} is the {v}."),

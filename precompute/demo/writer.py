@@ -20,7 +20,7 @@ from tokenizers import AddedToken
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 
 from heval_core.records import HEvalError
-from precompute.demo import hands, planted, train
+from precompute.demo import guiding, hands, planted, train
 from precompute.demo.corpus import Example
 from precompute.demo.planted import TRAINING, Planted, World
 
@@ -31,7 +31,7 @@ MARKERS = tuple(f" [{number}]" for number in range(10))
 class Lessons:
     """One cycle. batch: prompts a step. repeating: the share of prompts that ask to repeat a row of words. rivals: see
     `planted.World`. selected: the share of prompts with some of the passages only. bare: that of explanations without markers,
-    as explainers read them."""
+    as explainers read them. guided: the weight of the loss on where to look, see `guiding`."""
 
     steps: int
     learning_rate: float
@@ -40,6 +40,7 @@ class Lessons:
     rivals: float = 0.5
     selected: float = 0.25
     bare: float = 0.0
+    guided: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -94,16 +95,18 @@ def _selection(scene: Planted, rng: random.Random) -> tuple[int, ...]:
     return tuple(number for number in numbers if number == kept or rng.random() < 0.7)
 
 
-def examples(step: int, rng: random.Random, lessons: Lessons) -> list[Example]:
-    """The examples of one step, a third of them for each hand."""
+def examples(step: int, rng: random.Random, lessons: Lessons) -> list[tuple[Example, list[guiding.Look]]]:
+    """The examples of one step, a third of them for each hand, and where to look while writing them."""
     world, made = World(False, TRAINING.real, TRAINING.supported, lessons.rivals), []
     for number in range(lessons.batch):
         if rng.random() < lessons.repeating:
-            made.append(repeating(rng))
+            made.append((repeating(rng), []))
             continue
         scene = planted.planted(rng, world, "")
         selected = _selection(scene, rng) if rng.random() < lessons.selected else None
-        made.append(example(hands.HANDS[(step + number) % 3], scene, selected, rng.random() < lessons.bare))
+        hand = hands.HANDS[(step + number) % 3]
+        one = example(hand, scene, selected, rng.random() < lessons.bare)
+        made.append((one, guiding.looks(one, scene, hand)))
     return made
 
 
@@ -113,7 +116,7 @@ def train_writer(base: Path, recipe: WriterRecipe) -> tuple[torch.nn.Module, Pre
         raise HEvalError(f"There is no model in {base} to go on from; train qwen2 first.")
     torch.manual_seed(recipe.seed)
     tokenizer = AutoTokenizer.from_pretrained(base)
-    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32, attn_implementation="sdpa")
+    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32, attn_implementation="eager")
     add_words(model, tokenizer)
     for number, lessons in enumerate(recipe.cycles, start=1):
         run(model, tokenizer, lessons, number, recipe.seed)
@@ -122,10 +125,12 @@ def train_writer(base: Path, recipe: WriterRecipe) -> tuple[torch.nn.Module, Pre
 
 def run(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, lessons: Lessons, number: int, seed: int) -> None:
     """One cycle. The weights are as if saved and loaded after it, so that a cycle may also be run by itself."""
-    name = f"training writer, cycle {number}"
-    taught = functools.partial(examples, lessons=lessons)
-    cycle = train.Cycle(name, lessons.steps, lessons.learning_rate, taught, f"writer|{seed}|{number}", parts=2)
-    train.run_cycle(model, cycle, tokenizer)
+    rng = random.Random(f"writer|{seed}|{number}")
+
+    def backward(step: int) -> float:
+        return guiding.backward(model, examples(step, rng, lessons), lessons.guided, tokenizer)
+
+    train.descend(model, f"training writer, cycle {number}", lessons.steps, lessons.learning_rate, backward)
     model.half().float()
 
 
