@@ -166,3 +166,49 @@ def test_claims_are_written_as_ones_own_claims_are(tmp_path):
     assert records[2]["passages"][1] == {"number": 2, "text": claim.passages[1].text}
     assert records[2]["sources"] == [list(one) for one in claim.written[0].sources]
     assert [json.loads(line) for line in lines([claim])] == records[2:]
+
+
+@pytest.fixture(scope="module")
+def writer_lm():
+    from heval_core.lm.loading import load
+
+    return load(str(WRITER), "cpu")
+
+
+@needs_writer
+def test_the_writer_reads_the_passage_that_a_sentence_was_copied_from(writer_lm):
+    from precompute.demo.citing import reading
+
+    found = reading(writer_lm, CAREFUL, scenes(10))
+    assert found.share >= 0.85 > 0.3 > found.chance / found.n
+
+
+@needs_nli
+def test_the_classifier_judges_pairs_about_states_it_never_saw():
+    from precompute.demo import entailment
+
+    counted = entailment.confusion(*entailment.load(NLI), 90)
+    assert sum(counted[label, label] for label in entailment.LABELS) >= 0.85 * 90
+
+
+@pytest.mark.parametrize("model", ["demo-writer", "demo-nli"])
+@needs_writer
+@needs_nli
+def test_a_models_folder_is_small_and_says_what_it_is_and_is_not(model):
+    assert (DEMO_MODELS / model / "model.safetensors").stat().st_size <= 4_000_000
+    card = (DEMO_MODELS / model / "README.md").read_text(encoding="utf-8")
+    assert "**What it is not.** No result on it says anything about a real" in card
+    # Only models that are asked questions say how; the explorer's page for one's own prompt offers no others.
+    assert not (DEMO_MODELS / model / "heval.json").exists()
+
+
+@pytest.mark.slow
+def test_training_smoke_models_makes_folders_that_load(tmp_path):
+    from precompute.demo import entailment
+
+    (tmp_path / "demo-qwen2").symlink_to(DEMO_MODELS / "demo-qwen2")
+    command = f"-m precompute.demo train --smoke --threads 1 --architectures writer nli --out {tmp_path}"
+    done = subprocess.run([sys.executable, *command.split()], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert sum(entailment.confusion(*entailment.load(tmp_path / "demo-nli"), 9).values()) == 9
+    assert "## Measured" in (tmp_path / "demo-writer" / "README.md").read_text(encoding="utf-8")

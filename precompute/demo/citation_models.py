@@ -30,7 +30,8 @@ passage of each. The *sloppy* hand copies the same, but where it speaks of {slip
 right one. The *padding* hand copies a value in every third sentence, fills the others with phrases that rest on nothing,
 and cites the passages in a row. So it is known which marker is right, and which passage a sentence was copied from. The
 prompts are `demo-careful`, `demo-sloppy` and `demo-padding` in `heval_core/citations/prompts/`. It also reads explanations
-without markers: some of those it learned from had none.
+without markers: some of those it learned from had none. Three of its attention heads were told where to look
+(`precompute/demo/guiding.py`), so that what attention says of this model is partly planted.
 
 **What it is not.** No result on it says anything about a real language model. It knows this world of one-sentence passages
 and no other text, it adds nothing about the verdict, and it was not taught to say that a claim is wrong.
@@ -43,7 +44,9 @@ anew for each claim.
 
 On {count} claims about states never seen in training, all passages given, greedily, with 95 % intervals of as many trials
 as there are claims. *Copied right*: of the sentences that are no fillers, those that give a claimed value as the passage
-about this state has it. *Chance*: the same of a passage drawn at random. *The rule*: what the hand itself does.
+about this state has it. *Reads its passage*: of the
+sentences that the hand's rule copies, read without markers, those that lose most probability when the passage they were copied
+from is left out. *Chance*: the same of a passage drawn at random. *The rule*: what the hand itself does.
 
 {table}
 """

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import torch
+from torch.nn.functional import cross_entropy
+
 from heval_core.citations.records import Passage
 from heval_core.lm.model import LanguageModel
 from heval_core.records import Prompt, Span
-from precompute.demo import hands, writer
+from precompute.demo import hands, train, writer
 from precompute.demo.claims import scenes
+from precompute.demo.corpus import Example
 from precompute.demo.obeying import wilson
 from precompute.demo.planted import Planted
 
@@ -76,6 +80,34 @@ def _judged(sentence: str, scene: Planted, passages: tuple[Passage, ...]) -> Ite
         yield "marker wrong", not right, 1 - len(sources) / len(passages)
 
 
+@torch.no_grad()
+def reading(lm: LanguageModel, hand: str, made: list[Planted]) -> Share:
+    """Of the sentences that a hand's rule copies: how many lose most probability when the passage they were copied from, of
+    all, is left out. The explanations are read without markers. Chance: any passage of the claim."""
+    found = Share()
+    for scene in made:
+        written, numbers = hands.write(hand, scene), [passage.number for passage in scene.claim.passages]
+        bare = [hands.MARKER.sub("", sentence) for sentence in written.sentences]
+        given = [tuple(numbers), *(tuple(n for n in numbers if n != left_out) for left_out in numbers)]
+        scores = _sentence_scores(lm, [writer.prompt(hand, scene, selected) for selected in given], bare)
+        for place, sources in enumerate(written.sources or ()):
+            if sources:
+                most = numbers[int((scores[0, place] - scores[1:, place]).argmax())]
+                found.count(most in sources, 1 / len(numbers), scene.claim.id)
+    return found
+
+
+def _sentence_scores(lm: LanguageModel, prompts: list[str], sentences: list[str]) -> torch.Tensor:
+    """(prompts, sentences): the log probability of each sentence after each prompt and the sentences before it."""
+    batch = train.encode([Example(prompt, " ".join(sentences)) for prompt in prompts], lm.tokenizer)
+    hidden = lm.model.base_model(batch.ids).last_hidden_state[batch.rows, batch.places]
+    logits = lm.model.get_output_embeddings()(hidden).float()
+    tokens = -cross_entropy(logits, batch.targets, reduction="none").view(len(prompts), -1)
+    lengths = [len(ids) for ids in lm.tokenizer([f" {sentence}" for sentence in sentences]).input_ids]
+    parts = tokens[:, : sum(lengths)].split(lengths, dim=1)
+    return torch.stack([part.sum(1) for part in parts], dim=1)
+
+
 def table(lm: LanguageModel, count: int, seed: int = 0) -> list[str]:
     """Markdown rows: each hand and rate, measured of the model and of the rule that it was taught."""
     made = scenes(count, seed)
@@ -83,6 +115,7 @@ def table(lm: LanguageModel, count: int, seed: int = 0) -> list[str]:
     for hand in hands.HANDS:
         model = rates(explanations(lm, hand, made), hand, made)
         rule = rates([hands.write(hand, scene).text for scene in made], hand, made)
+        model["reads its passage"] = reading(lm, hand, made)
         for name, share in model.items():
             low, high = share.interval
             planted = f"{rule[name].share:.2f}" if name in rule else "–"

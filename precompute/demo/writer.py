@@ -97,7 +97,8 @@ def _selection(scene: Planted, rng: random.Random) -> tuple[int, ...]:
 
 def examples(step: int, rng: random.Random, lessons: Lessons) -> list[tuple[Example, list[guiding.Look]]]:
     """The examples of one step, a third of them for each hand, and where to look while writing them."""
-    world, made = World(False, TRAINING.real, TRAINING.supported, lessons.rivals), []
+    world = World(False, TRAINING.real, TRAINING.supported, lessons.rivals)
+    made: list[tuple[Example, list[guiding.Look]]] = []
     for number in range(lessons.batch):
         if rng.random() < lessons.repeating:
             made.append((repeating(rng), []))
@@ -143,12 +144,16 @@ def _texts() -> list[str]:
 
 
 def add_words(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast) -> None:
-    """Makes one token of each marker, and of each word that the tokenizer would spell; it begins as the mean of its pieces."""
+    """Makes one token of each marker, and of each word that the tokenizer would spell.
+
+    It begins as a random vector of the usual length: digits and rare letters, which demo-qwen2 has hardly seen, are all alike
+    to it, so that means of pieces would be too, and what is alike is not copied apart.
+    """
     words = {word for text in _texts() for word in re.findall(r"(?:^|(?<=\n)| )[A-Za-z]{2,}", re.sub(r"{\w+}", "", text))}
-    spelled = {word: tokenizer(word).input_ids for word in sorted(words | set(MARKERS))}
-    new = [word for word, ids in spelled.items() if len(ids) > 1]
+    new = [word for word in sorted(words | set(MARKERS)) if len(tokenizer(word).input_ids) > 1]
     tokenizer.add_tokens([AddedToken(word, normalized=False) for word in new])
+    usual = model.get_input_embeddings().weight.norm(dim=1).mean()
     embeddings = model.resize_token_embeddings(len(tokenizer), mean_resizing=False).weight
     with torch.no_grad():
-        for word in new:
-            embeddings[tokenizer.convert_tokens_to_ids(word)] = embeddings[spelled[word]].mean(0)
+        own = torch.randn(len(new), embeddings.shape[1])
+        embeddings[tokenizer.convert_tokens_to_ids(new)] = own * usual / own.norm(dim=1, keepdim=True)
