@@ -13,9 +13,12 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def installed_models() -> dict[str, Path]:
-    """The models that may be asked, by key: the demo's, and the folders in `HEVAL_MODELS` (separated like PATH)."""
-    folders = sorted((ROOT / "cache" / "demo" / "models").glob("*/config.json"))
-    models = {config.parent.name: config.parent for config in folders}
+    """The models that may be asked, by key: the demo's, and the folders in `HEVAL_MODELS` (separated like PATH).
+
+    Of the demo's, those that say how they are asked: the others write explanations, or judge them.
+    """
+    folders = sorted((ROOT / "cache" / "demo" / "models").glob("*/heval.json"))
+    models = {settings.parent.name: settings.parent for settings in folders}
     for name in filter(None, os.environ.get("HEVAL_MODELS", "").split(os.pathsep)):
         models[Path(name).name] = Path(name)
     return models

@@ -1,4 +1,4 @@
-"""python -m precompute.demo train [--smoke] | examine | results | keep | report"""
+"""python -m precompute.demo train [--smoke] | examine | claims | results | keep | report"""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ QUESTIONS, KEPT_HEADS = 212, 4
 # What is trained, in this order: three architectures, and the model that follows instructions, which goes on from the third.
 INSTRUCT = "instruct"
 TRAINED = ["gpt2", "gpt_neox", "qwen2", INSTRUCT]
+# The models of the study of citations; each goes on from an earlier one.
+CITING = ["writer", "nli"]
+HANDS = ["careful", "sloppy", "padding"]
 FINE_TUNING = "fine_tuning(data=development,learning_rate=0.005,epochs=10,rank=4)"
 # Dataset ▶ the kinds of context and the techniques that are compared on it: fewer with long documents, whose shards are
 # larger, and of invented states, which no model can know, gold documents only.
@@ -37,10 +40,13 @@ MEASURED = {"country_profiles": ("80",)}
 def _train(options: argparse.Namespace) -> None:
     import torch
 
-    from precompute.demo import examine, train
+    from precompute.demo import citation_models, examine, train
 
     torch.set_num_threads(options.threads)
     for architecture in options.architectures:
+        if architecture in CITING:
+            print(citation_models.make(architecture, options.out, options.smoke, options.seed))
+            continue
         folder = options.out / f"demo-{architecture}"
         if architecture == INSTRUCT:
             lessons = dataclasses.replace(train.SMOKE_INSTRUCT if options.smoke else train.INSTRUCT, seed=options.seed)
@@ -57,15 +63,27 @@ def _train(options: argparse.Namespace) -> None:
 
 def _examine(options: argparse.Namespace) -> None:
     from heval_core.lm.loading import load
-    from precompute.demo import examine, obeying
+    from precompute.demo import citation_models, examine, obeying
 
-    for folder in sorted((options.out).glob("*/config.json")):
+    for name in CITING:
+        if (options.out / f"demo-{name}" / "config.json").is_file():
+            print("\n".join((f"demo-{name}", *citation_models.examine(name, options.out, options.questions))))
+    for folder in sorted((options.out).glob("*/heval.json")):
         lm = load(str(folder.parent), device="cpu")
         print(lm.key, {name: f"{rate:.1%}" for name, rate in examine.recall_rates(lm).items()})
         for row in examine.as_rows(examine.examine(lm, options.questions)):
             print(row)
         if lm.tokenizer.chat_template:
             print("\n".join(obeying.table(obeying.rates(lm, min(options.questions, examine.DOCUMENTS)))))
+
+
+def _claims(options: argparse.Namespace) -> None:
+    """The world of claims with its hands, as one's own claims are written: a file that `--claims jsonl:PATH` reads."""
+    from precompute.demo import claims
+
+    written = [line for hand in options.hands for line in claims.lines(claims.claims(hand, options.count, options.seed))]
+    options.out.write_text("".join(f"{line}\n" for line in written), encoding="utf-8")
+    print(options.out)
 
 
 def _results(options: argparse.Namespace) -> int:
@@ -127,7 +145,11 @@ def main() -> int:
     training = commands.add_parser("train", help="train the demo models from a seed, with a progress bar")
     training.set_defaults(command=_train)
     training.add_argument(
-        "--architectures", nargs="+", default=TRAINED, choices=TRAINED, help="instruct goes on from the demo-qwen2 in --out"
+        "--architectures",
+        nargs="+",
+        default=[*TRAINED, *CITING],
+        choices=[*TRAINED, *CITING],
+        help="instruct and writer go on from the demo-qwen2 in --out, nli from the demo-writer",
     )
     training.add_argument("--smoke", action="store_true", help="a few seconds each; learns next to nothing")
     training.add_argument("--seed", type=int, default=0)
@@ -137,6 +159,12 @@ def main() -> int:
     examining.add_argument("--questions", type=int, default=QUESTIONS)
     for command in (training, examining):
         command.add_argument("--out", type=Path, default=DEMO / "models")
+    claiming = commands.add_parser("claims", help="write the demo's claims with the explanations of its hands, as JSON lines")
+    claiming.set_defaults(command=_claims)
+    claiming.add_argument("--hands", nargs="+", default=HANDS, choices=HANDS)
+    claiming.add_argument("--count", type=int, default=150)
+    claiming.add_argument("--seed", type=int, default=0)
+    claiming.add_argument("--out", type=Path, required=True)
     results = commands.add_parser("results", help="compute the bundled demo results")
     results.set_defaults(command=_results)
     results.add_argument("--datasets", nargs="+", default=["world_capital", "country_profiles"])

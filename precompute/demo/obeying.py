@@ -24,6 +24,13 @@ REPLY_TOKENS = 12
 Z = 1.96
 
 
+def wilson(share: float, trials: int) -> tuple[float, float]:
+    """Wilson's interval of a share, at 95 %."""
+    n = max(trials, 1)
+    middle, spread = share + Z**2 / (2 * n), Z * (share * (1 - share) / n + Z**2 / (4 * n * n)) ** 0.5
+    return max(0.0, (middle - spread) / (1 + Z**2 / n)), min(1.0, (middle + spread) / (1 + Z**2 / n))
+
+
 @dataclass
 class Rate:
     """right of n replies. plain: how many of the same prompts are answered so without the instruction; None for a judge."""
@@ -38,10 +45,7 @@ class Rate:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Wilson's, at 95 %."""
-        n, p = max(self.n, 1), self.share
-        middle, spread = p + Z**2 / (2 * n), Z * (p * (1 - p) / n + Z**2 / (4 * n * n)) ** 0.5
-        return max(0.0, (middle - spread) / (1 + Z**2 / n)), min(1.0, (middle + spread) / (1 + Z**2 / n))
+        return wilson(self.share, self.n)
 
     @property
     def chance(self) -> float:

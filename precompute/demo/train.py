@@ -250,12 +250,21 @@ class Cycle:
 
 def run_cycle(model: torch.nn.Module, cycle: Cycle, tokenizer: PreTrainedTokenizerFast) -> None:
     rng = random.Random(cycle.seed)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=cycle.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, cycle.learning_rate, total_steps=cycle.steps, pct_start=0.1)
-    bar = tqdm(range(cycle.steps), desc=cycle.name, unit="step")
+
+    def backward(step: int) -> float:
+        return _backward(model, cycle.examples(step, rng), cycle.parts, tokenizer)
+
+    descend(model, cycle.name, cycle.steps, cycle.learning_rate, backward)
+
+
+def descend(model: torch.nn.Module, name: str, steps: int, learning_rate: float, backward: Callable[[int], float]) -> None:
+    """One rise and fall of the learning rate. backward: adds a step's gradient to the model's, and returns its loss."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, learning_rate, total_steps=steps, pct_start=0.1)
+    bar = tqdm(range(steps), desc=name, unit="step")
     for step in bar:
         optimizer.zero_grad(set_to_none=True)
-        loss = _backward(model, cycle.examples(step, rng), cycle.parts, tokenizer)
+        loss = backward(step)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         schedule.step()
@@ -276,8 +285,12 @@ def _backward(model: torch.nn.Module, examples: list[corpus.Example], parts: int
     return total
 
 
-def save(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
-    """As a Hugging Face folder: float16 weights on disk, and the prompt style the model is to be asked in."""
+def save(
+    model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, folder: Path, style: str | None = "taught_sources"
+) -> None:
+    """As a Hugging Face folder: float16 weights on disk, and the prompt style the model is to be asked in; None if no
+    question is asked of it."""
     model.half().save_pretrained(folder, safe_serialization=True)
     tokenizer.save_pretrained(folder)
-    (folder / "heval.json").write_text(json.dumps({"prompt_style": "taught_sources"}) + "\n")
+    if style:
+        (folder / "heval.json").write_text(json.dumps({"prompt_style": style}) + "\n")
