@@ -32,7 +32,7 @@ ANNOTATORS = {
     "lexical": 0.3, "position": 0.7, "random": 1.0,
 }  # fmt: skip
 CONTROLS = ("lexical", "position", "random")
-# Explanations of which all that are no controls mark the first sentence, but for those named, who mark the second one.
+# Explanations of which all that are no controls mark the right sentences, but for those named, who mark the next ones.
 AGREED: dict[tuple[str, str], tuple[str, ...]] = {("light-0", "careful"): ("nli",), ("light-1", "careful"): ()}
 EXPLAINED = {"supported": 1.0, "wrong_marker": 0.0, "unsupported_sentence": 0.0, "omitted_citation": 0.0}
 PLACES = ("Aldmoor", "Brinewick", "Corrane", "Dunfell", "Eastmere", "Farrow", "Gillside", "Harrowby")
@@ -115,7 +115,8 @@ def _recovery(
         problem = "answered “perhaps”, twice" if (claim["claim_id"], annotator) == ("one", "llm(model=small)") else None
         chosen = set() if problem else chosen
         if (claim["claim_id"], writer) in AGREED and annotator not in CONTROLS:
-            chosen = {1 if annotator in AGREED[claim["claim_id"], writer] else 0}
+            other = annotator in AGREED[claim["claim_id"], writer]
+            chosen = {(place + other) % count for place in gold or {0}}
         precision, recall, f1 = scores_of(chosen, gold)
         weighed = annotator.startswith(("explainer", "nli"))
         scores = [round(float(draw.normal(2.0 if n in chosen else 0.1, 0.4)), 3) for n in range(count)] if weighed else None
