@@ -15,12 +15,11 @@ from heval_core.figures.citation_dots import explainers_drawing, recovery_drawin
 from heval_core.figures.citation_names import OF_EXPLAINERS, CitationNames
 from heval_core.figures.citation_tables import alphas_html, explanations_html, recovery_html
 from heval_core.figures.panels import shown
-from heval_core.store.citation_queries import ONLY, CitationFilter
+from heval_core.store.citation_queries import ONLY
 from heval_core.ui.citation_transparency import computed, transparent
 from heval_core.ui.citation_verdicts import of_citations
 from tests.citations.published import ANNOTATORS, CONTROLS, DATA, HOSTILE, SELECTOR, WRITERS, empty, explanation_id, plant
 from tests.pages.opening import open_page
-from tests.test_palette import EYES, closest, contrast
 
 NAMES = CitationNames(annotators=tuple(ANNOTATORS))
 
@@ -182,44 +181,6 @@ def test_a_threshold_that_is_no_number_is_refused():
     assert "threshold" in open_page("citations", threshold="<b>").error[0].value
 
 
-def test_lists_are_cut_as_their_names_say(store):
-    every = store.explanation_ids(CitationFilter(DATA, SELECTOR))
-    assert len(every) == 13 * 3
-
-    def cut(**more):
-        return set(store.explanation_ids(CitationFilter(DATA, SELECTOR, controls=CONTROLS, **more)))
-
-    rows = {id: store.recoveries(id) for id in every}
-    assert cut(only=("omitted",)) == {id for id, own in rows.items() if any(not row["gold"] for row in own)}
-    assert cut(only=("unreadable",)) == {explanation_id("one", writer) for writer in WRITERS}
-    assert cut(only=("unavailable",)) == {explanation_id("light-7", "padding")}
-    assert cut(writers=("sloppy",)) == {id for id in every if store.explanation(id)["writer"] == "sloppy"}
-    assert cut(search="TWO HUNDRED") == {explanation_id("many", writer) for writer in WRITERS}
-
-    def disagree(own):
-        choices = {}
-        for row in own:
-            if row["annotator"] not in CONTROLS:
-                choices.setdefault(row["passage"], set()).add(tuple(row["predicted"]))
-        return any(len(one) > 1 for one in choices.values())
-
-    def wrong_marker(own):
-        cited = {(row["passage"], place) for row in own for place in row["gold"]}
-        for key in {row["annotator"] for row in own if row["annotator"].startswith("explainer(")}:
-            rests = {(row["passage"], place) for row in own if row["annotator"] == key for place in row["predicted"]}
-            for place in {place for _, place in cited}:
-                of = {passage for passage, other in rests if other == place}
-                if of and not any((passage, place) in cited for passage in of):
-                    return True
-        return False
-
-    assert cut(only=("disagree",)) == {id for id, own in rows.items() if disagree(own)}
-    assert cut(only=("wrong_marker",)) == {id for id, own in rows.items() if wrong_marker(own)}
-    assert 0 < len(cut(only=("wrong_marker",))) < 39
-    assert explanation_id("light-0", "careful") in cut(only=("disagree",))
-    assert explanation_id("light-1", "careful") not in cut(only=("disagree",))
-
-
 @pytest.mark.parametrize("claim", ["finland", "hostile", "many", "light-3"])
 def test_every_mark_is_what_the_answer_and_the_citations_make_it(store, claim):
     data, rows, passage = drawn(store, claim, "sloppy")
@@ -317,24 +278,6 @@ def test_the_masked_marker_is_a_gap(sentence, passage, cited, pieces):
     assert [text for _, text in masked(sentence, passage, cited)] == pieces
 
 
-def test_annotators_are_called_what_the_results_call_them():
-    rows = {
-        ("annotator", key): {"title": title} for key, title in (("explainer", "What the model used"), ("nli", "Entailment"))
-    }
-    names = CitationNames(rows)
-    said = {
-        key: names.annotator(key) for key in ("nli", "explainer(loo)", "explainer(loo,model=org/reader)", "llm(model=org/big)")
-    }
-    assert list(said.values()) == ["Entailment", "Leave-one-out", "Leave-one-out: reader", "Language model: big"]
-    assert [names.annotator(key) for key in ("person:ada", "random", "new", "new(model=x)")] == [
-        "ada",
-        "Random",
-        "new",
-        "new: x",
-    ]
-    assert names.named("claims", "politihop/test") == "politihop, test"
-
-
 def test_a_verdicts_tone():
     assert [tone(one) for one in ("Refuted", "SUPPORTS", "pants-fire", "Not enough information", "half-true", "?")] == [
         "bad", "good", "bad", "", "", "",
@@ -382,23 +325,3 @@ def test_a_store_without_citations_says_how_to_get_them(tmp_path, monkeypatch):
     assert not app.exception
     assert not app.error
     assert "python -m precompute citations run" in app.info[0].value
-
-
-def test_an_exported_table_holds_every_cell(store, cells):
-    assert len(cells) == len(store.query("SELECT * FROM cell_recovery"))
-
-
-@pytest.mark.parametrize("eyes", EYES)
-@pytest.mark.parametrize("dark", [0, 1], ids=["light", "dark"])
-def test_annotators_are_told_apart_by_colour(eyes, dark):
-    keys = [
-        "people",
-        "llm(model=large)",
-        "llm(model=small)",
-        "nli",
-        *(key for key in ANNOTATORS if key.startswith("explainer")),
-    ]
-    colours = [re.findall(r"#\w{6}", NAMES.colour(key))[dark if "light-dark" in NAMES.colour(key) else 0] for key in keys]
-    assert closest(colours, eyes) >= 9
-    own = [colour for key, colour in zip(keys, colours, strict=True) if not key.startswith("explainer")]
-    assert min(contrast(colour, ("#FFFFFF", "#14171C")[dark]) for colour in own) >= 3
