@@ -32,6 +32,8 @@ ANNOTATORS = {
     "lexical": 0.3, "position": 0.7, "random": 1.0,
 }  # fmt: skip
 CONTROLS = ("lexical", "position", "random")
+# Explanations of which all that are no controls mark the right sentences, but for those named, who mark the next ones.
+AGREED: dict[tuple[str, str], tuple[str, ...]] = {("light-0", "careful"): ("nli",), ("light-1", "careful"): ()}
 EXPLAINED = {"supported": 1.0, "wrong_marker": 0.0, "unsupported_sentence": 0.0, "omitted_citation": 0.0}
 PLACES = ("Aldmoor", "Brinewick", "Corrane", "Dunfell", "Eastmere", "Farrow", "Gillside", "Harrowby")
 FINLAND = (
@@ -112,6 +114,9 @@ def _recovery(
         chosen = {n for n in range(count) if draw.random() < 0.3} if annotator == "random" else chosen
         problem = "answered “perhaps”, twice" if (claim["claim_id"], annotator) == ("one", "llm(model=small)") else None
         chosen = set() if problem else chosen
+        if (claim["claim_id"], writer) in AGREED and annotator not in CONTROLS:
+            other = annotator in AGREED[claim["claim_id"], writer]
+            chosen = {(place + other) % count for place in gold or {0}}
         precision, recall, f1 = scores_of(chosen, gold)
         weighed = annotator.startswith(("explainer", "nli"))
         scores = [round(float(draw.normal(2.0 if n in chosen else 0.1, 0.4)), 3) for n in range(count)] if weighed else None

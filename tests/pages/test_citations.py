@@ -215,6 +215,8 @@ def test_lists_are_cut_as_their_names_say(store):
     assert cut(only=("disagree",)) == {id for id, own in rows.items() if disagree(own)}
     assert cut(only=("wrong_marker",)) == {id for id, own in rows.items() if wrong_marker(own)}
     assert 0 < len(cut(only=("wrong_marker",))) < 39
+    assert explanation_id("light-0", "careful") in cut(only=("disagree",))
+    assert explanation_id("light-1", "careful") not in cut(only=("disagree",))
 
 
 @pytest.mark.parametrize("claim", ["finland", "hostile", "many", "light-3"])
