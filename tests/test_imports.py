@@ -97,7 +97,7 @@ MAY_IMPORT = {
     "techniques": {"datasets", "lm", "prompts", "records"},
     "faithfulness": {"lm", "metrics", "records", "replacements"},
     "replacements": {"catalogue", "lm", "records"},
-    "citations": {"records"},
+    "citations": {"datasets", "records"},
     "catalogue": {"protocols", "records"},
     "protocols": {"citations", "datasets", "lm", "metrics", "records", "techniques"},
     "behaviour": {"answers", "groups", "lm", "prompts", "records"},

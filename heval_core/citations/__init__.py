@@ -9,5 +9,6 @@ The formulas are public functions, and this package offers them. Importing it ne
 Source: Xing, Baldwin and Lau (arXiv 2406.12645).
 """
 
+from heval_core.citations.agreement import krippendorff_alpha as krippendorff_alpha
 from heval_core.citations.masking import mask as mask
 from heval_core.citations.scoring import set_scores as set_scores

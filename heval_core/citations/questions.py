@@ -39,7 +39,11 @@ def explained(
     problems = [
         *_about_passages(claim, selected, given, named),
         *_about_sentences(sentences, named),
-        *([] if fits else [f"Sources are known of {len(sources or ())} sentences, but there are {len(sentences)}."]),
+        *(
+            []
+            if fits
+            else [f"The data lists the sources of {len(sources or ())} sentences, but the explanation has {len(sentences)}."]
+        ),
     ]
     known = None if sources is None or not fits else tuple(tuple(source) for source in sources)
     return Explained(claim, writer, selector, given, sentences, prompt, known, tuple(problems))

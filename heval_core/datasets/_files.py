@@ -29,6 +29,7 @@ class Origin:
 
     name: the file or folder to look for in the data folder. address: where a person finds it.
     repository, file, revision: the hub's dataset repository, the file in it, and the commit it is pinned to.
+    option: of the command, which takes NAME=PATH.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Origin:
     repository: str | None = None
     file: str | None = None
     revision: str | None = None
+    option: str = "--datasets"
 
 
 def data_folder(dataset: str) -> Path:
@@ -60,7 +62,7 @@ def locate(dataset: str, path: str | None, origin: Origin) -> Path:
         problem = f"{origin.repository} is neither cached nor can the hub be reached"
     raise HEvalError(
         f"The dataset {dataset} needs {origin.name}, and {problem}. Get it from {origin.address}, and put it at "
-        f"{placed}, or give its path: --datasets {dataset}=PATH"
+        f"{placed}, or give its path: {origin.option} {dataset}=PATH"
     )
 
 
@@ -142,13 +144,13 @@ def _json_line(line: bytes) -> Any:
         return json.loads(_decoded(line))
     except Malformed as error:
         return error
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         place = f", column {error.colno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else ""
         return Malformed(f"the line is not JSON{place}")
 
 
-def json_array(path: Path) -> Iterator[tuple[str, Any]]:
-    """(file, record number) and record of a JSON list. Raises HEvalError for a file that is not a JSON list."""
+def json_file(path: Path) -> Any:
+    """What a JSON file holds. Raises HEvalError for a file that cannot be read, or is not JSON."""
     try:
         text = path.read_bytes().decode("utf-8")
     except OSError as error:
@@ -158,11 +160,17 @@ def json_array(path: Path) -> Iterator[tuple[str, Any]]:
     if not text.strip():
         raise HEvalError(f"The data file {path} is empty; it needs a JSON list of records.")
     try:
-        records = json.loads(text)
+        return json.loads(text)
     except json.JSONDecodeError as error:
-        raise HEvalError(
-            f"The data file {path} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}."
-        ) from error  # noqa: E501
+        place = f"line {error.lineno}, column {error.colno}: {error.msg}"
+        raise HEvalError(f"The data file {path} is not JSON: {place}.") from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits; brackets within brackets within …
+        raise HEvalError(f"The data file {path} is not JSON that can be read: {error}.") from error
+
+
+def json_array(path: Path) -> Iterator[tuple[str, Any]]:
+    """(file, record number) and record of a JSON list. Raises HEvalError for a file that is not a JSON list."""
+    records = json_file(path)
     if not isinstance(records, list):
         raise HEvalError(f"The data file {path} should hold a JSON list of records.")
     for number, record in enumerate(records, start=1):

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from heval_core.citations.questions import questions, sampled
-from tests.citations.planted import explanation
+from heval_core.citations.questions import explained, questions, sampled
+from tests.citations.planted import claim, explanation
 
 
 def test_an_explanation_knows_what_it_cites_and_what_it_omits():
@@ -51,9 +51,18 @@ def test_sentences_that_are_known_are_kept_as_they_are():
     assert found.problems == ("1 of 3 sentences have no words but markers.",)
 
 
-def test_a_writer_that_was_given_what_is_not_there_and_sources_that_do_not_fit_are_told():
+def test_a_writer_that_was_given_what_is_not_there_is_told():
     found = explanation("One [1]. Two.", selected=(1, 8))
     assert (found.selected, found.problems) == ((1,), ("The writer was given passage 8, which the claim does not have.",))
+
+
+def test_sources_belong_to_sentences_or_are_told():
+    assert explained(claim(), "w", "all", (1,), "One [1]. Two.", sources=[[1], []]).sources == ((1,), ())
+    found = explained(claim(), "w", "all", (1,), "One [1]. Two.", sources=[[1]])
+    assert (found.sources, found.problems) == (
+        None,
+        ("The data lists the sources of 1 sentences, but the explanation has 2.",),
+    )
 
 
 def test_sample_draws_each_cited_passage_as_often_and_never_an_omitted_one():

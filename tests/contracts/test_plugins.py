@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 
 from heval_core import catalogue, protocols
+from heval_core.citations.questions import explained, questions
+from heval_core.citations.records import Claim
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.needs import NEEDS
 from heval_core.metrics.shared.cell import Cell, Layout
 from heval_core.prompts import mentions
 from heval_core.records import Fact, HEvalError, Target
+from tests.citations import samples as claim_samples
 from tests.datasets import samples
 
 ALL = [(kind, plugin) for kind in catalogue.KINDS for plugin in catalogue.plugins(kind).values()]
@@ -33,6 +36,8 @@ def test_every_plugin_names_and_documents_itself(kind, plugin):
         "explainer": ("Formula", "Reference", "Cost"),
         "metric": ("Formula", "Reference", "Chance"),
         "technique": ("Formula", "Reference", "Departure", "Cost"),
+        "selector": ("Formula", "Reference", "Cost"),
+        "annotator": ("Formula", "Reference", "Cost"),
     }.get(kind, ("Source", "Licence", "Records"))
     for word in words:
         assert word in text, f"{plugin.key}'s docstring has no {word}"
@@ -46,6 +51,9 @@ def test_every_plugin_declares_what_its_kind_asks_for(kind, plugin):
         "explainer": explainer,
         "metric": protocols.Metric,
         "technique": protocols.Technique,
+        "claims": protocols.ClaimData,
+        "selector": protocols.Selector,
+        "annotator": protocols.Annotator,
     }[kind]
     assert not {name for name in dir(asked) if name[0] != "_" and not hasattr(plugin, name)}
 
@@ -144,6 +152,48 @@ def test_every_dataset_yields_facts_of_its_own_name_the_same_twice(dataset, tmp_
         assert fact.conflicting or fact.own or fact.irrelevant
         assert all((mentions(p.answer, p.text) or not p.stated) and p.answer != fact.answer for p in fact.conflicting)
     assert len({fact.id for fact in one}) == len(one)
+
+
+@pytest.mark.parametrize("source", catalogue.plugins("claims").values(), ids=lambda s: s.key)
+def test_every_source_yields_claims_that_can_be_asked_about_the_same_twice(source, tmp_path, monkeypatch):
+    monkeypatch.setenv("HEVAL_DATA", str(tmp_path))
+    assert "path" in {field.name for field in dataclasses.fields(source)}
+    claim_samples.SAMPLES[source.key](tmp_path / source.key)
+    one, other = list(source.claims()), list(source.claims())
+    assert one
+    assert one == other
+    assert all(isinstance(claim, Claim) for claim in one), one
+    assert len({claim.id for claim in one}) == len(one)
+    for claim in one:
+        assert claim.claim
+        numbers = [passage.number for passage in claim.passages]
+        assert numbers
+        assert len(set(numbers)) == len(numbers)
+        assert all(passage.text for passage in claim.passages)
+        assert {number for chain in claim.chains for number in chain} <= set(numbers)
+        for written in claim.written:
+            assert set(written.selected) <= set(numbers)
+            given = explained(claim, written.writer, "given", written.selected, written.sentences or written.text)
+            assert [question.gold for question in questions(given) if question.gold]
+
+
+@pytest.mark.parametrize("source", catalogue.plugins("claims").values(), ids=lambda s: s.key)
+def test_every_source_says_where_it_looks_and_how_to_give_a_path(source, tmp_path, monkeypatch):
+    monkeypatch.setenv("HEVAL_DATA", str(tmp_path))
+    with pytest.raises(HEvalError, match=f"or give its path: --claims {source.key}=PATH"):
+        list(source.claims())
+    with pytest.raises(HEvalError, match="The data file .*nowhere does not exist"):
+        list(dataclasses.replace(source, path=str(tmp_path / "nowhere")).claims())
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_every_annotator_has_a_number_of_its_own_and_a_family(control):
+    annotators = [one for one in catalogue.plugins("annotator").values() if one.control is control]
+    assert sorted(one.order for one in annotators) == list(range(1, len(annotators) + 1))
+    for annotator in annotators:
+        assert annotator.family in protocols.ANNOTATOR_FAMILIES
+        assert (annotator.family == "control") is control
+        assert annotator.reads in protocols.READS
 
 
 def test_unknown_names_are_answered_with_the_near_ones():

@@ -1,0 +1,87 @@
+"""What the sources of claims share: reading record by record, and the fields that several formats have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from heval_core.citations.records import BadClaim, Claim, Passage
+from heval_core.datasets._records import Malformed, read_each, text_of
+
+# A marker has at most nine digits.
+_LARGEST = 999_999_999
+
+
+def read_claims(records: Iterable[tuple[str, Any]], convert: Callable[[dict[str, Any]], Claim]) -> Iterator[Claim | BadClaim]:
+    """Convert (place, raw record) pairs one by one. What is malformed, or has the id of another, is a BadClaim."""
+    places: dict[str, str] = {}
+    for place, raw in records:
+        for found in read_each("", [(place, raw)], convert):
+            if not isinstance(found, Claim):
+                yield BadClaim(found.place, found.reason)
+            elif found.id in places:
+                yield BadClaim(place, f"the id {found.id!r} is already used at {places[found.id]}")
+            else:
+                places[found.id] = place
+                yield found
+
+
+def id_of(record: dict[str, Any], name: str = "id") -> str:
+    """The text or the whole number called `name`, as a text."""
+    value = record.get(name)
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else text_of(record, name)
+
+
+def optional_text(record: dict[str, Any], name: str) -> str:
+    """The text called `name`, without white space around it; "" where there is none."""
+    value = record.get(name)
+    if value is not None and not isinstance(value, str):
+        raise Malformed(f"{name!r} should be a text")
+    return (value or "").strip()
+
+
+def numbers(value: Any, name: str) -> tuple[int, ...]:
+    """A list of passages' numbers, each once."""
+    if not isinstance(value, list) or not all(map(_is_number, value)):
+        raise Malformed(f"{name!r} should be a list of passages' numbers")
+    return tuple(dict.fromkeys(value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST
+
+
+def numbered_passages(record: dict[str, Any], name: str) -> tuple[Passage, ...]:
+    """The list of passages called `name`: texts, or objects {number?, title?, text}. Without numbers they count from 1."""
+    listed = record.get(name)
+    if not isinstance(listed, list) or not listed:
+        raise Malformed(f"{name!r} should be a list of passages")
+    found = tuple(_passage(one, f"{name}[{place}]", place + 1) for place, one in enumerate(listed))
+    own = [passage.number for passage in found]
+    twice = next((number for number in own if own.count(number) > 1), None) if len(set(own)) < len(own) else None
+    if twice is not None:
+        raise Malformed(f"{name!r} has two passages with the number {twice}")
+    return found
+
+
+def _passage(raw: Any, name: str, number: int) -> Passage:
+    if isinstance(raw, str):
+        raw = {"text": raw}
+    if not isinstance(raw, dict):
+        raise Malformed(f"{name!r} should be a text or an object with a text")
+    try:
+        own = number if raw.get("number") is None else raw["number"]
+        if not _is_number(own):
+            raise Malformed(f"'number' should be a whole number from 0 to {_LARGEST}")
+        return Passage(own, text_of(raw, "text"), optional_text(raw, "title"))
+    except Malformed as error:
+        raise Malformed(f"{name!r}: {error}") from error
+
+
+def known(chosen: Sequence[int], passages: tuple[Passage, ...], name: str) -> tuple[int, ...]:
+    """The chosen numbers. Raises Malformed for one that no passage has."""
+    there = {passage.number for passage in passages}
+    missing = next((number for number in chosen if number not in there), None)
+    if missing is not None:
+        raise Malformed(f"{name!r} names passage {missing}, which the record does not have")
+    return tuple(chosen)

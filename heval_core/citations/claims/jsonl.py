@@ -1,0 +1,112 @@
+"""One's own claims: a JSON-lines file, one object per line.
+
+Source: yours. Licence: yours. Records: as many lines as there are.
+Fields: {"id", "claim", "verdict"?, "passages", "selected"?, "explanation"?, "writer"?, "chains"?, "sources"?}.
+  passages      a list of texts, or of objects {"number"?, "title"?, "text"}; without numbers they count from 1
+  explanation   a text with markers (`[3]`, `[1, 2]`), or the list of its sentences
+  selected      the numbers of the passages that its writer was given; all of them where it is not told
+  chains        passages that people selected: a list of numbers for each way to the verdict
+  sources       what each sentence of the explanation was made from: a list of numbers per sentence, [] for nothing
+Lines with the same id and the same claim are explanations of it by several writers. A line that cannot be used becomes a
+BadClaim; the others are used.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heval_core.citations.claims._reading import id_of, known, numbered_passages, numbers, optional_text, read_claims
+from heval_core.citations.records import BadClaim, Claim, Passage, Written
+from heval_core.datasets._files import Origin, json_lines, locate
+from heval_core.datasets._records import Malformed, text_of
+
+_ORIGIN = Origin("claims.jsonl", "your own claims", option="--claims")
+
+
+@dataclass(frozen=True)
+class JsonLines:
+    """path: of the file; by default of claims.jsonl in the data folder. The data has the file's name."""
+
+    path: str | None = None
+
+    title = "One's own claims"
+    reference = "a local file"
+
+    @property
+    def key(self) -> str:
+        return Path(self.path).stem if self.path else "jsonl"
+
+    def claims(self) -> Iterator[Claim | BadClaim]:
+        """Raises HEvalError if the file is missing or empty. It is read whole: the same claim may come back."""
+        together: dict[str, tuple[str, Claim]] = {}
+        bad: list[BadClaim] = []
+        for place, raw in json_lines(locate("jsonl", self.path, _ORIGIN)):
+            for found in read_claims([(place, raw)], _claim):
+                if isinstance(found, BadClaim):
+                    bad.append(found)
+                    continue
+                first, claim = together.setdefault(found.id, (place, found))
+                if claim is found:
+                    continue
+                if problem := _apart(claim, found):
+                    bad.append(BadClaim(place, f"the id {found.id!r} is already used at {first}, {problem}"))
+                else:
+                    together[found.id] = first, dataclasses.replace(claim, written=claim.written + found.written)
+        yield from (claim for _, claim in together.values())
+        yield from bad
+
+
+def _apart(first: Claim, other: Claim) -> str:
+    """Why a line is no further explanation of the claim of another line; "" if it is one."""
+    if dataclasses.replace(first, written=()) != dataclasses.replace(other, written=()):
+        return "with another claim or other passages"
+    if {written.writer for written in first.written} & {written.writer for written in other.written}:
+        return "with the same writer"
+    return "" if first.written and other.written else "and one of the two has no explanation"
+
+
+def _claim(record: dict[str, Any]) -> Claim:
+    passages = numbered_passages(record, "passages")
+    chains = record.get("chains") or []
+    if not isinstance(chains, list):
+        raise Malformed("'chains' should be a list of lists of numbers")
+    return Claim(
+        id=id_of(record),
+        claim=text_of(record, "claim"),
+        verdict=optional_text(record, "verdict"),
+        passages=passages,
+        chains=tuple(known(numbers(chain, "chains"), passages, "chains") for chain in chains if chain != []),
+        written=_written(record, passages),
+    )
+
+
+def _written(record: dict[str, Any], passages: tuple[Passage, ...]) -> tuple[Written, ...]:
+    """The explanation of a record, where it has one. An empty one is one too."""
+    text = record.get("explanation")
+    sentences: tuple[str, ...] = ()
+    if text is None:
+        return ()
+    if isinstance(text, list) and all(isinstance(sentence, str) for sentence in text):
+        text, sentences = " ".join(text), tuple(text)
+    if not isinstance(text, str):
+        raise Malformed("'explanation' should be a text or a list of sentences")
+    given = record.get("selected")
+    every = tuple(passage.number for passage in passages)
+    selected = every if given is None else known(numbers(given, "selected"), passages, "selected")
+    return (Written(text, selected, optional_text(record, "writer"), sentences, _sources(record, passages)),)
+
+
+def _sources(record: dict[str, Any], passages: tuple[Passage, ...]) -> tuple[tuple[int, ...], ...] | None:
+    listed = record.get("sources")
+    if listed is None:
+        return None
+    if not isinstance(listed, list):
+        raise Malformed("'sources' should be a list of lists of numbers")
+    return tuple(known(numbers(own, "sources"), passages, "sources") for own in listed)
+
+
+PLUGIN = JsonLines()

@@ -1,0 +1,150 @@
+"""Transparent fact-checking explanations: PolitiHop's claims with cited explanations that GPT-3.5 wrote.
+
+Source: github.com/ruixing76/Transparent-FCExp, `gpt35_full_data.json` and `claim_chain_mapping.json`. Licence: MIT.
+Reference: Xing, Baldwin, Lau 2024, "Evaluating Transparency of Machine Generated Fact Checking Explanations".
+Fields: `claim`, `label` (the verdict), `passage` (a numbered line per passage, from 0), `chain` (the passages that a model
+selected, and the writer was given), and by writer: `explanation` (its sentences, with markers), `gen_cit` (what each of them
+cites), `masked_cit` (the passage whose citation was masked, -1 for none) and `ans_sens` (the sentences that cited it). The
+other file has the chains that people selected, by claim.
+Records: 486. The file's sentences are kept. A record is consistent if masking `masked_cit` here gives `ans_sens`, and reading
+its markers here gives `gen_cit`. Where it is not, its claim has the reason among its problems, and is used all the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heval_core.citations import markers, mask
+from heval_core.citations.claims._reading import known, numbers, read_claims
+from heval_core.citations.records import BadClaim, Claim, Passage, Written
+from heval_core.datasets._files import Origin, json_file, locate
+from heval_core.datasets._records import Malformed, text_of
+from heval_core.records import HEvalError
+
+_FILE, _CHAINS = "gpt35_full_data.json", "claim_chain_mapping.json"
+_ORIGIN = Origin(_FILE, "github.com/ruixing76/Transparent-FCExp", option="--claims")
+# What the file calls its writers, where that is not their name.
+_NAMES = {"gpt35": "gpt-3.5"}
+
+
+@dataclass(frozen=True)
+class TransExp:
+    """path: of the folder with both files; by default the data folder."""
+
+    path: str | None = None
+
+    key = "transexp"
+    title = "Transparent explanations"
+    reference = "Xing et al. 2024, arXiv 2406.12645"
+
+    def claims(self) -> Iterator[Claim | BadClaim]:
+        """Raises HEvalError if one of the files is missing, or is none of these."""
+        path = locate(self.key, self.path, _ORIGIN)
+        path = path / _FILE if path.is_dir() else path
+        records, chains = _object(path), _object(path.with_name(_CHAINS))
+        places = ((f"{path.name}, {key}", _with(record, key, chains)) for key, record in records.items())
+        return read_claims(places, _claim)
+
+
+def _object(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise HEvalError(f"The data file {path} does not exist; transexp reads {_FILE} and {_CHAINS}, from {_ORIGIN.address}.")
+    content = json_file(path)
+    if not isinstance(content, dict):
+        raise HEvalError(f"The data file {path} should hold a JSON object of records.")
+    return content
+
+
+def _with(record: Any, key: str, chains: dict[str, Any]) -> Any:
+    """The record with its key in the file and the chains of its claim."""
+    if not isinstance(record, dict):
+        return record
+    claim = record.get("claim")
+    people = chains.get(claim) if isinstance(claim, str) else None
+    return {**record, "id": key, "people": people.get("chain") if isinstance(people, dict) else None}
+
+
+def _claim(record: dict[str, Any]) -> Claim:
+    passages = _passages(text_of(record, "passage"))
+    selected = record.get("chain")
+    if not isinstance(selected, list) or len(selected) != 2:
+        raise Malformed("'chain' should be a list of a number and a list of passages")
+    explanations = record.get("explanation")
+    if not isinstance(explanations, dict):
+        raise Malformed("'explanation' should be an object with a list of sentences by writer")
+    people = record.get("people")
+    given, problems = known(numbers(selected[1], "chain"), passages, "chain"), []
+    if not given:
+        problems.append("The writer was given no passage.")
+    if not isinstance(people, dict):
+        problems.append(f"{_CHAINS} does not have the claim.")
+    written = []
+    for writer, sentences in explanations.items():
+        written.append(_written(writer, sentences, given))
+        problems += inconsistencies(record, writer)
+    return Claim(
+        id=record["id"],
+        claim=text_of(record, "claim"),
+        verdict=text_of(record, "label"),
+        passages=passages,
+        chains=tuple(known(numbers(chain, _CHAINS), passages, _CHAINS) for chain in (people or {}).values()),
+        written=tuple(written),
+        problems=tuple(problems),
+    )
+
+
+def _passages(text: str) -> tuple[Passage, ...]:
+    lines = [re.fullmatch(r"(\d{1,9}): ?(.*)", line) for line in text.split("\n")]
+    found = tuple(Passage(int(line[1]), line[2].strip()) for line in lines if line)
+    if len(found) < len(lines) or len({passage.number for passage in found}) < len(found):
+        raise Malformed("'passage' should have one line for each passage, with its number, a colon and its text")
+    return found
+
+
+def _written(writer: str, sentences: Any, selected: tuple[int, ...]) -> Written:
+    if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
+        raise Malformed("'explanation' should be an object with a list of sentences by writer")
+    return Written(" ".join(sentences), selected, _NAMES.get(writer, writer), tuple(sentences))
+
+
+def inconsistencies(record: dict[str, Any], writer: str) -> list[str]:
+    """Where the file and this program read an explanation differently, in plain English; places count from 0.
+
+    record: of the file. writer: what the file calls it.
+    """
+    sentences: Sequence[str] = record["explanation"][writer]
+    masked, answer, cited = (_of(record, field, writer) for field in ("masked_cit", "ans_sens", "gen_cit"))
+    found = []
+    if not isinstance(cited, list) or len(cited) != len(sentences):
+        found.append("gen_cit does not have one list for each sentence.")
+    else:
+        found += [text for place, sentence in enumerate(sentences) for text in _read_otherwise(place, sentence, cited[place])]
+    if masked is None or masked == -1:
+        found.append("The file masks no citation.")
+    elif not isinstance(masked, int) or not isinstance(answer, list):
+        found.append("masked_cit and ans_sens are not a number and a list.")
+    else:
+        gold = sorted(mask(sentences, masked)[1])
+        if gold != sorted(answer):
+            found.append(f"Passage {masked} is cited at the places {gold}, but ans_sens has {sorted(answer)}.")
+    return found
+
+
+def _of(record: dict[str, Any], field: str, writer: str) -> Any:
+    value = record.get(field)
+    return value.get(writer) if isinstance(value, dict) else None
+
+
+def _read_otherwise(place: int, sentence: str, cited: Any) -> Iterator[str]:
+    own = markers.read(sentence)[1]
+    if not isinstance(cited, list) or set(own) != set(cited):
+        yield f"The markers at place {place} cite {len(own)} passages, but gen_cit has {cited}."
+    if place and re.match(r"\s*\[", sentence) and own and markers.without(sentence, lambda number: True) != sentence:
+        yield f"The sentence at place {place} starts with a marker, which would belong to the sentence before."
+
+
+PLUGIN = TransExp()

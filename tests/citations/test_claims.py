@@ -1,0 +1,263 @@
+"""Sources of claims: what they read from each format, and what they say about what they cannot use."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+
+import pytest
+
+from heval_core import catalogue
+from heval_core.citations.claims.alce import Alce
+from heval_core.citations.claims.jsonl import JsonLines
+from heval_core.citations.claims.politihop import Politihop
+from heval_core.citations.claims.transexp import TransExp
+from heval_core.citations.questions import explained, questions
+from heval_core.citations.records import BadClaim, Claim, Passage, Written
+from heval_core.records import HEvalError
+from tests.citations import samples
+from tests.conftest import ROOT
+from tests.datasets.samples import write_json, write_lines
+
+DATA = ROOT.parent / "shared" / "data"
+REAL = pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data files are not at {DATA}")
+
+
+def read(source, path):
+    found = list(dataclasses.replace(source, path=str(path)).claims())
+    return [one for one in found if isinstance(one, Claim)], [one for one in found if isinstance(one, BadClaim)]
+
+
+def test_politihop_has_the_article_as_passages_and_the_chains_of_people(tmp_path):
+    records = [samples.hop(), samples.hop("12", annotated_label="", annotated_evidence={"0": [3, "3,9"], "1": []})]
+    (one, other), bad = read(Politihop(), samples.write_hops(tmp_path / "p.tsv", records))
+    assert not bad
+    assert (one.id, one.claim, one.verdict) == ("11", 'The harbour has "ten" cranes.', "false")
+    assert one.passages[1] == Passage(1, "The harbour has ten cranes, said the mayor.")
+    assert (one.chains, one.written, one.problems) == (((1, 2), (0, 1, 2)), (), ())
+    assert (other.verdict, other.chains) == ("barely-true", ((3,),))
+    assert other.problems == ("People selected passage 9, which the claim does not have.",)
+
+
+def test_politihop_names_what_it_cannot_use(tmp_path):
+    wrong = [{"ruling": "["}, {"ruling": {}}, {"ruling": []}, {"statement": " "}, {"annotated_evidence": {"0": ["one"]}}]
+    records = [samples.hop(str(place), **one) for place, one in enumerate([*wrong, {}])]
+    good, bad = read(Politihop(), samples.write_hops(tmp_path / "p.tsv", [*records, records[-1]]))
+    assert len(good) == 1
+    assert [(one.place, one.reason) for one in bad] == [
+        ("p.tsv, record 1", "'ruling' is not JSON"),
+        ("p.tsv, record 2", "'ruling' should be a JSON list"),
+        ("p.tsv, record 3", "'ruling' should be a JSON list of sentences"),
+        ("p.tsv, record 4", "'statement' is empty"),
+        ("p.tsv, record 5", "'annotated_evidence' should list sentence numbers"),
+        ("p.tsv, record 7", "the id '5' is already used at p.tsv, record 6"),
+    ]
+    with pytest.raises(HEvalError, match="it lacks ruling"):
+        read(Politihop(), samples.write_hops(tmp_path / "q.tsv", [], ("article_id", "statement")))
+
+
+def test_transexp_keeps_the_sentences_of_the_file(tmp_path):
+    (claim,), bad = read(TransExp(), samples.write_exps(tmp_path, {"a1": samples.exp()}))
+    assert (bad, claim.problems) == ([], ())
+    assert (claim.id, claim.verdict, claim.chains) == ("a1", "false", ((1, 2), (2,)))
+    sentences = ("It had ten [1].", "Two were sold [1][2].", "So it is false.")
+    assert claim.written == (Written(" ".join(sentences), (2, 1), "gpt-3.5", sentences),)
+    asked = questions(explained(claim, "gpt-3.5", "given", (2, 1), sentences))
+    assert [(question.passage, question.gold) for question in asked] == [(1, {0, 1}), (2, {1})]
+    assert read(TransExp(), tmp_path / "gpt35_full_data.json")[0] == [claim]
+
+
+INCONSISTENT = {
+    "The file masks no citation.": {"masked_cit": {}, "ans_sens": {}},
+    "Passage 1 is cited at the places [0, 1], but ans_sens has [1].": {"ans_sens": {"gpt35": [1]}},
+    "The markers at place 1 cite 2 passages, but gen_cit has [1].": {"gen_cit": {"gpt35": [[1], [1], []]}},
+    "gen_cit does not have one list for each sentence.": {"gen_cit": {"gpt35": [[1]]}},
+    "masked_cit and ans_sens are not a number and a list.": {"masked_cit": {"gpt35": "1"}},
+    "The sentence at place 1 starts with a marker, which would belong to the sentence before.": {
+        "explanation": {"gpt35": ["It had ten.", "[1] Two were sold [2].", "So."]}
+    },
+    "The writer was given no passage.": {"chain": ["0", []]},
+    "claim_chain_mapping.json does not have the claim.": {"claim": "Another."},
+}
+
+
+@pytest.mark.parametrize(("problem", "change"), INCONSISTENT.items())
+def test_transexp_tells_where_a_record_contradicts_itself(problem, change, tmp_path):
+    (claim,), bad = read(TransExp(), samples.write_exps(tmp_path, {"a1": samples.exp(**change)}))
+    assert not bad
+    assert problem in claim.problems
+
+
+def test_transexp_names_what_it_cannot_use(tmp_path):
+    wrong = [{"passage": "no number"}, {"chain": [1]}, {"chain": ["0", [9]]}, {"explanation": {"gpt35": "x"}}, {"label": 3}]
+    records = {f"a{place}": samples.exp(**one) for place, one in enumerate(wrong)} | {"a9": 5, "b": samples.exp()}
+    good, bad = read(TransExp(), samples.write_exps(tmp_path, records))
+    assert [claim.id for claim in good] == ["b"]
+    assert [one.reason for one in bad] == [
+        "'passage' should have one line for each passage, with its number, a colon and its text",
+        "'chain' should be a list of a number and a list of passages",
+        "'chain' names passage 9, which the record does not have",
+        "'explanation' should be an object with a list of sentences by writer",
+        "'label' should be a text, but is a number",
+        "expected a JSON object, found a number",
+    ]
+    assert bad[0].place == "gpt35_full_data.json, a0"
+    (tmp_path / "claim_chain_mapping.json").unlink()
+    with pytest.raises(HEvalError, match=r"claim_chain_mapping.json does not exist; transexp reads"):
+        read(TransExp(), tmp_path)
+
+
+@REAL
+def test_every_real_record_gives_the_gold_sentences_of_the_file_or_its_reason():
+    good, bad = read(TransExp(), DATA / "transexp")
+    assert (len(good), bad) == (486, [])
+    reasons = Counter(
+        problem.partition(" at ")[0] if " at " in problem else problem for claim in good for problem in claim.problems
+    )
+    assert reasons == {
+        "The sentence": 15,  # starts with a marker
+        "The file masks no citation.": 3,
+        "The writer was given no passage.": 1,
+        "The markers": 1,  # a range, [1-31], which the file does not read
+        "Passage 28 is cited": 1,  # by the same range
+    }
+    silent = [claim for claim in good if not any(text.startswith(("The file", "Passage")) for text in claim.problems)]
+    assert len(silent) == 482
+    assert all(claim.chains for claim in good)
+
+
+@REAL
+def test_every_real_record_of_politihop_is_read():
+    good, bad = read(Politihop(), DATA / "politihop" / "politihop_test.tsv")
+    assert (len(good), bad) == (200, [])
+    assert [claim.problems for claim in good if claim.problems] == [
+        ("People selected passage 43, which the claim does not have.",)
+    ]
+
+
+def test_alce_counts_documents_from_one(tmp_path):
+    records = [samples.answered(), samples.answered(id="q7", output=["A [1].", "B [2]."]), samples.answered(output=None)]
+    path = write_json(tmp_path / "r.json", {"args": {"model": "a-model"}, "data": records})
+    (one, several, none), bad = read(Alce(), path)
+    assert not bad
+    assert [claim.id for claim in (one, several, none)] == ["1", "q7", "3"]
+    assert one.passages[1] == Passage(2, samples.SENTENCES[1], "Ruland")
+    assert (one.claim, one.verdict) == ("How many cranes?", "")
+    assert one.written == (Written("Ten [2]. Eight now [2][3].", (1, 2, 3, 4), "a-model"),)
+    assert [question.gold for question in questions(explained(one, "w", "s", (1, 2, 3, 4), one.written[0].text))] == [
+        set(),
+        {0, 1},
+        {1},
+        set(),
+    ]
+    assert [written.text for written in several.written] == ["A [1]."]
+    assert several.problems == ("There are several answers, of which the first is read.",)
+    assert none.written == ()
+    bare, _ = read(Alce(), write_json(tmp_path / "list.json", records[:1]))
+    assert bare[0].written[0].writer == ""
+
+
+def test_alce_names_what_it_cannot_use(tmp_path):
+    records = [samples.answered(docs=[]), samples.answered(docs=[{"title": "x"}]), samples.answered(output=3), "x", {}]
+    good, bad = read(Alce(), write_json(tmp_path / "r.json", records))
+    assert good == []
+    assert [(one.place, one.reason) for one in bad] == [
+        ("r.json, record 1", "'docs' should be a list of passages"),
+        ("r.json, record 2", "'docs[0]': the record has no 'text'"),
+        ("r.json, record 3", "'output' should be a text"),
+        ("r.json, record 4", "expected a JSON object, found a text"),
+        ("r.json, record 5", "'docs' should be a list of passages"),
+    ]
+    for content in ({"results": []}, "x"):
+        with pytest.raises(HEvalError, match="should hold ALCE's results"):
+            read(Alce(), write_json(tmp_path / "r.json", content))
+    for content in ("[" * 100_000, "[" + "9" * 5_000 + "]", "{"):
+        (tmp_path / "r.json").write_text(content)
+        with pytest.raises(HEvalError, match="is not JSON"):
+            read(Alce(), tmp_path / "r.json")
+
+
+def test_ones_own_claims_have_what_their_lines_say(tmp_path):
+    passages = [{"number": 0, "text": "A.", "title": "T"}, {"number": 5, "text": "B."}]
+    lines = [
+        samples.own(
+            3,
+            passages=passages,
+            selected=[5],
+            explanation=["B [5].", "So."],
+            writer="w",
+            chains=[[0, 5], []],
+            sources=[[5], []],
+        ),
+        samples.own("r2", verdict=None, explanation=None),
+        samples.own("r3", explanation=""),
+    ]
+    source = JsonLines(str(write_lines(tmp_path / "mine.jsonl", lines)))
+    full, short, empty = source.claims()
+    assert (source.key, full.id, full.chains) == ("mine", "3", ((0, 5),))
+    assert full.passages == (Passage(0, "A.", "T"), Passage(5, "B."))
+    assert full.written == (Written("B [5]. So.", (5,), "w", ("B [5].", "So."), ((5,), ())),)
+    assert (short.verdict, short.written, [passage.number for passage in short.passages]) == ("", (), [1, 2, 3, 4])
+    assert empty.written == (Written("", (1, 2, 3, 4)),)
+
+
+def test_lines_of_one_claim_are_explanations_by_several_writers(tmp_path):
+    lines = [
+        samples.own(writer="a"),
+        samples.own("other"),
+        samples.own(writer="b", explanation="B [1]."),
+        samples.own(writer="a"),
+        samples.own(writer="c", claim="Another."),
+        samples.own(writer="d", explanation=None),
+    ]
+    good, bad = read(JsonLines(), write_lines(tmp_path / "mine.jsonl", lines))
+    assert [(claim.id, [written.writer for written in claim.written]) for claim in good] == [
+        ("r1", ["a", "b"]),
+        ("other", [""]),
+    ]
+    assert [(one.place, one.reason) for one in bad] == [
+        ("mine.jsonl:4", "the id 'r1' is already used at mine.jsonl:1, with the same writer"),
+        ("mine.jsonl:5", "the id 'r1' is already used at mine.jsonl:1, with another claim or other passages"),
+        ("mine.jsonl:6", "the id 'r1' is already used at mine.jsonl:1, and one of the two has no explanation"),
+    ]
+
+
+WRONG = {
+    "the record has no 'claim'": {"claim": None},
+    "'passages' should be a list of passages": {"passages": []},
+    "'passages[1]': 'text' is empty": {"passages": ["A.", " "]},
+    "'passages[0]' should be a text or an object with a text": {"passages": [3]},
+    "'passages[0]': 'number' should be a whole number from 0 to 999999999": {"passages": [{"number": -1, "text": "A."}]},
+    "'passages' has two passages with the number 2": {"passages": [{"number": 2, "text": "A."}, "B."]},
+    "'selected' names passage 9, which the record does not have": {"selected": [9]},
+    "'selected' should be a list of passages' numbers": {"selected": "all"},
+    "'explanation' should be a text or a list of sentences": {"explanation": {"text": "A."}},
+    "'verdict' should be a text": {"verdict": True},
+    "'chains' should be a list of passages' numbers": {"chains": [1, 2]},
+    "'sources' should be a list of lists of numbers": {"sources": 1},
+    "'id' should be a text, but is true or false": {"id": True},
+}
+
+
+@pytest.mark.parametrize(("reason", "change"), WRONG.items())
+def test_a_broken_line_is_told_and_the_others_are_read(reason, change, tmp_path):
+    path = write_lines(tmp_path / "mine.jsonl", [samples.own() | change, samples.own("good"), b"\xff{", "{"])
+    good, bad = read(JsonLines(), path)
+    assert [claim.id for claim in good] == ["good"]
+    assert (bad[0].place, bad[0].reason) == ("mine.jsonl:1", reason)
+    assert bad[1].reason == "byte 1 of the line is not UTF-8"
+    assert bad[2].reason.startswith("the line is not JSON, column")
+
+
+def test_hostile_markup_and_two_hundred_passages_pass_through(tmp_path):
+    text = "<script>alert(1)</script> [200] | *x* \ud800 [1]."
+    line = samples.own(claim="<b>x</b>", passages=["<i>p</i>"] * 200, explanation=text)
+    (claim,), _ = read(JsonLines(), write_lines(tmp_path / "mine.jsonl", [line]))
+    found = explained(claim, "w", "s", claim.written[0].selected, claim.written[0].text)
+    assert (found.cited, len(found.omitted), len(questions(found))) == ((1, 200), 198, 200)
+
+
+def test_a_path_is_an_option_like_any_other():
+    assert catalogue.find("claims", "transexp(path=some/folder)").path == "some/folder"
+    with pytest.raises(HEvalError, match="did you mean transexp"):
+        catalogue.find("claims", "transexpp")
