@@ -1,6 +1,6 @@
 // What a person has chosen so far lives here until it is saved: a draft survives a page loaded again, and a server that is gone.
 
-const PATIENCE = 6000;
+const PATIENCE = 4000;
 
 class Annotating {
   constructor(host) {
