@@ -53,8 +53,8 @@ class Gradients:
             )
         return attributions.detach().float().sum(-1)
 
-    def times_embedding(self, ids: torch.Tensor, targets: Sequence[Target]) -> torch.Tensor:
-        """(T, n) float32: gradient times embedding of the log-probability of each target's tokens together.
+    def lengths(self, ids: torch.Tensor, targets: Sequence[Target]) -> torch.Tensor:
+        """(T, n) float32: the length of the gradient of the log-probability of each target's tokens together.
 
         ids: (1, n). One forward pass, and one backward pass for each target. Raises HEvalError if a logit is not finite.
         """
@@ -71,10 +71,10 @@ class Gradients:
                 logits = self._forward.checked(self._forward.logits_at(ids, positions))
         finally:
             handle.remove()
-        products = []
+        found = []
         for target in targets:
             with torch.enable_grad():
                 at = logits[:, [positions.index(position) for position in target.positions]]
                 (gradient,) = torch.autograd.grad(values(at, [target], "logprob").sum(), kept[0], retain_graph=True)
-            products.append((gradient * kept[0]).detach().float().sum(-1)[0])
-        return torch.stack(products)
+            found.append(gradient[0].detach().float().norm(dim=-1))
+        return torch.stack(found)

@@ -93,6 +93,21 @@ def test_contextcite_equals_a_literal_loop_over_the_subsets(lm, plain):
     assert not found[:, 1].any()
 
 
+def test_log_odds_by_hand_and_of_what_is_certain():
+    found = weights.log_odds(np.log([0.5, 0.8, 1.0, 1e-30]))
+    np.testing.assert_allclose(found[[0, 1, 3]], [0, np.log(4), np.log(1e-30)], atol=1e-9)
+    assert 10 < found[2] < np.inf
+
+
+def test_masks_are_all_subsets_or_64_that_keep_half():
+    assert {tuple(row) for row in weights.masks(2, 0).tolist()} == {(False, False), (False, True), (True, False), (True, True)}
+    assert weights.masks(6, 0).shape == (64, 6)
+    many = weights.masks(100, 3)
+    assert many.shape == (64, 100)
+    assert many.mean() == pytest.approx(0.5, abs=4 * 0.5 / 6400**0.5)
+    np.testing.assert_array_equal(many, weights.masks(100, 3))
+
+
 def test_attention_is_the_mean_of_the_rows_that_predict_the_sentence(lm, plain):
     text = tokens_of(lm, reading(SMALL))
     attention = torch.stack(plain(torch.tensor([text.ids]), output_attentions=True).attentions).mean((0, 2))[0]
@@ -103,13 +118,13 @@ def test_attention_is_the_mean_of_the_rows_that_predict_the_sentence(lm, plain):
     assert (found[:, 1] == 0).all()
 
 
-def test_gradient_times_embedding_is_summed_over_the_passages_tokens(lm, plain):
+def test_gradient_is_the_length_at_each_of_the_passages_tokens(lm, plain):
     text = tokens_of(lm, reading(SMALL))
     inputs = plain.get_input_embeddings()(torch.tensor([text.ids])).detach().requires_grad_()
     logprobs = plain(inputs_embeds=inputs).logits[0].log_softmax(-1)
     span, passage = text.sentences[3], text.passages[2]
     sum(logprobs[place - 1, text.ids[place]] for place in range(span.start, span.end)).backward()
-    expected = (inputs.grad * inputs.detach())[0, passage.start : passage.end].sum()
+    expected = inputs.grad[0, passage.start : passage.end].norm(dim=-1).sum()
     assert weights.by_gradient(lm, SMALL).phi[2, 3] == pytest.approx(float(expected), rel=1e-3, abs=1e-4)
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from heval_core.lm.model import LanguageModel
 
 MASKS, ALPHA = 64, 0.01
+# A surprise of less than a bit counts as one: of a sentence that is certain anyway, shares would be shares of rounding.
+BIT = float(np.log(2))
 TINY = 1e-9
 
 
@@ -37,13 +39,15 @@ class Weights:
 def left_one_out(lm: LanguageModel, explained: Explained, together: int | None = None) -> Weights:
     """phi = log p(sentence | all) - log p(sentence | without the passage). K + 1 passes, which all sentences share.
 
-    Comparable is the share of the sentence's surprise without the passage, -log p, that the passage takes away. The least is
-    an even share of the K passages and of all else that the model knows.
+    Comparable is the share of the sentence's surprise, -log p, that the passage takes away (or adds, below 0): of the surprise
+    with or without the passage, whichever is larger. The least is an even share of the K passages and of all else that the
+    model knows.
     """
     texts = [_without(lm, explained, left_out) for left_out in ((), *((number,) for number in explained.selected))]
     values = sentence_logprobs(lm, texts, together)
     phi = values[0] - values[1:]
-    return Weights(phi, phi / np.maximum(-values[1:], TINY), 1 / (len(phi) + 1))
+    surprise = -np.minimum(values[0], values[1:])
+    return Weights(phi, phi / np.maximum(surprise, BIT), 1 / (len(phi) + 1))
 
 
 def masks(passages: int, seed: int) -> np.ndarray:
@@ -62,21 +66,23 @@ def log_odds(logprobs: np.ndarray) -> np.ndarray:
 def contextcite(lm: LanguageModel, explained: Explained, together: int | None = None) -> Weights:
     """phi = the coefficients of a Lasso fit (alpha .01) of the sentence's log-odds on which passages are there.
 
-    Comparable is the share of the sentence's mean surprise over the masks; the least is that of `left_one_out`.
+    Comparable is the share of the mean size of the sentence's log-odds; the least is that of `left_one_out`.
     """
     from sklearn.linear_model import Lasso
 
     kept = masks(len(explained.selected), zlib.crc32(explained.claim.id.encode()))
     gone = [[number for number, there in zip(explained.selected, row, strict=True) if not there] for row in kept]
     values = sentence_logprobs(lm, [_without(lm, explained, left_out) for left_out in gone], together)
-    phi = np.array([Lasso(alpha=ALPHA).fit(kept.astype(float), own).coef_ for own in log_odds(values).T]).T
-    return Weights(phi, phi / np.maximum(-values.mean(0), TINY), 1 / (len(phi) + 1))
+    odds = log_odds(values)
+    phi = np.array([Lasso(alpha=ALPHA).fit(kept.astype(float), own).coef_ for own in odds.T]).T
+    return Weights(phi, phi / np.maximum(np.abs(odds).mean(0), BIT), 1 / (len(phi) + 1))
 
 
 def by_gradient(lm: LanguageModel, explained: Explained) -> Weights:
-    """phi = gradient of log p(sentence) times embedding, summed over the passage's tokens.
+    """phi = the length of the gradient of log p(sentence) at the embeddings, summed over the passage's tokens.
 
-    How large gradients are differs a lot between sentences. Comparable is the share of the passages' absolute values.
+    How large gradients are differs a lot between sentences. Comparable is the logarithm of how many times the sentence's
+    median passage it is.
     """
     text = _without(lm, explained, ())
     found = np.zeros((len(text.sentences), len(text.ids)))
@@ -84,9 +90,10 @@ def by_gradient(lm: LanguageModel, explained: Explained) -> Weights:
     if written:
         spans = [text.sentences[place] for place in written]
         targets = [Target.of_text(text.ids, span.start, span.end) for span in spans]
-        found[written] = lm.gradients.times_embedding(lm.ids(text.ids), targets).cpu().numpy()
+        found[written] = lm.gradients.lengths(lm.ids(text.ids), targets).cpu().numpy()
     phi = _by_passage(found, text.passages)
-    return Weights(phi, phi / np.maximum(np.abs(phi).sum(0), TINY))
+    logs = np.log(np.maximum(phi, TINY))
+    return Weights(phi, logs - np.median(logs, 0))
 
 
 def by_attention(lm: LanguageModel, explained: Explained) -> Weights:
