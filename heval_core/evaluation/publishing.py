@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,8 +19,9 @@ import pandas as pd
 
 from heval_core import __version__, catalogue
 from heval_core.evaluation import cells, evaluator, findings, patterns, regimes_written, second_process
+from heval_core.evaluation.citations import people
 from heval_core.evaluation.citations import tables as citation_tables
-from heval_core.evaluation.citations.standing import Asked, standing
+from heval_core.evaluation.citations.standing import standing
 from heval_core.evaluation.findings.technique_evidence import Cell as TechniqueCell
 from heval_core.evaluation.regimes_written import OverCells, Shards
 from heval_core.evaluation.second_process import SecondProcess, Work
@@ -58,7 +59,9 @@ def publish(
     _refuse_damaged(store, entries)
     target.mkdir(parents=True, exist_ok=True)
     published.remove_unfinished(target)
-    snapshot_id = _snapshot_id(entries, bundled, citations.unavailable)
+    answers = people.given(source) if citations.entries else ()
+    told = [*("|".join([*asked, why]) for asked, why in citations.unavailable.items()), *people.lines_of(answers)]
+    snapshot_id = _snapshot_id(entries, bundled, told)
     final = target / f"results-{snapshot_id}.duckdb"
     if not final.is_file():
         temporary = target / f"results-{snapshot_id}.{os.getpid()}.tmp"
@@ -69,7 +72,7 @@ def publish(
                 if of_regimes:
                     kept = not bundled if keep is None else keep
                     _insert_results(writer, store, of_regimes, tell, kept, second if helped else None)
-                citation_tables.insert(writer, store, citations)
+                citation_tables.insert(writer, store, citations, people.rows_of(answers))
             published.swap_in(temporary, final)
         finally:
             for file in (temporary, second):
@@ -118,9 +121,9 @@ def _state(line: dict[str, Any]) -> tuple[str, str, str]:
     return line["revision"], line["fingerprint"], line["settings"]
 
 
-def _snapshot_id(entries: list[Entry], bundled: bool, unavailable: Mapping[Asked, str]) -> str:
-    lines = sorted(f"{entry.kind}|{entry.key}|{entry.content}" for entry in entries)
-    lines += sorted("|".join([*asked, reason]) for asked, reason in unavailable.items())
+def _snapshot_id(entries: list[Entry], bundled: bool, beside: Iterable[str] = ()) -> str:
+    """beside: what is published that is in no shard."""
+    lines = sorted(f"{entry.kind}|{entry.key}|{entry.content}" for entry in entries) + sorted(beside)
     evaluated = [schema(), __version__, evaluator.evaluator_id(), str(bundled)]
     return hashlib.sha256("\n".join([*evaluated, *lines]).encode()).hexdigest()[:16]
 

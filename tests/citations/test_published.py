@@ -12,11 +12,13 @@ import pandas as pd
 import pytest
 
 from heval_core.citations import krippendorff_alpha
-from heval_core.citations.records import Choice
+from heval_core.citations.people.items import Item
+from heval_core.citations.records import Choice, Passage
 from heval_core.evaluation.citations import agreements, measured, recovered
 from heval_core.evaluation.citations.agreeing import alpha, alphas, coded
 from heval_core.evaluation.citations.answered import Answers
 from heval_core.evaluation.publishing import publish
+from heval_core.store.annotations import AnnotationStore
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
 from precompute.citations.run import run
@@ -188,6 +190,33 @@ def test_people_count_together_and_against_others_with_one_common_label():
     # In x the people's mean F1 is 3/4: above the threshold.
     of_people = {one.measure: one.values for one in recovered.measures(own, "full")}
     assert of_people["transparent"].tolist() == [1, 1]
+
+
+def test_what_people_answered_is_published_with_the_others(tmp_path, monkeypatch):
+    known(monkeypatch, Chooser("first", lambda question: {0}))
+    file = write(tmp_path / "claims", line("a", "One [1].", "Two [2]."))
+    run(Study((f"lines={file}",), ("shipped",), annotators=("first",), masking="full", device="cpu"), tmp_path / "store")
+    before = published(tmp_path / "store")
+    name = before.query("SELECT explanation_id FROM explanation")["explanation_id"].iloc[0]
+    passages = (Passage(1, "x"), Passage(2, "y"), Passage(3, "z"))
+    shown = "question", name, "c", "v", passages
+    items = [Item(*shown, number, ("One.", "Two."), frozenset({number - 1}), 2) for number in (1, 2)]
+    people, _ = AnnotationStore.make(tmp_path / "store", items)
+    for person in ("ada", "bo"):
+        people.sign_in(person)
+        people.save(person, items[0].item_id, [0], 80, 5, f"{person} 1")
+    people.save("ada", items[1].item_id, [0, 1], 40, 5, "ada 2")
+    results = published(tmp_path / "store")
+    assert results.snapshot_id != before.snapshot_id
+    rows = results.query("SELECT * FROM recovery WHERE starts_with(annotator, 'person:') ORDER BY passage, annotator")
+    assert rows[["annotator", "passage", "f1", "helpfulness"]].to_numpy().tolist() == [
+        ["person:ada", 1, 1.0, 80.0],
+        ["person:bo", 1, 1.0, 80.0],
+        ["person:ada", 2, 2 / 3, 40.0],
+    ]
+    sampled = results.query("SELECT sampled FROM explanation")["sampled"].iloc[0]
+    expected = 1 if sampled == 1 else 2 / 3
+    assert cell(results, "people", "f1", "sample")["value"] == pytest.approx(expected)
 
 
 def test_alpha_is_the_one_of_the_formula_where_some_do_not_answer():
