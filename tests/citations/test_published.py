@@ -14,7 +14,7 @@ import pytest
 from heval_core.citations import krippendorff_alpha
 from heval_core.citations.people.items import Item
 from heval_core.citations.records import Choice, Passage
-from heval_core.evaluation.citations import agreements, measured, recovered
+from heval_core.evaluation.citations import agreements, measured, recovered, support
 from heval_core.evaluation.citations.agreeing import alpha, alphas, coded
 from heval_core.evaluation.citations.answered import Answers
 from heval_core.evaluation.publishing import publish
@@ -111,6 +111,12 @@ def test_a_cell_by_hand(results, annotator, measure, value, chance, n):
         assert found["chance"] == pytest.approx(chance)
     elif measure in ("unreadable", "omitted", "uncited") or not annotator:
         assert pd.isna(found["chance"])
+
+
+def test_a_cited_sentence_that_rests_on_nothing_has_no_wrong_marker():
+    row = {"explanation_id": "x", "claim_id": "a", "predicted": (), "gold": (0,), "source": None, "sentences": 2}
+    found = {one.measure: one.values.tolist() for one in support.support(support.sentences_of(pd.DataFrame([row])))}
+    assert found == {"supported": [0], "wrong_marker": [0], "unsupported_sentence": [1, 1], "omitted_citation": [0, 0]}
 
 
 def test_intervals_are_over_claims(results):
