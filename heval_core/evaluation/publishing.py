@@ -9,7 +9,8 @@ import hashlib
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -64,23 +65,29 @@ def publish(
     snapshot_id = _snapshot_id(entries, bundled, told)
     final = target / f"results-{snapshot_id}.duckdb"
     if not final.is_file():
-        temporary = target / f"results-{snapshot_id}.{os.getpid()}.tmp"
-        second = temporary.with_name(f"second-{temporary.name}")
-        try:
-            with Writer(temporary) as writer:
-                _insert_provenance(writer, store, entries, snapshot_id, bundled)
-                if of_regimes:
-                    kept = not bundled if keep is None else keep
-                    _insert_results(writer, store, of_regimes, tell, kept, second if helped else None)
-                citation_tables.insert(writer, store, citations, people.rows_of(answers))
-            published.swap_in(temporary, final)
-        finally:
-            for file in (temporary, second):
-                for left in (file, Path(f"{file}.wal")):
-                    left.unlink(missing_ok=True)
+        with _made(final) as (temporary, second), Writer(temporary) as writer:
+            _insert_provenance(writer, store, entries, snapshot_id, bundled)
+            if of_regimes:
+                kept = not bundled if keep is None else keep
+                _insert_results(writer, store, of_regimes, tell, kept, second if helped else None)
+            citation_tables.insert(writer, store, citations, people.rows_of(answers))
     published.point_to(target, final, evaluator.evaluator_id())
     published.remove_old(target, final)
     return final
+
+
+@contextmanager
+def _made(final: Path) -> Iterator[tuple[Path, Path]]:
+    """The files to write a results file into, and a second process's half; swapped in where that succeeds, and gone then."""
+    temporary = final.with_name(f"{final.stem}.{os.getpid()}.tmp")
+    second = temporary.with_name(f"second-{temporary.name}")
+    try:
+        yield temporary, second
+        published.swap_in(temporary, final)
+    finally:
+        for file in (temporary, second):
+            for left in (file, Path(f"{file}.wal")):
+                left.unlink(missing_ok=True)
 
 
 def _refuse_damaged(store: ShardStore, entries: list[Entry]) -> None:

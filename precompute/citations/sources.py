@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from heval_core import catalogue
-from heval_core.citations.records import BadClaim, Claim
+from heval_core.citations.records import BadClaim, Claim, Passage
 from heval_core.protocols import ClaimData
 from heval_core.store.citation_kinds import CLAIM
 from heval_core.store.shards import FORMAT
@@ -114,3 +114,11 @@ def _row(dataset: str, claim: Claim) -> dict[str, Any]:
 
 def _unusable(dataset: str, name: str, reason: str) -> dict[str, Any]:
     return {"dataset": dataset, "claim_id": name, "chains": "[]", "written": "[]", "unusable": reason}
+
+
+def claim_of(row: dict[str, Any]) -> Claim:
+    """The claim that a row has stored, without the explanations that came with it."""
+    passages = zip(row["numbers"], row["passages"], row["titles"], strict=True)
+    chains = tuple(tuple(chain) for chain in json.loads(row["chains"]))
+    told = tuple(Passage(*one) for one in passages)
+    return Claim(row["claim_id"], row["claim"], row["verdict"], told, chains, problems=tuple(row["problems"]))

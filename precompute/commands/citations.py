@@ -1,4 +1,4 @@
-"""`citations`: plan, run, status and verify of the study of citations."""
+"""`citations`: plan, run, status and verify of the study of citations; what people are asked, `annotating` has."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from heval_core import catalogue
-from precompute.commands import store
+from precompute.commands import annotating, store
 from precompute.commands.grid import add_executor, executor_of, say_outcome
 from precompute.commands.options import STORE
 
@@ -30,7 +30,9 @@ LLM_HELP = (
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("citations", help="the study of citations: plan, run, status, verify")
+    parser = commands.add_parser(
+        "citations", help="the study of citations: plan, run, status, verify, and what people are asked"
+    )
     actions = parser.add_subparsers(required=True, metavar="action")
     for name, function, text in (
         ("plan", _plan, "what the study needs, and how much of it is done"),
@@ -42,6 +44,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         if name == "run":
             add_executor(action)
     store.add_checks(actions)
+    annotating.add(actions)
 
 
 def _add_study(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,71 @@
+"""`citations study`, `export` and `import`: what people are asked on the page Annotate, and what they answered."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from heval_core.citations.people.study import MASKINGS, make_study
+from heval_core.records import HEvalError
+from heval_core.store import annotation_exchange
+from heval_core.store.annotations import AnnotationStore
+from precompute.citations.people import explanations_of
+from precompute.commands.options import STORE, existing
+
+FILE_HELP = "a .csv or .jsonl file"
+
+
+def add(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    study = actions.add_parser("study", help="ask people about the explanations of a store, or show how far they are")
+    study.set_defaults(command=_study)
+    study.add_argument("--store", type=Path, default=STORE)
+    study.add_argument("--per-item", type=int, default=3, help="people who are to answer each question (3)")
+    study.add_argument("--controls", type=float, default=0.1, help="share of explanations that become control items (.1)")
+    study.add_argument(
+        "--masking", choices=MASKINGS, default=MASKINGS[0], help="one cited passage of each explanation, or each"
+    )
+    study.add_argument("--seed", type=int, default=0, help="draws the passages and the control items; that of `run`")
+    for name, function, text in (
+        ("export", _export, "write a study, its people and their answers to a file"),
+        ("import", _import, "add what a file holds to a store's study"),
+    ):
+        action = actions.add_parser(name, help=text)
+        action.set_defaults(command=function)
+        action.add_argument("file", type=Path, help=FILE_HELP)
+        action.add_argument("--store", type=Path, default=STORE)
+
+
+def _study(options: argparse.Namespace) -> int:
+    explanations = explanations_of(existing(options))
+    if not explanations:
+        raise HEvalError(
+            f"The store {options.store} has no explanations; run: python -m precompute citations run --store {options.store} …"
+        )
+    items = make_study(explanations, options.per_item, options.controls, options.seed, options.masking)
+    store, added = AnnotationStore.make(options.store, items)
+    state = store.progress()
+    print(
+        f"{added:,} items added; now {state.questions:,} questions and {state.controls:,} control items; "
+        f"{state.answers:,} of {state.wanted:,} answers, by {state.people:,} people"
+    )
+    for name, quality in state.left_out.items():
+        print(f"{name}: left out, {quality.right} of {quality.asked} control items right")
+    print(f"people answer at: HEVAL_ANNOTATE=1 HEVAL_STORE={options.store} streamlit run app.py")
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    print(f"{annotation_exchange.export(options.store, options.file):,} records in {options.file}")
+    return 0
+
+
+def _import(options: argparse.Namespace) -> int:
+    found = annotation_exchange.bring_in(options.store, options.file)
+    print(
+        f"{found.items:,} items, {found.people:,} people and {found.answers:,} answers added; "
+        f"{found.known:,} answers were there"
+    )
+    for problem in found.problems:
+        print(problem, file=sys.stderr)
+    return 1 if found.problems else 0
