@@ -142,7 +142,7 @@ def lead(explanation: Record, columns: Sequence[Record], passage: int | None, go
         said += [("b", best["name"]), ("", f" {verb} it back {_where(best, gold, people)}{';' if explainers else '.'}")]
     if explainers:
         best = max(explainers, key=lambda column: column["f1"])
-        reads = "another model uses it" if "model=" in best["key"] else "the model itself used it"
+        reads = "that model uses it" if "model=" in best["key"] else "the model itself used it"
         said += [("", " by " if readers else "By "), ("b", best["name"]), ("", f", {reads} {_where(best, gold)}.")]
     return said
 

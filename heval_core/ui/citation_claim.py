@@ -75,7 +75,7 @@ def draw(results: Reader, shown: Shown, chosen: CitationFilter, steps: DeltaGene
         del column["chosen"]
     data["facts"] = [
         f"explained by {explanation['writer']}",
-        f"passages selected by {shown.names.named('selector', shown.selector)}",
+        f"passages: {shown.names.named('selector', shown.selector)}",
     ]
     data["list"] = _listed(results, chosen, place) if opened else None
 
