@@ -73,10 +73,7 @@ def draw(results: Reader, shown: Shown, chosen: CitationFilter, steps: DeltaGene
     data = claim_drawing(explanation, recoveries, passage, shown.names, shown.names.annotators)
     for column in data["annotators"]:
         del column["chosen"]
-    data["facts"] = [
-        f"explained by {explanation['writer']}",
-        f"passages: {shown.names.named('selector', shown.selector)}",
-    ]
+    data["facts"] = [f"explained by {explanation['writer']}", f"passages: {shown.names.named('selector', shown.selector)}"]
     data["list"] = _listed(results, chosen, place) if opened else None
 
     def asked() -> None:
