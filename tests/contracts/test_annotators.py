@@ -28,12 +28,6 @@ def test_every_annotator_has_a_family_and_says_what_it_reads(annotator):
     assert annotator.model == ""
 
 
-@pytest.mark.parametrize("control", [False, True])
-def test_every_annotator_has_a_number_of_its_own(control):
-    orders = [annotator.order for annotator in ANNOTATORS if annotator.control is control]
-    assert len(set(orders)) == len(orders)
-
-
 @pytest.mark.parametrize("control", [a for a in ANNOTATORS if a.control], ids=lambda a: a.key)
 def test_every_control_answers_the_same_twice_and_sees_nothing_of_gold_but_its_size(control):
     choices = control.annotate(QUESTIONS, None)
