@@ -23,6 +23,7 @@ from heval_core.evaluation import cells, evaluator, findings, patterns, regimes_
 from heval_core.evaluation.citations import people
 from heval_core.evaluation.citations import tables as citation_tables
 from heval_core.evaluation.citations.standing import standing
+from heval_core.evaluation.findings.citation_evidence import CitationEvidence
 from heval_core.evaluation.findings.technique_evidence import Cell as TechniqueCell
 from heval_core.evaluation.regimes_written import OverCells, Shards
 from heval_core.evaluation.second_process import SecondProcess, Work
@@ -61,7 +62,8 @@ def publish(
     target.mkdir(parents=True, exist_ok=True)
     published.remove_unfinished(target)
     answers = people.given(source) if citations.entries else ()
-    told = [*("|".join([*asked, why]) for asked, why in citations.unavailable.items()), *people.lines_of(answers)]
+    everybody = people.persons(source) if citations.entries else []
+    told = [*("|".join([*asked, why]) for asked, why in citations.unavailable.items()), *people.lines_of(answers, everybody)]
     snapshot_id = _snapshot_id(entries, bundled, told)
     final = target / f"results-{snapshot_id}.duckdb"
     if not final.is_file():
@@ -70,7 +72,10 @@ def publish(
             if of_regimes:
                 kept = not bundled if keep is None else keep
                 _insert_results(writer, store, of_regimes, tell, kept, second if helped else None)
-            citation_tables.insert(writer, store, citations, people.rows_of(answers))
+            studied = citation_tables.insert(writer, store, citations, people.rows_of(answers))
+            if studied:
+                writer.insert("person", everybody)
+                _insert_findings(writer, findings.citation_findings(CitationEvidence(*studied)))
     published.point_to(target, final, evaluator.evaluator_id())
     published.remove_old(target, final)
     return final
@@ -188,10 +193,14 @@ def _insert_averages(
     paired = pd.DataFrame(whole.paired_rows, columns=writer.columns("cell_metric"))
     rule = findings.rule_of(writer.rule_shares())
     stated = findings.findings(paired, whole.paired_spread, rule) + findings.technique_findings(compared, rule)
-    writer.insert("finding", [{"place": place, **row} for place, row in enumerate(stated)])
+    _insert_findings(writer, stated)
     writer.insert_contexts()
     shares = patterns.pattern_shares(writer.pattern_counts(), resamples.__getitem__)
     writer.insert_frame("pattern_share", shares.assign(place=range(len(shares))))
+
+
+def _insert_findings(writer: Writer, stated: list[dict[str, Any]]) -> None:
+    writer.insert("finding", [{"place": place, **row} for place, row in enumerate(stated)])
 
 
 def _questions(store: ShardStore, entries: list[Entry]) -> dict[str, set[str]]:

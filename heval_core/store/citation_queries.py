@@ -85,6 +85,46 @@ class CitationQueries(Database):
         where = "dataset = ? AND selector = ? AND masking = ?"
         return self.query(f"SELECT * FROM agreement WHERE {where} ORDER BY rowid", [dataset, selector, masking])
 
+    def citation_counts(self) -> pd.DataFrame:
+        """By dataset: claims, unusable ones, claims with problems, passages of a claim (mean)."""
+        return self.query(
+            "SELECT dataset, count(*) AS claims, count(unusable) AS unusable, count(*) FILTER (len(problems) > 0) AS problems, "
+            "avg(len(passages)) FILTER (unusable IS NULL) AS passages FROM claim GROUP BY dataset ORDER BY min(rowid)"
+        )
+
+    def citation_written(self) -> pd.DataFrame:
+        """By dataset, writer and selector: explanations, missing ones, those with problems, sentences and passages (means)."""
+        there = "FILTER (unavailable IS NULL)"
+        return self.query(
+            f"SELECT dataset, writer, selector, count(*) {there} AS explanations, count(unavailable) AS missing, "
+            "count(*) FILTER (unavailable IS NULL AND len(problems) > 0) AS problems, "
+            f"avg(len(sentences)) {there} AS sentences, avg(len(selected)) {there} AS passages "
+            "FROM explanation GROUP BY ALL ORDER BY min(rowid)"
+        )
+
+    def explained_claims(self) -> list[tuple[str, str]]:
+        """(dataset, claim_id) of all claims with an explanation."""
+        rows = self.query("SELECT DISTINCT dataset, claim_id FROM explanation WHERE unavailable IS NULL ORDER BY ALL")
+        return list(rows.itertuples(index=False, name=None))
+
+    def people_answers(self) -> pd.DataFrame:
+        """dataset, writer, selector, claim_id, explanation_id, passage, annotator, predicted, helpfulness: a row an answer."""
+        return self.query(
+            "SELECT dataset, writer, selector, claim_id, explanation_id, passage, annotator, predicted, helpfulness "
+            "FROM recovery JOIN explanation USING (explanation_id) WHERE starts_with(annotator, 'person:') "
+            "ORDER BY explanation.rowid, passage, annotator"
+        )
+
+    def people(self) -> pd.DataFrame:
+        """Rows of `person`: everybody who answered. Empty in results of before that table was."""
+        columns = ["annotator", "answers", "controls", "correct", "counts"]
+        known = "person" in self.tables()
+        return self.query("SELECT * FROM person ORDER BY annotator") if known else pd.DataFrame(columns=columns)
+
+    def citation_findings(self) -> pd.DataFrame:
+        """Statements about citations with their verdicts, in order: see `heval_core.evaluation.findings`."""
+        return self.query("SELECT * EXCLUDE (place, study) FROM finding WHERE study = 'citations' ORDER BY place")
+
     def least_f1(self, dataset: str, selector: str) -> pd.DataFrame:
         """claim_id, writer, annotator, least: per explanation the F1 of its cited passage that was found worst.
 

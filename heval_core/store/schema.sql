@@ -302,8 +302,8 @@ CREATE TABLE feature_correlation (
 );
 
 CREATE TABLE finding (
-    place INTEGER,            -- position in the list, from 0
-    study VARCHAR,            -- what it is about: explainers; techniques, only where they were compared
+    place INTEGER,            -- position in the list, from 0; citations have a list of their own
+    study VARCHAR,            -- what it is about: explainers; techniques and citations, only where they were studied
     key VARCHAR,
     sentence VARCHAR,         -- a statement of the study's paper
     published VARCHAR,        -- the paper's numbers for it
@@ -437,4 +437,12 @@ CREATE TABLE agreement (
     high DOUBLE,
     n INTEGER,                -- masked citations that both answered
     unavailable VARCHAR
+);
+
+CREATE TABLE person (
+    annotator VARCHAR,        -- person:NAME, of everybody who answered in the study with people
+    answers INTEGER,          -- to questions, that count; 0 where none of this person's do
+    controls INTEGER,         -- control items answered
+    correct INTEGER,          -- of these, answered right
+    counts BOOLEAN            -- whether enough of them were: a person's answers count, or none of them
 );

@@ -46,10 +46,16 @@ def alpha(answers: np.ndarray, claims: np.ndarray, distances: np.ndarray, weight
 
     distances: (sets, sets). weights: (1 + resamples, claims) how often each claim counts, in the first row once.
     """
+    values, count = drawn(answers, claims, distances, weights)
+    return _found(values, count) if count else Alpha(None, None, None, 0)
+
+
+def drawn(answers: np.ndarray, claims: np.ndarray, distances: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, int]:
+    """((1 + resamples,) alpha itself, and in each resample; questions with two answers or more). Arguments as of `alpha`."""
     given = (answers >= 0).sum(axis=1)
     answers, claims, given = (one[given > 1] for one in (answers, claims, given))
     if not len(answers):
-        return Alpha(None, None, None, 0)
+        return np.full(len(weights), np.nan), 0
     there, answers = np.unique(answers, return_inverse=True)
     absent = int(there[0] == -1)
     answers = answers.reshape(len(claims), -1) - absent
@@ -62,10 +68,10 @@ def alpha(answers: np.ndarray, claims: np.ndarray, distances: np.ndarray, weight
         both = (first >= 0) & (second >= 0)
         # Each pair is met in two orders.
         np.add.at(observed, own[both], 2 * distances[first[both], second[both]] / (given[both] - 1))
-    drawn = weights[:, owner].astype(float)
-    counted = drawn @ counts
+    own_weights = weights[:, owner].astype(float)
+    counted = own_weights @ counts
     expected = ((counted @ distances) * counted).sum(axis=1)
-    return _found(_alphas(counted.sum(axis=1), drawn @ observed, expected), len(answers))
+    return _alphas(counted.sum(axis=1), own_weights @ observed, expected), len(answers)
 
 
 def alphas(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from heval_core.citations.agreement import outside_gold_as_one, union
-from heval_core.evaluation.citations.agreeing import Alpha, Labels, alpha, alphas, coded
+from heval_core.evaluation.citations.agreeing import Alpha, Labels, alpha, alphas, coded, drawn
 from heval_core.statistics.bootstrap import Resamples
 
 PEOPLE = "people"
@@ -26,15 +26,33 @@ def rows_of(key: dict[str, str], rows: pd.DataFrame, resamples: Resamples) -> It
     for first, second, found in _between(others, resamples):
         yield _row(key, first, second, found)
     if len(persons):
-        together = persons.groupby(_QUESTION).agg(claim_id=("claim_id", "first"), set=("set", union), gold=("gold", "first"))
         for annotator, own in others.groupby("annotator", sort=True):
-            both = together.join(own.set_index(_QUESTION)[["set"]], rsuffix="_other", how="inner")
-            pairs = [
-                (outside_gold_as_one(chosen, gold), outside_gold_as_one(other, gold))
-                for chosen, other, gold in zip(both["set"], both["set_other"], both["gold"], strict=True)
-            ]
-            yield _row(key, str(annotator), PEOPLE, _of(_columns(pairs), both["claim_id"], resamples))
+            yield _row(key, str(annotator), PEOPLE, alpha(*_pairs(own, persons, True, resamples)))
         yield _row(key, PEOPLE, PEOPLE, _among(persons, resamples))
+
+
+def drawn_between(first: pd.DataFrame, second: pd.DataFrame, people: bool, resamples: Resamples) -> tuple[np.ndarray, int]:
+    """((1 + R,) alpha of two annotators itself, and in each resample; questions that both answered).
+
+    first, second: their rows of `recovery`. people: whether the second ones are of people, all of them together.
+    """
+    one, other = (own.assign(set=[frozenset(chosen) for chosen in own["predicted"]]) for own in (first, second))
+    return drawn(*_pairs(one, other, people, resamples))
+
+
+def _pairs(
+    own: pd.DataFrame, others: pd.DataFrame, people: bool, resamples: Resamples
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The arguments of `alpha`. Against people's joined sets, what is not gold is one label in both."""
+    together = others.groupby(_QUESTION).agg(claim_id=("claim_id", "first"), set=("set", union), gold=("gold", "first"))
+    both = together.join(own.set_index(_QUESTION)[["set"]], rsuffix="_other", how="inner")
+    pairs: list[tuple[Labels, Labels]] = [
+        (outside_gold_as_one(chosen, gold), outside_gold_as_one(other, gold)) if people else (chosen, other)
+        for chosen, other, gold in zip(both["set"], both["set_other"], both["gold"], strict=True)
+    ]
+    codes, distances = coded([pair[place] for place in (0, 1) for pair in pairs])
+    claims, weights = _weights(both["claim_id"], resamples)
+    return codes.reshape(2, -1).T, claims, distances, weights
 
 
 def _between(rows: pd.DataFrame, resamples: Resamples) -> Iterator[tuple[str, str, Alpha]]:
@@ -59,16 +77,6 @@ def _among(persons: pd.DataFrame, resamples: Resamples) -> Alpha:
     table = persons.assign(code=codes).pivot(index=[*_QUESTION, "claim_id"], columns="annotator", values="code")
     claims, weights = _weights(table.index.get_level_values("claim_id"), resamples)
     return alpha(table.fillna(-1).astype(np.int64).to_numpy(), claims, distances, weights)
-
-
-def _of(columns: Mapping[int, list[Labels]], owners: pd.Series, resamples: Resamples) -> Alpha:
-    codes, distances = coded([own for column in columns.values() for own in column])
-    claims, weights = _weights(owners, resamples)
-    return alpha(codes.reshape(len(columns), -1).T, claims, distances, weights)
-
-
-def _columns(pairs: list[tuple[Labels, Labels]]) -> dict[int, list[Labels]]:
-    return {place: [pair[place] for pair in pairs] for place in (0, 1)}
 
 
 def _weights(owners: pd.Series | pd.Index, resamples: Resamples) -> tuple[np.ndarray, np.ndarray]:

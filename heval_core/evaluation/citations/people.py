@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from heval_core.citations.people.quality import Quality, qualities
 from heval_core.store.annotation_exchange import PersonAnswer, answers
 
 
@@ -22,7 +25,22 @@ def rows_of(people: tuple[PersonAnswer, ...]) -> pd.DataFrame:
     return frame.assign(scores=None, problem=None)
 
 
-def lines_of(people: tuple[PersonAnswer, ...]) -> Iterator[str]:
+def persons(store: Path) -> list[dict[str, Any]]:
+    """Rows of `person`: everybody who answered, also those whose answers do not count; none without a study."""
+    told = answers(store)
+    known = qualities((one.annotator, set(one.predicted), set(one.gold)) for one in told.controls)
+    each = Counter(one.annotator for one in told.questions)
+    rows = []
+    for annotator in sorted({*each, *known}):
+        quality = known.get(annotator, Quality(0, 0))
+        own = {"annotator": annotator, "answers": each[annotator], "counts": quality.counts}
+        rows.append({**own, "controls": quality.asked, "correct": quality.right})
+    return rows
+
+
+def lines_of(people: tuple[PersonAnswer, ...], everybody: Iterable[dict[str, Any]] = ()) -> Iterator[str]:
     """What the snapshot's id depends on."""
     for one in people:
         yield f"{one.annotator}|{one.explanation_id}|{one.passage}|{one.predicted}|{one.helpfulness}|{one.seconds}"
+    for row in everybody:
+        yield "|".join(f"{name} {value}" for name, value in sorted(row.items()))

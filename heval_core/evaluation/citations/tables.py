@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -22,12 +22,19 @@ _STUDY = ["dataset", "writer", "selector"]
 _NOT_FULL = recovered.NEEDS_FULL
 
 
-def insert(writer: Writer, store: ShardStore, found: Standing, people: pd.DataFrame | None = None) -> None:
+class Studied(NamedTuple):
+    """recovery: as `recoveries_of` gives it. resamples: by source of claims."""
+
+    recovery: pd.DataFrame
+    resamples: Mapping[str, Resamples]
+
+
+def insert(writer: Writer, store: ShardStore, found: Standing, people: pd.DataFrame | None = None) -> Studied | None:
     """Write all rows; nothing where no citations were studied. people: answers of people as rows of `recovery` without
-    gold."""
+    gold. Returns what findings are made from."""
     claims = ShardRows(store, found.entries, CLAIM, CLAIM.schema.names).rows
     if not len(claims):
-        return
+        return None
     writer.insert_frame("claim", claims[writer.columns("claim")])
     explanations = explanations_of(store, found.entries, claims)
     writer.insert_frame("explanation", explanations[writer.columns("explanation")])
@@ -37,6 +44,7 @@ def insert(writer: Writer, store: ShardStore, found: Standing, people: pd.DataFr
     resamples = measured.resamples_of(there[["dataset", "claim_id"]].itertuples(index=False, name=None))
     writer.insert("cell_recovery", [*cells(there, recovery, resamples), *_unavailable(explanations, found.unavailable)])
     writer.insert("agreement", list(agreement(recovery, resamples)))
+    return Studied(recovery, resamples)
 
 
 def cells(explanations: pd.DataFrame, recovery: pd.DataFrame, resamples: Mapping[str, Resamples]) -> Iterator[dict[str, Any]]:

@@ -14,7 +14,8 @@ It holds for the models and datasets at hand: where an effect differs between ce
 Q, p < .05), the reason says over how many models and datasets, and how far.
 
 The paper's sentences are about models that are asked plainly, so only cells of the technique `regular` are looked at,
-whatever else a store holds. Sentences about techniques, by the same rules, are in `technique_statements`.
+whatever else a store holds. Sentences about techniques, by the same rules, are in `technique_statements`; those about
+citations, over writers and sources of claims, in `citation_statements`.
 
 Departures from the paper, which has no tests. Documents in turned order are left out, as in its main text, but for the biases,
 where they balance what is in the documents. "Best overall" and "second" compare the mean of the three questions' normalised
@@ -36,6 +37,9 @@ import numpy as np
 import pandas as pd
 
 from heval_core.evaluation.cells import ValueKey
+from heval_core.evaluation.findings.citation_effects import effect_of
+from heval_core.evaluation.findings.citation_evidence import CitationEvidence
+from heval_core.evaluation.findings.citation_statements import CITATION_CLAIMS, CitationClaim
 from heval_core.evaluation.findings.effects import CONTRADICTED, SUPPORTED, UNDECIDED, Effect, outcome
 from heval_core.evaluation.findings.evidence import METHODS, METRICS, WANTED, Evidence, K
 from heval_core.evaluation.findings.statements import CLAIMS, Claim
@@ -44,12 +48,12 @@ from heval_core.evaluation.findings.technique_statements import TECHNIQUE_CLAIMS
 from heval_core.evaluation.findings.wording import Rule, reason, rule_of
 
 __all__ = [
-    "CLAIMS", "CONTRADICTED", "METHODS", "METRICS", "SUPPORTED", "TECHNIQUE_CLAIMS", "UNDECIDED", "WANTED", "Evidence", "K",
-    "Rule", "find", "findings", "outcome", "rule_of", "technique_findings",
+    "CITATION_CLAIMS", "CLAIMS", "CONTRADICTED", "METHODS", "METRICS", "SUPPORTED", "TECHNIQUE_CLAIMS", "UNDECIDED", "WANTED",
+    "Evidence", "K", "Rule", "citation_findings", "find", "findings", "outcome", "rule_of", "technique_findings",
 ]  # fmt: skip
 
 # What a finding is about: the column `study` of the table.
-EXPLAINERS, TECHNIQUES = "explainers", "techniques"
+EXPLAINERS, TECHNIQUES, CITATIONS = "explainers", "techniques", "citations"
 
 
 def find(evidence: Evidence, claim: Claim, rule: Rule | None = None) -> dict[str, Any]:
@@ -69,8 +73,19 @@ def find_of_techniques(evidence: TechniqueEvidence, claim: TechniqueClaim, rule:
     return {"study": TECHNIQUES, **row, "levels": "[]"}
 
 
+def find_of_citations(evidence: CitationEvidence, claim: CitationClaim) -> dict[str, Any]:
+    """Like `find`, of a sentence about citations."""
+    asked = claim.effects(evidence)
+    effects = [effect_of(one, len(asked)) for one in asked]
+    row = _row(claim, effects, [] if effects else [claim.lacking], None)
+    return {"study": CITATIONS, **row, "levels": "[]"}
+
+
 def _row(
-    claim: Claim | TechniqueClaim, effects: Sequence[Effect], missing: Sequence[str], by_construction: str | None
+    claim: Claim | TechniqueClaim | CitationClaim,
+    effects: Sequence[Effect],
+    missing: Sequence[str],
+    by_construction: str | None,
 ) -> dict[str, Any]:
     verdict = outcome(effects, missing)
     return {
@@ -115,3 +130,8 @@ def technique_findings(cells: Sequence[Cell], rule: Rule | None = None) -> list[
     """All sentences about techniques, in the order of TECHNIQUE_CLAIMS; none where techniques were not compared."""
     evidence = TechniqueEvidence(cells)
     return [find_of_techniques(evidence, claim, rule) for claim in TECHNIQUE_CLAIMS] if cells else []
+
+
+def citation_findings(evidence: CitationEvidence) -> list[dict[str, Any]]:
+    """All sentences about citations, in the order of CITATION_CLAIMS; none where nobody was asked."""
+    return [find_of_citations(evidence, claim) for claim in CITATION_CLAIMS] if evidence.cells else []

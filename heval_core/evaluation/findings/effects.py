@@ -58,12 +58,26 @@ class Effect:
         return min(self.models, self.datasets) >= FEWEST
 
     @property
+    def needed(self) -> str:
+        """How many that is, in words."""
+        return f"{FEWEST} models and {FEWEST} datasets"
+
+    @property
+    def over(self) -> str:
+        """How many there are, in words."""
+        return f"{counted(self.models, 'model')} and {counted(self.datasets, 'dataset')}"
+
+    @property
     def inside(self) -> bool:
         return self.low > self.least and self.high < self.most
 
     @property
     def outside(self) -> bool:
         return self.strict_high < self.least or self.strict_low > self.most
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def outcome(effects: Sequence[Effect], missing: Sequence[str] = ()) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heval_core.evaluation.findings.effects import CONTRADICTED, FEWEST, SUPPORTED, Effect
+from heval_core.evaluation.findings.effects import CONTRADICTED, SUPPORTED, Effect
 from heval_core.store.writer import RuleShares
 
 
@@ -79,10 +79,7 @@ def _why(verdict: str, effects: Sequence[Effect], missing: Sequence[str]) -> str
     few = next((effect for effect in effects if not effect.enough), None)
     reasons = [*missing]
     if few is not None:
-        reasons.append(
-            f"a verdict needs {FEWEST} models and {FEWEST} datasets; there are {_counted(few.models, 'model')} and "
-            f"{_counted(few.datasets, 'dataset')}"
-        )
+        reasons.append(f"a verdict needs {few.needed}; there are {few.over}")
     if open_ones:
         reasons.append(f"the interval leaves open: {', '.join(open_ones)}")
     sentence = "; ".join(reasons)
@@ -96,11 +93,4 @@ def _scattered(effects: Sequence[Effect]) -> list[str]:
         return []
     ranges = "; ".join(f"{effect.label} from {effect.smallest:.2g} to {effect.largest:.2g}" for effect in apart)
     most = max(apart, key=lambda effect: effect.places)
-    return [
-        f"Cells differ by more than their own errors, so this holds only for the {_counted(most.models, 'model')} and "
-        f"{_counted(most.datasets, 'dataset')} here: {ranges}."
-    ]
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    return [f"Cells differ by more than their own errors, so this holds only for the {most.over} here: {ranges}."]
