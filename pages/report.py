@@ -6,11 +6,11 @@ import streamlit as st
 
 from heval_core.report.drawing import DARK, LIGHT, as_svg
 from heval_core.report.forest import AXIS
-from heval_core.report.html import VERDICTS, answer, forest_table, technique_answer
+from heval_core.report.html import VERDICTS, answer, citation_answer, forest_table, technique_answer
 from heval_core.report.latex import latex_of
 from heval_core.report.plans import section_titles
 from heval_core.report.section import Section
-from heval_core.report.sections import section
+from heval_core.report.sections import section, studied
 from heval_core.report.write import method_titles, report_of
 from heval_core.store.reader import Reader
 from heval_core.ui import address
@@ -56,8 +56,9 @@ def draw_section(results: Reader, drawn: Section) -> None:
 
 with results_page(TITLE, ABOUT, demo_note=True) as results:
     findings = query(results, Reader.findings)
-    st.markdown(answer(findings))
-    st.html(forest_table(findings, query(results, method_titles), is_dark()))
+    if len(findings):
+        st.markdown(answer(findings))
+        st.html(forest_table(findings, query(results, method_titles), is_dark()))
     st.caption(f"{plain(AXIS)} {plain(VERDICTS)}")
     downloads(results)
     about_techniques = query(results, Reader.technique_findings)
@@ -65,8 +66,13 @@ with results_page(TITLE, ABOUT, demo_note=True) as results:
         st.subheader("Techniques: what makes a model use its context")
         st.markdown(technique_answer(about_techniques))
         st.html(forest_table(about_techniques, {}, is_dark()))
+    about_citations = query(results, Reader.citation_findings)
+    if len(about_citations):
+        st.subheader("Citations: does an explanation rest on what it cites?")
+        st.markdown(citation_answer(about_citations))
+        st.html(forest_table(about_citations, {}, is_dark()))
     st.subheader("The paper's tables and figures")
     # The link carries an option as it is shown.
-    keys = {title: key for key, title in section_titles(len(about_techniques) > 0).items()}
+    keys = {title: key for key, title in section_titles(**query(results, studied)).items()}
     title = address.one_of("Table or figure", list(keys), "section", menu=True)
     draw_section(results, query(results, section, keys[title]))

@@ -29,24 +29,28 @@ RULE = "What the demo models' training rule implies"
 def page(
     title: str,
     notes: Sequence[str],
-    findings: tuple[pd.DataFrame, pd.DataFrame],
+    findings: tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame],
     sections: Sequence[Section],
     provenance: Sequence[tuple[str, pd.DataFrame]],
     titles: Mapping[str, str],
 ) -> str:
     """The whole file. notes: paragraphs under the title; one that begins with "!" is a warning. titles: of the methods.
 
-    findings: about explainers, and about techniques; the second may be empty.
+    findings: about explainers, about techniques, and about citations; each may be empty.
     """
     script = asset("report.js")
-    (rows, axis), (technique_rows, technique_axis) = forest.forest(findings[0], titles), forest.forest(findings[1], {})
+    (rows, axis), *others = (forest.forest(own, names) for own, names in zip(findings, (titles, {}, {}), strict=True))
+    (technique_rows, technique_axis), (citation_rows, citation_axis) = others
     return render(
         "report.html",
         title=title,
-        answer=answer(findings[0]),
+        answer=answer(findings[0]) if len(findings[0]) else "",
         technique_answer=technique_answer(findings[1]),
         technique_rows=[_row(row, LIGHT) for row in technique_rows],
         technique_axis=_drawn(technique_axis, LIGHT),
+        citation_answer=citation_answer(findings[2]),
+        citation_rows=[_row(row, LIGHT) for row in citation_rows],
+        citation_axis=_drawn(citation_axis, LIGHT),
         notes=notes,
         verdicts=VERDICTS,
         about_axis=forest.AXIS,
@@ -74,6 +78,11 @@ def answer(findings: pd.DataFrame) -> str:
 def technique_answer(findings: pd.DataFrame) -> str:
     """The same of the sentences about techniques."""
     return f"Of {len(findings)} sentences about techniques, {_counted(findings)}."
+
+
+def citation_answer(findings: pd.DataFrame) -> str:
+    """The same of the sentences about citations."""
+    return f"Of {len(findings)} sentences about citations, {_counted(findings)}."
 
 
 def _counted(findings: pd.DataFrame) -> str:

@@ -69,6 +69,19 @@ TECHNIQUE_SECTIONS = {
     "techniques_explained": ("Explanations before and after a technique", "ours"),
 }
 
+CITATIONS = "Citations"
+# After Xing, Baldwin and Lau (arXiv 2406.12645); where citations were studied.
+CITATION_SECTIONS = {
+    "citations_claims": ("Claims, passages and explanations", "Xing et al."),
+    "citations_recovery": ("Masked citations recovered, by annotator, writer and selector", "Xing et al."),
+    "citations_transparent": ("Transparent explanations", "Xing et al."),
+    "citations_masking": ("One citation of each explanation masked, or every one", "Xing et al."),
+    "citations_agreement": ("Where annotators agree", "Xing et al."),
+    "citations_people": ("What people say: helpfulness, entropy, control items", "Xing et al."),
+    "citations_explainers": ("What explainers say the writer used", "ours"),
+    "citations_unreadable": ("Answers that could not be read", "ours"),
+}
+
 
 def plans() -> dict[str, Plan]:
     """The sections made of measures, by key: those of the paper, then one for each measure that is not in it."""
@@ -80,10 +93,13 @@ def plans() -> dict[str, Plan]:
     return {plan.key: plan for plan in (*_OF_PAPER, *further)}
 
 
-def section_titles(techniques: bool = False) -> dict[str, str]:
-    """Section ▶ what it is called and what it is in the paper, in order. techniques: with those about techniques."""
-    named = {key: (plan.title, plan.paper) for key, plan in plans().items()} | OTHER | TECHNIQUE_SECTIONS
-    order = ["headline", "datasets", *plans()]
-    order.insert(order.index("faithfulness") + 1, "patterns")
+def section_titles(techniques: bool = False, citations: bool = False, explainers: bool = True) -> dict[str, str]:
+    """Section ▶ what it is called and what it is in the paper, in order. techniques, citations, explainers: with those about
+    them."""
+    named = {key: (plan.title, plan.paper) for key, plan in plans().items()} | OTHER | TECHNIQUE_SECTIONS | CITATION_SECTIONS
+    order = ["headline", "datasets", *plans()] if explainers else []
+    if explainers:
+        order.insert(order.index("faithfulness") + 1, "patterns")
     order += TECHNIQUE_SECTIONS if techniques else ()
+    order += CITATION_SECTIONS if citations else ()
     return {key: "{} ({})".format(*named[key]) for key in order}

@@ -20,7 +20,18 @@ from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.reasons import PATTERNS
 from heval_core.records import CELL, TECHNIQUE
 from heval_core.report import figures
-from heval_core.report.plans import GLANCE, MAIN, MORE, OTHER, TECHNIQUE_SECTIONS, Plan, plans, section_titles
+from heval_core.report.citation_sections import citation_section, has_citations
+from heval_core.report.plans import (
+    CITATION_SECTIONS,
+    GLANCE,
+    MAIN,
+    MORE,
+    OTHER,
+    TECHNIQUE_SECTIONS,
+    Plan,
+    plans,
+    section_titles,
+)
 from heval_core.report.section import MISSING, Section
 from heval_core.report.technique_sections import has_techniques, technique_section
 from heval_core.store.filters import Filter
@@ -29,14 +40,23 @@ from heval_core.wording import REGIME_TITLES, number
 
 
 def sections(results: Reader) -> Iterator[Section]:
-    """All of them, in the paper's order; those about techniques only where these were compared."""
-    return (section(results, key) for key in section_titles(has_techniques(results)))
+    """All of them, in the paper's order; those about techniques and citations only where these were studied."""
+    return (section(results, key) for key in section_titles(**studied(results)))
+
+
+def studied(results: Reader) -> dict[str, bool]:
+    """What `section_titles` takes: what there is to say something about. Results of citations alone say nothing else."""
+    citations = has_citations(results)
+    explainers = not citations or len(results.findings()) > 0
+    return {"techniques": has_techniques(results), "citations": citations, "explainers": explainers}
 
 
 def section(results: Reader, key: str) -> Section:
     """One of them. key: of `section_titles`."""
     if key in TECHNIQUE_SECTIONS:
         return technique_section(results, key)
+    if key in CITATION_SECTIONS:
+        return citation_section(results, key)
     others = {"headline": _headline, "datasets": _datasets, "patterns": _patterns}
     return others[key](results) if key in others else _cells(results, plans()[key])
 

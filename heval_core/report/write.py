@@ -18,9 +18,11 @@ from heval_core import __version__
 from heval_core.evaluation.findings import METHODS
 from heval_core.records import HEvalError
 from heval_core.report import html
+from heval_core.report.citation_sections import has_citations
 from heval_core.report.drawing import as_svg
 from heval_core.report.figures import Named
 from heval_core.report.latex import latex_of
+from heval_core.report.plans import CITATIONS
 from heval_core.report.section import Section
 from heval_core.report.sections import sections
 from heval_core.store.published import published_file
@@ -34,31 +36,46 @@ TECHNIQUE_NOTE = (
     "Its sentences have their own table below, its tables and figures the last chapter."
 )
 
+CITATION_NOTE = (
+    "What is said of citations is after Xing, Baldwin and Lau (arXiv 2406.12645): one citation is masked, and annotators say "
+    "which sentences should carry it. Its intervals are over claims. Its sentences and sections have a table and a chapter of "
+    "their own."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Report:
     """Everything a report holds, before it is written in one form or another. gaps: what the whole store does not have.
 
-    titles: of the methods. technique_findings: empty where techniques were not compared.
+    titles: of the methods. technique_findings, citation_findings: empty where these were not studied.
     """
 
     snapshot_id: str
     bundled: bool
     findings: pd.DataFrame
     technique_findings: pd.DataFrame
+    citation_findings: pd.DataFrame
     headline: pd.DataFrame
     sections: tuple[Section, ...]
     provenance: tuple[tuple[str, pd.DataFrame], ...]
     gaps: tuple[str, ...]
     titles: dict[str, str]
 
+    @property
+    def citations(self) -> bool:
+        """Whether citations were studied."""
+        return any(section.chapter == CITATIONS for section in self.sections)
+
     def as_html(self) -> str:
-        both = (self.findings, self.technique_findings)
-        return html.page(TITLE, self.notes(), both, self.sections, self.provenance, self.titles)
+        findings = (self.findings, self.technique_findings, self.citation_findings)
+        return html.page(TITLE, self.notes(), findings, self.sections, self.provenance, self.titles)
 
     def notes(self) -> list[str]:
         """The paragraphs under the title."""
         models = ", ".join(self.provenance[0][1]["model"])
+        if self.citations and not len(self.findings):
+            made = f"Computed from the published results {self.snapshot_id} by HEval {__version__}, which hold citations only."
+            return [*([f"!{DEMO_NOTE}"] if self.bundled else []), made, CITATION_NOTE]
         return [
             *([f"!{DEMO_NOTE}"] if self.bundled else []),
             "The tables, figures and findings of Sun et al. 2025 (arXiv 2510.02629), computed from the published results "
@@ -66,6 +83,7 @@ class Report:
             "questions; chance is what random scores get. The numbers behind figures are folded, and on paper left out where "
             "they are not open.",
             *([TECHNIQUE_NOTE] if len(self.technique_findings) else []),
+            *([CITATION_NOTE] if self.citations else []),
             *self.gaps,
         ]
 
@@ -79,6 +97,7 @@ class Report:
             "gaps": list(self.gaps),
             "findings": records(self.findings),
             **({"technique_findings": records(self.technique_findings)} if len(self.technique_findings) else {}),
+            **({"citation_findings": records(self.citation_findings)} if len(self.citation_findings) else {}),
             "headline": records(self.headline),
             "sections": [
                 {"key": s.key, "title": s.title, "paper": s.paper, "gaps": list(s.gaps), "rows": records(s.table)}
@@ -96,6 +115,7 @@ def report_of(results: Reader) -> Report:
         results.bundled,
         results.findings(),
         results.technique_findings(),
+        results.citation_findings(),
         results.headline(),
         tuple(sections(results)),
         tuple(_provenance(results)),
@@ -173,6 +193,7 @@ def _plain(value: Any) -> Any:
 
 def _provenance(results: Reader) -> list[tuple[str, pd.DataFrame]]:
     techniques = results.techniques()
+    asked = results.citation_catalogue()[["kind", "key", "title", "reference"]]
     runs = results.runs()
     known = runs["versions"].dropna()  # of a run whose beginning was lost there are none
     versions = json.loads(known.iloc[-1]) if len(known) else {}
@@ -185,6 +206,7 @@ def _provenance(results: Reader) -> list[tuple[str, pd.DataFrame]]:
         ("Explainers", results.catalogue("explainer")[["key", "title", "control", "reference"]]),
         ("Metrics", results.catalogue("metric")[["key", "title", "reference"]]),
         *([("Techniques", techniques[["key", "title", "reference"]])] if len(results.technique_findings()) else []),
+        *([("Annotators, selectors and sources of claims", asked)] if has_citations(results) else []),
     ]
 
 

@@ -88,7 +88,8 @@ class CitationQueries(Database):
     def citation_counts(self) -> pd.DataFrame:
         """By dataset: claims, unusable ones, claims with problems, passages of a claim (mean)."""
         return self.query(
-            "SELECT dataset, count(*) AS claims, count(unusable) AS unusable, count(*) FILTER (len(problems) > 0) AS problems, "
+            "SELECT dataset, count(*) AS claims, count(unusable) AS unusable, "
+            "count(*) FILTER (len(problems) > 0) AS problems, "
             "avg(len(passages)) FILTER (unusable IS NULL) AS passages FROM claim GROUP BY dataset ORDER BY min(rowid)"
         )
 

@@ -1,0 +1,89 @@
+"""The figures about citations, as drawings: annotators as rows, writers as panels, each dot beside its own chance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from heval_core.figures.citation_dots import told
+from heval_core.figures.citation_names import MASKINGS, MEASURES, OF_EXPLAINERS, CitationNames
+from heval_core.report.charts import PER_FIGURE, DotPanel, dot_panels
+from heval_core.report.figures import Figure, numbered
+
+# The row of what is known to be so.
+TRUTH = "the truth"
+Lane = tuple[str, ...]
+
+
+def of_measure(cells: pd.DataFrame, measure: str, names: CitationNames, lanes: Sequence[str]) -> tuple[Figure, ...]:
+    """A panel for each writer, with a row for each annotator. cells: rows of `cell_recovery`. lanes: columns of it, whose
+    combinations are the lines of a row, from top to bottom."""
+    own = cells[(cells["measure"] == measure) & (cells["annotator"] != "")]
+    if own["value"].isna().all():
+        return ()
+    places = lanes_of(own, lanes)
+    unit = MEASURES[measure]
+    panels = [
+        DotPanel(f"by {writer}", _dots(rows, places, lanes, names), unit) for writer, rows in own.groupby("writer", sort=False)
+    ]
+    return _drawn(_caption(MEASURES[measure], places), panels, names, names.in_order(own["annotator"]), shared=True)
+
+
+def of_explainers(cells: pd.DataFrame, names: CitationNames) -> tuple[Figure, ...]:
+    """A panel for each thing that explainers say of sentences; the last row is the truth, where it is known."""
+    own = cells[cells["measure"].isin(OF_EXPLAINERS) & (cells["masking"] == "full")]
+    if own["value"].isna().all():
+        return ()
+    lanes = ("writer", "selector", "dataset")
+    places = lanes_of(own, lanes)
+    panels = [
+        DotPanel(MEASURES[measure], _dots(own[own["measure"] == measure], places, lanes, names), "share")
+        for measure in OF_EXPLAINERS
+    ]
+    order = names.in_order(key for key in own["annotator"] if key)
+    order += [TRUTH] if (own["annotator"] == "").any() else []
+    return _drawn(_caption("What explainers say of sentences", places), panels, names, order, shared=False)
+
+
+def lanes_of(cells: pd.DataFrame, lanes: Sequence[str]) -> list[Lane]:
+    """In the order of the dots in a row."""
+    return sorted(set(cells[list(lanes)].itertuples(index=False, name=None)))
+
+
+def _caption(what: str, places: Sequence[Lane]) -> str:
+    """With what the lines of a row are, where there are several."""
+    varied = [place for place in range(len(places[0])) if len({lane[place] for lane in places}) > 1]
+    named = [", ".join(lane[place] for place in varied) for lane in places]
+    return f"{what}; in a row from top to bottom: {'; '.join(named)}" if varied else what
+
+
+def _dots(rows: pd.DataFrame, places: Sequence[Lane], lanes: Sequence[str], names: CitationNames) -> pd.DataFrame:
+    own = rows.assign(
+        explainer=rows["annotator"].where(rows["annotator"] != "", TRUTH),
+        lane=[places.index(lane) for lane in rows[list(lanes)].itertuples(index=False, name=None)],
+        tip=[_tip(row, names) for row in rows.to_dict("records")],
+    )
+    return own.astype(dict.fromkeys(("value", "low", "high", "chance"), float))
+
+
+def _tip(row: Mapping[Any, Any], names: CitationNames) -> str:
+    if pd.isna(row["value"]):
+        return ""
+    who, *more = told({**row, "annotator": row["annotator"] or TRUTH}, names)
+    return "; ".join([who, *more, *([MASKINGS[row["masking"]]] if row["masking"] in MASKINGS else [])])
+
+
+def _drawn(
+    caption: str, panels: Sequence[DotPanel], names: CitationNames, order: Sequence[str], shared: bool
+) -> tuple[Figure, ...]:
+    titles = {key: names.annotator(key) if key != TRUTH else "The truth" for key in order}
+    controls = {key for key in order if key != TRUTH and names.control(key)}
+    parts = [panels[start : start + PER_FIGURE] for start in range(0, len(panels), PER_FIGURE)]
+    found = []
+    for name, part in zip(numbered(caption, len(parts)), parts, strict=True):
+        there = {key for panel in part for key in panel.dots["explainer"]}
+        rows = [key for key in order if key in there]
+        found.append((name, dot_panels(name, part, titles, controls, shared=shared, order=rows)))
+    return tuple(found)
