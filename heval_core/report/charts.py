@@ -43,13 +43,14 @@ def dot_panels(
     controls: set[str],
     shared: bool,
     order: Sequence[str] | None = None,
+    ends: tuple[float, float] | None = None,
 ) -> Drawing:
     """A row for each explainer, controls in a band below; a dot with its whisker for each value, and its chance as a bar.
 
     order: of rows that are no explainers, such as techniques; these have no colours.
 
     shared: whether all panels have one scale. Controls do not stretch it: one that lies beyond has an arrow at the edge, and
-    its number. Values that are not there are a dash.
+    its number. Values that are not there are a dash. ends: of every axis, where they do not follow from the values.
     """
     frame = pd.concat([panel.dots for panel in panels], ignore_index=True)
     width = min(WIDEST, (WIDTH - NAMES) / len(panels) - GAP)
@@ -63,7 +64,8 @@ def dot_panels(
     _names(drawing, rows, titles, controls)
     for place, (panel, head) in enumerate(zip(panels, heads, strict=True)):
         left = NAMES + place * (width + GAP)
-        scale = _scale(frame if shared else panel.dots, controls, left + 4, left + width - 4)
+        own_axis = (left + 4, left + width - 4)
+        scale = Scale(*ends, *own_axis) if ends else _scale(frame if shared else panel.dots, controls, *own_axis)
         for place_of, line in enumerate(head, start=1):
             drawing.words("head", (left, LINE * place_of), line)
         _axis(drawing, scale, (top, bottom), panel.unit if not shared or place == 0 else "")

@@ -14,6 +14,8 @@ from heval_core.report.figures import Figure, numbered
 
 # The row of what is known to be so.
 TRUTH = "the truth"
+# All are shares or F1, as on the page; with room for dots at both ends.
+_ENDS = (-0.04, 1.04)
 Lane = tuple[str, ...]
 
 
@@ -28,7 +30,7 @@ def of_measure(cells: pd.DataFrame, measure: str, names: CitationNames, lanes: S
     panels = [
         DotPanel(f"by {writer}", _dots(rows, places, lanes, names), unit) for writer, rows in own.groupby("writer", sort=False)
     ]
-    return _drawn(_caption(MEASURES[measure], places), panels, names, names.in_order(own["annotator"]), shared=True)
+    return _drawn(_caption(MEASURES[measure], places), panels, names, names.in_order(own["annotator"]))
 
 
 def of_explainers(cells: pd.DataFrame, names: CitationNames) -> tuple[Figure, ...]:
@@ -39,12 +41,12 @@ def of_explainers(cells: pd.DataFrame, names: CitationNames) -> tuple[Figure, ..
     lanes = ("writer", "selector", "dataset")
     places = lanes_of(own, lanes)
     panels = [
-        DotPanel(MEASURES[measure], _dots(own[own["measure"] == measure], places, lanes, names), "share")
+        DotPanel(MEASURES[measure], _dots(own[own["measure"] == measure], places, lanes, names), "share of sentences")
         for measure in OF_EXPLAINERS
     ]
     order = names.in_order(key for key in own["annotator"] if key)
     order += [TRUTH] if (own["annotator"] == "").any() else []
-    return _drawn(_caption("What explainers say of sentences", places), panels, names, order, shared=False)
+    return _drawn(_caption("What explainers say of sentences", places), panels, names, order)
 
 
 def lanes_of(cells: pd.DataFrame, lanes: Sequence[str]) -> list[Lane]:
@@ -75,9 +77,7 @@ def _tip(row: Mapping[Any, Any], names: CitationNames) -> str:
     return "; ".join([who, *more, *([MASKINGS[row["masking"]]] if row["masking"] in MASKINGS else [])])
 
 
-def _drawn(
-    caption: str, panels: Sequence[DotPanel], names: CitationNames, order: Sequence[str], shared: bool
-) -> tuple[Figure, ...]:
+def _drawn(caption: str, panels: Sequence[DotPanel], names: CitationNames, order: Sequence[str]) -> tuple[Figure, ...]:
     titles = {key: names.annotator(key) if key != TRUTH else "The truth" for key in order}
     controls = {key for key in order if key != TRUTH and names.control(key)}
     parts = [panels[start : start + PER_FIGURE] for start in range(0, len(panels), PER_FIGURE)]
@@ -85,5 +85,5 @@ def _drawn(
     for name, part in zip(numbered(caption, len(parts)), parts, strict=True):
         there = {key for panel in part for key in panel.dots["explainer"]}
         rows = [key for key in order if key in there]
-        found.append((name, dot_panels(name, part, titles, controls, shared=shared, order=rows)))
+        found.append((name, dot_panels(name, part, titles, controls, shared=True, order=rows, ends=_ENDS)))
     return tuple(found)

@@ -26,7 +26,7 @@ AXIS = (
     "reports one."
 )
 WIDTH, HEIGHT = 340.0, 34.0
-# What the words on the left of the axis need.
+# What the words beside the axis need.
 ROOM = 130.0
 STYLES = {SUPPORTED: ("good", "✓"), CONTRADICTED: ("bad", "✗")}
 OPEN = ("open", "?")
@@ -118,7 +118,8 @@ def _row(
         named = [{**own, "label": spelled(own["label"], titles)} for own in json.loads(record[name])]
         said[name] = json.dumps(named)
     if effect is None:
-        drawing.words("faint", (scale.at(0) + 8, 21), "no cell has this effect")
+        left = scale.at(0) + ROOM > WIDTH
+        drawing.words("faint", (scale.at(0) + (-8 if left else 8), 21), "no cell has this effect", "end" if left else "start")
         return ForestRow({**record, **said}, style, sign, "–", "–", "–", drawing)
     for other in json.loads(record["effects"]):
         if other["label"] != effect["label"]:

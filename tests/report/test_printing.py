@@ -68,10 +68,11 @@ def test_the_findings_are_above_the_fold_and_the_file_is_a_few_screens(file):
 
 
 def test_every_row_has_the_same_axis(file, report):
-    """The dashed limits of all rows and of the axis are one upright line: one about explainers, one about techniques."""
+    """The dashed limits of all rows and of the axis are one upright line: one for each table of sentences."""
     with page_of() as page:
         page.goto(file.as_uri())
-        for table, findings in zip(page.locator(".forest").all(), (report.findings, report.technique_findings), strict=True):
+        stated = filter(len, (report.findings, report.technique_findings, report.citation_findings))
+        for table, findings in zip(page.locator(".forest").all(), stated, strict=True):
             limits = table.evaluate("own => [...own.querySelectorAll('.limit')].map(l => l.getBoundingClientRect().x)")
             assert max(limits) - min(limits) < 0.6
             assert len(limits) == len(findings) + 1

@@ -16,7 +16,7 @@ from heval_core.evaluation.publishing import publish
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.report import html
 from heval_core.report.plans import plans, section_titles
-from heval_core.report.sections import section, sections
+from heval_core.report.sections import section, sections, studied
 from heval_core.report.write import report_of, write
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
@@ -93,7 +93,7 @@ def test_headline_patterns_instances_and_findings_are_what_their_pages_show(demo
     report = open_page("report")
     assert not report.exception
     shown = "".join(own.proto.body for own in report.get("html"))
-    for row in (*told["findings"], *told["technique_findings"]):
+    for row in (*told["findings"], *told["technique_findings"], *told.get("citation_findings", ())):
         assert f'id="finding-{row["key"]}"' in shown
         for effect in row["effects"]:
             written = "{value:.3f} [{low:.3f}, {high:.3f}]".format(**effect).replace("-", "−")
@@ -127,7 +127,7 @@ def test_the_html_holds_the_numbers_of_the_json(demo, told):
             if "explainer" in row and row.get("value") is not None and row.get("low") is not None:
                 assert f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]" in cells
     assert len(told["findings"]) == 11
-    assert page.count('<span class="verdict') == 11 + len(told["technique_findings"])
+    assert page.count('<span class="verdict') == 11 + len(told["technique_findings"]) + len(told.get("citation_findings", ()))
 
 
 _NUMBER = re.compile(r"[−-]?\d+\.\d+(?:e-?\d+)?")
@@ -309,5 +309,5 @@ def test_the_committed_report_is_that_of_the_committed_results(demo):
 @pytest.mark.slow
 def test_every_section_has_a_place_in_the_paper(demo):
     found = list(sections(demo))
-    assert [own.key for own in found] == list(section_titles(True))
+    assert [own.key for own in found] == list(section_titles(**studied(demo)))
     assert all(own.paper and own.text for own in found)

@@ -1,0 +1,221 @@
+"""What the report says of citations: only where these were studied, and every number that of the page Citations."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from heval_core.citations.people.items import Item
+from heval_core.citations.records import Passage
+from heval_core.evaluation.citations import measured
+from heval_core.evaluation.citations.utility import utility
+from heval_core.figures.citation_dots import with_interval
+from heval_core.figures.panels import shown as as_page
+from heval_core.report import html
+from heval_core.report.plans import CITATION_SECTIONS, section_titles
+from heval_core.report.sections import section, sections, studied
+from heval_core.report.write import report_of, write
+from heval_core.store.annotations import AnnotationStore
+from precompute.citations.run import run
+from precompute.citations.study import Study
+from tests.citations.batch_study import Chooser, known, line
+from tests.citations.batch_study import published as published_study
+from tests.citations.batch_study import write as write_claims
+from tests.citations.published import ANNOTATORS, DATA, SELECTOR, WRITERS
+from tests.citations.published import plant as plant_citations
+from tests.pages.opening import open_page
+from tests.planted import marking, plant, published
+
+NUMBERS = ["value", "low", "high", "chance", "n", "claims"]
+KEY = ["dataset", "writer", "selector", "annotator", "masking", "measure"]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return plant_citations(tmp_path_factory.mktemp("citations"))
+
+
+@pytest.fixture(scope="module")
+def told(store):
+    return json.loads(report_of(store).as_json())
+
+
+def rows_of(told, key):
+    return pd.DataFrame(next(own["rows"] for own in told["sections"] if own["key"] == key))
+
+
+@pytest.mark.parametrize("key", ["recovery", "transparent", "masking", "explainers"])
+def test_every_number_is_that_of_the_page(store, told, key):
+    rows = rows_of(told, f"citations_{key}").set_index(KEY)[NUMBERS].astype(float)
+    page = store.citation_cells(DATA, SELECTOR).set_index(KEY)[NUMBERS].astype(float)
+    assert len(rows) > 10
+    pd.testing.assert_frame_equal(rows, page.loc[rows.index], check_dtype=False)
+
+
+def test_a_number_stands_beside_its_interval_and_its_chance(store):
+    """As it is written here to three digits, the page writes it to two."""
+    shown = section(store, "citations_recovery").shown.set_index(["writer", "annotator", "masking"])
+    cells = store.citation_cells(DATA, SELECTOR)
+    wanted = (cells["measure"] == "f1") & (cells["annotator"] == "nli") & (cells["writer"] == "sloppy")
+    (row,) = cells[wanted & (cells["masking"] == "full")].to_dict("records")
+    written = shown.loc[("sloppy", "Entailment model", "full"), "F1 of recovered citations"]
+    assert written == "{value:.3f} [{low:.3f}, {high:.3f}] ({chance:.3f})".format(**row)
+    assert with_interval(row).startswith(as_page(float(written.split()[0])))
+    assert shown.loc[("sloppy", "Entailment model", "full"), "n"] == row["n"]
+
+
+def test_annotators_stand_in_the_order_of_the_page_and_controls_are_named(store):
+    own = section(store, "citations_recovery").shown
+    first = own[(own["writer"] == "careful") & (own["masking"] == "sample")]["annotator"].tolist()
+    assert first[0] == "People"
+    assert [name for name in first if name.endswith("(control)")] == first[-3:]
+    assert len(first) == len(ANNOTATORS) - 1  # the two people are one annotator
+
+
+def test_a_dot_for_every_annotator_and_writer_on_one_axis(store):
+    ((_, drawing),) = section(store, "citations_recovery").figures
+    tips = [mark.tip for mark in drawing.marks if getattr(mark, "tip", "")]
+    assert len(tips) == (len(ANNOTATORS) - 2) * len(WRITERS)  # people were asked about one passage of each
+    assert sum(tip.startswith("Entailment model, explanations by padding") for tip in tips) == 1
+    assert all("chance" in tip and "full: every citation" in tip for tip in tips)
+    assert [gap for gap in section(store, "citations_recovery").gaps if gap.startswith("Not available for People")]
+
+
+def test_agreement_is_that_of_the_page(store, told):
+    rows = rows_of(told, "citations_agreement")
+    key = ["writer", "masking", "first", "second"]
+    page = pd.concat([store.citation_agreement(DATA, SELECTOR, masking) for masking in ("sample", "full")])
+    columns = ["alpha", "low", "high", "n"]
+    pd.testing.assert_frame_equal(rows.set_index(key)[columns], page.set_index(key)[columns], check_dtype=False)
+    shown = section(store, "citations_agreement").shown
+    assert (shown["second"] == "among themselves").sum() == len(WRITERS) * 2
+
+
+def test_helpfulness_z_scores_and_entropy_by_hand():
+    """Ada gives 20, 60 (mean 40, deviation 20: -1, 1), Bo 50, 50 (0, 0). Both chose 0 of the first passage: entropy 0; of the
+    second Ada chose 0 and Bo none: two labels, 1 bit."""
+    answers = pd.DataFrame(
+        [
+            ("d", "w", "s", "a", "x", 1, "person:ada", [0], 20.0), ("d", "w", "s", "a", "x", 1, "person:bo", [0], 50.0),
+            ("d", "v", "s", "b", "y", 2, "person:ada", [0], 60.0), ("d", "v", "s", "b", "y", 2, "person:bo", [], 50.0),
+        ],
+        columns=["dataset", "writer", "selector", "claim_id", "explanation_id", "passage", "annotator", "predicted",
+                 "helpfulness"],
+    )  # fmt: skip
+    rows = pd.DataFrame(utility(answers, [("d", "a"), ("d", "b")])).set_index(["writer", "measure"])
+    assert rows["value"].to_dict() == {
+        ("w", "helpfulness"): 35, ("w", "helpfulness_z"): -0.5, ("w", "entropy"): 0,
+        ("v", "helpfulness"): 55, ("v", "helpfulness_z"): 0.5, ("v", "entropy"): 1,
+    }  # fmt: skip
+    assert rows.loc[("w", "entropy"), "n"] == 1
+    assert set(rows["people"]) == {2}
+    one = answers[answers["annotator"] == "person:ada"]
+    told = pd.DataFrame(utility(one, [("d", "a"), ("d", "b")])).set_index(["writer", "measure"])
+    assert told.loc[("w", "entropy"), "unavailable"] == "No question was answered by two people."
+    assert utility(answers[:0], []) == []
+    assert measured.resamples_of([]) == {}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """Four claims by two writers; ada is right on her control item, bo on none of his, so that his answers do not count."""
+    folder = tmp_path_factory.mktemp("small")
+    lines = [
+        line(f"{number} {writer}", f"{writer} one [1].", "Two [2].", "Three.", writer=writer, sources=[[1], [3], []])
+        for number in range(4) for writer in ("one", "two")
+    ]  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        reader = Chooser("llm", lambda question: {question.passage - 1}, control=False, family="reader")
+        known(patch, Chooser("random", lambda question: {0}), reader)
+        file = write_claims(folder / "claims", *lines, "bad")
+        asked = Study((f"lines={file}",), ("shipped",), annotators=("random", "llm"), masking="full", device="cpu")
+        run(asked, folder / "store")
+        before = published_study(folder / "store")
+        names = before.query("SELECT explanation_id FROM explanation ORDER BY rowid")["explanation_id"].tolist()
+        people, _ = AnnotationStore.make(folder / "store", list(_items(names)))
+        for person in ("ada", "bo"):
+            people.sign_in(person)
+            for place, item in enumerate(_items(names)):
+                right = item.kind == "question" or person == "ada"
+                people.save(person, item.item_id, sorted(item.gold) if right else [2], 80, 5, f"{person} {place}")
+        yield published_study(folder / "store")
+
+
+def _items(names):
+    passages = (Passage(1, "x"), Passage(2, "y"), Passage(3, "z"))
+    for number, name in enumerate(names):
+        for kind in ("question", *(("positive",) if number == 0 else ())):
+            yield Item(kind, name, "c", "v", passages, 1, ("One.", "Two.", "Three."), frozenset({0}), 2)
+
+
+def test_people_left_out_are_counted_and_not_averaged(small):
+    people = small.people().set_index("annotator")
+    assert people.loc["person:ada"].to_dict() == {"answers": 8, "controls": 1, "correct": 1, "counts": True}
+    assert people.loc["person:bo"].to_dict() == {"answers": 0, "controls": 1, "correct": 0, "counts": False}
+    own = section(small, "citations_people")
+    assert "Of 2 people, 1 are left out; of 2 answers to control items, 1 are right." in own.text
+    assert own.shown["people"].tolist() == [1, 1]
+    assert own.shown["helpfulness"].tolist() == ["80.000 [80.000, 80.000]"] * 2
+    assert own.shown["entropy"].tolist() == ["–"] * 2
+
+
+def test_claims_are_counted(small):
+    own = section(small, "citations_claims").shown.set_index("writer")
+    assert own.loc["one", ["claims read", "unusable", "explanations", "missing"]].tolist() == [9, 1, 4, 0]
+    # One of three passages is cited by no sentence, one of three sentences cites none.
+    assert (
+        own.loc["one", "Passages no sentence cites"] == own.loc["one", "Sentences without citation"] == "0.333 [0.333, 0.333]"
+    )
+
+
+def test_the_sentences_have_a_table_of_their_own(small, tmp_path):
+    found = small.citation_findings().set_index("key")
+    assert found.loc["llm_as_people", "verdict"] == "not enough data"  # all chose the same: alpha is not defined
+    assert found.loc["best_still_wrong", "verdict"] == "contradicted"
+    told = json.loads(report_of(small).as_json())
+    assert [row["key"] for row in told["citation_findings"]] == list(found.index)
+    write(small.path.parent, tmp_path)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert html.citation_answer(small.citation_findings()) in page
+    assert page.count('<span class="verdict') == len(found) == 7
+    assert "Of the paper" not in page  # nothing was studied but citations
+
+
+def test_a_folder_has_tables_and_figures_and_the_same_bytes_again(store, tmp_path):
+    folders = [tmp_path / name for name in ("first", "second")]
+    for folder in folders:
+        write(store.path.parent, folder)
+    names = {str(path.relative_to(folders[0])) for path in folders[0].rglob("*.*")}
+    assert {f"tables/citations_{name}.tex" for name in ("claims", "recovery", "transparent", "agreement", "people")} <= names
+    assert {f"figures/citations_{name}-1.svg" for name in ("recovery", "transparent", "masking", "explainers")} <= names
+    for name in names:
+        assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes(), name
+    page = (folders[0] / "report.html").read_text(encoding="utf-8")
+    assert page.count("<script") == 1
+    assert "alert(1)" not in page
+
+
+def test_the_page_shows_the_sentences_and_the_sections(small, monkeypatch):
+    monkeypatch.setenv("HEVAL_STORE", str(small.path.parent))
+    app = open_page("report", section=section_titles(**studied(small))["citations_recovery"])
+    assert not app.exception
+    assert any(frame.value.shape == section(small, "citations_recovery").shown.shape for frame in app.dataframe)
+    assert 'id="finding-best_still_wrong"' in "".join(own.proto.body for own in app.get("html"))
+
+
+def test_every_section_is_there_in_order(store):
+    found = list(sections(store))
+    assert [own.key for own in found] == list(section_titles(**studied(store))) == list(CITATION_SECTIONS)
+    assert all(own.paper and own.text for own in found)
+
+
+def test_without_citations_nothing_of_this_is_there(tmp_path):
+    plant(tmp_path, marking(lambda instance, explainer: 1), count=5)
+    reader = published(tmp_path)
+    assert not {own.key for own in sections(reader)} & set(CITATION_SECTIONS)
+    assert studied(reader) == {"techniques": False, "citations": False, "explainers": True}
+    report = report_of(reader)
+    assert "citation_findings" not in json.loads(report.as_json())
+    assert not [word for word in ("citation-findings", "citations_", "Xing", "Annotators") if word in report.as_html()]
