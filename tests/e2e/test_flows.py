@@ -189,7 +189,7 @@ def test_a_bar_leads_to_its_instances(address, page, reader):
 def test_a_row_of_the_findings_opens_and_its_drawings_are_there(address, page, reader):
     visit(page, f"{address}/report")
     rows = page.locator(".finding")
-    stated = len(reader.findings()) + len(reader.technique_findings())
+    stated = sum(map(len, (reader.findings(), reader.technique_findings(), reader.citation_findings())))
     assert rows.count() == stated
     sizes = rows.locator("img").evaluate_all("images => images.map(image => image.naturalWidth)")
     assert sizes == [340] * stated
