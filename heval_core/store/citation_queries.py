@@ -117,10 +117,8 @@ class CitationQueries(Database):
         )
 
     def people(self) -> pd.DataFrame:
-        """Rows of `person`: everybody who answered. Empty in results of before that table was."""
-        columns = ["annotator", "answers", "controls", "correct", "counts"]
-        known = "person" in self.tables()
-        return self.query("SELECT * FROM person ORDER BY annotator") if known else pd.DataFrame(columns=columns)
+        """Rows of `person`: everybody who answered."""
+        return self.query("SELECT * FROM person ORDER BY annotator")
 
     def citation_findings(self) -> pd.DataFrame:
         """Statements about citations with their verdicts, in order: see `heval_core.evaluation.findings`."""

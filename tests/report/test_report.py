@@ -251,7 +251,7 @@ def test_every_text_of_a_finding_is_escaped():
     page = html.page(
         HOSTILE,
         [HOSTILE, "!" + HOSTILE],
-        (findings, findings),
+        (findings, findings, findings),
         [],
         [(HOSTILE, pd.DataFrame({HOSTILE: [HOSTILE, None]}))],
         {"k": HOSTILE},
