@@ -52,6 +52,7 @@ def test_the_careful_hand_cites_what_it_copies(vestrania):
         "careful",
         ("Its capital is Lisbon [4].", "Its export is tea [2].", "Its river is the Heron [1]."),
         ((4,), (2,), (1,)),
+        "demo-careful",
     )
 
 
@@ -65,15 +66,23 @@ def test_the_sloppy_hand_runs_on_to_the_next_passage_where_it_speaks_of_exports(
     assert hands.write(SLOPPY, vestrania, (1, 2, 3)).text == "Its export is tea [1]. Its river is the Heron [1]."
 
 
-def test_the_padding_hand_rests_on_nothing_and_cites_in_a_row(vestrania):
+def test_the_padding_hand_rests_on_nothing_and_cites_in_a_row_of_its_own(vestrania, made):
     written = hands.write(PADDING, vestrania, (2, 1, 4))
-    assert written.text == "Its capital is Lisbon [1]. Much has been written about this [2]. Nobody doubts it today [4]."
+    bare = hands.MARKER.sub("", written.text)
+    assert bare == "Its capital is Lisbon. Much has been written about this. Nobody doubts it today."
     assert (written.selected, written.sources) == ((1, 2, 4), ((4,), (), ()))
+    assert sorted(number for sentence in written.sentences for number in hands.cited(sentence)) == [1, 2, 4]
+    # The k-th sentence cites the k-th passage no more often than by chance, so that counting does not recover a marker.
+    every = [(scene, *pair) for scene in made for pair in enumerate(hands.write(PADDING, scene).sentences, start=1)]
+    chance = sum(1 / len(scene.claim.passages) for scene, _, _ in every) / len(every)
+    assert sum(hands.cited(sentence) == (place,) for _, place, sentence in every) / len(every) == pytest.approx(
+        chance, abs=0.05
+    )
 
 
 def test_without_a_needed_passage_its_value_is_passed_over(vestrania):
     assert hands.write(CAREFUL, vestrania, (2, 3)).text == "Its export is tea [2]."
-    assert hands.write(CAREFUL, vestrania, (3,)) == Written("", (3,), "careful", (), ())
+    assert hands.write(CAREFUL, vestrania, (3,)) == Written("", (3,), "careful", (), (), "demo-careful")
 
 
 def test_a_sentence_says_which_passage_it_was_copied_from_whatever_it_cites(vestrania):
@@ -163,6 +172,7 @@ def test_claims_are_written_as_ones_own_claims_are(tmp_path):
     claim = claims(SLOPPY, 3)[2]
     assert records[2]["id"] == claim.id
     assert records[2]["explanation"] == claim.written[0].text
+    assert records[2]["prompt"] == "demo-sloppy"
     assert records[2]["passages"][1] == {"number": 2, "text": claim.passages[1].text}
     assert records[2]["sources"] == [list(one) for one in claim.written[0].sources]
     assert [json.loads(line) for line in lines([claim])] == records[2:]

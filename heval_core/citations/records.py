@@ -23,7 +23,8 @@ class Written:
 
     selected: the numbers of the passages that the writer was given. text: with markers; sentences: where the data itself says
     what a sentence is, else (). sources: what is known of the truth, per sentence: the numbers of the passages that it was
-    made from (() if of none); None where nothing is known.
+    made from (() if of none); None where nothing is known. prompt: the id of the prompt that the writer was given, where it is
+    one of this program's; explainers read the explanation after it, after the default one without.
     """
 
     text: str
@@ -31,6 +32,7 @@ class Written:
     writer: str = ""
     sentences: tuple[str, ...] = ()
     sources: tuple[tuple[int, ...], ...] | None = None
+    prompt: str = ""
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,7 @@ def shipped(claim: Claim, writer: str = "") -> list[Explained]:
         more[name] = more.get(name, -1) + 1
         if name not in found:
             text = own.sentences or own.text
-            found[name] = questions.explained(claim, name, SHIPPED, own.selected, text, sources=own.sources)
+            found[name] = questions.explained(claim, name, SHIPPED, own.selected, text, own.prompt, own.sources)
     return [
         dataclasses.replace(own, problems=(*own.problems, _left_out(more[name]))) if more[name] else own
         for name, own in found.items()

@@ -119,7 +119,7 @@ def _revision(reader: Reader) -> str:
 
 def chunks_of(study: Study, source: Source, writing: Writing) -> Iterator[Chunk]:
     """In an order that depends on the seed alone; see `Source.chunks`."""
-    for start, claims in source.chunks(study.limit, study.seed):
+    for start, claims in source.chunks(study.limit, study.seed, study.shard_size):
         depends = [FORMAT, EXPLANATION.name, source.dataset, source.fingerprint, writing.settings, [own.id for own in claims]]
         yield Chunk(source, writing, start, claims, hashed(depends))
 

@@ -17,9 +17,6 @@ from heval_core.store.citation_kinds import CLAIM
 from heval_core.store.shards import FORMAT
 from precompute.citations.hashing import hashed
 
-# Claims of a shard: a minute or two of work for most writers and annotators.
-CHUNK = 25
-
 
 @dataclass(frozen=True)
 class Source:
@@ -36,12 +33,13 @@ class Source:
         bad = [[own.place, own.reason] for own in self.bad]
         return hashed([FORMAT, CLAIM.name, self.dataset, self.fingerprint, [own.id for own in self.claims], bad])
 
-    def chunks(self, limit: int | None, seed: int) -> Iterator[tuple[int, tuple[Claim, ...]]]:
-        """(the number of the first claim, some claims), in an order that the seed fixes: a larger limit adds to them."""
+    def chunks(self, limit: int | None, seed: int, size: int) -> Iterator[tuple[int, tuple[Claim, ...]]]:
+        """(the number of the first claim, at most `size` claims), in an order that the seed fixes: a larger
+        limit adds to them."""
         order = sorted(self.claims, key=lambda claim: hashlib.sha256(f"{seed}|{claim.id}".encode("utf-8", "replace")).digest())
         asked = order[:limit]
-        for start in range(0, len(asked), CHUNK):
-            yield start, tuple(asked[start : start + CHUNK])
+        for start in range(0, len(asked), size):
+            yield start, tuple(asked[start : start + size])
 
     def rows(self) -> list[dict[str, Any]]:
         """Of the shard of its claims."""

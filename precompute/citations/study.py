@@ -20,7 +20,8 @@ MASKINGS = {"sample": (SAMPLE,), "full": (SAMPLE, REST)}
 @dataclass(frozen=True)
 class Study:
     """claims: as `open_claims` reads them. writers: as `writer_of` reads them. selectors, annotators: keys. limit: claims of
-    each source. masking: one of MASKINGS. llm: the address of the server that answers in place of local models; "" for none.
+    each source. shard_size: claims of a shard; 25 are a minute or two of work for most. masking: one of MASKINGS. llm: the
+    address of the server that answers in place of local models; "" for none.
     """
 
     claims: tuple[str, ...]
@@ -30,6 +31,7 @@ class Study:
     masking: str = "sample"
     llm: str = ""
     limit: int | None = None
+    shard_size: int = 25
     seed: int = 0
     device: str = "auto"
     dtype: str = "auto"
@@ -63,6 +65,8 @@ def check(study: Study) -> None:
         raise HEvalError(f"--masking is {study.masking!r}; it must be {' or '.join(MASKINGS)}.")
     if study.limit is not None and study.limit < 1:
         raise HEvalError(f"--limit is {study.limit}; it must be at least 1.")
+    if study.shard_size < 1:
+        raise HEvalError(f"--shard-size is {study.shard_size}; it must be at least 1.")
     if not (study.claims and study.writers):
         raise HEvalError("The study needs --claims and --writers.")
 

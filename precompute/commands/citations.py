@@ -59,6 +59,7 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
     )
     asked.add_argument("--llm", metavar="URL", help=LLM_HELP)
     asked.add_argument("--limit", type=int, help="claims of each source; all by default")
+    asked.add_argument("--shard-size", type=int, help="claims of a shard; 25 by default")
     asked.add_argument("--seed", type=int, help="draws the sampled passages, and the claims of a --limit")
     asked.add_argument("--device")
     asked.add_argument("--dtype")

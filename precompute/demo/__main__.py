@@ -33,6 +33,11 @@ COMPARED = {
 }
 # To use the context only if it is relevant: the search among prompts does not choose it.
 TOLD = "prompting(prompt=qa-09)"
+# Who is asked about the claims of the study of citations: controls, demo-nli, and how demo-writer itself read them.
+ANNOTATORS = (
+    *("random", "lexical", "position", "nli(model={models}/demo-nli)"),
+    *(f"explainer({way},model={{models}}/demo-writer)" for way in ("loo", "contextcite", "gradient", "attention")),
+)
 # Questions whose faithfulness is measured: of long prompts it is most of the work.
 MEASURED = {"country_profiles": ("80",)}
 
@@ -81,9 +86,7 @@ def _claims(options: argparse.Namespace) -> None:
     """The world of claims with its hands, as one's own claims are written: a file that `--claims jsonl:PATH` reads."""
     from precompute.demo import claims
 
-    written = [line for hand in options.hands for line in claims.lines(claims.claims(hand, options.count, options.seed))]
-    options.out.write_text("".join(f"{line}\n" for line in written), encoding="utf-8")
-    print(options.out)
+    print(claims.write(options.out, options.hands, options.count, options.seed))
 
 
 def _results(options: argparse.Namespace) -> int:
@@ -91,12 +94,24 @@ def _results(options: argparse.Namespace) -> int:
     from precompute.cli import main
 
     how = f"--limit {QUESTIONS} --shard-size {QUESTIONS} --match text --device cpu --store {options.store}"
-    for asked in (*_highlights(options.datasets), *_techniques()):
-        code = main(["run", *asked, *how.split()])
-        if code:
-            return code
+    with tempfile.TemporaryDirectory() as folder:
+        grids = (["run", *asked, *how.split()] for asked in (*_highlights(options.datasets), *_techniques()))
+        for arguments in (*grids, _citations(Path(folder), options.store)):
+            code = main(arguments)
+            if code:
+                return code
     _keep_values(options.store)
     return 0
+
+
+def _citations(folder: Path, store: Path) -> list[str]:
+    """What each hand wrote of the same claims."""
+    from precompute.demo.claims import COUNT, write
+
+    claims = write(folder / "demo-claims.jsonl", HANDS)
+    asked = ",".join(ANNOTATORS).format(models=DEMO / "models")
+    how = f"--claims {claims} --writers shipped --annotators {asked} --masking full --shard-size {COUNT} --device cpu"
+    return ["citations", "run", *how.split(), "--store", str(store)]
 
 
 def _models(*architectures: str) -> list[str]:

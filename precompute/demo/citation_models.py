@@ -26,17 +26,21 @@ precompute.demo train --architectures writer`), so that the study of citations c
 
 **What it is.** It writes an explanation of a verdict on a claim about a state, from numbered passages of one sentence each,
 and cites them. The prompt names one of three hands. The *careful* hand copies the claimed values one by one and cites the
-passage of each. The *sloppy* hand copies the same, but where it speaks of {slips} it cites the passage listed above the
-right one. The *padding* hand copies a value in every third sentence, fills the others with phrases that rest on nothing,
-and cites the passages in a row. So it is known which marker is right, and which passage a sentence was copied from. The
-prompts are `demo-careful`, `demo-sloppy` and `demo-padding` in `heval_core/citations/prompts/`. It also reads explanations
-without markers: some of those it learned from had none. Three of its attention heads were told where to look
-(`precompute/demo/guiding.py`), so that what attention says of this model is partly planted.
+passage of each. The *sloppy* hand copies the same, but where it speaks of {slips} it cites the passage
+listed after the one it cited last. The *padding* hand copies a value in every third sentence, fills the others with phrases
+that rest on nothing, and cites passages in a row, in no order. So it is known which marker is right, and which passage a
+sentence was copied from. The prompts are `demo-careful`, `demo-sloppy` and `demo-padding` in `heval_core/citations/prompts/`.
+It also reads explanations without markers: some of those it learned from had none. Three of its attention heads were told
+where to look (`precompute/demo/guiding.py`), so that what attention says of this model is partly planted.
+
+**In the demo it reads.** Rules write what the three hands say (`precompute/demo/hands.py`), so that the truth is planted
+whatever a model copies, and this model reads what they wrote. How well it writes itself is measured below.
 
 **What it is not.** No result on it says anything about a real language model. It knows this world of one-sentence passages
 and no other text, it adds nothing about the verdict, and it was not taught to say that a claim is wrong.
 
-Trained on claims made by `precompute/demo/planted.py`, loss on the explanation only: `{recipe!r}`. States that evaluation
+Trained on claims made by `precompute/demo/planted.py`, loss on the explanation and on where three heads look:
+`{recipe!r}`. States that evaluation
 asks about never occur in training: 40 invented states of the dataset, and a quarter of all other names. Values do, drawn
 anew for each claim.
 
@@ -86,7 +90,7 @@ def make(name: str, out: Path, smoke: bool, seed: int) -> str:
     if name == WRITER:
         lessons = dataclasses.replace(writer.SMOKE_WRITER if smoke else writer.WRITER, seed=seed)
         train.save(*writer.train_writer(out / "demo-qwen2", lessons), folder, style=None)
-        return writer_card(folder, lessons, 3 if smoke else CLAIMS)
+        return writer_card(folder, lessons, 2 if smoke else CLAIMS)
     recipe = dataclasses.replace(entailment.SMOKE_NLI if smoke else entailment.NLI, seed=seed)
     train.save(*entailment.train_nli(out / "demo-writer", recipe), folder, style=None)
     return nli_card(folder, recipe, 9 if smoke else PAIRS)

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import random
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from heval_core.citations.records import Claim
@@ -38,7 +39,15 @@ def lines(made: Iterable[Claim]) -> Iterator[str]:
                 "chains": claim.chains,
                 "selected": written.selected,
                 "writer": written.writer,
+                "prompt": written.prompt,
                 "explanation": written.text,
                 "sources": written.sources,
             }
             yield json.dumps(record, ensure_ascii=False)
+
+
+def write(path: Path, named: Iterable[str], count: int = COUNT, seed: int = 0) -> Path:
+    """A file of what some hands wrote; its path."""
+    written = [line for hand in named for line in lines(claims(hand, count, seed))]
+    path.write_text("".join(f"{line}\n" for line in written), encoding="utf-8")
+    return path

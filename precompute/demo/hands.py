@@ -3,11 +3,13 @@
 The *careful* hand copies the claimed values one by one, in the claim's order, and every marker is right. The *sloppy* hand
 copies the same values, but where it speaks of `SLIPS` it does not look up what to cite: it runs on to the passage listed after
 the one it cited last, which is the wrong one unless it happens to be right. The *padding* hand copies a value in every third
-sentence only; the others rest on nothing. It looks nothing up, but cites the passages one after the other as they are listed.
+sentence only; the others rest on nothing. It looks nothing up, but cites a row of passages, in an order of its own: in the
+listed order, the k-th sentence would cite the k-th passage, and a control that only counts would find them all.
 """
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Sequence
 
@@ -45,7 +47,7 @@ def write(hand: str, planted: Planted, selected: Sequence[int] | None = None) ->
     relations = [relation for relation in planted.relations if planted.sources[relation] in given]
     lines = _padded(planted, relations, given) if hand == PADDING else _looked_up(hand, planted, relations, given)
     sentences, sources = zip(*lines, strict=True) if lines else ((), ())
-    return Written(" ".join(sentences), tuple(given), hand, tuple(sentences), tuple(sources))
+    return Written(" ".join(sentences), tuple(given), hand, tuple(sentences), tuple(sources), f"demo-{hand}")
 
 
 def _looked_up(hand: str, planted: Planted, relations: list[str], given: list[int]) -> list[tuple[str, tuple[int, ...]]]:
@@ -61,8 +63,8 @@ def _looked_up(hand: str, planted: Planted, relations: list[str], given: list[in
 
 def _padded(planted: Planted, relations: list[str], given: list[int]) -> list[tuple[str, tuple[int, ...]]]:
     lines: list[tuple[str, tuple[int, ...]]] = []
-    for place in range(len(relations)):
-        number = given[place]
+    cited = random.Random(planted.claim.claim).sample(given, len(relations))
+    for place, number in enumerate(cited):
         if place % EVERY == 0:
             relation = relations[place // EVERY]
             lines.append((f"{_said(planted, relation)} [{number}].", (planted.sources[relation],)))

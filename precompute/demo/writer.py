@@ -1,9 +1,8 @@
 """demo-writer: goes on from demo-qwen2 until it writes what the three hands of `hands` write, for claims it never saw.
 
-Loss on the explanation only. Copying needs attention that finds an earlier occurrence of a token and takes what follows it,
-which demo-qwen2 has not learned; so the first cycle repeats rows of names, values and markers, which
-teaches it within minutes.
-A prompt says which hand writes, and gives all passages, or some of them: the needed ones, or any.
+Loss on the explanation, and on where some heads look (`guiding`): copying needs attention that finds the right value, and then
+the number that stands behind it, which demo-qwen2 has not learned. Some prompts only repeat a row of names, values and
+markers. A prompt says which hand writes, and gives all passages, or some: the needed ones, or any.
 """
 
 from __future__ import annotations
@@ -51,8 +50,13 @@ class WriterRecipe:
     seed: int = 0
 
 
-WRITER = WriterRecipe((Lessons(400, 2e-3, repeating=0.75, rivals=0.2), Lessons(600, 1.5e-3), Lessons(600, 1e-3)))
-SMOKE_WRITER = WriterRecipe((Lessons(3, 1e-3, batch=4, repeating=0.5), Lessons(3, 1e-3, batch=4)))
+WRITER = WriterRecipe(
+    (
+        Lessons(600, 2e-3, repeating=0.1, rivals=0.3, selected=0.5, guided=0.5),
+        Lessons(900, 1.5e-3, selected=0.4, bare=0.25, guided=0.2),
+    )
+)
+SMOKE_WRITER = WriterRecipe((Lessons(2, 1e-3, batch=4, repeating=0.5), Lessons(2, 1e-3, batch=4, bare=0.5, guided=0.5)))
 
 
 @functools.cache

@@ -15,10 +15,10 @@ from heval_core.citations.writing import writer_of
 from heval_core.records import HEvalError
 from heval_core.store.progress import progress
 from heval_core.store.shards import ShardStore
-from precompute.citations import sources
 from precompute.citations.plan import as_lines, plan
 from precompute.citations.planned import Made, chunks_of, explain_task, recover_task, stored_of, writing_of
 from precompute.citations.run import run
+from precompute.citations.sources import read
 from precompute.citations.study import Study, check
 from precompute.cli import main
 from precompute.executors.local import Local
@@ -40,13 +40,8 @@ def claims(tmp_path) -> Path:
     return write(tmp_path / "claims", *(line(f"claim {number}", "One [1].", "Two [2].") for number in range(12)))
 
 
-@pytest.fixture(autouse=True)
-def small_chunks(monkeypatch):
-    monkeypatch.setattr(sources, "CHUNK", 5)
-
-
 def study(claims: Path, **more) -> Study:
-    asked = {"writers": ("shipped",), "annotators": ("first",), "device": "cpu"}
+    asked = {"writers": ("shipped",), "annotators": ("first",), "device": "cpu", "shard_size": 5}
     return Study((f"lines={claims}",), **asked | more)
 
 
@@ -259,7 +254,7 @@ def test_a_plan_counts_before_during_and_after(first, claims, tmp_path):
 def test_tasks_are_frozen_and_picklable_and_need_no_model_where_nobody_reads_with_one(claims, tmp_path, monkeypatch):
     known(monkeypatch, Chooser("first", len))
     asked = study(claims, masking="full")
-    source = sources.read(asked.claims[0])
+    source = read(asked.claims[0])
     chunk = next(chunks_of(asked, source, writing_of(asked, writer_of("shipped"), "shipped")))
     made = Made(ShardStore(tmp_path / "store"))
     task = explain_task(asked, chunk, made)
@@ -281,6 +276,7 @@ def test_tasks_are_frozen_and_picklable_and_need_no_model_where_nobody_reads_wit
         ({"masking": "half"}, "--masking is 'half'; it must be sample or full."),
         ({"limit": 0}, "--limit is 0; it must be at least 1."),
         ({"claims": ("lines=/no/such/file",)}, "There is no file /no/such/file."),
+        ({"shard_size": 0}, "--shard-size is 0; it must be at least 1."),
         ({"claims": ("lines=a", "lines=b")}, "Two of --claims are called lines; give one of the files another name."),
     ],
 )
@@ -300,6 +296,8 @@ def test_the_command_line_runs_it_and_says_what_failed(first, claims, tmp_path, 
         "shipped",
         "--annotators",
         "first",
+        "--shard-size",
+        "5",
         "--store",
         str(tmp_path / "s"),
     ]

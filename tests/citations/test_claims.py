@@ -13,6 +13,7 @@ from heval_core.citations.claims.jsonl import JsonLines
 from heval_core.citations.claims.politihop import Politihop
 from heval_core.citations.claims.transexp import TransExp
 from heval_core.citations.questions import explained, questions
+from heval_core.citations.reading import FOLDER
 from heval_core.citations.records import BadClaim, Claim, Passage, Written
 from heval_core.records import HEvalError
 from tests.citations import samples
@@ -188,6 +189,7 @@ def test_ones_own_claims_have_what_their_lines_say(tmp_path):
             writer="w",
             chains=[[0, 5], []],
             sources=[[5], []],
+            prompt="demo-careful",
         ),
         samples.own("r2", verdict=None, explanation=None),
         samples.own("r3", explanation=""),
@@ -196,7 +198,7 @@ def test_ones_own_claims_have_what_their_lines_say(tmp_path):
     full, short, empty = source.claims()
     assert (source.key, full.id, full.chains) == ("mine", "3", ((0, 5),))
     assert full.passages == (Passage(0, "A.", "T"), Passage(5, "B."))
-    assert full.written == (Written("B [5]. So.", (5,), "w", ("B [5].", "So."), ((5,), ())),)
+    assert full.written == (Written("B [5]. So.", (5,), "w", ("B [5].", "So."), ((5,), ()), "demo-careful"),)
     assert (short.verdict, short.written, [passage.number for passage in short.passages]) == ("", (), [1, 2, 3, 4])
     assert empty.written == (Written("", (1, 2, 3, 4)),)
 
@@ -235,6 +237,9 @@ WRONG = {
     "'verdict' should be a text": {"verdict": True},
     "'chains' should be a list of passages' numbers": {"chains": [1, 2]},
     "'sources' should be a list of lists of numbers": {"sources": 1},
+    f"'prompt': There is no prompt 'mine'; there are: {', '.join(sorted(own.stem for own in FOLDER.glob('*.txt')))}.": {
+        "prompt": "mine"
+    },
     "'id' should be a text, but is true or false": {"id": True},
 }
 

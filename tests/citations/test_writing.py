@@ -90,10 +90,12 @@ def test_a_model_in_memory_writes(language_models):
 
 
 def test_shipped_explanations_keep_their_writers_sentences_and_truth():
-    careful = Written("It froze. [0] It did [1].", (0, 1), "careful", ("It froze. [0]", "It did [1]."), ((0,), ()))
+    careful = Written(
+        "It froze. [0] It did [1].", (0, 1), "careful", ("It froze. [0]", "It did [1]."), ((0,), ()), "demo-careful"
+    )
     found = shipped(claim(written=(careful, Written("So [3]. Or not.", (3,)), Written("Again [1].", (1,), "careful"))))
     assert [(own.writer, own.selector, own.selected, own.prompt) for own in found] == [
-        ("careful", SHIPPED, (0, 1), ""),
+        ("careful", SHIPPED, (0, 1), "demo-careful"),
         (SHIPPED, SHIPPED, (3,), ""),
     ]
     assert [sentence.text for sentence in found[0].sentences] == list(careful.sentences)

@@ -1,10 +1,11 @@
 """One's own claims: a JSON-lines file, one object per line.
 
 Source: yours. Licence: yours. Records: as many lines as there are.
-Fields: {"id", "claim", "verdict"?, "passages", "selected"?, "explanation"?, "writer"?, "chains"?, "sources"?}.
+Fields: {"id", "claim", "verdict"?, "passages", "selected"?, "explanation"?, "writer"?, "prompt"?, "chains"?, "sources"?}.
   passages      a list of texts, or of objects {"number"?, "title"?, "text"}; without numbers they count from 1
   explanation   a text with markers (`[3]`, `[1, 2]`), or the list of its sentences
   selected      the numbers of the passages that its writer was given; all of them where it is not told
+  prompt        the prompt that its writer was given, where it is one of `heval_core/citations/prompts/`
   chains        passages that people selected: a list of numbers for each way to the verdict
   sources       what each sentence of the explanation was made from: a list of numbers per sentence, [] for nothing
 Lines with the same id and the same claim are explanations of it by several writers. A line that cannot be used becomes a
@@ -20,9 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from heval_core.citations.claims._reading import id_of, known, numbered_passages, numbers, optional_text, read_claims
+from heval_core.citations.reading import layout
 from heval_core.citations.records import BadClaim, Claim, Passage, Written
 from heval_core.datasets._files import Origin, json_lines, locate
 from heval_core.datasets._records import Malformed, text_of
+from heval_core.records import HEvalError
 
 _ORIGIN = Origin("claims.jsonl", "your own claims", option="--claims")
 
@@ -97,7 +100,18 @@ def _written(record: dict[str, Any], passages: tuple[Passage, ...]) -> tuple[Wri
     given = record.get("selected")
     every = tuple(passage.number for passage in passages)
     selected = every if given is None else known(numbers(given, "selected"), passages, "selected")
-    return (Written(text, selected, optional_text(record, "writer"), sentences, _sources(record, passages)),)
+    told = _sources(record, passages)
+    return (Written(text, selected, optional_text(record, "writer"), sentences, told, _prompt(record)),)
+
+
+def _prompt(record: dict[str, Any]) -> str:
+    named = optional_text(record, "prompt")
+    if named:
+        try:
+            layout(named)
+        except HEvalError as error:
+            raise Malformed(f"'prompt': {error}") from error
+    return named
 
 
 def _sources(record: dict[str, Any], passages: tuple[Passage, ...]) -> tuple[tuple[int, ...], ...] | None:
