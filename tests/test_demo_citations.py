@@ -56,14 +56,14 @@ def test_the_careful_hand_cites_what_it_copies(vestrania):
     )
 
 
-def test_the_sloppy_hand_runs_on_to_the_next_passage_where_it_speaks_of_exports(vestrania):
+def test_the_sloppy_hand_runs_on_where_it_speaks_of_exports_and_cites_no_rivers(vestrania):
     written = hands.write(SLOPPY, vestrania)
     # After [4] the list is at its end, and begins anew.
-    assert written.text == "Its capital is Lisbon [4]. Its export is tea [1]. Its river is the Heron [1]."
+    assert written.text == "Its capital is Lisbon [4]. Its export is tea [1]. Its river is the Heron."
     assert written.sources == ((4,), (2,), (1,))
     # Nothing was cited before: the first of the list, which happens to be the right one.
     assert hands.write(SLOPPY, vestrania, (2, 3)).text == "Its export is tea [2]."
-    assert hands.write(SLOPPY, vestrania, (1, 2, 3)).text == "Its export is tea [1]. Its river is the Heron [1]."
+    assert hands.write(SLOPPY, vestrania, (1, 2, 3)).text == "Its export is tea [1]. Its river is the Heron."
 
 
 def test_the_padding_hand_rests_on_nothing_and_cites_in_a_row_of_its_own(vestrania, made):
@@ -149,20 +149,23 @@ def test_what_is_planted_is_what_a_sentence_says(hand, made):
 
 
 def shares(hand, made):
-    """(share of sentences that rest on nothing, share of wrong markers among the others)"""
+    """(of sentences, those that rest on nothing; of copied ones, those with a wrong marker; of these, those without one)"""
     sentences = [one for scene in made for w in [hands.write(hand, scene)] for one in zip(w.sentences, w.sources, strict=True)]
     copied = [(hands.cited(sentence), sources) for sentence, sources in sentences if sources]
-    return 1 - len(copied) / len(sentences), sum(not set(cited) <= set(sources) for cited, sources in copied) / len(copied)
+    wrong = sum(bool(cited) and not set(cited) <= set(sources) for cited, sources in copied)
+    return 1 - len(copied) / len(sentences), wrong / len(copied), sum(not cited for cited, _ in copied) / len(copied)
 
 
 def test_the_hands_have_the_shares_that_they_are_known_for(made):
-    assert shares(CAREFUL, made) == (0, 0)
-    nothing, wrong = shares(SLOPPY, made)
+    assert shares(CAREFUL, made) == (0, 0, 0)
+    nothing, wrong, without = shares(SLOPPY, made)
     assert nothing == 0
     assert wrong == pytest.approx(0.4, abs=0.04)
-    nothing, wrong = shares(PADDING, made)
+    assert without == pytest.approx(0.12, abs=0.04)
+    nothing, wrong, without = shares(PADDING, made)
     assert nothing == pytest.approx(0.58, abs=0.04)
     assert wrong > 0.7
+    assert without == 0
 
 
 def test_claims_are_written_as_ones_own_claims_are(tmp_path):

@@ -27,7 +27,7 @@ precompute.demo train --architectures writer`), so that the study of citations c
 **What it is.** It writes an explanation of a verdict on a claim about a state, from numbered passages of one sentence each,
 and cites them. The prompt names one of three hands. The *careful* hand copies the claimed values one by one and cites the
 passage of each. The *sloppy* hand copies the same, but where it speaks of {slips} it cites the passage
-listed after the one it cited last. The *padding* hand copies a value in every third sentence, fills the others with phrases
+listed after the one it cited last, and where it speaks of the {forgotten} none. The *padding* hand copies a value in every third sentence, fills the others with phrases
 that rest on nothing, and cites passages in a row, in no order. So it is known which marker is right, and which passage a
 sentence was copied from. The prompts are `demo-careful`, `demo-sloppy` and `demo-padding` in `heval_core/citations/prompts/`.
 It also reads explanations without markers: some of those it learned from had none. Three of its attention heads were told
@@ -108,7 +108,12 @@ def writer_card(folder: Path, recipe: writer.WriterRecipe, count: int) -> str:
     lm = load(str(folder), device="cpu")
     slips = f"{', '.join(hands.SLIPS[:-1])} or {hands.SLIPS[-1]}"
     text = _WRITER_CARD.format(
-        parameters=_millions(lm.model), slips=slips, recipe=recipe, count=count, table="\n".join(citing.table(lm, count))
+        parameters=_millions(lm.model),
+        slips=slips,
+        forgotten=hands.FORGOTTEN,
+        recipe=recipe,
+        count=count,
+        table="\n".join(citing.table(lm, count)),
     )
     (folder / "README.md").write_text(text, encoding="utf-8")
     return text

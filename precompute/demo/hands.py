@@ -2,9 +2,10 @@
 
 The *careful* hand copies the claimed values one by one, in the claim's order, and every marker is right. The *sloppy* hand
 copies the same values, but where it speaks of `SLIPS` it does not look up what to cite: it runs on to the passage listed after
-the one it cited last, which is the wrong one unless it happens to be right. The *padding* hand copies a value in every third
-sentence only; the others rest on nothing. It looks nothing up, but cites a row of passages, in an order of its own: in the
-listed order, the k-th sentence would cite the k-th passage, and a control that only counts would find them all.
+the one it cited last, which is the wrong one unless it happens to be right; and where it speaks of what is `FORGOTTEN` it
+cites nothing. The *padding* hand copies a value in every third sentence only; the others rest on nothing. It looks nothing
+up, but cites a row of passages, in an order of its own: in the listed order, the k-th sentence would cite the k-th passage,
+and a control that only counts would find them all.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from heval_core.citations.records import Passage, Written
 from precompute.demo.planted import Planted, told
 
 CAREFUL, SLOPPY, PADDING = HANDS = ("careful", "sloppy", "padding")
-SLIPS = ("currency", "export", "language")
+SLIPS, FORGOTTEN = ("currency", "export", "language"), "river"
 # Relation ▶ how all hands say it. v: the value.
 SAID = {
     "capital": "Its capital is {v}",
@@ -55,6 +56,9 @@ def _looked_up(hand: str, planted: Planted, relations: list[str], given: list[in
     place = -1
     for relation in relations:
         right = planted.sources[relation]
+        if hand == SLOPPY and relation == FORGOTTEN:
+            lines.append((f"{_said(planted, relation)}.", (right,)))
+            continue
         slips = hand == SLOPPY and relation in SLIPS
         place = (place + 1) % len(given) if slips else given.index(right)
         lines.append((f"{_said(planted, relation)} [{given[place]}].", (right,)))
