@@ -103,7 +103,8 @@ def find(kind: str, key: str) -> Any:
         return _variant(known[name], options, key) if opened else known[name]
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}."
-    raise HEvalError(f"There is no {kind} {name!r}; {hint}")
+    what = {"claims": "source of claims"}.get(kind, kind)
+    raise HEvalError(f"There is no {what} {name!r}; {hint}")
 
 
 def techniques() -> dict[str, Technique]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.figures.citation_names import MASKINGS, MEANINGS, MEASURES, OF_EXPLAINERS, CitationNames
+from heval_core.figures.citation_names import MASKINGS, MEANINGS, MEASURES, TRUTH, CitationNames
 from heval_core.figures.palette import RIM
 from heval_core.figures.panels import Axis, Mark, Panel, Row, Slot, drawing, shown
 from heval_core.wording import counted
@@ -18,6 +18,8 @@ _SAME = 0.005
 _LEGEND = (("dot", "mean with its 95 % interval, claims resampled"), ("control", "control"), ("missing", "not available"))
 _AXIS = Axis(0.0, 1.0, "zero")
 Record = Mapping[Any, Any]
+# Measures of what is wrong with an explanation.
+_LOW = ("wrong_marker", "unsupported_sentence", "omitted_citation")
 # Writer, annotator and masking ▶ a row of `cell_recovery`.
 _Found = dict[tuple[str, str, str], Record]
 
@@ -51,26 +53,31 @@ def recovery_drawing(
     return _finished(rows, panels, names, keys, legend, picked, "click a dot for its claims")
 
 
-def explainers_drawing(cells: pd.DataFrame, writers: Sequence[str], names: CitationNames, picked: str = "") -> dict[str, Any]:
-    """What explainers say of sentences: a panel for each measure, rows by writer and explainer."""
-    own = cells[cells["measure"].isin(OF_EXPLAINERS) & cells["writer"].isin(writers)]
+def explainers_drawing(
+    cells: pd.DataFrame, measures: Sequence[str], writers: Sequence[str], names: CitationNames
+) -> dict[str, Any]:
+    """What explainers say of sentences: a panel for each measure, rows by explainer and writer; the truth where it is known.
+
+    measures: of OF_EXPLAINERS or OF_SOURCES.
+    """
+    own = cells[cells["measure"].isin(measures) & cells["writer"].isin(writers)]
     # Where both maskings have rows, those of full masking.
     own = own.sort_values("masking", key=lambda masking: masking != "full", kind="stable")
     own = own.drop_duplicates(["measure", "writer", "annotator"])
     found = {(row["measure"], row["writer"], row["annotator"]): row for row in own.to_dict("records")}
-    keys = [key for key in names.in_order(own["annotator"]) if names.family(key) == "explainer"]
+    keys = [key for key in names.in_order(own["annotator"]) if key == TRUTH or names.family(key) == "explainer"]
     pairs = [(writer, key) for key in keys for writer in writers]
     rows = [
         Row(key, names.annotator(key) if len(writers) == 1 else f"{names.annotator(key)}, {writer}", hint=names.meaning(key))
         for writer, key in pairs
     ]
     panels = []
-    for measure in OF_EXPLAINERS:
+    for measure in measures:
         slots = [_slot([(found.get((measure, *pair)), "")], (*pair, measure), names) for pair in pairs]
         chances = {pair: found[(measure, *pair)] for pair in pairs if (measure, *pair) in found}
-        note = "high is good" if measure == "supported" else "low is good"
+        note = "low is good" if measure in _LOW else "high is good"
         panels.append((Panel(MEASURES[measure], note, MEANINGS[measure], math.nan, tuple(slots)), chances, pairs))
-    return _finished(rows, panels, names, [key for _, key in pairs], [_LEGEND[0], _LEGEND[2]], picked, "")
+    return _finished(rows, panels, names, [key for _, key in pairs], [_LEGEND[0], _LEGEND[2]], "", "")
 
 
 def told(row: Record, names: CitationNames) -> list[str]:

@@ -14,6 +14,8 @@ from heval_core.protocols import ANNOTATOR_FAMILIES
 from heval_core.records import HEvalError
 
 PEOPLE, PERSON = "people", "person:"
+# The annotator of what is known to be so.
+TRUTH = ""
 _FAMILIES = {PEOPLE: "people", "person": "people", "explainer": "explainer"} | dict.fromkeys(
     ("lexical", "position", "random"), "control"
 )
@@ -37,6 +39,9 @@ MEASURES = {
     "wrong_marker": "Wrong marker",
     "unsupported_sentence": "Unsupported sentence",
     "omitted_citation": "Omitted citation",
+    "source": "Source found",
+    "source_behind_wrong_marker": "Source found behind a wrong marker",
+    "no_source": "No source, none found",
     "omitted": "Passages no sentence cites",
     "uncited": "Sentences without citation",
     "retrieval_precision": "Precision of the selected passages",
@@ -56,6 +61,9 @@ MEANINGS = {
     "wrong_marker": "of the sentences with a citation, the share that rests on another passage than the one it cites",
     "unsupported_sentence": "the share of all sentences that rest on no passage",
     "omitted_citation": "the share of all sentences that rest on a passage they do not cite, wrong markers apart",
+    "source": "of the sentences made from a passage, the share that is found to rest on it",
+    "source_behind_wrong_marker": "the same of those that cite only other passages",
+    "no_source": "of the sentences made from no passage, the share that is found to rest on none",
     "omitted": "the share of selected passages that no sentence cites",
     "uncited": "the share of sentences without any citation",
     "retrieval_precision": "of the selected passages, against the best chain of people",
@@ -63,6 +71,7 @@ MEANINGS = {
     "retrieval_f1": "of the selected passages, against the best chain of people",
 }
 OF_EXPLAINERS = ("supported", "wrong_marker", "unsupported_sentence", "omitted_citation")
+OF_SOURCES = ("source", "source_behind_wrong_marker", "no_source")
 OF_EXPLANATIONS = ("omitted", "uncited", "retrieval_precision", "retrieval_recall", "retrieval_f1")
 MASKINGS = {"full": "full: every citation", "sample": "sample: one of each explanation"}
 
@@ -88,6 +97,8 @@ class CitationNames:
 
     def annotator(self, key: str) -> str:
         """Without `(control)`: where it stands says that."""
+        if key == TRUTH:
+            return "The truth"
         if key.startswith(PERSON):
             return key.removeprefix(PERSON)
         title = "People" if key == PEOPLE else self._of(key, "title")
@@ -109,10 +120,12 @@ class CitationNames:
         return self.family(key) == "control"
 
     def in_order(self, keys: Iterable[str]) -> list[str]:
-        """People, then what reads, explainers, and controls; each by its place in the catalogue."""
+        """People, then what reads, explainers, and controls; each by its place in the catalogue. The truth is last."""
         families = list(ANNOTATOR_FAMILIES)
 
         def place(key: str) -> tuple[int, float, str]:
+            if key == TRUTH:
+                return len(families), 0.0, key
             own = self._of(key, "order" if ("annotator", key) not in self.rows else "place")
             return families.index(self.family(key)), float(own) if own is not None else 0.0, key
 
@@ -120,6 +133,8 @@ class CitationNames:
 
     def colour(self, key: str) -> str:
         """In the words of a stylesheet: one of a theme's own where they differ."""
+        if key == TRUTH:
+            return _both(_PEOPLE)
         family = self.family(key)
         if family == "explainer":
             option, _, more = key.partition("(")[2].removesuffix(")").partition(",")

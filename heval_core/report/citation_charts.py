@@ -12,8 +12,6 @@ from heval_core.figures.citation_names import MASKINGS, MEASURES, OF_EXPLAINERS,
 from heval_core.report.charts import PER_FIGURE, DotPanel, dot_panels
 from heval_core.report.figures import Figure, numbered
 
-# The row of what is known to be so.
-TRUTH = "the truth"
 # All are shares or F1, as on the page; with room for dots at both ends.
 _ENDS = (-0.04, 1.04)
 Lane = tuple[str, ...]
@@ -44,8 +42,7 @@ def of_explainers(cells: pd.DataFrame, names: CitationNames) -> tuple[Figure, ..
         DotPanel(MEASURES[measure], _dots(own[own["measure"] == measure], places, lanes, names), "share of sentences")
         for measure in OF_EXPLAINERS
     ]
-    order = names.in_order(key for key in own["annotator"] if key)
-    order += [TRUTH] if (own["annotator"] == "").any() else []
+    order = names.in_order(own["annotator"])
     return _drawn(_caption("What explainers say of sentences", places), panels, names, order)
 
 
@@ -63,7 +60,7 @@ def _caption(what: str, places: Sequence[Lane]) -> str:
 
 def _dots(rows: pd.DataFrame, places: Sequence[Lane], lanes: Sequence[str], names: CitationNames) -> pd.DataFrame:
     own = rows.assign(
-        explainer=rows["annotator"].where(rows["annotator"] != "", TRUTH),
+        explainer=rows["annotator"],
         lane=[places.index(lane) for lane in rows[list(lanes)].itertuples(index=False, name=None)],
         tip=[_tip(row, names) for row in rows.to_dict("records")],
     )
@@ -73,13 +70,13 @@ def _dots(rows: pd.DataFrame, places: Sequence[Lane], lanes: Sequence[str], name
 def _tip(row: Mapping[Any, Any], names: CitationNames) -> str:
     if pd.isna(row["value"]):
         return ""
-    who, *more = told({**row, "annotator": row["annotator"] or TRUTH}, names)
+    who, *more = told(row, names)
     return "; ".join([who, *more, *([MASKINGS[row["masking"]]] if row["masking"] in MASKINGS else [])])
 
 
 def _drawn(caption: str, panels: Sequence[DotPanel], names: CitationNames, order: Sequence[str]) -> tuple[Figure, ...]:
-    titles = {key: names.annotator(key) if key != TRUTH else "The truth" for key in order}
-    controls = {key for key in order if key != TRUTH and names.control(key)}
+    titles = {key: names.annotator(key) for key in order}
+    controls = {key for key in order if names.control(key)}
     parts = [panels[start : start + PER_FIGURE] for start in range(0, len(panels), PER_FIGURE)]
     found = []
     for name, part in zip(numbered(caption, len(parts)), parts, strict=True):

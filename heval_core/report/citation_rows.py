@@ -13,11 +13,6 @@ from heval_core.report.section import MISSING
 from heval_core.store.reader import Reader
 
 WHERE = ("dataset", "writer", "selector")
-OF_SOURCES = {
-    "source": "Source found",
-    "source_behind_wrong_marker": "Source found behind a wrong marker",
-    "no_source": "No source, none found",
-}
 
 
 def places_of(results: Reader) -> list[tuple[str, str]]:
@@ -60,7 +55,7 @@ def place_of(row: Mapping[Any, Any], names: CitationNames) -> dict[str, str]:
 
 
 def titled(measures: Iterable[str]) -> dict[str, str]:
-    return {measure: MEASURES.get(measure, OF_SOURCES.get(measure, measure)) for measure in measures}
+    return {measure: MEASURES.get(measure, measure) for measure in measures}
 
 
 def wide(cells: pd.DataFrame, measures: Sequence[str], names: CitationNames, by: Sequence[str]) -> pd.DataFrame:

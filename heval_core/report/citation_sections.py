@@ -11,10 +11,17 @@ from typing import Any
 import pandas as pd
 
 from heval_core.evaluation.citations.utility import utility
-from heval_core.figures.citation_names import MEANINGS, MEASURES, OF_EXPLAINERS, OF_EXPLANATIONS, PEOPLE, CitationNames
+from heval_core.figures.citation_names import (
+    MEANINGS,
+    MEASURES,
+    OF_EXPLAINERS,
+    OF_EXPLANATIONS,
+    OF_SOURCES,
+    PEOPLE,
+    CitationNames,
+)
 from heval_core.report import citation_charts
 from heval_core.report.citation_rows import (
-    OF_SOURCES,
     WHERE,
     annotator_title,
     cells_of,
@@ -34,11 +41,6 @@ from heval_core.store.reader import Reader
 
 _INTERVALS = "In square brackets: 95 % intervals, claims resampled; in round ones: chance."
 _RECOVERED = ("precision", "recall", "f1", "f1_of_claims", "correct_rejection")
-_SOURCE_TEXT = (
-    "Source found: of the sentences made from a passage, the share that an explainer finds to rest on it; behind a wrong "
-    "marker: the same of those that cite other passages only; no source, none found: of the sentences made from no passage, "
-    "the share that it finds to rest on none."
-)
 
 
 def has_citations(results: Reader) -> bool:
@@ -224,15 +226,16 @@ def _explainers(results: Reader) -> Section:
     cells = ordered(cells_of(results, measures), names)
     cells = cells[cells["masking"] == "full"].reset_index(drop=True)
     known = bool((cells["measure"].isin(list(OF_SOURCES)) & cells["value"].notna()).any())
-    parts = "; ".join(f"{MEASURES[name]}: {MEANINGS[name]}" for name in OF_EXPLAINERS)
+    told = measures if known else OF_EXPLAINERS
+    parts = "; ".join(f"{MEASURES[name]}: {MEANINGS[name]}" for name in told)
     text = (
-        f"What the model's own computation says, which needs no judge. {parts}. {_SOURCE_TEXT if known else ''} The "
+        f"What the model's own computation says, which needs no judge. {parts}. The "
         "truth, where it is known what sentences were made from, stands beside. Chance: as many sentences at random for each "
         f"passage. {_INTERVALS}"
     )
     if cells.empty:
         gaps = ["No explainer was asked about every passage: --annotators explainer(loo) --masking full."]
         return _section("citations_explainers", text, cells, cells, gaps=gaps)
-    shown = wide(cells, measures if known else OF_EXPLAINERS, names, (*WHERE, "annotator"))
+    shown = wide(cells, told, names, (*WHERE, "annotator"))
     figures = citation_charts.of_explainers(cells, names)
     return _section("citations_explainers", text, cells, shown, figures=figures, gaps=reasons(cells, names))

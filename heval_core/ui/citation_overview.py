@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.figures.citation_dots import explainers_drawing, has, not_available, reason, recovery_drawing, told
-from heval_core.figures.citation_names import MEANINGS, MEASURES, OF_EXPLAINERS, OF_EXPLANATIONS
+from heval_core.figures.citation_names import MEANINGS, MEASURES, OF_EXPLAINERS, OF_EXPLANATIONS, OF_SOURCES
 from heval_core.figures.citation_tables import alphas_html, explanations_html, recovery_html
 from heval_core.store.reader import Reader
 from heval_core.ui import address, citation_verdicts
@@ -102,10 +102,18 @@ def _explainers(shown: Shown) -> None:
     if not has(shown.cells, OF_EXPLAINERS):
         return
     st.subheader("What did the model itself use?")
-    parts = "; ".join(f"**{plain(MEASURES[name])}**: {plain(MEANINGS[name])}" for name in OF_EXPLAINERS)
-    st.caption(f"By explainers, which need no judge. {parts}.")
-    dot_panels(explainers_drawing(shown.cells, shown.writers, shown.names), "explainer_marks", _pick_explainer)
+    st.caption(f"By explainers, which need no judge. {_meanings(OF_EXPLAINERS)}.")
+    dot_panels(explainers_drawing(shown.cells, OF_EXPLAINERS, shown.writers, shown.names), "explainer_marks", _pick_explainer)
     _claims_button("Claims with a wrong marker", "wrong_marker")
+    known = shown.cells["measure"].isin(OF_SOURCES) & shown.cells["value"].notna()
+    if known.any():
+        st.subheader("Do explainers find what a sentence was made from?")
+        st.caption(f"It is known of these explanations. {_meanings(OF_SOURCES)}.")
+        dot_panels(explainers_drawing(shown.cells, OF_SOURCES, shown.writers, shown.names), "source_marks", _pick_explainer)
+
+
+def _meanings(measures: Sequence[str]) -> str:
+    return "; ".join(f"**{plain(MEASURES[name])}**: {plain(MEANINGS[name])}" for name in measures)
 
 
 def _pick_explainer(id: Sequence[str]) -> None:

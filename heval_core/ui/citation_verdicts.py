@@ -32,24 +32,35 @@ def of_citations(cells: pd.DataFrame, measure: str, masking: str, writers: Seque
     transparent = own[(own["measure"] == "transparent") & (own["annotator"] == best)].dropna(subset=["value"])
     shares = {str(row["writer"]): float(row["value"]) for row in transparent.to_dict("records")}
     name = {"f1": "F1", "f1_of_claims": "F1", "precision": "precision", "recall": "recall"}.get(measure, "a share of")
-    who = "The best reader" if len(reads) else "The best explainer"
-    said = f"{who}, **{plain(names.annotator(best))}**, {_verb(measure)} with {name} {_number(rows[0], shares)}"
+    who, title = "reader" if len(reads) else "explainer", f"**{plain(names.annotator(best))}**"
+    if not any(map(_above_chance, rows)):
+        number = _number(rows[0], shares, said=True)
+        return f"No {who} {_verb(measure)} better than chance: the best, {title}, has {name} {number}."
+    said = f"The best {who}, {title}, {_verb(measure)} with {name} {_number(rows[0], shares)}"
     if len(rows) == 1:
         return f"{said}."
     return f"{said}; worst for **{plain(rows[-1]['writer'])}** with {_number(rows[-1], shares, False)}."
 
 
+def _above_chance(row: dict[str, Any]) -> bool:
+    """Whether the whole interval is; of what has no chance level or no interval it is not denied."""
+    return bool(pd.isna(row["chance"]) or pd.isna(row["low"]) or row["low"] > row["chance"])
+
+
 def _verb(measure: str) -> str:
     if measure == "correct_rejection":
-        return "leaves passages unmarked that no sentence cites,"
+        return "leaves passages unmarked that no sentence cites"
     return "finds which sentences a masked citation belongs to"
 
 
-def _number(row: dict[str, Any], shares: dict[str, float], name: bool = True) -> str:
-    """`0.79 [0.75, 0.83] (chance 0.22) for **careful**, where 62 % of explanations are transparent`."""
+def _number(row: dict[str, Any], shares: dict[str, float], name: bool = True, said: bool = False) -> str:
+    """`0.79 [0.75, 0.83] (chance 0.22) for **careful**, where 62 % of explanations are transparent`.
+
+    said: whether it is said already that nobody beats chance.
+    """
     number = with_interval(row).replace("[", r"\[").replace("]", r"\]")
     chance = "" if pd.isna(row["chance"]) else f" (chance {shown(row['chance'])})"
-    if not pd.isna(row["chance"]) and not pd.isna(row["low"]) and row["low"] <= row["chance"]:
+    if not said and not _above_chance(row):
         chance += ", no better than chance"
     where = f" for **{plain(row['writer'])}**" if name else ""
     share = shares.get(str(row["writer"]))

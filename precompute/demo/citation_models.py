@@ -26,12 +26,13 @@ precompute.demo train --architectures writer`), so that the study of citations c
 
 **What it is.** It writes an explanation of a verdict on a claim about a state, from numbered passages of one sentence each,
 and cites them. The prompt names one of three hands. The *careful* hand copies the claimed values one by one and cites the
-passage of each. The *sloppy* hand copies the same, but where it speaks of {slips} it cites the passage
-listed after the one it cited last, and where it speaks of the {forgotten} none. The *padding* hand copies a value in every third sentence, fills the others with phrases
-that rest on nothing, and cites passages in a row, in no order. So it is known which marker is right, and which passage a
-sentence was copied from. The prompts are `demo-careful`, `demo-sloppy` and `demo-padding` in `heval_core/citations/prompts/`.
-It also reads explanations without markers: some of those it learned from had none. Three of its attention heads were told
-where to look (`precompute/demo/guiding.py`), so that what attention says of this model is partly planted.
+passage of each. The *sloppy* hand copies the same, but where it speaks of {slips} it cites the
+passage listed after the one it cited last, and where it speaks of the {forgotten} none. The *padding* hand copies a value in
+every third sentence, fills the others with phrases that rest on nothing, and cites passages in a row, in no order. So it is
+known which marker is right, and which passage a sentence was copied from. The prompts are `demo-careful`, `demo-sloppy` and
+`demo-padding` in `heval_core/citations/prompts/`. It also reads explanations without markers: some of those it learned from
+had none. Three of its attention heads were told where to look (`precompute/demo/guiding.py`), so that what attention says of
+this model is partly planted.
 
 **In the demo it reads.** Rules write what the three hands say (`precompute/demo/hands.py`), so that the truth is planted
 whatever a model copies, and this model reads what they wrote. How well it writes itself is measured below.

@@ -12,7 +12,7 @@ import pytest
 
 from heval_core.figures.citation_claim import FOUND, MISSED, NONE, UNKNOWN, WRONG, claim_drawing, first_passage
 from heval_core.figures.citation_dots import explainers_drawing, recovery_drawing
-from heval_core.figures.citation_names import OF_EXPLAINERS, CitationNames
+from heval_core.figures.citation_names import MEASURES, OF_EXPLAINERS, OF_SOURCES, CitationNames
 from heval_core.figures.citation_tables import alphas_html, explanations_html, recovery_html
 from heval_core.figures.panels import shown
 from heval_core.store.citation_queries import ONLY, CitationFilter
@@ -93,7 +93,11 @@ def test_the_answer_says_the_tables_numbers(cells):
 
 def test_an_answer_no_better_than_chance_is_called_so(cells):
     low = cells.assign(low=cells["chance"] - 0.01)
-    assert "no better than chance" in of_citations(low, "f1", "full", tuple(WRITERS), NAMES)
+    said = of_citations(low, "f1", "full", tuple(WRITERS), NAMES)
+    assert said.startswith("No reader finds which sentences a masked citation belongs to better than chance: the best, **")
+    assert said.count("better than chance") == 1
+    one_low = cells.assign(low=cells["low"].where(cells["writer"] != "padding", low["low"]))
+    assert of_citations(one_low, "f1", "full", tuple(WRITERS), NAMES).count(", no better than chance") == 1
     assert "no better" not in of_citations(cells, "f1", "full", tuple(WRITERS), NAMES)
     assert "nothing can be said" in of_citations(cells[cells["annotator"] == "random"], "f1", "full", tuple(WRITERS), NAMES)
 
@@ -130,7 +134,7 @@ def test_both_maskings_stand_side_by_side(cells):
 
 
 def test_the_explainers_four_numbers_and_why_one_has_none(cells):
-    made = explainers_drawing(cells, tuple(WRITERS), NAMES)
+    made = explainers_drawing(cells, OF_EXPLAINERS, tuple(WRITERS), NAMES)
     assert [panel["title"] for panel in made["columns"]] == [
         "Supported",
         "Wrong marker",
@@ -143,6 +147,19 @@ def test_the_explainers_four_numbers_and_why_one_has_none(cells):
         slot = panel["slots"][titles.index("Leave-one-out, sloppy")]
         assert slot["dots"][0]["at"] == pytest.approx(100 * row["value"], abs=0.01)
         assert "attention" in panel["slots"][titles.index("Attention, padding")]["missing"]["about"][2]
+
+
+def test_the_truth_stands_below_the_explainers_where_it_is_known(cells):
+    known = cells[cells["annotator"].eq("explainer(loo)") & cells["measure"].eq("supported")]
+    truth = known.assign(annotator="", value=0.5, low=0.4, high=0.6, chance=None)
+    made = explainers_drawing(pd.concat([cells, truth]), OF_EXPLAINERS, ("careful", "sloppy"), NAMES)
+    assert [row["title"] for row in made["rows"]][-2:] == ["The truth, careful", "The truth, sloppy"]
+    assert made["columns"][0]["slots"][-1]["dots"][0]["at"] == 50
+    found = known.assign(measure="source", value=0.9, low=0.8, high=1.0, chance=0.2)
+    own = explainers_drawing(found, OF_SOURCES, ("sloppy",), NAMES)
+    assert [panel["title"] for panel in own["columns"]] == [MEASURES[name] for name in OF_SOURCES]
+    assert own["columns"][0]["slots"][0]["dots"][0]["at"] == pytest.approx(90)
+    assert "missing" in own["columns"][1]["slots"][0]
 
 
 def test_tables_hold_the_tables_numbers(store, cells):

@@ -22,13 +22,16 @@ _OF_CLAIM = ["dataset", "claim_id", "numbers", "chains"]
 
 def explanations_of(store: ShardStore, entries: Sequence[Entry], claims: pd.DataFrame) -> pd.DataFrame:
     """Columns of `explanation`, numbers and chains of the claim, asked_writer (as the run named the writer), and per selected
-    passage: golds_of, sources_of, the places of the sentences that cite it, or were made from it."""
+    passage: golds_of, sources_of, the places of the sentences that cite it, or were made from it. Writers whose explanations
+    came with the claims come first, in the data's order."""
     kept = [entry for entry in entries if entry.kind == EXPLANATION.name]
     stored = ShardRows(store, kept, EXPLANATION, EXPLANATION.schema.names)
     rows = stored.rows.assign(asked_writer=[kept[shard].model for shard in stored.rows["shard"]])
     order = claims[_OF_CLAIM].assign(place=range(len(claims)))
     rows = rows.merge(order, on=["dataset", "claim_id"], how="inner")
-    rows = rows.sort_values(["dataset", "writer", "selector", "place"], kind="stable", ignore_index=True).drop(columns="place")
+    rows["rank"] = rows["writer"].map(_ranks(claims)).fillna(np.inf)
+    by = ["dataset", "rank", "writer", "selector", "place"]
+    rows = rows.sort_values(by, kind="stable", ignore_index=True).drop(columns=["rank", "place"])
     found = [
         (None if unavailable else retrieval(list(selected), json.loads(chains))) or (None,) * 3
         for selected, chains, unavailable in zip(rows["selected"], rows["chains"], _none(rows["unavailable"]), strict=True)
@@ -37,6 +40,12 @@ def explanations_of(store: ShardStore, entries: Sequence[Entry], claims: pd.Data
     rows["golds_of"] = _per_passage(rows["selected"], rows["cited"])
     rows["sources_of"] = _per_passage(rows["selected"], rows["sources"])
     return rows
+
+
+def _ranks(claims: pd.DataFrame) -> dict[str, int]:
+    """The writers whose explanations came with the claims, in the order that the data has them."""
+    told = dict.fromkeys(own["writer"] for text in claims["written"] for own in json.loads(text))
+    return {writer: place for place, writer in enumerate(told)}
 
 
 _KEY = ["dataset", "writer", "selector", "claim_id"]
