@@ -18,6 +18,7 @@ from heval_core.lm.model import LanguageModel
 from heval_core.records import HEvalError
 from precompute.bench import precision
 from precompute.bench.agreement import rounding_figures
+from precompute.bench.citations import citation_figures
 from precompute.bench.models import SMALL, random_model
 from precompute.bench.paper import on_gpu
 from precompute.bench.ratios import figures, memory_figure, short_figure
@@ -50,10 +51,12 @@ def figures_of(name: str, tokens: list[int], only: str | None = None) -> Iterato
         return
     config = SMALL[name]() if name in SMALL else AutoConfig.from_pretrained(name, trust_remote_code=False)
     lm = random_model(name, config, torch.device("cpu"), torch.float32)
-    if only != "techniques":
+    if only in (None, "explainers"):
         yield from _explainers(name, lm, tokens)
-    if only != "explainers":
+    if only in (None, "techniques"):
         yield from technique_figures(name, lm)
+    if only in (None, "citations"):
+        yield from citation_figures(name, lm)
 
 
 def _explainers(name: str, lm: LanguageModel, tokens: list[int]) -> Iterator[Figure]:

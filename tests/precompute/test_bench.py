@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import GPT2Config
 
-from precompute.bench import agreement, cub, models, paper, precision, ratios, techniques, timing
+from precompute.bench import agreement, citations, cub, models, paper, precision, ratios, techniques, timing
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +63,19 @@ def test_a_batch_and_one_by_one_answer_the_same_questions(lm, monkeypatch):
     assert set(jobs) == {tuple(range(12)), (0,), (3,), (6,), (9,)}
     assert found.ratio > 0
     assert found.detail.startswith("12 prompts, 12 of them answered")
+
+
+def test_an_explanations_sentences_share_their_passes():
+    config = GPT2Config(vocab_size=2400, n_positions=1024, n_embd=32, n_layer=2, n_head=4)
+    passes, batched, shared = citations.citation_figures(
+        "tiny", models.random_model("tiny", config, torch.device("cpu"), torch.float32)
+    )
+    # Nine texts, of which eight lack a passage.
+    assert passes.ratio == 9 / 8
+    assert passes.reached
+    assert "8 passages, 6 sentences" in passes.detail
+    assert batched.ratio > 0
+    assert shared.ratio > 1
 
 
 def test_the_bodys_parameters_are_all_but_the_tables(lm):
