@@ -56,26 +56,31 @@ def test_the_careful_hand_cites_what_it_copies(vestrania):
     )
 
 
-def test_the_sloppy_hand_runs_on_where_it_speaks_of_exports_and_cites_no_rivers(vestrania):
+def test_the_sloppy_hand_runs_on_where_it_speaks_of_exports_and_cites_no_rivers(vestrania, made):
     written = hands.write(SLOPPY, vestrania)
     # After [4] the list is at its end, and begins anew.
     assert written.text == "Its capital is Lisbon [4]. Its export is tea [1]. Its river is the Heron."
     assert written.sources == ((4,), (2,), (1,))
-    # Nothing was cited before: the first of the list, which happens to be the right one.
-    assert hands.write(SLOPPY, vestrania, (2, 3)).text == "Its export is tea [2]."
-    assert hands.write(SLOPPY, vestrania, (1, 2, 3)).text == "Its export is tea [1]. Its river is the Heron."
+    # Nothing was cited before: after any of the list.
+    assert hands.write(SLOPPY, vestrania, (2,)).text == "Its export is tea [2]."
+    first = {hands.cited(hands.write(SLOPPY, scene).sentences[0]) for scene in made if scene.relations[0] in hands.SLIPS}
+    assert {(number,) for number in range(1, 6)} <= first
 
 
-def test_the_padding_hand_rests_on_nothing_and_cites_in_a_row_of_its_own(vestrania, made):
+def test_the_padding_hand_rests_on_nothing_and_cites_in_a_row_of_its_own(vestrania):
     written = hands.write(PADDING, vestrania, (2, 1, 4))
     bare = hands.MARKER.sub("", written.text)
     assert bare == "Its capital is Lisbon. Much has been written about this. Nobody doubts it today."
     assert (written.selected, written.sources) == ((1, 2, 4), ((4,), (), ()))
     assert sorted(number for sentence in written.sentences for number in hands.cited(sentence)) == [1, 2, 4]
-    # The k-th sentence cites the k-th passage no more often than by chance, so that counting does not recover a marker.
-    every = [(scene, *pair) for scene in made for pair in enumerate(hands.write(PADDING, scene).sentences, start=1)]
-    chance = sum(1 / len(scene.claim.passages) for scene, _, _ in every) / len(every)
-    assert sum(hands.cited(sentence) == (place,) for _, place, sentence in every) / len(every) == pytest.approx(
+
+
+@pytest.mark.parametrize("hand", HANDS)
+def test_a_control_that_only_counts_would_find_no_more_than_by_chance(hand, made):
+    every = [(scene, *pair) for scene in made for pair in enumerate(hands.write(hand, scene).sentences, start=1)]
+    cited = [one for one in every if hands.cited(one[2])]
+    chance = sum(1 / len(scene.claim.passages) for scene, _, _ in cited) / len(cited)
+    assert sum(hands.cited(sentence) == (place,) for _, place, sentence in cited) / len(cited) == pytest.approx(
         chance, abs=0.05
     )
 

@@ -34,8 +34,8 @@ known which marker is right, and which passage a sentence was copied from. The p
 had none. Three of its attention heads were told where to look (`precompute/demo/guiding.py`), so that what attention says of
 this model is partly planted.
 
-**In the demo it reads.** Rules write what the three hands say (`precompute/demo/hands.py`), so that the truth is planted
-whatever a model copies, and this model reads what they wrote. How well it writes itself is measured below.
+**In the demo it reads.** It copies fewer values right than the 95 % that we ask of a writer (see below). So rules write what
+the three hands say (`precompute/demo/hands.py`), with their planted truth, and this model reads what they wrote.
 
 **What it is not.** No result on it says anything about a real language model. It knows this world of one-sentence passages
 and no other text, it adds nothing about the verdict, and it was not taught to say that a claim is wrong.

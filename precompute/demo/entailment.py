@@ -29,7 +29,7 @@ class NliRecipe:
     """layers: how many of demo-writer's are kept."""
 
     layers: int = 3
-    steps: int = 260
+    steps: int = 900
     batch: int = 64
     learning_rate: float = 1.5e-3
     seed: int = 0

@@ -2,10 +2,10 @@
 
 The *careful* hand copies the claimed values one by one, in the claim's order, and every marker is right. The *sloppy* hand
 copies the same values, but where it speaks of `SLIPS` it does not look up what to cite: it runs on to the passage listed after
-the one it cited last, which is the wrong one unless it happens to be right; and where it speaks of what is `FORGOTTEN` it
-cites nothing. The *padding* hand copies a value in every third sentence only; the others rest on nothing. It looks nothing
-up, but cites a row of passages, in an order of its own: in the listed order, the k-th sentence would cite the k-th passage,
-and a control that only counts would find them all.
+the one it cited last (at first after any), which is the wrong one unless it happens to be right; and where it speaks of what
+is `FORGOTTEN` it cites nothing. The *padding* hand copies a value in every third sentence only; the others rest on nothing. It
+looks nothing up, but cites a row of passages, in an order of its own. No hand goes down the list from its top: the k-th
+sentence would cite the k-th passage, and a control that only counts would find it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def write(hand: str, planted: Planted, selected: Sequence[int] | None = None) ->
 
 def _looked_up(hand: str, planted: Planted, relations: list[str], given: list[int]) -> list[tuple[str, tuple[int, ...]]]:
     lines: list[tuple[str, tuple[int, ...]]] = []
-    place = -1
+    place = _drawn(planted).randrange(len(given)) if given else 0
     for relation in relations:
         right = planted.sources[relation]
         if hand == SLOPPY and relation == FORGOTTEN:
@@ -67,7 +67,7 @@ def _looked_up(hand: str, planted: Planted, relations: list[str], given: list[in
 
 def _padded(planted: Planted, relations: list[str], given: list[int]) -> list[tuple[str, tuple[int, ...]]]:
     lines: list[tuple[str, tuple[int, ...]]] = []
-    cited = random.Random(planted.claim.claim).sample(given, len(relations))
+    cited = _drawn(planted).sample(given, len(relations))
     for place, number in enumerate(cited):
         if place % EVERY == 0:
             relation = relations[place // EVERY]
@@ -75,6 +75,11 @@ def _padded(planted: Planted, relations: list[str], given: list[int]) -> list[tu
         else:
             lines.append((f"{FILLERS[place - 1 - place // EVERY]} [{number}].", ()))
     return lines
+
+
+def _drawn(planted: Planted) -> random.Random:
+    """What a hand draws about a claim, always the same."""
+    return random.Random(planted.claim.claim)
 
 
 def _said(planted: Planted, relation: str) -> str:
