@@ -25,12 +25,12 @@ def reader(demo_results):
 
 
 def test_models_and_shards_are_small_enough_to_ship():
-    for model in (*MODELS, INSTRUCT):
+    for model in (*MODELS, INSTRUCT, "demo-writer", "demo-nli"):
         assert (DEMO_MODELS / model / "model.safetensors").stat().st_size <= 4_000_000
     tracked = [path for path in DEMO.rglob("*") if path.is_file() and path.name != "writer.lock"]
-    # Models 14 MB, attributions 8, techniques 8, attributions at a fixed target 4, faithfulness under three replacements 4,
+    # Models 20 MB, attributions 8, techniques 8, attributions at a fixed target 4, faithfulness under three replacements 4,
     # the rest 5.
-    assert sum(path.stat().st_size for path in tracked) <= 43_000_000
+    assert sum(path.stat().st_size for path in tracked) <= 49_000_000
 
 
 def test_every_shard_is_intact_and_none_holds_failures():

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.figures.citation_claim import asked_passages, claim_drawing, first_passage
 from heval_core.figures.citation_dots import recovery_drawing
-from heval_core.records import HEvalError
 from heval_core.store.citation_queries import ONLY, CitationFilter
 from heval_core.store.reader import Reader
 from heval_core.ui import address
@@ -18,21 +17,11 @@ from heval_core.ui.component import component
 from heval_core.ui.marks import dot_panels
 from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
+from heval_core.ui.walk import Place, place_among
 
 PAGE = 12
 _KEY = "one_claim"
 _NOTHING = "No explanation is left under these filters."
-
-
-class Place(NamedTuple):
-    """Where a reader is among the explanations. position: from 0; None for one that is not in the list."""
-
-    ids: list[str]
-    position: int | None
-
-    def beside(self, step: int) -> str | None:
-        there = 0 if self.position is None else self.position + step
-        return self.ids[there] if 0 <= there < len(self.ids) else None
 
 
 def choose(shown: Shown) -> CitationFilter:
@@ -104,18 +93,7 @@ def _over_all(shown: Shown) -> None:
 def _place(results: Reader, chosen: CitationFilter) -> tuple[Place, str | None]:
     """The list, and the explanation that is shown: the link's, under any filter, else the first. None if there is none."""
     ids = query(results, Reader.explanation_ids, chosen)
-    wanted = address.value("explanation")
-    if wanted in ids:
-        return Place(ids, ids.index(wanted)), wanted
-    first = (Place(ids, 0 if ids else None), ids[0] if ids else None)
-    if not wanted:
-        return first
-    try:
-        query(results, Reader.explanation, wanted)
-    except HEvalError:
-        address.refuse("explanation", wanted, [], "explanation")
-        return first
-    return Place(ids, None), wanted
+    return place_among(ids, "explanation", lambda id: query(results, Reader.explanation, id))
 
 
 def _go(id: str | None) -> None:

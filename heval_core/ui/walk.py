@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import streamlit as st
@@ -24,13 +25,13 @@ OF_ONE = {"pick": None, "pin": None, "need": None}
 
 
 class Place(NamedTuple):
-    """Where a reader is in a list of instances. position: from 0; None for one that is not in the list."""
+    """Where a reader is in a list of instances, or of explanations. position: from 0; None for one that is not in the list."""
 
     ids: list[str]
     position: int | None
 
     def beside(self, step: int) -> str | None:
-        """The instance some steps on; from one outside of the list, the first."""
+        """The id some steps on; from one outside of the list, the first."""
         there = 0 if self.position is None else self.position + step
         return self.ids[there] if 0 <= there < len(self.ids) else None
 
@@ -41,16 +42,22 @@ def place_in(results: Reader, chosen: Filter, order: str = AS_STORED, descending
     An instance that the link names is shown under any filter; the next and previous ones are inside the filter.
     """
     ids = query(results, Reader.instance_ids, chosen, SORTED_BY[order], descending)
-    wanted = address.value("instance")
+    return place_among(ids, "instance", results.instance)
+
+
+def place_among(ids: list[str], name: str, find: Callable[[str], object]) -> tuple[Place, str | None]:
+    """As `place_in`. name: the parameter of the link. find: raises HEvalError for what there is not at all."""
+    wanted = address.value(name)
     if wanted in ids:
         return Place(ids, ids.index(wanted)), wanted
+    first = (Place(ids, 0 if ids else None), ids[0] if ids else None)
     if not wanted:
-        return Place(ids, 0 if ids else None), ids[0] if ids else None
+        return first
     try:
-        results.instance(wanted)
+        find(wanted)
     except HEvalError:
-        address.refuse("instance", wanted, [], "instance")
-        return Place(ids, 0 if ids else None), ids[0] if ids else None
+        address.refuse(name, wanted, [], name)
+        return first
     return Place(ids, None), wanted
 
 

@@ -31,6 +31,8 @@ def main() -> None:
             "instance_rows": f"instances?instance={instance}&mode=rows&list=open&model=demo-qwen2",
             "instance_head": f"instances?instance={instance}&pick=L0H1&painted=head",
             "techniques": "techniques",
+            "citations": "citations",
+            "claim": "citations?tab=claim&writer=sloppy&only=wrong_marker",
             "report": "report",
             "data": "data_and_methods",
             "methods": "data_and_methods?tab=methods",
