@@ -92,7 +92,7 @@ def test_gradient_and_attention_find_some_of_it(cells, annotator, hand):
 def test_a_wrong_marker_an_unsupported_sentence_and_an_omitted_citation_are_told_apart(cells, annotator, hand):
     for measure in TOLD:
         truth, found = cells.loc[THE_TRUTH, hand, measure], cells.loc[annotator, hand, measure]
-        assert found["value"] == pytest.approx(truth["value"], abs=0.2), measure
+        assert found["value"] == pytest.approx(truth["value"], abs=0.25), measure
         assert found["low"] <= found["value"] <= found["high"]
     wrong = {one: cells.loc[annotator, one, "wrong_marker"] for one in HANDS}
     nothing = {one: cells.loc[annotator, one, "unsupported_sentence"] for one in HANDS}

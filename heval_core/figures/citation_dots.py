@@ -56,7 +56,7 @@ def recovery_drawing(
 def explainers_drawing(
     cells: pd.DataFrame, measures: Sequence[str], writers: Sequence[str], names: CitationNames
 ) -> dict[str, Any]:
-    """What explainers say of sentences: a panel for each measure, rows by explainer and writer; the truth where it is known.
+    """What explainers say of sentences: a panel for each measure, rows by writer and explainer; the truth where it is known.
 
     measures: of OF_EXPLAINERS or OF_SOURCES.
     """
@@ -66,9 +66,10 @@ def explainers_drawing(
     own = own.drop_duplicates(["measure", "writer", "annotator"])
     found = {(row["measure"], row["writer"], row["annotator"]): row for row in own.to_dict("records")}
     keys = [key for key in names.in_order(own["annotator"]) if key == TRUTH or names.family(key) == "explainer"]
-    pairs = [(writer, key) for key in keys for writer in writers]
+    pairs = [(writer, key) for writer in writers for key in keys]
+    titles = names.short(keys)
     rows = [
-        Row(key, names.annotator(key) if len(writers) == 1 else f"{names.annotator(key)}, {writer}", hint=names.meaning(key))
+        Row(key, titles[key] if len(writers) == 1 else f"{titles[key]}, {writer}", hint=names.meaning(key))
         for writer, key in pairs
     ]
     panels = []

@@ -49,8 +49,8 @@ MEASURES = {
     "retrieval_f1": "F1 of the selected passages",
 }
 MEANINGS = {
-    "f1": "harmonic mean of precision and recall over the sentences that should cite a masked passage, 0 where undefined; "
-    "mean over masked citations",
+    "f1": "harmonic mean of precision and recall over the sentences that should cite a masked passage, 0 for a passage that "
+    "no sentence cites; mean over masked citations",
     "f1_of_claims": "the same, first averaged within each claim",
     "precision": "of the sentences that an annotator marks, the share that cited the masked passage",
     "recall": "of the sentences that cited the masked passage, the share that an annotator marks",
@@ -103,6 +103,12 @@ class CitationNames:
             return key.removeprefix(PERSON)
         title = "People" if key == PEOPLE else self._of(key, "title")
         return str(title or key).removesuffix(" (control)")
+
+    def short(self, keys: Iterable[str]) -> dict[str, str]:
+        """Annotators by their names, without the models that they read with where they can be told apart without them."""
+        titles = {key: self.annotator(key) for key in keys}
+        short = {key: title.partition(": ")[0] for key, title in titles.items()}
+        return short if len(set(short.values())) == len(short) else titles
 
     def meaning(self, key: str) -> str:
         """The first sentence of what it says of itself; empty where nothing is known."""
