@@ -35,18 +35,22 @@ def explained(
     read = [(part, *markers.read(part)) for part in parts]
     sentences = tuple(Sentence(part, bare, tuple(n for n in cited if n in given)) for part, bare, cited in read)
     named = dict.fromkeys(number for _, _, cited in read for number in cited)
-    fits = sources is None or len(sources) == len(sentences)
-    problems = [
-        *_about_passages(claim, selected, given, named),
-        *_about_sentences(sentences, named),
-        *(
-            []
-            if fits
-            else [f"The data lists the sources of {len(sources or ())} sentences, but the explanation has {len(sentences)}."]
-        ),
-    ]
-    known = None if sources is None or not fits else tuple(tuple(source) for source in sources)
+    problems = [*_about_passages(claim, selected, given, named), *_about_sentences(sentences, named)]
+    known = None if sources is None else tuple(tuple(source) for source in sources)
+    if known is not None and (wrong := _about_sources(known, given, len(sentences))):
+        problems.append(wrong)
+        known = None
     return Explained(claim, writer, selector, given, sentences, prompt, known, tuple(problems))
+
+
+def _about_sources(sources: Sequence[Sequence[int]], given: Sequence[int], sentences: int) -> str:
+    """Why the sources that the data lists cannot be used; "" where they can."""
+    if len(sources) != sentences:
+        return f"The data lists the sources of {len(sources)} sentences, but the explanation has {sentences}."
+    beyond = [number for number in dict.fromkeys(n for own in sources for n in own) if number not in given]
+    if beyond:
+        return f"The data says that sentences were made from {_passages(beyond)}, which the writer was not given."
+    return ""
 
 
 def questions(explanation: Explained) -> list[Question]:

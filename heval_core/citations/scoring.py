@@ -19,6 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 TRANSPARENT = 0.6
+# A mean of F1s of .6 may be a little less, as a sum of fractions.
+ROUNDING = 1e-9
 
 
 def set_scores(predicted: Iterable[int], gold: Iterable[int]) -> tuple[float, float, float]:
@@ -49,7 +51,7 @@ def chance_f1(size: int, gold: int, sentences: int) -> float:
 
 def transparent(f1_of_cited: Collection[float], threshold: float = TRANSPARENT) -> bool | None:
     """Whether every cited passage of an explanation has this F1 or more; None for an explanation that cites none."""
-    return all(f1 >= threshold for f1 in f1_of_cited) if f1_of_cited else None
+    return all(f1 >= threshold - ROUNDING for f1 in f1_of_cited) if f1_of_cited else None
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,12 @@ import math
 import numpy as np
 import pandas as pd
 
+from heval_core.citations.scoring import ROUNDING
 from heval_core.statistics.bootstrap import Resamples, percentile_interval, weighted_means
 from heval_core.store.reader import Reader
 from heval_core.ui.published_results import query
 
 PUBLISHED_AT = 60
-# An F1 of .6 may be a little less as a sum of fractions.
-_ROUNDING = 1e-9
 _COLUMNS = [
     *("dataset", "writer", "selector", "annotator", "masking", "measure", "value", "low", "high", "chance", "n", "claims"),
     "unavailable",
@@ -39,7 +38,7 @@ def computed(results: Reader, dataset: str, selector: str, threshold: int) -> pd
     # A writer explains a claim once: one row a claim, one column for each writer and annotator.
     table = least.pivot(index="claim_id", columns=["writer", "annotator"], values="least")
     used = table.notna().to_numpy()
-    clear = (table.to_numpy() >= threshold / 100 - _ROUNDING).astype(float)
+    clear = (table.to_numpy() >= threshold / 100 - ROUNDING).astype(float)
     means = weighted_means(Resamples(dataset, table.index).of(table.index), clear, used) if len(table) else np.empty((0, 0))
     rows = []
     for place, (writer, annotator) in enumerate(table.columns):

@@ -63,6 +63,10 @@ def test_sources_belong_to_sentences_or_are_told():
         None,
         ("The data lists the sources of 1 sentences, but the explanation has 2.",),
     )
+    # Nobody is asked about a passage that the writer was not given; a sentence made from it was not made from nothing.
+    found = explained(claim(), "w", "all", (1,), "One [1]. Two.", sources=[[1], [2]])
+    told = "The data says that sentences were made from passage 2, which the writer was not given."
+    assert (found.sources, found.problems) == (None, (told,))
 
 
 def test_sample_draws_each_cited_passage_as_often_and_never_an_omitted_one():

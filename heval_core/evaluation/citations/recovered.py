@@ -21,7 +21,7 @@ from math import comb
 import numpy as np
 import pandas as pd
 
-from heval_core.citations.scoring import TRANSPARENT
+from heval_core.citations.scoring import ROUNDING, TRANSPARENT
 from heval_core.evaluation.citations.measured import Values, unavailable
 
 NEEDS_FULL = "It needs the answers about every passage: --masking full."
@@ -63,7 +63,7 @@ def _transparent(rows: pd.DataFrame, masking: str) -> Values:
     # Several people answer a question: their mean counts.
     each = answers.groupby(["explanation_id", "passage"], sort=False, observed=True)
     passages = each.agg(claim_id=("claim_id", "first"), f1=("f1", "mean"), level=("level", "mean")).reset_index()
-    passages["above"] = passages["f1"] >= TRANSPARENT
+    passages["above"] = passages["f1"] >= TRANSPARENT - ROUNDING
     whole = passages.groupby("explanation_id", sort=False, observed=True)
     found = whole.agg(claim_id=("claim_id", "first"), value=("above", "all"), chance=("level", "prod")).astype(
         {"value": float}

@@ -3,9 +3,10 @@
 A sentence rests on a passage if the explainer chose it for that passage, in the answers about every passage of an explanation.
 Formula, as shares of the sentences that cite a passage: supported, some passage that the sentence cites is one that it rests
 on; wrong_marker, it rests on a passage, and on none that it cites. As shares of all sentences: unsupported_sentence, it
-rests on no passage; omitted_citation, it rests on a passage that it does not cite, and none of its markers is wrong.
-Where it is known what sentences were made from: source, of those made from a passage the share that rest on it;
-source_behind_wrong_marker, the same of those that cite passages and none that they were made from; no_source, of those made
+rests on no passage; omitted_citation, it rests on a passage that it does not cite, and is no wrong_marker: it cites another
+passage that it rests on, or none at all. Only passages that the writer was given count as cited.
+Where it is known what sentences were made from: source, of those made from passages the share that rest on one of these;
+source_behind_wrong_marker, the same of those that cite passages, but none that they were made from; no_source, of those made
 from no passage the share that rest on none. The first four of the truth itself stand beside, with no annotator.
 Chance: for each passage as many sentences chosen at random, independently of the other passages.
 Departure: Xing, Baldwin and Lau (arXiv 2406.12645) have nothing of the kind; ragas, ALCE and others ask a judge, without a

@@ -1,8 +1,8 @@
 """What explanations come to by themselves, before anybody is asked about them.
 
 Formula: omitted, the share of the passages that a writer was given which no sentence cites; uncited, the share of sentences
-that cite no passage; retrieval_precision, recall and f1, of the passages that the writer was given against those that people
-selected (the best chain for each by itself), means over explanations of claims with chains.
+that cite none of these passages; retrieval_precision, recall and f1, of the passages that the writer was given against those
+that people selected (the best chain for each by itself), means over explanations of claims with chains.
 Chance, of retrieval: as many of the claim's passages chosen at random, again with the best chain for each
 (`heval_core.citations.retrieval`).
 Reference: Xing, Baldwin and Lau (arXiv 2406.12645).
