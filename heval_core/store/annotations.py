@@ -187,16 +187,22 @@ def quality_of(db: sqlite3.Connection) -> dict[str, Quality]:
 
 
 def add_items(db: sqlite3.Connection, items: Iterable[Item]) -> int:
-    """How many were not there yet."""
-    before = db.total_changes
+    """How many were not there yet. One that is there keeps its answers; more people are asked if more are wanted now."""
+    before = _count(db)
     rows = (
         (one.item_id, one.kind, one.explanation_id, one.wanted, json.dumps(sorted(one.gold)), written([one], "jsonl"))
         for one in items
     )
     db.executemany(
-        "INSERT OR IGNORE INTO item (item_id, kind, explanation_id, wanted, gold, body) VALUES (?, ?, ?, ?, ?, ?)", rows
+        "INSERT INTO item (item_id, kind, explanation_id, wanted, gold, body) VALUES (?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT (item_id) DO UPDATE SET wanted = excluded.wanted, body = excluded.body WHERE excluded.wanted > wanted",
+        rows,
     )
-    return db.total_changes - before
+    return _count(db) - before
+
+
+def _count(db: sqlite3.Connection) -> int:
+    return int(db.execute("SELECT count(*) FROM item").fetchone()[0])
 
 
 def add_person(db: sqlite3.Connection, name: str, since: str) -> str:

@@ -137,6 +137,8 @@ def explanation_row(dataset: str, made: Explained, sampled: int | None, seconds:
     passages = [[passage.number, passage.title, passage.text] for passage in claim.passages]
     texts = [sentence.text for sentence in made.sentences]
     depends = [dataset, claim.id, claim.claim, claim.verdict, passages, made.writer, made.selector, made.selected, texts]
+    # Of a model that writes, the writer's key names the prompt.
+    depends += [made.prompt] if made.selector == SHIPPED and made.prompt else []
     return {
         "explanation_id": hashed(depends, 16),
         "dataset": dataset,

@@ -10,7 +10,7 @@ from heval_core.citations.records import BadClaim, Claim
 from heval_core.records import HEvalError
 from heval_core.store.shards import ShardStore
 from precompute.citations import sources
-from precompute.citations.planned import Chunk, Made, Writing, chunks_of, recover_task, stored_of, writing_of
+from precompute.citations.planned import Chunk, Made, Writing, check_names, chunks_of, recover_task, stored_of, writing_of
 from precompute.citations.study import SAMPLE, Study, check
 
 
@@ -67,6 +67,7 @@ def plan(study: Study, folder: Path) -> Plan:
             found.missing.append((writer.key, str(error)))
             continue
         for source in read:
+            check_names(source, writing)
             found.lines += _lines(study, source, writing, made)
     return found
 

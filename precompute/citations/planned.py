@@ -19,6 +19,7 @@ from heval_core.citations.writing import SHIPPED, Writer
 from heval_core.evaluation.citations.standing import Asked
 from heval_core.lm.loading import Identity
 from heval_core.protocols import Annotator
+from heval_core.records import HEvalError
 from heval_core.store.citation_kinds import EXPLANATION, RECOVERY
 from heval_core.store.shards import FORMAT, Entry, ShardStore
 from precompute.citations.explaining import ExplainTask, explained_of
@@ -45,7 +46,7 @@ class Reading:
 class Writing:
     """A writer with a selector. settings: see `Entry`. readings: the annotators that can be asked about the explanations.
 
-    unavailable: why others cannot, by key.
+    unavailable: why others cannot, by key. missing: those of them whose model there is not.
     """
 
     writer: Writer
@@ -55,6 +56,7 @@ class Writing:
     revision: str
     readings: tuple[Reading, ...]
     unavailable: tuple[tuple[str, str], ...]
+    missing: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -80,19 +82,33 @@ class Chunk:
 
 
 def writing_of(study: Study, writer: Writer, selector: str) -> Writing:
-    """Raises HEvalError for a model that there is not, of the writer or of an annotator."""
+    """Raises HEvalError for a model of the writer that there is not."""
     reader = writing_with(writer, study)
     prompt = [] if writer.model == SHIPPED else [writer.prompt, prompt_text(writer.prompt)]
     chosen = catalogue.find("selector", selector)
     of_selector = [repr(chosen), prompt_text(chosen.prompt) if hasattr(chosen, "prompt") else ""]
     settings = hashed([FORMAT, EXPLANATION.name, writer.key, identity_of(reader, study), prompt, of_selector, study.seed], 12)
-    readings, unavailable = [], []
-    for key in study.annotators:
+    readings, unavailable, missing = dict[str, Reading](), [], []
+    for annotator in dict.fromkeys(catalogue.find("annotator", key).key for key in study.annotators):
         try:
-            readings.append(_reading(study, key, writer))
-        except Unavailable as reason:
-            unavailable.append((catalogue.find("annotator", key).key, str(reason)))
-    return Writing(writer, selector, reader, settings, _revision(reader), tuple(readings), tuple(unavailable))
+            own = _reading(study, annotator, writer)
+        except (Unavailable, HEvalError) as reason:
+            unavailable.append((annotator, str(reason)))
+            missing += [annotator] * isinstance(reason, HEvalError)
+        else:
+            readings[own.key] = own
+    found = tuple(readings.values())
+    return Writing(writer, selector, reader, settings, _revision(reader), found, tuple(unavailable), tuple(missing))
+
+
+def check_names(source: Source, writing: Writing) -> None:
+    """Raises HEvalError where what a writer writes could not be told from what came with the claims."""
+    shipped = {own.writer for claim in source.claims for own in claim.written}
+    if writing.writer.model != SHIPPED and writing.selector == SHIPPED and writing.writer.key in shipped:
+        raise HEvalError(
+            f"{source.dataset} came with explanations by {writing.writer.key!r}, and this writer is asked for others from the "
+            "same passages; nobody could tell them apart. Give the writer another name in the data, or take other --selectors."
+        )
 
 
 def _reading(study: Study, key: str, writer: Writer) -> Reading:

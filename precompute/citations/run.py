@@ -15,7 +15,7 @@ from heval_core.store.lock import only_writer
 from heval_core.store.shards import ShardStore
 from precompute import journal
 from precompute.citations import sources
-from precompute.citations.planned import Chunk, Writing, chunks_of, writing_of
+from precompute.citations.planned import Chunk, Writing, check_names, chunks_of, writing_of
 from precompute.citations.schedule import Schedule
 from precompute.citations.study import Study, check
 from precompute.driver import Drive, MakeExecutor, Outcome
@@ -57,6 +57,7 @@ class _Run(Drive):
         chunks: list[Chunk] = []
         for writing in self._writings():
             for source in read:
+                check_names(source, writing)
                 self._note_asked(source, writing)
                 chunks += chunks_of(self.study, source, writing)
         schedule = Schedule(self.study, chunks, self.store)
@@ -90,6 +91,9 @@ class _Run(Drive):
                 found.append(writing_of(self.study, writer, selector))
             except HEvalError as error:
                 self.model_failed(writer.key, str(error))
+        missing = {key: reason for own in found for key, reason in own.unavailable if key in own.missing}
+        for annotator, reason in missing.items():
+            self.model_failed(annotator, reason)
         return found
 
     def _note_asked(self, source: sources.Source, writing: Writing) -> None:

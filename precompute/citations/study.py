@@ -39,9 +39,10 @@ class Study:
 
     def pairs(self) -> Iterator[tuple[Writer, str]]:
         """Writers with selectors, each once. Explanations that came with their claims have their own passages."""
-        for writer in map(writer_of, self.writers):
-            for selector in (SHIPPED,) if writer.model == SHIPPED else self.selectors:
-                yield writer, catalogue.find("selector", selector).key
+        for writer in dict.fromkeys(map(writer_of, self.writers)):
+            named = (SHIPPED,) if writer.model == SHIPPED else self.selectors
+            for selector in dict.fromkeys(catalogue.find("selector", key).key for key in named):
+                yield writer, selector
 
     @property
     def parts(self) -> tuple[str, ...]:

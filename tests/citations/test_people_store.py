@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from heval_core.citations.people import practice
+from heval_core.citations.people.exchange import read
 from heval_core.citations.people.items import NEGATIVE, POSITIVE, QUESTION, Item
 from heval_core.citations.records import Passage
 from heval_core.records import HEvalError
@@ -188,16 +189,21 @@ def test_what_is_wrong_in_a_file_is_named_and_the_rest_is_taken(store, tmp_path)
         last.replace('"predicted": [0]', '"predicted": [7]').replace('"answer_id": "', '"answer_id": "new'),
         last.replace('"at": "2026', '"at": "soon'),
         last.replace('"annotator": "Ada"', '"annotator": "A\\u202eda"'),
+        last.replace('"helpfulness": 50.0', f'"helpfulness": 1{"0" * 400}'),
+        last.replace('"at": "2026', '"at": "0001-01-01T00:00:00+14:00", "since": "2026'),
+        lines[0].replace('"passage": ', '"passage": Infinity, "other": '),
+        "[" * 200_000,
     ]
     (tmp_path / "bad.jsonl").write_text("\n".join([*lines, *bad]))
     found = bring_in(tmp_path / "new", tmp_path / "bad.jsonl")
     assert found.answers == 1
-    said = [
-        *("no item 'zz", "names sentence 7", "no JSON object", "one of item, person, answer", "the item was changed"),
-        *("0 to 100", "is no time", "1 to 60 characters"),
-    ]
-    assert all(sum(words in problem for problem in found.problems) == 1 for words in said)
-    assert len(found.problems) == len(said)
+    said = {
+        **dict.fromkeys(("no item 'zz", "names sentence 7", "one of item, person, answer", "the item was changed"), 1),
+        **dict.fromkeys(("0 to 100", "1 to 60 characters", "its helpfulness is missing, or no number", "it is no item"), 1),
+        **dict.fromkeys(("no JSON object", "is no time"), 2),
+    }
+    assert {words: sum(words in problem for problem in found.problems) for words in said} == said
+    assert len(found.problems) == sum(said.values())
     with pytest.raises(HEvalError, match=r"should be \.csv or \.jsonl"):
         bring_in(tmp_path / "new", tmp_path / "all.xlsx")
     with pytest.raises(HEvalError, match="cannot be read"):
@@ -265,3 +271,16 @@ def test_many_at_once_wait_for_each_other(tmp_path):
     assert not problems
     found = answers(tmp_path).questions
     assert sorted(one.explanation_id for one in found) == sorted(f"e{number}" for number in range(6) for _ in range(2))
+
+
+def test_more_people_can_be_wanted_later_and_never_fewer(store):
+    more = [dataclasses.replace(item(number), wanted=5) for number in range(4)]
+    assert AnnotationStore.make(store.folder, more)[1] == 0
+    assert {one.wanted for one in items_of(store)} == {5}
+    assert AnnotationStore.make(store.folder, [item(0)])[1] == 0
+    assert {one.wanted for one in items_of(store)} == {5}
+
+
+def items_of(store):
+    export(store.folder, store.folder / "items.jsonl")
+    return [one for one in read((store.folder / "items.jsonl").read_text(), "jsonl")[0] if isinstance(one, Item)]

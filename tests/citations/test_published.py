@@ -246,7 +246,35 @@ def test_alpha_is_the_one_of_the_formula_where_some_do_not_answer():
 def test_the_chance_of_a_transparent_citation_is_what_random_choices_come_to():
     generator = np.random.default_rng(0)
     hits = [len(set(generator.permutation(5)[:2]) & {0, 1, 2}) for _ in range(4000)]
-    assert recovered._above(2, 3, 5) == pytest.approx(np.mean([2 * one / 5 >= 0.6 for one in hits]), abs=0.03)
+    assert recovered._above(((2, 3, 5),)) == pytest.approx(np.mean([2 * one / 5 >= 0.6 for one in hits]), abs=0.03)
+
+
+def test_the_chance_of_several_peoples_mean_is_that_of_their_mean():
+    # Each finds the one gold sentence of two with 1/2; the mean is above .6 only if both do.
+    assert recovered._above(((1, 1, 2),) * 2) == pytest.approx(1 / 4)
+    # Of three, two must: 3 · 1/4 · 1/4 · 3/4 + 1/64.
+    assert recovered._above(((1, 1, 4),) * 3) == pytest.approx(10 / 64)
+
+
+def test_what_several_people_answered_about_a_passage_counts_once():
+    rows = people()[lambda own: own["annotator"] != "model"].assign(annotator="people", chance=0.25)
+    more = pd.concat([rows, rows[rows["explanation_id"] == "x"]])
+    found = {one.measure: one for one in recovered.measures(more, "full")}
+    # In x 1 and .5, each twice; in y 1, twice.
+    assert found["f1"].values.tolist() == [0.75, 1]
+    assert len(found["unreadable"].values) == 2
+
+
+def test_where_no_explanation_could_be_read_explainers_say_so(tmp_path, monkeypatch):
+    nothing = Chooser("explainer", lambda _: Choice(frozenset(), problem="too long"), family="explainer", control=False)
+    known(monkeypatch, nothing)
+    claims = write(tmp_path / "claims", line("a", "One [1].", "Two [2]."))
+    run(Study((f"lines={claims}",), ("shipped",), annotators=("explainer",), masking="full", device="cpu"), tmp_path / "store")
+    cells = published(tmp_path / "store").query(
+        "SELECT * FROM cell_recovery WHERE annotator = 'explainer' AND masking = 'full'"
+    )
+    said = cells.set_index("measure")["unavailable"]
+    assert {said[measure] for measure in support.KINDS} == {"No explanation could be read."}
 
 
 def test_the_other_study_is_published_as_before_beside_citations_and_without_them(tmp_path, monkeypatch):

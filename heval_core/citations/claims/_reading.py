@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from heval_core.citations.answered import storable
 from heval_core.citations.records import BadClaim, Claim, Passage
 from heval_core.datasets._records import Malformed, read_each, text_of
 
@@ -16,7 +17,7 @@ def read_claims(records: Iterable[tuple[str, Any]], convert: Callable[[dict[str,
     """Convert (place, raw record) pairs one by one. What is malformed, or has the id of another, is a BadClaim."""
     places: dict[str, str] = {}
     for place, raw in records:
-        for found in read_each("", [(place, raw)], convert):
+        for found in read_each("", [(place, _storable(raw))], convert):
             if not isinstance(found, Claim):
                 yield BadClaim(found.place, found.reason)
             elif found.id in places:
@@ -24,6 +25,17 @@ def read_claims(records: Iterable[tuple[str, Any]], convert: Callable[[dict[str,
             else:
                 places[found.id] = place
                 yield found
+
+
+def _storable(value: Any) -> Any:
+    """A record's texts as files can hold them."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, list):
+        return [_storable(one) for one in value]
+    if isinstance(value, dict):
+        return {_storable(name): _storable(one) for name, one in value.items()}
+    return value
 
 
 def id_of(record: dict[str, Any], name: str = "id") -> str:

@@ -110,7 +110,7 @@ def _lines(text: str) -> Iterator[tuple[str, Any]]:
         if line.strip():
             try:
                 row = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 row = None
             yield f"line {number}", row if isinstance(row, dict) else "it is no JSON object"
 
@@ -129,7 +129,7 @@ def _csv_rows(text: str) -> Iterator[tuple[str, Any]]:
         row = {name: cell.removeprefix("'") for name, cell in zip(names, cells, strict=True)}
         try:
             yield f"row {number}", row | {name: json.loads(row[name]) for name in _JSON if row[name]}
-        except ValueError:
+        except (ValueError, RecursionError):
             yield f"row {number}", "a cell that should hold JSON does not"
 
 
@@ -159,7 +159,7 @@ def _item(row: Mapping[str, Any]) -> Item:
             wanted=None if wanted in (None, "") else int(wanted),
             feedback=_text(row, "feedback"),
         )
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise HEvalError("it is no item: its passages, passage or wanted cannot be read") from None
     if item.kind not in KINDS:
         raise HEvalError(f"its kind is {item.kind!r:.40}; it should be one of {', '.join(KINDS)}")
@@ -202,9 +202,13 @@ def _text(row: Mapping[str, Any], name: str) -> str:
 
 def _number(row: Mapping[str, Any], name: str) -> float:
     value = row.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    try:
+        number = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
         raise HEvalError(f"its {name} is missing, or no number")
-    return float(value)
+    return number
 
 
 def _list(row: Mapping[str, Any], name: str, of: type) -> list[Any]:
@@ -218,6 +222,7 @@ def _time(row: Mapping[str, Any], name: str) -> str:
     text = _text(row, name)
     try:
         time = datetime.fromisoformat(text)
-    except ValueError:
+        time = time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
+    except (ValueError, OverflowError):
         raise HEvalError(f"its {name} {text[:40]!r} is no time, such as 2026-01-31T12:00:00") from None
-    return (time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time).isoformat(timespec="microseconds")
+    return time.isoformat(timespec="microseconds")

@@ -113,8 +113,9 @@ class Answers:
         person = rows["annotator"].str.startswith("person:")
         pooled = rows["annotator"].mask(person, PEOPLE)
         answered = rows.groupby([pooled.rename("own"), "explanation_id"], observed=True)["passage"].transform("nunique")
-        # Whoever was asked about the sampled passages only was not asked about all, though an explanation may have no others.
-        beyond = (~rows["sampled"]).groupby(pooled).transform("any")
+        # Whoever was asked about the sampled passages only was not asked about all, though an explanation may have no others;
+        # but where no explanation has any, the two are the same questions.
+        beyond = (~rows["sampled"]).groupby(pooled).transform("any") | (rows["passages"] == 1).all()
         self._rows = rows.assign(pooled=pooled, whole=(answered == rows["passages"]) & beyond)
 
     def maskings(self) -> tuple[str, ...]:

@@ -72,7 +72,12 @@ def _measures(annotator: str, rows: pd.DataFrame, masking: str) -> Iterator[meas
         return
     # An explanation that could not be read says nothing of what its sentences rest on.
     unread = rows["explanation_id"][rows["problem"].notna()]
-    sentences = support.sentences_of(rows[~rows["explanation_id"].isin(unread)])
+    read = rows[~rows["explanation_id"].isin(unread)]
+    if read.empty:
+        for name in support.KINDS:
+            yield measured.unavailable(name, "No explanation could be read.")
+        return
+    sentences = support.sentences_of(read)
     yield from support.support(sentences)
     yield from support.sources(sentences)
 
