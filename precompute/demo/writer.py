@@ -54,6 +54,7 @@ WRITER = WriterRecipe(
     (
         Lessons(600, 2e-3, repeating=0.1, rivals=0.3, selected=0.5, guided=0.5),
         Lessons(900, 1.5e-3, selected=0.4, bare=0.25, guided=0.2),
+        Lessons(500, 1e-3, selected=0.4, bare=0.5, guided=0.1),
     )
 )
 SMOKE_WRITER = WriterRecipe((Lessons(2, 1e-3, batch=4, repeating=0.5), Lessons(2, 1e-3, batch=4, bare=0.5, guided=0.5)))
