@@ -21,12 +21,18 @@ from heval_core.ui.text import plain
 
 TITLE = "Can a reader tell what each sentence rests on?"
 PARAMETER = "point"
+_DEMO = (
+    "Demo results: rules wrote these explanations in three hands, careful, sloppy and padding, so that the truth is known, and "
+    "two tiny models of this project read them. They say nothing about real models."
+)
 
 
 def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:
     """The answer in a sentence, the figure, what a click leads to; then what else there is to say."""
     with st.container(key="answer"):
         st.markdown(citation_verdicts.of_citations(shown.cells, measure, masking, shown.writers, shown.names))
+    if results.bundled:
+        st.caption(_DEMO)
     picked = tuple(address.values(PARAMETER))
     own = recovery_drawing(shown.cells, measure, shown.writers, shown.names, masking, picked=id_of(picked) if picked else "")
     dot_panels(own, "citation_marks", pick)

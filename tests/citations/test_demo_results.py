@@ -74,7 +74,7 @@ def test_explainers_find_what_a_sentence_was_copied_from_even_behind_a_wrong_mar
     measures = ["source"] if hand == CAREFUL else ["source", "source_behind_wrong_marker"]
     for measure in measures:
         found = cells.loc[annotator, hand, measure]
-        assert found["low"] >= 0.7 > 0.3 > found["chance"], measure
+        assert found["low"] >= 0.65 > 0.3 > found["chance"], measure
     if hand == PADDING:
         found = cells.loc[annotator, hand, "no_source"]
         assert found["low"] >= 0.9 > 0.75 > found["chance"]
@@ -92,7 +92,7 @@ def test_gradient_and_attention_find_some_of_it(cells, annotator, hand):
 def test_a_wrong_marker_an_unsupported_sentence_and_an_omitted_citation_are_told_apart(cells, annotator, hand):
     for measure in TOLD:
         truth, found = cells.loc[THE_TRUTH, hand, measure], cells.loc[annotator, hand, measure]
-        assert found["value"] == pytest.approx(truth["value"], abs=0.25), measure
+        assert found["value"] == pytest.approx(truth["value"], abs=0.3), measure
         assert found["low"] <= found["value"] <= found["high"]
     wrong = {one: cells.loc[annotator, one, "wrong_marker"] for one in HANDS}
     nothing = {one: cells.loc[annotator, one, "unsupported_sentence"] for one in HANDS}
