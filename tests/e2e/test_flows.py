@@ -275,7 +275,7 @@ def test_the_report_saved_from_its_page_opens_alone_with_its_figures(address, pa
         fresh.goto(target.as_uri())
         fresh.locator("#mrr > summary").click()
         assert fresh.locator("#mrr figure svg circle").first.is_visible()
-        assert fresh.locator(".finding").count() == 11 + 6
+        assert fresh.locator(".finding").count() == 11 + 6 + 7
         fresh.locator(".finding summary").first.click()
         assert fresh.locator(".finding .more").first.is_visible()
         assert asked == [target.as_uri()]
