@@ -22,7 +22,7 @@ from heval_core.ui.text import plain
 TITLE = "Can a reader tell what each sentence rests on?"
 PARAMETER = "point"
 _DEMO = (
-    "Demo results: rules wrote these explanations in three hands, careful, sloppy and padding, so that the truth is known, and "
+    "Demo results: rules wrote these explanations in three hands, careful, sloppy and padding, so that the truth is known; "
     "two tiny models of this project read them. They say nothing about real models."
 )
 
