@@ -92,9 +92,11 @@ def writing_of(study: Study, writer: Writer, selector: str) -> Writing:
     for annotator in dict.fromkeys(catalogue.find("annotator", key).key for key in study.annotators):
         try:
             own = _reading(study, annotator, writer)
-        except (Unavailable, HEvalError) as reason:
+        except Unavailable as reason:
             unavailable.append((annotator, str(reason)))
-            missing += [annotator] * isinstance(reason, HEvalError)
+        except HEvalError as error:
+            unavailable.append((annotator, str(error)))
+            missing.append(annotator)
         else:
             readings[own.key] = own
     found = tuple(readings.values())

@@ -83,7 +83,7 @@ def _examine(options: argparse.Namespace) -> None:
 
 
 def _claims(options: argparse.Namespace) -> None:
-    """The world of claims with its hands, as one's own claims are written: a file that `--claims jsonl:PATH` reads."""
+    """The world of claims with its hands, as one's own claims are written: a file that `--claims` reads."""
     from precompute.demo import claims
 
     print(claims.write(options.out, options.hands, options.count, options.seed))

@@ -7,6 +7,8 @@ import pytest
 import torch
 from transformers import GPT2Config
 
+from heval_core.citations.annotators.shared.tokens import tokens_of
+from heval_core.citations.reading import reading
 from precompute.bench import agreement, citations, cub, models, paper, precision, ratios, techniques, timing
 
 
@@ -67,15 +69,18 @@ def test_a_batch_and_one_by_one_answer_the_same_questions(lm, monkeypatch):
 
 def test_an_explanations_sentences_share_their_passes():
     config = GPT2Config(vocab_size=2400, n_positions=1024, n_embd=32, n_layer=2, n_head=4)
-    passes, batched, shared = citations.citation_figures(
-        "tiny", models.random_model("tiny", config, torch.device("cpu"), torch.float32)
-    )
+    small = models.random_model("tiny", config, torch.device("cpu"), torch.float32)
+    passes, batched, shared = citations.citation_figures("tiny", small)
     # Nine texts, of which eight lack a passage.
     assert passes.ratio == 9 / 8
     assert passes.reached
     assert "8 passages, 6 sentences" in passes.detail
-    assert batched.ratio > 0
-    assert shared.ratio > 1
+    assert min(batched.ratio, shared.ratio) > 0
+    # What it is compared with: each text again for each of the six sentences.
+    made = citations.explanation(small)
+    with citations.counted(small) as texts:
+        citations.naive(small, [tokens_of(small, reading(made))])
+    assert texts[0] == 6
 
 
 def test_the_bodys_parameters_are_all_but_the_tables(lm):
