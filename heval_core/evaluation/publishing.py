@@ -32,6 +32,7 @@ from heval_core.evaluation.techniques import tables
 from heval_core.records import REGIMES, TECHNIQUE, HEvalError, RegimeKey
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store import kinds, published
+from heval_core.store.annotation_exchange import Answers, answers
 from heval_core.store.shards import PUBLISHED_FORMAT, Entry, ShardStore
 from heval_core.store.writer import Writer, schema
 
@@ -61,9 +62,11 @@ def publish(
     _refuse_damaged(store, entries)
     target.mkdir(parents=True, exist_ok=True)
     published.remove_unfinished(target)
-    answers = people.given(source) if citations.entries else ()
-    everybody = people.persons(source) if citations.entries else []
-    told = [*("|".join([*asked, why]) for asked, why in citations.unavailable.items()), *people.lines_of(answers, everybody)]
+    # Read once: people may be answering.
+    answered = answers(source) if citations.entries else Answers()
+    everybody = people.persons(answered)
+    of_people = people.lines_of(answered.questions, everybody)
+    told = [*("|".join([*asked, why]) for asked, why in citations.unavailable.items()), *of_people]
     snapshot_id = _snapshot_id(entries, bundled, told)
     final = target / f"results-{snapshot_id}.duckdb"
     if not final.is_file():
@@ -72,7 +75,7 @@ def publish(
             if of_regimes:
                 kept = not bundled if keep is None else keep
                 _insert_results(writer, store, of_regimes, tell, kept, second if helped else None)
-            studied = citation_tables.insert(writer, store, citations, people.rows_of(answers))
+            studied = citation_tables.insert(writer, store, citations, people.rows_of(answered.questions))
             if studied:
                 writer.insert("person", everybody)
                 _insert_findings(writer, findings.citation_findings(CitationEvidence(*studied)))

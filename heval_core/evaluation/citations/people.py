@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from heval_core.citations.people.quality import Quality, qualities
-from heval_core.store.annotation_exchange import PersonAnswer, answers
-
-
-def given(store: Path) -> tuple[PersonAnswer, ...]:
-    """The answers that count; () where no study with people was made. Raises HEvalError if the file cannot be read."""
-    return answers(store).questions
+from heval_core.store.annotation_exchange import Answers, PersonAnswer
 
 
 def rows_of(people: tuple[PersonAnswer, ...]) -> pd.DataFrame:
@@ -25,9 +19,8 @@ def rows_of(people: tuple[PersonAnswer, ...]) -> pd.DataFrame:
     return frame.assign(scores=None, problem=None)
 
 
-def persons(store: Path) -> list[dict[str, Any]]:
+def persons(told: Answers) -> list[dict[str, Any]]:
     """Rows of `person`: everybody who answered, also those whose answers do not count; none without a study."""
-    told = answers(store)
     known = qualities((one.annotator, set(one.predicted), set(one.gold)) for one in told.controls)
     each = Counter(one.annotator for one in told.questions)
     rows = []
@@ -38,7 +31,7 @@ def persons(store: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def lines_of(people: tuple[PersonAnswer, ...], everybody: Iterable[dict[str, Any]] = ()) -> Iterator[str]:
+def lines_of(people: tuple[PersonAnswer, ...], everybody: Iterable[dict[str, Any]]) -> Iterator[str]:
     """What the snapshot's id depends on."""
     for one in people:
         yield f"{one.annotator}|{one.explanation_id}|{one.passage}|{one.predicted}|{one.helpfulness}|{one.seconds}"
