@@ -120,6 +120,7 @@ MAY_IMPORT = {
     "answers": {"prompts"},
     "prompts": {"records"},
     "stored": {"groups", "records"},
+    "regime_keys": {"records"},
     "records": {"reasons"},
     "reasons": set(),
     "fingerprint": set(),
