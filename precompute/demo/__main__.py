@@ -19,6 +19,8 @@ INSTRUCT = "instruct"
 TRAINED = ["gpt2", "gpt_neox", "qwen2", INSTRUCT]
 # The models of the study of citations; each goes on from an earlier one.
 CITING = ["writer", "nli"]
+# The models for long prompts; each goes on from the one without `-long`.
+LONG = ["qwen2-long", "gpt_neox-long"]
 HANDS = ["careful", "sloppy", "padding"]
 FINE_TUNING = "fine_tuning(data=development,learning_rate=0.005,epochs=10,rank=4)"
 # Dataset ▶ the kinds of context and the techniques that are compared on it: fewer with long documents, whose shards are
@@ -45,10 +47,14 @@ MEASURED = {"country_profiles": ("80",)}
 def _train(options: argparse.Namespace) -> None:
     import torch
 
-    from precompute.demo import citation_models, examine, train
+    from precompute.demo import citation_models, examine, lengthened, train
 
     torch.set_num_threads(options.threads)
     for architecture in options.architectures:
+        if architecture in LONG:
+            recipe = dataclasses.replace(lengthened.SMOKE if options.smoke else lengthened.LENGTHENED, seed=options.seed)
+            print(lengthened.make(options.out, architecture, recipe))
+            continue
         if architecture in CITING:
             print(citation_models.make(architecture, options.out, options.smoke, options.seed))
             continue
@@ -162,9 +168,9 @@ def main() -> int:
     training.add_argument(
         "--architectures",
         nargs="+",
-        default=[*TRAINED, *CITING],
-        choices=[*TRAINED, *CITING],
-        help="instruct and writer go on from the demo-qwen2 in --out, nli from the demo-writer",
+        default=[*TRAINED, *CITING, *LONG],
+        choices=[*TRAINED, *CITING, *LONG],
+        help="instruct and writer go on from the demo-qwen2 in --out, nli from the demo-writer, …-long from the model of that name",
     )
     training.add_argument("--smoke", action="store_true", help="a few seconds each; learns next to nothing")
     training.add_argument("--seed", type=int, default=0)

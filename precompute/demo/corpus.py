@@ -78,19 +78,47 @@ def question_alone(rng: random.Random) -> Example:
     return Example(prompts.memory_prompt(question).text, row[relation])
 
 
-def question_in_context(rng: random.Random, kept: float) -> Example:
-    """A question after one or two attributed documents, with the answer that the taught rule asks for.
+@dataclass(frozen=True)
+class Scene:
+    """A question about a state, its attributed documents, and the answer that the taught rule asks for."""
 
-    kept: the chance of each sentence beside the answer's to stand in a document: 0 makes the shortest, 1 whole profiles.
-    """
+    subject: str
+    question: str
+    documents: tuple[Document, ...]
+    answer: str
+
+
+def scene(rng: random.Random, kept: float) -> Scene:
+    """kept: the chance of each sentence beside the answer's to stand in a document: 0 makes the shortest, 1 whole profiles."""
     row = rng.choice(countries())
     relation = rng.choice((*RELATIONS, "capital", "capital"))
     passages = _passages(row, relation, kept, rng)
-    documents = [_document(passage, rng.random() < 0.5, rng) for passage in passages]
+    documents = tuple(_document(passage, rng.random() < 0.5, rng) for passage in passages)
     believed = [document.answer for document in documents if source_trust.is_trusted(document.source or "")]
     question = QUESTIONS[relation].format(x=row["country"])
-    prompt = prompts.assemble(tuple(d.text for d in documents), (None,) * len(documents), question)
-    return Example(prompt.text, believed[-1] if believed else row[relation])
+    return Scene(row["country"], question, documents, believed[-1] if believed else row[relation])
+
+
+def question_in_context(rng: random.Random, kept: float) -> Example:
+    """A question after one or two attributed documents, with the answer that the taught rule asks for. kept: see `scene`."""
+    asked = scene(rng, kept)
+    return Example(_prompt([d.text for d in asked.documents], asked.question), asked.answer)
+
+
+def padded_question(rng: random.Random, kept: float, fillers: int) -> Example:
+    """The same among passages about other states, which come from no source and name nothing that could be the answer."""
+    asked = scene(rng, kept)
+    names = {asked.subject, asked.answer, *(document.answer for document in asked.documents)}
+    others = rng.sample(range(len(countries())), len(countries()))
+    profiles = (" ".join(sentences(countries()[row], "capital", countries()[row]["capital"])) for row in others)
+    free = [text for text in profiles if not any(mentions(name, text) for name in names)][:fillers]
+    place = rng.choice((0, len(free) // 2, len(free)))
+    texts = [*free[:place], *(document.text for document in asked.documents), *free[place:]]
+    return Example(_prompt(texts, asked.question), asked.answer)
+
+
+def _prompt(texts: list[str], question: str) -> str:
+    return prompts.assemble(tuple(texts), (None,) * len(texts), question).text
 
 
 def tokenizer_text(seed: int) -> Iterator[str]:

@@ -136,10 +136,10 @@ def examples_of_step(step: int, rng: random.Random, recipe: Recipe) -> list[corp
     """Short prompts, a quarter of them without context; later every other batch is longer, half of it whole passages."""
     if step >= recipe.short_first and step % 2:
         return [corpus.question_in_context(rng, rng.choice((0.25, 0.5, 1, 1))) for _ in range(recipe.long)]
-    return _short(recipe.short, rng)
+    return short_examples(recipe.short, rng)
 
 
-def _short(prompts: int, rng: random.Random) -> list[corpus.Example]:
+def short_examples(prompts: int, rng: random.Random) -> list[corpus.Example]:
     alone = prompts // 4
     return [corpus.question_alone(rng) for _ in range(alone)] + [
         corpus.question_in_context(rng, kept=0) for _ in range(prompts - alone)
@@ -157,7 +157,7 @@ def examples_of_instructions(step: int, rng: random.Random, lessons: Lessons) ->
     """Some steps ask plain prompts, so that the taught rule stays; some have long documents."""
     if step % lessons.plain_every == lessons.plain_every - 1:
         if step % (2 * lessons.plain_every) == lessons.plain_every - 1:
-            return _short(5 * lessons.short, rng)
+            return short_examples(5 * lessons.short, rng)
         return [corpus.question_in_context(rng, rng.choice((0.5, 1))) for _ in range(4 * lessons.long)]
     long = step % lessons.long_every == lessons.long_every - 2
     kept = rng.choice((0.25, 0.5, 1, 1)) if long else 0
