@@ -1,0 +1,34 @@
+"""The scores by which `origin` shares out what a document gives: those of an explainer of single tokens, computed as it does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from heval_core.explainers.shared.ablated import ablation_cost, ablation_scores
+from heval_core.lm import rules
+from heval_core.records import Cost, Target
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from heval_core.lm.clean_pass import CleanPass
+
+PARTS = ("attnlrp", "cgim", "gxi", "fa")
+
+
+def token_part(part: str, clean: CleanPass, targets: Sequence[Target]) -> np.ndarray:
+    """(B, n) scores. part: one of PARTS. Raises HEvalError for a model in which a part's rules do not hold."""
+    if part == "fa":
+        return ablation_scores(clean, targets)
+    if part == "gxi":
+        return clean.lm.gradients.times_input(clean.ids, targets).cpu().numpy()
+    under = clean.lm.changed_backward.under(rules.CGIM if part == "cgim" else rules.ATTNLRP)
+    return under.relevance(clean.ids, targets, contrast=part == "cgim").cpu().numpy()
+
+
+def cost_of(part: str, tokens: float) -> Cost:
+    """What a part costs for one prompt of `tokens` tokens."""
+    if part == "fa":
+        return ablation_cost(tokens)
+    return Cost(2, 2 * tokens) if part == "gxi" else rules.cost(tokens)
