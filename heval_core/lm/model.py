@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from heval_core.lm.ablation import Ablation
+from heval_core.lm.changed_backward import ChangedBackward
 from heval_core.lm.facts import ModelFacts
 from heval_core.lm.forward import Forward
 from heval_core.lm.generation import Generation
@@ -41,6 +42,11 @@ class LanguageModel(ModelFacts):
     def gradients(self) -> Gradients:
         """Gradients at the embeddings."""
         return Gradients(self, self.forward)
+
+    @cached_property
+    def changed_backward(self) -> ChangedBackward:
+        """Gradients under other backward rules."""
+        return ChangedBackward(self)
 
     @cached_property
     def hooked(self) -> Hooked:
