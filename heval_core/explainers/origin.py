@@ -3,11 +3,11 @@
 Formula (ours): phi_i = E_d (.05 / n_d + .95 share_i) for a token i of document d with n_d tokens, 0 elsewhere.
 E_d = D_a - max(0, D_b), with D_t = log p(t | x) - log p(t | x - d) and x - d the prompt from which d is deleted: what the
 document gives the answer, less what it gives the competitor; without a competitor E_d = D_a. share_i = relu(r_i) / sum of
-relu(r) within d, with r the relevance of `attnlrp`; equal shares where no r is above 0. So the scores of a document sum to E_d.
-With `sentences`, what a document gives is first shared among its sentences by relu(E_s), each sentence being left out by itself,
-or by their tokens where no E_s is above 0; then among the tokens of each. Where no documents are marked, sentences stand for
-them. Option `tokens`: whose scores share out a unit: attnlrp, cgim, gxi or fa; it shows what the hierarchy gives, and what the
-token part. A prompt without anything before its question has no score but 0.
+relu(r) within d, with r the relevance of `attnlrp`; equal shares where no r is above 0. So a document's scores sum to E_d.
+With `sentences`, what a document gives is first shared among its sentences by relu(E_s), each sentence being left out by
+itself, or by their lengths where no E_s is above 0; then among the tokens of each. Where no documents are marked, sentences
+stand for them. Option `tokens`: the explainer that shares out a unit: attnlrp, cgim, gxi or fa; so it can be seen what the
+hierarchy gives, and what the token part. A prompt with nothing before its question has scores of 0.
 Reference: ours; cf. AttriBoT's hierarchical leave-one-out (arXiv 2411.15102) and RAG-E's Shapley values of documents.
 Limits: it is told where documents begin, and the question gets no score. The control `document` shows what that alone gives.
 Cost: the clean pass, one pass without each unit, and the token part: with attnlrp one pass forward and one backward.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from heval_core.explainers.shared.left_out import Units
     from heval_core.lm.clean_pass import CleanPass
 
-# The share of a unit's effect that all of its tokens get alike, so that a token without relevance still says which unit it is of.
+# The share that a unit's tokens get alike, so that also a token without relevance says to which unit it belongs.
 EVENLY = 0.05
 
 
@@ -45,7 +45,7 @@ class Origin:
     family = "perturbation"
     control = False
     default = False
-    needs = ("gradients",)
+    needs = ("gradients", "softmax attention")
     order = 13
     reference = "ours"
 
@@ -62,8 +62,9 @@ class Origin:
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         self.check()
+        scores_of = token_part(self.tokens, clean.lm)
         started = time.perf_counter()
-        parts = token_part(self.tokens, clean, targets)
+        parts = scores_of(clean, targets)
         documents = [units(prompt) for prompt in clean.prompts]
         given = [found.lead for found in effects(clean, targets, documents)]
         smaller = self._sentences(clean, targets, documents) if self.sentences else None

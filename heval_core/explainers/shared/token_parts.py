@@ -1,8 +1,8 @@
-"""The scores by which `origin` shares out what a document gives: those of an explainer of single tokens, computed as it does."""
+"""The scores by which `origin` shares out what a document gives: those of an explainer of single tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from heval_core.explainers.shared.ablated import ablation_cost, ablation_scores
@@ -13,18 +13,25 @@ if TYPE_CHECKING:
     import numpy as np
 
     from heval_core.lm.clean_pass import CleanPass
+    from heval_core.lm.model import LanguageModel
+
+    Scores = Callable[[CleanPass, Sequence[Target]], np.ndarray]
 
 PARTS = ("attnlrp", "cgim", "gxi", "fa")
 
 
-def token_part(part: str, clean: CleanPass, targets: Sequence[Target]) -> np.ndarray:
-    """(B, n) scores. part: one of PARTS. Raises HEvalError for a model in which a part's rules do not hold."""
+def token_part(part: str, lm: LanguageModel) -> Scores:
+    """A pass and its targets ▶ (B, n) scores. part: one of PARTS. Raises HEvalError for a model in which its rules do not hold.
+
+    What is made once per model is made here, so that it is no part of a prompt's seconds.
+    """
     if part == "fa":
-        return ablation_scores(clean, targets)
+        return ablation_scores
     if part == "gxi":
-        return clean.lm.gradients.times_input(clean.ids, targets).cpu().numpy()
-    under = clean.lm.changed_backward.under(rules.CGIM if part == "cgim" else rules.ATTNLRP)
-    return under.relevance(clean.ids, targets, contrast=part == "cgim").cpu().numpy()
+        return lambda clean, targets: lm.gradients.times_input(clean.ids, targets).cpu().numpy()
+    contrast = part == "cgim"
+    changed = lm.changed_backward.under(rules.CGIM if contrast else rules.ATTNLRP)
+    return lambda clean, targets: changed.relevance(clean.ids, targets, contrast).cpu().numpy()
 
 
 def cost_of(part: str, tokens: float) -> Cost:
