@@ -21,7 +21,7 @@ PARTS = ("attnlrp", "cgim", "gxi", "fa")
 
 
 def token_part(part: str, lm: LanguageModel) -> Scores:
-    """A pass and its targets ▶ (B, n) scores. part: one of PARTS. Raises HEvalError for a model in which its rules do not hold.
+    """A pass and its targets ▶ (B, n) scores. part: one of PARTS. Raises HEvalError where its rules do not hold.
 
     What is made once per model is made here, so that it is no part of a prompt's seconds.
     """
