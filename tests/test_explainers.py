@@ -204,3 +204,12 @@ def test_gxi_equals_a_literal_gradient(clean, target, plain_model):
     plain_model(inputs_embeds=embedded).logits[0, -1, target.ids[0]].backward()
     (found,) = GradientTimesInput().explain(clean, (target,))
     np.testing.assert_allclose(found.scores, (embedded * embedded.grad).sum(-1)[0].detach().numpy(), atol=1e-4)
+
+
+def test_gradients_are_a_models_first_pass(model_folders):
+    """Trials that a first pass runs before it are not what gradients are taken of."""
+    ids, target = torch.arange(3, 23)[None], [Target.next_token(5)]
+    found = load(str(model_folders["gpt2"]), "cpu").gradients.times_input(ids, target)
+    later = load(str(model_folders["gpt2"]), "cpu")
+    later.forward.logits(ids)
+    assert torch.equal(found, later.gradients.times_input(ids, target))

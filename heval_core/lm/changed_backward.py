@@ -98,7 +98,8 @@ class _Copy:
         self.forward = Forward(copied, ReadOut(copied))
         self.gradients = Gradients(copied, self.forward)
         if self.model.supports_gradient_checkpointing:
-            self.model.activation_checkpointing_enable()  # it begins in layers that train, as none does yet
+            self.model.activation_checkpointing_enable()  # of layers that train, as none does yet
+            self.model.disable_input_require_grads()  # passes keep their own embeddings
         self._layers = [own for own in self.model.modules() if isinstance(own, GradientCheckpointingLayer)]
 
     @contextmanager

@@ -68,12 +68,15 @@ class Gradients:
 
     @contextmanager
     def _embedded(self) -> Iterator[list[torch.Tensor]]:
-        """Inside, a pass begins at its embeddings (b, n, d), which are kept in the list: gradients flow to them."""
+        """Inside, a pass begins at its embeddings (b, n, d), the one in the list: gradients flow to them.
+
+        A model's first pass runs trials before it (`Forward.last_mlp`): the last pass counts.
+        """
         kept: list[torch.Tensor] = []
 
         def keep(_: torch.nn.Module, inputs: Any, output: torch.Tensor) -> torch.Tensor:
-            kept.append(output.detach().requires_grad_())
-            return kept[-1]
+            kept[:] = [output.detach().requires_grad_()]
+            return kept[0]
 
         handle = self.embedding_layer.register_forward_hook(keep)
         try:
