@@ -14,7 +14,6 @@ position only. Models without keys and values run the whole prompt every time.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -63,8 +62,8 @@ class FeatureAblation:
             raise HEvalError(f"fa has no target {self.target!r}; there are: {', '.join(TARGETS)}.")
 
     def cost(self, tokens: float) -> Cost:
-        """A pass for each token, over the rest of the prompt: half of it on average."""
-        return Cost(tokens, tokens * tokens / 2)
+        """The clean pass, and one for each token over the rest of the prompt: half of it on average."""
+        return Cost(tokens + 1, tokens * tokens / 2 + tokens)
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         import torch
@@ -72,7 +71,7 @@ class FeatureAblation:
         from heval_core.lm.targets import positions_of, values
 
         self.check()
-        started = time.perf_counter()
+        clock = clean.clock()
         lm, positions = clean.lm, positions_of(targets)
         baseline = lm.baseline(self.baseline_id)
         value = values(clean.logits_at(positions), targets, self.target)[:, None].cpu().numpy()
@@ -90,7 +89,7 @@ class FeatureAblation:
                 logits = lm.read_out.logits(torch.cat(waiting, 1))
                 scores[:, first:stop] = value - values(logits, targets, self.target).cpu().numpy()
                 waiting, first = [], stop
-        seconds = (time.perf_counter() - started) / prompts
+        seconds = clock.stop()
         details = (("baseline_id", float(baseline)),)
         return [Attribution(self.key, row, seconds, repr(self), details=details) for row in scores]
 
