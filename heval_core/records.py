@@ -286,7 +286,7 @@ class Attribution:
 
 
 class Cost(NamedTuple):
-    """What an explainer's scores for one prompt cost. passes: forward passes; a backward pass counts as one more.
+    """What an explainer's scores for one prompt cost, shared passes too. passes: forward passes; a backward pass is one more.
 
     tokens: how many tokens all of these passes run; a pass need not run the whole prompt.
     """

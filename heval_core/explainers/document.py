@@ -10,7 +10,6 @@ Cost: the clean pass, and one pass without each document; HEval's prompts have o
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -41,13 +40,13 @@ class DocumentEffect:
         return Cost(3, 2 * tokens)
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
-        started = time.perf_counter()
+        clock = clean.clock()
         documents = [units(prompt) for prompt in clean.prompts]
         scores = np.zeros((clean.size, clean.length), dtype=np.float32)
         for row, own, found in zip(scores, documents, effects(clean, targets, documents), strict=True):
             for document, effect in zip(own, found.lead, strict=True):
                 row[document.start : document.end] = effect
-        seconds = (time.perf_counter() - started) / clean.size
+        seconds = clock.stop()
         return [Attribution(self.key, row, seconds, repr(self)) for row in scores]
 
 

@@ -14,7 +14,6 @@ position only. Models without keys and values run the whole prompt every time.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -49,14 +48,16 @@ class FeatureAblation:
             raise HEvalError(f"fa has no target {self.target!r}; there are: {', '.join(TARGETS)}.")
 
     def cost(self, tokens: float) -> Cost:
-        return ablation_cost(tokens)
+        """The clean pass, and one for each token over the rest of the prompt: half of it on average."""
+        part = ablation_cost(tokens)
+        return Cost(1 + part.passes, tokens + part.tokens)
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         self.check()
-        started = time.perf_counter()
+        clock = clean.clock()
         baseline = clean.lm.baseline(self.baseline_id)
         scores = ablation_scores(clean, targets, self.target, baseline)
-        seconds = (time.perf_counter() - started) / clean.size
+        seconds = clock.stop()
         details = (("baseline_id", float(baseline)),)
         return [Attribution(self.key, row, seconds, repr(self), details=details) for row in scores]
 

@@ -15,7 +15,6 @@ Cost: the clean pass, one pass without each unit, and the token part: with attnl
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -63,7 +62,7 @@ class Origin:
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         self.check()
         scores_of = token_part(self.tokens, clean.lm)
-        started = time.perf_counter()
+        clock = clean.clock()
         parts = scores_of(clean, targets)
         documents = [units(prompt) for prompt in clean.prompts]
         given = [found.lead for found in effects(clean, targets, documents)]
@@ -74,7 +73,7 @@ class Origin:
                 within = smaller[row][number] if smaller else ([(document.start, document.end)], np.ones(1))
                 for (start, end), share in zip(*within, strict=True):
                     scores[row, start:end] = effect * share * shares(relevance[start:end])
-        seconds = (time.perf_counter() - started) / clean.size
+        seconds = clock.stop()
         return [Attribution(self.key, row, seconds, repr(self)) for row in scores]
 
     def _sentences(

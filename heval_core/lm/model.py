@@ -6,6 +6,7 @@ from functools import cached_property
 
 from heval_core.lm.ablation import Ablation
 from heval_core.lm.changed_backward import ChangedBackward
+from heval_core.lm.direct_effects import DirectEffects
 from heval_core.lm.facts import ModelFacts
 from heval_core.lm.forward import Forward
 from heval_core.lm.generation import Generation
@@ -57,6 +58,11 @@ class LanguageModel(ModelFacts):
     def heads(self) -> Heads:
         """Patterns, values, outputs and output matrices of heads."""
         return Heads(self, self.read_out, self.forward, self.hooked)
+
+    @cached_property
+    def direct_effects(self) -> DirectEffects:
+        """What heads write towards tokens, past all later layers."""
+        return DirectEffects(self, self.read_out, self.forward, self.hooked, self.heads)
 
     @cached_property
     def ablation(self) -> Ablation:

@@ -25,7 +25,7 @@ READ_TOGETHER = 256
 
 
 def ablation_cost(tokens: float) -> Cost:
-    """A pass for each token, over the rest of the prompt: half of it on average."""
+    """A pass for each token, over the rest of the prompt: half of it on average. The clean pass is not counted."""
     return Cost(tokens, tokens * tokens / 2)
 
 
