@@ -12,7 +12,6 @@ are computed twice to save memory; prompts of equal length run as one batch. The
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -42,10 +41,10 @@ class AttnLRP:
         return cost(tokens)
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
-        changed = clean.lm.changed_backward.under(ATTNLRP)
-        started = time.perf_counter()
-        scores = changed.relevance(clean.ids, targets, self.contrast).cpu().numpy()
-        seconds = (time.perf_counter() - started) / clean.size
+        clean.lm.changed_backward.under(ATTNLRP)  # made once per model: no part of a prompt's seconds
+        clock = clean.clock()
+        scores = clean.relevance(ATTNLRP, targets, self.contrast).cpu().numpy()
+        seconds = clock.stop()
         return [Attribution(self.key, row, seconds, repr(self)) for row in scores]
 
 

@@ -11,6 +11,7 @@ import torch
 from heval_core.lm.forward import Prefix
 from heval_core.lm.heads import HeadReading
 from heval_core.lm.model import LanguageModel
+from heval_core.lm.rules import Rules
 from heval_core.lm.shared_work import Clock, SharedWork
 from heval_core.lm.targets import positions_of
 from heval_core.records import HEvalError, Target, TokenisedPrompt
@@ -103,3 +104,12 @@ class CleanPass:
             return found
 
         return self._shared.once(f"direct effects on {tuple(targets)}", work)
+
+    def relevance(self, rules: Rules, targets: Sequence[Target], contrast: bool) -> torch.Tensor:
+        """(B, n) float32: see `ChangedBackward.under`. Raises HEvalError for a model in which the rules do not hold."""
+        changed = self.lm.changed_backward.under(rules)
+
+        def work() -> torch.Tensor:
+            return changed.relevance(self.ids, targets, contrast)
+
+        return self._shared.once(f"relevance {rules} {contrast} {tuple(targets)}", work)

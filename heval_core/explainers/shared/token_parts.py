@@ -29,9 +29,9 @@ def token_part(part: str, lm: LanguageModel) -> Scores:
         return ablation_scores
     if part == "gxi":
         return lambda clean, targets: lm.gradients.times_input(clean.ids, targets).cpu().numpy()
-    contrast = part == "cgim"
-    changed = lm.changed_backward.under(rules.CGIM if contrast else rules.ATTNLRP)
-    return lambda clean, targets: changed.relevance(clean.ids, targets, contrast).cpu().numpy()
+    contrast, rule = part == "cgim", rules.CGIM if part == "cgim" else rules.ATTNLRP
+    lm.changed_backward.under(rule)
+    return lambda clean, targets: clean.relevance(rule, targets, contrast).cpu().numpy()
 
 
 def cost_of(part: str, tokens: float) -> Cost:
