@@ -32,7 +32,7 @@ def test_contextcite_equals_a_literal_loop_over_the_masks(lm, unit):
     prompt = asked(lm)
     clean = CleanPass(lm, [prompt])
     target = target_of(clean)
-    sources = units(prompt, target, unit)
+    sources = units(prompt, unit)
     seed = zlib.crc32(b"".join(int(token).to_bytes(8, "little") for token in prompt.ids))
     kept = masks(len(sources), seed)
     assert kept.shape == ((32, 5) if unit == "sentence" else (64, len(sources)))

@@ -19,7 +19,6 @@ from tests.literal_models import saved
 from tests.test_every_architecture import TOKENIZERS
 
 FIRST, SECOND, QUESTION = "The capital of Kenya is Lisbon.", "Nairobi is old. Lima is the capital of Peru.", "Which one is it?"
-LAST = Target.next_token(3)
 KINDS = (("gpt2", "demo"), ("gpt_neox", "demo"), ("qwen2", "bos"), ("llama-gqa", "bos"), ("mistral", "sentencepiece"))
 KINDS += (("gemma2", "sentencepiece"),)
 
@@ -50,13 +49,13 @@ def literal(lm, ids, tokens):
 
 def test_a_prompt_without_a_document_is_the_prompt_that_never_had_it(tiny):
     prompt = asked(tiny, FIRST, SECOND)
-    one, two = units(prompt, LAST)
+    one, two = units(prompt)
     assert without(tiny, prompt, (one,), (-1,))[0] == asked(tiny, SECOND).ids
     assert without(tiny, prompt, (two,), (-1,))[0] == asked(tiny, FIRST).ids
     memory = tiny.tokenise(memory_prompt(QUESTION)).ids
     assert without(tiny, prompt, (one, two), (-1,))[0] == memory
     alone = asked(tiny, FIRST)
-    assert without(tiny, alone, units(alone, LAST), (-1,))[0] == memory
+    assert without(tiny, alone, units(alone), (-1,))[0] == memory
 
 
 def test_document_equals_the_formula_on_prompts_put_together_anew(tiny):
@@ -74,11 +73,9 @@ def test_document_equals_the_formula_on_prompts_put_together_anew(tiny):
         (found,) = DocumentEffect().explain(clean, (target,))
         np.testing.assert_allclose(found.scores, expected, atol=1e-4)
         bare = dataclasses.replace(target, foils=())
-        ((answer,), (without_foil,)) = (
-            [each.answer for each in effects(clean, [t], [units(prompt, LAST)])] for t in (target, bare)
-        )
+        ((answer,), (without_foil,)) = ([each.answer for each in effects(clean, [t], [units(prompt)])] for t in (target, bare))
         np.testing.assert_array_equal(answer, without_foil)
-        assert not effects(clean, [bare], [units(prompt, LAST)])[0].foil.any()
+        assert not effects(clean, [bare], [units(prompt)])[0].foil.any()
 
 
 @pytest.mark.parametrize("budget", [1, 60, 10_000])
@@ -101,7 +98,7 @@ def test_a_target_of_several_tokens_is_read_where_its_tokens_are_now(lm):
     n = len(prompt.ids)
     target = Target((n - 3, -1), prompt.ids[-2:-1] + (7,), (5, 6), "planted")
     clean = CleanPass(lm, [prompt])
-    one, two = units(prompt, LAST)
+    one, two = units(prompt)
     ((by_token,), (by_foil,)) = (
         [float(row[0, 0]) for row in logprobs(clean, [t], [[(two,)]])]
         for t in (target, Target(target.positions, target.foils))
@@ -115,8 +112,8 @@ def test_a_target_of_several_tokens_is_read_where_its_tokens_are_now(lm):
     later = without(lm, prompt, (two,), (one.end - 1, -1))
     assert later[1] == (one.end - 1 - len(later[0]), -1)
     inside = Target((two.start + 1, two.start + 2), (3, 4))
-    assert units(prompt, inside) == (one, dataclasses.replace(two, end=two.start + 1))
-    assert units(prompt, Target((one.start, -1), (3, 4))) == ()
+    assert units(prompt, target=inside) == (one, dataclasses.replace(two, end=two.start + 1))
+    assert units(prompt, target=Target((one.start, -1), (3, 4))) == ()
     with pytest.raises(HEvalError, match=f"left out holds position {one.start}, at which the answer is read"):
         logprobs(clean, [Target((one.start, -1), (3, 4))], [[(one,)]])
 
@@ -126,13 +123,13 @@ def test_sentences_stand_for_documents_that_are_not_marked(language_models):
     text = f"{FIRST} {SECOND} Q: {QUESTION} A:"
     start = text.index("Nairobi")
     prompt = lm.tokenise(Prompt(text, (), Span(start, len(text) - 3), ()))
-    found = units(prompt, LAST)
+    found = units(prompt)
     assert ["".join(prompt.tokens[unit.start : unit.end]).strip() for unit in found] == [
         FIRST,
         *SECOND.replace(". ", ".|").split("|"),
     ]
     alone = lm.tokenise(memory_prompt(QUESTION))
-    assert units(alone, LAST) == (Unit(alone.first_ranked, alone.question.start, "document 1"),)
+    assert units(alone) == (Unit(alone.first_ranked, alone.question.start, "document 1"),)
     clean = CleanPass(lm, [prompt])
     (given,) = DocumentEffect().explain(clean, (target_of(clean),))
     assert not given.scores[found[-1].end :].any()
@@ -142,7 +139,7 @@ def test_sentences_stand_for_documents_that_are_not_marked(language_models):
 def test_words_and_sentences_stay_within_their_document(language_models):
     prompt = asked(language_models["gpt2"], FIRST, SECOND)
     for level, count in (("sentence", 3), ("word", 18)):
-        found = units(prompt, LAST, level)
+        found = units(prompt, level)
         assert len(found) == count
         assert found[0].start == prompt.documents[0].start
         assert found[-1].end == prompt.documents[1].end

@@ -53,7 +53,7 @@ class ContextCite:
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         self.check()
         clock = clean.clock()
-        sources = [units(*each, self.unit) for each in zip(clean.prompts, targets, strict=True)]
+        sources = [units(prompt, self.unit, target) for prompt, target in zip(clean.prompts, targets, strict=True)]
         kept = [masks(len(own), _seed(prompt)) for own, prompt in zip(sources, clean.prompts, strict=True)]
         left_out = [
             [tuple(unit for unit, there in zip(own, row, strict=True) if not there) for row in rows]
