@@ -111,6 +111,9 @@ def test_a_target_of_several_tokens_is_read_where_its_tokens_are_now(lm):
     assert without(lm, prompt, (one,), (two.start, -1))[1] == (two.start - n, -1)  # the text before it became shorter
     later = without(lm, prompt, (two,), (one.end - 1, -1))
     assert later[1] == (one.end - 1 - len(later[0]), -1)
+    inside = Target((two.start + 1, two.start + 2), (3, 4))
+    assert units(prompt, target=inside) == (one, dataclasses.replace(two, end=two.start + 1))
+    assert units(prompt, target=Target((one.start, -1), (3, 4))) == ()
     with pytest.raises(HEvalError, match=f"left out holds position {one.start}, at which the answer is read"):
         logprobs(clean, [Target((one.start, -1), (3, 4))], [[(one,)]])
 

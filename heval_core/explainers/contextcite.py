@@ -1,7 +1,7 @@
 """ContextCite: which sentences or words of the documents an answer depends on, by a sparse linear surrogate.
 
 Formula: 64 prompts each keep half of the units, drawn at random (all subsets where these are not more). A Lasso (alpha .01)
-fits the log-odds of the answer's tokens on which units are there. Each token has its unit's coefficient; tokens of no unit have 0.
+fits the log-odds of the answer's tokens on which units are there. Tokens have the coefficient of their unit, or 0.
 Reference: Cohen-Wang et al. 2024 (arXiv 2409.00729). Units that are not kept are deleted, as there.
 Departure: the text that is explained is the answer's token, or the target's tokens, not a whole response. Masks are drawn by a
 seed made from the prompt. Where no documents are marked, what precedes the question's last sentence stands for them.
@@ -53,7 +53,7 @@ class ContextCite:
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         self.check()
         clock = clean.clock()
-        sources = [units(prompt, self.unit) for prompt in clean.prompts]
+        sources = [units(prompt, self.unit, target) for prompt, target in zip(clean.prompts, targets, strict=True)]
         kept = [masks(len(own), _seed(prompt)) for own, prompt in zip(sources, clean.prompts, strict=True)]
         left_out = [
             [tuple(unit for unit, there in zip(own, row, strict=True) if not there) for row in rows]

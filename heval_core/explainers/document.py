@@ -41,7 +41,7 @@ class DocumentEffect:
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         clock = clean.clock()
-        documents = [units(prompt) for prompt in clean.prompts]
+        documents = [units(prompt, target=target) for prompt, target in zip(clean.prompts, targets, strict=True)]
         scores = np.zeros((clean.size, clean.length), dtype=np.float32)
         for row, own, found in zip(scores, documents, effects(clean, targets, documents), strict=True):
             for document, effect in zip(own, found.lead, strict=True):

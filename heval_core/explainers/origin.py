@@ -64,7 +64,7 @@ class Origin:
         scores_of = token_part(self.tokens, clean.lm)
         clock = clean.clock()
         parts = scores_of(clean, targets)
-        documents = [units(prompt) for prompt in clean.prompts]
+        documents = [units(prompt, target=target) for prompt, target in zip(clean.prompts, targets, strict=True)]
         given = [found.lead for found in effects(clean, targets, documents)]
         smaller = self._sentences(clean, targets, documents) if self.sentences else None
         scores = np.zeros((clean.size, clean.length), dtype=np.float32)
@@ -80,7 +80,7 @@ class Origin:
         self, clean: CleanPass, targets: Sequence[Target], documents: Sequence[Units]
     ) -> list[list[tuple[list[tuple[int, int]], np.ndarray]]]:
         """Of each prompt's documents, where their sentences are and the share that each has of the document's effect."""
-        sentences = [units(prompt, "sentence") for prompt in clean.prompts]
+        sentences = [units(prompt, "sentence", target) for prompt, target in zip(clean.prompts, targets, strict=True)]
         found = []
         for own, inside, effect in zip(documents, sentences, effects(clean, targets, sentences), strict=True):
             given = []

@@ -113,3 +113,12 @@ class CleanPass:
             return changed.relevance(self.ids, targets, contrast)
 
         return self._shared.once(f"relevance {rules} {contrast} {tuple(targets)}", work)
+
+    def rolled_back(self, targets: Sequence[Target]) -> torch.Tensor:
+        """(B, n) float32: the direct effects of all layers and positions, rolled back to the tokens. Raises as these do."""
+
+        def work() -> torch.Tensor:
+            effects = torch.stack(self.direct_effects(targets)).sum(0)
+            return self.lm.roll_back.rolled(self.ids, self.prefix, effects)
+
+        return self._shared.once(f"rolled back {tuple(targets)}", work)

@@ -16,6 +16,7 @@ from heval_core.lm.hooks import Hooked
 from heval_core.lm.path_patching import PathPatching
 from heval_core.lm.pruning import Pruning
 from heval_core.lm.read_out import ReadOut
+from heval_core.lm.roll_back import RollBack
 
 
 class LanguageModel(ModelFacts):
@@ -63,6 +64,11 @@ class LanguageModel(ModelFacts):
     def direct_effects(self) -> DirectEffects:
         """What heads write towards tokens, past all later layers."""
         return DirectEffects(self, self.read_out, self.forward, self.hooked, self.heads)
+
+    @cached_property
+    def roll_back(self) -> RollBack:
+        """From the positions that a layer reads to the tokens of the prompt."""
+        return RollBack(self, self.hooked, self.heads)
 
     @cached_property
     def ablation(self) -> Ablation:

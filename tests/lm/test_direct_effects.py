@@ -49,7 +49,7 @@ def asked(lm):
 
 @torch.no_grad()
 def literal(plain, ids, position, token, foil):
-    """(n,) by eager attention and its cache: one product for each layer, head and token."""
+    """(L, n) by eager attention and its cache: one product for each layer, head and token."""
     model, n = plain.eager, ids.shape[1]
     seen = {}
     norm = next(m for name, m in model.named_modules() if name.count(".") <= 2 and name.split(".")[-1] in FINAL_NORMS)
@@ -69,7 +69,7 @@ def literal(plain, ids, position, token, foil):
         return (own / scale * gain) @ lead
 
     projections = [module for name, module in model.named_modules() if name.endswith(PROJECTIONS)]
-    found = np.zeros(n)
+    found = np.zeros((len(projections), n))
     for layer, module in enumerate(projections):
         weight = module.weight if type(module).__name__ == "Conv1D" else module.weight.T
         values = out.past_key_values.layers[layer].values[0]
@@ -78,7 +78,7 @@ def literal(plain, ids, position, token, foil):
         for head in range(plain.heads):
             for i in range(position % n + 1):
                 weighted = out.attentions[layer][0, head, position, i] * values[head, i]
-                found[i] += float(logit_lead(weighted @ weight[head * width : (head + 1) * width]))
+                found[layer, i] += float(logit_lead(weighted @ weight[head * width : (head + 1) * width]))
     return found
 
 
@@ -90,7 +90,7 @@ def test_cdla_equals_one_product_for_each_layer_head_and_token(model, kind):
     targets = [Target.next_token(*row.topk(2).indices.tolist(), "runner-up token") for row in clean.logits]
     for row, found in enumerate(DirectLogits().explain(clean, targets)):
         target = targets[row]
-        expected = literal(plain, clean.ids[row : row + 1], -1, target.ids[0], target.foils[0])
+        expected = literal(plain, clean.ids[row : row + 1], -1, target.ids[0], target.foils[0]).sum(0)
         np.testing.assert_allclose(found.scores, expected, atol=1e-4)
         (alone,) = DirectLogits().explain(CleanPass(lm, [clean.prompts[row]]), [target])
         np.testing.assert_allclose(alone.scores, expected, atol=1e-4)
@@ -98,7 +98,7 @@ def test_cdla_equals_one_product_for_each_layer_head_and_token(model, kind):
     for row, found in enumerate(DirectLogits().explain(clean, several)):
         foils = several[row].foils or (None, None)
         pairs = zip(several[row].positions, several[row].ids, foils, strict=True)
-        expected = sum(literal(plain, clean.ids[row : row + 1], *each) for each in pairs)
+        expected = sum(literal(plain, clean.ids[row : row + 1], *each).sum(0) for each in pairs)
         np.testing.assert_allclose(found.scores, expected, atol=1e-4)
 
 

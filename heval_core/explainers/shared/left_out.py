@@ -44,16 +44,20 @@ class Effects:
         return self.answer - np.maximum(0, self.foil)
 
 
-def units(prompt: TokenisedPrompt, level: str = "document") -> tuple[Unit, ...]:
+def units(prompt: TokenisedPrompt, level: str = "document", target: Target | None = None) -> tuple[Unit, ...]:
     """The units of a prompt's documents that can be left out: `document`, `sentence`, `word` or `token`.
 
-    Where no documents are marked, sentences stand for documents: all that come before the last sentence of the question.
+    They end before the first position at which a target is read, so that what is explained stays there. Where no documents are
+    marked, sentences stand for documents: all that come before the last sentence of the question.
     """
     spans = [span for span in prompt.documents if span.end > span.start]
     if not spans:
         spans, level = _before_the_question(prompt), "sentence" if level == "document" else level
     found = []
-    for number, span in enumerate(spans):
+    n = len(prompt.ids)
+    first = min(position % n for position in target.positions) if target else n
+    cut = [Span(span.start, min(span.end, first)) for span in spans if span.start < first]
+    for number, span in enumerate(cut):
         own = units_of(prompt.tokens[span.start : span.end], [f"document {number + 1}"] * (span.end - span.start), level)
         found += [dataclasses.replace(unit, start=span.start + unit.start, end=span.start + unit.end) for unit in own]
     return tuple(found)
