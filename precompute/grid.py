@@ -16,9 +16,11 @@ from heval_core import catalogue, regimes
 from heval_core.faithfulness import Faithfulness
 from heval_core.lm.loading import DTYPES, Identity, choose_device, choose_dtype, in_template
 from heval_core.prompts import assemble
+from heval_core.protocols import Explainer
 from heval_core.records import CONTEXT_KINDS, EVERY_REGIME, MATCHES, REGIMES, TARGETS, TECHNIQUE, HEvalError
 from heval_core.store.kinds import ATTRIBUTION, BEHAVIOUR, CONTEXT_ATTRIBUTION, FAITHFULNESS, HEAD_ATTENTION, INSTANCE
 from heval_core.store.shards import FORMAT
+from precompute.own_file import OwnFile
 from precompute.questions import Questions, open_dataset
 from precompute.techniques import PLAIN, Arrangement, Chosen
 
@@ -34,7 +36,7 @@ class Grid:
     for as many as take a minute or two (`costs`). keep_heads: see `Job`. faithfulness: measure comprehensiveness and
     sufficiency too, also of the controls; a number limits this to the first questions. target: `context` also explains the
     first document's answer, whatever the model answered. techniques: compared with one another, and Regular with them;
-    none for Regular alone, without comparing anything.
+    none for Regular alone, without comparing anything. own: explainers from files outside the package.
     """
 
     models: tuple[str, ...]
@@ -55,6 +57,7 @@ class Grid:
     faithfulness: bool | int = False
     target: str = "answer"
     techniques: tuple[str, ...] = ()
+    own: tuple[OwnFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -235,16 +238,20 @@ def _explaining(grid: Grid, common: dict[str, Any], kinds: Collection[str], tech
     if not explainers:
         return
     for explainer in explainers:
-        yield Shard(ATTRIBUTION.name, explainer.key, _key(common, repr(explainer)), technique)
+        yield Shard(ATTRIBUTION.name, explainer.key, _key(common, _identity(explainer)), technique)
     for explainer in explainers if grid.target == "context" else ():
-        yield Shard(CONTEXT_ATTRIBUTION.name, explainer.key, _key(common, f"context {explainer!r}"), technique)
+        yield Shard(CONTEXT_ATTRIBUTION.name, explainer.key, _key(common, f"context {_identity(explainer)}"), technique)
     first, faithful = common["places"][0], _faithful(grid)
     if grid.faithfulness and (faithful is None or first < faithful):
         of = f"{Faithfulness()!r}" if faithful is None else f"{Faithfulness()!r} first {faithful}"
         for explainer in (*explainers, *catalogue.explainers(control=True).values()):
-            yield Shard(FAITHFULNESS.name, explainer.key, _key(common, f"{explainer!r} {of}"), technique)
+            yield Shard(FAITHFULNESS.name, explainer.key, _key(common, f"{_identity(explainer)} {of}"), technique)
     if first < grid.keep_heads:
         yield Shard(HEAD_ATTENTION.name, "", _key(common, f"heads {grid.keep_heads}"), technique)
+
+
+def _identity(explainer: Explainer) -> str:
+    return catalogue.identity("explainer", explainer)
 
 
 def _faithful(grid: Grid) -> int | None:

@@ -8,13 +8,15 @@ from typing import Any
 
 from heval_core.lm.loading import Identity, load
 from heval_core.lm.model import LanguageModel
+from precompute.own_file import OwnFile
 
 
 @dataclass(frozen=True)
 class Loading:
     """How models are loaded; see `load`. threads: of torch; None leaves them as they are.
 
-    answers: where answers of servers are kept, by a worker in the driver's own process; None elsewhere.
+    answers: where answers of servers are kept, by a worker in the driver's own process; None elsewhere. own: explainers that
+    no package has; a worker in another process is told them too.
     """
 
     device: str = "auto"
@@ -22,6 +24,7 @@ class Loading:
     batch_tokens: int | None = None
     threads: int | None = None
     answers: Path | None = None
+    own: tuple[OwnFile, ...] = ()
 
 
 @dataclass(frozen=True)

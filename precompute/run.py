@@ -42,7 +42,7 @@ class _Run(Drive):
     """The run of a grid."""
 
     def __init__(self, grid: Grid, store: ShardStore, make_executor: MakeExecutor):
-        super().__init__(store, make_executor, Loading(grid.device, grid.dtype, grid.batch_tokens))
+        super().__init__(store, make_executor, Loading(grid.device, grid.dtype, grid.batch_tokens, own=grid.own))
         self.grid = grid
 
     def start(self, device: str) -> str:
