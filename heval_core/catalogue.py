@@ -15,9 +15,21 @@ import re
 from collections.abc import Iterable
 from dataclasses import fields
 from math import isfinite
-from typing import Any, Literal, get_args, get_type_hints, overload
+from typing import Any, Literal, TypeGuard, get_args, get_type_hints, overload
 
-from heval_core.protocols import Annotator, ClaimData, Control, Dataset, Explainer, Method, Metric, Plugin, Selector, Technique
+from heval_core.protocols import (
+    Annotator,
+    ClaimData,
+    Control,
+    Dataset,
+    Explainer,
+    Fitted,
+    Method,
+    Metric,
+    Plugin,
+    Selector,
+    Technique,
+)
 from heval_core.records import HEvalError
 
 KINDS = {
@@ -137,6 +149,11 @@ def method(key: str) -> Method:
         )
     chosen: Method = explainer
     return chosen
+
+
+def needs_fit(explainer: Any) -> TypeGuard[Fitted]:
+    """Whether an explainer has parameters that are fitted to a model first."""
+    return bool(getattr(explainer, "needs_fit", False))
 
 
 def split(text: str) -> tuple[str, ...]:

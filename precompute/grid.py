@@ -6,6 +6,7 @@ dtype, and the explainer's repr. So nothing stale is reused, and nothing valid i
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Sequence
@@ -14,6 +15,7 @@ from typing import Any
 
 from heval_core import catalogue, regimes
 from heval_core.faithfulness import Faithfulness
+from heval_core.lm.fits import Fit
 from heval_core.lm.loading import DTYPES, Identity, choose_device, choose_dtype, in_template
 from heval_core.prompts import assemble
 from heval_core.protocols import Explainer
@@ -36,7 +38,8 @@ class Grid:
     for as many as take a minute or two (`costs`). keep_heads: see `Job`. faithfulness: measure comprehensiveness and
     sufficiency too, also of the controls; a number limits this to the first questions. target: `context` also explains the
     first document's answer, whatever the model answered. techniques: compared with one another, and Regular with them;
-    none for Regular alone, without comparing anything. own: explainers from files outside the package.
+    none for Regular alone, without comparing anything. own: explainers from files outside the package. fits: of
+    explainers that have parameters.
     """
 
     models: tuple[str, ...]
@@ -58,6 +61,7 @@ class Grid:
     target: str = "answer"
     techniques: tuple[str, ...] = ()
     own: tuple[OwnFile, ...] = ()
+    fits: tuple[Fit, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,13 @@ class Job:
             "stop": self.stop,
             "failed": failed,
         }
+
+
+def noted(grid: Grid) -> dict[str, Any]:
+    """The options as a run notes them: of files and fits, which they are."""
+    plain = dataclasses.asdict(dataclasses.replace(grid, own=(), fits=()))
+    files = [{"file": own.file, "name": own.name, "source": own.digest} for own in grid.own]
+    return plain | {"own": files, "fits": [fit.digest for fit in grid.fits]}
 
 
 def check_numbers(chosen: tuple[str, ...], limit: int | None) -> None:
@@ -238,20 +249,26 @@ def _explaining(grid: Grid, common: dict[str, Any], kinds: Collection[str], tech
     if not explainers:
         return
     for explainer in explainers:
-        yield Shard(ATTRIBUTION.name, explainer.key, _key(common, _identity(explainer)), technique)
+        yield Shard(ATTRIBUTION.name, explainer.key, _key(common, _identity(grid, common, explainer)), technique)
     for explainer in explainers if grid.target == "context" else ():
-        yield Shard(CONTEXT_ATTRIBUTION.name, explainer.key, _key(common, f"context {_identity(explainer)}"), technique)
+        yield Shard(
+            CONTEXT_ATTRIBUTION.name, explainer.key, _key(common, f"context {_identity(grid, common, explainer)}"), technique
+        )
     first, faithful = common["places"][0], _faithful(grid)
     if grid.faithfulness and (faithful is None or first < faithful):
         of = f"{Faithfulness()!r}" if faithful is None else f"{Faithfulness()!r} first {faithful}"
         for explainer in (*explainers, *catalogue.explainers(control=True).values()):
-            yield Shard(FAITHFULNESS.name, explainer.key, _key(common, f"{_identity(explainer)} {of}"), technique)
+            what = f"{_identity(grid, common, explainer)} {of}"
+            yield Shard(FAITHFULNESS.name, explainer.key, _key(common, what), technique)
     if first < grid.keep_heads:
         yield Shard(HEAD_ATTENTION.name, "", _key(common, f"heads {grid.keep_heads}"), technique)
 
 
-def _identity(explainer: Explainer) -> str:
-    return catalogue.identity("explainer", explainer)
+def _identity(grid: Grid, common: dict[str, Any], explainer: Explainer) -> str:
+    """What an explainer's scores depend on beside the prompt: its settings, its code if it is one's own, its parameters."""
+    whose = (common["model"], common["revision"], repr(explainer))
+    fitted = "".join(f" fit {fit.digest}" for fit in grid.fits if fit.whose == whose)
+    return f"{catalogue.identity('explainer', explainer)}{fitted}"
 
 
 def _faithful(grid: Grid) -> int | None:

@@ -104,7 +104,7 @@ MAY_IMPORT = {
     "store": {"citations", "reasons", "records", "statistics", "stored"},
     "metrics": {"catalogue", "protocols", "groups", "records", "replacements", "statistics"},
     "statistics": {"records"},
-    "explainers": {"lm", "records"},
+    "explainers": {"lm", "records", "units"},
     "datasets": {"prompts", "records"},
     "techniques": {"datasets", "lm", "prompts", "records"},
     "faithfulness": {"lm", "metrics", "records", "replacements"},

@@ -12,6 +12,7 @@ from typing import Any
 
 from heval_core import catalogue
 from heval_core.faithfulness import Faithfulness
+from heval_core.lm.fits import Fit
 from heval_core.store.kinds import ATTRIBUTION, FAITHFULNESS, INSTANCE, MEMORY
 from heval_core.store.shards import Entry, ShardStore
 from precompute.grid import Job, Shard, instance_id, missing
@@ -25,9 +26,10 @@ KINDS = (INSTANCE.name, ATTRIBUTION.name, FAITHFULNESS.name)
 
 @dataclass
 class Lender:
-    """Another store. taken: how many shards were made of its rows."""
+    """Another store. fits: of the explainers that have parameters. taken: how many shards were made of its rows."""
 
     source: ShardStore
+    fits: tuple[Fit, ...] = ()
     taken: int = 0
     entries: list[Entry] = field(init=False)
 
@@ -94,13 +96,24 @@ class Lender:
 
     def _rows(self, job: Job, shard: Shard, ids: Mapping[str, int]) -> Rows:
         """The source's rows for a shard, in the order of the questions; those of other settings of the explainer left out."""
+        settings = self._settings(job, shard)
         found = [
             row
             for entry in self._like(job, shard)
             for row in self.source.read(entry).to_pylist()
-            if row["instance_id"] in ids and row.get("settings") == _settings(shard)
+            if row["instance_id"] in ids and row.get("settings") == settings
         ]
         return sorted(found, key=lambda row: ids[row["instance_id"]])
+
+    def _settings(self, job: Job, shard: Shard) -> str | None:
+        """The column `settings` of a shard's rows; None where its kind has none."""
+        if shard.kind == FAITHFULNESS.name:
+            return repr(Faithfulness())
+        if shard.kind == INSTANCE.name:
+            return None
+        settings = repr(catalogue.find("explainer", shard.explainer))
+        whose = (job.model, job.revision, settings)
+        return f"{settings}{''.join(f' fit {fit.digest}' for fit in self.fits if fit.whose == whose)}"
 
     def _like(self, job: Job, shard: Shard) -> Iterator[Entry]:
         own = job.entry(shard)
@@ -115,10 +128,3 @@ def _of_own_code(shard: Shard) -> bool:
     """Whether an explainer from outside the package made it: rows do not tell by which version of its file."""
     explainer = catalogue.find("explainer", shard.explainer) if shard.explainer else None
     return explainer is not None and catalogue.identity("explainer", explainer) != repr(explainer)
-
-
-def _settings(shard: Shard) -> str | None:
-    """The column `settings` of a shard's rows; None where its kind has none."""
-    if shard.kind == FAITHFULNESS.name:
-        return repr(Faithfulness())
-    return None if shard.kind == INSTANCE.name else repr(catalogue.find("explainer", shard.explainer))

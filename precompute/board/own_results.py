@@ -23,6 +23,7 @@ from heval_core.store.lock import only_writer
 from heval_core.store.shards import ShardStore
 from precompute.board.borrowed import Lender
 from precompute.board.trial import try_out
+from precompute.fitting import with_fits
 from precompute.grid import Grid, asked_as, check, dtype_of, settings_of
 from precompute.models import Model
 from precompute.own_file import OwnFile, added
@@ -65,6 +66,8 @@ def beside(grid: Grid, names: Sequence[str], folder: Path, source: Path, say: Sa
         asked = dataclasses.replace(
             grid, explainers=(*others, *keys), own=tuple(file for file, _ in standing), shard_size=grid.limit or 200
         )
+        asked = with_fits(asked, source)
+        lender.fits = asked.fits
         store = ShardStore(folder)
         store.create()
         with only_writer(folder):

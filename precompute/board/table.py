@@ -7,6 +7,9 @@ from collections.abc import Collection, Iterator
 import pandas as pd
 
 from heval_core.evaluation.leaderboard import leaderboard
+from heval_core.metrics import headlines
+from heval_core.metrics.shared.cell import DEFAULT_K
+from heval_core.metrics.shared.measure import Measure
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 
@@ -20,6 +23,9 @@ def as_lines(reader: Reader, chosen: Filter, own: Collection[str] = ()) -> Itera
         yield "no cell of these results has enough instances for a board"
         return
     questions = sorted(board["question"].unique())
+    for question, measure in headlines().items():
+        if question not in questions and not (why := _missing(reader, chosen, measure)).empty:
+            yield f"{question} is not available: {why.index[0]}; a larger --limit may give it"
     values = board.assign(
         shown=[_shown(*row) for row in board[["normalised", "normalised_low", "normalised_high"]].to_numpy()]
     )
@@ -37,6 +43,12 @@ def as_lines(reader: Reader, chosen: Filter, own: Collection[str] = ()) -> Itera
         yield f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))} |"
         if not number:
             yield f"|{'|'.join('-' * (width + 2) for width in widths)}|"
+
+
+def _missing(reader: Reader, chosen: Filter, measure: Measure) -> pd.Series:
+    """Why a question's measure is not available, and in how many cells, the most frequent reason first."""
+    cells = reader.cells(chosen, measure.metric, measure.at(DEFAULT_K))
+    return cells["unavailable"].replace("", pd.NA).dropna().value_counts()
 
 
 def _shown(value: float, low: float, high: float) -> str:
