@@ -6,7 +6,6 @@ dtype, and the explainer's repr. So nothing stale is reused, and nothing valid i
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Sequence
@@ -125,13 +124,6 @@ class Job:
             "stop": self.stop,
             "failed": failed,
         }
-
-
-def noted(grid: Grid) -> dict[str, Any]:
-    """The options as a run notes them: of files and fits, which they are."""
-    plain = dataclasses.asdict(dataclasses.replace(grid, own=(), fits=()))
-    files = [{"file": own.file, "name": own.name, "source": own.digest} for own in grid.own]
-    return plain | {"own": files, "fits": [fit.digest for fit in grid.fits]}
 
 
 def check_numbers(chosen: tuple[str, ...], limit: int | None) -> None:

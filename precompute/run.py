@@ -18,7 +18,7 @@ from precompute.costs import shard_size
 from precompute.driver import Drive, MakeExecutor, Outcome
 from precompute.executors.local import Local
 from precompute.fitting import check_fits, with_fits
-from precompute.grid import Grid, asked_as, check, dtype_of, noted
+from precompute.grid import Grid, asked_as, check, dtype_of
 from precompute.journal import say
 from precompute.models import Loading, Model
 from precompute.questions import Questions, load_questions
@@ -51,7 +51,7 @@ class _Run(Drive):
     def start(self, device: str) -> str:
         dtype = str(choose_dtype(self.grid.dtype, torch.device(device))).removeprefix("torch.")
         self.grid = dataclasses.replace(self.grid, dtype=dtype)
-        return journal.note_start(self.store, noted(self.grid), device, dtype, self.grid.seed)
+        return journal.note_start(self.store, journal.noted(self.grid), device, dtype, self.grid.seed)
 
     def plan(self) -> None:
         """Make the schedules of all models and datasets, and write down for `status` what each plans."""

@@ -19,7 +19,7 @@ from precompute.run import run
 
 
 def fit(model_folders, store, *more, questions="8"):
-    what = ["--datasets", "world_capital", "country_profiles", "--questions", questions, "--limit", "212", "--device", "cpu"]
+    what = ["--datasets", "world_capital", "--questions", questions, "--limit", "212", "--device", "cpu"]
     return main(["fit", "--models", str(model_folders["gpt2"]), *what, "--store", str(store), *more])
 
 
