@@ -38,7 +38,8 @@ _SECONDS = (
     "WHERE seconds IS NOT NULL AND dropped_because IS NULL AND {}) "
     "SELECT explainer, median(seconds) AS seconds, median(tokens) AS tokens, min(tokens) AS least, max(tokens) AS most, "
     "(SELECT quantile_disc(tokens, 1 / 3) FROM timed) AS third, "
-    "(SELECT quantile_disc(tokens, 2 / 3) FROM timed) AS two_thirds, count(*) AS n FROM timed GROUP BY explainer ORDER BY explainer"
+    "(SELECT quantile_disc(tokens, 2 / 3) FROM timed) AS two_thirds, count(*) AS n "
+    "FROM timed GROUP BY explainer ORDER BY explainer"
 )
 
 
