@@ -74,6 +74,7 @@ MAY_IMPORT = {
             "explainers",
             "explanation",
             "faithfulness",
+            "figures",
             "lm",
             "pipeline",
         ),

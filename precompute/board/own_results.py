@@ -6,8 +6,8 @@ What another store holds of these instances is taken from there (`borrowed`), so
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,11 +46,13 @@ class Beside:
     failed: int
 
 
-def beside(grid: Grid, names: Sequence[str], folder: Path, source: Path, say: Say) -> Beside:
+@contextmanager
+def beside(grid: Grid, names: Sequence[str], folder: Path, source: Path, say: Say) -> Iterator[Beside]:
     """Run explainers from files (`OwnFile.read`) on a grid, beside those that `source` has of its models and datasets.
 
     grid: its explainers are computed too; without any, those that the source has. say: is told of each that fails; the
-    others go on. Raises HEvalError for a wrong grid, and where no explainer is left.
+    others go on. While the context lasts, the explainers are offered like those of the package. Raises HEvalError for a wrong
+    grid, and where no explainer is left.
     """
     check(grid)
     with ExitStack() as offered:
@@ -78,7 +80,7 @@ def beside(grid: Grid, names: Sequence[str], folder: Path, source: Path, say: Sa
             raise KeyboardInterrupt
         shown = Filter(model=_models(asked), dataset=asked.datasets, regime=asked.regimes)
         failed = outcome.failed + bool(outcome.stopped) + len(names) - len(keys)
-        return Beside(keys, shown, publish(folder, helped=True), failed)
+        yield Beside(keys, shown, publish(folder, helped=True), failed)
 
 
 def _offered(names: Sequence[str], offered: ExitStack, say: Say) -> list[tuple[OwnFile, Method]]:

@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from heval_core import catalogue
+from heval_core.evaluation.board.conclusion import conclusion
+from heval_core.evaluation.board.making import board
 from heval_core.explanation import methods_of
+from heval_core.figures.board_table import as_text, harder_grid, main_grid
 from heval_core.records import EVERY_REGIME, MATCHES, HEvalError
 from heval_core.store.filters import Filter
 from heval_core.store.published import published_file
@@ -20,7 +23,7 @@ from precompute.commands.options import MATCH_HELP, STORE, all_words
 OWN_STORE, DEMO = Path("cache/board"), Path(__file__).parent.parent.parent / "cache" / "demo"
 # The fewest questions of the demo datasets with which every group of answers has the 30 instances that RQ2 needs.
 LIMIT = 120
-LEGEND = "0 is chance and 1 the best possible, with 95 % intervals; RQ1 context or memory, RQ2 which document, RQ3 which token"
+LEGEND = "Of the questions, 0 is chance and 1 the best possible; in brackets 95 % intervals."
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -71,8 +74,12 @@ def _own(options: argparse.Namespace) -> int:
     store = options.store or OWN_STORE
     if store.resolve() == options.beside.resolve():
         raise HEvalError(f"--store and --beside are both {store}; results of your own explainer need a store of their own.")
-    found = beside(_grid(options), options.explainer, store, options.beside, lambda text: print(text, file=sys.stderr))
-    _print(found.published, found.shown, found.explainers, store)
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    with beside(_grid(options), options.explainer, store, options.beside, say) as found:
+        _print(found.published, found.shown, found.explainers, store)
     if found.failed:
         print(f"{found.failed} failures; see above, and: python -m precompute status --store {store}", file=sys.stderr)
     return 1 if found.failed else 0
@@ -97,10 +104,14 @@ def _grid(options: argparse.Namespace) -> Any:
 
 
 def _print(published: Path, shown: Filter, own: tuple[str, ...], store: Path) -> None:
-    from precompute.board.table import as_lines
-
-    for line in as_lines(Reader(published), shown, own):
-        print(line)
-    print(f"{LEGEND}{'; * your own' if own else ''}")
+    """The board and what can be said of it. own: keys of one's own explainers, which come with their file only."""
+    made = board(Reader(published), shown)
+    for grid in (main_grid(made), harder_grid(made)):
+        if grid[0]:
+            print(as_text(made, grid), end="\n\n")
+    found = conclusion(made)
+    print("\n".join((LEGEND, "", found.said, *found.open, "")))
+    for key in own:
+        print(f"{key} is of your own file: elsewhere its results are shown, and it cannot be run.")
     streamlit = shutil.which("streamlit") or ".venv/bin/streamlit"
     print(f"open it: HEVAL_STORE={store} {streamlit} run app.py")
