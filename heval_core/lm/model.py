@@ -8,6 +8,7 @@ from heval_core.lm.ablation import Ablation
 from heval_core.lm.changed_backward import ChangedBackward
 from heval_core.lm.direct_effects import DirectEffects
 from heval_core.lm.facts import ModelFacts
+from heval_core.lm.fits import Fits
 from heval_core.lm.forward import Forward
 from heval_core.lm.generation import Generation
 from heval_core.lm.gradients import Gradients
@@ -84,3 +85,8 @@ class LanguageModel(ModelFacts):
     def pruning(self) -> Pruning:
         """The model without some heads, for a while."""
         return Pruning(self, self.hooked)
+
+    @cached_property
+    def fits(self) -> Fits:
+        """Parameters that explainers were fitted with to it."""
+        return Fits(self)
