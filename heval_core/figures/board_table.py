@@ -112,8 +112,12 @@ def _of_column(board: Board, column: Column, values: pd.DataFrame | None = None)
         value = shown(row["value"]) + ("*" if row["reason"] else "")
         ends_of = f"[{shown(row['low'])}, {shown(row['high'])}]"
         cells[row["explainer"]] = Cell(value, ends_of, about, row["value"] == best and row["explainer"] in board.methods)
-    unit = "" if column.scaled else f", {column.measure.unit}"
-    return Head(f"{column.title}{unit}", hint), cells
+    return Head(heading(column), hint), cells
+
+
+def heading(column: Column) -> str:
+    """A column's title, with its unit where it has one of its own."""
+    return column.title if column.scaled else f"{column.title}, {column.measure.unit}"
 
 
 def _quality(board: Board) -> _Part:

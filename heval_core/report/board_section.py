@@ -12,7 +12,7 @@ from heval_core.evaluation.board.making import board
 from heval_core.evaluation.board.records import EVERY_SIZE, Board
 from heval_core.figures.board_front import front_drawing
 from heval_core.figures.board_paper import board_latex
-from heval_core.figures.board_table import Cell, Grid, harder_grid, main_grid
+from heval_core.figures.board_table import Grid, harder_grid, heading, main_grid
 from heval_core.report.drawing import Drawing, Scale
 from heval_core.report.figures import Figure
 from heval_core.report.plans import GLANCE, OTHER
@@ -58,17 +58,20 @@ def _costs(made: Board) -> pd.DataFrame:
 
 
 def _shown(made: Board) -> pd.DataFrame:
+    """The table of the page, with three decimals as in all sections."""
     heads, cells = _whole(made)
-    rows = [
-        {"explainer": row.title + (" (control)" if row.control else "")}
-        | {head.title: _text(cell) for head, cell in zip(heads, cells[row.key], strict=True)}
-        for row in made.rows
-    ]
+    exact = {
+        (row["column"], row["explainer"]): f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+        + ("*" if row["reason"] else "")
+        for row in made.values.dropna(subset=["value"]).to_dict("records")
+    }
+    keys = {heading(column): column.key for column in made.columns}
+    rows = []
+    for row in made.rows:
+        texts = {head.title: f"{cell.value} {cell.interval}".strip() for head, cell in zip(heads, cells[row.key], strict=True)}
+        texts |= {title: exact[key, row.key] for title, key in keys.items() if (key, row.key) in exact}
+        rows.append({"explainer": row.title + (" (control)" if row.control else ""), **texts})
     return pd.DataFrame(rows)
-
-
-def _text(cell: Cell) -> str:
-    return f"{cell.value} {cell.interval}".strip()
 
 
 def front_of(made: Board) -> Drawing | None:

@@ -96,7 +96,7 @@ def test_the_pairs_say_who_wins_most(demo):
 def test_one_model_is_named_and_not_counted(demo):
     app = open_page("leaderboard", model="demo-gpt_neox", question="RQ3", tab="models")
     assert not app.error
-    assert "**MechLight** is the best method at finding the token on demo-gpt" in text_of(app)
+    assert f"**MechLight** is the best method at finding the token on {plain('demo-gpt_neox')}." in text_of(app)
 
 
 def test_small_groups_leave_a_board_without_numbers_and_a_reason(made_up, monkeypatch):
