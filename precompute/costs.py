@@ -17,11 +17,12 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from heval_core import catalogue, regimes
 from heval_core.behaviour import TEXT_TOKENS
 from heval_core.faithfulness import LEVELS
+from heval_core.lengths import fitted
 from heval_core.lm.loading import Identity, cannot_load, choose_device, tokenizer_of
 from heval_core.lm.spans import tokenise
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import prompt_of
-from heval_core.records import Cost, Dropped, HEvalError
+from heval_core.records import Cost, Dropped, HEvalError, Instance
 from heval_core.replacements import REPLACEMENTS
 from heval_core.store.kinds import BEHAVIOUR, FAITHFULNESS, INSTANCE
 from heval_core.store.shards import ShardStore
@@ -117,12 +118,17 @@ def body_parameters(model: Identity) -> int:
 def mean_tokens(questions: Questions, regime: str, seed: int, model: Identity) -> float:
     """The mean length of a regime's first prompts; 0 if none can be made."""
     tokenizer, counts = _tokenizer(model), []
+
+    def tokens(instance: Instance) -> int:
+        return len(tokenise(prompt_of(instance, model.template), tokenizer).ids)
+
     for place, fact in enumerate(questions.facts[:SAMPLE]):
         try:
             instance = regimes.build(fact, regime, questions.pool, seed, style_of(model), place)
+            instance = fitted(instance, fact.answer, tokens)
         except Dropped:
             continue
-        counts.append(len(tokenise(prompt_of(instance, model.template), tokenizer).ids))
+        counts.append(tokens(instance))
     return mean(counts) if counts else 0.0
 
 
