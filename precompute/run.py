@@ -14,7 +14,7 @@ from heval_core.regimes import PromptStyle
 from heval_core.store.lock import only_writer
 from heval_core.store.shards import ShardStore
 from precompute import journal
-from precompute.costs import shard_size
+from precompute.costs import readable, shard_size
 from precompute.driver import Drive, MakeExecutor, Outcome
 from precompute.executors.local import Local
 from precompute.grid import Grid, asked_as, check, dtype_of
@@ -90,8 +90,11 @@ class _Run(Drive):
             return None
 
     def _add_schedule(self, model: Model, questions: Questions) -> None:
-        size = shard_size(self.grid, model.identity, questions, self.store)
-        grid = dataclasses.replace(self.grid, shard_size=size)
+        grid = readable(self.grid, model.identity, say)
+        if not grid.regimes:
+            return
+        size = shard_size(grid, model.identity, questions, self.store)
+        grid = dataclasses.replace(grid, shard_size=size)
         journal.note_state(self.store, grid, model.identity, questions, size)
         schedule = Schedule(grid, model, questions, dtype_of(grid), self.store)
         self.add(schedule, schedule.instances)

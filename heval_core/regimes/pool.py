@@ -34,6 +34,11 @@ class Pool:
         texts = {passage.text: passage for relation in sorted(self.passages) for passage in self.passages[relation]}
         return tuple(texts[text] for text in sorted(texts))
 
+    @cached_property
+    def names_digest(self) -> str:
+        """A hash of all other names."""
+        return digest(repr(self.aliases)).hex()
+
     @classmethod
     def of(cls, facts: Iterable[Fact]) -> Pool:
         gathering = Gathering()
