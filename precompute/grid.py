@@ -17,7 +17,8 @@ from heval_core.faithfulness import Faithfulness
 from heval_core.lm.fits import Fit
 from heval_core.lm.loading import DTYPES, Identity, choose_device, choose_dtype, in_template
 from heval_core.prompts import assemble
-from heval_core.records import CONTEXT_KINDS, EVERY_REGIME, MATCHES, REGIMES, TARGETS, TECHNIQUE, HEvalError
+from heval_core.records import CONTEXT_KINDS, MATCHES, REGIMES, TARGETS, TECHNIQUE, HEvalError
+from heval_core.regime_keys import read_key
 from heval_core.store.kinds import ATTRIBUTION, BEHAVIOUR, CONTEXT_ATTRIBUTION, FAITHFULNESS, HEAD_ATTENTION, INSTANCE
 from heval_core.store.shards import FORMAT
 from precompute.own_file import OwnFile
@@ -30,15 +31,15 @@ from precompute.techniques import PLAIN, Arrangement, Chosen
 class Grid:
     """The options of a run.
 
-    models: hub ids or folders. datasets: as `open_dataset` reads them. limit: questions asked per dataset. cap: instances
-    explained per model, dataset and regime: a number, `auto` for the paper's caps, or None. memory: `own`, the model's
-    own answer without context, or `true`, where that must also be the dataset's true answer. match: what decides the group of
-    an answer, its `first` token or its `text`. template: in place of the model's own. shard_size: questions per shard; None
-    for as many as take a minute or two (`costs`). keep_heads: see `Job`. faithfulness: measure comprehensiveness and
-    sufficiency too, also of the controls; a number limits this to the first questions. target: `context` also explains the
-    first document's answer, whatever the model answered. techniques: compared with one another, and Regular with them;
-    none for Regular alone, without comparing anything. own: explainers from files outside the package. fits: of
-    explainers that have parameters.
+    models: hub ids or folders. datasets: as `open_dataset` reads them. regimes: keys, with options. limit: questions asked
+    per dataset. cap: instances explained per model, dataset and regime: a number, `auto` for the paper's caps, or None.
+    memory: `own`, the model's own answer without context, or `true`, where that must also be the dataset's true answer.
+    match: what decides the group of an answer, its `first` token or its `text`. template: in place of the model's own.
+    shard_size: questions per shard; None for as many as take a minute or two (`costs`). keep_heads: see `Job`. faithfulness:
+    measure comprehensiveness and sufficiency too, also of the controls; a number limits this to the first questions. target:
+    `context` also explains the first document's answer, whatever the model answered. techniques: compared with one another,
+    and Regular with them; none for Regular alone, without comparing anything. own: explainers from files outside the package.
+    fits: of explainers that have parameters.
     """
 
     models: tuple[str, ...]
@@ -129,8 +130,7 @@ class Job:
 def check_numbers(chosen: tuple[str, ...], limit: int | None) -> None:
     """Raises HEvalError for an unknown regime, or a limit below 1."""
     for regime in chosen:
-        if regime not in EVERY_REGIME:
-            raise HEvalError(f"There is no regime {regime!r}; there are: {', '.join(EVERY_REGIME)}.")
+        read_key(regime)
     if limit is not None and limit < 1:
         raise HEvalError(f"--limit is {limit}; it must be at least 1.")
 
@@ -199,8 +199,9 @@ def jobs_of(
 def _common(
     grid: Grid, model: Identity, questions: Questions, dtype: str, regime: str, places: tuple[int, ...]
 ) -> dict[str, Any]:
-    """What the keys of a job's shards have in common."""
-    return {
+    """What the keys of a job's shards have in common; under d3 also other names, which a fingerprint does not cover."""
+    renamed = {"aliases": questions.pool.names_digest} if read_key(regime).decoy == "d3" else {}
+    return renamed | {
         "format": FORMAT,
         "model": model.key,
         "revision": model.revision,

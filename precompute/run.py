@@ -14,7 +14,7 @@ from heval_core.regimes import PromptStyle
 from heval_core.store.lock import only_writer
 from heval_core.store.shards import ShardStore
 from precompute import journal
-from precompute.costs import shard_size
+from precompute.costs import readable, shard_size
 from precompute.driver import Drive, MakeExecutor, Outcome
 from precompute.executors.local import Local
 from precompute.fitting import check_fits, with_fits
@@ -93,10 +93,13 @@ class _Run(Drive):
             return None
 
     def _add_schedule(self, model: Model, questions: Questions) -> None:
-        grid, refused = check_fits(self.grid, model.identity, questions)
+        grid = readable(self.grid, model.identity, say)
+        if not grid.regimes:
+            return
+        grid, refused = check_fits(grid, model.identity, questions)
         for explainer, error in refused:
             self.explainer_failed(model.key, questions.dataset, explainer, error)
-        size = shard_size(self.grid, model.identity, questions, self.store)
+        size = shard_size(grid, model.identity, questions, self.store)
         grid = dataclasses.replace(grid, shard_size=size)
         journal.note_state(self.store, grid, model.identity, questions, size)
         schedule = Schedule(grid, model, questions, dtype_of(grid), self.store)

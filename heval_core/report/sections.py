@@ -37,7 +37,7 @@ from heval_core.report.section import MISSING, Section
 from heval_core.report.technique_sections import has_techniques, technique_section
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.wording import REGIME_TITLES, number
+from heval_core.wording import REGIME_TITLES, number, regime_title
 
 
 def sections(results: Reader) -> Iterator[Section]:
@@ -109,7 +109,7 @@ def _shown(table: pd.DataFrame) -> pd.DataFrame:
     shown = pd.DataFrame(rows)
     if shown.empty:
         return shown
-    shown["regime"] = shown["regime"].map(REGIME_TITLES.get)
+    shown["regime"] = shown["regime"].map(regime_title)
     shown["part"] = shown["part"].map({part: part_title(part) for part in shown["part"].unique()})
     single = [name for name in ("measure", "k", "part", "technique") if shown[name].nunique() == 1]
     single += [] if shown["groups"].any() else ["groups"]
@@ -190,7 +190,7 @@ def _datasets(results: Reader) -> Section:
             for row in table.to_dict("records")
         ]
         shown = shown.drop(columns=[f"{name}_{end}" for end in ("mean", "low", "high")])
-    shown["regime"] = shown["regime"].map(REGIME_TITLES.get)
+    shown["regime"] = shown["regime"].map(regime_title)
     return Section(
         "datasets",
         MAIN,
