@@ -122,4 +122,4 @@ def _frame(drawing: Drawing, x: Scale, y: Scale, data: dict[str, Any]) -> None:
         drawing.words("faint", (x.left - 5, y.at(tick["at"]) + 4), tick["text"], "end")
     drawing.line("axis", (x.left, y.left), (x.right, y.left))
     drawing.line("axis", (x.left, y.left), (x.left, y.right))
-    drawing.words("faint", (x.left, y.left + 30), f"right: {data['x']['title']}   up: {data['y']['title']}".replace(" →", ""))
+    drawing.words("faint", (x.left, y.left + 30), f"right: {data['x']['title']}; up: {data['y']['title']}".replace(" →", ""))
