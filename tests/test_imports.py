@@ -24,7 +24,7 @@ os.environ["HEVAL_STORE"] = {str(demo_results)!r}
 from streamlit.testing.v1 import AppTest
 app = AppTest.from_file("app.py", default_timeout=60).run()
 assert not app.exception
-for page in ("instances", "accuracy", "techniques", "citations", "report", "data_and_methods", "your_prompt"):
+for page in ("instances", "accuracy", "leaderboard", "techniques", "citations", "report", "data_and_methods", "your_prompt"):
     app.switch_page(f"pages/{{page}}.py").run()
     assert not app.exception, page
 from heval_core import catalogue
@@ -88,7 +88,9 @@ MAY_IMPORT = {
     },
     "pipeline": {"behaviour", "protocols", "groups", "lm", "prompts", "records", "statistics"},
     "report": {"reasons", "evaluation", "figures", "html", "metrics", "records", "statistics", "store", "wording"},
-    "figures": {"reasons", "catalogue", "protocols", "html", "metrics", "records", "statistics", "stored", "wording"},
+    "figures": {
+        *("reasons", "catalogue", "evaluation", "protocols", "html", "metrics", "records", "statistics", "stored", "wording")
+    },
     "evaluation": {
         "reasons",
         "catalogue",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from heval_core.evaluation.board.columns import column_groups
-from heval_core.evaluation.board.pairs import against, tally
+from heval_core.evaluation.board.pairs import against, tallies
 from heval_core.evaluation.board.records import EVERY_SIZE, Board, Column
 from heval_core.figures.board_dots import counted, said
 from heval_core.figures.board_front import time_of
@@ -66,18 +66,14 @@ def pairs_grid(board: Board, column: str | None) -> Grid:
     """Wins, ties and losses of the row against the head. column: the key of a question; None for all of them together."""
     pairs = board.pairs if column is None else board.pairs[board.pairs["column"] == column]
     heads = [Head(row.title, f"The row against {row.title}: wins – ties – losses") for row in board.rows]
-    cells = {row.key: [_pair(pairs, row.key, other.key) for other in board.rows] for row in board.rows}
+    counts = tallies(pairs)
+    cells = {row.key: [_pair(counts.get((row.key, other.key)), row is other) for other in board.rows] for row in board.rows}
     return heads, cells
 
 
-def _pair(pairs: pd.DataFrame, key: str, rival: str) -> Cell:
-    if key == rival:
-        return Cell("")
-    own = against(pairs, key)
-    own = own[own["second"] == rival]
-    if own.empty:
-        return NOTHING
-    counts = tally(own, key, rival)
+def _pair(counts: Mapping[str, float] | None, same: bool) -> Cell:
+    if counts is None:
+        return Cell("") if same else NOTHING
     mean = f"mean difference {shown(counts['mean difference'])}, in {counts['compared']} comparisons"
     return Cell(_score(counts), why=mean, best=counts["wins"] == counts["compared"])
 
@@ -112,8 +108,12 @@ def _of_column(board: Board, column: Column, values: pd.DataFrame | None = None)
         value = shown(row["value"]) + ("*" if row["reason"] else "")
         ends_of = f"[{shown(row['low'])}, {shown(row['high'])}]"
         cells[row["explainer"]] = Cell(value, ends_of, about, row["value"] == best and row["explainer"] in board.methods)
-    unit = "" if column.scaled else f", {column.measure.unit}"
-    return Head(f"{column.title}{unit}", hint), cells
+    return Head(heading(column), hint), cells
+
+
+def heading(column: Column) -> str:
+    """A column's title, with its unit where it has one of its own."""
+    return column.title if column.scaled else f"{column.title}, {column.measure.unit}"
 
 
 def _quality(board: Board) -> _Part:

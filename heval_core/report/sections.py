@@ -20,6 +20,7 @@ from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.reasons import PATTERNS
 from heval_core.records import CELL, TECHNIQUE
 from heval_core.report import figures
+from heval_core.report.board_section import BOARD, board_section
 from heval_core.report.citation_sections import citation_section, has_citations
 from heval_core.report.plans import (
     CITATION_SECTIONS,
@@ -57,7 +58,7 @@ def section(results: Reader, key: str) -> Section:
         return technique_section(results, key)
     if key in CITATION_SECTIONS:
         return citation_section(results, key)
-    others = {"headline": _headline, "datasets": _datasets, "patterns": _patterns}
+    others = {"headline": _headline, BOARD: board_section, "datasets": _datasets, "patterns": _patterns}
     return others[key](results) if key in others else _cells(results, plans()[key])
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
+from heval_core.evaluation.board.columns import regimes_behind
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.board.records import Board, Column
@@ -119,8 +120,7 @@ def _ways_on(made: Board, chosen: Filter, column: Column | None, key: str, model
     sort = ""
     if column is not None:
         regimes, groups = MEASURED_ON[column.question]
-        there = tuple(regime for regime in regimes or made.regimes if regime in made.regimes)
-        own = replace(own, regime=there, group=groups)
+        own = replace(own, regime=regimes_behind(column, made.regimes, regimes), group=groups)
         order = column.measure.sort.format(explainer=key) if column.measure.sort else ""
         sort = order if order in SORTED_BY and key in made.methods else ""
     instance_links.link_to(f"Open its instances{', worst first' if sort else ''}", own, sort)

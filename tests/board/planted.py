@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 
 from heval_core.evaluation.board.columns import measured as measures_of_boards
-from heval_core.evaluation.board.costs import COSTS
 from heval_core.evaluation.board.making import board_of
 from heval_core.evaluation.board.means import Measured
-from heval_core.evaluation.board.records import EVERY_SIZE, Board, Row
+from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Board, Row
 from heval_core.evaluation.cells import ValueKey
 from heval_core.evaluation.live import COLUMNS
 from heval_core.metrics.shared.measure import Measure

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from heval_core.evaluation.board.columns import NO_DECOYS, NO_LENGTHS, NOT_ASKED
-from heval_core.evaluation.board.making import board
+from heval_core.evaluation.board.making import _with_options, board
 from heval_core.evaluation.leaderboard import leaderboard
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
@@ -116,6 +116,18 @@ def test_options_have_columns_of_their_own_and_of_the_lengths_only_the_longest()
         assert own["native"] == pytest.approx(CHANCE + there * (BEST - CHANCE)), column
     assert ("Under decoys", NO_DECOYS) not in made.absent
     assert made.regimes == tuple(sorted(set(regimes) - {"mixed.256-first", "mixed.d1.1024-last"}))
+
+
+def test_a_chosen_regime_brings_its_options_and_no_other_regime():
+    class Asked:
+        def choices(self):
+            names = ["mixed", "mixed.d1", "mixed_swap.d1", "conflicting", "conflicting.512-last"]
+            return pd.DataFrame({"regime": names, "technique": "regular", "explained": True})
+
+    asked = {(): 5, ("mixed",): 2, ("conflicting",): 2, ("mixed.d1",): 1, ("mixed", "mixed_swap"): 3, ("gold",): 1}
+    for regimes, count in asked.items():
+        own = _with_options(Asked(), Filter(regime=regimes, technique=("regular",)))
+        assert len(own.regime) == count, regimes
 
 
 def test_what_there_is_none_of_is_absent_with_its_reason(demo):

@@ -54,9 +54,15 @@ def test_a_pair_by_hand():
 
 
 def test_equal_rows_are_never_told_apart_and_without_noise_every_difference_is():
-    drawn = np.zeros(100)
-    assert apart(0.0, drawn) == {"difference": 0.0, "low": 0.0, "high": 0.0, "p": 1.0}
-    assert apart(0.1, drawn + 0.1)["p"] == 0.0
+    drawn = np.zeros((100, 2)) + [0.0, 0.1]
+    same, clear = apart(np.array([0.0, 0.1]), drawn)
+    assert same == {"difference": 0.0, "low": 0.0, "high": 0.0, "p": 1.0}
+    assert (clear["low"], clear["p"]) == (0.1, 0.0)
+
+
+def test_what_differs_by_rounding_is_equal():
+    rounding = 1e-17 * np.random.default_rng(0).normal(8, 1, (100, 1))
+    assert apart(np.array([8e-17]), rounding)[0]["p"] == 1.0
 
 
 def test_rows_without_a_difference_rarely_win():

@@ -95,23 +95,20 @@ def _at(columns: Sequence[Column]) -> str:
 
 
 def _everywhere(board: Board, plain: dict[Column, Standing], names: dict[str, str]) -> list[str]:
-    """Where a winner of everything is not better than each other method in each model and dataset."""
+    """Where a winner of all that it was asked is worse than another method, by question, model and dataset."""
     winners = {own.winner for own in plain.values()}
     if len(winners) != 1 or "" in winners or board.pairs.empty:
         return []
     (winner,) = winners
     own = against(board.pairs, winner)
     own = own[own["second"].isin(list(board.methods))]
-    told = []
-    for rival, pair in own.groupby("second", sort=False):
-        counts = tally(pair, winner, str(rival))
-        if counts["wins"] < counts["compared"]:
-            told.append(
-                f"{names[str(rival)]} (better in {counts['wins']} of {counts['compared']}, worse in {counts['losses']})"
-            )
-    if told:
-        return [f"by question, model and dataset it is not always better than {listed(told)}"]
-    return ["in every model and dataset it is better than each of them"] if len(own) else []
+    counts = {str(rival): tally(pair, winner, str(rival)) for rival, pair in own.groupby("second", sort=False)}
+    lost = [f"{names[key]} in {one['losses']} of {one['compared']}" for key, one in counts.items() if one["losses"]]
+    if lost:
+        return [f"by question, model and dataset it is worse than {listed(lost)}"]
+    if any(one["ties"] for one in counts.values()):
+        return ["by question, model and dataset it is nowhere worse than another"]
+    return ["in every model and dataset it is better than each of them"] if counts else []
 
 
 def _ties(plain: dict[Column, Standing], names: dict[str, str]) -> list[str]:
@@ -170,8 +167,8 @@ def _times(board: Board, plain: dict[Column, Standing], names: dict[str, str]) -
         return []
     slow, *others = [str(key) for key in front["explainer"]]
     ratios = {key: times[slow] / times[key] for key in others if times[slow] / times[key] >= FASTER}
-    told = [f"{names[key]} ({_times_faster(ratio)} faster)" for key, ratio in ratios.items()]
-    return [f"on the front of quality and time, {listed(told)} {_is(told)} next to {names[slow]}"] if told else []
+    told = [f"{names[key]} ({_times_faster(ratio)})" for key, ratio in ratios.items()]
+    return [f"of the faster methods {listed(told)} {_is(told)} on the front of quality and time"] if told else []
 
 
 def _is(names: Sequence[str]) -> str:

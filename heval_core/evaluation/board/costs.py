@@ -1,7 +1,8 @@
 """What the scores of a row cost: declared passes, and the stored time of an instance, at up to three sizes of prompts.
 
 Sizes: prompts as they are, and the padded lengths there are, of these at most the middle and the longest; without padded
-prompts, thirds of the prompts by their number of tokens. Times are medians over instances as stored: of the batch in which an
+prompts, thirds of the prompts by their number of tokens. Over all sizes
+means prompts as they are, as quality is over these. Times are medians over instances as stored: of the batch in which an
 instance ran, on the machine where it ran, each divided by the size of its batch; so they compare within one store, not across.
 Passes are what an explainer declares for a prompt of the size's median tokens. Controls that read tokens only have neither.
 """
@@ -24,17 +25,20 @@ from heval_core.store.reader import Reader
 
 def costs_of(reader: Reader, chosen: Filter, regimes: Sequence[str]) -> pd.DataFrame:
     """`Board.costs`. regimes: those that are under the filter."""
+    plain = tuple(regime for regime in regimes if regime == read_key(regime).base)
+    chosen = replace(chosen, regime=plain or tuple(regimes))
     whole = reader.seconds(chosen)
-    sizes = {EVERY_SIZE: chosen, **_sizes(chosen, regimes, whole)}
-    return costs_table({size: whole if size == EVERY_SIZE else reader.seconds(own) for size, own in sizes.items()})
+    others = {size: reader.seconds(own) for size, own in _sizes(chosen, regimes, whole).items()}
+    return costs_table({EVERY_SIZE: whole, **others})
 
 
 def _sizes(chosen: Filter, regimes: Sequence[str], whole: pd.DataFrame) -> dict[str, Filter]:
     padded = sorted({length for regime in regimes if (length := read_key(regime).length)})
     if padded:
-        lengths = list(dict.fromkeys((None, padded[(len(padded) - 1) // 2], padded[-1])))
+        lengths = list(dict.fromkeys((padded[(len(padded) - 1) // 2], padded[-1])))
         of = [tuple(regime for regime in regimes if read_key(regime).length == length) for length in lengths]
-        return {str(place): replace(chosen, regime=own) for place, own in enumerate(filter(None, of), start=1)}
+        of = list(dict.fromkeys((chosen.regime, *of)))
+        return {str(place): replace(chosen, regime=own) for place, own in enumerate(of, start=1)}
     if whole.empty:
         return {}
     ends = (

@@ -22,6 +22,7 @@ from heval_core.evaluation.regime_means import cells_and_replicates
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import Measure
 from heval_core.records import TECHNIQUE
+from heval_core.regime_keys import read_key
 from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -29,8 +30,11 @@ from heval_core.techniques import pareto_front
 
 
 def board(reader: Reader, chosen: Filter = Filter()) -> Board:  # noqa: B008
-    """The board of one technique: the filter's, else Regular. A board without rows where nothing is explained."""
-    chosen = _of_one_technique(reader, chosen)
+    """The board of one technique: the filter's, else Regular. A board without rows where nothing is explained.
+
+    A regime brings its options along, the decoys and lengths with which it was run: they have columns of their own.
+    """
+    chosen = _with_options(reader, _of_one_technique(reader, chosen))
     measured = {measure: _measured(reader, chosen, measure) for measure in known.measured()}
     found = pd.concat([own.cells for own in measured.values()])
     regimes = list(dict.fromkeys(found["regime"].astype(str)))
@@ -42,6 +46,15 @@ def _of_one_technique(reader: Reader, chosen: Filter) -> Filter:
     there = list(dict.fromkeys(choices[choices["explained"]]["technique"]))
     wanted = [own for own in (*chosen.technique, TECHNIQUE, *there) if own in there or own in chosen.technique]
     return replace(chosen, technique=tuple(wanted[:1]))
+
+
+def _with_options(reader: Reader, chosen: Filter) -> Filter:
+    """With every regime named: those with options may be left out of what a filter takes unnamed."""
+    choices = reader.choices()
+    own = choices[choices["explained"] & choices["technique"].isin(chosen.technique)]
+    there = [str(regime) for regime in dict.fromkeys(own["regime"])]
+    wanted = [regime for regime in there if {regime, read_key(regime).base} & set(chosen.regime or there)]
+    return replace(chosen, regime=tuple(wanted) or chosen.regime)
 
 
 def _measured(reader: Reader, chosen: Filter, measure: Measure) -> Measured:

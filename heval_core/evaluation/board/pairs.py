@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from math import erfc, sqrt
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
 
 from heval_core.evaluation.board.means import PLACE, replicates
 from heval_core.evaluation.board.records import PAIRS, Column
@@ -26,6 +26,7 @@ from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.statistics.paired_tests import holm
 
 LEVEL = 0.05
+ROUNDING = 1e-9
 
 
 def pairs_of(column: Column, counted: pd.DataFrame, spread: Spread, rows: Sequence[str]) -> pd.DataFrame:
@@ -33,29 +34,36 @@ def pairs_of(column: Column, counted: pd.DataFrame, spread: Spread, rows: Sequen
     drawn = replicates(counted, spread)
     needed = counted.drop_duplicates(PLACE).groupby(["model", "dataset"]).size()
     means = counted.groupby(["model", "dataset", "explainer"])["normalised"].mean()
-    there = {place: own.mean(axis=1) for place, own in drawn.items() if own.shape[1] == needed[place[:2]]}
+    by_pair: dict[tuple[str, str], list[dict[str, Any]]] = {pair: [] for pair in combinations(rows, 2)}
+    for (model, dataset), cells in needed.items():
+        whole = {key: own for key in rows if (own := drawn.get((model, dataset, key))) is not None and own.shape[1] == cells}
+        pairs = list(combinations(whole, 2))
+        if not pairs:
+            continue
+        columns = {key: own.mean(axis=1) for key, own in whole.items()}
+        between = np.stack([columns[first] - columns[second] for first, second in pairs], axis=1)
+        values = [float(means[model, dataset, first] - means[model, dataset, second]) for first, second in pairs]
+        for pair, numbers in zip(pairs, apart(np.array(values), between), strict=True):
+            by_pair[pair].append({"model": model, "dataset": dataset, "cells": int(cells), **numbers})
     found: list[dict[str, Any]] = []
-    for first, second in combinations(rows, 2):
-        compared = []
-        for (model, dataset), cells in needed.items():
-            one, other = there.get((model, dataset, first)), there.get((model, dataset, second))
-            if one is None or other is None:
-                continue
-            difference = float(means[model, dataset, first] - means[model, dataset, second])
-            where = {"model": model, "dataset": dataset, "cells": int(cells)}
-            compared.append({**where, **apart(difference, one - other)})
+    for (first, second), compared in by_pair.items():
         for row, corrected in zip(compared, holm(np.array([row["p"] for row in compared])), strict=True):
             named = {"column": column.key, "first": first, "second": second, "p_holm": float(corrected)}
             found.append(named | row | {"better": _better(first, second, row["difference"], corrected)})
     return pd.DataFrame(found, columns=PAIRS)
 
 
-def apart(difference: float, drawn: np.ndarray) -> dict[str, float]:
-    """difference, low, high, p. drawn: (resamples,) replicates of the difference."""
-    low, high = percentile_interval(drawn)
-    error = float(np.nanstd(drawn, ddof=1))
-    p = 2 * float(norm.sf(abs(difference) / error)) if error > 0 else float(difference == 0)
-    return {"difference": difference, "low": low, "high": high, "p": p}
+def apart(differences: np.ndarray, drawn: np.ndarray) -> list[dict[str, float]]:
+    """difference, low, high and p of (C,) differences. drawn: (resamples, C) their replicates."""
+    errors = np.nanstd(drawn, axis=0, ddof=1)
+    found = []
+    for difference, error, own in zip(differences, errors, drawn.T, strict=True):
+        low, high = percentile_interval(own)
+        p = erfc(abs(difference) / error / sqrt(2)) if error > 0 else 0.0
+        # What differs by rounding only is equal, however small the error.
+        p = 1.0 if abs(difference) < ROUNDING else p
+        found.append({"difference": float(difference), "low": low, "high": high, "p": p})
+    return found
 
 
 def _better(first: str, second: str, difference: float, p: float) -> str:
@@ -82,6 +90,16 @@ def tally(own: pd.DataFrame, first: str, second: str) -> Mapping[str, float]:
         "compared": len(own),
         "mean difference": float(own["difference"].mean()),
     }
+
+
+def tallies(pairs: pd.DataFrame) -> dict[tuple[str, str], Mapping[str, float]]:
+    """(row, rival) ▶ what `tally` gives of all their pairs, both ways round."""
+    found = {}
+    for (first, second), own in pairs.groupby(["first", "second"], sort=False):
+        found[first, second] = one = tally(own, first, second)
+        turned = {"wins": one["losses"], "losses": one["wins"], "mean difference": -one["mean difference"]}
+        found[second, first] = {**one, **turned}
+    return found
 
 
 def against(pairs: pd.DataFrame, key: str) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from heval_core.ui import address
 from heval_core.ui.exports import table_exports
 from heval_core.ui.names import names_of
 from heval_core.ui.text import plain
-from heval_core.wording import listed
+from heval_core.wording import counted, listed
 
 TOGETHER = "all"
 
@@ -76,7 +76,9 @@ def unbeaten(made: Board, pairs: pd.DataFrame) -> str:
     beaten = controls[controls["first"].isin(list(made.methods)) | controls["second"].isin(list(made.methods))]
     if beaten.empty:
         return f"{told} No control beats a method anywhere."
-    times = [f"{_names(made, [str(key)])} {count} times" for key, count in beaten["better"].value_counts().items()]
+    times = [
+        f"{_names(made, [str(key)])} {counted(int(count), 'time')}" for key, count in beaten["better"].value_counts().items()
+    ]
     return f"{told} Controls that beat methods: {listed(times)}."
 
 

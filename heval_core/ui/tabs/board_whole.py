@@ -13,10 +13,12 @@ from heval_core.figures import board_table
 from heval_core.figures.board_dots import by_question
 from heval_core.figures.board_front import front_drawing
 from heval_core.figures.board_paper import board_latex
+from heval_core.report.board_section import front_of
+from heval_core.report.drawing import as_svg
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import board_page
-from heval_core.ui.exports import table_exports
+from heval_core.ui.exports import download, table_exports
 from heval_core.ui.marks import dot_panels, id_of
 from heval_core.ui.technique_figure import technique_figure
 
@@ -52,7 +54,12 @@ def draw(results: Reader, chosen: Filter, made: Board) -> None:
     about = {"filter": str(chosen)}
     whole = (grid[0] + harder[0], {row.key: [*grid[1][row.key], *harder[1][row.key]] for row in made.rows})
     paper = partial(board_latex, made, whole, results.snapshot_id, conclusion(made).said, str(chosen))
-    table_exports(results, exported(made), "board", about, latex=paper, pictures=False)
+    with st.container(horizontal=True):
+        table_exports(results, exported(made), "board", about, latex=paper, pictures=False)
+        picture = front_of(made)
+        if picture is not None:
+            name = f"heval-front-{results.snapshot_id[:8]}.svg"
+            download("SVG", partial(as_svg, picture), name, "svg_front", "Quality against time")
 
 
 def _figures(results: Reader, made: Board, picked: str) -> None:

@@ -76,7 +76,7 @@ function boxOf(text, x, y, anchor) {
 function levels(parent, data, y, ends, taken) {
   for (const level of data.levels ?? []) {
     draw(parent, "line", { class: "blind", x1: ends.left, x2: ends.right, y1: y(level.y), y2: y(level.y) });
-    words(parent, level.text, ends.left + 6, y(level.y) - 5, "start", "quiet", taken);
+    words(parent, level.text, ends.right - 6, y(level.y) - 5, "end", "quiet", taken);
   }
 }
 
