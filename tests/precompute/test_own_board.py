@@ -65,13 +65,12 @@ def test_an_edited_file_is_computed_again_and_its_old_scores_are_gone(small_grid
     before = scores_by_instance(made / "board", KEY)
     assert board(small_grid, small_store, made, written(made)) == 0  # unchanged: nothing to do
     assert len(began(made)) == 4
-    assert board(small_grid, small_store, made, written(made, SCORES, f"{SCORES} ** 2")) == 0
+    assert board(small_grid, small_store, made, written(made, SCORES, f"{SCORES} * 0")) == 0
     after = scores_by_instance(made / "board", KEY)
     assert len(began(made)) == 8
     assert before.keys() == after.keys()
-    assert all(
-        value**2 == pytest.approx(now, rel=1e-3) for one in before for value, now in zip(before[one], after[one], strict=True)
-    )
+    assert any(any(scores) for scores in before.values())
+    assert not any(any(scores) for scores in after.values())
     out = capsys.readouterr().out
     assert "open it: HEVAL_STORE=" in out
 
@@ -82,7 +81,7 @@ def test_another_limit_leaves_one_set_of_instances(small_grid, small_store, made
         "SELECT explainer, count(*) AS n FROM attribution GROUP BY explainer ORDER BY explainer"
     )
     assert counts["n"].nunique() == 1
-    assert set(counts["explainer"]) == {"attn", "fa", "ig", "mechlight", KEY}
+    assert set(counts["explainer"]) > {"attn", "fa", "ig", "mechlight", KEY}  # and the controls
 
 
 def test_one_that_is_refused_does_not_stop_the_others(small_grid, small_store, tmp_path, capsys):
