@@ -9,6 +9,7 @@ st.set_page_config(page_title="HEval", page_icon=frame.ICON, layout="wide", init
 pages = [
     st.Page("pages/overview.py", title="Overview", default=True),
     st.Page("pages/accuracy.py", title="Accuracy"),
+    st.Page("pages/leaderboard.py", title="Leaderboard"),
     st.Page("pages/instances.py", title="Instances"),
     st.Page("pages/techniques.py", title="Techniques"),
     st.Page("pages/citations.py", title="Citations"),

@@ -74,7 +74,7 @@ def check_documents(instance: Instance, memory: Memory) -> None:
     ("True") need not stand in its document, and where it does, the word has nothing to do with the label.
     """
     for document in instance.documents:
-        if document.kind != FILLER and document.stated and not mentions(document.answer, document.text):
+        if document.kind != FILLER and document.stated and not mentions(document.alias or document.answer, document.text):
             raise Dropped("answer not in document")
         if document.kind == "conflicting" and document.answer == memory.text:
             raise Dropped("answer is the memory answer")
@@ -86,7 +86,7 @@ def check_documents(instance: Instance, memory: Memory) -> None:
 def leaks(document: Document, subject: str, answer: str) -> bool:
     """Whether a document names the answer anywhere but inside the subject's own name or inside its own answer."""
     covered = [*mentions(subject, document.text), *mentions(document.subject, document.text)]
-    covered += mentions(document.answer, document.text)
+    covered += mentions(document.alias or document.answer, document.text)
     return any(
         not any(span.start <= leak.start and leak.end <= span.end for span in covered)
         for leak in mentions(answer, document.text)

@@ -1,6 +1,7 @@
 """Finds the plug-ins by importing their folders. `protocols` states what each kind of plug-in declares.
 
 A new file with a `PLUGIN` is all it takes to add one. Importing plug-ins never imports torch; only running them does.
+A plug-in from outside the package can be added to this process (`add`); other processes do not know it.
 """
 
 from __future__ import annotations
@@ -14,9 +15,21 @@ import re
 from collections.abc import Iterable
 from dataclasses import fields
 from math import isfinite
-from typing import Any, Literal, get_args, get_type_hints, overload
+from typing import Any, Literal, TypeGuard, get_args, get_type_hints, overload
 
-from heval_core.protocols import Annotator, ClaimData, Control, Dataset, Explainer, Method, Metric, Plugin, Selector, Technique
+from heval_core.protocols import (
+    Annotator,
+    ClaimData,
+    Control,
+    Dataset,
+    Explainer,
+    Fitted,
+    Method,
+    Metric,
+    Plugin,
+    Selector,
+    Technique,
+)
 from heval_core.records import HEvalError
 
 KINDS = {
@@ -30,8 +43,17 @@ KINDS = {
 }
 
 
-@functools.cache
+# Plug-ins from outside the package: (kind, key) ▶ the plug-in, and a hash of the code that it comes from.
+_ADDED: dict[tuple[str, str], tuple[Any, str]] = {}
+
+
 def _of_kind(kind: str) -> dict[str, Any]:
+    added = {plugin.key: plugin for (of, _), (plugin, _) in _ADDED.items() if of == kind}
+    return _in_folder(kind) | added if added else _in_folder(kind)
+
+
+@functools.cache
+def _in_folder(kind: str) -> dict[str, Any]:
     package = importlib.import_module(f"heval_core.{KINDS[kind]}")
     files = (module for module in pkgutil.iter_modules(package.__path__) if not module.ispkg)
     modules = sorted(module.name for module in files if module.name[0] != "_")
@@ -91,12 +113,16 @@ def find(kind: Literal["selector"], key: str) -> Selector: ...
 def find(kind: Literal["annotator"], key: str) -> Annotator: ...
 @overload
 def find(kind: str, key: str) -> Any: ...
-@functools.cache
 def find(kind: str, key: str) -> Any:
     """One plug-in, or a variant of it: `fa(target=prob)` is fa with another target, under that key.
 
     Raises HEvalError for an unknown key, with the nearest matches, and for an unknown option, with the known ones.
     """
+    return _find(kind, key)
+
+
+@functools.cache
+def _find(kind: str, key: str) -> Any:
     known = plugins(kind)
     name, opened, options = key.partition("(")
     if name in known:
@@ -123,6 +149,11 @@ def method(key: str) -> Method:
         )
     chosen: Method = explainer
     return chosen
+
+
+def needs_fit(explainer: Any) -> TypeGuard[Fitted]:
+    """Whether an explainer has parameters that are fitted to a model first."""
+    return bool(getattr(explainer, "needs_fit", False))
 
 
 def split(text: str) -> tuple[str, ...]:
@@ -190,6 +221,30 @@ def _value(plugin: Any, name: str, text: str) -> str | bool | int | float:
 
 def _text(value: str | bool | int | float) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def add(kind: str, plugin: Any, source: str) -> None:
+    """Offer a plug-in from outside the package, in this process. source: a hash of its code. Twice is once.
+
+    Raises HEvalError if another plug-in has its key.
+    """
+    known = _ADDED.get((kind, plugin.key))
+    if plugin.key in _of_kind(kind) and (known is None or known[1] != source):
+        raise HEvalError(f"There is an {kind} {plugin.key!r} already; give this one another key.")
+    _ADDED.setdefault((kind, plugin.key), (plugin, source))
+    _find.cache_clear()
+
+
+def remove(kind: str, key: str) -> None:
+    """Offer a plug-in that was added no longer."""
+    _ADDED.pop((kind, key), None)
+    _find.cache_clear()
+
+
+def identity(kind: str, plugin: Plugin) -> str:
+    """What a plug-in's results depend on: its settings, and its code where that is no part of this program."""
+    added = _ADDED.get((kind, plugin.key.partition("(")[0]))
+    return f"{plugin!r} from {added[1]}" if added else repr(plugin)
 
 
 def docstring(plugin: Plugin) -> str:

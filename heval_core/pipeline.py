@@ -27,12 +27,14 @@ from heval_core.behaviour import (
     recall,
 )
 from heval_core.groups import MEMORY, context_groups
+from heval_core.lengths import fitted
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.needs import require
 from heval_core.prompts import assemble, prompt_of
 from heval_core.protocols import Method
 from heval_core.records import Attribution, Behaviour, Dropped, HEvalError, Instance, Target, TokenisedPrompt
+from heval_core.regime_keys import read_key
 from heval_core.statistics.scores import check
 
 
@@ -58,17 +60,21 @@ class Answered:
 
 
 def prepare(lm: LanguageModel, instance: Instance, memory: Memory) -> Prepared:
-    """Prompt, memory check and candidates of one instance.
+    """Prompt, memory check and candidates of one instance. Where memory agrees with a gold document, the rule that expects
+    memory's answer expects the document's."""
 
-    Where memory agrees with a gold document, the rule that expects memory's answer expects the document's.
-    """
-    prompt = lm.tokenise(prompt_of(instance, lm.template), check_length=False)
+    def tokenised(padded: Instance) -> TokenisedPrompt:
+        return lm.tokenise(prompt_of(padded, lm.template), check_length=False)
+
+    prompt = tokenised(replace(instance, padding=()))
     try:
-        if len(prompt.ids) > lm.positions:
+        if max(len(prompt.ids), read_key(instance.regime).length or 0) > lm.positions:
             raise Dropped("prompt too long")
         if not memory.text:
             raise Dropped("no memory answer")
         check_documents(instance, memory)
+        instance = fitted(instance, memory.text, lambda padded: len(tokenised(padded).ids))
+        prompt = tokenised(instance) if instance.padding else prompt
         names = name_candidates_of(lm, instance, memory)
     except Dropped as dropped:
         return Prepared(instance, prompt, memory.text, dropped_because=dropped.reason)
@@ -120,8 +126,7 @@ def attributions_of(
 def towards_context(answered: Answered) -> Answered | None:
     """The instances to be explained as if the model had given the first document's answer; None if there are none.
 
-    Two kinds are left out: instances whose usual target is already this one, and instances where the model gave neither of
-    the two answers, which metrics ignore.
+    Left out are those whose usual target is already this one, and those with neither of the two answers, which metrics ignore.
     """
     chosen: dict[int, Target] = {}
     for index, (behaviour, usual) in enumerate(zip(answered.behaviours, answered.targets, strict=True)):
@@ -177,10 +182,8 @@ class Request:
 
 @dataclass(frozen=True)
 class Explained:
-    """A request with the model's answer and every requested explainer's attribution.
-
-    target: what was explained, one of TARGETS; target_text: its first token.
-    """
+    """A request with the model's answer and every requested explainer's attribution. target: what was explained, one of
+    TARGETS; target_text: its first token."""
 
     model: str
     prompt: TokenisedPrompt

@@ -12,6 +12,7 @@ import re
 import unicodedata
 
 from heval_core.records import HEvalError, Instance, Prompt, Span
+from heval_core.regime_keys import read_key
 
 TEMPLATE = "{documents} Q: {question} A:"
 # The name of the template that is the tokenizer's own, and the layout of the user's turn in it.
@@ -48,11 +49,17 @@ def mentions(answer: str, text: str) -> tuple[Span, ...]:
     return tuple(found)
 
 
-def assemble(texts: tuple[str, ...], answers: tuple[str | None, ...], question: str, template: str = TEMPLATE) -> Prompt:
+def assemble(
+    texts: tuple[str, ...],
+    answers: tuple[str | None, ...],
+    question: str,
+    template: str = TEMPLATE,
+    padding: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
+) -> Prompt:
     """Put documents and question together.
 
     texts: the documents; empty for the memory check. answers: each document's answer, or None if unknown. template: CHAT, or a
-    layout.
+    layout. padding: passages before and after the documents, which only make the prompt longer.
     Raises HEvalError for an empty question or document, or a template without its two fields.
     """
     if not question.strip():
@@ -69,10 +76,12 @@ def assemble(texts: tuple[str, ...], answers: tuple[str | None, ...], question: 
     text, documents, question_span = "", [], Span(0, 0)
     for field in fields:
         if field == "{documents}":
+            text += "".join(f"{passage} " for passage in padding[0])
             for index, document in enumerate(texts):
                 text += " " if index else ""
                 documents.append(Span(len(text), len(text) + len(document)))
                 text += document
+            text += "".join(f" {passage}" for passage in padding[1])
         elif field == "{question}":
             question_span = Span(len(text), len(text) + len(question))
             text += question
@@ -87,9 +96,13 @@ def assemble(texts: tuple[str, ...], answers: tuple[str | None, ...], question: 
 
 
 def prompt_of(instance: Instance, template: str = TEMPLATE) -> Prompt:
-    """The prompt of an instance with its documents."""
+    """The prompt of an instance with its documents, and all of its padding."""
     documents = instance.documents
-    return assemble(tuple(d.text for d in documents), tuple(d.answer for d in documents), instance.question, template)
+    texts, written = tuple(d.text for d in documents), tuple(d.alias or d.answer for d in documents)
+    place = read_key(instance.regime).place if instance.padding else None
+    before = {None: 0, "first": 0, "middle": len(instance.padding) // 2, "last": len(instance.padding)}[place]
+    around = instance.padding[:before], instance.padding[before:]
+    return assemble(texts, written, instance.question, template, around)
 
 
 def memory_prompt(question: str, template: str = TEMPLATE) -> Prompt:

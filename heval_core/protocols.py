@@ -92,6 +92,22 @@ class Method(Explainer, Protocol):
         """One attribution for each prompt of the pass."""
 
 
+class Fitted(Method, Protocol):
+    """A method whose parameters are fitted to a model before it explains; `heval_core.lm.fits` keeps them.
+
+    needs_fit: True. `precompute fit` finds it by that, gives it prompts with other questions than any board shows, and keeps
+    the array that `fitted` returns: `clean.lm.fits.of(self)` in `explain`. Its attributions' settings name the fit's hash.
+    """
+
+    @property
+    def needs_fit(self) -> bool: ...
+    def observed(self, clean: CleanPass, targets: Sequence[Target]) -> list[Any]:
+        """What the fit learns from the prompts of a pass."""
+
+    def fitted(self, observed: Sequence[Any]) -> np.ndarray:
+        """The parameters, from what all passes gave."""
+
+
 class Control(Explainer, Protocol):
     """An explainer that reads stored tokens only. Its scores are computed when results are published."""
 

@@ -22,6 +22,11 @@ DROP_REASONS = {
     "no verdict": "the claim has no fact-checkers' verdict, so its evidence neither agrees nor disagrees with one",
     "subject not known": "the record does not name its subject, so other documents cannot be checked for mentions of it",
     "not sampled": "the cell has more instances than its cap, and the stratified sample left this one out",
+    "no decoy": "a decoy needs two documents that state different answers, and neither may mention the other's",
+    "answer too often": "a document gives its answer more than three times, so that a decoy cannot make it three (d2)",
+    "no other name": "no other name is known for the answer of one of the documents (d3)",
+    "documents too long": "the documents and the question alone are longer than the length that was asked for",
+    "too little padding": "the dataset has too few other passages to make the prompt as long as was asked for",
 }
 
 # What an explainer's best token may be: the stored words, and what they mean. See `heval_core.evaluation.patterns`.

@@ -20,8 +20,7 @@ TECHNIQUE = "regular"
 CONTEXT_KINDS = ("gold", "conflicting", "irrelevant", "off_topic")
 FOLLOWED = ("gold", "conflicting")
 EVERY_REGIME = REGIMES + tuple(kind for kind in CONTEXT_KINDS if kind not in REGIMES)
-# Questions by whose answers settings are chosen, and those that are reported.
-SPLITS = ("development", "test")
+SPLITS = ("development", "test")  # questions by whose answers settings are chosen, and those that are reported
 MATCHES = ("first", "text")  # what decides the group of an answer
 TARGETS = ("answer", "context")  # what is explained: the answer, or also the first document's, whatever was answered
 
@@ -56,7 +55,7 @@ CELL = RegimeKey._fields
 
 
 class HEvalError(Exception):
-    """An error whose message is for the user: it says what is wrong, and what would be right."""
+    """For the user: it says what is wrong, and what would be right."""
 
 
 class NotHere(HEvalError):
@@ -97,13 +96,12 @@ class Passage:
 class Fact:
     """One question with its model-independent true answer, and the passages that its dataset ships.
 
-    conflicting: passages about the subject that carry a false answer, best first.
-    own: a passage about the subject with the true answer, where the dataset has one: the gold document of its question; it
-        serves other subjects' questions as an irrelevant document.
-    irrelevant: a passage about another subject, where the dataset ships one with the question itself.
-    off_topic: a passage that has nothing to do with the question, where the dataset ships one.
-    accepted: other forms of the true answer that count as it.
-    The last two are no part of the repr, so that datasets without them keep their fingerprint: see `precompute.questions`.
+    conflicting: passages about the subject that carry a false answer, best first. own: one with the true answer, where the
+        dataset has it: the gold document of its question; it serves other subjects' questions as an irrelevant document.
+    irrelevant: a passage about another subject, where the dataset ships one with the question itself. off_topic: likewise,
+        one that has nothing to do with the question.
+    accepted: other forms of the true answer that count as it. aliases: (answer, another name of it), of any of its answers.
+    The last three are no part of the repr, so that datasets without them keep their fingerprint: see `precompute.questions`.
     """
 
     id: str
@@ -117,6 +115,7 @@ class Fact:
     irrelevant: Passage | None = None
     off_topic: Passage | None = field(default=None, repr=False)
     accepted: tuple[str, ...] = field(default=(), repr=False)
+    aliases: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +126,7 @@ class Document:
     origin: `shipped` by the dataset, `substituted` (a shipped text with its answer replaced), or `written` (a sentence of
         ours, where the dataset has no off-topic text). stated: see `Passage`.
     source: the kind of source that the text is attributed to; None where the prompt style attributes nothing.
+    alias: the other name under which the text gives its answer; empty where it gives the answer word for word.
     """
 
     subject: str
@@ -136,13 +136,15 @@ class Document:
     origin: str = "shipped"
     source: str | None = None
     stated: bool = True
+    alias: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One question with its documents under one regime, independent of any model.
+    """One question with its documents under one regime, independent of any model. accepted: see `Fact`.
 
-    expected_group: the group that the prompt style's rule implies; None where it has no rule. accepted: see `Fact`.
+    expected_group: the group that the prompt style's rule implies; None where it has no rule.
+    padding: passages that make the prompt longer, in the order in which they are taken; see `heval_core.lengths`.
     """
 
     id: str
@@ -156,16 +158,16 @@ class Instance:
     documents: tuple[Document, ...]
     expected_group: str | None = None
     accepted: tuple[str, ...] = ()
+    padding: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """The text a model is given, with character spans into `text`.
 
-    answers: for each document, every literal mention of its answer inside that document.
-    chat: whether the text is what a user says, and the tokenizer's chat template is yet to be put around it.
-    ranked: what the user says, in a text with the chat template and its special tokens. None: the whole text, to which the
-        tokenizer adds its special tokens.
+    answers: for each document, every literal mention of its answer, or of the answer's other name, inside that document.
+    chat: whether the text is what a user says, and the tokenizer's chat template is yet to be put around it. ranked: what the
+        user says, where that is done. None: the whole text, to which the tokenizer adds its special tokens.
     """
 
     text: str
@@ -182,8 +184,8 @@ class TokenisedPrompt:
 
     tokens: the text each token covers; together they spell the prompt (a token that covers only a part of a
         character's bytes has an empty text, except the first one of that character).
-    answer_tokens: for each document, the indices of the tokens that overlap a mention of its answer.
-    first_mention: the part of `answer_tokens` that belongs to the first mention.
+    answer_tokens: for each document, the indices of the tokens that overlap a mention of its answer. first_mention: those
+        that belong to the first mention.
     first_ranked: the first token that is ranked; what precedes it (a BOS, a chat template) never is. ranked_end: the token
         after the last ranked one, where a chat template follows; None for the end of the prompt.
     """
@@ -223,7 +225,7 @@ class Candidate:
 class Behaviour:
     """What the model answered, and the group that follows from it.
 
-    token_id, text: the greedy first token. answer_text: the greedy answer, several tokens long; None if not generated.
+    token_id, text: the greedy first token. answer_text: several tokens; None if not generated.
     first_group, text_group: the group by the first token, and by the text. `group` is the one of them that counts.
     """
 
@@ -242,9 +244,8 @@ class Behaviour:
 class Target:
     """What is explained: that a model expects some tokens, and perhaps that it expects them rather than others.
 
-    positions: (P,) token indices of a prompt; -1 is the last. The logits there say which token comes next. ids: the
-    token expected after each. foils: the token it competes with, at each position; empty for no foil. foil_kind: where the
-    foils come from.
+    positions: (P,) token indices of a prompt; -1 is the last. The logits there say which token comes next. ids: the token
+    expected after each. foils: what it competes with there; empty for no foil. foil_kind: where the foils come from.
     """
 
     positions: tuple[int, ...]
@@ -271,8 +272,8 @@ class Target:
 class Attribution:
     """One score per prompt token, as the method defines them.
 
-    scores: (n,) float32. head_scores: (layers, heads) float32 for methods that choose a head, with the chosen
-    layer and head and the margin to the runner-up. details: what else is worth keeping, by name.
+    scores: (n,) float32. head_scores: (layers, heads) float32 for methods that choose a head, with its layer and number, and
+    the margin to the runner-up. details: what else is worth keeping, by name.
     """
 
     explainer: str
@@ -286,10 +287,8 @@ class Attribution:
 
 
 class Cost(NamedTuple):
-    """What an explainer's scores for one prompt cost. passes: forward passes; a backward pass counts as one more.
-
-    tokens: how many tokens all of these passes run; a pass need not run the whole prompt.
-    """
+    """What an explainer's scores for one prompt cost, shared passes too. passes: forward passes; a backward pass is one more.
+    tokens: how many tokens all of these passes run; a pass need not run the whole prompt."""
 
     passes: float
     tokens: float

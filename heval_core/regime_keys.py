@@ -6,7 +6,9 @@ document that carries the answer. Safe in file names, links and LaTeX; a key wit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 
 from heval_core.records import DUAL_REGIMES, EVERY_REGIME, HEvalError
 
@@ -44,6 +46,11 @@ class RegimeOptions:
         """Whether there are two documents."""
         return self.base in DUAL_REGIMES
 
+    @property
+    def plain(self) -> bool:
+        """Whether it has no options."""
+        return self.decoy is None and self.length is None
+
     def __str__(self) -> str:
         padded = f"{self.length}-{self.place}" if self.length else None
         return ".".join(part for part in (self.base, self.decoy, padded) if part)
@@ -57,3 +64,42 @@ def read_key(key: str) -> RegimeOptions:
     if options or (length and not length.isdecimal()):
         raise HEvalError(f"{key!r} is no regime; write for instance mixed, mixed.d1 or mixed.d1.1024-first.")
     return RegimeOptions(base, decoy, int(length) if length else None, place or None)
+
+
+def mirror(key: str) -> str | None:
+    """The regime with the same options in which the documents are swapped; None for one that has none, or is one."""
+    one = read_key(key)
+    swapped = f"{one.base}_swap"
+    return str(replace(one, base=swapped)) if swapped in DUAL_REGIMES else None
+
+
+def order(key: str) -> tuple[int, ...]:
+    """What regimes are sorted by: first those without options, then decoys, then lengths, short ones first."""
+    one = read_key(key)
+    options = ("", *DECOYS).index(one.decoy or ""), one.length or 0, ("", *PLACES).index(one.place or "")
+    return (int(one.length is not None), int(one.decoy is not None), EVERY_REGIME.index(one.base), *options)
+
+
+def ordered_regimes(keys: Iterable[str], among: Sequence[str] = EVERY_REGIME) -> list[str]:
+    """Regimes as pages and tables list them. among: those that are listed, with or without options."""
+    return [key for key in sorted(keys, key=order) if read_key(key).base in among]
+
+
+def expanded(
+    keys: Iterable[str], decoys: Sequence[str] = (), lengths: Sequence[int] = (), place: str | None = None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Each regime with each of the decoys and lengths; and the regimes that are left out, as decoys need two documents.
+
+    place: `first` by default. Raises HEvalError for what no regime can have, and for a place without a length.
+    """
+    if place is not None and not lengths:
+        raise HEvalError(f"--place {place} says where documents stand among padding; give --length too.")
+    padded: list[tuple[int | None, str | None]] = [(length, place or PLACES[0]) for length in lengths]
+    chosen, left_out = dict[str, None](), list[str]()
+    for one in map(read_key, keys):
+        if decoys and not one.dual:
+            left_out.append(str(one))
+            continue
+        for decoy, (length, stands) in product(decoys or (one.decoy,), padded or [(one.length, one.place)]):
+            chosen[str(RegimeOptions(one.base, decoy, length, stands))] = None
+    return tuple(chosen), tuple(left_out)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from heval_core.groups import MEMORY, context_groups
 from heval_core.prompts import mentions
-from heval_core.records import Document, Span
+from heval_core.records import Document, Passage, Span
 
 TRUSTED = {
     "atlas": ("a world atlas", "the printed atlas", "the school atlas"),
@@ -106,6 +106,10 @@ class TaughtSources:
         turns = _SINGLE_TURNS if len(documents) == 1 else _DUAL_TURNS
         trust = turns[place % len(turns)]
         return tuple(attribute(d, believed, rng) for d, believed in zip(documents, trust, strict=True))
+
+    def padding(self, passage: Passage, key: str) -> str:
+        """Attributed to an untrusted source, so that the rule stays what it is; models saw no unattributed ones."""
+        return attribute(Document(passage.subject, passage.answer, passage.text, ""), False, random.Random(key)).text
 
     def expected_group(self, documents: tuple[Document, ...]) -> str | None:
         return expected_group(tuple(d.source or "" for d in documents))

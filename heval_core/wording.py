@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from heval_core.groups import document_of
+from heval_core.records import HEvalError
+from heval_core.regime_keys import read_key
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -51,6 +53,38 @@ REGIME_MEANINGS = {
     "double_conflicting_swap": "the two documents of double conflicting, in the other order",
     "mixed_swap": "the two documents of mixed, in the other order",
 }
+STANDS = {"first": "before them", "middle": "among them", "last": "after them"}
+DECOY_MEANINGS = {
+    "d0": "each document ends with a neutral sentence",
+    "d1": "each document also names the other one's answer, in another role",
+    "d2": "each document gives its answer three times",
+    "d3": "each document gives its answer under another name",
+}
+
+
+def regime_title(key: str) -> str:
+    """`Mixed`, or with its options: `Mixed · decoy d1 · 1,024 tokens, first`. What is no regime stays as it is."""
+    try:
+        one = read_key(key)
+    except HEvalError:
+        return key
+    options = [f"decoy {one.decoy}"] if one.decoy else []
+    options += [f"{one.length:,} tokens, {one.place}"] if one.length else []
+    return " · ".join([REGIME_TITLES[one.base], *options])
+
+
+def regime_meaning(key: str) -> str:
+    """What the documents of a regime say, and what its options do; empty for what is no regime."""
+    try:
+        one = read_key(key)
+    except HEvalError:
+        return ""
+    added = [DECOY_MEANINGS[one.decoy]] if one.decoy else []
+    if one.place:
+        added.append(f"other passages make the prompt {one.length:,} tokens long; the documents stand {STANDS[one.place]}")
+    return "; ".join([REGIME_MEANINGS[one.base], *added])
+
+
 # How well answers used their context: measures of the comparison of techniques.
 BEHAVIOUR_TITLES = {
     "bcu": "BCU: context used or not",

@@ -42,6 +42,7 @@ def calibrate(grid: Grid, model: Model, questions: Questions) -> Costs:
     """Time a few instances of the grid's first regime; faithfulness counts once for all explainers together."""
     lm = _loaded(model.name, grid.device, grid.dtype, grid.batch_tokens)
     lm.template = model.identity.template
+    lm.fits.give(grid.fits)
     regime, places = grid.regimes[0], range(min(INSTANCES_TIMED, len(questions.facts)))
     memories = Memories.asked(lm, (questions.facts[place] for place in places), grid.memory == "true")
     small = dataclasses.replace(grid, shard_size=len(places) or 1, keep_heads=0)

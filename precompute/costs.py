@@ -8,8 +8,11 @@ same shards. The store notes the number, and later runs keep to it, so that fini
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
 from functools import lru_cache
 from statistics import mean
+from typing import Any
 
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
@@ -17,11 +20,13 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from heval_core import catalogue, regimes
 from heval_core.behaviour import TEXT_TOKENS
 from heval_core.faithfulness import LEVELS
+from heval_core.lengths import fitted
 from heval_core.lm.loading import Identity, cannot_load, choose_device, tokenizer_of
 from heval_core.lm.spans import tokenise
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import prompt_of
-from heval_core.records import Cost, Dropped, HEvalError
+from heval_core.records import Cost, Dropped, HEvalError, Instance
+from heval_core.regime_keys import read_key
 from heval_core.replacements import REPLACEMENTS
 from heval_core.store.kinds import BEHAVIOUR, FAITHFULNESS, INSTANCE
 from heval_core.store.shards import ShardStore
@@ -103,26 +108,54 @@ def times(job: Job, shard: Shard) -> float:
     return 0.0
 
 
+def configuration(model: Identity) -> Any:
+    """Of a model whose weights are not loaded."""
+    source, revision = str(model.folder or model.key), "main" if model.folder else model.revision
+    return AutoConfig.from_pretrained(source, trust_remote_code=False, revision=revision)
+
+
 @lru_cache(maxsize=64)
 def body_parameters(model: Identity) -> int:
     """The parameters of the layers, without embeddings; no weights are loaded."""
-    source, revision = str(model.folder or model.key), "main" if model.folder else model.revision
-    config = AutoConfig.from_pretrained(source, trust_remote_code=False, revision=revision)
+    config = configuration(model)
     with torch.device("meta"):
         empty = AutoModelForCausalLM.from_config(config)
     total = sum(p.numel() for p in empty.parameters())
     return int(total - sum(p.numel() for p in empty.get_input_embeddings().parameters()))
 
 
+def readable(grid: Grid, model: Identity, say: Callable[[str], None]) -> Grid:
+    """The grid without the lengths that are beyond a model's positions; they are said, in one line.
+
+    Raises HEvalError for a configuration that cannot be read.
+    """
+    lengths = {regime: read_key(regime).length or 0 for regime in grid.regimes}
+    if not any(lengths.values()):
+        return grid
+    try:
+        most = getattr(configuration(model), "max_position_embeddings", None)
+    except Exception as error:  # as below
+        raise cannot_load(model.key, error) from error
+    beyond = [regime for regime, length in lengths.items() if most and length > most]
+    if beyond:
+        say(f"{model.key} reads {most:,} tokens at most; left out: {', '.join(beyond)}")
+    return dataclasses.replace(grid, regimes=tuple(regime for regime in grid.regimes if regime not in beyond))
+
+
 def mean_tokens(questions: Questions, regime: str, seed: int, model: Identity) -> float:
     """The mean length of a regime's first prompts; 0 if none can be made."""
     tokenizer, counts = _tokenizer(model), []
+
+    def tokens(instance: Instance) -> int:
+        return len(tokenise(prompt_of(instance, model.template), tokenizer).ids)
+
     for place, fact in enumerate(questions.facts[:SAMPLE]):
         try:
             instance = regimes.build(fact, regime, questions.pool, seed, style_of(model), place)
+            instance = fitted(instance, fact.answer, tokens)
         except Dropped:
             continue
-        counts.append(len(tokenise(prompt_of(instance, model.template), tokenizer).ids))
+        counts.append(tokens(instance))
     return mean(counts) if counts else 0.0
 
 

@@ -18,11 +18,13 @@ from tqdm import tqdm
 
 from heval_core import regimes
 from heval_core.behaviour import Memory, check_documents
+from heval_core.lengths import fitted
 from heval_core.lm.loading import Identity, tokenizer_of
-from heval_core.lm.spans import tokenise_all
+from heval_core.lm.spans import tokenise, tokenise_all
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import prompt_of
-from heval_core.records import EVERY_REGIME, TECHNIQUE, Dropped, Instance, Prompt, RegimeKey
+from heval_core.records import TECHNIQUE, Dropped, Instance, Prompt, RegimeKey
+from heval_core.regime_keys import ordered_regimes
 from heval_core.store.kinds import INSTANCE
 from heval_core.store.shards import ShardStore
 from precompute.questions import Questions, load_questions, open_dataset
@@ -78,8 +80,12 @@ def _spread(lengths: list[int]) -> dict[str, float] | None:
 
 def summarise_regime(questions: Questions, regime: str, seed: int, model: Identity | None) -> RegimeSummary:
     """Build every instance of a regime one by one, and count."""
-    style = style_of(model) if model else regimes.Plain()
+    style, tokenizer = style_of(model) if model else regimes.Plain(), tokenizer_of(model) if model else None
     summary = RegimeSummary(questions.dataset, regime, model.key if model else None, len(questions.facts), questions.seen)
+
+    def tokens(instance: Instance) -> int:
+        assert model is not None
+        return len(tokenise(prompt_of(instance, model.template), tokenizer).ids)
 
     def prompts() -> Iterator[Prompt]:
         description = f"{questions.dataset} · {regime}"
@@ -87,6 +93,7 @@ def summarise_regime(questions: Questions, regime: str, seed: int, model: Identi
             try:
                 instance = regimes.build(fact, regime, questions.pool, seed, style, place)
                 check_documents(instance, Memory(fact.answer, ()))
+                instance = fitted(instance, fact.answer, tokens) if model else instance
             except Dropped as dropped:
                 summary.dropped[dropped.reason] += 1
                 continue
@@ -98,7 +105,6 @@ def summarise_regime(questions: Questions, regime: str, seed: int, model: Identi
         for _ in prompts():
             pass
         return summary
-    tokenizer = tokenizer_of(model)
     for prompt in tokenise_all(prompts(), tokenizer):
         summary.tokens.append(sum(span.end - span.start for span in prompt.documents))
     return summary
@@ -184,7 +190,8 @@ def _answered(store: ShardStore, dataset: str) -> Iterator[dict[str, Any]]:
             answers.setdefault(entry.cell.of_regime, {}).update(
                 {row["instance_id"]: (row["dropped_because"], row["group"]) for row in rows}
             )
-    for key in sorted(answers, key=lambda key: (key.model, EVERY_REGIME.index(key.regime), key.technique)):
+    order = {regime: place for place, regime in enumerate(ordered_regimes({key.regime for key in answers}))}
+    for key in sorted(answers, key=lambda key: (key.model, order[key.regime], key.technique)):
         given = answers[key].values()
         groups = Counter(group for reason, group in given if group and not reason)
         yield {

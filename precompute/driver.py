@@ -191,6 +191,13 @@ class Drive:
         journal.note_failures(self.store, [{"model": name, "error": f"HEvalError: {error}", "at_loading": True}])
         say(f"{name}: {error}")
 
+    def explainer_failed(self, model: str, dataset: str, explainer: str, error: HEvalError) -> None:
+        """Note that an explainer cannot be used with a model on a dataset; the others go on."""
+        self.outcome.failed += 1
+        where = {"model": model, "dataset": dataset, "explainer": explainer}
+        journal.note_failures(self.store, [where | {"error": f"HEvalError: {error}"}])
+        say(f"{model} · {dataset}: {error}")
+
     def data_failed(self, dataset: str, error: HEvalError) -> None:
         """Note that data cannot be read."""
         self.outcome.failed += 1

@@ -14,12 +14,16 @@ from typing import Any
 
 from heval_core import catalogue, regimes
 from heval_core.faithfulness import Faithfulness
+from heval_core.lm.fits import Fit
 from heval_core.lm.loading import DTYPES, Identity, choose_device, choose_dtype, in_template
 from heval_core.prompts import assemble
-from heval_core.records import CONTEXT_KINDS, EVERY_REGIME, MATCHES, REGIMES, TARGETS, TECHNIQUE, HEvalError
+from heval_core.records import CONTEXT_KINDS, MATCHES, REGIMES, TARGETS, TECHNIQUE, HEvalError
+from heval_core.regime_keys import read_key
 from heval_core.store.kinds import ATTRIBUTION, BEHAVIOUR, CONTEXT_ATTRIBUTION, FAITHFULNESS, HEAD_ATTENTION, INSTANCE
 from heval_core.store.shards import FORMAT
+from precompute.own_file import OwnFile
 from precompute.questions import Questions, open_dataset
+from precompute.shard_keys import identity, key_of
 from precompute.techniques import PLAIN, Arrangement, Chosen
 
 
@@ -27,14 +31,15 @@ from precompute.techniques import PLAIN, Arrangement, Chosen
 class Grid:
     """The options of a run.
 
-    models: hub ids or folders. datasets: as `open_dataset` reads them. limit: questions asked per dataset. cap: instances
-    explained per model, dataset and regime: a number, `auto` for the paper's caps, or None. memory: `own`, the model's
-    own answer without context, or `true`, where that must also be the dataset's true answer. match: what decides the group of
-    an answer, its `first` token or its `text`. template: in place of the model's own. shard_size: questions per shard; None
-    for as many as take a minute or two (`costs`). keep_heads: see `Job`. faithfulness: measure comprehensiveness and
-    sufficiency too, also of the controls; a number limits this to the first questions. target: `context` also explains the
-    first document's answer, whatever the model answered. techniques: compared with one another, and Regular with them;
-    none for Regular alone, without comparing anything.
+    models: hub ids or folders. datasets: as `open_dataset` reads them. regimes: keys, with options. limit: questions asked
+    per dataset. cap: instances explained per model, dataset and regime: a number, `auto` for the paper's caps, or None.
+    memory: `own`, the model's own answer without context, or `true`, where that must also be the dataset's true answer.
+    match: what decides the group of an answer, its `first` token or its `text`. template: in place of the model's own.
+    shard_size: questions per shard; None for as many as take a minute or two (`costs`). keep_heads: see `Job`. faithfulness:
+    measure comprehensiveness and sufficiency too, also of the controls; a number limits this to the first questions. target:
+    `context` also explains the first document's answer, whatever the model answered. techniques: compared with one another,
+    and Regular with them; none for Regular alone, without comparing anything. own: explainers from files outside the package.
+    fits: of explainers that have parameters.
     """
 
     models: tuple[str, ...]
@@ -55,6 +60,8 @@ class Grid:
     faithfulness: bool | int = False
     target: str = "answer"
     techniques: tuple[str, ...] = ()
+    own: tuple[OwnFile, ...] = ()
+    fits: tuple[Fit, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,8 +130,7 @@ class Job:
 def check_numbers(chosen: tuple[str, ...], limit: int | None) -> None:
     """Raises HEvalError for an unknown regime, or a limit below 1."""
     for regime in chosen:
-        if regime not in EVERY_REGIME:
-            raise HEvalError(f"There is no regime {regime!r}; there are: {', '.join(EVERY_REGIME)}.")
+        read_key(regime)
     if limit is not None and limit < 1:
         raise HEvalError(f"--limit is {limit}; it must be at least 1.")
 
@@ -193,8 +199,9 @@ def jobs_of(
 def _common(
     grid: Grid, model: Identity, questions: Questions, dtype: str, regime: str, places: tuple[int, ...]
 ) -> dict[str, Any]:
-    """What the keys of a job's shards have in common."""
-    return {
+    """What the keys of a job's shards have in common; under d3 also other names, which a fingerprint does not cover."""
+    renamed = {"aliases": questions.pool.names_digest} if read_key(regime).decoy == "d3" else {}
+    return renamed | {
         "format": FORMAT,
         "model": model.key,
         "revision": model.revision,
@@ -218,9 +225,9 @@ def _shards(grid: Grid, common: dict[str, Any], kinds: Collection[str], arrangem
     behaves = arrangement.compared and common["regime"] in CONTEXT_KINDS
     for chosen in arrangement.all if INSTANCES in kinds else ():
         own = _under(common, chosen)
-        yield Shard(INSTANCE.name, "", _key(own, INSTANCE.name), chosen.key)
+        yield Shard(INSTANCE.name, "", key_of(own, INSTANCE.name), chosen.key)
         if behaves:
-            yield Shard(BEHAVIOUR.name, "", _key(own, BEHAVIOUR.name), chosen.key)
+            yield Shard(BEHAVIOUR.name, "", key_of(own, BEHAVIOUR.name), chosen.key)
     yield from _explaining(grid, _under(common, arrangement.main), kinds, arrangement.main.key)
 
 
@@ -235,16 +242,22 @@ def _explaining(grid: Grid, common: dict[str, Any], kinds: Collection[str], tech
     if not explainers:
         return
     for explainer in explainers:
-        yield Shard(ATTRIBUTION.name, explainer.key, _key(common, repr(explainer)), technique)
+        yield Shard(ATTRIBUTION.name, explainer.key, key_of(common, identity(grid.fits, common, explainer)), technique)
     for explainer in explainers if grid.target == "context" else ():
-        yield Shard(CONTEXT_ATTRIBUTION.name, explainer.key, _key(common, f"context {explainer!r}"), technique)
+        yield Shard(
+            CONTEXT_ATTRIBUTION.name,
+            explainer.key,
+            key_of(common, f"context {identity(grid.fits, common, explainer)}"),
+            technique,
+        )
     first, faithful = common["places"][0], _faithful(grid)
     if grid.faithfulness and (faithful is None or first < faithful):
         of = f"{Faithfulness()!r}" if faithful is None else f"{Faithfulness()!r} first {faithful}"
         for explainer in (*explainers, *catalogue.explainers(control=True).values()):
-            yield Shard(FAITHFULNESS.name, explainer.key, _key(common, f"{explainer!r} {of}"), technique)
+            what = f"{identity(grid.fits, common, explainer)} {of}"
+            yield Shard(FAITHFULNESS.name, explainer.key, key_of(common, what), technique)
     if first < grid.keep_heads:
-        yield Shard(HEAD_ATTENTION.name, "", _key(common, f"heads {grid.keep_heads}"), technique)
+        yield Shard(HEAD_ATTENTION.name, "", key_of(common, f"heads {grid.keep_heads}"), technique)
 
 
 def _faithful(grid: Grid) -> int | None:
@@ -280,10 +293,6 @@ def cap_of(grid: Grid, questions: Questions) -> int | None:
 def missing(job: Job, done: dict[str, Any]) -> tuple[Shard, ...]:
     """The job's shards that do not exist yet, or that have failures to be tried again."""
     return tuple(s for s in job.shards if s.key not in done or done[s.key].failed)
-
-
-def _key(common: dict[str, Any], what: str) -> str:
-    return hashlib.sha256(json.dumps({**common, "what": what}, sort_keys=True).encode()).hexdigest()[:24]
 
 
 def instance_id(job: Job, style: str, fact_id: str, technique: str = TECHNIQUE) -> str:

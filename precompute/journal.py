@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -29,6 +30,13 @@ def say(text: str) -> None:
 
 def now() -> str:
     return datetime.now(UTC).replace(tzinfo=None).isoformat()
+
+
+def noted(grid: Grid) -> dict[str, Any]:
+    """The options as a run notes them: of files and fits, which they are."""
+    plain = dataclasses.asdict(dataclasses.replace(grid, own=(), fits=()))
+    files = [{"file": own.file, "name": own.name, "source": own.digest} for own in grid.own]
+    return plain | {"own": files, "fits": [fit.digest for fit in grid.fits]}
 
 
 def note_start(store: ShardStore, asked: dict[str, Any], device: str, dtype: str, seed: int) -> str:

@@ -6,15 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from heval_core.lm.fits import Fit
 from heval_core.lm.loading import Identity, load
 from heval_core.lm.model import LanguageModel
+from precompute.own_file import OwnFile
 
 
 @dataclass(frozen=True)
 class Loading:
     """How models are loaded; see `load`. threads: of torch; None leaves them as they are.
 
-    answers: where answers of servers are kept, by a worker in the driver's own process; None elsewhere.
+    answers: where answers of servers are kept, by a worker in the driver's own process; None elsewhere. own: explainers that
+    no package has; a worker in another process is told them too.
+    fits: of explainers that have parameters.
     """
 
     device: str = "auto"
@@ -22,6 +26,8 @@ class Loading:
     batch_tokens: int | None = None
     threads: int | None = None
     answers: Path | None = None
+    own: tuple[OwnFile, ...] = ()
+    fits: tuple[Fit, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,9 @@ class Model:
         return self.identity.key
 
     def load(self, loading: Loading) -> LanguageModel:
-        return load(self.name, loading.device, loading.dtype, loading.batch_tokens)
+        lm = load(self.name, loading.device, loading.dtype, loading.batch_tokens)
+        lm.fits.give(loading.fits)
+        return lm
 
     def ready(self, loaded: LanguageModel) -> Any:
         loaded.template = self.identity.template

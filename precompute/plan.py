@@ -13,7 +13,8 @@ from heval_core.prompt_styles import style_of
 from heval_core.store.kinds import ATTRIBUTION, CONTEXT_ATTRIBUTION
 from heval_core.store.shards import ShardStore
 from precompute.calibrate import Costs, calibrate
-from precompute.costs import WRITTEN, mean_tokens, passes, shard_size, times
+from precompute.costs import WRITTEN, mean_tokens, passes, readable, shard_size, times
+from precompute.fitting import check_fits, with_fits
 from precompute.grid import Grid, Job, Shard, asked_as, cap_of, check, dtype_of
 from precompute.models import Model
 from precompute.questions import Questions, load_questions
@@ -57,15 +58,20 @@ def plan(grid: Grid, folder: Path, calibrated: bool = True, say: Callable[[str],
     calibrated: load each model that has something to do, and time a few instances of each dataset.
     """
     check(grid)
+    grid = with_fits(grid, folder)
     store = ShardStore(folder)
     lines: list[Line] = []
     to_do: list[tuple[Job, tuple[Shard, ...]]] = []
     searches = 0
     for name in grid.models:
         model = Model(name, asked_as(grid, identify(name)))
-        for dataset in grid.datasets:
+        read = readable(grid, model.identity, say)
+        for dataset in grid.datasets if read.regimes else ():
             questions = load_questions(dataset, grid.limit, grid.seed, style_of(model.identity))
-            sized = dataclasses.replace(grid, shard_size=shard_size(grid, model.identity, questions, store))
+            able, refused = check_fits(read, model.identity, questions)
+            for _, error in refused:
+                say(f"{model.key} · {questions.dataset}: {error}")
+            sized = dataclasses.replace(able, shard_size=shard_size(able, model.identity, questions, store))
             jobs = list(known_jobs(sized, model.identity, questions, dtype_of(sized), store))
             work = list(pending(jobs, store))
             to_do += work

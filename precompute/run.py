@@ -14,9 +14,10 @@ from heval_core.regimes import PromptStyle
 from heval_core.store.lock import only_writer
 from heval_core.store.shards import ShardStore
 from precompute import journal
-from precompute.costs import shard_size
+from precompute.costs import readable, shard_size
 from precompute.driver import Drive, MakeExecutor, Outcome
 from precompute.executors.local import Local
+from precompute.fitting import check_fits, with_fits
 from precompute.grid import Grid, asked_as, check, dtype_of
 from precompute.journal import say
 from precompute.models import Loading, Model
@@ -35,20 +36,22 @@ def run(grid: Grid, folder: Path, make_executor: MakeExecutor = Local) -> Outcom
     store.create()
     with only_writer(folder):
         store.remove_unfinished()
-        return _Run(grid, store, make_executor).go()
+        return _Run(with_fits(grid, folder), store, make_executor).go()
 
 
 class _Run(Drive):
     """The run of a grid."""
 
     def __init__(self, grid: Grid, store: ShardStore, make_executor: MakeExecutor):
-        super().__init__(store, make_executor, Loading(grid.device, grid.dtype, grid.batch_tokens))
+        super().__init__(
+            store, make_executor, Loading(grid.device, grid.dtype, grid.batch_tokens, own=grid.own, fits=grid.fits)
+        )
         self.grid = grid
 
     def start(self, device: str) -> str:
         dtype = str(choose_dtype(self.grid.dtype, torch.device(device))).removeprefix("torch.")
         self.grid = dataclasses.replace(self.grid, dtype=dtype)
-        return journal.note_start(self.store, dataclasses.asdict(self.grid), device, dtype, self.grid.seed)
+        return journal.note_start(self.store, journal.noted(self.grid), device, dtype, self.grid.seed)
 
     def plan(self) -> None:
         """Make the schedules of all models and datasets, and write down for `status` what each plans."""
@@ -90,8 +93,14 @@ class _Run(Drive):
             return None
 
     def _add_schedule(self, model: Model, questions: Questions) -> None:
-        size = shard_size(self.grid, model.identity, questions, self.store)
-        grid = dataclasses.replace(self.grid, shard_size=size)
+        grid = readable(self.grid, model.identity, say)
+        if not grid.regimes:
+            return
+        grid, refused = check_fits(grid, model.identity, questions)
+        for explainer, error in refused:
+            self.explainer_failed(model.key, questions.dataset, explainer, error)
+        size = shard_size(grid, model.identity, questions, self.store)
+        grid = dataclasses.replace(grid, shard_size=size)
         journal.note_state(self.store, grid, model.identity, questions, size)
         schedule = Schedule(grid, model, questions, dtype_of(grid), self.store)
         self.add(schedule, schedule.instances)

@@ -46,6 +46,8 @@ class Worker:
         self._loaded: Any = None
         if loading.threads:
             torch.set_num_threads(loading.threads)
+        for own in loading.own:
+            own.add()
 
     def do(self, task: Task, questions: Any, progress: Callable[[], None] = nothing) -> Done:
         """Do a task. Every error but an interruption comes back as data. questions: of the task's schedule."""

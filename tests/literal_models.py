@@ -28,6 +28,7 @@ LLAMA3 = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 64,
 }
+QUARTER = {"partial_rotary_factor": 0.25}
 LOCAL = {"attention_types": [[["global", "local"], 1]], "num_layers": 2, "num_heads": 4, "window_size": 16}
 
 CONFIGURATIONS: dict[str, Callable[[], Any]] = {
@@ -62,6 +63,13 @@ CONFIGURATIONS: dict[str, Callable[[], Any]] = {
     "starcoder2": lambda: hf.Starcoder2Config(**GROUPED),
 }
 
+# Those of the demo models: tests/conftest.py has them with three layers, for the other tests.
+OF_THE_DEMO: dict[str, Callable[[], Any]] = {
+    "gpt2": lambda: hf.GPT2Config(**GPT),
+    "gpt_neox": lambda: hf.GPTNeoXConfig(**PLAIN, rope_parameters={"rope_type": "default", "rope_theta": 1e4, **QUARTER}),
+    "gpt_neox-sequential": lambda: hf.GPTNeoXConfig(**PLAIN, use_parallel_residual=False),
+}
+
 PROJECTIONS = (
     "attn.c_proj",
     "attention.dense",
@@ -78,7 +86,7 @@ FINAL_NORMS = ("ln_f", "norm", "final_layer_norm", "final_layernorm")
 def saved(kind: str, tokenizer: Any, folder: Any) -> str:
     """A random model of a kind, with biases and norms that are not what they begin as, beside a tokenizer."""
     torch.manual_seed(3)
-    model = hf.AutoModelForCausalLM.from_config(CONFIGURATIONS[kind]())
+    model = hf.AutoModelForCausalLM.from_config((CONFIGURATIONS | OF_THE_DEMO)[kind]())
     for name, weight in model.named_parameters():
         if name.endswith("bias"):
             torch.nn.init.normal_(weight, std=0.2)

@@ -81,11 +81,10 @@ class Weighed:
 
 
 @pytest.fixture
-def weighed(monkeypatch):
-    catalogue.find.cache_clear()
-    monkeypatch.setitem(catalogue.plugins("explainer"), "weighed", Weighed())
+def weighed():
+    catalogue.add("explainer", Weighed(), "this test")
     yield
-    catalogue.find.cache_clear()
+    catalogue.remove("explainer", "weighed")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from transformers import AutoModelForCausalLM
 
 from heval_core.explainers.attn import Attention
 from heval_core.explainers.fa import TARGETS, FeatureAblation
+from heval_core.explainers.gxi import GradientTimesInput
 from heval_core.explainers.ig import IntegratedGradients
 from heval_core.explainers.mechlight import MechLight
 from heval_core.lm.loading import load
@@ -196,3 +197,19 @@ def test_an_mlp_that_mixes_positions_is_left_as_it_is(model_folders):
     ids = torch.arange(2, 14).view(2, 6)
     assert lm.forward.last_mlp is None
     assert torch.allclose(lm.forward.last_logits(ids), lm.model(ids).logits[:, -1], atol=1e-5)
+
+
+def test_gxi_equals_a_literal_gradient(clean, target, plain_model):
+    embedded = plain_model.get_input_embeddings()(clean.ids).detach().requires_grad_()
+    plain_model(inputs_embeds=embedded).logits[0, -1, target.ids[0]].backward()
+    (found,) = GradientTimesInput().explain(clean, (target,))
+    np.testing.assert_allclose(found.scores, (embedded * embedded.grad).sum(-1)[0].detach().numpy(), atol=1e-4)
+
+
+def test_gradients_are_a_models_first_pass(model_folders):
+    """Trials that a first pass runs before it are not what gradients are taken of."""
+    ids, target = torch.arange(3, 23)[None], [Target.next_token(5)]
+    found = load(str(model_folders["gpt2"]), "cpu").gradients.times_input(ids, target)
+    later = load(str(model_folders["gpt2"]), "cpu")
+    later.forward.logits(ids)
+    assert torch.equal(found, later.gradients.times_input(ids, target))

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from heval_core.records import DUAL_REGIMES, EVERY_REGIME, HEvalError
-from heval_core.regime_keys import DECOYS, LENGTHS, PLACES, RegimeOptions, read_key
+from heval_core.regime_keys import DECOYS, LENGTHS, PLACES, RegimeOptions, expanded, ordered_regimes, read_key
 
 PADDED = [(None, None), *itertools.product(LENGTHS, PLACES)]
 
@@ -46,3 +46,20 @@ def test_a_regime_without_options_keeps_its_key():
 def test_what_is_no_key_is_told(key, message):
     with pytest.raises(HEvalError, match=re.escape(message)):
         read_key(key)
+
+
+def test_options_expand_regimes_and_leave_out_those_with_one_document():
+    assert expanded(["mixed", "conflicting"]) == (("mixed", "conflicting"), ())
+    assert expanded(["mixed", "conflicting"], ["d0", "d1"], [256]) == (
+        ("mixed.d0.256-first", "mixed.d1.256-first"),
+        ("conflicting",),
+    )
+    assert expanded(["gold"], (), [512, 256], "last") == (("gold.512-last", "gold.256-last"), ())
+    assert expanded(["mixed.d1", "mixed"], ["d1"], [256])[0] == ("mixed.d1.256-first",)
+    with pytest.raises(HEvalError, match="give --length too"):
+        expanded(["mixed"], place="last")
+
+
+def test_regimes_without_options_come_first_and_short_prompts_before_long_ones():
+    ordered = ["conflicting", "mixed", "gold", "mixed.d0", "mixed.d1", "mixed_swap.d0", "mixed.256-last", "mixed.1024-first"]
+    assert ordered_regimes(ordered[::-1]) == ordered

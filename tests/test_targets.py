@@ -13,10 +13,11 @@ from heval_core.behaviour import answer_target, context_target
 from heval_core.catalogue import explainers
 from heval_core.explainers.attn import Attention
 from heval_core.explainers.fa import FeatureAblation
+from heval_core.explainers.gxi import GradientTimesInput
 from heval_core.explainers.ig import IntegratedGradients
 from heval_core.explainers.mechlight import MechLight
 from heval_core.lm.clean_pass import CleanPass
-from heval_core.lm.targets import SCALES, values
+from heval_core.lm.targets import SCALES, leads, values
 from heval_core.records import Behaviour, Candidate, HEvalError, Span, Target
 
 POSITIONS = (8, 9, 10)
@@ -216,3 +217,18 @@ def test_an_answer_is_never_explained_against_itself():
     assert context_target(agreeing(*THREE)) == Target.next_token(100, 102, "candidate C3")
     assert context_target(agreeing(("C1", 1.0), ("C2", 1.0), ("M", 2.0))) == Target.next_token(100, 102, "candidate M")
     assert context_target(agreeing(("C1", 1.0), ("C2", 1.0))) is None
+
+
+def test_gxi_is_the_gradient_of_the_sum_of_the_targets_logits(clean, target, plain):
+    embedded = plain.get_input_embeddings()(clean.ids).detach().requires_grad_()
+    value(plain(inputs_embeds=embedded).logits, target.ids).backward()
+    (found,) = GradientTimesInput().explain(clean, [target])
+    np.testing.assert_allclose(found.scores, (embedded * embedded.grad).sum(-1)[0].detach().numpy(), atol=1e-4)
+
+
+def test_a_lead_is_the_contrast_where_there_are_foils_and_the_logit_where_there_are_none():
+    logits = torch.tensor([[[1.0, 4.0, 9.0], [16.0, 25.0, 36.0]]]).expand(2, -1, -1)
+    targets = [Target((0, 1), (2, 0), (1, 1)), Target((0, 1), (2, 0))]
+    assert leads(logits, targets).tolist() == [9 + 16 - 4 - 25, 9 + 16]
+    assert leads(logits[:, None], targets).tolist() == [[-4.0], [25.0]]
+    assert leads(logits, targets[1:] * 2).tolist() == [25, 25]

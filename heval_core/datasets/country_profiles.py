@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from heval_core.datasets._countries import QUESTIONS, RELATIONS, answers, countries
+from heval_core.datasets._countries import QUESTIONS, RELATIONS, aliases, answers, countries
 from heval_core.datasets._profiles import sentences
 from heval_core.records import Fact, Passage
 
@@ -55,6 +55,7 @@ class CountryProfiles:
                 answer=true,
                 conflicting=(profile(row, relation, answer),),
                 own=profile(row, relation, true),
+                aliases=aliases(relation, true, answer),
             )
 
 

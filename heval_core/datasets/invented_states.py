@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from heval_core.datasets._countries import QUESTIONS, RELATIONS, answers
+from heval_core.datasets._countries import QUESTIONS, RELATIONS, aliases, answers
 from heval_core.datasets._profiles import ASKED, entry
 from heval_core.records import Fact, Passage
 
@@ -63,6 +63,7 @@ class InventedStates:
                 answer=true,
                 conflicting=(Passage(country, false, entry(row, relation, false)),),
                 own=Passage(country, true, entry(row, relation, true)),
+                aliases=aliases(relation, true, false),
             )
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from heval_core.datasets._countries import QUESTIONS, countries
+from heval_core.datasets._countries import QUESTIONS, aliases, countries
 from heval_core.datasets._files import Origin, locate
 from heval_core.datasets._records import BadRecord, Record
 from heval_core.records import Fact, HEvalError, Passage
@@ -67,6 +67,7 @@ class WorldCapital:
             answer=capital,
             conflicting=(statement(country, false_capital),),
             own=statement(country, capital),
+            aliases=aliases("capital", capital, false_capital),
         )
 
 

@@ -18,6 +18,7 @@ from heval_core.evaluation import cells
 from heval_core.evaluation.regime import Regime, regime_of
 from heval_core.evaluation.scored import Measurements, Scored, measured_metrics
 from heval_core.records import CELL, RegimeKey
+from heval_core.regime_keys import mirror
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 
@@ -73,7 +74,7 @@ def _cells(
         spread |= evaluated.replicates
         mirrored[one.regime.key] = cells.Mirrored(one.regime.key, one.regime.questions, evaluated.ways)
     for key, own in mirrored.items():
-        swapped = mirrored.get(key._replace(regime=f"{key.regime}_swap"))
+        swapped = mirrored.get(key._replace(regime=mirror(key.regime) or ""))
         rows += cells.swap_rows(own, swapped) if swapped else []
     found = pd.DataFrame(rows, columns=COLUMNS)
     return found.sort_values([*CELL, "part"], kind="stable", ignore_index=True), spread

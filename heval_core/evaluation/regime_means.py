@@ -21,7 +21,8 @@ from heval_core.evaluation.cells import ValueKey
 from heval_core.evaluation.live import Spread
 from heval_core.metrics.shared.estimate import normalised
 from heval_core.metrics.shared.stored_means import Mean, SumOfMeans
-from heval_core.records import CELL, DUAL_REGIMES, EVERY_REGIME, CellKey, RegimeKey
+from heval_core.records import CELL, CellKey, RegimeKey
+from heval_core.regime_keys import ordered_regimes, read_key
 from heval_core.statistics.bootstrap import Interval, percentile_interval, resampled_sums
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -81,7 +82,8 @@ def means_of(found: pd.DataFrame, spread: Spread, parts: Sequence[str], by: Sequ
         dict(zip(keys, names, strict=True)) | _mean(own, list(named[own.index]), spread)
         for names, own in there.groupby(keys, sort=False)
     ]
-    order = {"regime": {name: place for place, name in enumerate(EVERY_REGIME)}, "part": {p: i for i, p in enumerate(parts)}}
+    names = {"regime": ordered_regimes(set(there["regime"])), "part": parts}
+    order = {column: {name: place for place, name in enumerate(own)} for column, own in names.items()}
     return pd.DataFrame(rows, columns=[*keys, *_NUMBERS]).sort_values(
         keys, key=lambda own: own.map(order[str(own.name)]) if own.name in order else own, kind="stable", ignore_index=True
     )
@@ -127,7 +129,7 @@ def _resampled(results: Reader, chosen: Filter, metric: SumOfMeans, k: int, foun
     """(resamples,) replicates of the values of published cells, from the stored values of their instances."""
     wanted: dict[ValueKey, tuple[Mean, ...]] = {}
     for key in _keys(found):
-        if means := metric.means(key.part, 2 if key.cell.regime in DUAL_REGIMES else 1):
+        if means := metric.means(key.part, 2 if read_key(key.cell.regime).dual else 1):
             wanted[key] = means
     read = {mean for means in wanted.values() for mean in means}
     stored = results.values_by_question(chosen, sorted({own.metric for own in read}), sorted({own.part for own in read}), k)

@@ -14,7 +14,8 @@ import numpy as np
 from heval_core.evaluation import cells, findings
 from heval_core.evaluation.measuring import Measured, insert_regime
 from heval_core.evaluation.techniques import behaviours
-from heval_core.records import EVERY_REGIME, CellKey, RegimeKey
+from heval_core.records import CellKey, RegimeKey
+from heval_core.regime_keys import mirror, order
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.kinds import TRIAL
 from heval_core.store.shards import Entry, ShardStore
@@ -119,15 +120,15 @@ def write(
     return whole
 
 
-def _order(key: RegimeKey) -> tuple[str, str, str, int]:
-    return key.model, key.dataset, key.technique, EVERY_REGIME.index(key.regime)
+def _order(key: RegimeKey) -> tuple[str, str, str, tuple[int, ...]]:
+    return key.model, key.dataset, key.technique, order(key.regime)
 
 
 def _swaps(measured: Mapping[str, cells.Mirrored]) -> list[dict[str, Any]]:
     """Metrics that compare a regime with its mirror, in which the documents are swapped."""
     rows = []
     for regime, found in measured.items():
-        swapped = measured.get(f"{regime}_swap")
+        swapped = measured.get(mirror(regime) or "")
         if swapped is not None:
             rows += cells.swap_rows(found, swapped)
     return rows

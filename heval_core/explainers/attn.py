@@ -14,7 +14,6 @@ Cost: one pass with hooks over the last token, shared with mechlight; `row="mean
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -53,7 +52,8 @@ class Attention:
                 raise HEvalError(f"attn has no {option} {value!r}; there are: {', '.join(known)}.")
 
     def cost(self, tokens: float) -> Cost:
-        return Cost(1, tokens)
+        """The clean pass, and one over the last token with hooks, or over the whole prompt."""
+        return Cost(2, tokens + 1 if self.row == "last" else 2 * tokens)
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         import torch
@@ -62,7 +62,7 @@ class Attention:
         from heval_core.lm.targets import positions_of
 
         self.check()
-        started = time.perf_counter()
+        clock = clean.clock()
         readings = [clean.heads_at(position) for position in positions_of(targets)]
         votes = sum(
             self._votes(clean, reading, [target.ids[place] for target in targets]) for place, reading in enumerate(readings)
@@ -74,7 +74,7 @@ class Attention:
         else:
             attention = clean.lm.heads.column_means(clean.ids)
         rows = [attention[index, head].cpu().numpy() for index, head in enumerate(heads)]
-        seconds = (time.perf_counter() - started) / clean.size
+        seconds = clock.stop()
         return [
             Attribution(self.key, row, seconds, repr(self), layer=clean.lm.layers - 1, head=head)
             for row, head in zip(rows, heads, strict=True)

@@ -14,32 +14,17 @@ position only. Models without keys and values run the whole prompt every time.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from heval_core.records import Attribution, Cost, HEvalError, Span, Target
+from heval_core.explainers.shared.ablated import ablation_cost, ablation_scores
+from heval_core.records import Attribution, Cost, HEvalError, Target
 
 if TYPE_CHECKING:
-    import torch
-
     from heval_core.lm.clean_pass import CleanPass
 
-# The fixed cost of a pass, in tokens: a CPU reads the weights, a GPU also starts many kernels.
-PASS_OVERHEAD = {"cpu": 32, "other": 512}
-LARGEST_BLOCK = 32
-# So many last positions are read out together: the unembedding is too large a matrix to read for a few rows.
-READ_TOGETHER = 256
 TARGETS = ("logit", "logprob", "prob", "contrast")  # `lm.targets` computes them
-
-
-def block_size(prompts: int, length: int, budget: int, device: str) -> int:
-    """The cheapest width w of a block: sqrt(2 · overhead / B), within the budget of tokens."""
-    best = round((2 * PASS_OVERHEAD.get(device, PASS_OVERHEAD["other"]) / prompts) ** 0.5)
-    return max(1, min(best, LARGEST_BLOCK, budget // (prompts * length)))
 
 
 @dataclass(frozen=True)
@@ -63,34 +48,16 @@ class FeatureAblation:
             raise HEvalError(f"fa has no target {self.target!r}; there are: {', '.join(TARGETS)}.")
 
     def cost(self, tokens: float) -> Cost:
-        """A pass for each token, over the rest of the prompt: half of it on average."""
-        return Cost(tokens, tokens * tokens / 2)
+        """The clean pass, and one for each token over the rest of the prompt: half of it on average."""
+        part = ablation_cost(tokens)
+        return Cost(1 + part.passes, tokens + part.tokens)
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
-        import torch
-
-        from heval_core.lm.targets import positions_of, values
-
         self.check()
-        started = time.perf_counter()
-        lm, positions = clean.lm, positions_of(targets)
-        baseline = lm.baseline(self.baseline_id)
-        value = values(clean.logits_at(positions), targets, self.target)[:, None].cpu().numpy()
-        prompts, n = clean.ids.shape
-        last = max(position % n for position in positions) + 1  # no later token can matter
-        scores = np.zeros((prompts, n), dtype=np.float32)
-        width = block_size(prompts, n, lm.budget.tokens, lm.device.type)
-        waiting: list[torch.Tensor] = []
-        first = 0
-        for start in range(0, last, width):
-            stop = min(start + width, last)
-            tokens = [Span(token, token + 1) for token in range(start, stop)]
-            waiting.append(lm.ablation.spans(clean.ids, clean.prefix, tokens, baseline, positions))
-            if prompts * len(positions) * (stop - first) >= READ_TOGETHER or stop == last:
-                logits = lm.read_out.logits(torch.cat(waiting, 1))
-                scores[:, first:stop] = value - values(logits, targets, self.target).cpu().numpy()
-                waiting, first = [], stop
-        seconds = (time.perf_counter() - started) / prompts
+        clock = clean.clock()
+        baseline = clean.lm.baseline(self.baseline_id)
+        scores = ablation_scores(clean, targets, self.target, baseline)
+        seconds = clock.stop()
         details = (("baseline_id", float(baseline)),)
         return [Attribution(self.key, row, seconds, repr(self), details=details) for row in scores]
 

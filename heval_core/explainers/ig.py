@@ -14,7 +14,6 @@ allows it.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -52,8 +51,9 @@ class IntegratedGradients:
             raise HEvalError(f"ig needs at least one step, not {self.steps}.")
 
     def cost(self, tokens: float) -> Cost:
-        """Every step goes forward and back."""
-        return Cost(2 * self.steps, 2 * self.steps * tokens)
+        """Every step goes forward and back; the prompt and its baseline go forward once more."""
+        passes = 2 * self.steps + 2
+        return Cost(passes, passes * tokens)
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         import torch
@@ -61,7 +61,7 @@ class IntegratedGradients:
         from heval_core.lm.targets import positions_of, values
 
         self.check()
-        started = time.perf_counter()
+        clock = clean.clock()
         lm = clean.lm
         baseline = lm.baseline(self.baseline_id)
         baselines = torch.full_like(clean.ids, baseline)
@@ -70,7 +70,7 @@ class IntegratedGradients:
         with torch.no_grad():  # all baselines are the same sequence: one forward gives f(x') for every prompt
             at_baseline = lm.forward.checked(lm.forward.logits_at(baselines[:1], positions)).expand(clean.size, -1, -1)
         change = (values(clean.logits_at(positions), targets) - values(at_baseline, targets)).tolist()
-        seconds = (time.perf_counter() - started) / clean.size
+        seconds = clock.stop()
         return [
             Attribution(
                 self.key,

@@ -14,7 +14,6 @@ Cost: one pass with hooks over the last token, shared with attn. The whole S mat
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -47,13 +46,14 @@ class MechLight:
     reference = "Sun et al. 2025, eq. 11-17 (arXiv 2510.02629)"
 
     def cost(self, tokens: float) -> Cost:
-        return Cost(1, tokens)
+        """The clean pass, and one over the last token with hooks."""
+        return Cost(2, tokens + 1)
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         from heval_core.lm.heads import mean_rows, working
         from heval_core.lm.targets import positions_of
 
-        started = time.perf_counter()
+        clock = clean.clock()
         lm = clean.lm
         readings = [clean.heads_at(position) for position in positions_of(targets)]
         attention = mean_rows([reading.attention for reading in readings], clean.length)
@@ -65,7 +65,7 @@ class MechLight:
             attention[index, layer, _members(alive, layer, head, group)].mean(0).cpu().numpy()
             for index, (layer, head, _) in enumerate(chosen)
         ]
-        seconds = (time.perf_counter() - started) / clean.size
+        seconds = clock.stop()
         return [
             Attribution(
                 self.key,

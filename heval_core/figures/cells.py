@@ -9,14 +9,15 @@ import pandas as pd
 from heval_core.metrics import part_title
 from heval_core.metrics.shared.estimate import normalised
 from heval_core.metrics.shared.measure import Measure
-from heval_core.records import CELL, REGIMES
-from heval_core.wording import REGIME_TITLES
+from heval_core.records import CELL
+from heval_core.regime_keys import ordered_regimes
+from heval_core.wording import regime_title
 
 
 def of_measure(cells: pd.DataFrame, measure: Measure) -> pd.DataFrame:
     """The rows of a metric that a measure reads: its parts, in its regimes."""
     cells = cells[cells["part"].isin(measure.parts)]
-    return cells[cells["regime"].isin(measure.regimes)] if measure.regimes else cells
+    return cells[[measure.asks(regime) for regime in cells["regime"]]]
 
 
 def labelled(cells: pd.DataFrame, titles: Mapping[str, str], *, dataset: bool = False) -> pd.DataFrame:
@@ -24,7 +25,7 @@ def labelled(cells: pd.DataFrame, titles: Mapping[str, str], *, dataset: bool = 
 
     A label is the regime, with technique and part where there are several, and the dataset first if asked.
     """
-    labels = [REGIME_TITLES.get(regime, regime) for regime in cells["regime"]]
+    labels = [regime_title(regime) for regime in cells["regime"]]
     if cells["technique"].nunique() > 1:
         labels = [f"{label} · {technique}" for label, technique in zip(labels, cells["technique"], strict=True)]
     if cells["part"].nunique() > 1:
@@ -34,10 +35,10 @@ def labelled(cells: pd.DataFrame, titles: Mapping[str, str], *, dataset: bool = 
     if dataset:
         labels = [f"{name} · {label}" for name, label in zip(cells["dataset"], labels, strict=True)]
     cells = cells.assign(label=labels, title=[titles.get(key, key) for key in cells["explainer"]])
-    order = {regime: index for index, regime in enumerate(REGIMES)}
+    places = {regime: index for index, regime in enumerate(ordered_regimes(set(cells["regime"])))}
 
     def key(column: pd.Series) -> pd.Series:
-        return column.map(order) if column.name == "regime" else column
+        return column.map(places) if column.name == "regime" else column
 
     return cells.sort_values([*CELL, "part"], key=key, kind="stable")
 

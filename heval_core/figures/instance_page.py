@@ -8,7 +8,7 @@ from heval_core.figures.highlights import Scored, highlights
 from heval_core.html import digest, render
 from heval_core.records import TECHNIQUE
 from heval_core.stored import StoredInstance
-from heval_core.wording import REGIME_TITLES
+from heval_core.wording import regime_title
 
 
 def instance_page(instance: StoredInstance, rows: Sequence[Scored], k: int, snapshot_id: str) -> str:
@@ -16,7 +16,7 @@ def instance_page(instance: StoredInstance, rows: Sequence[Scored], k: int, snap
     drawn = highlights(instance.tokens, instance.ranked, instance.documents, instance.used_document, rows, k)
     # What a browser hashes is the style as it stands in the file.
     style = render("instance.css", drawn=drawn)
-    regime = REGIME_TITLES.get(instance.regime, instance.regime)
+    regime = regime_title(instance.regime)
     if instance.technique != TECHNIQUE:
         regime = f"{regime} · {instance.technique}"
     return render(

@@ -16,7 +16,8 @@ from heval_core.html import render
 from heval_core.metrics import part_title
 from heval_core.metrics.shared.measure import Measure
 from heval_core.records import REGIMES
-from heval_core.wording import REGIME_MEANINGS, REGIME_TITLES
+from heval_core.regime_keys import ordered_regimes
+from heval_core.wording import regime_meaning, regime_title
 
 # Stands for all models and all datasets in the id of a mean's mark.
 ALL = "*"
@@ -120,14 +121,14 @@ class Names:
     def place(self, model: str, dataset: str, regime: str, part: str) -> str:
         """`demo-gpt2 · World Capital · Mixed · used document first`."""
         own = [] if model == ALL else [model, self.datasets.get(dataset, dataset)]
-        return " · ".join([*own, REGIME_TITLES.get(regime, regime), *([part_words(part)] if part_words(part) else [])])
+        return " · ".join([*own, regime_title(regime), *([part_words(part)] if part_words(part) else [])])
 
     def readable(self, frame: pd.DataFrame) -> pd.DataFrame:
         """A table as people read it: titles for keys, words for names with underscores, no `technique` where there is one."""
         titles: dict[str, Callable[[str], str]] = {
             **dict.fromkeys(("explainer", "first", "second", "better"), self.explainer),
             "dataset": lambda key: self.datasets.get(key, key),
-            "regime": lambda key: REGIME_TITLES.get(key, key),
+            "regime": regime_title,
             "part": part_words,
             "group_sizes": lambda sizes: sizes.strip("{}").replace('"', ""),
         }
@@ -155,7 +156,7 @@ def panels_of(measured: Measured, drawn: Sequence[str], names: Names) -> tuple[l
     axis = _axis(measured, [frame[frame["explainer"].isin(drawn)] for frame in (parts, cells)], names)
     places = Places(*(by_place(frame) for frame in (parts, cells, regimes)))
     there = set(measured.cells["regime"])
-    return rows, [_panel(measured, regime, rows, places, names) for regime in REGIMES if regime in there], axis
+    return rows, [_panel(measured, regime, rows, places, names) for regime in ordered_regimes(there, REGIMES)], axis
 
 
 Record = dict[Any, Any]
@@ -197,7 +198,7 @@ def _panel(measured: Measured, regime: str, rows: Sequence[Row], places: Places,
     count = max((own["n"] for own in means.values()), default=0)
     cells = max((own["cells"] for own in means.values()), default=0)
     note = f"n = {count:,} in {cells} cell{'s' if cells != 1 else ''}"
-    return Panel(REGIME_TITLES.get(regime, regime), note, REGIME_MEANINGS.get(regime, ""), chance, slots)
+    return Panel(regime_title(regime), note, regime_meaning(regime), chance, slots)
 
 
 def _slot(measured: Measured, regime: str, row: Row, places: Places, names: Names, chance: float, best: bool) -> Slot:
@@ -238,5 +239,5 @@ def _cell(cell: Record, measured: Measured, names: Names) -> Mark:
 
 def _missing(row: Row, regime: str, cells: Sequence[Record], chance: float) -> Mark:
     reasons = dict.fromkeys(str(cell["unavailable"]) for cell in cells if not pd.isna(cell["unavailable"]))
-    about = (f"{row.title} · {REGIME_TITLES.get(regime, regime)}", "not available", *(reasons or ["it was not measured here"]))
+    about = (f"{row.title} · {regime_title(regime)}", "not available", *(reasons or ["it was not measured here"]))
     return Mark(chance, about, (row.key, ALL, ALL, regime, ALL))

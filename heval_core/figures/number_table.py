@@ -11,7 +11,8 @@ from heval_core.figures.measured_panels import Measured, Names, in_unit, winner
 from heval_core.figures.panels import shown
 from heval_core.html import render
 from heval_core.records import REGIMES
-from heval_core.wording import REGIME_MEANINGS, REGIME_TITLES
+from heval_core.regime_keys import ordered_regimes
+from heval_core.wording import regime_meaning, regime_title
 
 _WRONG = "Numbers whose whole interval lies on the wrong side of chance"
 
@@ -24,10 +25,10 @@ def numbers_html(measured: Measured, explainers: Sequence[str], names: Names) ->
 def number_rows(measured: Measured, explainers: Sequence[str], names: Names) -> dict[str, Any]:
     """What the template `numbers.html` fills in. explainers: the rows, in order; controls last."""
     regimes, overall = in_unit(measured.regimes, measured.scaled), in_unit(measured.overall, measured.scaled)
-    there = [regime for regime in REGIMES if regime in set(regimes["regime"])]
+    there = ordered_regimes(set(regimes["regime"]), REGIMES)
     columns = [regimes[regimes["regime"] == regime].set_index("explainer") for regime in there]
     columns += [overall.set_index("explainer")] if len(there) > 1 else []
-    heads = [{"title": REGIME_TITLES.get(regime, regime), "hint": REGIME_MEANINGS.get(regime, "")} for regime in there]
+    heads = [{"title": regime_title(regime), "hint": regime_meaning(regime)} for regime in there]
     heads += [{"title": f"mean of the {len(there)}", "hint": "Mean over all cells"}] if len(there) > 1 else []
     one_sided = measured.measure.best != "zero"
     side = "above" if measured.measure.best == "low" else "below"

@@ -11,7 +11,8 @@ from heval_core.figures.layout import as_stacked_shares
 from heval_core.figures.palette import DROPPED, GROUPS, RIM, escape
 from heval_core.reasons import DROP_REASONS
 from heval_core.records import CELL
-from heval_core.wording import GROUP_TITLES, REGIME_TITLES
+from heval_core.regime_keys import ordered_regimes
+from heval_core.wording import GROUP_TITLES
 
 
 def outcome_bars(outcomes: pd.DataFrame, titles: dict[str, str]) -> go.Figure:
@@ -52,7 +53,7 @@ def outcome_bars(outcomes: pd.DataFrame, titles: dict[str, str]) -> go.Figure:
 
 
 def in_regime_order(frame: pd.DataFrame) -> pd.DataFrame:
-    order = {regime: index for index, regime in enumerate(REGIME_TITLES)}
+    order = {regime: index for index, regime in enumerate(ordered_regimes(set(frame["regime"])))}
     return frame.sort_values(["dataset", "regime", "model"], key=lambda c: c.map(order) if c.name == "regime" else c)
 
 

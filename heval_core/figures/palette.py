@@ -58,7 +58,7 @@ PATTERN_COLOURS = {
     "tied": "#744B67",
 }
 # Why an instance was left out: a texture and a shade for each of the reasons.
-_TEXTURES, _SHADES = ("/", "\\", "x", "-", "|", "+", "."), ("#DDDDDD", "#BDBDBD", "#9A9A9A")
+_TEXTURES, _SHADES = ("/", "\\", "x", "-", "|", "+", "."), ("#DDDDDD", "#BDBDBD", "#9A9A9A", "#7A7A7A")
 DROPPED = {
     reason: (_SHADES[number // len(_TEXTURES)], _TEXTURES[number % len(_TEXTURES)])
     for number, reason in enumerate(DROP_REASONS)

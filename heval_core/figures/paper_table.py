@@ -14,7 +14,7 @@ import pandas as pd
 from heval_core.figures.palette import in_order
 from heval_core.metrics import part_title
 from heval_core.metrics.shared.measure import Measure
-from heval_core.wording import REGIME_TITLES
+from heval_core.wording import regime_title
 
 NOT_THERE = "--"
 # Columns of values with their intervals beside them that a page has room for.
@@ -83,7 +83,7 @@ def _placed(means: pd.DataFrame) -> pd.DataFrame:
     parts = means["part"] if "part" in means else pd.Series("", index=means.index)
     several = parts.groupby(means["regime"]).transform("nunique") > 1
     places = [
-        REGIME_TITLES.get(regime, regime) + (f", {part_title(part) or part}" if more else "")
+        regime_title(regime) + (f", {part_title(part) or part}" if more else "")
         for regime, part, more in zip(means["regime"], parts, several, strict=True)
     ]
     return means.assign(place=places)

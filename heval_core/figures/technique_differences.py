@@ -10,7 +10,7 @@ import pandas as pd
 
 from heval_core.figures.technique_names import MINUS, TechniqueNames, as_points, between, change, unit_of, with_unit
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
-from heval_core.wording import REGIME_MEANINGS, REGIME_TITLES
+from heval_core.wording import regime_meaning, regime_title
 
 _STEPS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 50.0, 100.0)
 TOTAL = "total"
@@ -65,9 +65,9 @@ def differs(row: dict[str, Any]) -> bool:
 def _column(kind: str, regular: dict[str, Any] | None, measure: str) -> dict[str, str]:
     value = math.nan if regular is None else regular["value"]
     return {
-        "title": REGIME_TITLES.get(kind, kind),
+        "title": regime_title(kind),
         "note": "" if pd.isna(value) else f"Regular {with_unit(value, measure)}",
-        "hint": REGIME_MEANINGS.get(kind, ""),
+        "hint": regime_meaning(kind),
     }
 
 
@@ -81,7 +81,7 @@ def _mark(
     ends = [end if not pd.isna(end) else value for end in (low, high)]
     points = f" {unit_of(measure)}".rstrip()
     about = [
-        f"{names.title(key)}, {REGIME_TITLES.get(kind, kind).lower()}",
+        f"{names.title(key)}, {regime_title(kind).lower()}",
         f"{change(value, measure)}{points} {between(low, high, measure)} against Regular",
         f"{with_unit(row['value'], measure)} {between(row['low'], row['high'], measure)}",
         *([] if pd.isna(row["n"]) else [f"{int(row['n']):,} questions; click for the instances"]),

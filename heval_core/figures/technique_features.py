@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from heval_core.records import CONTEXT_KINDS
-from heval_core.wording import FEATURE_MEANINGS, FEATURE_TITLES, REGIME_MEANINGS, REGIME_TITLES
+from heval_core.wording import FEATURE_MEANINGS, FEATURE_TITLES, regime_meaning, regime_title
 
 ALPHA = 0.05
 _LOW, _HIGH = -1.18, 1.18
@@ -25,9 +25,7 @@ def features_drawing(correlations: pd.DataFrame) -> dict[str, Any]:
     features = in_order(correlations)
     found = {(row["feature"], row["regime"]): row for row in correlations.to_dict("records")}
     return {
-        "columns": [
-            {"title": REGIME_TITLES.get(kind, kind), "note": "", "hint": REGIME_MEANINGS.get(kind, "")} for kind in kinds
-        ],
+        "columns": [{"title": regime_title(kind), "note": "", "hint": regime_meaning(kind)} for kind in kinds],
         "axis": {"zero": _at(0), "ticks": [{"at": _at(end), "text": text} for end, text in ((-1, "−1"), (0, "0"), (1, "+1"))]},
         "rows": [
             {
@@ -72,7 +70,7 @@ def correlation_table(correlations: pd.DataFrame) -> pd.DataFrame:
     rows = [
         {
             "feature": feature_title(row["feature"]),
-            "context": REGIME_TITLES.get(row["regime"], row["regime"]),
+            "context": regime_title(row["regime"]),
             "rho, pooled": "–" if pd.isna(row["rho"]) else rho_text(row["rho"]),
             "p, Holm": p_text(row["p_holm"]),
             "rho, within": "–" if pd.isna(row["rho_stratified"]) else rho_text(row["rho_stratified"]),
@@ -97,7 +95,7 @@ def _at(value: float) -> float:
 
 
 def _marks(row: dict[str, Any] | None, feature: str, kind: str) -> list[dict[str, Any]]:
-    where = f"{feature_title(feature)}, {REGIME_TITLES.get(kind, kind).lower()}"
+    where = f"{feature_title(feature)}, {regime_title(kind).lower()}"
     if row is None or pd.isna(row["rho"]):
         why = None if row is None else row["unavailable"]
         return [{"id": [feature, kind], "why": "not measured here" if pd.isna(why) else str(why)}]

@@ -142,4 +142,5 @@ def _axis(values: Sequence[float]) -> dict[str, Any]:
     least = min((float(value) for value in values if not pd.isna(value)), default=0.0)
     low = min(max(0, math.floor((100 * least - 3) / _STEP) * _STEP), 60)
     step = _STEP if low >= 40 else 2 * _STEP
-    return {"low": low, "high": 100, "ticks": list(range(math.ceil(low / step) * step, 101, step))}
+    ticks = range(math.ceil(low / step) * step, 101, step)
+    return {"low": low, "high": 100, "ticks": [{"at": at, "text": str(at)} for at in ticks]}

@@ -13,7 +13,7 @@ from heval_core.figures.technique_differences import TOTAL, ranked
 from heval_core.figures.technique_names import SIGNED, TechniqueNames, between, measure_name, written
 from heval_core.html import render
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
-from heval_core.wording import BEHAVIOUR_MEANINGS, REGIME_MEANINGS, REGIME_TITLES
+from heval_core.wording import BEHAVIOUR_MEANINGS, REGIME_TITLES, regime_meaning
 
 DISCRIMINATIONS = {"discrimination": "J", "discrimination_off_topic": "J, off topic"}
 
@@ -35,7 +35,7 @@ class Column(NamedTuple):
 def columns_of(cells: pd.DataFrame, measure: str) -> list[Column]:
     """Those that have a number: the measure by kind and in total, then what holds for all kinds together."""
     good = measure != "neither"
-    kinds = [Column(kind, measure, REGIME_TITLES[kind], REGIME_MEANINGS.get(kind, ""), good) for kind in CONTEXT_KINDS]
+    kinds = [Column(kind, measure, REGIME_TITLES[kind], regime_meaning(kind), good) for kind in CONTEXT_KINDS]
     kinds.append(Column(TOTAL, measure, "Total", f"{measure_name(measure)} over all instances, each counting the same", good))
     more = [
         Column(TOTAL, name, title, BEHAVIOUR_MEANINGS[name], False)

@@ -8,7 +8,6 @@ the modules that shares every other weight with the model, which is never touche
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from collections.abc import Mapping
@@ -18,12 +17,12 @@ from typing import Any
 import safetensors
 import safetensors.torch
 import torch
-from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
 from heval_core.lm.facts import ModelFacts
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.needs import lacks
+from heval_core.lm.twins import twin_of
 from heval_core.records import HEvalError
 
 Pair = tuple[torch.Tensor, torch.Tensor]
@@ -88,12 +87,6 @@ def _is_plain(module: torch.nn.Module) -> bool:
     return bool(weight.is_floating_point() and weight.ndim == 2)
 
 
-def twin_of(facts: ModelFacts) -> PreTrainedModel:
-    """A copy of the modules that shares every weight with the model: what is put into it does not change the model."""
-    model = facts.model
-    return copy.deepcopy(model, {id(t): t for t in (*model.parameters(), *model.buffers())})
-
-
 @torch.no_grad()
 def adapted(lm: LanguageModel, adapter: Adapter) -> LanguageModel:
     """The model with the adapter merged into its weights. Raises HEvalError for an adapter of another model."""
@@ -109,7 +102,7 @@ def adapted(lm: LanguageModel, adapter: Adapter) -> LanguageModel:
             raise HEvalError(
                 f"The adapter does not fit {lm.key}: its layer {name} ({a.shape[1]} inputs, {b.shape[0]} outputs) has {there}."
             )
-    twin = twin_of(lm)
+    twin = twin_of(lm.model)
     for name in adapter.pairs:
         module: Any = twin.get_submodule(name)
         added = adapter.added(name).to(lm.device)

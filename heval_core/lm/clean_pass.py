@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import torch
@@ -10,7 +11,10 @@ import torch
 from heval_core.lm.forward import Prefix
 from heval_core.lm.heads import HeadReading
 from heval_core.lm.model import LanguageModel
-from heval_core.records import HEvalError, TokenisedPrompt
+from heval_core.lm.rules import Rules
+from heval_core.lm.shared_work import Clock, SharedWork
+from heval_core.lm.targets import positions_of
+from heval_core.records import HEvalError, Target, TokenisedPrompt
 
 
 class CleanPass:
@@ -19,12 +23,16 @@ class CleanPass:
     prompts: B prompts of n tokens each; B = 1 for a prompt explained by itself.
     """
 
-    def __init__(self, lm: LanguageModel, prompts: Sequence[TokenisedPrompt]):
+    def __init__(self, lm: LanguageModel, prompts: Sequence[TokenisedPrompt], now: Callable[[], float] = time.perf_counter):
+        """now: the time in seconds."""
         if len({len(prompt.ids) for prompt in prompts}) != 1:
             raise HEvalError("The prompts of one pass must have the same number of tokens.")
         self.lm, self.prompts = lm, tuple(prompts)
-        self._logits: dict[tuple[int, ...], torch.Tensor] = {}
-        self._heads: dict[int, HeadReading] = {}
+        self._shared = SharedWork(now)
+
+    def clock(self) -> Clock:
+        """Begins to time an explainer; see `shared_work`."""
+        return Clock(self._shared, self.size)
 
     @property
     def size(self) -> int:
@@ -41,10 +49,13 @@ class CleanPass:
         """(B, n)"""
         return torch.tensor([prompt.ids for prompt in self.prompts], device=self.lm.device)
 
-    @cached_property
+    @property
     def _passed(self) -> tuple[torch.Tensor, Prefix]:
-        logits, prefix = self.lm.forward.clean(self.ids)
-        return self.lm.forward.checked(logits), prefix
+        def work() -> tuple[torch.Tensor, Prefix]:
+            logits, prefix = self.lm.forward.clean(self.ids)
+            return self.lm.forward.checked(logits), prefix
+
+        return self._shared.once("passed", work)
 
     @property
     def logits(self) -> torch.Tensor:
@@ -60,19 +71,54 @@ class CleanPass:
         """(B, P, V) float32. Raises HEvalError if they are not finite."""
         if positions == (-1,):
             return self.logits[:, None]
-        if positions not in self._logits:
+
+        def work() -> torch.Tensor:
             with torch.no_grad():
-                self._logits[positions] = self.lm.forward.checked(self.lm.forward.logits_at(self.ids, positions))
-        return self._logits[positions]
+                return self.lm.forward.checked(self.lm.forward.logits_at(self.ids, positions))
+
+        return self._shared.once(f"logits at {positions}", work)
 
     def heads_at(self, position: int) -> HeadReading:
         """The heads' attention and outputs at one position."""
         position %= self.length
-        if position not in self._heads:
-            self._heads[position] = self.lm.heads.read(self.ids, self.prefix, position)
-        return self._heads[position]
+        return self._shared.once(f"heads at {position}", lambda: self.lm.heads.read(self.ids, self.prefix, position))
 
     @property
     def heads(self) -> HeadReading:
         """The heads' attention and outputs at the last position."""
         return self.heads_at(-1)
+
+    def direct_effects(self, targets: Sequence[Target]) -> list[torch.Tensor]:
+        """(B, L, n) float32 for each position of the targets: what heads carry there from each token to z_a - z_b.
+
+        Where a target has no foils, to z_a. Raises HEvalError for a model in which this does not add up.
+        """
+
+        def work() -> list[torch.Tensor]:
+            found = []
+            for place, position in enumerate(positions_of(targets)):
+                ids = [target.ids[place] for target in targets]
+                foils = [target.foils[place] if target.foils else None for target in targets]
+                own = self.lm.direct_effects.by_layer(self.heads_at(position), self.prefix, ids, foils)
+                found.append(torch.nn.functional.pad(own, (0, self.length - own.shape[-1])))
+            return found
+
+        return self._shared.once(f"direct effects on {tuple(targets)}", work)
+
+    def relevance(self, rules: Rules, targets: Sequence[Target], contrast: bool) -> torch.Tensor:
+        """(B, n) float32: see `ChangedBackward.under`. Raises HEvalError for a model in which the rules do not hold."""
+        changed = self.lm.changed_backward.under(rules)
+
+        def work() -> torch.Tensor:
+            return changed.relevance(self.ids, targets, contrast)
+
+        return self._shared.once(f"relevance {rules} {contrast} {tuple(targets)}", work)
+
+    def rolled_back(self, targets: Sequence[Target]) -> torch.Tensor:
+        """(B, n) float32: the direct effects of all layers and positions, rolled back to the tokens. Raises as these do."""
+
+        def work() -> torch.Tensor:
+            effects = torch.stack(self.direct_effects(targets)).sum(0)
+            return self.lm.roll_back.rolled(self.ids, self.prefix, effects)
+
+        return self._shared.once(f"rolled back {tuple(targets)}", work)

@@ -1,15 +1,16 @@
-"""Gradients of a target's logits at the input embeddings. Modified backward rules belong here too."""
+"""Gradients of a target's logits at the input embeddings. `changed_backward` has those of other backward rules."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 
 from heval_core.lm.facts import ModelFacts
 from heval_core.lm.forward import Forward
-from heval_core.lm.targets import positions_of, token_ids, values
+from heval_core.lm.targets import leads, positions_of, token_ids, values
 from heval_core.records import Target
 
 
@@ -53,24 +54,44 @@ class Gradients:
             )
         return attributions.detach().float().sum(-1)
 
+    def times_input(self, ids: torch.Tensor, targets: Sequence[Target], contrast: bool = False) -> torch.Tensor:
+        """(B, n) float32: each token's embedding times the gradient of its prompt's target there, summed over the width.
+
+        contrast: of the target's lead over its foils (`targets.leads`) in place of its logits' sum. One forward and one
+        backward pass. Raises HEvalError if a logit is not finite.
+        """
+        with self._embedded() as kept, torch.enable_grad():
+            logits = self._forward.checked(self._forward.logits_at(ids, positions_of(targets)))
+            value = leads(logits, targets) if contrast else values(logits, targets)
+            (gradient,) = torch.autograd.grad(value.sum(), kept[0])
+        return (kept[0].detach().float() * gradient.float()).sum(-1)
+
+    @contextmanager
+    def _embedded(self) -> Iterator[list[torch.Tensor]]:
+        """Inside, a pass begins at its embeddings (b, n, d), the one in the list: gradients flow to them.
+
+        A model's first pass runs trials before it (`Forward.last_mlp`): the last pass counts.
+        """
+        kept: list[torch.Tensor] = []
+
+        def keep(_: torch.nn.Module, inputs: Any, output: torch.Tensor) -> torch.Tensor:
+            kept[:] = [output.detach().requires_grad_()]
+            return kept[0]
+
+        handle = self.embedding_layer.register_forward_hook(keep)
+        try:
+            yield kept
+        finally:
+            handle.remove()
+
     def lengths(self, ids: torch.Tensor, targets: Sequence[Target]) -> torch.Tensor:
         """(T, n) float32: the length of the gradient of the log-probability of each target's tokens together.
 
         ids: (1, n). One forward pass, and one backward pass for each target. Raises HEvalError if a logit is not finite.
         """
-        kept: list[torch.Tensor] = []
-
-        def keep(_: torch.nn.Module, inputs: Any, output: torch.Tensor) -> torch.Tensor:
-            kept.append(output.detach().requires_grad_())
-            return kept[0]
-
         positions = tuple(sorted({position for target in targets for position in target.positions}))
-        handle = self.embedding_layer.register_forward_hook(keep)
-        try:
-            with torch.enable_grad():
-                logits = self._forward.checked(self._forward.logits_at(ids, positions))
-        finally:
-            handle.remove()
+        with self._embedded() as kept, torch.enable_grad():
+            logits = self._forward.checked(self._forward.logits_at(ids, positions))
         found = []
         for target in targets:
             with torch.enable_grad():

@@ -44,6 +44,18 @@ def values(logits: torch.Tensor, targets: Sequence[Target], scale: str = "logit"
     return total.exp() if scale == "prob" else total
 
 
+def leads(logits: torch.Tensor, targets: Sequence[Target]) -> torch.Tensor:
+    """(B, …, P, V) logits ▶ (B, …): the contrast where a target has foils, the logit where it has none."""
+    value = values(logits, targets)
+    if not any(target.foils for target in targets):
+        return value
+    device = logits.device
+    foils = torch.tensor([target.foils or target.ids for target in targets], device=device)
+    contrasted = torch.tensor([bool(target.foils) for target in targets], device=device)
+    against = _chosen(logits, foils).sum(-1)
+    return value - torch.where(contrasted.view(-1, *[1] * (against.ndim - 1)), against, torch.zeros_like(against))
+
+
 def _chosen(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
     """(B, …, P, V), (B, P) ▶ (B, …, P): the logit of each position's token."""
     between = [1] * (logits.ndim - 3)

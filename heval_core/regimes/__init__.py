@@ -11,14 +11,20 @@ and, beside conflicting and irrelevant, two further kinds of context for compari
 gold                c: a document about the subject with the true answer
 off_topic           c: a document about another subject and another relation, with an answer of its own
 
+A regime may have options (`heval_core.regime_keys`): a decoy changes its documents (`regimes.decoys`), a length adds passages
+around them (`regimes.padding`). Its documents are otherwise those of the regime without options.
+
 The seed and the fact's id alone decide everything, so that neither the order of the records nor the other regimes of a
 run change an instance. The prompt style decides how documents are presented (as they are, or attributed to a source).
 """
 
 from __future__ import annotations
 
-from heval_core.records import EVERY_REGIME, Dropped, Fact, HEvalError, Instance
+from heval_core.records import Dropped, Fact, Instance
+from heval_core.regime_keys import read_key
 from heval_core.regimes import documents as kinds
+from heval_core.regimes.decoys import decoyed
+from heval_core.regimes.padding import padding_of
 from heval_core.regimes.pool import POOLED, Gathering, Pool
 from heval_core.regimes.sampling import CAPS, MINORITY, fixed_order, sample, select
 from heval_core.regimes.styles import Plain, PromptStyle
@@ -44,13 +50,14 @@ def build(fact: Fact, regime: str, pool: Pool, seed: int, style: PromptStyle, pl
 
     Raises Dropped if the fact has no such instance, HEvalError for an unknown regime.
     """
-    if regime not in EVERY_REGIME:
-        raise HEvalError(f"There is no regime {regime!r}; there are: {', '.join(EVERY_REGIME)}.")
-    base = regime.removesuffix("_swap")
+    options = read_key(regime)
+    base = options.base.removesuffix("_swap")
     key = f"{seed}|{fact.id}|{base}"
     made = tuple(make(fact, pool, seed, style) for make in _MAKING[base])
     documents = style.present(made, place, key)
-    if regime != base:
+    if options.decoy:
+        documents = decoyed(documents, options.decoy, fact, pool, key)
+    if options.base != base:
         documents = documents[::-1]
     return Instance(
         id=f"{fact.dataset}|{regime}|{fact.id}",
@@ -63,5 +70,6 @@ def build(fact: Fact, regime: str, pool: Pool, seed: int, style: PromptStyle, pl
         true_answer=fact.answer,
         documents=documents,
         expected_group=style.expected_group(documents),
-        accepted=fact.accepted if regime == "gold" else (),
+        accepted=fact.accepted if base == "gold" else (),
+        padding=padding_of(fact, documents, options.length, pool, style, key) if options.length else (),
     )

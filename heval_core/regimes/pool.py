@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from heval_core.records import Fact, Passage
 
@@ -15,7 +16,9 @@ POOLED = 400
 
 @dataclass(frozen=True)
 class Pool:
-    """What a dataset's facts offer other questions: per relation, one passage for each subject, and answers.
+    """What a dataset's facts offer other questions: per relation, one passage for each subject, answers, and their names.
+
+    aliases: relation ▶ answer ▶ other names of it.
 
     A relation with more than POOLED subjects (or answers) offers those with the smallest hashes: a sample that does not
     depend on the order of the records.
@@ -23,6 +26,18 @@ class Pool:
 
     passages: dict[str, tuple[Passage, ...]]
     answers: dict[str, tuple[str, ...]]
+    aliases: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+
+    @cached_property
+    def every(self) -> tuple[Passage, ...]:
+        """One passage for each text, of all relations, sorted by it."""
+        texts = {passage.text: passage for relation in sorted(self.passages) for passage in self.passages[relation]}
+        return tuple(texts[text] for text in sorted(texts))
+
+    @cached_property
+    def names_digest(self) -> str:
+        """A hash of all other names."""
+        return digest(repr(self.aliases)).hex()
 
     @classmethod
     def of(cls, facts: Iterable[Fact]) -> Pool:
@@ -38,6 +53,7 @@ class Gathering:
     def __init__(self) -> None:
         self._passages: dict[str, dict[str, Passage]] = {}
         self._answers: dict[str, set[str]] = {}
+        self._aliases: dict[str, dict[str, tuple[str, ...]]] = {}
 
     def add(self, fact: Fact) -> None:
         passage = fact.own or next(iter(fact.conflicting), None)
@@ -54,16 +70,31 @@ class Gathering:
             answers.add(fact.answer)
         if len(answers) > 2 * POOLED:
             self._answers[fact.relation] = set(_smallest(answers))
+        self._name(fact)
+
+    def _name(self, fact: Fact) -> None:
+        """Other names of the fact's answers. An answer with several sets of names keeps the one with the smallest hash."""
+        for answer, names in ((fact.answer, fact.accepted), *((answer, (name,)) for answer, name in fact.aliases)):
+            known = self._aliases.setdefault(fact.relation, {})
+            if answer and names and (answer not in known or _order(names) < _order(known[answer])):
+                known[answer] = names
+            if len(known) > 2 * POOLED:
+                self._aliases[fact.relation] = {kept: known[kept] for kept in _smallest(known)}
 
     def pool(self) -> Pool:
         return Pool(
             {relation: tuple(known[s] for s in sorted(_smallest(known))) for relation, known in self._passages.items()},
             {relation: tuple(sorted(_smallest(known))) for relation, known in self._answers.items()},
+            {relation: {a: known[a] for a in sorted(_smallest(known))} for relation, known in self._aliases.items() if known},
         )
 
 
 def digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+
+
+def _order(names: tuple[str, ...]) -> bytes:
+    return digest("\x1f".join(names))
 
 
 def _smallest(names: Collection[str]) -> list[str]:

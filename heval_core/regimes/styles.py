@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from heval_core.records import Document
+from heval_core.records import Document, Passage
 
 
 class PromptStyle(Protocol):
@@ -20,6 +20,9 @@ class PromptStyle(Protocol):
 
     def present(self, documents: tuple[Document, ...], place: int, key: str) -> tuple[Document, ...]:
         """The documents as the model reads them; `place` counts the questions, `key` seeds random choices."""
+
+    def padding(self, passage: Passage, key: str) -> str:
+        """A passage that only makes the prompt longer, as the model reads it; `key` seeds random choices."""
 
     def expected_group(self, documents: tuple[Document, ...]) -> str | None:
         """The group that a known rule implies; None if no rule is known."""
@@ -36,6 +39,9 @@ class Plain:
 
     def present(self, documents: tuple[Document, ...], place: int, key: str) -> tuple[Document, ...]:
         return documents
+
+    def padding(self, passage: Passage, key: str) -> str:
+        return passage.text
 
     def expected_group(self, documents: tuple[Document, ...]) -> str | None:
         return None

@@ -12,10 +12,11 @@ from heval_core.figures.palette import GROUPS, PATTERN_COLOURS, in_order
 from heval_core.metrics import headlines
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.reasons import DROP_REASONS
+from heval_core.regime_keys import ordered_regimes
 from heval_core.report.charts import PER_FIGURE, DotPanel, Share, SharePanel, dot_panels, share_panels
 from heval_core.report.drawing import Drawing
 from heval_core.store.reader import Reader
-from heval_core.wording import GROUP_TITLES, REGIME_TITLES, number
+from heval_core.wording import GROUP_TITLES, number, regime_title
 
 Figure = tuple[str, Drawing]
 # Sandy, so that no reason is taken for the grey of a group.
@@ -107,7 +108,7 @@ def of_outcomes(outcomes: pd.DataFrame) -> tuple[Figure, ...]:
     counts = outcomes.groupby(["model", "technique", "dataset", "regime", "outcome"])["instances"].sum().to_dict()
     asked = outcomes.groupby(["model", "technique", "dataset", "regime"])["instances"].sum().to_dict()
     several = outcomes["technique"].nunique() > 1
-    places = [(d, r) for d in sorted(outcomes["dataset"].unique()) for r in REGIME_TITLES if r in set(outcomes["regime"])]
+    places = [(d, r) for d in sorted(outcomes["dataset"].unique()) for r in ordered_regimes(set(outcomes["regime"]))]
     panels = []
     for model, technique in sorted(set(zip(outcomes["model"], outcomes["technique"], strict=True))):
         bars = []
@@ -116,7 +117,7 @@ def of_outcomes(outcomes: pd.DataFrame) -> tuple[Figure, ...]:
             total = asked.get(own, 0)
             found = [(key, counts.get((*own, key), 0)) for key in hues] if total else []
             pieces = [Share(key, count / total, f"{legend[key]}: {count:,} of {total:,}") for key, count in found]
-            bars.append((f"{dataset} · {REGIME_TITLES.get(regime, regime)}", pieces))
+            bars.append((f"{dataset} · {regime_title(regime)}", pieces))
         panels.append(SharePanel(f"{model} · {technique}" if several else model, bars))
     caption = "Outcomes of the questions asked, in %"
     return _few(caption, panels, hues, legend)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from heval_core.evaluation.regime_means import regime_means
 from heval_core.figures.paper_table import paper_table
+from heval_core.report.board_section import BOARD, board_paper
 from heval_core.report.figures import Named
 from heval_core.report.plans import plans
 from heval_core.report.section import Section
@@ -19,6 +20,8 @@ def latex_of(results: Reader, section: Section) -> str:
     plan = plans().get(section.key)
     comments = "".join(f"% {' '.join(note.split())}\n" for note in notes)
     if plan is None:
+        if section.key == BOARD:
+            return comments + board_paper(results)
         if of_techniques := technique_latex(results, section):
             return comments + of_techniques
         return as_latex(section.shown, results.snapshot_id, notes) if len(section.shown) else ""
@@ -27,7 +30,7 @@ def latex_of(results: Reader, section: Section) -> str:
     for measure in plan.measures:
         for k in plan.ks if measure.uses_k else (0,):
             means = regime_means(results, Filter(), measure.metric, measure.parts, k)
-            means = means[means["regime"].isin(measure.regimes)] if measure.regimes else means
+            means = means[[measure.asks(regime) for regime in means["regime"]]]
             if len(means):
                 tables.append(paper_table(means, measure, named.titles, named.controls, results.snapshot_id, k=k))
     return comments + "\n".join(tables) if tables else ""

@@ -50,6 +50,7 @@ _OF_PAPER = (
 )
 OTHER = {
     "headline": ("The three questions, over all cells", "as on the Overview"),
+    "board": ("The leaderboard: quality, pairs and cost", "ours"),
     "datasets": ("Instances: kept, dropped, and how long their contexts are", "Table A.2"),
     "patterns": ("Failure patterns: what each explainer's best token is", "B.4"),
 }
@@ -97,7 +98,7 @@ def section_titles(techniques: bool = False, citations: bool = False, explainers
     """Section ▶ what it is called and what it is in the paper, in order. techniques, citations, explainers: with those about
     them."""
     named = {key: (plan.title, plan.paper) for key, plan in plans().items()} | OTHER | TECHNIQUE_SECTIONS | CITATION_SECTIONS
-    order = ["headline", "datasets", *plans()] if explainers else []
+    order = ["headline", "board", "datasets", *plans()] if explainers else []
     if explainers:
         order.insert(order.index("faithfulness") + 1, "patterns")
     order += TECHNIQUE_SECTIONS if techniques else ()

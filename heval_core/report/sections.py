@@ -20,6 +20,7 @@ from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.reasons import PATTERNS
 from heval_core.records import CELL, TECHNIQUE
 from heval_core.report import figures
+from heval_core.report.board_section import BOARD, board_section
 from heval_core.report.citation_sections import citation_section, has_citations
 from heval_core.report.plans import (
     CITATION_SECTIONS,
@@ -36,7 +37,7 @@ from heval_core.report.section import MISSING, Section
 from heval_core.report.technique_sections import has_techniques, technique_section
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.wording import REGIME_TITLES, number
+from heval_core.wording import REGIME_TITLES, number, regime_title
 
 
 def sections(results: Reader) -> Iterator[Section]:
@@ -57,7 +58,7 @@ def section(results: Reader, key: str) -> Section:
         return technique_section(results, key)
     if key in CITATION_SECTIONS:
         return citation_section(results, key)
-    others = {"headline": _headline, "datasets": _datasets, "patterns": _patterns}
+    others = {"headline": _headline, BOARD: board_section, "datasets": _datasets, "patterns": _patterns}
     return others[key](results) if key in others else _cells(results, plans()[key])
 
 
@@ -108,7 +109,7 @@ def _shown(table: pd.DataFrame) -> pd.DataFrame:
     shown = pd.DataFrame(rows)
     if shown.empty:
         return shown
-    shown["regime"] = shown["regime"].map(REGIME_TITLES.get)
+    shown["regime"] = shown["regime"].map(regime_title)
     shown["part"] = shown["part"].map({part: part_title(part) for part in shown["part"].unique()})
     single = [name for name in ("measure", "k", "part", "technique") if shown[name].nunique() == 1]
     single += [] if shown["groups"].any() else ["groups"]
@@ -189,7 +190,7 @@ def _datasets(results: Reader) -> Section:
             for row in table.to_dict("records")
         ]
         shown = shown.drop(columns=[f"{name}_{end}" for end in ("mean", "low", "high")])
-    shown["regime"] = shown["regime"].map(REGIME_TITLES.get)
+    shown["regime"] = shown["regime"].map(regime_title)
     return Section(
         "datasets",
         MAIN,

@@ -21,7 +21,7 @@ from heval_core.report.section import MISSING, Section
 from heval_core.report.technique_explained import explained, explained_text
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.wording import BEHAVIOUR_MEANINGS, REGIME_MEANINGS, REGIME_TITLES
+from heval_core.wording import BEHAVIOUR_MEANINGS, REGIME_MEANINGS, REGIME_TITLES, regime_title
 
 _INTERVALS = "In brackets: 95 % intervals, questions resampled."
 _KINDS = " ".join(f"{REGIME_TITLES[kind]}: {REGIME_MEANINGS[kind]}." for kind in CONTEXT_KINDS)
@@ -233,7 +233,7 @@ def _explained(results: Reader) -> Section:
     shown = pd.DataFrame(
         {
             **{name: table[name] for name in ("model", "dataset")},
-            "regime": [REGIME_TITLES.get(regime, regime) for regime in table["regime"]],
+            "regime": [regime_title(regime) for regime in table["regime"]],
             "technique": [names.title(key) for key in table["technique"]],
             **{name: table[name] for name in ("explainer", "measure", "part")},
             "Regular": [_number(row, "regular", "regular_low", "regular_high") for row in table.to_dict("records")],

@@ -1,1 +1,1 @@
-"""Ranks and ties, bootstrap, values on halves, paired tests, rank correlation: NumPy and SciPy only, no model, no store."""
+"""Ranks and ties, bootstrap, values on halves, paired tests, rank correlation, sparse fits: no model, no store."""

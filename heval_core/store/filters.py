@@ -26,7 +26,8 @@ NOT_ANSWER = "not answer"
 
 @dataclass(frozen=True)
 class Filter:
-    """Which instances or cells to read; an empty tuple means all.
+    """Which instances or cells to read; an empty tuple means all, but for regimes: those with options (a decoy, a length)
+    have to be named, so that no mean mixes them with the others.
 
     origin: of the second false answer, `substituted` or `natural` (shipped with the dataset). tokens: (least, most) length of
     the prompt. answer_at: (least, most) position of the used document's answer, as a share of the prompt's tokens. head: the
@@ -83,6 +84,8 @@ class Filter:
             if wanted:
                 terms.append(f'{alias}"{column}" IN (SELECT unnest(?))')
                 values.append(list(wanted))
+            elif column == "regime":
+                terms.append(f"NOT contains({alias}regime, '.')")
         return " AND ".join(terms) or "true", values
 
     def of_instances(self) -> tuple[str, list[Any]]:

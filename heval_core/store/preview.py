@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from heval_core.records import DUAL_REGIMES
+from heval_core.regime_keys import read_key
 from heval_core.store.instances import attribution_of, instance_of
 from heval_core.store.kinds import ATTRIBUTION, INSTANCE
 from heval_core.store.shards import Entry, ShardStore
@@ -39,7 +39,9 @@ def preview(source: Path) -> tuple[StoredInstance, dict[str, StoredAttribution]]
     shards = _of_kind(store, INSTANCE.name)
     if not shards:
         return None
-    shard = min(shards, key=lambda one: (one.regime not in DUAL_REGIMES, store.size([one]), one.path))
+    shard = min(
+        shards, key=lambda one: (not read_key(one.regime).dual, not read_key(one.regime).plain, store.size([one]), one.path)
+    )
     found: dict[str, dict[str, StoredAttribution]] = defaultdict(dict)
     for entry in _of_kind(store, ATTRIBUTION.name):
         if entry.cell.of_regime == shard.cell.of_regime:

@@ -32,6 +32,15 @@ _VALUES_BY_QUESTION = (
     "count(*)::DOUBLE AS n FROM score JOIN instance USING (instance_id) WHERE dropped_because IS NULL "
     "AND metric IN (SELECT unnest(?)) AND part IN (SELECT unnest(?)) AND k = ? AND {} GROUP BY ALL ORDER BY ALL"
 )
+# Where the thirds of the prompts end is that of all explainers together, so that their sizes are the same.
+_SECONDS = (
+    "WITH timed AS (SELECT explainer, seconds, len(tokens) AS tokens FROM attribution JOIN instance USING (instance_id) "
+    "WHERE seconds IS NOT NULL AND dropped_because IS NULL AND {}) "
+    "SELECT explainer, median(seconds) AS seconds, median(tokens) AS tokens, min(tokens) AS least, max(tokens) AS most, "
+    "(SELECT quantile_disc(tokens, 1 / 3) FROM timed) AS third, "
+    "(SELECT quantile_disc(tokens, 2 / 3) FROM timed) AS two_thirds, count(*) AS n "
+    "FROM timed GROUP BY explainer ORDER BY explainer"
+)
 
 
 class Reader(InstanceQueries, TechniqueQueries, CitationQueries):
@@ -189,3 +198,9 @@ class Reader(InstanceQueries, TechniqueQueries, CitationQueries):
             [ids, metrics],
         )
         return values.pivot(index=["instance_id", "explainer", "part"], columns="metric", values="value").reset_index()
+
+    def seconds(self, chosen: Filter) -> pd.DataFrame:
+        """Per explainer that has times: medians of seconds and of the prompts' tokens, least and most tokens, where the
+        thirds of all timed prompts end (third, two_thirds), and n instances."""
+        where, values = chosen.of_instances()
+        return self.query(_SECONDS.format(where), values)

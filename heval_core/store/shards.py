@@ -173,6 +173,7 @@ class ShardStore:
         entries = self.entries()
         unmended = {entry.cell for entry in entries.values() if entry.failed}
         regimes = {cell.of_regime for cell in unmended}
+        explained = {(entry.model, entry.dataset, entry.explainer) for entry in entries.values()}
         loaded = {line["model"]: line["happened"] for line in self.journal("loaded")}
         standing = {}
         for line in self.journal("failure"):
@@ -183,6 +184,8 @@ class ShardStore:
                 stands = cell in unmended or (not cell.explainer and cell.of_regime in regimes)
                 # Of a dataset or a model as a whole; a search has no regime either, but a shard that may be made again.
                 stands = stands or not (cell.regime or (cell.dataset and cell.technique))
+                # Of an explainer that could not be used there: until it was.
+                stands = stands and not (cell.explainer and not cell.regime and cell[:2] + cell[4:] in explained)
             if stands and not (line.get("at_loading") and line["happened"] < loaded.get(line["model"], "")):
                 standing[cell, line["place"]] = line
         return list(standing.values())

@@ -29,12 +29,13 @@ SELECT model, dataset, regime, technique, count(*) AS instances, {_SPREAD.format
     count(*) FILTER (put_in) AS substituted
 FROM sized GROUP BY ALL ORDER BY ALL
 """
-# Only the technique that findings are about.
+# Only the technique that findings are about, and regimes without options.
 _RULE = f"""
 WITH asked AS (
     SELECT ("group" = expected_group)::INTEGER AS followed, "group",
         ntile(4) OVER (PARTITION BY model, dataset, regime ORDER BY len(tokens), instance_id) AS quarter
-    FROM instance WHERE dropped_because IS NULL AND expected_group IS NOT NULL AND technique = '{TECHNIQUE}')
+    FROM instance WHERE dropped_because IS NULL AND expected_group IS NOT NULL AND technique = '{TECHNIQUE}'
+        AND NOT contains(regime, '.'))
 SELECT count(*), avg(followed), avg(followed) FILTER (quarter = 1), avg(followed) FILTER (quarter = 4),
     avg(("group" = 'C2')::INTEGER) FILTER ("group" IN ('C1', 'C2'))
 FROM asked
@@ -149,8 +150,8 @@ class Writer:
         self._db.execute(_CONTEXTS)
 
     def pattern_counts(self) -> pd.DataFrame:
-        """Like `Reader.pattern_counts`, for all instances."""
-        return self._db.execute(PATTERN_COUNTS.format("true")).df()
+        """Like `Reader.pattern_counts`, for all instances of regimes without options."""
+        return self._db.execute(PATTERN_COUNTS.format("NOT contains(regime, '.')")).df()
 
     def test_answers(self) -> pd.DataFrame:
         """The answers to test questions under every technique: model, dataset, regime, technique, fact_id, knew, metrics."""

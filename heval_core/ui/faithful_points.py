@@ -11,7 +11,7 @@ from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui.published_results import query
-from heval_core.wording import REGIME_TITLES
+from heval_core.wording import regime_title
 
 # What links call the Overview's measure of a question, where they do not call it by its title.
 _LINKED = {"RQ1": "Group margin"}
@@ -36,7 +36,7 @@ def faithful_and_right(results: Reader, chosen: Filter, accuracy: str, k: int) -
     right = as_normalised(right[right["part"].isin(measure.together)].dropna(subset=["value"]))
     faithful = faithful[faithful["part"].isin(faithfulness.together)]
     points = faithful.dropna(subset=["value"]).merge(right, on=[*CELL, "explainer"], suffixes=("", "_right"))
-    labels = [f"{row.model} · {row.dataset} · {REGIME_TITLES.get(row.regime, row.regime)}" for row in points.itertuples()]
+    labels = [f"{row.model} · {row.dataset} · {regime_title(row.regime)}" for row in points.itertuples()]
     return points.assign(
         label=labels,
         x=points["value"] - points["chance"],

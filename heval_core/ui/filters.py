@@ -12,6 +12,7 @@ import streamlit as st
 from heval_core.metrics.shared.cell import DEFAULT_K, KS
 from heval_core.metrics.shared.measure import Measure
 from heval_core.records import TECHNIQUE
+from heval_core.regime_keys import ordered_regimes
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address
@@ -24,7 +25,8 @@ from heval_core.wording import GROUP_TITLES, REGIME_MEANINGS, REGIME_TITLES
 # Column ▶ its chip, the same for all of them, and in the plural.
 _LABELS = {"model": "Models", "dataset": "Datasets", "regime": "Regimes", "group": "Answers"}
 _HELP = {
-    "regime": "\n\n".join(f"**{title}**: {REGIME_MEANINGS[key]}" for key, title in REGIME_TITLES.items()),
+    "regime": "\n\n".join(f"**{title}**: {REGIME_MEANINGS[key]}" for key, title in REGIME_TITLES.items())
+    + "\n\nRegimes with a decoy or a length are shown only if they are chosen.",
     "group": "Where the answer came from.",
 }
 
@@ -38,7 +40,7 @@ def row() -> Iterator[None]:
 
 def _options(choices: pd.DataFrame, column: str) -> list[str]:
     values = list(dict.fromkeys(choices[column]))
-    order = {"regime": list(REGIME_TITLES), "group": list(GROUP_TITLES)}.get(column, sorted(values))
+    order = ordered_regimes(values) if column == "regime" else list(GROUP_TITLES) if column == "group" else sorted(values)
     return [value for value in order if value in values] + [value for value in values if value not in order]
 
 
@@ -46,7 +48,7 @@ def in_regimes(chosen: Filter, measure: Measure) -> Filter | None:
     """The filter, limited to the regimes of a measure; None where none of these is chosen."""
     if not measure.regimes:
         return chosen
-    there = tuple(regime for regime in measure.regimes if regime in chosen.regime or not chosen.regime)
+    there = tuple(filter(measure.asks, ordered_regimes(chosen.regime or measure.regimes)))
     return replace(chosen, regime=there) if there else None
 
 

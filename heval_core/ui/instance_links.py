@@ -10,11 +10,11 @@ import streamlit as st
 
 from heval_core.groups import MEMORY, compared_groups, document_of
 from heval_core.metrics.shared.measure import Measure
-from heval_core.records import DUAL_REGIMES
+from heval_core.regime_keys import read_key
 from heval_core.store.filters import Filter
 from heval_core.ui import address
 from heval_core.ui.text import plain
-from heval_core.wording import REGIME_TITLES
+from heval_core.wording import regime_title
 
 INSTANCES = "pages/instances.py"
 _ROUNDING = 1e-6
@@ -66,7 +66,7 @@ def offer_cell(clicked: Sequence[object], chosen: Filter, measure: Measure, data
     named = [
         model,
         datasets.get(dataset, dataset),
-        REGIME_TITLES.get(regime, regime),
+        regime_title(regime),
         *(["answered from " + " or ".join(groups)] if groups else []),
     ]
     link_to(f"Open the instances of {', '.join(named)}", cell)
@@ -76,5 +76,5 @@ def groups_of(measure: Measure, part: str, regime: str) -> tuple[str, ...]:
     """The groups whose instances a cell's part is made of; none where all are. Most parts compare the regime's two groups."""
     if document_of(part) is not None:
         return (part,)
-    both = compared_groups(2 if regime in DUAL_REGIMES else 1)
+    both = compared_groups(2 if read_key(regime).dual else 1)
     return GROUPS_OF_PART.get(part, tuple(group for group in both if not (measure.used_only and group == MEMORY)))

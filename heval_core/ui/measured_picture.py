@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from heval_core.figures.measured_panels import ALL, Measured, Names, in_unit, part_words, told
 from heval_core.records import REGIMES
+from heval_core.regime_keys import ordered_regimes
 from heval_core.report.charts import DotPanel, dot_panels
 from heval_core.report.drawing import as_svg
-from heval_core.wording import REGIME_TITLES
+from heval_core.wording import regime_title
 
 
 def picture_of(found: Measured, drawn: Sequence[str], names: Names) -> str:
@@ -29,9 +30,8 @@ def picture_of(found: Measured, drawn: Sequence[str], names: Names) -> str:
     )
     unit = "from chance (0) to best (1)" if found.scaled else found.measure.unit
     panels = [
-        DotPanel(REGIME_TITLES.get(regime, regime), dots[dots["regime"] == regime], unit)
-        for regime in REGIMES
-        if regime in set(dots["regime"])
+        DotPanel(regime_title(regime), dots[dots["regime"] == regime], unit)
+        for regime in ordered_regimes(set(dots["regime"]), REGIMES)
     ]
     title = found.measure.title
     if found.in_parts:

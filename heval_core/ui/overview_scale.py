@@ -18,6 +18,7 @@ from heval_core.groups import compared_groups, context_groups
 from heval_core.metrics import headlines
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
+from heval_core.regime_keys import ordered_regimes
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import filters, instance_links, soft_links
@@ -71,7 +72,7 @@ def draw(results: Reader, chosen: Filter) -> None:
 def behind(chosen: Filter, explainer: str, question: str) -> dict[str, list[str]]:
     """The parameters of a list of a mark's instances, worst first where single ones have a value."""
     regimes, groups = MEASURED_ON[question]
-    regime = tuple(regime for regime in regimes if regime in chosen.regime or not chosen.regime) or regimes
+    regime = tuple(ordered_regimes(chosen.regime, regimes)) or regimes
     sort = headlines()[question].sort.format(explainer=explainer)
     return instance_links.parameters(replace(chosen, regime=regime, group=groups), sort if sort in SORTED_BY else "")
 

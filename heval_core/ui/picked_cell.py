@@ -12,10 +12,10 @@ from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures.measured_panels import ALL, Measured, Names, cells_in_unit, in_unit, picked_html, told
 from heval_core.figures.panels import interval, shown
 from heval_core.metrics.shared.measure import QUESTIONS
-from heval_core.records import REGIMES
 from heval_core.store.filters import Filter
 from heval_core.ui import address, instance_links
 from heval_core.ui.text import plain
+from heval_core.wording import regime_title
 
 PARAMETER = "cell"
 
@@ -53,9 +53,9 @@ def _readable(id: Sequence[str], names: Names, models: Sequence[str]) -> bool:
     if len(id) != 5:
         return False
     explainer, model, dataset, regime, _ = id
-    return (
-        explainer in names.explainers and model in (ALL, *models) and dataset in (ALL, *names.datasets) and regime in REGIMES
-    )
+    # What is no regime with a title is no mark of a figure either.
+    known = regime_title(regime) != regime
+    return explainer in names.explainers and model in (ALL, *models) and dataset in (ALL, *names.datasets) and known
 
 
 def _row(found: Measured, id: Sequence[str]) -> Mapping[Any, Any] | None:

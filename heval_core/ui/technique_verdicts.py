@@ -10,7 +10,7 @@ from heval_core.figures.technique_features import feature_title, rho_text, signi
 from heval_core.figures.technique_names import TechniqueNames, between, change, written
 from heval_core.records import FOLLOWED, TECHNIQUE
 from heval_core.ui.text import plain
-from heval_core.wording import REGIME_TITLES, counted, listed
+from heval_core.wording import REGIME_TITLES, counted, listed, regime_title
 
 _IGNORED = "irrelevant"
 # Kind ▶ what a technique that gains on it does, and the kind that may pay for it.
@@ -124,7 +124,7 @@ def _rho(row: dict[str, Any]) -> str:
 
 
 def _where(row: dict[str, Any]) -> str:
-    return REGIME_TITLES.get(row["regime"], row["regime"]).lower()
+    return regime_title(row["regime"]).lower()
 
 
 def _bold(title: str) -> str:

@@ -16,7 +16,7 @@ from heval_core.reasons import DROP_REASONS
 from heval_core.records import CELL
 from heval_core.statistics.correlation import clustered_spearman
 from heval_core.ui.text import plain
-from heval_core.wording import REGIME_TITLES, number, percent
+from heval_core.wording import number, percent, regime_title
 
 # What the best explainer at a question does better than the others.
 _DOES_BEST = {
@@ -108,7 +108,7 @@ def cells_covered(points: pd.DataFrame, ends: pd.DataFrame, asked: int, axis: st
     """Which cells the curves show: often not all of them, because each quarter must be large enough."""
     there = ends.drop_duplicates(list(CELL))
     titled = [names.datasets.get(key, key) for key in there["dataset"].unique()]
-    titled += [REGIME_TITLES.get(key, key) for key in there["regime"].unique()]
+    titled += [regime_title(key) for key in there["regime"].unique()]
     least, most = number(ends["least"].min()), number(ends["most"].max())
     rest = ""
     if asked > len(there):

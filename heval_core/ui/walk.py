@@ -18,7 +18,7 @@ from heval_core.ui.names import controls_of, meanings_of, titles_of
 from heval_core.ui.published_results import query
 from heval_core.ui.reading import Pieces, Row, answer_ranks, said
 from heval_core.ui.text import plain
-from heval_core.wording import REGIME_TITLES, answer_from, ordinal, token_name
+from heval_core.wording import answer_from, ordinal, regime_title, token_name
 
 # What changes with the instance: a head and a token of one mean nothing in another.
 OF_ONE = {"pick": None, "pin": None, "need": None}
@@ -115,7 +115,7 @@ def sentence(instance: StoredInstance, rows: list[Row]) -> Pieces:
 
 def facts(instance: StoredInstance, dataset: str, technique: str = "") -> str:
     """Model, dataset, regime and technique; whether the document was shown; and what the model was taught to believe."""
-    parts = [instance.model, dataset, REGIME_TITLES.get(instance.regime, instance.regime)]
+    parts = [instance.model, dataset, regime_title(instance.regime)]
     if instance.technique != TECHNIQUE:
         parts.append(technique or instance.technique)
     if instance.prompt and not instance.documents:

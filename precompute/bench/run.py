@@ -19,6 +19,7 @@ from heval_core.records import HEvalError
 from precompute.bench import precision
 from precompute.bench.agreement import rounding_figures
 from precompute.bench.citations import citation_figures
+from precompute.bench.methods import method_figures
 from precompute.bench.models import SMALL, random_model
 from precompute.bench.paper import on_gpu
 from precompute.bench.ratios import figures, memory_figure, short_figure
@@ -64,6 +65,7 @@ def _explainers(name: str, lm: LanguageModel, tokens: list[int]) -> Iterator[Fig
         if length > lm.positions:
             raise HEvalError(f"{name} reads at most {lm.positions} tokens; --tokens asks for {length}.")
         yield from figures(name, lm, length)
+        yield from method_figures(name, lm, length)
     yield short_figure(name, lm)
     if name in SMALL:
         yield memory_figure(name)

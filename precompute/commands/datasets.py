@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from heval_core import catalogue
-from heval_core.records import EVERY_REGIME, REGIMES, HEvalError
-from precompute.commands.options import all_words, existing
+from heval_core.records import REGIMES, HEvalError
+from precompute.commands.options import add_regimes, all_words, existing, regimes_of
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -18,9 +18,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.set_defaults(command=_datasets)
     parser.add_argument("--datasets", nargs="+", default=[], help="as for run; by default all bundled ones")
     parser.add_argument("--models", nargs="+", default=[], help="count tokens too, with these models' tokenizers")
-    parser.add_argument(
-        "--regimes", nargs="+", default=REGIMES, help=f"some of {', '.join(EVERY_REGIME)}; the first six by default"
-    )
+    add_regimes(parser, "the first six by default")
     parser.add_argument("--limit", type=int, help="questions per dataset; all by default")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--store", type=Path, help="add results from this store: the groups, and what each model drops")
@@ -33,7 +31,7 @@ def _datasets(options: argparse.Namespace) -> int:
     from precompute import dataset_summary
     from precompute.grid import check_numbers
 
-    regimes = all_words(options.regimes)
+    regimes = regimes_of(options, REGIMES)
     check_numbers(regimes, options.limit)
     store = existing(options) if options.store else None
     named = all_words(options.datasets)

@@ -11,7 +11,7 @@ from typing import Any
 
 from heval_core import catalogue
 from heval_core.explanation import methods_of
-from heval_core.records import CONTEXT_KINDS, EVERY_REGIME, MATCHES, TARGETS, HEvalError
+from heval_core.records import CONTEXT_KINDS, MATCHES, TARGETS, HEvalError
 from precompute.commands.options import (
     EXPLAINERS_HELP,
     MATCH_HELP,
@@ -19,7 +19,9 @@ from precompute.commands.options import (
     TARGET_HELP,
     TECHNIQUES_HELP,
     TEMPLATE_HELP,
+    add_regimes,
     all_words,
+    regimes_of,
 )
 
 PRESETS = ("demo", "paper", "smoke", "cub", "cub-smoke")
@@ -44,7 +46,7 @@ def _add_grid(parser: argparse.ArgumentParser) -> None:
     asked = parser.add_argument_group("what to compute", argument_default=argparse.SUPPRESS)
     asked.add_argument("--models", nargs="+", help="Hugging Face ids or local folders")
     asked.add_argument("--datasets", nargs="+", help="NAME, NAME=PATH, or your own FILE.jsonl")
-    asked.add_argument("--regimes", nargs="+", help=f"some of {', '.join(EVERY_REGIME)}; {REGIMES_DEFAULT}")
+    add_regimes(asked, REGIMES_DEFAULT)
     asked.add_argument("--explainers", type=catalogue.split, help=EXPLAINERS_HELP)
     asked.add_argument("--techniques", type=catalogue.split, help=TECHNIQUES_HELP)
     asked.add_argument("--limit", type=int, help="questions per dataset; all by default")
@@ -144,16 +146,18 @@ def _grid_of(options: argparse.Namespace) -> Any:
     from precompute.presets import GRIDS
 
     given = {field.name: getattr(options, field.name) for field in fields(Grid) if hasattr(options, field.name)}
-    for name in ("models", "datasets", "regimes"):
+    for name in ("models", "datasets"):
         if name in given:
             given[name] = all_words(given[name])
-        elif name != "regimes" and not options.grid:
+        elif not options.grid:
             raise HEvalError(f"--{name} is missing; give it, or choose a preset: --grid {', '.join(GRIDS)}.")
     if "explainers" in given:
         given["explainers"] = tuple(explainer.key for explainer in methods_of(options.explainers))
     if given.get("techniques"):
-        given = {"regimes": CONTEXT_KINDS, "explainers": ()} | given
+        given = {"explainers": ()} | given
         given["techniques"] = tuple(catalogue.find("technique", key).key for key in given["techniques"])
+    default = GRIDS[options.grid].regimes if options.grid else Grid.regimes
+    given["regimes"] = regimes_of(options, CONTEXT_KINDS if given.get("techniques") else default)
     return replace(GRIDS[options.grid], **given) if options.grid else Grid(**given)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from heval_core import catalogue
-from heval_core.records import HEvalError
+from heval_core.records import DUAL_REGIMES, EVERY_REGIME, HEvalError
+from heval_core.regime_keys import DECOYS, LENGTHS, PLACES, expanded
 from heval_core.store.shards import ShardStore
 
 EXPLAINERS_HELP = (
@@ -34,6 +36,28 @@ def words(text: str) -> tuple[str, ...]:
 def all_words(texts: Sequence[str]) -> tuple[str, ...]:
     """The values of an option that takes several, separated by spaces or commas."""
     return tuple(word for text in texts for word in words(text))
+
+
+def add_regimes(asked: argparse._ActionsContainer, default: str) -> None:
+    """--regimes and its options. default: in words."""
+    asked.add_argument("--regimes", nargs="+", help=f"some of {', '.join(EVERY_REGIME)}; {default}")
+    decoys = f"change the two documents of regimes that have two: some of {', '.join(DECOYS)}; see docs/leaderboard.md"
+    asked.add_argument("--decoy", nargs="+", choices=DECOYS, help=decoys)
+    longer = "pad prompts with other passages of the dataset, up to so many tokens of the model"
+    asked.add_argument("--length", nargs="+", type=int, choices=LENGTHS, help=longer)
+    asked.add_argument("--place", choices=PLACES, help="where the documents stand among the padding; first by default")
+
+
+def regimes_of(options: argparse.Namespace, default: tuple[str, ...]) -> tuple[str, ...]:
+    """The regimes that the options of `add_regimes` ask for; those that can have no decoy are left out, and named."""
+    given = {name: getattr(options, name, None) for name in ("regimes", "decoy", "length", "place")}
+    regimes = all_words(given["regimes"]) if given["regimes"] else default
+    chosen, left_out = expanded(regimes, given["decoy"] or (), given["length"] or (), given["place"])
+    if left_out:
+        print(f"left out, because decoys need two documents: {', '.join(left_out)}", file=sys.stderr)
+    if not chosen:
+        raise HEvalError(f"No regime is left; decoys need two documents: {', '.join(DUAL_REGIMES)}.")
+    return chosen
 
 
 def existing(options: argparse.Namespace) -> ShardStore:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from heval_core.records import HEvalError
@@ -71,7 +72,7 @@ class OnRay:
                 f"{'' if gpus else f' of {cpus_per_worker} CPUs'}; set --workers or --cpus-per-worker."
             )
         needs = {"num_gpus": 1, "num_cpus": 0} if gpus else {"num_cpus": cpus_per_worker}
-        loading = Loading(loading.device, loading.dtype, loading.batch_tokens, cpus_per_worker)
+        loading = replace(loading, threads=cpus_per_worker, answers=None)
         # Ray's own defaults are no restart and no retry.
         actor = ray.remote(max_restarts=-1, max_task_retries=RETRIES, **needs)(RemoteWorker)
         self._make = lambda: actor.remote(loading)

@@ -93,21 +93,6 @@ def test_contextcite_equals_a_literal_loop_over_the_subsets(lm, plain):
     assert not found[:, 1].any()
 
 
-def test_log_odds_by_hand_and_of_what_is_certain():
-    found = weights.log_odds(np.log([0.5, 0.8, 1.0, 1e-30]))
-    np.testing.assert_allclose(found[[0, 1, 3]], [0, np.log(4), np.log(1e-30)], atol=1e-9)
-    assert 10 < found[2] < np.inf
-
-
-def test_masks_are_all_subsets_or_64_that_keep_half():
-    assert {tuple(row) for row in weights.masks(2, 0).tolist()} == {(False, False), (False, True), (True, False), (True, True)}
-    assert weights.masks(6, 0).shape == (64, 6)
-    many = weights.masks(100, 3)
-    assert many.shape == (64, 100)
-    assert many.mean() == pytest.approx(0.5, abs=4 * 0.5 / 6400**0.5)
-    np.testing.assert_array_equal(many, weights.masks(100, 3))
-
-
 def test_attention_is_the_mean_of_the_rows_that_predict_the_sentence(lm, plain):
     text = tokens_of(lm, reading(SMALL))
     attention = torch.stack(plain(torch.tensor([text.ids]), output_attentions=True).attentions).mean((0, 2))[0]

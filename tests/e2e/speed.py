@@ -57,6 +57,7 @@ VIEWS = {
     "which token": "accuracy?tab=token",
     "faithfulness": "accuracy?tab=faithful",
     "failures": "accuracy?tab=failures",
+    "leaderboard": "leaderboard",
     "report": "report",
     "data": "data_and_methods",
     "methods": "data_and_methods?tab=methods",

@@ -18,6 +18,7 @@ pytestmark = [
 PAGES = (
     "",
     *(f"accuracy?tab={tab}" for tab in ("memory", "document", "token", "faithful", "length", "failures", "compare")),
+    *("leaderboard", "leaderboard?tab=models", "leaderboard?tab=pairs"),
     "techniques",
     "instances",
     "instances?mode=rows&list=open&more=tokens",

@@ -58,6 +58,8 @@ def hostile_store(small_store, tmp_path_factory):
         "accuracy?tab=failures",
         "accuracy?tab=compare",
         "accuracy",
+        "leaderboard",
+        "leaderboard?tab=pairs",
         "data_and_methods",
         "report",
     ],

@@ -17,6 +17,8 @@ PAGES = {
     "document": "accuracy?tab=document",
     "failures": "accuracy?tab=failures",
     "compare": "accuracy?tab=compare",
+    "board": "leaderboard",
+    "board_pairs": "leaderboard?tab=pairs",
     "instance": "instances?painted=fa",
     "rows": "instances?mode=rows&list=open",
     "techniques": "techniques",

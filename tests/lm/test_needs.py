@@ -29,9 +29,9 @@ def without_gradients(lm, monkeypatch):
 @pytest.mark.parametrize(
     ("take_away", "need", "refused"),
     [
-        (without_softmax, "softmax attention", {"attn", "mechlight"}),
+        (without_softmax, "softmax attention", {"attn", "mechlight", "attnlrp", "cgim"}),
         (without_heads, "heads", {"attn", "mechlight"}),
-        (without_gradients, "gradients", {"ig"}),
+        (without_gradients, "gradients", {"ig", "gxi", "attnlrp", "cgim"}),
     ],
 )
 def test_what_needs_it_is_refused_and_nothing_is_run(lm, monkeypatch, take_away, need, refused):

@@ -24,6 +24,7 @@ VIEWS = [
     ("data_and_methods", {"tab": "data"}), ("data_and_methods", {"tab": "methods"}),
     *(("accuracy", {"tab": tab}) for tab in ("memory", "document", "token", "faithful", "failures")),
     *(("accuracy", CELLS | {"tab": tab}) for tab in COMPUTED),
+    *(("leaderboard", {"tab": tab}) for tab in ("board", "models", "pairs")),
 ]  # fmt: skip
 
 

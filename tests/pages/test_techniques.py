@@ -18,7 +18,7 @@ from tests.store.test_techniques import OTHER, REGIMES, planted
 
 # Pages, and the tabs of those that have some.
 VIEWS = [
-    ("overview", ""), ("report", ""), ("instances", ""), ("data_and_methods", "data"),
+    ("overview", ""), ("leaderboard", "board"), ("report", ""), ("instances", ""), ("data_and_methods", "data"),
     *(("accuracy", tab) for tab in ("memory", "document", "token", "length", "failures", "compare")),
 ]  # fmt: skip
 

@@ -7,9 +7,10 @@ import pytest
 import torch
 from transformers import GPT2Config
 
+from heval_core import catalogue
 from heval_core.citations.annotators.shared.tokens import tokens_of
 from heval_core.citations.reading import reading
-from precompute.bench import agreement, citations, cub, models, paper, precision, ratios, techniques, timing
+from precompute.bench import agreement, citations, cub, methods, models, paper, precision, ratios, techniques, timing
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +34,14 @@ def test_every_figure_of_a_model_compares_equal_scores(lm):
         assert figure.ratio > 0
         if "largest difference" in figure.detail:
             assert float(figure.detail.rpartition(" ")[2]) < 1e-4
+
+
+def test_every_installed_explainer_is_timed_beside_one_forward(lm):
+    found = list(methods.method_figures("tiny", lm, 30))
+    assert [figure.what for figure in found] == [f"{key} / one plain forward" for key in catalogue.explainers()]
+    for figure in found:
+        assert figure.ratio > 0
+        assert "ms; declared " in figure.detail
 
 
 def test_path_patching_compares_equal_effects(lm):

@@ -50,11 +50,11 @@ def test_options_change_a_preset_and_without_one_models_and_data_are_needed(tmp_
 @pytest.mark.parametrize(
     ("what", "expected"),
     [
-        ("fa", (300, 45_000)),
-        ("ig", (20, 6_000)),
-        ("ig(steps=20)", (40, 12_000)),
-        ("attn", (1, 300)),
-        ("mechlight", (1, 300)),
+        ("fa", (301, 45_300)),
+        ("ig", (22, 6_600)),
+        ("ig(steps=20)", (42, 12_600)),
+        ("attn", (2, 301)),
+        ("mechlight", (2, 301)),
         ("instance", (2, 600)),
         ("head_attention", (1, 300)),
     ],
@@ -103,13 +103,13 @@ def test_a_shard_is_what_takes_a_minute_or_two_and_a_store_keeps_its_size(small_
 
 @pytest.mark.parametrize(("device", "expected"), [("cpu", 5), ("cuda", 20)])
 def test_the_size_follows_the_models_size_and_the_device(monkeypatch, small_grid, tmp_path, device, expected):
-    """7 billion parameters at 300 tokens: fa alone is 45,000 token-forwards an instance."""
+    """7 billion parameters at 300 tokens: fa alone is 45,300 token-forwards an instance."""
     monkeypatch.setattr(costs, "body_parameters", lambda model: 6_500_000_000)
     monkeypatch.setattr(costs, "mean_tokens", lambda *_: 300.0)
     grid = dataclasses.replace(small_grid, shard_size=None, device=device, dtype="bfloat16")
     model = identify(grid.models[0])
     questions = load_questions("world_capital", 6, 0, style_of(model))
-    assert token_forwards("fa", 300) == 45_000
+    assert token_forwards("fa", 300) == 45_300
     assert shard_size(grid, model, questions, ShardStore(tmp_path)) == expected
 
 

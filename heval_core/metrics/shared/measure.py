@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 from heval_core.metrics.shared.cell import DEFAULT_K, Cell
 from heval_core.metrics.shared.estimate import Each, Estimate
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
+from heval_core.regime_keys import read_key
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,10 @@ class Measure:
     def at(self, k: int) -> int:
         """The k under which its values are stored: 0 if it has none."""
         return k if self.uses_k else 0
+
+    def asks(self, regime: str) -> bool:
+        """Whether it applies to a regime, with or without options."""
+        return not self.regimes or read_key(regime).base in self.regimes
 
     @property
     def together(self) -> tuple[str, ...]:

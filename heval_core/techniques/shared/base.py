@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from heval_core.prompts import assemble
+from heval_core.prompts import assemble, prompt_of
 from heval_core.records import Instance, Prompt
 from heval_core.techniques.shared.development import Asked, Development, Setting, Trial
 
@@ -66,8 +66,7 @@ class Base:
 
 def prompt_with(instance: Instance, template: str) -> Prompt:
     """The prompt of an instance with its documents."""
-    documents = instance.documents
-    return assemble(tuple(d.text for d in documents), tuple(d.answer or None for d in documents), instance.question, template)
+    return prompt_of(instance, template)
 
 
 def best_by(trials: Sequence[Trial], value: Any) -> tuple[int, ...]:

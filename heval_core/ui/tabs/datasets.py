@@ -17,7 +17,7 @@ from heval_core.ui import cell_table, instance_links, picked, run_state, verdict
 from heval_core.ui.names import titles_of
 from heval_core.ui.published_results import query, results_folder
 from heval_core.ui.run_state import with_titles
-from heval_core.wording import GROUP_TITLES, REGIME_TITLES
+from heval_core.wording import GROUP_TITLES, regime_title
 
 
 def draw(results: Reader, chosen: Filter) -> None:
@@ -53,7 +53,7 @@ def kept_and_dropped(results: Reader, chosen: Filter, outcomes: pd.DataFrame) ->
     if clicked:
         dataset, regime, group = (str(value) for value in clicked[1:])
         behind_bar = replace(chosen, dataset=(dataset,), regime=(regime,), group=(group,) if group else ())
-        parts = (datasets.get(dataset, dataset), REGIME_TITLES.get(regime, regime), GROUP_TITLES.get(group, group))
+        parts = (datasets.get(dataset, dataset), regime_title(regime), GROUP_TITLES.get(group, group))
         instance_links.link_to(f"Open the instances of {', '.join(filter(None, parts))}", behind_bar)
     reasons = "; ".join(f"*{reason}*: {DROP_REASONS[reason]}" for reason in dropped)
     st.caption(
@@ -65,7 +65,7 @@ def kept_and_dropped(results: Reader, chosen: Filter, outcomes: pd.DataFrame) ->
 def labels_of(outcomes: pd.DataFrame, datasets: Mapping[str, str]) -> list[str]:
     """`Country profiles · Mixed`; the regime alone where there is one dataset."""
     single = outcomes["dataset"].nunique() == 1
-    regimes = [REGIME_TITLES.get(regime, regime) for regime in outcomes["regime"]]
+    regimes = [regime_title(regime) for regime in outcomes["regime"]]
     names = [datasets.get(dataset, dataset) for dataset in outcomes["dataset"]]
     return regimes if single else [f"{name} · {regime}" for name, regime in zip(names, regimes, strict=True)]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +13,11 @@ from heval_core.citations.annotators.shared.tokens import Tokens, sentence_logpr
 from heval_core.citations.reading import reading
 from heval_core.citations.records import Explained
 from heval_core.records import Span, Target
+from heval_core.statistics import sparse_fit
 
 if TYPE_CHECKING:
     from heval_core.lm.model import LanguageModel
 
-MASKS, ALPHA = 64, 0.01
 # A surprise of less than a bit counts as one: of a sentence that is certain anyway, shares would be shares of rounding.
 BIT = float(np.log(2))
 TINY = 1e-9
@@ -50,31 +49,16 @@ def left_one_out(lm: LanguageModel, explained: Explained, together: int | None =
     return Weights(phi, phi / np.maximum(surprise, BIT), 1 / (len(phi) + 1))
 
 
-def masks(passages: int, seed: int) -> np.ndarray:
-    """(64, K) bool, each passage kept with chance 1/2; all 2^K where these are not more."""
-    if 2**passages <= MASKS:
-        return np.array(list(itertools.product((False, True), repeat=passages)))
-    return np.random.default_rng(seed).random((MASKS, passages)) < 0.5
-
-
-def log_odds(logprobs: np.ndarray) -> np.ndarray:
-    """log p - log(1 - p); for a p that rounds to 1, that of the largest float32 below."""
-    capped = np.minimum(logprobs, np.log1p(-np.finfo(np.float32).eps))
-    return np.asarray(capped - np.log(-np.expm1(capped)))
-
-
 def contextcite(lm: LanguageModel, explained: Explained, together: int | None = None) -> Weights:
     """phi = the coefficients of a Lasso fit (alpha .01) of the sentence's log-odds on which passages are there.
 
     Comparable is the share of the mean size of the sentence's log-odds; the least is that of `left_one_out`.
     """
-    from sklearn.linear_model import Lasso
-
-    kept = masks(len(explained.selected), zlib.crc32(explained.claim.id.encode()))
+    kept = sparse_fit.masks(len(explained.selected), zlib.crc32(explained.claim.id.encode()))
     gone = [[number for number, there in zip(explained.selected, row, strict=True) if not there] for row in kept]
     values = sentence_logprobs(lm, [_without(lm, explained, left_out) for left_out in gone], together)
-    odds = log_odds(values)
-    phi = np.array([Lasso(alpha=ALPHA).fit(kept.astype(float), own).coef_ for own in odds.T]).T
+    odds = sparse_fit.log_odds(values)
+    phi = np.array([sparse_fit.weights(kept, own) for own in odds.T]).T
     return Weights(phi, phi / np.maximum(np.abs(odds).mean(0), BIT), 1 / (len(phi) + 1))
 
 

@@ -15,6 +15,11 @@ function shape(parent, family, filled, scale = 1) {
   return draw(parent, "circle", { r: (family === "none" ? 8.5 : 7.5) * scale, class: `shape ${style}` });
 }
 
+// An explainer has a hue, with the rim that all marks in a hue have.
+function dotOf(parent, one) {
+  return draw(parent, "circle", { r: one.front ? 7.5 : 6, fill: one.color, stroke: one.rim, "stroke-width": 1 });
+}
+
 function symbol(family, filled) {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("width", 18);

@@ -19,6 +19,7 @@ function frontFigure(data, width, height) {
   });
   axes(ground, data, x, y, ends);
   region(ground, data, x, y, ends, taken);
+  levels(ground, data, y, ends, taken);
   blindLine(ground, data, x, y, ends, taken);
   frontLine(ground, data, x, y, ends, taken);
   arrows(ground, data, x, y);
@@ -31,20 +32,20 @@ function frontFigure(data, width, height) {
   // Regular last, on top of those that coincide with it.
   for (const one of [...spots].reverse()) {
     const made = button(place(svg, ...one.at), one, 12, data.picked);
-    shape(made, one.shape, one.front);
+    if (one.color) dotOf(made, one); else shape(made, one.shape, one.front);
   }
   placeLabels(svg, spots, ends, taken);
   return box;
 }
 
 function axes(parent, data, x, y, ends) {
-  for (const tick of data.x.ticks) {
-    draw(parent, "line", { class: "grid", x1: x(tick), x2: x(tick), y1: ends.top, y2: ends.bottom });
-    draw(parent, "text", { class: "quiet", x: x(tick), y: ends.bottom + 17, "text-anchor": "middle" }, String(tick));
+  for (const { at, text } of data.x.ticks) {
+    draw(parent, "line", { class: "grid", x1: x(at), x2: x(at), y1: ends.top, y2: ends.bottom });
+    draw(parent, "text", { class: "quiet", x: x(at), y: ends.bottom + 17, "text-anchor": "middle" }, text);
   }
-  for (const tick of data.y.ticks) {
-    draw(parent, "line", { class: "grid", x1: ends.left, x2: ends.right, y1: y(tick), y2: y(tick) });
-    draw(parent, "text", { class: "quiet", x: ends.left - 8, y: y(tick) + 4.5, "text-anchor": "end" }, String(tick));
+  for (const { at, text } of data.y.ticks) {
+    draw(parent, "line", { class: "grid", x1: ends.left, x2: ends.right, y1: y(at), y2: y(at) });
+    draw(parent, "text", { class: "quiet", x: ends.left - 8, y: y(at) + 4.5, "text-anchor": "end" }, text);
   }
   const middle = (ends.left + ends.right) / 2;
   draw(parent, "text", { class: "title", x: middle, y: ends.bottom + 38, "text-anchor": "middle" }, data.x.title);
@@ -71,7 +72,16 @@ function boxOf(text, x, y, anchor) {
   return { left, right: left + wide, top: y - 12, bottom: y + 4 };
 }
 
+// What points are to be above, such as a control.
+function levels(parent, data, y, ends, taken) {
+  for (const level of data.levels ?? []) {
+    draw(parent, "line", { class: "blind", x1: ends.left, x2: ends.right, y1: y(level.y), y2: y(level.y) });
+    words(parent, level.text, ends.right - 6, y(level.y) - 5, "end", "quiet", taken);
+  }
+}
+
 function blindLine(parent, data, x, y, ends, taken) {
+  if (!data.blind.length) return;
   const [[x0, y0], [x1, y1]] = data.blind;
   const at = (share) => [x0 + share * (x1 - x0), y0 + share * (y1 - y0)];
   const along = (from, to, value) => (value - from) / (to - from);

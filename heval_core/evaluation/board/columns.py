@@ -1,0 +1,78 @@
+"""Which columns a board has: what the regimes under a filter allow.
+
+The three questions are those of the headline measures, each once: the mean of both documents' group margins equals the
+balanced instance margin, so that a board with both would count it twice. Decoys and lengths stand in columns of their own,
+since raw ranks do not compare across them; the values are normalised. A length column is over prompts without a decoy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from heval_core.evaluation.board.records import ASKED, Column
+from heval_core.metrics import headlines, measures_of
+from heval_core.metrics.shared.measure import QUESTIONS, Measure
+from heval_core.regime_keys import DECOYS, RegimeOptions, read_key
+
+NO_DECOYS = "these results have no prompts with decoys"
+NO_LENGTHS = "these results have no padded prompts"
+NO_FAITHFULNESS = "the batch job measures it with --faithfulness"
+NOT_ASKED = "no cell under these filters has it"
+
+
+def measured() -> tuple[Measure, ...]:
+    """The measures of a board: the headlines of the questions, then faithfulness."""
+    heads = headlines()
+    plain = [measure for measure in measures_of("faithfulness").values() if not measure.variant_of]
+    return (*(heads[question] for question in ASKED if question in heads), *plain)
+
+
+def columns_for(measure: Measure, regimes: Iterable[str]) -> list[Column]:
+    """A measure's columns, in their order. regimes: in which the measure is available."""
+    there = [read_key(regime) for regime in regimes]
+    found = [Column(measure)] if any(not one.decoy and not one.length for one in there) else []
+    if measure.question in ASKED:
+        decoys = {one.decoy for one in there if one.decoy and not one.length}
+        lengths = [one.length for one in there if one.length and not one.decoy]
+        found += [Column(measure, decoy=decoy) for decoy in DECOYS if decoy in decoys]
+        found += [Column(measure, length=max(lengths))] if lengths else []
+    return found
+
+
+def takes(column: Column, regime: str) -> bool:
+    """Whether a regime's cells are behind a column's numbers."""
+    options: RegimeOptions = read_key(regime)
+    return options.decoy == column.decoy and options.length == column.length
+
+
+def regimes_behind(column: Column, regimes: Iterable[str], bases: Collection[str]) -> tuple[str, ...]:
+    """Those of some regimes that a column is over. bases: regimes that its question is asked in; all where it is empty."""
+    return tuple(own for own in regimes if takes(column, own) and (not bases or read_key(own).base in bases))
+
+
+def absent(columns: Sequence[Column], measures: Sequence[Measure], regimes: Collection[str]) -> tuple[tuple[str, str], ...]:
+    """(title, reason) of what a board could have and has not. regimes: all that are under the filter."""
+    there = {column.key for column in columns}
+    missing = [
+        (Column(own).title, NOT_ASKED if own.question in ASKED else NO_FAITHFULNESS)
+        for own in measures
+        if Column(own).key not in there
+    ]
+    if not any(column.decoy for column in columns):
+        missing.append(("Under decoys", _unless(any(read_key(regime).decoy for regime in regimes), NO_DECOYS)))
+    if not any(column.length for column in columns):
+        missing.append(("At length", _unless(any(read_key(regime).length for regime in regimes), NO_LENGTHS)))
+    return tuple(missing)
+
+
+def _unless(there: bool, reason: str) -> str:
+    return NOT_ASKED if there else reason
+
+
+def column_groups(columns: Sequence[Column]) -> dict[str, list[Column]]:
+    """Columns by what they have in common, in the order of the questions: plain, each decoy, each length."""
+    groups: dict[str, list[Column]] = {}
+    for column in sorted(columns, key=lambda own: list(QUESTIONS).index(own.question)):
+        name = column.decoy or (f"{column.length:,} tokens" if column.length else "")
+        groups.setdefault(name, []).append(column)
+    return groups

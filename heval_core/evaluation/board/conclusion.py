@@ -1,0 +1,211 @@
+"""What a board says in a sentence, and what it leaves open.
+
+Best at a question is the method with the highest mean of those that lack no cell, if its 95 % interval lies apart from those
+of all others; where intervals overlap, nobody is. A control is not beaten where its interval reaches that of the best. What
+holds over all models is checked against each of them: where the interval of another method lies apart above that of the best,
+it says so, because a board of that model alone would have said otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import pandas as pd
+
+from heval_core.evaluation.board.columns import column_groups
+from heval_core.evaluation.board.pairs import against, tally
+from heval_core.evaluation.board.records import Board, Column
+from heval_core.wording import listed
+
+AT = {"RQ1": "telling context from memory", "RQ2": "telling documents apart", "RQ3": "finding the token"}
+# So many times faster is worth a word.
+FASTER = 3.0
+Written = Callable[[str], str]
+
+
+class Conclusion(NamedTuple):
+    """said: what can be said, in one sentence. open: what cannot, a sentence each."""
+
+    said: str
+    open: tuple[str, ...]
+
+
+class Standing(NamedTuple):
+    """Methods at a column, best first. best: the first and those whose intervals overlap with its; one where it is apart.
+
+    control: the best control that the best method does not beat; "" if it beats all.
+    """
+
+    methods: tuple[str, ...]
+    best: tuple[str, ...]
+    control: str
+
+    @property
+    def winner(self) -> str:
+        return self.best[0] if len(self.best) == 1 and len(self.methods) > 1 else ""
+
+
+def conclusion(board: Board, written: Written = str) -> Conclusion:
+    """written: how the names of explainers and models are to be written, such as in bold."""
+    standings = {column: standing(board, board.values, column) for column in board.columns if column.scaled}
+    plain = {column: standings[column] for column in board.questions if standings[column].methods}
+    if not plain:
+        return Conclusion(
+            "Nothing can be said here: no method has a number for any of the three questions.", _open(board, written)
+        )
+    names = {row.key: written(row.title) for row in board.rows}
+    clauses = [
+        *_winners(plain, names),
+        *_everywhere(board, plain, names),
+        *_ties(plain, names),
+        *_controls(plain, names),
+        *_harder(board, standings, names),
+        *_times(board, plain, names),
+        *_contradictions(board, plain, names, written),
+    ]
+    text = "; ".join(clauses)
+    return Conclusion(text[:1].upper() + text[1:] + ".", _open(board, written))
+
+
+def standing(board: Board, values: pd.DataFrame, column: Column) -> Standing:
+    """values: `Board.values`, or those of one model."""
+    own = values[(values["column"] == column.key) & (values["cells"] == values["of"]) & values["value"].notna()]
+    ranked = own.sort_values("value", ascending=False, kind="stable").set_index("explainer")
+    methods = [str(key) for key in ranked.index if key in board.methods]
+    if not methods:
+        return Standing((), (), "")
+    least = float(ranked.loc[methods[0], "low"])
+    best = [key for key in methods if key == methods[0] or float(ranked.loc[key, "high"]) >= least]
+    controls = [str(key) for key in ranked.index if key in board.controls and float(ranked.loc[key, "high"]) >= least]
+    return Standing(tuple(methods), tuple(best), controls[0] if controls else "")
+
+
+def _winners(plain: dict[Column, Standing], names: dict[str, str]) -> list[str]:
+    """Who is best at what: a clause for each winner."""
+    won: dict[str, list[Column]] = {}
+    for column, own in plain.items():
+        if own.winner:
+            won.setdefault(own.winner, []).append(column)
+    return [f"{names[key]} is the best method at {_at(columns)}" for key, columns in won.items()]
+
+
+def _at(columns: Sequence[Column]) -> str:
+    return "all three questions" if len(columns) == len(AT) else listed([AT[column.question] for column in columns])
+
+
+def _everywhere(board: Board, plain: dict[Column, Standing], names: dict[str, str]) -> list[str]:
+    """Where a winner of all that it was asked is worse than another method, by question, model and dataset."""
+    winners = {own.winner for own in plain.values()}
+    if len(winners) != 1 or "" in winners or board.pairs.empty:
+        return []
+    (winner,) = winners
+    own = against(board.pairs, winner)
+    own = own[own["second"].isin(list(board.methods))]
+    counts = {str(rival): tally(pair, winner, str(rival)) for rival, pair in own.groupby("second", sort=False)}
+    lost = [f"{names[key]} in {one['losses']} of {one['compared']}" for key, one in counts.items() if one["losses"]]
+    if lost:
+        return [f"by question, model and dataset it is worse than {listed(lost)}"]
+    if any(one["ties"] for one in counts.values()):
+        return ["by question, model and dataset it is nowhere worse than another"]
+    return ["in every model and dataset it is better than each of them"] if counts else []
+
+
+def _ties(plain: dict[Column, Standing], names: dict[str, str]) -> list[str]:
+    told = []
+    for column, own in plain.items():
+        if len(own.methods) == 1:
+            told.append(f"at {AT[column.question]} {names[own.methods[0]]} is the only method")
+        elif not own.winner:
+            told.append(f"at {AT[column.question]} the intervals of {listed([names[key] for key in own.best])} overlap")
+    return told
+
+
+def _controls(plain: dict[Column, Standing], names: dict[str, str]) -> list[str]:
+    lost: dict[str, list[Column]] = {}
+    for column, own in plain.items():
+        if own.control:
+            lost.setdefault(own.control, []).append(column)
+    return [f"no method beats the control {names[key]} at {_at(columns)}" for key, columns in lost.items()]
+
+
+def _harder(board: Board, standings: dict[Column, Standing], names: dict[str, str]) -> list[str]:
+    """Where decoys and length change who is best, or that they do not."""
+    told, same = [], []
+    for group, columns in column_groups([column for column in board.columns if column.scaled and not column.plain]).items():
+        changed = [clause for column in columns if (clause := _changed(column, board, standings, names))]
+        under = f"under decoy {group}" if columns[0].decoy else f"at {group}"
+        if changed:
+            told.append(f"{under} {listed(changed)}")
+        elif any(standings[column].methods for column in columns):
+            same.append(under)
+    return ([f"{listed(same)} the same ones are best"] if same else []) + told
+
+
+def _changed(column: Column, board: Board, standings: dict[Column, Standing], names: dict[str, str]) -> str:
+    before = next((standings[own] for own in board.questions if own.question == column.question), Standing((), (), ""))
+    now = standings[column]
+    if not now.methods or (now.best == before.best and bool(now.control) <= bool(before.control)):
+        return ""
+    if now.control and not before.control:
+        return f"no method beats the control {names[now.control]} at {AT[column.question]}"
+    if now.winner:
+        return f"{names[now.winner]} is the best method at {AT[column.question]}"
+    return f"the intervals of {listed([names[key] for key in now.best])} overlap at {AT[column.question]}"
+
+
+def _times(board: Board, plain: dict[Column, Standing], names: dict[str, str]) -> list[str]:
+    """A winner that is much faster than another winner; else the fastest of the front against the one that is best."""
+    times = {row.explainer: row.milliseconds for row in board.quality.itertuples() if row.milliseconds > 0}
+    winners = list(dict.fromkeys(own.winner for own in plain.values() if own.winner in times))
+    if len(winners) > 1:
+        slow, fast = max(winners, key=times.__getitem__), min(winners, key=times.__getitem__)
+        ratio = times[slow] / times[fast]
+        return [f"{names[fast]} is {_times_faster(ratio)} faster than {names[slow]}"] if ratio >= FASTER else []
+    front = board.quality[board.quality["on_front"].astype(bool)].sort_values("milliseconds", ascending=False)
+    if len(front) < 2:
+        return []
+    slow, *others = [str(key) for key in front["explainer"]]
+    ratios = {key: times[slow] / times[key] for key in others if times[slow] / times[key] >= FASTER}
+    told = [f"{names[key]} ({_times_faster(ratio)})" for key, ratio in ratios.items()]
+    return [f"of the faster methods {listed(told)} {_is(told)} on the front of quality and time"] if told else []
+
+
+def _is(names: Sequence[str]) -> str:
+    return "are" if len(names) > 1 else "is"
+
+
+def _times_faster(ratio: float) -> str:
+    return f"{ratio:,.0f} times" if ratio >= 10 else f"{ratio:.1f} times"
+
+
+def _contradictions(board: Board, plain: dict[Column, Standing], names: dict[str, str], written: Written) -> list[str]:
+    """Models that alone would have named another best method."""
+    told = []
+    for model, values in board.by_model.groupby("model", sort=False) if len(board.models) > 1 else ():
+        others: dict[str, list[Column]] = {}
+        for column, own in plain.items():
+            here = standing(board, values, column)
+            if here.methods and own.winner not in ("", *here.best):
+                others.setdefault(here.best[0], []).append(column)
+        looks = [f"{names[key]} would look best at {_at(columns)}" for key, columns in others.items()]
+        told += [f"on {written(str(model))} alone {listed(looks)}"] if looks else []
+    return told
+
+
+def _open(board: Board, written: Written) -> tuple[str, ...]:
+    """What these results cannot tell."""
+    told = [f"{title}: {reason}." for title, reason in board.absent]
+    titles = {row.key: written(row.title) for row in board.rows}
+    asked = board.values[board.values["column"].isin([column.key for column in board.columns if column.scaled])]
+    lacking = asked[asked["cells"] < asked["of"]]
+    for key, own in lacking.groupby("explainer", sort=False):
+        told.append(
+            f"{titles[str(key)]} lacks {int((own['of'] - own['cells']).sum())} of {int(own['of'].sum())} cells and is not "
+            f"compared there ({', '.join(dict.fromkeys(own['column']))})."
+        )
+    if len(board.models) == 1 and board.rows:
+        told.append(f"All numbers are from one model, {written(board.models[0])}; another may say otherwise.")
+    if len(board.datasets) == 1 and board.rows:
+        told.append("All numbers are from one dataset; another may say otherwise.")
+    return tuple(told)

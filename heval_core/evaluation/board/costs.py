@@ -1,0 +1,71 @@
+"""What the scores of a row cost: declared passes, and the stored time of an instance, at up to three sizes of prompts.
+
+Sizes: prompts as they are, and the padded lengths there are, of these at most the middle and the longest; without padded
+prompts, thirds of the prompts by their number of tokens. Over all sizes
+means prompts as they are, as quality is over these. Times are medians over instances as stored: of the batch in which an
+instance ran, on the machine where it ran, each divided by the size of its batch; so they compare within one store, not across.
+Passes are what an explainer declares for a prompt of the size's median tokens. Controls that read tokens only have neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import nan
+
+import pandas as pd
+
+from heval_core import catalogue
+from heval_core.evaluation.board.records import COSTS, EVERY_SIZE
+from heval_core.records import HEvalError
+from heval_core.regime_keys import read_key
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
+
+
+def costs_of(reader: Reader, chosen: Filter, regimes: Sequence[str]) -> pd.DataFrame:
+    """`Board.costs`. regimes: those that are under the filter."""
+    plain = tuple(regime for regime in regimes if regime == read_key(regime).base)
+    chosen = replace(chosen, regime=plain or tuple(regimes))
+    whole = reader.seconds(chosen)
+    others = {size: reader.seconds(own) for size, own in _sizes(chosen, regimes, whole).items()}
+    return costs_table({EVERY_SIZE: whole, **others})
+
+
+def _sizes(chosen: Filter, regimes: Sequence[str], whole: pd.DataFrame) -> dict[str, Filter]:
+    padded = sorted({length for regime in regimes if (length := read_key(regime).length)})
+    if padded:
+        lengths = list(dict.fromkeys((padded[(len(padded) - 1) // 2], padded[-1])))
+        of = [tuple(regime for regime in regimes if read_key(regime).length == length) for length in lengths]
+        of = list(dict.fromkeys((chosen.regime, *of)))
+        return {str(place): replace(chosen, regime=own) for place, own in enumerate(of, start=1)}
+    if whole.empty:
+        return {}
+    ends = (
+        int(whole["least"].min()),
+        *(int(whole[name].iloc[0]) for name in ("third", "two_thirds")),
+        int(whole["most"].max()),
+    )
+    ranges = [(ends[0], ends[1]), (ends[1] + 1, ends[2]), (ends[2] + 1, ends[3])]
+    ranges = [own for own in ranges if own[0] <= own[1]]
+    return {str(place): replace(chosen, tokens=own) for place, own in enumerate(ranges, start=1)}
+
+
+def costs_table(seconds: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """seconds: size ▶ rows of `Reader.seconds`."""
+    rows = []
+    for size, own in seconds.items():
+        for row in own.itertuples():
+            tokens = float(own["tokens"].median())
+            passes, whole = passes_of(str(row.explainer), tokens)
+            rows.append([row.explainer, size, tokens, passes, whole, 1000 * row.seconds, row.n])
+    return pd.DataFrame(rows, columns=COSTS)
+
+
+def passes_of(explainer: str, tokens: float) -> tuple[float, float]:
+    """Declared passes for a prompt of so many tokens, and the same in passes over all of it; NaN where nothing is declared."""
+    try:
+        declared = catalogue.method(explainer).cost(tokens)
+    except HEvalError:
+        return nan, nan
+    return declared.passes, declared.tokens / tokens

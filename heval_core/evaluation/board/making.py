@@ -1,0 +1,154 @@
+"""Makes a board of what a results file has under a filter: no scores are read where no filter cuts cells.
+
+Cost: two seconds for the demo results with four methods; under a filter that cuts cells everything is computed anew (`live`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+
+import numpy as np
+import pandas as pd
+
+from heval_core import catalogue
+from heval_core.evaluation.board import columns as known
+from heval_core.evaluation.board.costs import costs_of
+from heval_core.evaluation.board.means import Measured, available, counting, replicates, values_of
+from heval_core.evaluation.board.pairs import pairs_of
+from heval_core.evaluation.board.records import EVERY_SIZE, PAIRS, QUALITY, VALUES, Board, Column, Row
+from heval_core.evaluation.regime_means import cells_and_replicates
+from heval_core.metrics.shared.cell import DEFAULT_K
+from heval_core.metrics.shared.measure import Measure
+from heval_core.records import TECHNIQUE
+from heval_core.regime_keys import read_key
+from heval_core.statistics.bootstrap import percentile_interval
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
+from heval_core.techniques import pareto_front
+
+
+def board(reader: Reader, chosen: Filter = Filter()) -> Board:  # noqa: B008
+    """The board of one technique: the filter's, else Regular. A board without rows where nothing is explained.
+
+    A regime brings its options along, the decoys and lengths with which it was run: they have columns of their own.
+    """
+    chosen = _with_options(reader, _of_one_technique(reader, chosen))
+    measured = {measure: _measured(reader, chosen, measure) for measure in known.measured()}
+    found = pd.concat([own.cells for own in measured.values()])
+    regimes = list(dict.fromkeys(found["regime"].astype(str)))
+    return board_of(measured, rows_of(reader, list(found["explainer"].unique())), costs_of(reader, chosen, regimes))
+
+
+def _of_one_technique(reader: Reader, chosen: Filter) -> Filter:
+    choices = reader.choices()
+    there = list(dict.fromkeys(choices[choices["explained"]]["technique"]))
+    wanted = [own for own in (*chosen.technique, TECHNIQUE, *there) if own in there or own in chosen.technique]
+    return replace(chosen, technique=tuple(wanted[:1]))
+
+
+def _with_options(reader: Reader, chosen: Filter) -> Filter:
+    """With every regime named: those with options may be left out of what a filter takes unnamed."""
+    choices = reader.choices()
+    own = choices[choices["explained"] & choices["technique"].isin(chosen.technique)]
+    there = [str(regime) for regime in dict.fromkeys(own["regime"])]
+    wanted = [regime for regime in there if {regime, read_key(regime).base} & set(chosen.regime or there)]
+    return replace(chosen, regime=tuple(wanted) or chosen.regime)
+
+
+def _measured(reader: Reader, chosen: Filter, measure: Measure) -> Measured:
+    return Measured(*cells_and_replicates(reader, chosen, measure.metric, measure.at(DEFAULT_K), measure.together))
+
+
+def rows_of(reader: Reader, explainers: Sequence[str]) -> list[Row]:
+    """A row for each explainer. One that looks at the model is a control too where its family says so."""
+    named = reader.catalogue("explainer").set_index("key")
+    plugins = catalogue.plugins("explainer")
+    made = []
+    for key in explainers:
+        plugin = plugins.get(key.partition("(")[0])
+        control = bool(named["control"].get(key, False)) or (plugin is not None and plugin.family == "control")
+        made.append(Row(key, str(named["title"].get(key, key)).removesuffix(" (control)"), control))
+    return made
+
+
+def board_of(measured: Mapping[Measure, Measured], rows: Sequence[Row], costs: pd.DataFrame) -> Board:
+    """A board of cells that are there already: of one technique, by measure."""
+    methods = [row.key for row in rows if not row.control]
+    counted: dict[Column, pd.DataFrame] = {}
+    for measure, own in measured.items():
+        there = available(own.cells[own.cells["part"].isin(measure.together)])
+        for column in known.columns_for(measure, there["regime"].astype(str).unique()):
+            counted[column] = counting(column, own.cells, methods)
+    keys = [row.key for row in rows]
+    tables = [values_of(column, measured[column.measure], own, keys) for column, own in counted.items()]
+    by_model = [values_of(column, measured[column.measure], own, keys, ("model",)) for column, own in counted.items()]
+    asked = {column: own for column, own in counted.items() if column.scaled and column.plain}
+    pairs = [pairs_of(column, own, measured[column.measure].spread, keys) for column, own in asked.items()]
+    values = _together(tables, VALUES)
+    quality = _quality(values, asked, measured, methods, costs)
+    places = pd.concat([own[["model", "dataset", "regime"]] for own in counted.values()]) if counted else pd.DataFrame()
+    every = {str(regime) for own in measured.values() for regime in own.cells["regime"]}
+    return Board(
+        _ordered(rows, quality, values),
+        tuple(counted),
+        known.absent(list(counted), list(measured), every),
+        values,
+        _together(by_model, ["model", *VALUES]),
+        costs,
+        quality,
+        _together(pairs, PAIRS),
+        *(tuple(sorted(places[name].unique())) if len(places) else () for name in ("model", "dataset", "regime")),
+    )
+
+
+def _together(tables: Sequence[pd.DataFrame], names: list[str]) -> pd.DataFrame:
+    there = [table for table in tables if len(table)]
+    return pd.concat(there, ignore_index=True) if there else pd.DataFrame(columns=names)
+
+
+def _ordered(rows: Sequence[Row], quality: pd.DataFrame, values: pd.DataFrame) -> tuple[Row, ...]:
+    """Methods before controls; those with a number for every question, best first; then the others, as they came."""
+    own = dict(zip(quality["explainer"], quality["value"], strict=True))
+    rest = values[values["chance"] == 0].groupby("explainer")["value"].mean() if len(values) else pd.Series(dtype=float)
+
+    def place(row: Row) -> tuple[bool, bool, float]:
+        value = own.get(row.key, rest.get(row.key, np.nan))
+        return row.control, row.key not in own, -value if np.isfinite(value) else np.inf
+
+    return tuple(sorted(rows, key=place))
+
+
+def _quality(
+    values: pd.DataFrame,
+    asked: Mapping[Column, pd.DataFrame],
+    measured: Mapping[Measure, Measured],
+    methods: Sequence[str],
+    costs: pd.DataFrame,
+) -> pd.DataFrame:
+    """`Board.quality`, of the rows that lack no cell of any question: the others' means are of other cells."""
+    if not asked:
+        return pd.DataFrame(columns=QUALITY)
+    own = values[values["column"].isin([column.key for column in asked])]
+    whole = [str(key) for key, part in own.groupby("explainer", sort=False) if (part["cells"] == part["of"]).all()]
+    drawn = [_means(counted, measured[column.measure]) for column, counted in asked.items()]
+    times = costs[costs["size"] == EVERY_SIZE].set_index("explainer")["milliseconds"]
+    rows = []
+    for key in whole:
+        parts = [of_column[key] for of_column in drawn if key in of_column]
+        ends = percentile_interval(reduce(np.add, parts) / len(parts)) if len(parts) == len(drawn) else (np.nan, np.nan)
+        rows.append([key, own[own["explainer"] == key]["value"].mean(), *ends, times.get(key, np.nan), False])
+    made = pd.DataFrame(rows, columns=QUALITY)
+    timed = made["explainer"].isin(list(methods)) & made["milliseconds"].notna()
+    points = [(-row.milliseconds, row.value) for row in made[timed].itertuples()]
+    front = dict(zip(made[timed]["explainer"], pareto_front(points), strict=True))
+    return made.assign(on_front=[front.get(key, False) for key in made["explainer"]])
+
+
+def _means(counted: pd.DataFrame, measured: Measured) -> dict[str, np.ndarray]:
+    """Explainer ▶ (resamples,) replicates of its mean over all cells."""
+    by_explainer: dict[str, list[np.ndarray]] = {}
+    for (_, _, explainer), own in replicates(counted, measured.spread).items():
+        by_explainer.setdefault(explainer, []).append(own)
+    return {explainer: np.concatenate(own, axis=1).mean(axis=1) for explainer, own in by_explainer.items()}

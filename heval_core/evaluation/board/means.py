@@ -1,0 +1,107 @@
+"""A board's numbers: means over the cells that count, with intervals, and replicates that are paired.
+
+A cell (model, dataset, regime and part) counts if more than half of the methods have a number in it. Every row's mean is over
+these and no others, so that nobody gains by running where it is easy; a row that lacks some of them says so, and is not
+compared. Replicates resample the same questions for all rows, so that differences of rows are paired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from heval_core.evaluation.board.columns import takes
+from heval_core.evaluation.board.records import VALUES, Column
+from heval_core.evaluation.cells import value_key
+from heval_core.evaluation.live import Spread
+from heval_core.evaluation.regime_means import means_of
+from heval_core.metrics.shared.estimate import normalised
+
+PLACE = ["model", "dataset", "regime", "part"]
+NOT_RUN = "not run here"
+
+
+class Measured(NamedTuple):
+    """Rows of `cell_metric` of one technique and one measure, and the (resamples,) replicates of their values."""
+
+    cells: pd.DataFrame
+    spread: Spread
+
+
+def available(cells: pd.DataFrame) -> pd.DataFrame:
+    return cells[cells["unavailable"].isna() & cells["value"].notna()]
+
+
+def counting(column: Column, cells: pd.DataFrame, methods: Collection[str]) -> pd.DataFrame:
+    """The available cells behind a column that count; of all rows where there is no method."""
+    own = available(cells)
+    own = own[own["part"].isin(column.measure.together) & own["regime"].map(lambda regime: takes(column, str(regime)))]
+    judges = own[own["explainer"].isin(list(methods))]
+    judges = judges if len(judges) else own
+    needed = judges["explainer"].nunique() / 2
+    having = judges.groupby(PLACE)["explainer"].nunique()
+    there = having[having > needed].reset_index()[PLACE]
+    return own.merge(there, on=PLACE)
+
+
+def values_of(
+    column: Column, measured: Measured, counted: pd.DataFrame, rows: Sequence[str], by: tuple[str, ...] = ()
+) -> pd.DataFrame:
+    """A column's numbers: `Board.values`, or with by=("model",) `Board.by_model`. counted: see `counting`."""
+    means = means_of(counted, measured.spread, column.measure.together, by)
+    if column.scaled:
+        shown = {name: means[f"normalised{end}"] for name, end in _ENDS} | {"chance": 0.0}
+    else:
+        shown = {name: means[name] for name in ("value", "low", "high", "chance")}
+    native = {f"native{end}": means[name] for name, end in _ENDS} | {"native_chance": means["chance"]}
+    made = means[[*by, "explainer", "n"]].assign(column=column.key, **native, **shown)
+    sizes = counted.groupby([*by, "explainer"]).size().rename("cells").reset_index()
+    made = made.merge(sizes, on=[*by, "explainer"])
+    places = counted.drop_duplicates(PLACE)
+    wanted = [(group, len(own)) for group, own in places.groupby(list(by))] if by else [((), len(places))]
+    pieces = [_whole(made, measured.cells, rows, dict(zip(by, group, strict=True)), size) for group, size in wanted]
+    return pd.concat(pieces, ignore_index=True)[[*by, *VALUES]]
+
+
+_ENDS = (("value", ""), ("low", "_low"), ("high", "_high"))
+
+
+def _whole(made: pd.DataFrame, cells: pd.DataFrame, rows: Sequence[str], of: dict[str, str], size: int) -> pd.DataFrame:
+    """A line for every row of the board, with what it lacks. of: the model, where the numbers are by model."""
+    for name, value in of.items():
+        made, cells = made[made[name] == value], cells[cells[name] == value]
+    most = made["n"].max() if len(made) else 0
+    why = cells.dropna(subset=["unavailable"]).groupby("explainer")["unavailable"].first()
+    whole = made.set_index("explainer").reindex(list(rows)).rename_axis("explainer").reset_index().assign(of=size, **of)
+    whole["column"], whole["cells"] = made["column"].iloc[0], whole["cells"].fillna(0).astype(int)
+    whole["n"] = whole["n"].fillna(0).astype(int)
+    whole["reason"] = [
+        _reason(int(own.cells), size, int(own.n), int(most), str(why.get(own.explainer, NOT_RUN)))
+        for own in whole.itertuples()
+    ]
+    return whole
+
+
+def _reason(cells: int, of: int, n: int, most: int, why: str) -> str:
+    if not cells:
+        return why
+    if cells < of:
+        return f"lacks {of - cells} of {of} cells"
+    return f"lacks {most - n:,} of {most:,} instances" if n < most else ""
+
+
+def replicates(counted: pd.DataFrame, spread: Spread) -> dict[tuple[str, str, str], np.ndarray]:
+    """(model, dataset, explainer) ▶ (resamples, cells) normalised replicates; nothing where a cell has none."""
+    drawn: dict[tuple[str, str, str], list[np.ndarray]] = {}
+    without: set[tuple[str, str, str]] = set()
+    for row in counted.to_dict("records"):
+        own, place = spread.get(value_key(row)), (str(row["model"]), str(row["dataset"]), str(row["explainer"]))
+        if own is None or len(own) < 2:
+            without.add(place)
+            continue
+        ends = (np.full(len(own), float(row[name])) for name in ("chance", "best"))
+        drawn.setdefault(place, []).append(normalised(own, *ends))
+    return {place: np.stack(own, axis=1) for place, own in drawn.items() if place not in without}

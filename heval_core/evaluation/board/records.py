@@ -1,0 +1,113 @@
+"""What a board is made of: rows, columns, and its numbers as tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from heval_core.metrics.shared.measure import QUESTIONS, Measure
+
+# Of what a board compares explainers by, in their order; faithfulness has other units and stands beside.
+ASKED = ("RQ1", "RQ2", "RQ3")
+VALUES = [
+    *("column", "explainer", "value", "low", "high", "chance", "native", "native_low", "native_high", "native_chance"),
+    *("cells", "of", "n", "reason"),
+]
+PAIRS = ["column", "first", "second", "model", "dataset", "difference", "low", "high", "p", "p_holm", "better", "cells"]
+COSTS = ["explainer", "size", "tokens", "passes", "whole_passes", "milliseconds", "n"]
+QUALITY = ["explainer", "value", "low", "high", "milliseconds", "on_front"]
+# The size of a prompt in `costs` that stands for prompts of every size.
+EVERY_SIZE = "all"
+
+
+@dataclass(frozen=True)
+class Row:
+    """An explainer. control: set apart from the methods, whether it looks at the model or not."""
+
+    key: str
+    title: str
+    control: bool
+
+
+@dataclass(frozen=True)
+class Column:
+    """A number of each row. scaled: whether it runs from chance (0) to the best possible (1); else it is in its own unit.
+
+    decoy, length: the option of the regimes it is over; those without options where both are None.
+    """
+
+    measure: Measure
+    decoy: str | None = None
+    length: int | None = None
+
+    @property
+    def question(self) -> str:
+        return self.measure.question
+
+    @property
+    def scaled(self) -> bool:
+        return self.question in ASKED
+
+    @property
+    def key(self) -> str:
+        """`RQ2`, `RQ2.d1`, `RQ2.2048`; the measure's key where there is no best possible value."""
+        name = self.question if self.scaled else self.measure.key
+        return ".".join(str(part) for part in (name, self.decoy, self.length) if part)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is over prompts as their datasets have them."""
+        return self.decoy is None and self.length is None
+
+    @property
+    def title(self) -> str:
+        own = QUESTIONS[self.question].title if self.scaled else self.measure.title
+        option = f"decoy {self.decoy}" if self.decoy else f"{self.length:,} tokens" if self.length else ""
+        return f"{own.rstrip('?')}, {option}" if option else own
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """rows: methods, best first, then controls, best first. columns: those that have a number. absent: (title, reason) of
+    those that have none.
+
+    values: a row for each column and explainer. value, low, high (95 %), chance: scaled where the column is, else in its
+    unit, as native, native_low, native_high and native_chance always are; cells: how many of the cells that count, of: how
+    many count; n: instances; reason: what the row lacks, or why it has no number, else "".
+    by_model: the same, for each model. costs: an explainer at each size of prompt (`size`: "1" the shortest, up to "3", and
+    EVERY_SIZE): tokens (median), passes (declared, of that many tokens), whole_passes (the same in passes over the whole
+    prompt), milliseconds (median, stored), n. quality: value, the mean of the plain columns of the questions, low, high;
+    milliseconds over all prompts; on_front: whether no method is as good and as cheap, and better in one.
+    pairs: two rows in a model and dataset: difference (first minus second, scaled) in a plain column, low, high (95 %), p,
+    p_holm (over the models and datasets of the pair and column), better ("" where p_holm is .05 or more), cells.
+    """
+
+    rows: tuple[Row, ...]
+    columns: tuple[Column, ...]
+    absent: tuple[tuple[str, str], ...]
+    values: pd.DataFrame
+    by_model: pd.DataFrame
+    costs: pd.DataFrame
+    quality: pd.DataFrame
+    pairs: pd.DataFrame
+    models: tuple[str, ...]
+    datasets: tuple[str, ...]
+    regimes: tuple[str, ...]
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        return tuple(row.key for row in self.rows if not row.control)
+
+    @property
+    def controls(self) -> tuple[str, ...]:
+        return tuple(row.key for row in self.rows if row.control)
+
+    @property
+    def titles(self) -> dict[str, str]:
+        return {row.key: row.title for row in self.rows}
+
+    @property
+    def questions(self) -> tuple[Column, ...]:
+        """The plain columns of the three questions."""
+        return tuple(column for column in self.columns if column.scaled and column.plain)

@@ -1,0 +1,46 @@
+"""ALTI-Logit: what heads carry to the answer's lead, rolled back through what earlier layers mixed into each position.
+
+Formula: phi = sum over l of c^l C^(l-1) … C^0, with c_j^l = sum over heads of A[gen,j] <u, v_j W_O> for z_a - z_b (z_a without
+a competitor), and C^l as in `heval_core/lm/roll_back.py`. For a target of several tokens c is summed over its positions.
+Reference: Ferrando et al. 2023 (arXiv 2305.12535).
+Departure: the contrast z_a - z_b, whole and not divided by the method's sum.
+Cost: the clean pass and its heads' reading, shared with cdla, and one pass with all attention patterns. Time grows with n² d,
+and memory with n².
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from heval_core.records import Attribution, Cost, Target
+
+if TYPE_CHECKING:
+    from heval_core.lm.clean_pass import CleanPass
+
+
+@dataclass(frozen=True)
+class AltiLogit:
+    key = "alti"
+    title = "ALTI-Logit"
+    signed = True
+    family = "mechanistic"
+    control = False
+    default = False
+    needs = ("softmax attention", "heads")
+    order = 9
+    reference = "Ferrando et al. 2023 (arXiv 2305.12535)"
+
+    def cost(self, tokens: float) -> Cost:
+        """The clean pass, one over the last token with hooks, and one over the whole prompt."""
+        return Cost(3, 2 * tokens + 1)
+
+    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
+        clock = clean.clock()
+        rows = clean.rolled_back(targets).cpu().numpy()
+        seconds = clock.stop()
+        return [Attribution(self.key, row, seconds, repr(self)) for row in rows]
+
+
+PLUGIN = AltiLogit()

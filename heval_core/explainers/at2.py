@@ -1,0 +1,172 @@
+"""AT2: attention to each token, summed over all heads with weights that were fitted to what ablations do.
+
+Formula: phi_i = sum over layers l and heads h of theta[l,h] A^{l,h}[gen,i]. theta makes the sum of phi over kept sources
+correlate with the model's log-odds of its answer when the other sources are ablated: of each of some thousand prompts,
+`masks` random halves of the sources (`unit`: words or sentences of documents) are kept. With x the heads' attention summed
+over the kept sources (L H numbers), centred within its prompt, and y the log-odds, centred and divided by its norm:
+theta = (sum x x' + r I)^-1 sum x y, with r = RIDGE times the mean of the diagonal. This maximises the correlation within
+prompts, pooled over them.
+Reference: Cohen-Wang et al., Learning to Attribute with Attention, arXiv 2504.13752.
+Departure: the pooled correlation, which has a closed form, in place of the mean of the prompts' correlations by gradient
+steps; a source is ablated by fa's baseline token, not deleted, so that all ablations of a prompt make one batch. For a
+target of several tokens, log-odds are summed over its positions, and attention averaged. Tokens outside of documents get
+a score by the same weights.
+Cost: one pass with hooks over the last token, shared with attn and mechlight. The fit: `masks` + 2 passes for each of its
+prompts, once per model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from heval_core.records import Attribution, Cost, HEvalError, Target, TokenisedPrompt
+from heval_core.units import Unit, units_of
+
+if TYPE_CHECKING:
+    import torch
+
+    from heval_core.lm.clean_pass import CleanPass
+
+UNITS = ("word", "sentence")
+RIDGE = 1e-2
+# Fewer sources than this leave no halves to choose from.
+LEAST_SOURCES = 3
+
+
+class Observed(NamedTuple):
+    """One prompt under its ablations. attention: (masks, L H), of the kept sources. odds: (masks,), the answer's log-odds."""
+
+    attention: np.ndarray
+    odds: np.ndarray
+
+
+@dataclass(frozen=True)
+class AT2:
+    unit: str = "word"
+    masks: int = 32
+
+    key = "at2"
+    title = "AT2"
+    family = "attention"
+    signed = True
+    control = False
+    default = False
+    needs = ("softmax attention", "heads")
+    needs_fit = True
+    order = 12
+    reference = "Cohen-Wang et al. 2025 (arXiv 2504.13752)"
+
+    def check(self) -> None:
+        """Raises HEvalError for an unknown unit, or too few masks for a correlation."""
+        if self.unit not in UNITS:
+            raise HEvalError(f"at2 has no unit {self.unit!r}; there are: {', '.join(UNITS)}.")
+        if self.masks < 2:
+            raise HEvalError(f"at2 needs at least 2 masks for a correlation, not {self.masks}.")
+
+    def cost(self, tokens: float) -> Cost:
+        return Cost(1, tokens)
+
+    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
+        """Raises HEvalError for a model that it is not fitted to."""
+        import torch
+
+        started = time.perf_counter()
+        fit = clean.lm.fits.of(self)
+        weights = torch.from_numpy(fit.array).view(1, clean.lm.layers, -1, 1).to(clean.lm.device)
+        scores = (_attention(clean, targets) * weights).sum((1, 2)).cpu().numpy()
+        seconds = (time.perf_counter() - started) / clean.size
+        settings = f"{self!r} fit {fit.digest}"
+        return [Attribution(self.key, row, seconds, settings, details=(("fit", fit.digest),)) for row in scores]
+
+    def observed(self, clean: CleanPass, targets: Sequence[Target]) -> list[Observed]:
+        """What the fit learns from the prompts of a pass; nothing from one with too few sources."""
+        self.check()
+        sources = [self._sources(prompt) for prompt in clean.prompts]
+        attention = _attention(clean, targets).flatten(1, 2).double().cpu().numpy()
+        found = []
+        for index, units in enumerate(sources):
+            if len(units) < LEAST_SOURCES:
+                continue
+            kept = self._kept(clean.prompts[index], units)
+            found.append(Observed(kept @ attention[index].T, self._odds(clean, index, targets[index], units, kept)))
+        return found
+
+    def fitted(self, observed: Sequence[Observed]) -> np.ndarray:
+        """(L H,) the weights. Raises HEvalError where no ablation changed anything."""
+        size = observed[0].attention.shape[1] if observed else 0
+        gram, along = np.zeros((size, size)), np.zeros(size)
+        for attention, odds in observed:
+            x, y = attention - attention.mean(0), odds - odds.mean()
+            norm = np.linalg.norm(y)
+            if norm > 0:
+                gram += x.T @ x
+                along += x.T @ (y / norm)
+        ridge = RIDGE * gram.trace() / max(size, 1)
+        if not ridge:
+            raise HEvalError("at2 cannot be fitted: none of the prompts has sources whose ablation changes the answer's odds.")
+        return np.linalg.solve(gram + ridge * np.eye(size), along)
+
+    def _sources(self, prompt: TokenisedPrompt) -> list[Unit]:
+        parts = [""] * len(prompt.ids)
+        for number, span in enumerate(prompt.documents, start=1):
+            parts[span.start : span.end] = [f"document {number}"] * (span.end - span.start)
+        return [unit for unit in units_of(prompt.tokens, parts, self.unit) if unit.part]
+
+    def _kept(self, prompt: TokenisedPrompt, units: Sequence[Unit]) -> np.ndarray:
+        """(masks, n) 1 for the tokens of the half of the sources that is kept. The same for a prompt in any company."""
+        seed = hashlib.sha256(repr(prompt.ids).encode()).digest()
+        rng = np.random.default_rng(list(seed))
+        kept = np.zeros((self.masks, len(prompt.ids)))
+        for row in kept:
+            for place in rng.permutation(len(units))[: len(units) // 2]:
+                row[units[place].start : units[place].end] = 1
+        return kept
+
+    def _odds(self, clean: CleanPass, index: int, target: Target, units: Sequence[Unit], kept: np.ndarray) -> np.ndarray:
+        """(masks,) the target's log-odds when the sources that are not kept are ablated, as many prompts at once as fit."""
+        import torch
+
+        lm, (masks, n) = clean.lm, kept.shape
+        source = np.zeros(n, dtype=bool)
+        for unit in units:
+            source[unit.start : unit.end] = True
+        gone = torch.from_numpy(source & (kept == 0)).to(lm.device)
+        ids = torch.where(gone, lm.baseline(None), clean.ids[index])
+        together = max(1, lm.budget.tokens // n)
+        with torch.no_grad():
+            parts = [
+                _log_odds(lm.forward.logits_at(ids[start : start + together], target.positions), target)
+                for start in range(0, masks, together)
+            ]
+        return torch.cat(parts).double().cpu().numpy()
+
+
+def _attention(clean: CleanPass, targets: Sequence[Target]) -> torch.Tensor:
+    """(B, L, H, n) the attention from the targets' positions, their mean; a pruned head's is 0."""
+    import torch
+
+    from heval_core.lm.heads import mean_rows, working
+    from heval_core.lm.targets import positions_of
+
+    readings = [clean.heads_at(position) for position in positions_of(targets)]
+    rows = mean_rows([reading.attention for reading in readings], clean.length)
+    alive = torch.from_numpy(working(clean.lm, range(clean.lm.layers))).to(rows.device)
+    return rows * alive[:, :, None]
+
+
+def _log_odds(logits: torch.Tensor, target: Target) -> torch.Tensor:
+    """(m, P, V) ▶ (m,): log p / (1 - p) of the target's token, summed over its positions."""
+    import torch
+
+    ids = torch.tensor(target.ids, device=logits.device)[None, :, None].expand(len(logits), -1, 1)
+    others = logits.scatter(-1, ids, -torch.inf).logsumexp(-1)
+    return (logits.gather(-1, ids)[..., 0] - others).sum(-1)
+
+
+PLUGIN = AT2()

@@ -1,0 +1,47 @@
+"""Contrastive GIM: what speaks for the answer against its competitor, with a flatter softmax backwards.
+
+Formula: attnlrp's, with target z_a - z_b (z_a where a target has no competitor) and these rules for attention: query and key
+gradients x 1/4, values x 1/2, and the gradient through the softmax taken at temperature 2; its value is unchanged. At
+temperature 1 a saturated softmax passes nothing on. The constants are GIM's own; nothing is tuned.
+Reference: ours, after GIM (Edin et al. 2025, arXiv 2505.17630).
+Departure from GIM: the target is contrastive, and activations and gate x up follow attnlrp's rules.
+Cost: as attnlrp's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from heval_core.lm.rules import CGIM, cost
+from heval_core.records import Attribution, Cost, Target
+
+if TYPE_CHECKING:
+    from heval_core.lm.clean_pass import CleanPass
+
+
+@dataclass(frozen=True)
+class ContrastiveGIM:
+    key = "cgim"
+    title = "Contrastive GIM"
+    signed = True
+    family = "gradient"
+    control = False
+    default = False
+    needs = ("gradients", "softmax attention")
+    order = 7
+    reference = "ours, after Edin et al. 2025 (GIM, arXiv 2505.17630)"
+
+    def cost(self, tokens: float) -> Cost:
+        return cost(tokens)
+
+    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
+        clean.lm.changed_backward.under(CGIM)  # made once per model: no part of a prompt's seconds
+        clock = clean.clock()
+        scores = clean.relevance(CGIM, targets, contrast=True).cpu().numpy()
+        seconds = clock.stop()
+        return [Attribution(self.key, row, seconds, repr(self)) for row in scores]
+
+
+PLUGIN = ContrastiveGIM()

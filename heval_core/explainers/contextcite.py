@@ -1,0 +1,76 @@
+"""ContextCite: which sentences or words of the documents an answer depends on, by a sparse linear surrogate.
+
+Formula: 64 prompts each keep half of the units, drawn at random (all subsets where these are not more). A Lasso (alpha .01)
+fits the log-odds of the answer's tokens on which units are there. Tokens have the coefficient of their unit, or 0.
+Reference: Cohen-Wang et al. 2024 (arXiv 2409.00729). Units that are not kept are deleted, as there.
+Departure: the text that is explained is the answer's token, or the target's tokens, not a whole response. Masks are drawn by a
+seed made from the prompt. Where no documents are marked, what precedes the question's last sentence stands for them.
+Cost: up to 64 passes over prompts with half of the documents' text; the clean pass is not used.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heval_core.explainers.shared.left_out import logprobs, units
+from heval_core.records import Attribution, Cost, HEvalError, Target, TokenisedPrompt
+from heval_core.statistics.sparse_fit import MASKS, log_odds, masks, weights
+
+if TYPE_CHECKING:
+    from heval_core.lm.clean_pass import CleanPass
+
+UNITS = ("sentence", "word")
+
+
+@dataclass(frozen=True)
+class ContextCite:
+    unit: str = "sentence"
+
+    key = "contextcite"
+    title = "ContextCite"
+    signed = True
+    family = "perturbation"
+    control = False
+    default = False
+    needs = ()
+    order = 11
+    reference = "Cohen-Wang et al. 2024 (arXiv 2409.00729)"
+
+    def check(self) -> None:
+        """Raises HEvalError for an unknown unit."""
+        if self.unit not in UNITS:
+            raise HEvalError(f"contextcite has no unit {self.unit!r}; there are: {', '.join(UNITS)}.")
+
+    def cost(self, tokens: float) -> Cost:
+        """The documents are taken to be nearly all of the prompt."""
+        return Cost(MASKS, MASKS * tokens / 2)
+
+    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
+        self.check()
+        clock = clean.clock()
+        sources = [units(prompt, self.unit, target) for prompt, target in zip(clean.prompts, targets, strict=True)]
+        kept = [masks(len(own), _seed(prompt)) for own, prompt in zip(sources, clean.prompts, strict=True)]
+        left_out = [
+            [tuple(unit for unit, there in zip(own, row, strict=True) if not there) for row in rows]
+            for own, rows in zip(sources, kept, strict=True)
+        ]
+        scores = np.zeros((clean.size, clean.length), dtype=np.float32)
+        answered = logprobs(clean, targets, left_out)
+        for score, own, rows, values in zip(scores, sources, kept, answered, strict=True):
+            if own:
+                for unit, weight in zip(own, weights(rows, log_odds(values[:, 0])), strict=True):
+                    score[unit.start : unit.end] = weight
+        seconds = clock.stop()
+        return [Attribution(self.key, row, seconds, repr(self)) for row in scores]
+
+
+def _seed(prompt: TokenisedPrompt) -> int:
+    return zlib.crc32(np.array(prompt.ids).astype("<i8").tobytes())
+
+
+PLUGIN = ContextCite()

@@ -1,0 +1,62 @@
+"""Fusion of three: the mean of cgim, alti and cdla, each divided by the sum of its absolute scores.
+
+Formula (ours): phi = mean over m in (cgim, alti, cdla) of phi^m / sum_i |phi_i^m|; a method with scores of 0 adds none.
+Option `alti=false`: the mean of cgim and cdla, for prompts so long that patterns of n² are too large.
+Reference: ours; the three are of Edin et al. 2025 (cgim), Ferrando et al. 2023 (alti), and ours (cdla).
+Departure: none; the weights are equal, and nothing is tuned.
+Cost: that of the three together; their clean pass, heads' reading and direct effects are shared, also with these explainers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heval_core.lm import rules
+from heval_core.records import Attribution, Cost, Target
+
+if TYPE_CHECKING:
+    from heval_core.lm.clean_pass import CleanPass
+
+
+@dataclass(frozen=True)
+class FusionOfThree:
+    alti: bool = True
+
+    key = "fuse3"
+    title = "Fusion of three"
+    signed = True
+    family = "mechanistic"
+    control = False
+    default = False
+    needs = ("gradients", "softmax attention", "heads")
+    order = 10
+    reference = "ours, of cgim, alti and cdla"
+
+    def cost(self, tokens: float) -> Cost:
+        """The clean pass, one over the last token with hooks, cgim's, and with alti one more over the whole prompt."""
+        back = rules.cost(tokens)
+        return Cost(2 + self.alti + back.passes, (1 + self.alti) * tokens + 1 + back.tokens)
+
+    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
+        clean.lm.changed_backward.under(rules.CGIM)  # made once per model: no part of a prompt's seconds
+        clock = clean.clock()
+        parts = [clean.relevance(rules.CGIM, targets, contrast=True), sum(clean.direct_effects(targets)).sum(1)]
+        if self.alti:
+            parts.append(clean.rolled_back(targets))
+        scores = fused([part.cpu().numpy() for part in parts])
+        seconds = clock.stop()
+        return [Attribution(self.key, row, seconds, repr(self)) for row in scores]
+
+
+def fused(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """The mean of (B, n) scores of several methods, each row divided by its l1 norm; a row of zeros stays one."""
+    norms = [np.abs(part).sum(1, keepdims=True) for part in parts]
+    divided = [part / np.where(norm > 0, norm, 1) for part, norm in zip(parts, norms, strict=True)]
+    return np.mean(divided, axis=0).astype(np.float32)
+
+
+PLUGIN = FusionOfThree()

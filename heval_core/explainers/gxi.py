@@ -1,0 +1,46 @@
+"""Gradient times input, at the embeddings.
+
+Formula: phi_i = <e_i, d z_a / d e_i>; e_i is the embedding of token i, without its position; z_a is the logit of the answer's
+first token at the last prompt position; for a target of several tokens, the sum of their logits.
+Reference: Shrikumar et al. 2017 (arXiv 1605.01713).
+Departure: none.
+Cost: one pass forward and one backward over n tokens; prompts of equal length run as one batch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from heval_core.records import Attribution, Cost, Target
+
+if TYPE_CHECKING:
+    from heval_core.lm.clean_pass import CleanPass
+
+
+@dataclass(frozen=True)
+class GradientTimesInput:
+    key = "gxi"
+    title = "Gradient x input"
+    signed = True
+    family = "gradient"
+    control = False
+    default = False
+    needs = ("gradients",)
+    order = 5
+    reference = "Shrikumar et al. 2017 (arXiv 1605.01713)"
+
+    def cost(self, tokens: float) -> Cost:
+        """Forward and back."""
+        return Cost(2, 2 * tokens)
+
+    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
+        started = time.perf_counter()
+        scores = clean.lm.gradients.times_input(clean.ids, targets).cpu().numpy()
+        seconds = (time.perf_counter() - started) / clean.size
+        return [Attribution(self.key, row, seconds, repr(self)) for row in scores]
+
+
+PLUGIN = GradientTimesInput()

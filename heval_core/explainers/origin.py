@@ -1,0 +1,106 @@
+"""Origin: the document first, then the token.
+
+Formula (ours): phi_i = E_d (.05 / n_d + .95 share_i) for a token i of document d with n_d tokens, 0 elsewhere.
+E_d = D_a - max(0, D_b), with D_t = log p(t | x) - log p(t | x - d) and x - d the prompt from which d is deleted: what the
+document gives the answer, less what it gives the competitor; without a competitor E_d = D_a. share_i = relu(r_i) / sum of
+relu(r) within d, with r the relevance of `attnlrp`; equal shares where no r is above 0. So a document's scores sum to E_d.
+With `sentences`, what a document gives is first shared among its sentences by relu(E_s), each sentence being left out by
+itself, or by their lengths where no E_s is above 0; then among the tokens of each. Where no documents are marked, sentences
+stand for them. Option `tokens`: the explainer that shares out a unit: attnlrp, cgim, gxi or fa; so it can be seen what the
+hierarchy gives, and what the token part. A prompt with nothing before its question has scores of 0.
+Reference: ours; cf. AttriBoT's hierarchical leave-one-out (arXiv 2411.15102) and RAG-E's Shapley values of documents.
+Limits: it is told where documents begin, and the question gets no score. The control `document` shows what that alone gives.
+Cost: the clean pass, one pass without each unit, and the token part: with attnlrp one pass forward and one backward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heval_core.explainers.shared.left_out import effects, units
+from heval_core.explainers.shared.token_parts import PARTS, cost_of, token_part
+from heval_core.records import Attribution, Cost, HEvalError, Target
+
+if TYPE_CHECKING:
+    from heval_core.explainers.shared.left_out import Units
+    from heval_core.lm.clean_pass import CleanPass
+
+# The share that a unit's tokens get alike, so that also a token without relevance says to which unit it belongs.
+EVENLY = 0.05
+
+
+@dataclass(frozen=True)
+class Origin:
+    tokens: str = "attnlrp"
+    sentences: bool = False
+
+    key = "origin"
+    title = "Origin"
+    signed = True
+    family = "perturbation"
+    control = False
+    default = False
+    needs = ("gradients", "softmax attention")
+    order = 13
+    reference = "ours"
+
+    def check(self) -> None:
+        """Raises HEvalError for an unknown token part."""
+        if self.tokens not in PARTS:
+            raise HEvalError(f"origin has no token part {self.tokens!r}; there are: {', '.join(PARTS)}.")
+
+    def cost(self, tokens: float) -> Cost:
+        """Of two documents, each pass without one of them running half of the prompt; with sentences, of five in each."""
+        left_out, share = (12, 10 * 0.9 + 1) if self.sentences else (2, 1)
+        part = cost_of(self.tokens, tokens)
+        return Cost(1 + left_out + part.passes, (1 + share) * tokens + part.tokens)
+
+    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
+        self.check()
+        scores_of = token_part(self.tokens, clean.lm)
+        clock = clean.clock()
+        parts = scores_of(clean, targets)
+        documents = [units(prompt, target=target) for prompt, target in zip(clean.prompts, targets, strict=True)]
+        given = [found.lead for found in effects(clean, targets, documents)]
+        smaller = self._sentences(clean, targets, documents) if self.sentences else None
+        scores = np.zeros((clean.size, clean.length), dtype=np.float32)
+        for row, relevance in enumerate(parts):
+            for number, (document, effect) in enumerate(zip(documents[row], given[row], strict=True)):
+                within = smaller[row][number] if smaller else ([(document.start, document.end)], np.ones(1))
+                for (start, end), share in zip(*within, strict=True):
+                    scores[row, start:end] = effect * share * shares(relevance[start:end])
+        seconds = clock.stop()
+        return [Attribution(self.key, row, seconds, repr(self)) for row in scores]
+
+    def _sentences(
+        self, clean: CleanPass, targets: Sequence[Target], documents: Sequence[Units]
+    ) -> list[list[tuple[list[tuple[int, int]], np.ndarray]]]:
+        """Of each prompt's documents, where their sentences are and the share that each has of the document's effect."""
+        sentences = [units(prompt, "sentence", target) for prompt, target in zip(clean.prompts, targets, strict=True)]
+        found = []
+        for own, inside, effect in zip(documents, sentences, effects(clean, targets, sentences), strict=True):
+            given = []
+            for document in own:
+                there = [i for i, unit in enumerate(inside) if document.start <= unit.start and unit.end <= document.end]
+                spans = [(inside[i].start, inside[i].end) for i in there]
+                above = np.maximum(effect.lead[there], 0)
+                sizes = np.array([end - start for start, end in spans], dtype=float)
+                weights = above if above.sum() > 0 else sizes
+                given.append((spans, weights / weights.sum()))
+            found.append(given)
+        return found
+
+
+def shares(relevance: np.ndarray) -> np.ndarray:
+    """(n,) relevance of a unit's tokens ▶ (n,) their shares of its effect, which sum to 1."""
+    n = len(relevance)
+    above = np.maximum(relevance.astype(float), 0)
+    own = above / above.sum() if above.sum() > 0 else np.full(n, 1 / n)
+    return EVENLY / n + (1 - EVENLY) * own
+
+
+PLUGIN = Origin()

@@ -1,0 +1,66 @@
+"""Scores of single tokens by replacing each of them, as `fa` gives and `origin` may share out.
+
+Blocks of tokens are replaced together, each in a row of its own; `lm.ablation` runs the rest of the prompt only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heval_core.records import Cost, Span, Target
+
+if TYPE_CHECKING:
+    import torch
+
+    from heval_core.lm.clean_pass import CleanPass
+
+# The fixed cost of a pass, in tokens: a CPU reads the weights, a GPU also starts many kernels.
+PASS_OVERHEAD = {"cpu": 32, "other": 512}
+LARGEST_BLOCK = 32
+# So many last positions are read out together: the unembedding is too large a matrix to read for a few rows.
+READ_TOGETHER = 256
+
+
+def ablation_cost(tokens: float) -> Cost:
+    """A pass for each token, over the rest of the prompt: half of it on average. The clean pass is not counted."""
+    return Cost(tokens, tokens * tokens / 2)
+
+
+def ablation_scores(
+    clean: CleanPass, targets: Sequence[Target], scale: str = "logit", baseline: int | None = None
+) -> np.ndarray:
+    """(B, n) float32: how much each target's value falls when a token becomes the baseline token.
+
+    scale: see `lm.targets.values`. baseline: the model's own by default.
+    """
+    import torch
+
+    from heval_core.lm.targets import positions_of, values
+
+    lm, positions = clean.lm, positions_of(targets)
+    replacement = lm.baseline(baseline)
+    value = values(clean.logits_at(positions), targets, scale)[:, None].cpu().numpy()
+    prompts, n = clean.ids.shape
+    last = max(position % n for position in positions) + 1  # no later token can matter
+    scores = np.zeros((prompts, n), dtype=np.float32)
+    width = block_size(prompts, n, lm.budget.tokens, lm.device.type)
+    waiting: list[torch.Tensor] = []
+    first = 0
+    for start in range(0, last, width):
+        stop = min(start + width, last)
+        tokens = [Span(token, token + 1) for token in range(start, stop)]
+        waiting.append(lm.ablation.spans(clean.ids, clean.prefix, tokens, replacement, positions))
+        if prompts * len(positions) * (stop - first) >= READ_TOGETHER or stop == last:
+            logits = lm.read_out.logits(torch.cat(waiting, 1))
+            scores[:, first:stop] = value - values(logits, targets, scale).cpu().numpy()
+            waiting, first = [], stop
+    return scores
+
+
+def block_size(prompts: int, length: int, budget: int, device: str) -> int:
+    """The cheapest width w of a block: sqrt(2 · overhead / B), within the budget of tokens."""
+    best = round((2 * PASS_OVERHEAD.get(device, PASS_OVERHEAD["other"]) / prompts) ** 0.5)
+    return max(1, min(best, LARGEST_BLOCK, budget // (prompts * length)))

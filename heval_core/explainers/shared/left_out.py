@@ -1,0 +1,172 @@
+"""Prompts without some of their tokens, and what the model then says of the answer and of its competitor.
+
+The tokens are deleted, not masked: a prompt without its only document is the memory prompt. So a text that now begins with
+white space loses it, and its first word becomes the tokens that it has at the beginning of a text.
+Reference: leave-one-out of whole documents, as in RAG-E and AttriBoT; of any set of units, as in ContextCite (2409.00729).
+Cost: one forward pass for each prompt that lacks something; those of equal length run together, within the budget of tokens.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heval_core.records import HEvalError, Span, Target, TokenisedPrompt
+from heval_core.units import Unit, units_of
+
+if TYPE_CHECKING:
+    import torch
+
+    from heval_core.lm.clean_pass import CleanPass
+    from heval_core.lm.model import LanguageModel
+
+Units = Sequence[Unit]
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """What each of U units gives. answer, foil: (U,) float64, D = log p(t | x) - log p(t | x without the unit).
+
+    foil is 0 where a target has none.
+    """
+
+    answer: np.ndarray
+    foil: np.ndarray
+
+    @property
+    def lead(self) -> np.ndarray:
+        """(U,) E = D_a - max(0, D_b): what a unit gives the answer, less what it gives the competitor."""
+        return self.answer - np.maximum(0, self.foil)
+
+
+def units(prompt: TokenisedPrompt, level: str = "document", target: Target | None = None) -> tuple[Unit, ...]:
+    """The units of a prompt's documents that can be left out: `document`, `sentence`, `word` or `token`.
+
+    They end before the first position at which a target is read, so that what is explained stays there. Where no documents are
+    marked, sentences stand for documents: all that come before the last sentence of the question.
+    """
+    spans = [span for span in prompt.documents if span.end > span.start]
+    if not spans:
+        spans, level = _before_the_question(prompt), "sentence" if level == "document" else level
+    found = []
+    n = len(prompt.ids)
+    first = min(position % n for position in target.positions) if target else n
+    cut = [Span(span.start, min(span.end, first)) for span in spans if span.start < first]
+    for number, span in enumerate(cut):
+        own = units_of(prompt.tokens[span.start : span.end], [f"document {number + 1}"] * (span.end - span.start), level)
+        found += [dataclasses.replace(unit, start=span.start + unit.start, end=span.start + unit.end) for unit in own]
+    return tuple(found)
+
+
+def _before_the_question(prompt: TokenisedPrompt) -> list[Span]:
+    """What precedes the last sentence of a question, in pieces: the text before the question, and the question's own."""
+    asked = prompt.question
+    *earlier, _ = units_of(prompt.tokens[asked.start : asked.end], [""] * (asked.end - asked.start), "sentence") or (None,)
+    pieces = [Span(prompt.first_ranked, asked.start), *(Span(asked.start + u.start, asked.start + u.end) for u in earlier)]
+    return [piece for piece in pieces if piece.end > piece.start]
+
+
+def effects(clean: CleanPass, targets: Sequence[Target], units: Sequence[Units]) -> list[Effects]:
+    """What each prompt's units give the answer and its competitor, each being left out by itself.
+
+    units: of each prompt. Raises HEvalError as `logprobs`.
+    """
+    from heval_core.lm.targets import positions_of
+
+    with_all = _values(clean.logits_at(positions_of(targets)), targets)
+    without = logprobs(clean, targets, [[(unit,) for unit in own] for own in units])
+    gives = [whole - own for whole, own in zip(with_all, without, strict=True)]
+    return [Effects(own[:, 0], own[:, 1]) for own in gives]
+
+
+def logprobs(clean: CleanPass, targets: Sequence[Target], left_out: Sequence[Sequence[Units]]) -> list[np.ndarray]:
+    """(V, 2) float64 for each prompt: log p of its target's tokens, and of the foils, in each of V variants of the prompt.
+
+    left_out: for each prompt and variant the units that it lacks. Log-probabilities of several tokens are summed; of foils
+    that a target does not have, they are 0. The positions of a target stay with their tokens.
+    Raises HEvalError where a unit holds such a position, and where logits are not finite.
+    """
+    import torch
+
+    lm = clean.lm
+    found = [np.zeros((len(own), 2)) for own in left_out]
+    alike: dict[tuple[int, tuple[int, ...]], list[tuple[int, int, tuple[int, ...]]]] = {}
+    for row, own in enumerate(left_out):
+        for number, gone in enumerate(own):
+            ids, positions = without(lm, clean.prompts[row], gone, targets[row].positions)
+            alike.setdefault((len(ids), positions), []).append((row, number, ids))
+    for (length, positions), waiting in alike.items():
+        together = lm.budget.holds(length)
+        for batch in (waiting[start : start + together] for start in range(0, len(waiting), together)):
+            with torch.no_grad():
+                logits = lm.forward.logits_at(torch.tensor([ids for *_, ids in batch], device=lm.device), positions)
+            values = _values(lm.forward.checked(logits), [targets[row] for row, *_ in batch])
+            for (row, number, _), value in zip(batch, values, strict=True):
+                found[row][number] = value
+    return found
+
+
+def _values(logits: torch.Tensor, targets: Sequence[Target]) -> np.ndarray:
+    """(b, P, V) logits ▶ (b, 2) float64: log p of each target's tokens, and of its foils."""
+    from heval_core.lm.targets import values
+
+    logits = logits.double()
+    foils = [dataclasses.replace(target, ids=target.foils or target.ids) for target in targets]
+    found = np.stack([values(logits, each, "logprob").cpu().numpy() for each in (targets, foils)], 1)
+    found[[not target.foils for target in targets], 1] = 0
+    return found
+
+
+def without(
+    lm: LanguageModel, prompt: TokenisedPrompt, left_out: Units, positions: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The ids of a prompt that lacks some units, and where some of its positions are now, counted from its end.
+
+    Raises HEvalError where a unit holds one of the positions.
+    """
+    n = len(prompt.ids)
+    read = {position % n for position in positions}
+    gone = {index for unit in left_out for index in range(unit.start, unit.end)}
+    if held := sorted(gone & read):
+        raise HEvalError(f"A part of the prompt that is left out holds position {held[0]}, at which the answer is read.")
+    gone |= _double_spaces(prompt, gone) - read
+    kept = [(index, token_id) for index, token_id in enumerate(prompt.ids) if index not in gone]
+    if prompt.first_ranked in gone:
+        first = sum(index < prompt.first_ranked for index, _ in kept)
+        kept[first:] = _begun(lm, prompt, kept[first:], read)
+    places = {index: place - len(kept) for place, (index, _) in enumerate(kept)}
+    return tuple(token_id for _, token_id in kept), tuple(places[position % n] for position in positions)
+
+
+def _double_spaces(prompt: TokenisedPrompt, gone: set[int]) -> set[int]:
+    """The tokens of white space alone that stood before what is gone, where white space also follows it."""
+    kept = [index for index in prompt.ranked if index not in gone]
+    return {
+        before
+        for before, after in pairwise(kept)
+        if after - before > 1 and prompt.tokens[before].isspace() and prompt.tokens[after][:1].isspace()
+    }
+
+
+def _begun(lm: LanguageModel, prompt: TokenisedPrompt, rest: list[tuple[int, int]], read: set[int]) -> list[tuple[int, int]]:
+    """(index, id) of the tokens with which a text now begins ▶ the same without the white space in front of them.
+
+    read: the indices of tokens that must stay what they are.
+    """
+    end = 0
+    while end < len(rest) and not prompt.tokens[rest[end][0]].strip():
+        end += 1
+    end += 1
+    while end < len(rest) and not prompt.tokens[rest[end][0]][:1].isspace():
+        end += 1
+    own = rest[:end]
+    text = "".join(prompt.tokens[index] for index, _ in own)
+    if not text[:1].isspace() or read & {index for index, _ in own}:
+        return rest
+    ids = lm.tokenizer(text.lstrip(), add_special_tokens=False)["input_ids"]
+    return [(own[-1][0], token_id) for token_id in ids] + rest[end:]

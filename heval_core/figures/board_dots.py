@@ -1,0 +1,105 @@
+"""The board's dots: explainers as rows, questions (or models) as panels, all from chance (0) to the best possible (1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from heval_core.evaluation.board.records import Board, Column
+from heval_core.figures.panels import WITH_CELLS, Mark, Panel, Row, Slot, axis_over, drawing, interval, shown
+from heval_core.metrics.shared.measure import QUESTIONS
+
+# Stands for all models together in the id of a mark.
+EVERY_MODEL = "*"
+Record = Mapping[Any, Any]
+_WORDS = ((0.0, "chance"), (1.0, "best possible"))
+
+
+def by_question(board: Board, hints: Mapping[str, str], picked: str = "") -> dict[str, Any]:
+    """A panel for each question, with a mark for each model. hints: explainer ▶ what it is. picked: a mark's id, as JSON."""
+    panels = [
+        _panel(board, QUESTIONS[own.question].title, own.measure.headline, own, board.values, EVERY_MODEL, with_models=True)
+        for own in board.questions
+    ]
+    legend = [("dot", "mean with its 95 % interval")]
+    legend += [("cell", "one model")] if len(board.methods) <= WITH_CELLS and len(board.models) > 1 else []
+    return _drawn(board, panels, hints, legend, picked)
+
+
+def by_model(board: Board, column: Column, hints: Mapping[str, str], picked: str = "") -> dict[str, Any]:
+    """A panel for each model, of one question."""
+    panels = [
+        _panel(board, model, "", column, board.by_model[board.by_model["model"] == model], model, with_models=False)
+        for model in board.models
+    ]
+    return _drawn(board, panels, hints, [("dot", "mean with its 95 % interval")], picked)
+
+
+def _drawn(
+    board: Board, panels: Sequence[Panel], hints: Mapping[str, str], legend: list[tuple[str, str]], picked: str
+) -> dict[str, Any]:
+    rows = [Row(row.key, row.title, row.control, hints.get(row.key, "")) for row in board.rows]
+    marks = [
+        mark for panel in panels for slot, row in zip(panel.slots, rows, strict=True) if not row.control for mark in slot.dots
+    ]
+    values = [end for mark in marks for end in (mark.value, mark.low, mark.high)]
+    axis = axis_over(values, "high", True, _WORDS)
+    legend = [*legend, ("below", "below chance"), *([("control", "control")] if board.controls else [])]
+    missing = any(slot.missing for panel in panels for slot in panel.slots)
+    legend += [("missing", "not available, or of fewer cells")] if missing else []
+    return drawing(rows, panels, axis, legend, "click a mark for its instances", picked)
+
+
+def _panel(
+    board: Board, title: str, hint: str, column: Column, values: pd.DataFrame, model: str, *, with_models: bool
+) -> Panel:
+    own = values[values["column"] == column.key]
+    here = {str(row["explainer"]): row for row in own.to_dict("records")}
+    of_models: dict[str, list[Record]] = {}
+    for row in board.by_model[board.by_model["column"] == column.key].to_dict("records") if with_models else ():
+        of_models.setdefault(str(row["explainer"]), []).append(row)
+    whole = own[(own["cells"] == own["of"]) & own["explainer"].isin(list(board.methods))].dropna(subset=["value"])
+    best = str(whole.loc[whole["value"].idxmax(), "explainer"]) if len(whole) else ""
+    slots = tuple(
+        _slot(board, row.key, here.get(row.key), of_models.get(row.key, []), column, model, best) for row in board.rows
+    )
+    n, cells = (int(own[name].max()) if len(own) else 0 for name in ("n", "of"))
+    return Panel(title, f"n = {n:,} in {cells} cell{'' if cells == 1 else 's'}", hint, 0.0, slots)
+
+
+def _slot(board: Board, key: str, row: Record | None, models: Sequence[Record], column: Column, model: str, best: str) -> Slot:
+    title = board.titles[key]
+    if row is None or row["cells"] < row["of"] or pd.isna(row["value"]):
+        why = "not run here" if row is None else str(row["reason"])
+        lacking = () if row is None or pd.isna(row["value"]) else (said(row, column),)
+        return Slot(missing=Mark(0.0, (title, *lacking, why), (key, column.key, model)))
+    about = (f"{title} · {_place(model, column)}", said(row, column), counted(row))
+    dot = Mark(row["value"], about, (key, column.key, model), row["low"], row["high"])
+    marks = tuple(
+        Mark(
+            own["value"], (f"{title} · {own['model']}", said(own, column), counted(own)), (key, column.key, str(own["model"]))
+        )
+        for own in models
+        if len(models) > 1 and key in board.methods and not pd.isna(own["value"])
+    )
+    return Slot((dot,), marks, row["value"], key == best)
+
+
+def _place(model: str, column: Column) -> str:
+    return column.title if model == EVERY_MODEL else f"{model} · {column.title}"
+
+
+def said(row: Record, column: Column) -> str:
+    """`0.38 [0.37, 0.39] of the way from chance to the best possible, that is 18 [18, 19] ranks (chance 0.0)`."""
+    native = f"{interval(row['native'], row['native_low'], row['native_high'])} {column.measure.unit}"
+    of_chance = f" (chance {shown(row['native_chance'])})"
+    if not column.scaled:
+        return native + of_chance
+    return f"{interval(row['value'], row['low'], row['high'])} from chance (0) to best (1), that is {native}{of_chance}"
+
+
+def counted(row: Record) -> str:
+    cells = int(row["cells"])
+    return f"mean over {cells} cell{'' if cells == 1 else 's'}, {int(row['n']):,} instances"

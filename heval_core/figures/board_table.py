@@ -1,0 +1,217 @@
+"""The board as tables of cells: on the page, and as text for a terminal. `board_paper` has the table of a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from heval_core.evaluation.board.columns import column_groups
+from heval_core.evaluation.board.pairs import against, tallies
+from heval_core.evaluation.board.records import EVERY_SIZE, Board, Column
+from heval_core.figures.board_dots import counted, said
+from heval_core.figures.board_front import time_of
+from heval_core.figures.panels import shown
+from heval_core.html import render
+
+NOT_PROTECTED = "The question may be taken out too: this rewards pointing at the prompt's end, see the position control."
+
+
+@dataclass(frozen=True)
+class Cell:
+    value: str
+    interval: str = ""
+    why: str = ""
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Head:
+    title: str
+    hint: str
+
+
+Grid = tuple[list[Head], dict[str, list[Cell]]]
+NOTHING = Cell("–", why="not available")
+
+
+def main_grid(board: Board) -> Grid:
+    """The three questions, their mean, wins over other methods, faithfulness, passes, and time at each size of prompt."""
+    plain = [column for column in board.columns if column.plain]
+    asked = [_of_column(board, column) for column in plain if column.scaled]
+    faithful = [_of_column(board, column) for column in plain if not column.scaled]
+    return _side_by_side(board, [*asked, _quality(board), _wins(board), *faithful, *_costs(board)])
+
+
+def harder_grid(board: Board) -> Grid:
+    """The questions under decoys and at the longest length; without columns where there are none."""
+    groups = column_groups([column for column in board.columns if not column.plain])
+    return _side_by_side(board, [_of_column(board, column) for columns in groups.values() for column in columns])
+
+
+def by_model_grid(board: Board, column: Column) -> Grid:
+    """One question in each model."""
+    parts = []
+    for model in board.models:
+        values = board.by_model[board.by_model["model"] == model]
+        head, cells = _of_column(board, column, values)
+        parts.append((Head(model, head.hint), cells))
+    return _side_by_side(
+        board, [*parts, (Head("all models", "The mean over all cells that count"), _of_column(board, column)[1])]
+    )
+
+
+def pairs_grid(board: Board, column: str | None) -> Grid:
+    """Wins, ties and losses of the row against the head. column: the key of a question; None for all of them together."""
+    pairs = board.pairs if column is None else board.pairs[board.pairs["column"] == column]
+    heads = [Head(row.title, f"The row against {row.title}: wins – ties – losses") for row in board.rows]
+    counts = tallies(pairs)
+    cells = {row.key: [_pair(counts.get((row.key, other.key)), row is other) for other in board.rows] for row in board.rows}
+    return heads, cells
+
+
+def _pair(counts: Mapping[str, float] | None, same: bool) -> Cell:
+    if counts is None:
+        return Cell("") if same else NOTHING
+    mean = f"mean difference {shown(counts['mean difference'])}, in {counts['compared']} comparisons"
+    return Cell(_score(counts), why=mean, best=counts["wins"] == counts["compared"])
+
+
+def _score(counts: Mapping[str, float]) -> str:
+    return f"{counts['wins']}–{counts['ties']}–{counts['losses']}"
+
+
+_Part = tuple[Head, dict[str, Cell]]
+
+
+def _side_by_side(board: Board, parts: Sequence[_Part]) -> Grid:
+    heads = [head for head, _ in parts]
+    return heads, {row.key: [cells.get(row.key, NOTHING) for _, cells in parts] for row in board.rows}
+
+
+def _of_column(board: Board, column: Column, values: pd.DataFrame | None = None) -> _Part:
+    values = board.values if values is None else values
+    own = values[values["column"] == column.key]
+    whole = own[(own["cells"] == own["of"]) & own["explainer"].isin(list(board.methods))]
+    ends = {"high": whole["value"].max(), "low": whole["value"].min()}
+    best = ends.get(column.measure.best) if len(whole) > 1 else None
+    hint = f"{column.measure.headline or column.measure.title}: {column.measure.meaning}"
+    if not column.scaled:
+        hint = f"{hint} {NOT_PROTECTED}"
+    cells = {}
+    for row in own.to_dict("records"):
+        if pd.isna(row["value"]):
+            cells[row["explainer"]] = Cell("–", why=str(row["reason"]))
+            continue
+        about = f"{said(row, column)}; {counted(row)}" + (f"; {row['reason']}" if row["reason"] else "")
+        value = shown(row["value"]) + ("*" if row["reason"] else "")
+        ends_of = f"[{shown(row['low'])}, {shown(row['high'])}]"
+        cells[row["explainer"]] = Cell(value, ends_of, about, row["value"] == best and row["explainer"] in board.methods)
+    return Head(heading(column), hint), cells
+
+
+def heading(column: Column) -> str:
+    """A column's title, with its unit where it has one of its own."""
+    return column.title if column.scaled else f"{column.title}, {column.measure.unit}"
+
+
+def _quality(board: Board) -> _Part:
+    methods = board.quality[board.quality["explainer"].isin(list(board.methods))]
+    best = methods["value"].max() if len(methods) > 1 else None
+    cells = {
+        str(row.explainer): Cell(
+            shown(row.value),
+            f"[{shown(row.low)}, {shown(row.high)}]",
+            "",
+            row.value == best and row.explainer in board.methods,
+        )
+        for row in board.quality.itertuples()
+    }
+    return Head("mean", "Of the questions in this table, from chance (0) to best (1)"), cells
+
+
+def _wins(board: Board) -> _Part:
+    rivals = board.pairs["second"].isin(list(board.methods)) & board.pairs["first"].isin(list(board.methods))
+    cells = {}
+    for row in board.rows if rivals.any() else ():
+        both = against(board.pairs, row.key)
+        both = both[both["second"].isin(list(board.methods))]
+        if len(both):
+            wins, ties = (int((both["better"] == own).sum()) for own in (row.key, ""))
+            score = {"wins": wins, "ties": ties, "losses": len(both) - wins - ties}
+            cells[row.key] = Cell(_score(score), why=f"of {len(both)} comparisons with methods")
+    about = "Against each other method, at each question, in each model and dataset: wins – ties – losses (Holm, p < .05)"
+    return Head("won – tied – lost", about), cells
+
+
+def _costs(board: Board) -> list[_Part]:
+    whole = board.costs[board.costs["size"] == EVERY_SIZE]
+    passes = {
+        str(row.explainer): Cell(
+            _passes(row.passes), why=f"together as long as {shown(row.whole_passes)} passes over the prompt"
+        )
+        for row in whole.itertuples()
+        if not pd.isna(row.passes)
+    }
+    tokens = f"{whole['tokens'].median():,.0f} tokens" if len(whole) else "a prompt"
+    parts: list[_Part] = [
+        (Head("passes", f"Declared for a prompt of {tokens}, the median; a backward pass counts as one"), passes)
+    ]
+    for size, own in board.costs[board.costs["size"] != EVERY_SIZE].groupby("size"):
+        times = {
+            str(row.explainer): Cell(
+                time_of(row.milliseconds), why=f"median of {row.n:,} instances; {_passes(row.passes)} passes"
+            )
+            for row in own.itertuples()
+        }
+        parts.append(
+            (Head(f"time, {own['tokens'].median():,.0f} tokens", f"Median stored time of an instance (size {size})"), times)
+        )
+    return parts if len(whole) else []
+
+
+def _passes(passes: float) -> str:
+    return "–" if pd.isna(passes) else f"{passes:,.0f}" if passes >= 10 else f"{passes:.2g}"
+
+
+def as_html(board: Board, grid: Grid, caption: str, corner: str = "Explainer") -> str:
+    heads, cells = grid
+    rows = [
+        {
+            "title": row.title,
+            "note": "control" if row.control else "",
+            "control": row.control,
+            "cells": [
+                {"value": cell.value, "interval": cell.interval, "best": cell.best, "why": cell.why} for cell in cells[row.key]
+            ],
+        }
+        for row in board.rows
+    ]
+    return render(
+        "numbers.html",
+        first=corner,
+        caption=caption,
+        heads=[{"title": own.title, "hint": own.hint} for own in heads],
+        rows=rows,
+    )
+
+
+def as_text(board: Board, grid: Grid) -> str:
+    """For a terminal: a line a row, value and interval together, controls below a rule."""
+    heads, cells = grid
+    table = [["", *(head.title for head in heads)]]
+    table += [[row.title, *(f"{cell.value} {cell.interval}".strip() for cell in cells[row.key])] for row in board.rows]
+    widths = [max(len(line[place]) for line in table) for place in range(len(table[0]))]
+    lines = [
+        "  ".join(
+            text.ljust(width) if not place else text.rjust(width)
+            for place, (text, width) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in table
+    ]
+    methods = len(board.methods)
+    rule = "-" * len(lines[0])
+    return "\n".join(
+        [lines[0].rstrip(), rule, *lines[1 : 1 + methods], *([rule] if board.controls else []), *lines[1 + methods :]]
+    )

@@ -1,0 +1,173 @@
+"""Relevance: embedding times gradient, in a copy of the model that shares its weights and follows other backward rules.
+
+The copy's norms, activations and products are changed modules (`changed_modules`); its attention is registered with the
+library (`changed_attention`). Its values are the model's own.
+Checked when the copy is made, on twelve tokens, whatever the architecture: its logits equal the model's; and with attention as
+a fixed mixture of values (`rules.FIXED_ATTENTION`) relevance is complete: the parts of all token and position embeddings and
+of all biases sum to the logit. That holds exactly, because each rule then keeps what comes in: norms, activations and mixtures
+are linear once their factors are detached, and a product of two halves is homogeneous of degree one. It fails for a norm, an
+activation, a gate or attention that was not changed. Under the other rules the softmax passes on what its scores change, which
+is no share of anything: no sum is known there, and tests compare with literal rules instead.
+Memory: above KEPT_WHOLE tokens each layer's states are computed again in the backward pass, but for the last layer's. For
+4,000 tokens and a model of 3B in bfloat16 (28 layers, d = 3072, m = 8192, 24 heads, V = 128,000): weights 6.4 GB; kept between
+layers 28 n d numbers = .7 GB; in one layer some 16 n d + 5 n m = .7 GB; patterns, in blocks of at most 1 GiB, six at a time,
+6.4 GB; logits of the last position 1 MB. Together 15 GB of 80.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
+from transformers.modeling_layers import GradientCheckpointingLayer
+
+from heval_core.lm.changed_attention import registered
+from heval_core.lm.changed_modules import UnknownPart, change
+from heval_core.lm.facts import ModelFacts
+from heval_core.lm.forward import Forward
+from heval_core.lm.gradients import Gradients
+from heval_core.lm.memory import first_line, out_of_memory
+from heval_core.lm.needs import lacks, require
+from heval_core.lm.read_out import ReadOut
+from heval_core.lm.rules import FIXED_ATTENTION, KEPT_WHOLE, Rules
+from heval_core.lm.twins import twin_of
+from heval_core.records import HEvalError, Target
+
+NEED = "a changed backward pass"
+TRIAL = 12
+# How far logits may be from the model's, and parts from their sum: shares of the logits' norm and of the parts' sizes.
+SAME, SAME_ROUNDINGS = 1e-4, 8
+
+
+class ChangedBackward:
+    """One model under changed backward rules."""
+
+    def __init__(self, facts: ModelFacts):
+        self._facts = facts
+
+    def under(self, rules: Rules) -> Changed:
+        """Raises HEvalError for a model in which the rules do not hold."""
+        return Changed(self._copy, rules)
+
+    @cached_property
+    def _copy(self) -> _Copy:
+        """Raises HEvalError."""
+        require(self._facts, ("gradients", "softmax attention"))
+        try:
+            made = _Copy(self._facts)
+            check(self._facts, made)
+        except UnknownPart as error:
+            raise lacks(self._facts, NEED, str(error)) from error
+        except HEvalError:
+            raise
+        except Exception as error:  # the library may raise anything for an architecture it does not know
+            if out_of_memory(error):
+                raise
+            raise lacks(self._facts, NEED, f"cannot be run under changed rules: {first_line(error)}") from error
+        return made
+
+
+class Changed:
+    """A model under one set of rules."""
+
+    def __init__(self, made: _Copy, rules: Rules):
+        self._made, self._rules = made, rules
+
+    def relevance(self, ids: torch.Tensor, targets: Sequence[Target], contrast: bool = False) -> torch.Tensor:
+        """(B, n) ids ▶ (B, n) float32: each token's embedding times its gradient under the rules, summed over the width.
+
+        contrast: of each target's lead over its foils, where it has any (`targets.leads`), in place of its logits' sum.
+        Raises HEvalError if a logit is not finite.
+        """
+        with self._made.under(self._rules, ids.shape[1]):
+            return self._made.gradients.times_input(ids, targets, contrast)
+
+
+class _Copy:
+    """The copy of a model. Raises UnknownPart, or what the library raises."""
+
+    def __init__(self, facts: ModelFacts):
+        self.model: PreTrainedModel = twin_of(facts.model)
+        change(self.model)
+        own = (facts.key, self.model, facts.tokenizer, facts.style, facts.revision, facts.template, facts.budget)
+        copied = ModelFacts(*own)
+        self.forward = Forward(copied, ReadOut(copied))
+        self.gradients = Gradients(copied, self.forward)
+        if self.model.supports_gradient_checkpointing:
+            self.model.activation_checkpointing_enable()  # of layers that train, as none does yet
+            self.model.disable_input_require_grads()  # passes keep their own embeddings
+        self._layers = [own for own in self.model.modules() if isinstance(own, GradientCheckpointingLayer)]
+
+    @contextmanager
+    def under(self, rules: Rules, length: int) -> Iterator[None]:
+        """Inside, attention follows the rules, and a prompt of this length keeps what fits."""
+        name = registered(rules)
+        if self.model.config._attn_implementation != name:
+            self.model.set_attn_implementation(name)
+        if self.model.config._attn_implementation != name:
+            raise UnknownPart("does not run its attention through the library's interface, where its rule would be changed")
+        # The backward pass begins with the last layer: to compute that one again would save nothing.
+        again = self._layers[:-1] if length > KEPT_WHOLE else []
+        try:
+            for layer in again:
+                layer.training = True  # of the layer alone: the modules in it know no dropout
+            yield
+        finally:
+            for layer in again:
+                layer.training = False
+
+
+@torch.no_grad()
+def check(facts: ModelFacts, made: _Copy) -> None:
+    """Raises HEvalError if a copy's logits are not the model's, or if its relevance is not complete."""
+    ids = (torch.arange(1, TRIAL + 1, device=facts.device) % facts.vocabulary)[None]
+    allowed = max(SAME, SAME_ROUNDINGS * torch.finfo(facts.model.dtype).eps)
+    with made.under(FIXED_ATTENTION, TRIAL):
+        found = made.forward.checked(made.forward.last_logits(ids))
+        plain = Forward(facts, ReadOut(facts)).last_logits(ids)
+        apart = float((found - plain).norm() / (plain - plain.mean()).norm().clamp_min(torch.finfo(plain.dtype).tiny))
+        if not apart <= allowed:
+            raise lacks(facts, NEED, f"gives other logits under changed rules: they differ by {apart:.2%}")
+        parts, value = _parts(made, ids)
+    missing = abs(float(parts.sum()) - value) / max(float(parts.abs().sum()), abs(value), torch.finfo(torch.float32).tiny)
+    if not missing <= allowed:
+        raise lacks(
+            facts, NEED, f"has parts whose backward rule is not known: {missing:.2%} of its relevance is not accounted for"
+        )
+
+
+def _parts(made: _Copy, ids: torch.Tensor) -> tuple[torch.Tensor, float]:
+    """What each embedding and each bias contributes to the largest logit, and that logit."""
+    outputs: list[torch.Tensor] = []
+    sources: list[torch.Tensor] = []
+
+    def keep(module: Any, _: Any, output: Any) -> torch.Tensor | None:
+        if isinstance(module, torch.nn.Embedding):
+            leaf: torch.Tensor = output.detach().requires_grad_()
+            outputs.append(leaf)
+            sources.append(leaf.detach())
+            return leaf
+        if isinstance(output, torch.Tensor) and output.requires_grad:
+            outputs.append(output)
+            sources.append(module.bias)
+        return None
+
+    added = [own for own in made.model.modules() if isinstance(own, torch.nn.Embedding) or _has_bias(own)]
+    handles: list[Any] = [module.register_forward_hook(keep) for module in added]
+    try:
+        with torch.enable_grad():
+            value = made.forward.last_logits(ids).max()
+            gradients = torch.autograd.grad(value, outputs, allow_unused=True)
+    finally:
+        for handle in handles:
+            handle.remove()
+    pairs = [(g, source) for g, source in zip(gradients, sources, strict=True) if g is not None]
+    return torch.stack([(g.float() * source.float()).sum() for g, source in pairs]), float(value.detach())
+
+
+def _has_bias(module: torch.nn.Module) -> bool:
+    return isinstance(getattr(module, "bias", None), torch.Tensor)

@@ -1,0 +1,157 @@
+"""Norms, activations and gated products whose backward pass is changed, as modules that stand in for those of a copy.
+
+Values are the original modules' own. Backwards: a norm divides by a detached std or RMS; an activation f(x) passes x times the
+detached f(x)/x; gate x up gives half of its relevance to each factor.
+Reference: Achtibat et al. 2024 (arXiv 2402.05602), eq. 7, 9 and section 3.3, in their form as gradients.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from transformers.activations import ACT2CLS
+
+# `loading` puts torch's GELU in the place of slower ones.
+ACTIVATIONS = (torch.nn.GELU, *{entry[0] if isinstance(entry, tuple) else entry for entry in ACT2CLS.values()})
+# A product of a gate and another projection is read by `down_proj`, beside projections of these names.
+GATED = ({"gate_proj", "up_proj", "down_proj"}, {"gate_up_proj", "down_proj"})
+# Activations of less than this pass what they pass here: f(x)/x has no value at 0.
+NEARLY_ZERO = 1e-6
+
+
+class UnknownPart(ValueError):
+    """A part of a model whose backward rule is not known; its text begins with a verb, after the model's name."""
+
+
+def change(model: torch.nn.Module) -> None:
+    """Put changed modules in the place of a copy's norms, activations and products. Raises UnknownPart."""
+    for name, module in list(model.named_modules(remove_duplicate=False)):  # layers may share one activation
+        if isinstance(module, ACTIVATIONS):
+            model.set_submodule(name, Activation(module))
+        elif "Norm" in type(module).__name__ and not list(module.children()):
+            model.set_submodule(name, Norm(module))
+        elif any(names <= {child for child, _ in module.named_children()} for names in GATED):
+            model.set_submodule(f"{name}.down_proj", Halved(model.get_submodule(f"{name}.down_proj")))
+
+
+class Norm(torch.nn.Module):
+    """A LayerNorm or RMSNorm of any name. Which of them, and how its gain is stored, is found by a trial of its values."""
+
+    def __init__(self, inner: torch.nn.Module):
+        super().__init__()
+        self.inner = inner
+        self.eps = next((float(own) for name in ("variance_epsilon", "eps") if (own := getattr(inner, name, None))), 0.0)
+        self.centred, self.offset = self._found()
+
+    @property
+    def weight(self) -> torch.Tensor | None:
+        return getattr(self.inner, "weight", None)
+
+    @property
+    def bias(self) -> torch.Tensor | None:
+        return getattr(self.inner, "bias", None)
+
+    @property
+    def gain(self) -> torch.Tensor | float:
+        """What the standardised states are multiplied by."""
+        return 1.0 if self.weight is None else self.weight.float() + self.offset
+
+    @torch.no_grad()
+    def _found(self) -> tuple[bool, float]:
+        """Whether it subtracts the mean, and what it adds to its weight. Raises UnknownPart."""
+        like = self.weight
+        shape = tuple(getattr(self.inner, "normalized_shape", ())) if like is None else tuple(like.shape)
+        dtype, device = (torch.float32, None) if like is None else (like.dtype, like.device)
+        drawn = torch.randn((3, *shape), generator=torch.Generator().manual_seed(0)) + 0.5
+        # Small states too: they show where the norm's epsilon stands.
+        states = torch.cat([drawn, 1e-3 * drawn]).to(device, dtype)
+        values = self.inner(states).float()
+        for centred in (False, True):
+            for offset in (0.0, 1.0):
+                self.centred, self.offset = centred, offset
+                wide, scale = self.standardised(states)
+                made = wide * scale * self.gain + (0.0 if self.bias is None else self.bias.float())
+                if float((made - values).abs().max()) <= max(1e-4, 4 * torch.finfo(dtype).eps) * float(values.abs().max()):
+                    return centred, offset
+        raise UnknownPart(f"has a norm, {type(self.inner).__name__}, whose backward rule is not known")
+
+    def standardised(self, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """(…, d) ▶ the states, centred if it centres, and one over their std or RMS (…, 1), float32."""
+        wide = states.float()
+        if self.centred:
+            wide = wide - wide.mean(-1, keepdim=True)
+        return wide, torch.rsqrt(wide.square().mean(-1, keepdim=True) + self.eps)
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        normed: torch.Tensor = _Norm.apply(states, self)
+        return normed
+
+
+class _Norm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, states: torch.Tensor, norm: Norm) -> torch.Tensor:
+        ctx.save_for_backward(states)
+        ctx.norm = norm
+        normed: torch.Tensor = norm.inner(states)
+        return normed
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, None]:
+        (states,) = ctx.saved_tensors
+        scaled = grads[0].float() * ctx.norm.gain * ctx.norm.standardised(states)[1]
+        if ctx.norm.centred:
+            scaled = scaled - scaled.mean(-1, keepdim=True)
+        return scaled.to(states.dtype), None
+
+
+class Activation(torch.nn.Module):
+    """An activation that is 0 at 0."""
+
+    def __init__(self, inner: torch.nn.Module):
+        super().__init__()
+        self.inner = inner
+        if float(inner(torch.zeros(1))) != 0:
+            raise UnknownPart(f"has an activation, {type(inner).__name__}, that is not 0 at 0")
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        active: torch.Tensor = _Activation.apply(states, self.inner)
+        return active
+
+
+class _Activation(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, states: torch.Tensor, inner: torch.nn.Module) -> torch.Tensor:
+        ctx.save_for_backward(states)
+        ctx.inner = inner
+        active: torch.Tensor = inner(states)
+        return active
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, None]:
+        (states,) = ctx.saved_tensors
+        wide = states.float()
+        wide = torch.where(wide.abs() < NEARLY_ZERO, NEARLY_ZERO, wide)
+        return (grads[0] * (ctx.inner(wide) / wide)).to(states.dtype), None
+
+
+class Halved(torch.nn.Module):
+    """A projection that reads a product of two factors: half of the gradient goes on to the product."""
+
+    def __init__(self, inner: torch.nn.Module):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        read: torch.Tensor = self.inner(_Half.apply(states))
+        return read
+
+
+class _Half(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, states: torch.Tensor) -> torch.Tensor:
+        return states.view_as(states)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> torch.Tensor:
+        return grads[0] / 2

@@ -1,0 +1,110 @@
+"""Direct effects: what each token's values write towards a target's tokens, past all later layers.
+
+Formula: a head writes sum over j of A[q,j] v_j W_O to the residual stream r at position q. Let u = W_U[a] - W_U[b], folded
+with the final norm (its gain, and centring for LayerNorm) and divided by the std or RMS of r. Then <u, r> is z_a - z_b up to
+biases, and the sum over heads of A[q,j] <v_j W_O, u> is token j's exact share of it. Without a foil u = W_U[a].
+Reference: ALTI-Logit (Ferrando et al. 2023, arXiv 2305.12535); direct logit attribution (Elhage et al. 2021).
+Departure: a contrast in place of the answer's logit; one value per layer, token and position.
+Cost: no pass of its own; kept values and one row of attention, so that memory grows with n, not n².
+
+All of this holds only where a block adds what its attention and its MLP write, unscaled, and where logits are linear after the
+final norm. This is measured when it is first asked for; a model in which it does not hold is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import torch
+from transformers import DynamicCache
+
+from heval_core.lm.facts import ModelFacts
+from heval_core.lm.forward import Forward, Prefix
+from heval_core.lm.heads import HeadReading, Heads, working
+from heval_core.lm.hooks import SAME, SAME_ROUNDINGS, Hooked
+from heval_core.lm.needs import lacks
+from heval_core.lm.read_out import ReadOut
+
+# What a block reads, what its attention and its MLP write, and what it gives.
+PARTS = ("hook_in", "attn.hook_out", "mlp.hook_out", "hook_out")
+
+
+class DirectEffects:
+    """Direct effects in one model. Raises HEvalError for a model in which they are not what they should be."""
+
+    def __init__(self, facts: ModelFacts, read_out: ReadOut, forward: Forward, hooked: Hooked, heads: Heads):
+        self._facts, self._read_out, self._forward, self._hooked, self._heads = facts, read_out, forward, hooked, heads
+
+    @torch.no_grad()
+    def by_layer(self, reading: HeadReading, prefix: Prefix, ids: Sequence[int], foils: Sequence[int | None]) -> torch.Tensor:
+        """(B, L, q + 1) float32: what each layer's heads carry from each token to each prompt's z_a - z_b at a query q.
+
+        reading, prefix: of the same clean pass. ids: a. foils: b, None for none.
+        """
+        if self._problem is not None:
+            raise lacks(self._facts, "direct effects", self._problem)
+        facts, query = self._facts, reading.attention.shape[-1]
+        directions = self._directions(reading.last_layer, ids, foils)
+        alive = torch.from_numpy(working(facts, range(facts.layers))).to(reading.attention.device)
+        found = []
+        for layer in range(facts.layers):
+            written = self._heads.output_matrix(layer) @ directions.T  # (H, d_h, B)
+            values = self._heads.values(prefix, layer)[:, :, :query]
+            shares = torch.einsum("bhnk,hkb->bhn", values, written) * reading.attention[:, layer]
+            found.append((shares * alive[layer, :, None]).sum(1))
+        return torch.stack(found, 1)
+
+    @cached_property
+    def _problem(self) -> str | None:
+        """Why direct effects do not add up in this model; None where they do."""
+        norm = self._hooked.bridge.ln_final.original_component
+        if getattr(norm, "weight", None) is None or _epsilon(norm) is None:
+            return "has a final norm without a gain, which these rules do not know"
+        ids = torch.arange(2, 9, device=self._facts.device)[None]
+        layers = range(self._facts.layers)
+        names = [f"blocks.{layer}.{part}" for layer in layers for part in PARTS] + [*self._hooked.output_names]
+        missing = [name for name in names if name not in self._hooked.bridge.hook_dict]
+        if missing:
+            return f"has no hook {missing[0]}, at which a block's sum would be read"
+        seen, _ = self._hooked.seen(ids, DynamicCache(), 0, names)
+        states = {name: tensor[0] if tensor.ndim == 3 else tensor for name, tensor in seen.items()}
+        for layer in layers:
+            before, attention, mlp, after = (states[f"blocks.{layer}.{part}"].float() for part in PARTS)
+            if not self._same(before + attention + mlp, after):
+                return "adds something else to the residual stream than what its attention and its MLP give"
+            heads = states[self._hooked.output_names[layer]].reshape(ids.shape[1], self._facts.heads_per_layer, -1).float()
+            bias = attention - torch.einsum("nhk,hkd->nd", heads, self._heads.output_matrix(layer))
+            if not self._same(bias - bias[-1], torch.zeros_like(bias), attention):
+                return "has heads whose outputs are changed before they reach the residual stream"
+        return self._read_out_problem(ids, states[self._hooked.last_name].float())
+
+    def _read_out_problem(self, ids: torch.Tensor, streams: torch.Tensor) -> str | None:
+        """streams: (n, d) the last layer's output. Differences of logits must differ by <u, r> between positions."""
+        n = len(streams)
+        with torch.no_grad():
+            logits = self._forward.logits_at(ids, range(n))[0]
+        leads = (streams * self._directions(streams, [3] * n, [5] * n)).sum(-1)
+        expected = logits[:, 3] - logits[:, 5]
+        if not self._same(leads - leads[0], expected - expected[0], logits):
+            return "has logits that are not its unembedding of the final norm alone"
+        return None
+
+    def _same(self, one: torch.Tensor, other: torch.Tensor, scale: torch.Tensor | None = None) -> bool:
+        rounding = max(SAME, SAME_ROUNDINGS * torch.finfo(self._facts.model.dtype).eps)
+        return bool((one - other).abs().max() <= rounding * (other if scale is None else scale).abs().max())
+
+    @torch.no_grad()
+    def _directions(self, streams: torch.Tensor, ids: Sequence[int], foils: Sequence[int | None]) -> torch.Tensor:
+        norm = self._hooked.bridge.ln_final.original_component
+        rows = self._read_out.unembeddings(ids)
+        opposed = self._read_out.unembeddings([0 if foil is None else foil for foil in foils])
+        opposed[[foil is None for foil in foils]] = 0
+        centred = streams - streams.mean(-1, keepdim=True) if "LayerNorm" in type(norm).__name__ else streams
+        scale = (centred.square().mean(-1, keepdim=True) + float(_epsilon(norm) or 0)).sqrt()
+        return self._heads.folded((rows - opposed).T).T / scale
+
+
+def _epsilon(norm: torch.nn.Module) -> float | None:
+    found = getattr(norm, "eps", getattr(norm, "variance_epsilon", None))
+    return None if found is None else float(found)

@@ -1,0 +1,91 @@
+"""Rolls what a layer reads at its positions back to the tokens of the prompt, through what earlier layers mixed into them.
+
+Formula (ALTI-Logit): the attention of layer l makes y_t = x_t + sum over s of T_t(x_s) + bias, T_t(x_s) = sum over heads of
+A[t,s] v_s W_O, and the residual x_t is part of T_t(x_t). The mixing is C[t,s] = relu(|y_t|_1 - |y_t - T_t(x_s)|_1), its rows
+divided by their sums; a row of zeros is the identity's. Effects c^l on the positions that layer l reads become
+sum over l of c^l C^(l-1) … C^0.
+Reference: Ferrando et al. 2023 (arXiv 2305.12535), eq. 7-12; ALTI: Ferrando et al. 2022 (arXiv 2203.04212).
+Departure: MLPs are taken to keep a position's shares, as in ALTI. Where they run beside attention, y has no MLP either.
+Cost: one pass that forms attention patterns, and products that take n² d H operations a layer. Memory: the patterns of one
+layer, H n², and all mixings, L n², for some prompts at a time; vectors for pairs of tokens in blocks of rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from heval_core.lm.facts import ModelFacts
+from heval_core.lm.forward import Prefix
+from heval_core.lm.heads import Heads, working
+from heval_core.lm.hooks import Hooked
+
+# Numbers at a time: of vectors for pairs of tokens (64 MB), and of attention patterns (256 MB).
+BLOCK, PATTERNS = 16_000_000, 64_000_000
+
+
+class RollBack:
+    """Mixings of one model. They hold where `DirectEffects` do, which are asked for first."""
+
+    def __init__(self, facts: ModelFacts, hooked: Hooked, heads: Heads):
+        self._facts, self._hooked, self._heads = facts, hooked, heads
+
+    @torch.no_grad()
+    def rolled(self, ids: torch.Tensor, prefix: Prefix, effects: torch.Tensor) -> torch.Tensor:
+        """(B, n) float32: (B, L, n) effects on the positions that layers read, rolled back to the tokens, and summed.
+
+        prefix: of the clean pass over (B, n) ids.
+        """
+        n, found = ids.shape[1], []
+        together = max(1, PATTERNS // (self._facts.heads_per_layer * n * n))
+        for start in range(0, len(ids), together):
+            rows = slice(start, start + together)
+            own = effects[rows].float()
+            total = own[:, -1]
+            for layer, mixing in reversed(list(enumerate(self._mixings(ids, prefix, rows)))):
+                total = (total[:, None] @ mixing)[:, 0] + own[:, layer]
+            found.append(total)
+        return torch.cat(found)
+
+    def _mixings(self, ids: torch.Tensor, prefix: Prefix, rows: slice) -> list[torch.Tensor]:
+        """(b, n, n) C of each layer but the last, of some of the prompts."""
+        patterns: list[torch.Tensor] = []
+        streams: list[torch.Tensor] = []
+        found: list[torch.Tensor] = []
+
+        def mixed(written: torch.Tensor, hook: Any) -> None:
+            before = streams.pop().float()
+            values = self._heads.values(prefix, len(found))[rows]
+            found.append(self._mixing(len(found), patterns.pop().float(), values, before, before + written.float()))
+
+        hooks: list[tuple[str, Any]] = []
+        for layer in range(self._facts.layers - 1):
+            hooks += [
+                (f"blocks.{layer}.hook_in", lambda tensor, hook: streams.append(tensor)),
+                (self._hooked.pattern_names[layer], lambda tensor, hook: patterns.append(tensor)),
+                (f"blocks.{layer}.attn.hook_out", mixed),
+            ]
+        logits = self._hooked.run(ids[rows], hooks, 0, use_cache=False)
+        self._hooked.check_same(logits, prefix.logits[rows])
+        return found
+
+    def _mixing(
+        self, layer: int, pattern: torch.Tensor, values: torch.Tensor, before: torch.Tensor, after: torch.Tensor
+    ) -> torch.Tensor:
+        """(b, H, n, n) attention, (b, H, n, d_h) values, (b, n, d) x and y ▶ (b, n, n) C."""
+        batch, _, n, _ = values.shape
+        alive = torch.from_numpy(working(self._facts, (layer,))[0]).to(values)
+        written = values @ self._heads.output_matrix(layer) * alive[:, None, None]  # (b, H, n, d)
+        mixing = after.new_zeros(batch, n, n)
+        sizes = after.abs().sum(-1)
+        height = max(1, BLOCK // (batch * n * self._facts.width))
+        for start in range(0, n, height):
+            stop = min(start + height, n)
+            own = torch.arange(start, stop, device=after.device)
+            parts = torch.einsum("bhts,bhsd->btsd", pattern[:, :, start:stop, :stop], written[:, :, :stop])
+            parts[:, own - start, own] += before[:, start:stop]
+            apart = parts.sub_(after[:, start:stop, None]).abs_().sum(-1)
+            mixing[:, start:stop, :stop] = (sizes[:, start:stop, None] - apart).clamp_min(0)
+        totals = mixing.sum(-1, keepdim=True)
+        return torch.where(totals > 0, mixing / totals.clamp_min(torch.finfo(mixing.dtype).tiny), torch.eye(n).to(mixing))

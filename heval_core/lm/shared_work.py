@@ -1,0 +1,70 @@
+"""What several explainers use of one pass is computed once, and charged in full to each of them that uses it.
+
+So an explainer's seconds are as if it had been alone, whichever ran first. What one piece of shared work uses of another is
+charged with it. Formula: seconds = what passed on the clock, less the shared work that was done meanwhile, plus all shared
+work that was used meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Done:
+    """One piece of work: what it gave, and what it used with itself, by name."""
+
+    value: Any
+    uses: frozenset[str]
+
+
+class SharedWork:
+    """Pieces of work by name. now: the time in seconds."""
+
+    def __init__(self, now: Callable[[], float]):
+        self.now = now
+        self.seconds: dict[str, float] = {}  # of each piece, without what it uses of others
+        self.open: list[set[str]] = []  # what each clock that runs, and each piece under way, has used so far
+        self._done: dict[str, _Done] = {}
+
+    def once(self, name: str, work: Callable[[], T]) -> T:
+        """The value of a piece of work, which is done when it is first asked for. One that fails is not kept."""
+        if name not in self._done:
+            clock = Clock(self)
+            try:
+                value = work()
+            finally:
+                own = clock.own()
+                self.open = [used for used in self.open if used is not clock.used]
+            self.seconds[name] = own
+            self._done[name] = _Done(value, frozenset({name, *clock.used}))
+        done = self._done[name]
+        for used in self.open:
+            used |= done.uses
+        found: T = done.value
+        return found
+
+
+class Clock:
+    """The time of one explainer, or of one piece of shared work, over `size` prompts."""
+
+    def __init__(self, shared: SharedWork, size: int = 1):
+        self._shared, self._size = shared, size
+        self.used: set[str] = set()
+        shared.open.append(self.used)
+        self._before = sum(shared.seconds.values())
+        self._started = shared.now()
+
+    def own(self) -> float:
+        """Seconds so far, without any shared work that was done meanwhile."""
+        return self._shared.now() - self._started - (sum(self._shared.seconds.values()) - self._before)
+
+    def stop(self) -> float:
+        """Seconds for one prompt, as if the explainer had been alone. The clock counts no further."""
+        seconds = self.own() + sum(self._shared.seconds[name] for name in self.used)
+        self._shared.open = [used for used in self._shared.open if used is not self.used]
+        return seconds / self._size

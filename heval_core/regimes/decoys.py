@@ -1,0 +1,95 @@
+"""Two documents ▶ the same two, changed so that whoever only compares strings is misled.
+
+d0  each document ends with a neutral sentence: the twin of d1, because a prompt's shape alone changes results
+d1  the neutral sentence has the other document's answer in place of its neutral word
+d2  each document ends with two such sentences; its own answer stands in them until it stands in the document three times
+d3  each document gives its answer under another name, so that no string matches; the expected answer stays the answer
+
+Both documents are changed alike, so that a decoy depends on no model and no rule, and a swap stays the exact mirror. Neither
+document may mention the other's answer; then d0 and d1 are of the same questions, and a mention in d1 is the only one.
+Source: methods of this project. Departure: there the used document alone is changed, which only a model knows.
+The sentences hold a place, a person, a currency or a date alike, because they speak of the words and not of the thing.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+from heval_core.prompts import mentions
+from heval_core.records import Document, Dropped, Fact, Passage
+from heval_core.regimes.documents import substituted
+from heval_core.regimes.pool import Pool
+
+FRAMES = (
+    "The word {x} is kept in a public archive.",
+    "Visitors find the word {x} in the museums.",
+    "An old map has the word {x} on it.",
+    "The newspapers printed the word {x} in a joke.",
+    "Many shops have the word {x} in the window.",
+    "The team has the word {x} on its flag.",
+)
+# In place of an answer: things that no question asks for.
+NEUTRAL = (
+    "teapot",
+    "umbrella",
+    "sandal",
+    "pillow",
+    "ladder",
+    "button",
+    "kettle",
+    "basket",
+    "candle",
+    "spoon",
+    "blanket",
+    "broom",
+)
+MENTIONS = 3
+
+
+def decoyed(documents: tuple[Document, ...], decoy: str, fact: Fact, pool: Pool, key: str) -> tuple[Document, ...]:
+    """The two documents under a decoy. key: seeds the choice of sentences. Raises Dropped where they allow no such decoy."""
+    first, second = documents
+    for one, other in ((first, second), (second, first)):
+        apart = not mentions(other.answer, f"{one.text} {one.answer}")
+        if not (one.answer and one.stated and mentions(one.answer, one.text) and apart):
+            raise Dropped("no decoy")
+    if decoy == "d3":
+        return tuple(_renamed(one, other, fact, pool) for one, other in ((first, second), (second, first)))
+    rng = random.Random(f"{key}|decoy")
+    frames, words = rng.sample(FRAMES, 4), rng.sample(_neutral(documents, fact), 4)
+    changed = []
+    for one, other, place in ((first, second, 0), (second, first, 2)):
+        inserted = {"d0": words[place : place + 1], "d1": [other.answer]}.get(decoy) or _repeated(one, words[place:])
+        sentences = [frame.format(x=word) for frame, word in zip(frames[place:], inserted, strict=False)]
+        changed.append(replace(one, text=" ".join([one.text, *sentences])))
+    return tuple(changed)
+
+
+def _repeated(document: Document, words: Sequence[str]) -> list[str]:
+    """What two sentences say, so that the answer stands in the document three times: the answer, or a neutral word."""
+    missing = MENTIONS - len(mentions(document.answer, document.text))
+    if missing < 0:
+        raise Dropped("answer too often")
+    return [document.answer] * missing + list(words[: MENTIONS - 1 - missing])
+
+
+def _neutral(documents: Sequence[Document], fact: Fact) -> list[str]:
+    """The neutral words that stand nowhere in the prompt."""
+    taken = " ".join((fact.question, fact.answer, *fact.accepted, *(text for d in documents for text in (d.answer, d.text))))
+    return [word for word in NEUTRAL if word not in taken.casefold()]
+
+
+def _renamed(document: Document, other: Document, fact: Fact, pool: Pool) -> Document:
+    """The document with another name of its answer wherever that stood."""
+    own = [name for answer, name in fact.aliases if answer == document.answer]
+    accepted = fact.accepted if document.answer == fact.answer else ()
+    for name in (*own, *accepted, *pool.aliases.get(fact.relation, {}).get(document.answer, ())):
+        alike = any(
+            mentions(one, text) for one, text in ((document.answer, name), (name, document.answer), (other.answer, name))
+        )
+        if not alike and not any(mentions(name, text) for text in (document.text, other.text, other.answer)):
+            text = substituted(Passage(document.subject, document.answer, document.text), name)
+            return replace(document, text=text, alias=name, origin="substituted")
+    raise Dropped("no other name")

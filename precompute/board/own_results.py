@@ -1,0 +1,153 @@
+"""Explainers of one's own beside the others: tried, computed on the same instances, and published into a store of their own.
+
+What another store holds of these instances is taken from there (`borrowed`), so that only one's own explainers are run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heval_core.evaluation.publishing import publish
+from heval_core.lm.loading import identify, load
+from heval_core.lm.needs import require
+from heval_core.prompt_styles import style_of
+from heval_core.protocols import Method
+from heval_core.records import HEvalError
+from heval_core.store.filters import Filter
+from heval_core.store.lock import only_writer
+from heval_core.store.shards import ShardStore
+from precompute.board.borrowed import Lender
+from precompute.board.trial import try_out
+from precompute.fitting import with_fits
+from precompute.grid import Grid, asked_as, check, dtype_of, settings_of
+from precompute.models import Model
+from precompute.own_file import OwnFile, added
+from precompute.preparation import memory_tasks
+from precompute.questions import load_questions
+from precompute.run import run
+from precompute.schedule import known_jobs
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What became of it. explainers: keys of one's own that stand on the board. shown: the instances they were run on.
+    failed: how many files, models or shards failed; each was named."""
+
+    explainers: tuple[str, ...]
+    shown: Filter
+    published: Path
+    failed: int
+
+
+@contextmanager
+def beside(grid: Grid, names: Sequence[str], folder: Path, source: Path, say: Say) -> Iterator[Beside]:
+    """Run explainers from files (`OwnFile.read`) on a grid, beside those that `source` has of its models and datasets.
+
+    grid: its explainers are computed too; without any, those that the source has. say: is told of each that fails; the
+    others go on. While the context lasts, the explainers are offered like those of the package. Raises HEvalError for a wrong
+    grid, and where no explainer is left.
+    """
+    check(grid)
+    with ExitStack() as offered:
+        own = _offered(names, offered, say)
+        tried = _tried(grid, own, say)
+        standing = [one for one in own if one[1].key in tried]
+        if not standing:
+            raise HEvalError("No explainer is left to set on the board; each was refused above.")
+        keys = tuple(explainer.key for _, explainer in standing)
+        lender = Lender(ShardStore(source))
+        others = grid.explainers or _others(grid, lender)
+        # One shard holds all of a regime's questions, so that a board of another limit shares none with this one.
+        asked = dataclasses.replace(
+            grid, explainers=(*others, *keys), own=tuple(file for file, _ in standing), shard_size=grid.limit or 200
+        )
+        asked = with_fits(asked, source)
+        lender.fits = asked.fits
+        store = ShardStore(folder)
+        store.create()
+        with only_writer(folder):
+            _prepare(asked, store, lender, keys)
+        say(f"{lender.taken} shards taken from {source}; running {', '.join(keys)} …")
+        outcome = run(asked, folder)
+        if outcome.interrupted:
+            raise KeyboardInterrupt
+        shown = Filter(model=_models(asked), dataset=asked.datasets, regime=asked.regimes)
+        failed = outcome.failed + bool(outcome.stopped) + len(names) - len(keys)
+        yield Beside(keys, shown, publish(folder, helped=True), failed)
+
+
+def _offered(names: Sequence[str], offered: ExitStack, say: Say) -> list[tuple[OwnFile, Method]]:
+    """The explainers of the files that can be offered."""
+    found = []
+    for name in names:
+        try:
+            file = OwnFile.read(name)
+            (explainer,) = offered.enter_context(added((file,)))
+        except HEvalError as error:
+            say(f"error: {error}")
+        else:
+            found.append((file, explainer))
+    return found
+
+
+def _tried(grid: Grid, own: Sequence[tuple[OwnFile, Method]], say: Say) -> set[str]:
+    """The explainers that pass the trial on every model that can be loaded; `run` names the models that cannot."""
+    good = {explainer.key for _, explainer in own}
+    for name in grid.models if own else ():
+        try:
+            lm = load(name, grid.device, grid.dtype, grid.batch_tokens)
+        except HEvalError:
+            continue
+        for file, explainer in own:
+            if explainer.key in good:
+                try:
+                    require(lm, explainer.needs)
+                    try_out(lm, explainer)
+                except HEvalError as error:
+                    say(f"error: {file} {error} (tried on {lm.key})")
+                    good.discard(explainer.key)
+    return good
+
+
+def _models(grid: Grid) -> tuple[str, ...]:
+    return tuple(identify(name).key for name in grid.models)
+
+
+def _others(grid: Grid, lender: Lender) -> tuple[str, ...]:
+    identities = [identify(name) for name in grid.models]
+    return lender.explainers({one.key: one.revision for one in identities}, grid.datasets)
+
+
+def _prepare(grid: Grid, store: ShardStore, lender: Lender, own: Sequence[str]) -> None:
+    """Take what the lender has, and remove what is of another limit, or of an older version of one's own files."""
+    dtype, planned, ranges = dtype_of(grid), set[str](), set[tuple[str, str, int, int]]()
+    for name in grid.models:
+        model = Model(name, asked_as(grid, identify(name)))
+        for dataset in grid.datasets:
+            questions = load_questions(dataset, grid.limit, grid.seed, style_of(model.identity))
+            jobs = list(known_jobs(grid, model.identity, questions, dtype, store))
+            lender.lend_memory(store, memory_tasks(model, questions, dtype), settings_of(grid, model.identity, dtype))
+            lender.lend(store, model, questions, jobs)
+            planned |= {shard.key for job in jobs for shard in job.shards}
+            ranges |= {(model.key, questions.dataset, job.start, job.stop) for job in jobs}
+    asked = {place[:2] for place in ranges}
+    for entry in store.entries().values():
+        where = entry.model, entry.dataset
+        of_other_limit = entry.regime and where in asked and (*where, entry.start, entry.stop) not in ranges
+        if entry.key not in planned and (of_other_limit or entry.explainer in own):
+            (store.folder / entry.path).unlink()
+    _note_origin(store, lender)
+
+
+def _note_origin(store: ShardStore, lender: Lender) -> None:
+    """The runs and models that the taken rows come from."""
+    for kind in ("run", "model"):
+        known: list[dict[str, Any]] = store.journal(kind)
+        store.note(kind, *(line for line in lender.source.journal(kind) if line not in known))

@@ -1,0 +1,117 @@
+"""`board`: explainers and controls by question; and an explainer of one's own set beside them."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from heval_core import catalogue
+from heval_core.evaluation.board.conclusion import conclusion
+from heval_core.evaluation.board.making import board
+from heval_core.explanation import methods_of
+from heval_core.figures.board_table import as_text, harder_grid, main_grid
+from heval_core.records import EVERY_REGIME, MATCHES, HEvalError
+from heval_core.store.filters import Filter
+from heval_core.store.published import published_file
+from heval_core.store.reader import Reader
+from precompute.commands.options import MATCH_HELP, STORE, all_words
+
+OWN_STORE, DEMO = Path("cache/board"), Path(__file__).parent.parent.parent / "cache" / "demo"
+# The fewest questions of the demo datasets with which every group of answers has the 30 instances that RQ2 needs.
+LIMIT = 120
+LEGEND = "Of the questions, 0 is chance and 1 the best possible; in brackets 95 % intervals."
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("board", help="explainers by question; --explainer sets one of your own beside them")
+    parser.set_defaults(command=_board)
+    parser.add_argument(
+        "--explainer",
+        action="append",
+        default=[],
+        metavar="FILE.py:CLASS",
+        help="run the explainer of this file on the same instances as the others; may be given several times. The file is "
+        "run as a program: name only files that you trust",
+    )
+    parser.add_argument(
+        "--store", type=Path, help=f"by default {STORE}; with --explainer {OWN_STORE}, where the board is kept"
+    )
+    own = parser.add_argument_group("with --explainer")
+    own.add_argument("--models", nargs="+", default=[], help="by default the three demo models")
+    own.add_argument("--datasets", nargs="+", default=[], help="by default world_capital and country_profiles")
+    own.add_argument("--regimes", nargs="+", default=[], help=f"some of {', '.join(EVERY_REGIME)}; by default the first six")
+    own.add_argument("--limit", type=int, default=LIMIT, help=f"questions per dataset, {LIMIT} by default")
+    own.add_argument("--match", choices=MATCHES, default="text", help=f"{MATCH_HELP}; here the text by default")
+    own.add_argument("--faithfulness", action="store_true", help="measure comprehensiveness and sufficiency too")
+    own.add_argument(
+        "--beside", type=Path, default=DEMO, help="the store whose results stand beside it; by default the demo results"
+    )
+    own.add_argument(
+        "--explainers",
+        type=catalogue.split,
+        help="which others stand beside it, by default all that --beside has; what is there is not computed again",
+    )
+    own.add_argument("--device", default="auto")
+    own.add_argument("--dtype", default="auto")
+
+
+def _board(options: argparse.Namespace) -> int:
+    if options.explainer:
+        return _own(options)
+    store = options.store or STORE
+    _print(published_file(store), Filter(), (), store)
+    return 0
+
+
+def _own(options: argparse.Namespace) -> int:
+    from precompute.board.own_results import beside
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    store = options.store or OWN_STORE
+    if store.resolve() == options.beside.resolve():
+        raise HEvalError(f"--store and --beside are both {store}; results of your own explainer need a store of their own.")
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    with beside(_grid(options), options.explainer, store, options.beside, say) as found:
+        _print(found.published, found.shown, found.explainers, store)
+    if found.failed:
+        print(f"{found.failed} failures; see above, and: python -m precompute status --store {store}", file=sys.stderr)
+    return 1 if found.failed else 0
+
+
+def _grid(options: argparse.Namespace) -> Any:
+    from precompute.grid import Grid
+    from precompute.presets import GRIDS
+
+    demo = GRIDS["demo"]
+    return Grid(
+        models=all_words(options.models) or demo.models,
+        datasets=all_words(options.datasets) or demo.datasets,
+        regimes=all_words(options.regimes) or demo.regimes,
+        explainers=tuple(explainer.key for explainer in methods_of(options.explainers)) if options.explainers else (),
+        limit=options.limit,
+        match=options.match,
+        faithfulness=options.faithfulness,
+        device=options.device,
+        dtype=options.dtype,
+    )
+
+
+def _print(published: Path, shown: Filter, own: tuple[str, ...], store: Path) -> None:
+    """The board and what can be said of it. own: keys of one's own explainers, which come with their file only."""
+    made = board(Reader(published), shown)
+    for grid in (main_grid(made), harder_grid(made)):
+        if grid[0]:
+            print(as_text(made, grid), end="\n\n")
+    found = conclusion(made)
+    print("\n".join((LEGEND, "", found.said, *found.open, "")))
+    for key in own:
+        print(f"{key} is of your own file: elsewhere its results are shown, and it cannot be run.")
+    streamlit = shutil.which("streamlit") or ".venv/bin/streamlit"
+    print(f"open it: HEVAL_STORE={store} {streamlit} run app.py")

@@ -1,0 +1,151 @@
+"""What a board says in words, for each thing that it can have to say, on planted boards."""
+
+from __future__ import annotations
+
+import pytest
+
+from heval_core.evaluation.board.conclusion import conclusion, standing
+from tests.board.planted import level, planted
+
+BEST, MIDDLE, WORST = level(0.9, 0.8, 0.7), level(0.5, 0.5, 0.5), level(0.1, 0.1, 0.1)
+
+
+def said(made, **how) -> str:
+    return conclusion(made, **how).said
+
+
+def test_a_method_that_is_best_at_everything_everywhere():
+    text = said(planted({"a": BEST, "b": MIDDLE, "c": WORST}))
+    assert text == "A is the best method at all three questions; in every model and dataset it is better than each of them."
+
+
+def test_a_method_that_is_best_and_in_places_only_level():
+    def truth(explainer, question, model, dataset, regime):
+        return 0.5 if dataset == "data-2" else {"a": 0.9, "b": 0.2}[explainer]
+
+    assert "it is nowhere worse than another" in said(planted(truth=truth, explainers=("a", "b")))
+
+
+def test_names_are_written_as_asked_for():
+    assert said(planted({"a": BEST, "b": MIDDLE}), written="<{}>".format).startswith("<A> is the best method")
+
+
+def test_different_methods_are_best_at_different_questions_and_one_is_faster():
+    table = {"fa": level(0.9, 0.9, 0.3), "lrp": level(0.2, 0.3, 0.9)}
+    text = said(planted(table, milliseconds={"fa": 500.0, "lrp": 20.0}))
+    assert text == (
+        "FA is the best method at telling context from memory and telling documents apart; LRP is the best method at finding "
+        "the token; LRP is 25 times faster than FA."
+    )
+
+
+def test_about_equally_fast_is_not_worth_a_word():
+    table = {"fa": level(0.9, 0.9, 0.3), "lrp": level(0.2, 0.3, 0.9)}
+    assert "faster" not in said(planted(table, milliseconds={"fa": 50.0, "lrp": 20.0}))
+
+
+def test_what_is_cheap_and_not_beaten_stands_next_to_the_best():
+    table = {"fa": BEST, "ig": MIDDLE, "lrp": MIDDLE, "attn": WORST}
+    text = said(planted(table, milliseconds={"fa": 500.0, "ig": 400.0, "lrp": 20.0, "attn": 1.0}))
+    assert text.endswith("of the faster methods LRP (25 times) and ATTN (500 times) are on the front of quality and time.")
+
+
+def test_overlapping_intervals_have_no_winner():
+    table = {"a": level(0.9, 0.50, 0.8), "b": level(0.5, 0.51, 0.3), "c": level(0.1, 0.1, 0.1)}
+    text = said(planted(table))
+    assert "A is the best method at telling context from memory and finding the token" in text
+    assert "at telling documents apart the intervals of B and A overlap" in text
+
+
+def test_the_only_method_is_not_called_the_best():
+    text = said(planted({"a": BEST, "random": level(0.0, 0.0, 0.0)}, controls=("random",)))
+    assert "best" not in text
+    assert "at finding the token A is the only method" in text
+
+
+def test_a_control_that_no_method_beats_is_named():
+    table = {"a": BEST, "b": WORST, "lexical": level(0.2, 0.1, 1.0), "random": level(0, 0, 0)}
+    text = said(planted(table, controls=("lexical", "random")))
+    assert "no method beats the control LEXICAL at finding the token" in text
+    assert "RANDOM" not in text
+
+
+def test_a_control_whose_interval_reaches_the_best_is_not_beaten():
+    table = {"a": BEST, "b": WORST, "document": level(0.89, 0.1, 0.1)}
+    assert "no method beats the control DOCUMENT at telling context from memory" in said(
+        planted(table, controls=("document",))
+    )
+
+
+def by_model(explainer, question, model, dataset, regime):
+    """On average a is best, on model-b alone b."""
+    own = {"a": {"model-a": 0.9, "model-b": 0.5}, "b": {"model-a": 0.1, "model-b": 0.7}}
+    return own[explainer][model] if question == "RQ3" else {"a": 0.9, "b": 0.2}[explainer]
+
+
+def test_a_model_that_alone_would_name_another_is_named():
+    text = said(planted(truth=by_model, explainers=("a", "b")))
+    assert text.startswith("A is the best method at all three questions; ")
+    assert "by question, model and dataset it is worse than B in 2 of 12" in text
+    assert text.endswith("on model-b alone B would look best at finding the token.")
+
+
+def test_with_one_model_nothing_contradicts_and_that_is_said():
+    made = planted({"a": BEST, "b": WORST}, models=("model-a",))
+    assert "alone" not in said(made)
+    assert "All numbers are from one model, model-a; another may say otherwise." in conclusion(made).open
+    assert "All numbers are from one dataset; another may say otherwise." not in conclusion(made).open
+
+
+DECOYED = ("conflicting", "mixed", "mixed.d1", "mixed.d2", "mixed.1024-first")
+
+
+def test_decoys_and_length_that_change_nothing():
+    text = said(planted({"a": BEST, "b": WORST}, regimes=DECOYED))
+    assert text.endswith("under decoy d1, under decoy d2 and at 1,024 tokens the same ones are best.")
+
+
+def changing(explainer, question, model, dataset, regime):
+    plain = {"a": 0.8, "b": 0.3, "lexical": 0.1}
+    decoyed = {"a": 0.3, "b": 0.6, "lexical": 0.0}
+    return {"mixed.d1": decoyed, "mixed.d2": {**decoyed, "lexical": 0.9}}.get(regime, plain)[explainer]
+
+
+def test_decoys_that_change_who_is_best():
+    text = said(planted(truth=changing, explainers=("a", "b", "lexical"), controls=("lexical",), regimes=DECOYED))
+    assert "at 1,024 tokens the same ones are best" in text
+    assert (
+        "under decoy d1 B is the best method at telling documents apart and B is the best method at finding the token" in text
+    )
+    assert "under decoy d2 no method beats the control LEXICAL at telling documents apart" in text
+
+
+def test_a_row_that_lacks_cells_is_not_the_best_and_named():
+    def truth(explainer, question, model, dataset, regime):
+        if explainer == "partial" and model == "model-b":
+            return None
+        return {"a": 0.5, "b": 0.3, "partial": 1.0}[explainer]
+
+    made = planted(truth=truth, explainers=("a", "b", "partial"))
+    assert said(made).startswith("A is the best method at all three questions")
+    # Where it ran, it counts.
+    assert said(made).endswith("on model-a alone PARTIAL would look best at all three questions.")
+    assert "PARTIAL lacks 8 of 16 cells and is not compared there (RQ1, RQ2, RQ3)." in conclusion(made).open
+
+
+def test_a_board_of_controls_only_says_nothing_and_one_without_columns_neither():
+    for made in (planted({"random": WORST}, controls=("random",)), planted({"a": {}})):
+        assert said(made) == "Nothing can be said here: no method has a number for any of the three questions."
+
+
+def test_what_is_absent_is_open():
+    made = planted({"a": BEST, "b": WORST})
+    assert "Under decoys: these results have no prompts with decoys." in conclusion(made).open
+    assert "At length: these results have no padded prompts." in conclusion(made).open
+
+
+@pytest.mark.parametrize(("noise", "winner"), [(0.01, "a"), (0.5, "")])
+def test_a_standing_has_a_winner_where_intervals_are_apart(noise, winner):
+    made = planted({"a": level(0.6, 0.6, 0.6), "b": level(0.4, 0.4, 0.4)}, noise=noise)
+    own = standing(made, made.values, made.questions[0])
+    assert (own.methods, own.winner) == (("a", "b"), winner)

@@ -1,0 +1,87 @@
+"""Costs of a row: medians of what is stored, at up to three sizes of prompts, and the passes that are declared."""
+
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+from heval_core import catalogue
+from heval_core.evaluation.board.costs import costs_of, costs_table, passes_of
+from heval_core.evaluation.board.records import EVERY_SIZE
+from heval_core.records import REGIMES
+from heval_core.store.filters import Filter
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
+
+CHOSEN = Filter(model=("demo-gpt2",), technique=("regular",))
+
+
+@pytest.fixture(scope="module")
+def file(demo_results):
+    return current_file(demo_results)
+
+
+@pytest.fixture(scope="module")
+def raw(file) -> pd.DataFrame:
+    with duckdb.connect(str(file), read_only=True) as own:
+        return own.execute(
+            "SELECT explainer, seconds, len(tokens) AS tokens FROM attribution JOIN instance USING (instance_id) "
+            "WHERE model = 'demo-gpt2' AND technique = 'regular' AND dropped_because IS NULL AND seconds IS NOT NULL"
+        ).df()
+
+
+def test_medians_over_all_prompts_and_over_thirds_of_them(file, raw):
+    costs = costs_of(Reader(file), CHOSEN, REGIMES).set_index(["explainer", "size"])
+    ends = np.sort(raw["tokens"])[[int(np.ceil(len(raw) * part)) - 1 for part in (1 / 3, 2 / 3)]]
+    size = np.digitize(raw["tokens"], ends, right=True) + 1
+    assert set(costs.index.get_level_values("size")) == {EVERY_SIZE, "1", "2", "3"}
+    for explainer, own in raw.groupby("explainer"):
+        assert costs.loc[(explainer, EVERY_SIZE), "milliseconds"] == pytest.approx(1000 * own["seconds"].median())
+        for place in (1, 2, 3):
+            here, there = own[size[own.index] == place], costs.loc[(explainer, str(place))]
+            assert there["milliseconds"] == pytest.approx(1000 * here["seconds"].median())
+            assert (there["n"], there["tokens"]) == (len(here), here["tokens"].median())
+
+
+def test_controls_that_read_tokens_have_no_cost(file):
+    costs = costs_of(Reader(file), CHOSEN, [])
+    assert not set(costs["explainer"]) & set(catalogue.explainers(control=True))
+
+
+def test_padded_lengths_are_the_sizes_where_there_are_any():
+    """Of four lengths the one in the middle and the longest, beside prompts as they are."""
+
+    class Asked(Reader):
+        def __init__(self):
+            self.filters = []
+
+        def seconds(self, chosen):
+            self.filters.append(chosen)
+            return pd.DataFrame([["fa", 0.5, 100.0, 90, 110, 95, 105, 7]], columns=_COLUMNS)
+
+    reader = Asked()
+    padded = [f"mixed.{length}-{place}" for length in (256, 512, 1024, 2048) for place in ("first", "last")]
+    costs = costs_of(reader, Filter(), ["mixed", "conflicting", "mixed.d1", *padded])
+    assert [own.regime for own in reader.filters] == [
+        ("mixed", "conflicting"),
+        ("mixed", "conflicting"),
+        ("mixed.512-first", "mixed.512-last"),
+        ("mixed.2048-first", "mixed.2048-last"),
+    ]
+    assert costs["milliseconds"].tolist() == [500.0] * 4
+
+
+_COLUMNS = ["explainer", "seconds", "tokens", "least", "most", "third", "two_thirds", "n"]
+
+
+def test_passes_are_those_an_explainer_declares_for_the_size():
+    own = costs_table({"1": pd.DataFrame([["fa", 0.02, 40.0, 30, 50, 35, 45, 9]], columns=_COLUMNS)}).iloc[0]
+    # fa runs a pass for each token, over half of the prompt on average.
+    assert (own["passes"], own["whole_passes"], own["milliseconds"]) == (40.0, 20.0, pytest.approx(20.0))
+
+
+def test_what_this_program_does_not_know_declares_nothing():
+    assert np.isnan(passes_of("gone", 10.0)).all()
+    assert np.isnan(passes_of("random", 10.0)).all()

@@ -1,0 +1,176 @@
+"""The board's figures and tables on planted boards: what stands where, what is bold, and that no data is a command."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from heval_core.evaluation.board.making import board_of
+from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Row
+from heval_core.figures import board_table
+from heval_core.figures.board_dots import by_model, by_question
+from heval_core.figures.board_front import front_drawing, time_of
+from heval_core.figures.board_paper import board_latex
+from tests.board.planted import cells_of, level, planted, truth_of
+
+TABLE = {
+    "fa": level(0.9, 0.8, 0.7),
+    "lrp": level(0.6, 0.6, 0.9),
+    "attn": level(0.1, 0.2, 0.1),
+    "lexical": level(0.0, 0.1, 1.0),
+    "random": level(0.0, 0.0, 0.0),
+}
+TIMES = {"fa": 500.0, "lrp": 20.0, "attn": 50.0}
+
+
+@pytest.fixture(scope="module")
+def made():
+    return planted(TABLE, controls=("lexical", "random"), milliseconds=TIMES, noise=0.01)
+
+
+def lacking(explainer, question, model, dataset, regime):
+    if explainer == "partial" and model == "model-b":
+        return None
+    return {"a": 0.5, "b": 0.3, "partial": 1.0}[explainer]
+
+
+@pytest.fixture(scope="module")
+def with_gaps():
+    return planted(truth=lacking, explainers=("a", "b", "partial"))
+
+
+def test_dots_stand_where_their_values_are_and_the_best_is_bold(made):
+    drawn = by_question(made, {"fa": "what it is"})
+    assert [column["title"] for column in drawn["columns"]] == ["Context or memory?", "Which document?", "Which token?"]
+    assert [row["title"] for row in drawn["rows"]] == ["FA", "LRP", "ATTN", "LEXICAL", "RANDOM"]
+    assert [row["control"] for row in drawn["rows"]] == [False, False, False, True, True]
+    ends = {tick["text"]: tick["at"] for tick in drawn["ticks"]}
+    for row, slot in zip(TABLE, drawn["columns"][1]["slots"], strict=True):
+        (dot,) = slot["dots"]
+        assert dot["at"] == pytest.approx(ends["0"] + TABLE[row]["RQ2"] * (ends["1"] - ends["0"]), abs=0.02), row
+        assert dot["id"] == [row, "RQ2", "*"]
+    assert [slot.get("strong") for slot in drawn["columns"][1]["slots"]] == [True, False, False, None, None]
+    assert [slot.get("strong") for slot in drawn["columns"][2]["slots"]][:2] == [False, True]
+    assert [mark["id"][2] for mark in drawn["columns"][0]["slots"][0]["cells"]] == ["model-a", "model-b"]
+    assert drawn["rows"][0]["hint"] == "what it is"
+
+
+def test_a_row_that_lacks_cells_has_no_dot_but_a_ring_with_its_reason(with_gaps):
+    drawn = by_question(with_gaps, {})
+    slot = drawn["columns"][0]["slots"][2]
+    assert slot["dots"] == []
+    assert slot["missing"]["about"][-1] == "lacks 2 of 4 cells"
+    assert "1.00" in slot["missing"]["about"][1]
+    assert ("missing", "not available, or of fewer cells") in [(one["kind"], one["text"]) for one in drawn["legend"]]
+
+
+def test_each_model_has_its_panel(made, with_gaps):
+    drawn = by_model(made, made.questions[1], {})
+    assert [column["title"] for column in drawn["columns"]] == ["model-a", "model-b"]
+    assert drawn["columns"][0]["slots"][0]["dots"][0]["id"] == ["fa", "RQ2", "model-a"]
+    other = by_model(with_gaps, with_gaps.questions[0], {})["columns"][1]["slots"][2]
+    assert other["missing"]["about"][-1].startswith("group M has 3")
+
+
+def test_the_front_runs_from_slow_and_good_to_fast_and_worse(made):
+    drawn = front_drawing(made)
+    at = {point["id"][0]: point for point in drawn["points"]}
+    assert set(at) == {"fa", "lrp", "attn"}
+    assert at["fa"]["x"] < at["attn"]["x"] < at["lrp"]["x"]
+    assert at["fa"]["y"] == pytest.approx(80.0)
+    assert drawn["front"] == [[at["fa"]["x"], at["fa"]["y"]], [at["lrp"]["x"], at["lrp"]["y"]]]
+    assert [at[key]["front"] for key in ("fa", "lrp", "attn")] == [True, True, False]
+    # Logarithmic: from 500 to 50 is as far as from 50 to 5.
+    ticks = {tick["text"]: tick["at"] for tick in drawn["x"]["ticks"]}
+    assert ticks["100 ms"] < at["attn"]["x"] < at["lrp"]["x"]
+    step = (at["attn"]["x"] - at["fa"]["x"]) / math.log10(500 / 50)
+    assert at["lrp"]["x"] - at["attn"]["x"] == pytest.approx(step * math.log10(50 / 20), abs=0.05)
+    assert drawn["levels"] == [{"y": pytest.approx(100 * 1.1 / 3, abs=0.01), "text": "control: LEXICAL"}]
+    assert "FA 0.80 in 500 ms, on the front" in drawn["about"]
+
+
+def test_one_method_or_no_time_has_no_front(made):
+    assert front_drawing(planted({"a": level(1, 1, 1)}, milliseconds={"a": 1.0})) is None
+    assert front_drawing(planted({"a": level(1, 1, 1), "b": level(0, 0, 0)})) is None
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "expected"),
+    [(0.126, "0.13 ms"), (0.0999, "0.1 ms"), (1, "1 ms"), (20.4, "20 ms"), (999, "999 ms"), (1708, "1.7 s"), (62_000, "62 s")],
+)
+def test_times_have_two_digits(milliseconds, expected):
+    assert time_of(milliseconds) == expected
+
+
+def test_the_table_has_every_number_and_the_best_methods_in_bold(made):
+    heads, cells = board_table.main_grid(made)
+    titles = [head.title for head in heads]
+    assert titles == ["Context or memory?", "Which document?", "Which token?", "mean", "won – tied – lost", "passes"]
+    assert [cell.value for cell in cells["fa"]] == ["0.90", "0.80", "0.70", "0.80", "20–0–4", "1"]
+    assert [cell.best for cell in cells["fa"]] == [True, True, False, True, False, False]
+    assert cells["lexical"][2].value == "1.00"
+    assert not any(cell.best for key in ("lexical", "random") for cell in cells[key])
+    assert cells["lexical"][5].value == "–"
+    assert "that is 11.0" in cells["fa"][0].why
+    page = board_table.as_html(made, (heads, cells), "The board")
+    assert page.index("FA") < page.index("LEXICAL")
+    assert page.count('class="control"') == 2
+
+
+def test_pairs_are_read_from_the_row(made):
+    heads, cells = board_table.pairs_grid(made, "RQ3")
+    at = {head.title: place for place, head in enumerate(heads)}
+    assert (cells["fa"][at["LRP"]].value, cells["lrp"][at["FA"]].value) == ("0–0–4", "4–0–0")
+    assert cells["lrp"][at["FA"]].best
+    assert cells["fa"][at["FA"]].value == ""
+    assert board_table.pairs_grid(made, None)[1]["fa"][at["LRP"]].value == "8–0–4"
+
+
+def test_a_row_that_lacks_cells_has_an_asterisk_and_is_never_bold(with_gaps):
+    _, cells = board_table.main_grid(with_gaps)
+    assert (cells["partial"][0].value, cells["partial"][0].best) == ("1.00*", False)
+    assert cells["partial"][3].value == "–"
+    assert "An asterisk" in board_latex(with_gaps, board_table.main_grid(with_gaps), "abc")
+
+
+def test_decoys_and_length_have_a_table_where_there_are_any(made):
+    assert board_table.harder_grid(made)[0] == []
+    harder = planted(TABLE, regimes=("conflicting", "mixed", "mixed.d1", "mixed.512-last"))
+    titles = [head.title for head in board_table.harder_grid(harder)[0]]
+    assert titles == [
+        *("Which document, decoy d1", "Which token, decoy d1", "Which document, 512 tokens", "Which token, 512 tokens")
+    ]
+
+
+def test_as_text_every_line_has_one_length_and_controls_stand_below_a_rule(made):
+    lines = board_table.as_text(made, board_table.main_grid(made)).splitlines()
+    assert [line.split("  ")[0] for line in lines] == ["", lines[1], "FA", "LRP", "ATTN", lines[1], "LEXICAL", "RANDOM"]
+    assert "0.90 [0.89, 0.91]" in lines[2]
+
+
+def test_the_paper_table_escapes_and_marks_the_best(made):
+    hostile = planted({"a_b": level(0.9, 0.9, 0.9), "c%": level(0.1, 0.1, 0.1)})
+    text = board_latex(hostile, board_table.main_grid(hostile), "abc_1", r"50 % \input{x}", "model: a_b")
+    assert r"A\_B & \textbf{0.90}" in text
+    assert r"C\% & 0.10" in text
+    assert r"\textbackslash{}input\{x\}" in text
+    assert r"snapshot abc\_1" in text
+    whole = board_latex(made, board_table.main_grid(made), "abc")
+    assert whole.count(r"\midrule") == 2
+    assert whole.index("LRP") < whole.index("LEXICAL")
+    rows = [line for line in whole.splitlines() if line.startswith(("FA", "LEXICAL"))]
+    assert {row.count("&") for row in rows} == {len(board_table.main_grid(made)[0])}
+
+
+def test_the_costs_of_sizes_are_columns():
+    table = {"fa": level(0.9, 0.9, 0.9), "attn": level(0.1, 0.1, 0.1)}
+    costs = [["fa", EVERY_SIZE, 40.0, 40.0, 20.0, 300.0, 9], ["fa", "1", 30.0, 30.0, 15.0, 41.0, 3]]
+    costs += [["attn", EVERY_SIZE, 40.0, 1.0, 1.0, 2.0, 9], ["attn", "1", 30.0, 1.0, 1.0, 0.5, 3]]
+    rows = [Row(key, key, False) for key in table]
+    own = board_of(cells_of(truth_of(table), list(table)), rows, pd.DataFrame(costs, columns=COSTS))
+    heads, cells = board_table.main_grid(own)
+    assert [head.title for head in heads[-2:]] == ["passes", "time, 30 tokens"]
+    assert [cell.value for cell in cells["fa"][-2:]] == ["40", "41 ms"]
+    assert [cell.value for cell in cells["attn"][-2:]] == ["1", "0.5 ms"]

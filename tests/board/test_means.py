@@ -1,0 +1,179 @@
+"""A board's numbers: over the cells that count, by option, and never one thing twice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from heval_core.evaluation.board.columns import NO_DECOYS, NO_LENGTHS, NOT_ASKED
+from heval_core.evaluation.board.making import _with_options, board
+from heval_core.evaluation.leaderboard import leaderboard
+from heval_core.store.filters import Filter
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
+from tests.board.planted import BEST, CHANCE, level, planted
+
+REGULAR = Filter(technique=("regular",))
+KEY = ["column", "explainer"]
+
+
+@pytest.fixture(scope="module")
+def results(demo_results):
+    return Reader(current_file(demo_results))
+
+
+@pytest.fixture(scope="module")
+def demo(results):
+    return board(results)
+
+
+def value(made, column: str, explainer: str) -> pd.Series:
+    return made.values.set_index(KEY).loc[(column, explainer)]
+
+
+def test_the_questions_are_those_of_the_overview_with_the_same_numbers(results, demo):
+    headline = leaderboard(results, REGULAR).set_index(["question", "explainer"])
+    for column in demo.questions:
+        for key in (*demo.methods, *demo.controls):
+            own, there = value(demo, column.key, key), headline.loc[(column.question, key)]
+            assert own[["value", "low", "high"]].tolist() == pytest.approx(
+                there[["normalised", "normalised_low", "normalised_high"]].tolist(), abs=1e-12
+            )
+            assert own["native"] == pytest.approx(there["value"])
+            assert (own["cells"], own["reason"]) == (own["of"], "")
+
+
+def test_both_documents_group_margins_are_the_balanced_instance_margin_which_counts_once(results, demo):
+    """Over the same instances of both groups, a document's rank where it was used counts once in each."""
+    whole = results.cells(REGULAR, "instance_rank_margin", 5)
+    groups = results.cells(REGULAR, "group_rank_margin", 5)
+    names = ["model", "dataset", "regime", "explainer"]
+    balanced = whole[whole["part"] == "balanced"].set_index(names)["value"].dropna()
+    both = groups[groups["part"].isin(["c1", "c2"])].groupby(names)["value"].agg(["mean", "size"])
+    assert len(balanced) > 100
+    assert both.loc[balanced.index, "mean"].to_numpy() == pytest.approx(balanced.to_numpy(), abs=1e-9)
+    assert [(column.measure.metric, column.measure.together) for column in demo.questions] == [
+        ("group_rank_margin", ("c",)),
+        ("instance_rank_margin", ("balanced",)),
+        ("mrr", ("C", "balanced")),
+    ]
+    assert [column.key for column in demo.columns] == ["RQ1", "RQ2", "RQ3", "comprehensiveness", "sufficiency"]
+
+
+def test_methods_stand_before_controls_best_first(demo):
+    own = demo.quality.set_index("explainer")["value"]
+    assert list(demo.methods) == sorted(demo.methods, key=lambda key: -own[key])
+    assert demo.controls == ("lexical", "random", "position")
+    assert demo.titles["lexical"] == "Lexical match"
+
+
+def test_by_model_are_the_numbers_of_a_board_of_that_model(results, demo):
+    one = board(results, Filter(model=("demo-qwen2",)))
+    here = demo.by_model[demo.by_model["model"] == "demo-qwen2"].set_index(KEY)
+    for name in ("value", "low", "high", "cells"):
+        assert here.loc[one.values.set_index(KEY).index, name].tolist() == pytest.approx(one.values[name].tolist()), name
+
+
+def test_a_filter_that_cuts_nothing_off_gives_the_same_numbers_computed_anew(results):
+    where = {"model": ("demo-gpt2",), "dataset": ("world_capital",), "regime": ("conflicting", "mixed")}
+    stored, live = board(results, Filter(**where)), board(results, Filter(**where, tokens=(0, 100_000)))
+    assert [column.key for column in stored.columns] == [column.key for column in live.columns]
+    both = [made.values.set_index(KEY).sort_index() for made in (stored, live)]
+    for name in ("value", "low", "high"):
+        assert both[0][name].tolist() == pytest.approx(both[1][name].tolist(), abs=1e-9), name
+    assert both[0]["cells"].tolist() == both[1]["cells"].tolist()
+
+
+def test_under_a_filter_that_leaves_nothing_a_board_has_no_rows_and_says_why(results):
+    empty = board(results, Filter(relation=("none",)))
+    assert (empty.rows, empty.columns, len(empty.values), len(empty.pairs)) == ((), (), 0, 0)
+    assert ("Context or memory?", NOT_ASKED) in empty.absent
+
+
+def test_options_have_columns_of_their_own_and_of_the_lengths_only_the_longest():
+    regimes = (
+        "conflicting",
+        "mixed",
+        "mixed.d0",
+        "mixed.d1",
+        "mixed.256-first",
+        "mixed.1024-first",
+        "mixed.1024-last",
+        "mixed.d1.1024-last",
+    )
+    at = {"conflicting": 0.9, "mixed": 0.8, "mixed.d0": 0.7, "mixed.d1": 0.1, "mixed.256-first": 0.5}
+    at |= {"mixed.1024-first": 0.4, "mixed.1024-last": 0.2, "mixed.d1.1024-last": -0.9}
+    made = planted(truth=lambda e, q, m, d, regime: at[regime], explainers=("a", "b"), regimes=regimes)
+    assert [column.key for column in made.columns] == [
+        *("RQ1", "RQ2", "RQ2.d0", "RQ2.d1", "RQ2.1024", "RQ3", "RQ3.d0", "RQ3.d1", "RQ3.1024")
+    ]
+    assert [column.title for column in made.columns[3:5]] == ["Which document, decoy d1", "Which document, 1,024 tokens"]
+    expected = {"RQ1": 0.9, "RQ2": 0.8, "RQ2.d0": 0.7, "RQ2.d1": 0.1, "RQ2.1024": 0.3, "RQ3": 0.85, "RQ3.1024": 0.3}
+    for column, there in expected.items():
+        own = value(made, column, "a")
+        assert own["value"] == pytest.approx(there), column
+        assert own["native"] == pytest.approx(CHANCE + there * (BEST - CHANCE)), column
+    assert ("Under decoys", NO_DECOYS) not in made.absent
+    assert made.regimes == tuple(sorted(set(regimes) - {"mixed.256-first", "mixed.d1.1024-last"}))
+
+
+def test_a_chosen_regime_brings_its_options_and_no_other_regime():
+    class Asked:
+        def choices(self):
+            names = ["mixed", "mixed.d1", "mixed_swap.d1", "conflicting", "conflicting.512-last"]
+            return pd.DataFrame({"regime": names, "technique": "regular", "explained": True})
+
+    asked = {(): 5, ("mixed",): 2, ("conflicting",): 2, ("mixed.d1",): 1, ("mixed", "mixed_swap"): 3, ("gold",): 1}
+    for regimes, count in asked.items():
+        own = _with_options(Asked(), Filter(regime=regimes, technique=("regular",)))
+        assert len(own.regime) == count, regimes
+
+
+def test_what_there_is_none_of_is_absent_with_its_reason(demo):
+    assert demo.absent == (("Under decoys", NO_DECOYS), ("At length", NO_LENGTHS))
+
+
+def test_only_cells_that_most_methods_have_enter_and_a_row_says_what_it_lacks():
+    def truth(explainer, question, model, dataset, regime):
+        if explainer == "partial" and model == "model-b":
+            return None
+        if model == "model-c":  # where only one of three ran, and it is easy
+            return 1.0 if explainer == "a" else None
+        return {"a": 0.5, "b": 0.4, "partial": 0.9}[explainer] if model == "model-a" else 0.2
+
+    made = planted(truth=truth, explainers=("a", "b", "partial"), models=("model-a", "model-b", "model-c"))
+    own = made.values.set_index(KEY)
+    assert own.loc[("RQ1", "a"), "value"] == pytest.approx((0.5 + 0.2) / 2)
+    assert own.loc[("RQ1", "a"), ["cells", "of"]].tolist() == [4, 4]
+    lacking = own.loc[("RQ1", "partial")]
+    assert (lacking["value"], lacking["cells"], lacking["of"]) == (pytest.approx(0.9), 2, 4)
+    assert lacking["reason"] == "lacks 2 of 4 cells"
+    assert list(made.quality["explainer"]) == ["a", "b"]
+    assert made.methods == ("a", "b", "partial")
+    by_model = made.by_model.set_index(["model", *KEY])
+    assert by_model.loc[("model-b", "RQ1", "partial"), "reason"] == "group M has 3 of the 30 instances needed"
+    assert np.isnan(by_model.loc[("model-b", "RQ1", "partial"), "value"])
+
+
+def test_quality_is_the_mean_of_the_three_questions_and_the_front_is_not_dominated():
+    table = {
+        "slow": level(0.9, 0.8, 0.7),
+        "good": level(0.6, 0.6, 0.6),
+        "bad": level(0.5, 0.6, 0.6),
+        "fast": level(0.1, 0.1, 0.1),
+    }
+    table["lexical"] = level(0.9, 0.9, 0.9)
+    times = {"slow": 100.0, "good": 10.0, "bad": 20.0, "fast": 1.0}
+    own = planted(table, milliseconds=times, controls=("lexical",), noise=0.01).quality.set_index("explainer")
+    assert own.loc["slow", "value"] == pytest.approx(0.8)
+    assert own.loc["slow", "low"] < 0.8 < own.loc["slow", "high"]
+    assert own["on_front"].to_dict() == {"slow": True, "good": True, "bad": False, "fast": True, "lexical": False}
+
+
+def test_the_interval_of_quality_is_that_of_paired_replicates():
+    made = planted({"a": level(0.5, 0.5, 0.5), "b": level(0.2, 0.2, 0.2)}, noise=0.05)
+    half = (made.quality["high"] - made.quality["low"]).iloc[0] / 2
+    # Independent cells: four of RQ1, four of RQ2 and eight of RQ3, each question a third.
+    error = 0.05 * np.sqrt(1 / 4 + 1 / 4 + 1 / 8) / 3
+    assert half == pytest.approx(1.96 * error, rel=0.15)

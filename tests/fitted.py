@@ -1,0 +1,22 @@
+"""Fits for tests: every installed explainer that has parameters, fitted to a model on one prompt."""
+
+from __future__ import annotations
+
+from heval_core import catalogue
+from heval_core.lm.fits import Fit
+from heval_core.records import Target
+
+
+def fit_of(explainer, lm, observed, questions=(), about=""):
+    array = explainer.fitted(observed)
+    parameters = tuple(float(value) for value in array.ravel())
+    return Fit(explainer.key, repr(explainer), lm.key, lm.revision, about, questions, array.shape, parameters)
+
+
+def fit_all(clean):
+    """Give a pass's model a fit of each explainer that needs one, unless it has it."""
+    lm = clean.lm
+    targets = [Target.next_token(*row.topk(2).indices.tolist(), "runner-up token") for row in clean.logits]
+    for explainer in filter(catalogue.needs_fit, catalogue.explainers().values()):
+        if not any(fit.whose == (lm.key, lm.revision, repr(explainer)) for fit in lm.fits.given):
+            lm.fits.give([fit_of(explainer, lm, explainer.observed(clean, targets))])

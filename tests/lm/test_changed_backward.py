@@ -1,0 +1,240 @@
+"""Relevance under changed backward rules equals literal rules in numpy, or the model is refused by name."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from heval_core.explainers.attnlrp import AttnLRP
+from heval_core.explainers.cgim import ContrastiveGIM
+from heval_core.lm import changed_backward
+from heval_core.lm.clean_pass import CleanPass
+from heval_core.lm.loading import load
+from heval_core.lm.rules import ATTNLRP, CGIM, FIXED_ATTENTION, KEPT_WHOLE, cost
+from heval_core.prompts import assemble
+from heval_core.records import HEvalError, Target
+from tests import literal_relevance
+from tests.conftest import DEMO_MODELS
+from tests.literal_models import saved
+
+# Mistral's window is shorter than the prompts.
+KINDS = ("gpt2", "gpt_neox", "gpt_neox-sequential", "qwen2", "llama-gqa", "mistral", "gemma")
+RULES = {"attnlrp": (ATTNLRP, literal_relevance.ATTNLRP), "cgim": (CGIM, literal_relevance.CGIM)}
+NO_INTERFACE = "does not run its attention through the library's interface"
+REFUSED = {
+    "bloom": NO_INTERFACE,
+    "falcon-new": NO_INTERFACE,
+    "gptj": NO_INTERFACE,
+    "gpt-neo": NO_INTERFACE,
+    "gemma2": "cannot be run under changed rules: its attention has a softcap",
+    "mixtral": r"has parts whose backward rule is not known: \d+\.\d+% of its relevance",
+    "olmo": "has a norm, OlmoLayerNorm, whose backward rule is not known",
+}
+# Architectures without a literal computation here: they pass the check at first use.
+CHECKED = ("cohere", "gemma3", "granite", "opt", "phi3", "qwen3")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A function: kind ▶ the model as HEval loads it, and its folder."""
+    tokenizer = AutoTokenizer.from_pretrained(DEMO_MODELS / "demo-gpt2")
+    known = {}
+
+    def make(kind):
+        if kind not in known:
+            folder = saved(kind, tokenizer, tmp_path_factory.mktemp("made") / kind)
+            known[kind] = load(folder, "cpu"), folder
+        return known[kind]
+
+    return make
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def both(request, made):
+    """(the model as HEval loads it, the literal one)"""
+    lm, folder = made(request.param)
+    return lm, literal_relevance.Model(AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32))
+
+
+@pytest.fixture
+def clean(both):
+    """Three prompts of equal length in one batch."""
+    lm = both[0]
+    prompt = lm.tokenise(assemble(("The capital of Kenya is Lisbon.",), (None,), "Which capital is it?"))
+    turned = [dataclasses.replace(prompt, ids=prompt.ids[shift:] + prompt.ids[:shift]) for shift in (0, 4, 7)]
+    return CleanPass(lm, turned)
+
+
+def next_tokens(clean):
+    return [Target.next_token(*row.topk(2).indices.tolist(), "runner-up token") for row in clean.logits]
+
+
+def several(clean):
+    """Tokens inside the prompt; the last of the batch competes with none."""
+    foils = [(8, 9, 10), (11, 12, 13), ()]
+    return [Target((3, 5, 9), (5, 6, 7 + row), own) for row, own in enumerate(foils)]
+
+
+def wanted(target, contrast):
+    """(position, token, sign) of each logit of a target."""
+    chosen = [(position, token, 1) for position, token in zip(target.positions, target.ids, strict=True)]
+    foils = zip(target.positions, target.foils, strict=True) if contrast and target.foils else ()
+    return chosen + [(position, token, -1) for position, token in foils]
+
+
+def close(found, expected):
+    np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max(), rtol=0)
+
+
+def test_the_literal_model_is_the_model(both):
+    lm, literal = both
+    ids = torch.arange(3, 33)[None]
+    close(literal.forward(ids[0].numpy()), lm.model(ids).logits[0])
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("contrast", [False, True])
+@pytest.mark.parametrize("targets_of", [next_tokens, several])
+def test_relevance_equals_literal_rules_alone_and_in_a_batch(both, clean, name, contrast, targets_of):
+    lm, literal = both
+    rules, literally = RULES[name]
+    targets = targets_of(clean)
+    changed = lm.changed_backward.under(rules)
+    together = changed.relevance(clean.ids, targets, contrast)
+    for row, target in enumerate(targets):
+        expected = literal.relevance(clean.ids[row].numpy(), wanted(target, contrast), literally)
+        close(together[row], expected)
+        close(changed.relevance(clean.ids[row : row + 1], [target], contrast)[0], expected)
+
+
+def test_the_explainers_choose_rules_and_target(both, clean):
+    lm = both[0]
+    targets = next_tokens(clean)
+    for explainer, rules, contrast in (
+        (AttnLRP(), ATTNLRP, False),
+        (AttnLRP(contrast=True), ATTNLRP, True),
+        (ContrastiveGIM(), CGIM, True),
+    ):
+        expected = lm.changed_backward.under(rules).relevance(clean.ids, targets, contrast)
+        for found, row in zip(explainer.explain(clean, targets), expected, strict=True):
+            np.testing.assert_array_equal(found.scores, row)
+    without = [dataclasses.replace(target, foils=()) for target in targets]
+    logit = lm.changed_backward.under(CGIM).relevance(clean.ids, targets, False)
+    np.testing.assert_array_equal(ContrastiveGIM().explain(clean, without)[0].scores, logit[0])
+
+
+@pytest.mark.parametrize("explainer", [AttnLRP(contrast=True), ContrastiveGIM()], ids=lambda e: e.key)
+def test_swapping_answer_and_competitor_turns_every_sign(both, clean, explainer):
+    targets = next_tokens(clean)
+    swapped = [dataclasses.replace(target, ids=target.foils, foils=target.ids) for target in targets]
+    for one, other in zip(explainer.explain(clean, targets), explainer.explain(clean, swapped), strict=True):
+        assert np.abs(one.scores).max() > 1e-3
+        close(one.scores, -other.scores)
+
+
+@torch.no_grad()
+def test_the_copy_has_the_models_logits_and_weights_and_leaves_it_as_it_was(both, clean):
+    lm = both[0]
+    before = lm.model(clean.ids).logits
+    modules = [type(module) for module in lm.model.modules()]
+    lm.changed_backward.under(CGIM).relevance(clean.ids, next_tokens(clean))
+    assert torch.equal(lm.model(clean.ids).logits, before)
+    assert [type(module) for module in lm.model.modules()] == modules
+    assert not lm.model.is_gradient_checkpointing
+    copied = lm.changed_backward._copy
+    close(copied.model(clean.ids).logits, before)
+    own = {parameter.data_ptr() for parameter in lm.model.parameters()}
+    assert {parameter.data_ptr() for parameter in copied.model.parameters()} == own
+
+
+def test_what_was_done_to_the_weights_later_counts(made):
+    """Pruning and fine-tuning change the weights that model and copy share."""
+    lm, _ = made("llama-gqa")
+    ids, target = torch.arange(3, 23)[None], [Target.next_token(5)]
+    changed = lm.changed_backward.under(ATTNLRP)
+    before = changed.relevance(ids, target)
+    with lm.pruning.without([(0, 0), (1, 2)]):
+        pruned = changed.relevance(ids, target)
+    assert float((pruned - before).abs().max()) > 1e-2
+    assert torch.equal(changed.relevance(ids, target), before)
+
+
+@pytest.mark.parametrize("kind", ["llama-gqa", "mistral", "gemma"])
+def test_with_fixed_attention_and_without_biases_relevance_sums_to_the_logit(made, kind):
+    lm, _ = made(kind)
+    ids = torch.arange(3, 33)[None]
+    scores = lm.changed_backward.under(FIXED_ATTENTION).relevance(ids, [Target.next_token(5)])
+    assert float(scores.sum()) == pytest.approx(float(lm.forward.logits(ids)[0, 5]), abs=1e-4)
+
+
+def test_layers_that_are_computed_twice_change_nothing(both, clean, monkeypatch):
+    lm = both[0]
+    targets, changed = next_tokens(clean), lm.changed_backward.under(CGIM)
+    expected = changed.relevance(clean.ids, targets)
+    runs = []
+    layers = lm.changed_backward._copy._layers
+    parts = [
+        next(layer.children()).register_forward_hook(lambda *_, own=own: runs.append(own)) for own, layer in enumerate(layers)
+    ]
+    monkeypatch.setattr(changed_backward, "KEPT_WHOLE", clean.length - 1)
+    close(changed.relevance(clean.ids, targets), expected)
+    for part in parts:
+        part.remove()
+    assert sorted(runs) == [0, 0, 1]  # all but the last, which the backward pass begins with
+    assert not any(layer.training for layer in layers)
+
+
+def test_heads_in_blocks_change_nothing(both, clean, monkeypatch):
+    targets, changed = next_tokens(clean), both[0].changed_backward.under(CGIM)
+    expected = changed.relevance(clean.ids, targets)
+    monkeypatch.setattr("heval_core.lm.changed_attention.BLOCK", 1)
+    close(changed.relevance(clean.ids, targets), expected)
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_models_that_the_rules_do_not_know_are_refused_by_name(made, kind):
+    lm, _ = made(kind)
+    told = rf"^{kind} \(\w+\) {REFUSED[kind]}.*\. What needs a changed backward pass cannot be used with it; all else can\.$"
+    for rules in (ATTNLRP, CGIM):
+        with pytest.raises(HEvalError, match=told):
+            lm.changed_backward.under(rules).relevance(torch.arange(3, 23)[None], [Target.next_token(5)])
+
+
+@pytest.mark.parametrize("kind", CHECKED)
+def test_other_architectures_pass_the_check_at_first_use(made, kind):
+    lm, _ = made(kind)
+    ids = torch.arange(3, 23)[None]
+    assert torch.isfinite(lm.changed_backward.under(CGIM).relevance(ids, [Target.next_token(5, 6, "other")], True)).all()
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "qwen2"])
+def test_bfloat16_passes_the_check_and_gives_scores_like_float32(made, kind):
+    lm, folder = made(kind)
+    ids, target = torch.arange(3, 33)[None], [Target.next_token(5)]
+    exact = lm.changed_backward.under(ATTNLRP).relevance(ids, target)
+    rounded = load(folder, "cpu", "bfloat16").changed_backward.under(ATTNLRP).relevance(ids, target)
+    assert np.corrcoef(exact[0], rounded[0])[0, 1] > 0.99
+
+
+@pytest.mark.parametrize("broken", ["Activation", "Norm", "Halved"])
+def test_a_part_that_was_not_changed_is_found(made, broken, monkeypatch):
+    _, folder = made("qwen2")
+    monkeypatch.setattr(f"heval_core.lm.changed_modules.{broken}", lambda module: module)
+    with pytest.raises(HEvalError, match=r"has parts whose backward rule is not known: \d+\.\d+% of its relevance"):
+        load(folder, "cpu").changed_backward.under(ATTNLRP)
+
+
+def test_a_copy_with_other_values_is_refused(made, monkeypatch):
+    _, folder = made("qwen2")
+    monkeypatch.setattr("heval_core.lm.changed_modules.Halved.forward", lambda self, states: 1.01 * self.inner(states))
+    with pytest.raises(HEvalError, match=r"gives other logits under changed rules: they differ by \d\.\d+%"):
+        load(folder, "cpu").changed_backward.under(ATTNLRP)
+
+
+def test_a_long_prompt_costs_a_forward_pass_more():
+    assert cost(KEPT_WHOLE) == (2, 2 * KEPT_WHOLE)
+    assert cost(KEPT_WHOLE + 1) == (3, 3 * (KEPT_WHOLE + 1))

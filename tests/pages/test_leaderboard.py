@@ -1,0 +1,108 @@
+"""The page Leaderboard on the demo results: its sentence, filters, marks, exports, and what it says where there is nothing."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pandas as pd
+import pytest
+
+from heval_core.evaluation.board.conclusion import conclusion
+from heval_core.evaluation.board.making import board
+from heval_core.evaluation.board.pairs import counted_pairs
+from heval_core.store.filters import Filter
+from heval_core.ui.board_page import PARAMETER
+from heval_core.ui.tabs.board_whole import exported
+from heval_core.ui.text import plain
+from tests.pages.opening import open_page
+
+REGULAR = Filter(technique=("regular",), explained=True)
+
+
+def text_of(app):
+    return " ".join(one.value for one in (*app.markdown, *app.caption, *app.subheader, *app.info))
+
+
+@pytest.mark.parametrize("tab", ["board", "models", "pairs"])
+def test_every_tab_runs_and_its_title_is_a_question(demo, tab):
+    app = open_page("leaderboard", tab=tab)
+    assert not app.exception
+    assert not app.error
+    assert app.title[0].value.endswith("?")
+
+
+def test_the_sentence_is_the_conclusion_of_the_board(demo):
+    told = conclusion(board(demo, REGULAR), lambda name: f"**{plain(name)}**")
+    said = text_of(open_page("leaderboard"))
+    assert told.said in said
+    assert all(sentence in said for sentence in told.open)
+
+
+def test_a_filter_is_another_board_and_says_what_one_model_cannot_tell(demo):
+    app = open_page("leaderboard", model="demo-gpt_neox", dataset="world_capital")
+    said = text_of(app)
+    assert "All numbers are from one model" in said
+    assert "All numbers are from one dataset" in said
+    assert "alone" not in said
+
+
+def test_a_filter_that_leaves_one_question_says_so(demo):
+    app = open_page("leaderboard", regime=["conflicting"])
+    said = text_of(app)
+    assert "Which document?: no cell under these filters has it." in said
+    assert not app.error
+
+
+def test_a_mark_in_the_link_opens_its_bar_with_ways_on(demo):
+    app = open_page("leaderboard", **{PARAMETER: ["fa", "RQ3", "demo-qwen2"]})
+    assert not app.error
+    links = [one.proto.label for one in app.get("page_link")]
+    assert "Open its instances, worst first" in links
+    assert "Its cells" in links
+
+
+@pytest.mark.parametrize("mark", [["fa"], ["gone", "RQ3", "*"], ["fa", "RQ9", "*"], ["fa", "RQ1", "gone"]])
+def test_a_mark_that_is_none_is_refused_in_a_sentence(demo, mark):
+    app = open_page("leaderboard", **{PARAMETER: mark})
+    assert not app.exception
+    assert "should be a mark of the figures: explainer, column and model" in app.error[0].value
+
+
+def test_an_unknown_tab_or_question_offers_what_there_is(demo):
+    assert "there are" in open_page("leaderboard", tab="bord").error[0].value
+    assert "there are" in open_page("leaderboard", tab="models", question="RQ4").error[0].value
+
+
+def test_the_export_has_every_number_with_its_costs(demo):
+    made = board(demo, REGULAR)
+    frame = exported(made)
+    assert len(frame) == len(made.columns) * len(made.rows)
+    assert set(frame[frame["control"]]["explainer"]) == set(made.controls)
+    assert frame.set_index(["column", "explainer"]).loc[("RQ1", "fa"), "on_front"]
+    again = pd.read_csv(io.StringIO(frame.to_csv(index=False)))
+    assert again["value"].tolist() == pytest.approx(frame["value"].tolist())
+
+
+def test_the_pairs_say_who_wins_most(demo):
+    made = board(demo, REGULAR)
+    counts = counted_pairs(made.pairs)
+    methods = counts[counts["first"].isin(made.methods) & counts["second"].isin(made.methods)]
+    wins = methods[methods["first"] == "fa"]["wins"].sum() + methods[methods["second"] == "fa"]["losses"].sum()
+    said = text_of(open_page("leaderboard", tab="pairs"))
+    assert re.search(rf"\*\*Feature ablation\*\* wins most: {wins} of 54 comparisons", said)
+
+
+def test_one_model_is_named_and_not_counted(demo):
+    app = open_page("leaderboard", model="demo-gpt_neox", question="RQ3", tab="models")
+    assert not app.error
+    assert f"**MechLight** is the best method at finding the token on {plain('demo-gpt_neox')}." in text_of(app)
+
+
+def test_small_groups_leave_a_board_without_numbers_and_a_reason(made_up, monkeypatch):
+    monkeypatch.setenv("HEVAL_STORE", str(made_up))
+    for tab in ("board", "models", "pairs"):
+        app = open_page("leaderboard", tab=tab)
+        assert not app.exception
+        assert not app.error
+    assert "Nothing can be said here" in text_of(open_page("leaderboard"))

@@ -1,0 +1,67 @@
+"""The leaderboard in the report: the board's own sentence and numbers, its front as a drawing, and a table for papers."""
+
+from __future__ import annotations
+
+import pytest
+
+from heval_core.evaluation.board.conclusion import conclusion
+from heval_core.evaluation.board.making import board
+from heval_core.report.board_section import front_of
+from heval_core.report.latex import latex_of
+from heval_core.report.sections import section
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
+from tests.board.planted import level, planted
+
+
+@pytest.fixture(scope="module")
+def results(demo_results):
+    return Reader(current_file(demo_results))
+
+
+@pytest.fixture(scope="module")
+def made(results):
+    return board(results)
+
+
+def test_the_section_is_the_board_with_its_sentence_and_what_is_open(results, made):
+    own = section(results, "board")
+    told = conclusion(made)
+    assert own.text.startswith(told.said)
+    assert own.gaps == told.open
+    assert own.table["value"].tolist() == pytest.approx(made.values["value"].tolist())
+    assert len(own.shown) == len(made.rows)
+    fa = made.values.set_index(["column", "explainer"]).loc[("RQ2", "fa")]
+    shown = own.shown.set_index("explainer").loc["Feature ablation", "Which document?"]
+    assert shown == f"{fa['value']:.3f} [{fa['low']:.3f}, {fa['high']:.3f}]"
+    assert "Lexical match (control)" in set(own.shown["explainer"])
+
+
+def test_its_latex_is_the_papers_table(results):
+    text = latex_of(results, section(results, "board"))
+    assert text.startswith("% The leaderboard")
+    assert r"\label{tab:heval-board}" in text
+    assert text.count(r"\midrule") == 2
+
+
+def test_the_drawing_has_a_dot_for_each_method_and_a_step_line_between_those_of_the_front():
+    table = {"fa": level(0.9, 0.9, 0.9), "ig": level(0.4, 0.4, 0.4), "lrp": level(0.6, 0.6, 0.6), "lexical": level(0, 0, 0.9)}
+    times = {"fa": 1000.0, "ig": 100.0, "lrp": 10.0}
+    drawing = front_of(planted(table, controls=("lexical",), milliseconds=times, noise=0.01))
+    assert drawing is not None
+    dots = {mark.tip.split(";")[0]: mark for mark in drawing.marks if mark.kind == "dot"}
+    assert set(dots) == {"FA", "IG", "LRP"}
+    assert dots["FA"].x < dots["IG"].x < dots["LRP"].x
+    assert dots["FA"].y < dots["LRP"].y < dots["IG"].y
+    corners = {(mark.x, mark.y) for mark in drawing.marks if mark.kind == "axis"} | {
+        (mark.x2, mark.y2) for mark in drawing.marks if mark.kind == "axis"
+    }
+    assert (dots["FA"].x, dots["FA"].y) in corners
+    assert (dots["FA"].x, dots["LRP"].y) in corners
+    assert (dots["LRP"].x, dots["LRP"].y) in corners
+    assert (dots["IG"].x, dots["IG"].y) not in corners
+    assert any(mark.text == "control: LEXICAL" for mark in drawing.marks)
+
+
+def test_without_times_there_is_no_drawing():
+    assert front_of(planted({"a": level(1, 1, 1), "b": level(0, 0, 0)})) is None

@@ -1,0 +1,176 @@
+"""Decoys: what they add to the documents, over all demo datasets, both prompt styles and several seeds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from heval_core import catalogue, source_trust
+from heval_core.explainers.lexical import Lexical
+from heval_core.metrics.instance_rank_margin import InstanceRankMargin
+from heval_core.metrics.shared.cell import Cell, Layout
+from heval_core.prompts import mentions, prompt_of
+from heval_core.records import Dropped, Fact, Passage
+from heval_core.regime_keys import DECOYS
+from heval_core.regimes import Plain, Pool, build, select
+from heval_core.regimes.documents import substituted
+
+DATASETS = ("world_capital", "country_profiles", "invented_states")
+STYLES = (Plain(), source_trust.TaughtSources())
+BASES = ("mixed", "double_conflicting")
+
+
+@pytest.fixture(scope="module", params=DATASETS)
+def data(request):
+    facts = list(catalogue.find("dataset", request.param).facts())
+    return facts, Pool.of(facts)
+
+
+def pairs(data, base, decoy, style, seed, count=60):
+    """(instance without, instance with the decoy), and why others were dropped."""
+    facts, pool = data
+    found, reasons = [], set()
+    for place, fact in enumerate(select(facts, count, seed, style)):
+        try:
+            plain = build(fact, base, pool, seed, style, place)
+        except Dropped:
+            continue
+        try:
+            found.append((plain, build(fact, f"{base}.{decoy}", pool, seed, style, place)))
+        except Dropped as dropped:
+            reasons.add(dropped.reason)
+    assert reasons <= {"no other name", "no decoy"}
+    assert len(found) > 0.5 * count
+    return found
+
+
+def others(documents):
+    return zip(documents, documents[::-1], strict=True)
+
+
+@pytest.mark.parametrize("style", STYLES, ids=lambda style: style.key)
+@pytest.mark.parametrize("seed", [0, 3])
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("decoy", ["d0", "d1", "d2"])
+def test_sentences_are_added_after_the_documents_that_were_there(data, base, decoy, style, seed):
+    for plain, decoyed in pairs(data, base, decoy, style, seed):
+        assert decoyed.id == plain.id.replace(base, f"{base}.{decoy}", 1)
+        assert replace(decoyed, id=plain.id, regime=base, documents=plain.documents) == plain
+        for (before, _), (after, other) in zip(others(plain.documents), others(decoyed.documents), strict=True):
+            added = after.text.removeprefix(before.text)
+            assert replace(after, text=before.text) == before
+            assert added.startswith(" ")
+            assert added.count(".") == (2 if decoy == "d2" else 1)
+            own, theirs = len(mentions(after.answer, added)), len(mentions(other.answer, added))
+            assert theirs == len(mentions(other.answer, after.text)) == (decoy == "d1")
+            assert own == (3 - len(mentions(before.answer, before.text)) if decoy == "d2" else 0)
+            assert len(mentions(after.answer, after.text)) == 3 or decoy != "d2"
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_a_neutral_sentence_is_the_decoys_with_another_word(data, base):
+    neutral = {one.fact_id: one for _, one in pairs(data, base, "d0", Plain(), 0)}
+    for plain, misled in pairs(data, base, "d1", Plain(), 0):
+        for before, (document, other), twin in zip(
+            plain.documents, others(misled.documents), neutral[plain.fact_id].documents, strict=True
+        ):
+            ours = document.text.removeprefix(before.text).split(other.answer)
+            assert len(ours) == 2
+            assert twin.text.removeprefix(before.text).startswith(ours[0])
+            assert twin.text.endswith(ours[1])
+
+
+@pytest.mark.parametrize("style", STYLES, ids=lambda style: style.key)
+@pytest.mark.parametrize("base", BASES)
+def test_another_name_stands_where_the_answer_stood_and_is_its_gold(data, base, style):
+    for plain, renamed in pairs(data, base, "d3", style, 1):
+        gold = prompt_of(renamed).answers
+        for before, after, spans in zip(plain.documents, renamed.documents, gold, strict=True):
+            assert after.answer == before.answer != after.alias
+            assert not any(mentions(one.answer, document.text) for one in plain.documents for document in renamed.documents)
+            assert {prompt_of(renamed).text[span.start : span.end] for span in spans} == {after.alias}
+            assert substituted(Passage("", after.alias, after.text), after.answer) == before.text
+
+
+@pytest.mark.parametrize("decoy", DECOYS)
+@pytest.mark.parametrize("base", BASES)
+def test_a_swap_is_the_exact_mirror(data, base, decoy):
+    style = source_trust.TaughtSources()
+    straight = [one for _, one in pairs(data, base, decoy, style, 2)]
+    mirrored = [one for _, one in pairs(data, f"{base}_swap", decoy, style, 2)]
+    assert [one.documents[::-1] for one in straight] == [one.documents for one in mirrored]
+    assert [one.regime for one in mirrored[:1]] == [f"{base}_swap.{decoy}"]
+
+
+def test_documents_that_allow_no_decoy_have_their_reason():
+    def reason(decoy, first, second, aliases=()):
+        passages = (Passage("Kenya", "Lima", first), Passage("Kenya", "Oslo", second))
+        fact = Fact("1", "d", "Kenya", "capital", "?", "Nairobi", passages, aliases=aliases)
+        with pytest.raises(Dropped) as raised:
+            build(fact, f"double_conflicting.{decoy}", Pool.of([fact]), 0, Plain(), 0)
+        return raised.value.reason
+
+    assert reason("d0", "It is Lima, not Oslo.", "It is Oslo.") == "no decoy"
+    assert reason("d2", "Lima, Lima, Lima, Lima.", "It is Oslo.") == "answer too often"
+    assert reason("d3", "It is Lima.", "It is Oslo.") == "no other name"
+    assert reason("d3", "It is Lima.", "It is Oslo.", (("Lima", "Lima City"), ("Oslo", "Christiania"))) == "no other name"
+
+
+def test_a_dataset_without_stated_answers_allows_none():
+    shipped = Passage("", "", "Something about rivers.", stated=False)
+    fact = Fact("1", "d", "Kenya", "capital", "?", "Nairobi", (Passage("Kenya", "Lima", "It is Lima."),), irrelevant=shipped)
+    with pytest.raises(Dropped, match="no decoy"):
+        build(fact, "mixed.d1", Pool.of([fact]), 0, Plain(), 0)
+
+
+def test_other_names_come_from_a_fact_its_accepted_answers_and_other_facts():
+    def fact(number, answer, false, accepted=(), aliases=()):
+        passage = Passage(f"S{number}", false, f"S{number} has {false}.")
+        return Fact(str(number), "d", f"S{number}", "r", "?", answer, (passage,), None, None, None, accepted, aliases)
+
+    facts = [
+        fact(1, "Kyiv", "Oslo", ("Kiev",)),
+        fact(2, "Oslo", "Kyiv", (), (("Oslo", "Christiania"),)),
+        fact(3, "Rome", "Lima", (), (("Rome", "Roma"),)),
+    ]
+    pool = Pool.of(facts)
+    assert pool == Pool.of(facts[::-1])
+    assert pool.aliases == {"r": {"Kyiv": ("Kiev",), "Oslo": ("Christiania",), "Rome": ("Roma",)}}
+    one = build(
+        facts[1], "double_conflicting.d3", Pool(pool.passages, {"r": ("Oslo", "Kyiv", "Rome")}, pool.aliases), 0, Plain(), 0
+    )
+    assert [document.text for document in one.documents] == ["S2 has Kiev.", "S2 has Roma."]
+
+
+def margin(lm, instances):
+    """The lexical control's balanced instance margin, if half of the answers come from either document."""
+    prompts = [lm.tokenise(prompt_of(one)) for one in instances]
+    groups = [f"C{1 + number % 2}" for number in range(len(prompts))]
+    width = max(len(prompt.ids) for prompt in prompts)
+    scores = np.zeros((len(prompts), width), dtype=np.float32)
+    for row, (one, prompt) in enumerate(zip(instances, prompts, strict=True)):
+        own = Lexical().scores(prompt.tokens, lm.decode(list(lm.first_tokens(one.documents[row % 2].answer)[:1])), "")
+        scores[row, : len(own)] = own
+    layout = Layout.of(
+        [len(prompt.ids) for prompt in prompts],
+        [prompt.first_ranked for prompt in prompts],
+        [[(span.start, span.end) for span in prompt.documents] for prompt in prompts],
+        [prompt.answer_tokens for prompt in prompts],
+        groups,
+    )
+    estimates = {one.part: one for one in InstanceRankMargin().over(Cell.of(layout, scores), 5)}
+    return estimates["balanced"].value
+
+
+def test_a_string_match_tells_documents_apart_unless_both_name_both_answers(data, language_models):
+    lm = language_models["gpt2"]
+
+    def under(decoy):
+        return margin(lm, [one for _, one in pairs(data, "mixed", decoy, Plain(), 0, 120)])
+
+    neutral, misled, often = under("d0"), under("d1"), under("d2")
+    assert neutral > 2
+    assert often > neutral
+    assert abs(misled) < 0.1 * neutral

@@ -1,0 +1,150 @@
+"""Prompts without some tokens, and `document`, against the plain model on prompts that are put together anew."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from heval_core.explainers.document import DocumentEffect
+from heval_core.explainers.shared.left_out import Effects, effects, logprobs, units, without
+from heval_core.lm.clean_pass import CleanPass
+from heval_core.lm.loading import load
+from heval_core.prompts import assemble, memory_prompt
+from heval_core.records import HEvalError, Prompt, Span, Target
+from heval_core.units import Unit
+from tests.literal_models import saved
+from tests.test_every_architecture import TOKENIZERS
+
+FIRST, SECOND, QUESTION = "The capital of Kenya is Lisbon.", "Nairobi is old. Lima is the capital of Peru.", "Which one is it?"
+KINDS = (("gpt2", "demo"), ("gpt_neox", "demo"), ("qwen2", "bos"), ("llama-gqa", "bos"), ("mistral", "sentencepiece"))
+KINDS += (("gemma2", "sentencepiece"),)
+
+
+@pytest.fixture(scope="module", params=KINDS, ids="-".join)
+def tiny(request, tmp_path_factory, language_models):
+    kind, tokenizer = request.param
+    if kind in language_models:
+        return language_models[kind]
+    folder = tmp_path_factory.mktemp("made") / kind
+    return load(saved(kind, TOKENIZERS[tokenizer](), folder), "cpu")
+
+
+def asked(lm, *documents):
+    return lm.tokenise(assemble(documents, (None,) * len(documents), QUESTION))
+
+
+def target_of(clean, row=0):
+    return Target.next_token(*clean.logits[row].topk(2).indices.tolist(), "runner-up token")
+
+
+def literal(lm, ids, tokens):
+    """log p of the tokens after the prompt, each by a pass of its own that keeps all positions."""
+    with torch.no_grad():
+        row = lm.model(torch.tensor([ids], device=lm.device)).logits[0, -1].double().log_softmax(-1)
+    return [float(row[token]) for token in tokens]
+
+
+def test_a_prompt_without_a_document_is_the_prompt_that_never_had_it(tiny):
+    prompt = asked(tiny, FIRST, SECOND)
+    one, two = units(prompt)
+    assert without(tiny, prompt, (one,), (-1,))[0] == asked(tiny, SECOND).ids
+    assert without(tiny, prompt, (two,), (-1,))[0] == asked(tiny, FIRST).ids
+    memory = tiny.tokenise(memory_prompt(QUESTION)).ids
+    assert without(tiny, prompt, (one, two), (-1,))[0] == memory
+    alone = asked(tiny, FIRST)
+    assert without(tiny, alone, units(alone), (-1,))[0] == memory
+
+
+def test_document_equals_the_formula_on_prompts_put_together_anew(tiny):
+    documents = [(FIRST, SECOND), (SECOND, FIRST), (FIRST, FIRST)]
+    for texts in documents:
+        prompt = asked(tiny, *texts)
+        clean = CleanPass(tiny, [prompt])
+        target = target_of(clean)
+        tokens = (*target.ids, *target.foils)
+        whole = np.array(literal(tiny, prompt.ids, tokens))
+        expected = np.zeros(len(prompt.ids))
+        for span, other in zip(prompt.documents, reversed(texts), strict=True):
+            for_answer, for_foil = whole - literal(tiny, asked(tiny, other).ids, tokens)
+            expected[span.start : span.end] = for_answer - max(0, for_foil)
+        (found,) = DocumentEffect().explain(clean, (target,))
+        np.testing.assert_allclose(found.scores, expected, atol=1e-4)
+        bare = dataclasses.replace(target, foils=())
+        ((answer,), (without_foil,)) = ([each.answer for each in effects(clean, [t], [units(prompt)])] for t in (target, bare))
+        np.testing.assert_array_equal(answer, without_foil)
+        assert not effects(clean, [bare], [units(prompt)])[0].foil.any()
+
+
+@pytest.mark.parametrize("budget", [1, 60, 10_000])
+def test_a_batch_gives_what_each_prompt_gets_alone_under_any_budget(lm, budget, monkeypatch):
+    prompt = asked(lm, FIRST, SECOND)
+    one, two = prompt.documents
+    turned = prompt.ids[: two.start] + prompt.ids[two.start : two.end][::-1] + prompt.ids[two.end :]
+    # The other one's documents are the first one's whole text, of other lengths.
+    prompts = [prompt, dataclasses.replace(prompt, ids=turned, documents=(Span(0, one.end - 2), Span(one.end - 2, two.end)))]
+    together = CleanPass(lm, prompts)
+    targets = [target_of(together, row) for row in (0, 1)]
+    alone = [DocumentEffect().explain(CleanPass(lm, [p]), (t,))[0] for p, t in zip(prompts, targets, strict=True)]
+    monkeypatch.setattr(lm.budget, "tokens", budget)
+    for found, expected in zip(DocumentEffect().explain(together, targets), alone, strict=True):
+        np.testing.assert_allclose(found.scores, expected.scores, atol=1e-5)
+
+
+def test_a_target_of_several_tokens_is_read_where_its_tokens_are_now(lm):
+    prompt = asked(lm, FIRST, SECOND)
+    n = len(prompt.ids)
+    target = Target((n - 3, -1), prompt.ids[-2:-1] + (7,), (5, 6), "planted")
+    clean = CleanPass(lm, [prompt])
+    one, two = units(prompt)
+    ((by_token,), (by_foil,)) = (
+        [float(row[0, 0]) for row in logprobs(clean, [t], [[(two,)]])]
+        for t in (target, Target(target.positions, target.foils))
+    )
+    ids = asked(lm, FIRST).ids
+    with torch.no_grad():
+        rows = lm.model(torch.tensor([ids])).logits[0].double().log_softmax(-1)
+    assert by_token == pytest.approx(float(rows[-3, target.ids[0]] + rows[-1, 7]), abs=1e-4)
+    assert by_foil == pytest.approx(float(rows[-3, 5] + rows[-1, 6]), abs=1e-4)
+    assert without(lm, prompt, (one,), (two.start, -1))[1] == (two.start - n, -1)  # the text before it became shorter
+    later = without(lm, prompt, (two,), (one.end - 1, -1))
+    assert later[1] == (one.end - 1 - len(later[0]), -1)
+    inside = Target((two.start + 1, two.start + 2), (3, 4))
+    assert units(prompt, target=inside) == (one, dataclasses.replace(two, end=two.start + 1))
+    assert units(prompt, target=Target((one.start, -1), (3, 4))) == ()
+    with pytest.raises(HEvalError, match=f"left out holds position {one.start}, at which the answer is read"):
+        logprobs(clean, [Target((one.start, -1), (3, 4))], [[(one,)]])
+
+
+def test_sentences_stand_for_documents_that_are_not_marked(language_models):
+    lm = language_models["gpt2"]
+    text = f"{FIRST} {SECOND} Q: {QUESTION} A:"
+    start = text.index("Nairobi")
+    prompt = lm.tokenise(Prompt(text, (), Span(start, len(text) - 3), ()))
+    found = units(prompt)
+    assert ["".join(prompt.tokens[unit.start : unit.end]).strip() for unit in found] == [
+        FIRST,
+        *SECOND.replace(". ", ".|").split("|"),
+    ]
+    alone = lm.tokenise(memory_prompt(QUESTION))
+    assert units(alone) == (Unit(alone.first_ranked, alone.question.start, "document 1"),)
+    clean = CleanPass(lm, [prompt])
+    (given,) = DocumentEffect().explain(clean, (target_of(clean),))
+    assert not given.scores[found[-1].end :].any()
+    assert given.scores[found[0].start] != given.scores[found[1].start]
+
+
+def test_words_and_sentences_stay_within_their_document(language_models):
+    prompt = asked(language_models["gpt2"], FIRST, SECOND)
+    for level, count in (("sentence", 3), ("word", 18)):
+        found = units(prompt, level)
+        assert len(found) == count
+        assert found[0].start == prompt.documents[0].start
+        assert found[-1].end == prompt.documents[1].end
+
+
+def test_what_a_document_gives_the_competitor_counts_against_it_and_what_it_takes_does_not_count():
+    found = Effects(np.array([2.0, 2.0, -1.0]), np.array([3.0, -3.0, 0.0]))
+    assert found.lead.tolist() == [-1.0, 2.0, -1.0]
