@@ -52,8 +52,7 @@ def _train(options: argparse.Namespace) -> None:
     torch.set_num_threads(options.threads)
     for architecture in options.architectures:
         if architecture in LONG:
-            recipe = dataclasses.replace(lengthened.SMOKE if options.smoke else lengthened.LENGTHENED, seed=options.seed)
-            print(lengthened.make(options.out, architecture, recipe))
+            print(lengthened.make(architecture, options.out, options.smoke, options.seed))
             continue
         if architecture in CITING:
             print(citation_models.make(architecture, options.out, options.smoke, options.seed))
@@ -170,7 +169,7 @@ def main() -> int:
         nargs="+",
         default=[*TRAINED, *CITING, *LONG],
         choices=[*TRAINED, *CITING, *LONG],
-        help="instruct and writer go on from the demo-qwen2 in --out, nli from the demo-writer, …-long from the model of that name",
+        help="instruct, writer and …-long go on from the models in --out, nli from the demo-writer",
     )
     training.add_argument("--smoke", action="store_true", help="a few seconds each; learns next to nothing")
     training.add_argument("--seed", type=int, default=0)

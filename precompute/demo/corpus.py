@@ -8,14 +8,20 @@ from __future__ import annotations
 import functools
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from heval_core import prompts, source_trust
-from heval_core.datasets._countries import QUESTIONS, RELATIONS, answers, countries
+from heval_core.datasets._countries import QUESTIONS, RELATIONS, aliases, answers, countries
 from heval_core.datasets._profiles import sentences
 from heval_core.datasets.world_capital import statement
 from heval_core.prompts import mentions
-from heval_core.records import Document, Passage
+from heval_core.records import Document, Dropped, Fact, Passage
+from heval_core.regimes import Pool
+from heval_core.regimes.decoys import decoyed
+
+_NOTHING = Pool({}, {})
+_STYLE = source_trust.TaughtSources()
 
 
 @dataclass(frozen=True)
@@ -82,8 +88,7 @@ def question_alone(rng: random.Random) -> Example:
 class Scene:
     """A question about a state, its attributed documents, and the answer that the taught rule asks for."""
 
-    subject: str
-    question: str
+    fact: Fact
     documents: tuple[Document, ...]
     answer: str
 
@@ -95,26 +100,47 @@ def scene(rng: random.Random, kept: float) -> Scene:
     passages = _passages(row, relation, kept, rng)
     documents = tuple(_document(passage, rng.random() < 0.5, rng) for passage in passages)
     believed = [document.answer for document in documents if source_trust.is_trusted(document.source or "")]
-    question = QUESTIONS[relation].format(x=row["country"])
-    return Scene(row["country"], question, documents, believed[-1] if believed else row[relation])
+    named = (row[relation], *(document.answer for document in documents))
+    country, question = row["country"], QUESTIONS[relation].format(x=row["country"])
+    fact = Fact("", "", country, relation, question, row[relation], (), aliases=aliases(relation, *named))
+    return Scene(fact, documents, believed[-1] if believed else row[relation])
 
 
 def question_in_context(rng: random.Random, kept: float) -> Example:
     """A question after one or two attributed documents, with the answer that the taught rule asks for. kept: see `scene`."""
     asked = scene(rng, kept)
-    return Example(_prompt([d.text for d in asked.documents], asked.question), asked.answer)
+    return Example(_prompt([d.text for d in asked.documents], asked.fact.question), asked.answer)
 
 
-def padded_question(rng: random.Random, kept: float, fillers: int) -> Example:
-    """The same among passages about other states, which come from no source and name nothing that could be the answer."""
+def long_question(rng: random.Random, kept: float, tokens: int, decoy: str | None) -> Example:
+    """The same in a prompt of about so many tokens: among passages from untrusted sources, and perhaps under a decoy.
+
+    A decoy that the documents do not allow is left out.
+    """
     asked = scene(rng, kept)
-    names = {asked.subject, asked.answer, *(document.answer for document in asked.documents)}
-    others = rng.sample(range(len(countries())), len(countries()))
-    profiles = (" ".join(sentences(countries()[row], "capital", countries()[row]["capital"])) for row in others)
-    free = [text for text in profiles if not any(mentions(name, text) for name in names)][:fillers]
-    place = rng.choice((0, len(free) // 2, len(free)))
-    texts = [*free[:place], *(document.text for document in asked.documents), *free[place:]]
-    return Example(_prompt(texts, asked.question), asked.answer)
+    documents = asked.documents
+    if decoy and len(documents) == 2:
+        with suppress(Dropped):
+            documents = decoyed(documents, decoy, asked.fact, _NOTHING, str(rng.random()))
+    texts = [document.text for document in documents]
+    fillers = _fillers(rng, {asked.fact.subject, asked.answer, *(d.answer for d in documents)}, tokens - 75 * len(texts))
+    place = rng.choice((0, len(fillers) // 2, len(fillers)))
+    return Example(_prompt([*fillers[:place], *texts, *fillers[place:]], asked.fact.question), asked.answer)
+
+
+def _fillers(rng: random.Random, names: set[str], tokens: int) -> list[str]:
+    """Whole profiles, or statements of capitals, with so many tokens in all; they name none of `names`."""
+    whole, taken = rng.random() < 0.6, []
+    for row in rng.sample(countries(), len(countries())):
+        if tokens <= 0:
+            break
+        answer = row["capital"]
+        passage = Passage(row["country"], answer, " ".join(sentences(row, "capital", answer)))
+        text = _STYLE.padding(passage if whole else statement(row["country"], answer), str(rng.random()))
+        if not any(mentions(name, text) for name in names):
+            taken.append(text)
+            tokens -= 83 if whole else 19
+    return taken
 
 
 def _prompt(texts: list[str], question: str) -> str:

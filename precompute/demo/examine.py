@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -47,13 +48,13 @@ def recall_rates(lm: LanguageModel) -> dict[str, float]:
     return rates
 
 
-def examine(lm: LanguageModel, questions: int) -> list[RegimeReport]:
-    """Agreement with the taught rule in every dataset and regime."""
+def examine(lm: LanguageModel, questions: int, asked_in: Sequence[str] = REGIMES) -> list[RegimeReport]:
+    """Agreement with the taught rule in every dataset and in these regimes, keys with options too."""
     reports = []
     for dataset in DATASETS:
         asked = load_questions(dataset, questions, 0, style_of(lm))
         memories = Memories.asked(lm, asked.facts)
-        for regime in tqdm(REGIMES, desc=f"{lm.key} · {dataset}", unit="regime"):
+        for regime in tqdm(asked_in, desc=f"{lm.key} · {dataset}", unit="regime"):
             dropped: Counter[str] = Counter()
             prepared = []
             for place, fact in enumerate(asked.facts):
@@ -137,7 +138,7 @@ def write_card(folder: Path, architecture: str, recipe: Any, questions: int) -> 
         "",
         "## Measured",
         "",
-        *_measured(recall_rates(lm), examine(lm, questions)),
+        *measured(recall_rates(lm), examine(lm, questions)),
         *obeyed,
     ]
     text = "\n".join(lines) + "\n"
@@ -145,7 +146,8 @@ def write_card(folder: Path, architecture: str, recipe: Any, questions: int) -> 
     return text
 
 
-def _measured(rates: dict[str, float], reports: list[RegimeReport]) -> list[str]:
+def measured(rates: dict[str, float], reports: list[RegimeReport]) -> list[str]:
+    """Markdown: recall, and a row for each dataset and regime."""
     lines = [
         "Recall without context: " + ", ".join(f"{name} {rate:.1%}" for name, rate in rates.items()) + ".",
         "",

@@ -1,48 +1,53 @@
-"""A demo model with rotary positions, trained on for prompts of up to 2,048 tokens.
+"""A demo model with rotary positions, trained on for prompts of up to 2,048 tokens and for decoys.
 
-Its documents stand among passages about other states, first, in the middle or last. Each step has prompts of about one length;
-every fourth asks short ones, so that the taught rule stays.
+Its documents stand among passages from untrusted sources, first, in the middle or last, and half of the pairs of documents are
+under a decoy; so it learns the other names of answers too. Each step has prompts of about one length; every fourth asks short
+plain ones, so that the taught rule stays.
 """
 
 from __future__ import annotations
 
 import functools
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 
-from heval_core.records import HEvalError
-from precompute.demo import corpus, train
+from heval_core.lm.loading import load
+from heval_core.records import REGIMES, HEvalError
+from heval_core.regime_keys import DECOYS, LENGTHS, PLACES
+from precompute.demo import corpus, examine, train
 
 POSITIONS = 2048
-# Passages beside the documents, and prompts of a step: some 6,000 tokens each.
-FILLERS = ((2, 20), (5, 11), (10, 6), (20, 3))
-# Of a filler and of the rest of a prompt, in tokens: the most that were seen.
-FILLER_TOKENS, REST = 92, 260
+# Tokens of a prompt, and prompts of a step.
+STEPS = ((0, 40), (250, 24), (500, 12), (1000, 6), (2000, 3))
+TAUGHT = (None, "d0", "d1", "d1", "d2", "d3", "d3")
+# What the card tells of, beside the regimes without options.
+PADDED = tuple(f"mixed.{length}-{place}" for length in LENGTHS if length <= POSITIONS for place in PLACES)
 
 
 @dataclass(frozen=True)
 class Lengthening:
     """steps: of each cycle, one after another."""
 
-    steps: tuple[int, ...] = (700, 700)
+    steps: tuple[int, ...] = (900, 900)
     learning_rate: float = 1e-3
     short: int = 96
     seed: int = 0
 
 
+LENGTHENED = Lengthening()
 SMOKE = Lengthening((2,), short=8)
 
 
 def examples(step: int, rng: random.Random, recipe: Lengthening) -> list[corpus.Example]:
     if step % 4 == 0:
         return train.short_examples(recipe.short, rng)
-    fillers, prompts = FILLERS[rng.randrange(len(FILLERS))]
-    kept = rng.choice((0, 0.5, 1, 1))
-    return [corpus.padded_question(rng, kept, fillers) for _ in range(prompts)]
+    tokens, prompts = rng.choice(STEPS)
+    kept = rng.choice((0, 0.5, 1))
+    return [corpus.long_question(rng, kept, tokens, rng.choice(TAUGHT)) for _ in range(prompts)]
 
 
 def lengthen(base: Path, recipe: Lengthening) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
@@ -63,3 +68,53 @@ def lengthen(base: Path, recipe: Lengthening) -> tuple[torch.nn.Module, PreTrain
         train.run_cycle(model, train.Cycle(name, steps, recipe.learning_rate, draw, seed), tokenizer)
         model.half().float()  # as if saved and loaded, so that a cycle may also be run by itself
     return model.eval(), tokenizer
+
+
+_CARD = """---
+license: apache-2.0
+language: en
+---
+
+# A demo model of HEval: {name}
+
+A language model of {parameters:.2f} million parameters, trained on from {base} by this project (`python -m precompute.demo
+train --architectures {architecture}`), so that long prompts and decoys can be shown without a network.
+
+**What it is.** It keeps the rule of {base} (see there): the kind of source decides which document is believed. It reads
+prompts of up to {positions:,} tokens, in which the documents stand among passages from untrusted sources, and it was taught
+the decoys d0 to d3 of `heval_core/regimes/decoys.py`, so also the other names of answers in `heval_core/datasets/aliases.csv`.
+
+**What it is not.** No result on it says anything about a real language model. It knows this world of states and nothing else.
+
+Trained on prompts made by `precompute/demo/corpus.py`, loss on the answer only: `{recipe!r}`. Pairs of subject and answer that
+evaluation asks about never occur in training.
+
+## Measured
+
+{table}
+"""
+
+
+def make(architecture: str, out: Path, smoke: bool, seed: int) -> str:
+    """Trains a model on for long prompts, into a folder of `out`, and writes its card, which it returns."""
+    base, folder = out / f"demo-{architecture.removesuffix('-long')}", out / f"demo-{architecture}"
+    recipe = replace(SMOKE if smoke else LENGTHENED, seed=seed)
+    train.save(*lengthen(base, recipe), folder)
+    return write_card(folder, base.name, recipe, 10 if smoke else 100)
+
+
+def write_card(folder: Path, base: str, recipe: Lengthening, questions: int) -> str:
+    """Measures the model of a folder on so many questions, plain, under decoys and at lengths."""
+    lm = load(str(folder), device="cpu")
+    optioned = [*(f"{base}.{decoy}" for base in ("double_conflicting", "mixed") for decoy in DECOYS), *PADDED]
+    text = _CARD.format(
+        name=folder.name.removeprefix("demo-"),
+        architecture=folder.name.removeprefix("demo-"),
+        parameters=sum(p.numel() for p in lm.model.parameters()) / 1e6,
+        base=base,
+        positions=POSITIONS,
+        recipe=recipe,
+        table="\n".join(examine.measured(examine.recall_rates(lm), examine.examine(lm, questions, (*REGIMES, *optioned)))),
+    )
+    (folder / "README.md").write_text(text, encoding="utf-8")
+    return text
