@@ -164,8 +164,8 @@ def test_quality_is_the_mean_of_the_three_questions_and_the_front_is_not_dominat
         "fast": level(0.1, 0.1, 0.1),
     }
     table["lexical"] = level(0.9, 0.9, 0.9)
-    times = {"slow": 100.0, "good": 10.0, "bad": 20.0, "fast": 1.0}
-    own = planted(table, milliseconds=times, controls=("lexical",), noise=0.01).quality.set_index("explainer")
+    passes = {"slow": 100.0, "good": 10.0, "bad": 20.0, "fast": 1.0}
+    own = planted(table, passes=passes, controls=("lexical",), noise=0.01).quality.set_index("explainer")
     assert own.loc["slow", "value"] == pytest.approx(0.8)
     assert own.loc["slow", "low"] < 0.8 < own.loc["slow", "high"]
     assert own["on_front"].to_dict() == {"slow": True, "good": True, "bad": False, "fast": True, "lexical": False}
