@@ -151,3 +151,20 @@ def test_a_standing_has_a_winner_where_intervals_are_apart(noise, winner):
     made = planted({"a": level(0.6, 0.6, 0.6), "b": level(0.4, 0.4, 0.4)}, noise=noise)
     own = standing(made, made.values, made.questions[0])
     assert (own.methods, own.winner) == (("a", "b"), winner)
+
+
+@pytest.mark.parametrize("without", ["a", "b"])
+def test_where_an_interval_is_missing_nobody_is_best(without):
+    made = planted({"a": BEST, "b": WORST})
+    values = made.values.copy()
+    values.loc[values["explainer"] == without, ["low", "high"]] = float("nan")
+    assert standing(made, values, made.questions[0]).winner == ""
+
+
+def test_a_column_of_fewer_models_says_whose_it_is():
+    def truth(explainer, question, model, dataset, regime):
+        return None if model == "model-b" and "1024" in regime else {"a": 0.9, "b": 0.2}[explainer]
+
+    told = conclusion(planted(truth=truth, explainers=("a", "b"), regimes=DECOYED)).open
+    assert "Which document, 1,024 tokens; Which token, 1,024 tokens: from model-a alone." in told
+    assert sum("alone" in one for one in told) == 1

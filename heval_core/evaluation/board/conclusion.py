@@ -76,8 +76,8 @@ def standing(board: Board, values: pd.DataFrame, column: Column) -> Standing:
     if not methods:
         return Standing((), (), "")
     least = float(ranked.loc[methods[0], "low"])
-    best = [key for key in methods if key == methods[0] or float(ranked.loc[key, "high"]) >= least]
-    controls = [str(key) for key in ranked.index if key in board.controls and float(ranked.loc[key, "high"]) >= least]
+    best = [key for key in methods if key == methods[0] or not float(ranked.loc[key, "high"]) < least]
+    controls = [str(key) for key in ranked.index if key in board.controls and not float(ranked.loc[key, "high"]) < least]
     return Standing(tuple(methods), tuple(best), controls[0] if controls else "")
 
 
@@ -194,9 +194,23 @@ def _contradictions(board: Board, plain: dict[Column, Standing], names: dict[str
     return told
 
 
+def _fewer_models(board: Board, written: Written) -> list[str]:
+    """Columns that not all models are in: what is said of these holds for the models that are."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for column in board.columns:
+        own = board.by_model[board.by_model["column"] == column.key]
+        models = tuple(sorted(own[own["cells"] > 0]["model"].unique()))
+        if len(models) < len(board.models):
+            groups.setdefault(models, []).append(column.title.rstrip("?"))
+    return [
+        f"{'; '.join(titles)}: from {listed([written(model) for model in models])} alone." for models, titles in groups.items()
+    ]
+
+
 def _open(board: Board, written: Written) -> tuple[str, ...]:
     """What these results cannot tell."""
-    told = [f"{title}: {reason}." for title, reason in board.absent]
+    told = [f"{title.rstrip('?')}: {reason}." for title, reason in board.absent]
+    told += _fewer_models(board, written)
     titles = {row.key: written(row.title) for row in board.rows}
     asked = board.values[board.values["column"].isin([column.key for column in board.columns if column.scaled])]
     lacking = asked[asked["cells"] < asked["of"]]

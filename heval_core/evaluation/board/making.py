@@ -77,10 +77,15 @@ def board_of(measured: Mapping[Measure, Measured], rows: Sequence[Row], costs: p
     """A board of cells that are there already: of one technique, by measure."""
     methods = [row.key for row in rows if not row.control]
     counted: dict[Column, pd.DataFrame] = {}
+    apart: list[Column] = []
     for measure, own in measured.items():
         there = available(own.cells[own.cells["part"].isin(measure.together)])
         for column in known.columns_for(measure, there["regime"].astype(str).unique()):
-            counted[column] = counting(column, own.cells, methods)
+            of_column = counting(column, own.cells, methods)
+            if of_column.empty:
+                apart.append(column)
+            else:
+                counted[column] = of_column
     keys = [row.key for row in rows]
     tables = [values_of(column, measured[column.measure], own, keys) for column, own in counted.items()]
     by_model = [values_of(column, measured[column.measure], own, keys, ("model",)) for column, own in counted.items()]
@@ -93,7 +98,7 @@ def board_of(measured: Mapping[Measure, Measured], rows: Sequence[Row], costs: p
     return Board(
         _ordered(rows, quality, values),
         tuple(counted),
-        known.absent(list(counted), list(measured), every),
+        known.absent(list(counted), apart, list(measured), every),
         values,
         _together(by_model, ["model", *VALUES]),
         costs,
