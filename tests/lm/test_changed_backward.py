@@ -188,6 +188,17 @@ def test_layers_that_are_computed_twice_change_nothing(both, clean, monkeypatch)
     assert not any(layer.training for layer in layers)
 
 
+def test_layers_that_are_computed_twice_apply_no_dropout(made, monkeypatch):
+    """OPT's layers apply it themselves."""
+    lm, _ = made("opt")
+    assert lm.model.config.dropout
+    ids, target, changed = torch.arange(3, 33)[None], [Target.next_token(5)], lm.changed_backward.under(ATTNLRP)
+    expected = changed.relevance(ids, target)
+    monkeypatch.setattr(changed_backward, "KEPT_WHOLE", 10)
+    close(changed.relevance(ids, target), expected)
+    assert not any(layer.training for layer in lm.changed_backward._copy._layers)
+
+
 def test_heads_in_blocks_change_nothing(both, clean, monkeypatch):
     targets, changed = next_tokens(clean), both[0].changed_backward.under(CGIM)
     expected = changed.relevance(clean.ids, targets)
