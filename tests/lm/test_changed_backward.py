@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.models.gemma.modeling_gemma import GemmaRMSNorm
+from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
 from heval_core.explainers.attnlrp import AttnLRP
 from heval_core.explainers.cgim import ContrastiveGIM
 from heval_core.lm import changed_backward
+from heval_core.lm.changed_modules import Norm
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
 from heval_core.lm.rules import ATTNLRP, CGIM, FIXED_ATTENTION, KEPT_WHOLE, cost
@@ -169,6 +172,20 @@ def test_with_fixed_attention_and_without_biases_relevance_sums_to_the_logit(mad
     ids = torch.arange(3, 33)[None]
     scores = lm.changed_backward.under(FIXED_ATTENTION).relevance(ids, [Target.next_token(5)])
     assert float(scores.sum()) == pytest.approx(float(lm.forward.logits(ids)[0, 5]), abs=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_norm_is_known_whatever_its_gain_and_bias(dtype):
+    """In bfloat16 too, where a gain of 40 is nearly one of 41, and a bias hides a small gain."""
+    known = (GemmaRMSNorm(64), False, 1.0), (LlamaRMSNorm(64), False, 0.0), (torch.nn.LayerNorm(64), True, 0.0)
+    for norm, centred, offset in known:
+        for gain in (0.02, 1.0, 40.0, 400.0):
+            norm.weight.data = torch.linspace(0.1, 1, 64) * gain
+            if getattr(norm, "bias", None) is not None:
+                norm.bias.data = torch.linspace(-3, 3, 64)
+            found = Norm(norm.to(dtype))
+            assert (found.centred, found.offset) == (centred, offset), (type(norm), gain)
+            assert norm.weight.dtype == dtype
 
 
 def test_layers_that_are_computed_twice_change_nothing(both, clean, monkeypatch):
