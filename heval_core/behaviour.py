@@ -76,7 +76,7 @@ def check_documents(instance: Instance, memory: Memory) -> None:
     for document in instance.documents:
         if document.kind != FILLER and document.stated and not mentions(document.alias or document.answer, document.text):
             raise Dropped("answer not in document")
-        if document.kind == "conflicting" and document.answer == memory.text:
+        if document.kind == "conflicting" and memory.text in (document.answer, document.alias or document.answer):
             raise Dropped("answer is the memory answer")
         labelled = bool(document.answer) and not document.stated
         if document.kind != GOLD and not labelled and leaks(document, instance.subject, memory.text):
@@ -141,6 +141,15 @@ def accepted_tokens(lm: LanguageModel, instance: Instance) -> tuple[int, ...]:
             ids = lm.tokenizer(spelling, add_special_tokens=False).input_ids
             tokens += [i for i in ids if any(char.isalnum() for char in lm.decode([i]))]
     return _unique(tuple(tokens))
+
+
+def check_names(lm: LanguageModel, instance: Instance, prompt: TokenisedPrompt) -> None:
+    """Raises Dropped where another name's tokens hold an answer's first one (" Europe", "an"): then a string matches."""
+    answers = [document.answer for document in instance.documents]
+    leading = {lm.decode(list(lm.first_tokens(answer)[:1])).strip() for answer in answers if answer}
+    for document, tokens in zip(instance.documents, prompt.answer_tokens, strict=True):
+        if document.alias and any(prompt.tokens[index].strip() in leading for index in tokens):
+            raise Dropped("name begins as the answer")
 
 
 def name_candidates_of(lm: LanguageModel, instance: Instance, memory: Memory) -> tuple[Names, ...]:

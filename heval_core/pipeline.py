@@ -19,6 +19,7 @@ from heval_core.behaviour import (
     answer_target,
     answers_a_compared_group,
     check_documents,
+    check_names,
     context_target,
     greedy_texts,
     name_candidates,
@@ -60,8 +61,7 @@ class Answered:
 
 
 def prepare(lm: LanguageModel, instance: Instance, memory: Memory) -> Prepared:
-    """Prompt, memory check and candidates of one instance. Where memory agrees with a gold document, the rule that expects
-    memory's answer expects the document's."""
+    """Prompt, checks and candidates of one instance. Where memory agrees with gold, memory's rule means gold's."""
 
     def tokenised(padded: Instance) -> TokenisedPrompt:
         return lm.tokenise(prompt_of(padded, lm.template), check_length=False)
@@ -75,6 +75,7 @@ def prepare(lm: LanguageModel, instance: Instance, memory: Memory) -> Prepared:
         check_documents(instance, memory)
         instance = fitted(instance, memory.text, lambda padded: len(tokenised(padded).ids))
         prompt = tokenised(instance) if instance.padding else prompt
+        check_names(lm, instance, prompt)
         names = name_candidates_of(lm, instance, memory)
     except Dropped as dropped:
         return Prepared(instance, prompt, memory.text, dropped_because=dropped.reason)

@@ -25,6 +25,7 @@ DROP_REASONS = {
     "no decoy": "a decoy needs two documents that state different answers, and neither may mention the other's",
     "answer too often": "a document gives its answer more than three times, so that a decoy cannot make it three (d2)",
     "no other name": "no other name is known for the answer of one of the documents (d3)",
+    "name begins as the answer": "a token of another name is the first token of an answer, which a string would match (d3)",
     "documents too long": "the documents and the question alone are longer than the length that was asked for",
     "too little padding": "the dataset has too few other passages to make the prompt as long as was asked for",
 }
@@ -32,7 +33,7 @@ DROP_REASONS = {
 # What an explainer's best token may be: the stored words, and what they mean. See `heval_core.evaluation.patterns`.
 PATTERNS = {
     "answer": "A token of the answer ranks first.",
-    "wrong_document": "A token of the other document ranks first.",
+    "wrong_document": "A token of the other document, or of padding, ranks first.",
     "question": "A token of the question, or of the template around it, ranks first.",
     "function_word": "A function word or punctuation of the used document ranks first.",
     "near_entity": "The entity asked about, or a word within three tokens of it, ranks first.",

@@ -81,6 +81,8 @@ class OwnFile:
             return found()
         except TypeError as error:
             raise self.wrong(f"cannot be made without arguments; give each field a default ({first_line(error)})") from error
+        except (Exception, SystemExit) as error:  # whatever somebody's code raises
+            raise self.wrong(f"cannot be made: {type(error).__name__}: {first_line(error)}") from error
 
     def _module(self) -> ModuleType:
         name = f"own_explainer_{self.digest}"
@@ -92,7 +94,7 @@ class OwnFile:
         module = sys.modules[name] = importlib.util.module_from_spec(spec)  # dataclasses look their module up
         try:
             spec.loader.exec_module(module)
-        except Exception as error:  # whatever somebody's file raises
+        except (Exception, SystemExit) as error:  # whatever somebody's file raises; a script ends itself
             del sys.modules[name]
             raise HEvalError(
                 f"The file {self.file} cannot be imported: {type(error).__name__}: {first_line(error)}."
@@ -104,7 +106,9 @@ class OwnFile:
         lacking = [name for name in DECLARED if not hasattr(explainer, name)]
         if lacking:
             raise self.wrong(f"lacks {', '.join(lacking)}; heval_core/protocols.py says what an explainer declares")
-        key, family, needs = explainer.key, explainer.family, tuple(explainer.needs)
+        key, family, needs = explainer.key, str(explainer.family), explainer.needs
+        if not isinstance(needs, tuple) or not all(isinstance(need, str) for need in needs):
+            raise self.wrong(f'has needs = {needs!r}; give a tuple of texts, such as ("gradients",)')
         settings = dataclasses.is_dataclass(explainer) and explainer.__dataclass_params__.frozen  # type: ignore[union-attr]
         cost = self._cost(explainer)
         checks = (

@@ -8,9 +8,9 @@ import pytest
 
 from heval_core import pipeline, regimes
 from heval_core.answers import answer_in
-from heval_core.behaviour import Memory, memory_of, observe
+from heval_core.behaviour import Memory, check_documents, memory_of, observe
 from heval_core.prompt_styles import style_of
-from heval_core.records import Fact, HEvalError, Passage
+from heval_core.records import Document, Dropped, Fact, HEvalError, Instance, Passage
 
 CAPITAL = "What is the capital of France?"
 FALSE = Passage("France", "Lisbon", "The capital of France is Lisbon.")
@@ -151,3 +151,11 @@ def test_an_answer_that_agreeing_documents_give_is_ambiguous(lm):
         logits = torch.zeros(10_000)
         logits[lm.first_tokens(answer)[0]] = 9.0
         assert observe(lm, logits, names, "Nairobi").group == group
+
+
+@pytest.mark.parametrize("memory", ["Lisbon", "Lisboa"])
+def test_a_document_that_gives_the_memory_answer_under_another_name_gives_it(memory):
+    document = Document("France", "Lisbon", "The capital of France is Lisboa.", "conflicting", alias="Lisboa")
+    instance = Instance("i", "d", "mixed.d3", "1", "France", "capital", CAPITAL, "Paris", (document,))
+    with pytest.raises(Dropped, match="answer is the memory answer"):
+        check_documents(instance, Memory(memory, (0,)))

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from heval_core import catalogue, source_trust
+from heval_core.behaviour import Memory
 from heval_core.explainers.lexical import Lexical
 from heval_core.metrics.instance_rank_margin import InstanceRankMargin
 from heval_core.metrics.shared.cell import Cell, Layout
+from heval_core.pipeline import prepare
 from heval_core.prompts import mentions, prompt_of
-from heval_core.records import Dropped, Fact, Passage
+from heval_core.records import Document, Dropped, Fact, Instance, Passage
 from heval_core.regime_keys import DECOYS
 from heval_core.regimes import Plain, Pool, build, select
 from heval_core.regimes.documents import substituted
@@ -174,3 +176,18 @@ def test_a_string_match_tells_documents_apart_unless_both_name_both_answers(data
     assert neutral > 2
     assert often > neutral
     assert abs(misled) < 0.1 * neutral
+
+
+@pytest.mark.parametrize(("name", "reason"), [("the Oslo seat", "name begins as the answer"), ("Rome", None)])
+def test_another_name_has_no_token_with_which_an_answer_begins(language_models, name, reason):
+    lm = language_models["gpt2"]
+    documents = (
+        Document("Kenya", "Oslo", f"It is {name}.", "conflicting", alias=name),
+        Document("Fiji", "Lima", "It is Cairo.", "irrelevant", alias="Cairo"),
+    )
+    instance = Instance("i", "d", "mixed.d3", "f", "Kenya", "capital", "Where?", "Nairobi", documents)
+    prompt = lm.tokenise(prompt_of(instance))
+    gold = [prompt.tokens[index].strip() for index in prompt.answer_tokens[0]]
+    begins = lm.decode(list(lm.first_tokens("Oslo")[:1])).strip() in gold
+    assert begins == (reason is not None)
+    assert prepare(lm, instance, Memory("Nairobi", lm.first_tokens("Nairobi"))).dropped_because == reason

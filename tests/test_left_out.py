@@ -7,12 +7,14 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
 
 from heval_core.explainers.document import DocumentEffect
 from heval_core.explainers.shared.left_out import Effects, effects, logprobs, units, without
 from heval_core.lm.clean_pass import CleanPass
-from heval_core.lm.loading import load
-from heval_core.prompts import assemble, memory_prompt
+from heval_core.lm.loading import as_language_model, load
+from heval_core.prompts import CHAT, assemble, memory_prompt
 from heval_core.records import HEvalError, Prompt, Span, Target
 from heval_core.units import Unit
 from tests.literal_models import saved
@@ -21,6 +23,27 @@ from tests.test_every_architecture import TOKENIZERS
 FIRST, SECOND, QUESTION = "The capital of Kenya is Lisbon.", "Nairobi is old. Lima is the capital of Peru.", "Which one is it?"
 KINDS = (("gpt2", "demo"), ("gpt_neox", "demo"), ("qwen2", "bos"), ("llama-gqa", "bos"), ("mistral", "sentencepiece"))
 KINDS += (("gemma2", "sentencepiece"),)
+
+
+# How Llama 3 and Qwen cut a text: punctuation and the line breaks behind it are one token.
+PIECES = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+TURNS = "{% for m in messages %}<s>user\n{{m['content']}}</s>\n{% endfor %}{% if add_generation_prompt %}<s>model\n{% endif %}"
+
+
+@pytest.fixture(scope="module")
+def chatty(language_models):
+    """A tokenizer with a chat template, as `without` wants it: in a model."""
+    made = Tokenizer(models.BPE())
+    whole = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    made.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(PIECES), "isolated"), whole])
+    made.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400, special_tokens=["<s>", "</s>"], initial_alphabet=alphabet, show_progress=False
+    )
+    made.train_from_iterator([f"{FIRST} {SECOND}\n\n{QUESTION}"] * 30, trainer)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, bos_token="<s>", eos_token="</s>", chat_template=TURNS)
+    return as_language_model("chatty", language_models["gpt2"].model, tokenizer, template=CHAT)
 
 
 @pytest.fixture(scope="module", params=KINDS, ids="-".join)
@@ -56,6 +79,25 @@ def test_a_prompt_without_a_document_is_the_prompt_that_never_had_it(tiny):
     assert without(tiny, prompt, (one, two), (-1,))[0] == memory
     alone = asked(tiny, FIRST)
     assert without(tiny, alone, units(alone), (-1,))[0] == memory
+
+
+def test_in_a_chat_the_lines_between_documents_and_question_stay(chatty):
+    def asked(*texts):
+        return chatty.tokenise(assemble(texts, (None,) * len(texts), QUESTION, CHAT))
+
+    prompt = asked(FIRST, SECOND)
+    one, two = units(prompt)
+    assert prompt.tokens[two.end - 1] == ".\n\n"
+    memory = chatty.tokenise(memory_prompt(QUESTION, CHAT)).ids
+    for gone, expected in (((one,), asked(SECOND).ids), ((two,), asked(FIRST).ids), ((one, two), memory)):
+        assert without(chatty, prompt, gone, (-1,))[0] == expected
+    assert without(chatty, asked(FIRST), units(asked(FIRST)), (-1,))[0] == memory
+    *_, of, peru, stop = units(prompt, "word")
+    ids, _ = without(chatty, prompt, (peru, stop), (-1,))
+    assert ids == asked(FIRST, SECOND.removesuffix(" Peru.")).ids
+    assert without(chatty, prompt, (peru, stop), (of.end - 1, -1))[0] == tuple(
+        token for index, token in enumerate(prompt.ids) if index not in range(peru.start, stop.end)
+    )  # what is read at a token stays what it is
 
 
 def test_document_equals_the_formula_on_prompts_put_together_anew(tiny):

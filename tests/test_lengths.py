@@ -11,7 +11,7 @@ from heval_core.behaviour import Memory
 from heval_core.lengths import fitted
 from heval_core.pipeline import prepare
 from heval_core.prompts import mentions, prompt_of
-from heval_core.records import Document, Dropped, Instance
+from heval_core.records import Document, Dropped, Fact, Instance, Passage
 from heval_core.regimes import Plain, Pool, build, select
 
 DATASETS = ("world_capital", "country_profiles", "invented_states")
@@ -135,3 +135,13 @@ def test_a_length_beyond_the_models_positions_drops_the_instance_and_says_so(dat
     fact, instance = next(built(data, "mixed.8192-first", Plain()))
     assert language_models["gpt2"].positions < 8192
     assert prepare(language_models["gpt2"], instance, Memory(fact.answer, (0,))).dropped_because == "prompt too long"
+
+
+def test_where_no_subject_is_named_padding_is_still_none_of_the_documents():
+    def fact(number, text):
+        return Fact(str(number), "d", "", "r", f"{number}?", "True", (Passage("", "True", text, stated=False),))
+
+    facts = [fact(1, "Rivers are wet."), fact(2, "Hills are high.")]
+    one = build(facts[0], "conflicting.256-first", Pool({"r": tuple(f.conflicting[0] for f in facts)}, {}), 0, Plain(), 0)
+    assert one.documents[0].text == "Rivers are wet."
+    assert one.padding == ("Hills are high.",)

@@ -2,8 +2,9 @@
 
 Definition (our decision; Sun et al. 2025, B.4, only gives examples): in an instance whose answer came from a document,
 the best-ranked token gets the first label that holds: `answer`, a gold token of the used document; `wrong_document`, in the
-other document; `question`, outside every document (the question and the template around it); `function_word`, only
-punctuation, or a word of a closed class; `near_entity`, part of the subject's name or within NEAR tokens of it; else `other`.
+other document or in padding; `question`, outside all of these (the question and the template around it); `function_word`,
+only punctuation, or a word of a closed class; `near_entity`, part of the subject's name or within NEAR tokens of it; else
+`other`.
 If several tokens with different labels share the best rank: `tied`.
 Chance: the share of each kind among the ranked tokens, which is how often random scores rank it first.
 Reference: arXiv 2510.02629. Cost: some 10 microseconds per instance and explainer.
@@ -11,7 +12,7 @@ Reference: arXiv 2510.02629. Cost: some 10 microseconds per instance and explain
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,16 @@ import pandas as pd
 from heval_core.groups import document_of
 from heval_core.prompts import mentions
 from heval_core.reasons import PATTERN_KINDS, PATTERNS
+from heval_core.regime_keys import read_key
 from heval_core.statistics.bootstrap import Resamples, percentile_interval, resampled_sums
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 
 NEAR = 3
+SENTENCE_ENDS = ".!?…。！？"
 # What patterns depend on, of an instance.
 ASKED = (
-    *("instance_id", "group", "subject", "tokens", "first_ranked", "ranked_end"),
+    *("instance_id", "regime", "group", "subject", "tokens", "first_ranked", "ranked_end", "question_start"),
     *("document_kinds", "document_starts", "document_ends", "answer_tokens"),
 )
 # Words of closed classes; a token is compared without spaces and in lower case.
@@ -57,10 +60,34 @@ def chance_of(kinds: Sequence[str], first_ranked: int, ranked_end: int | None = 
     return {kind: ranked.count(kind) / len(ranked) for kind in PATTERN_KINDS}
 
 
+def padding_of(regime: str, tokens: Sequence[str], documents: Sequence[tuple[int, int]], question: float) -> set[int]:
+    """The tokens of passages that only make a prompt longer; none where the regime has no length.
+
+    question: its first token; NaN where it is not known. Of what stands between documents and question, padding ends with
+    the last end of a sentence; the rest is the template's, whose wording is not stored.
+    """
+    place = read_key(regime).place
+    if place is None or not documents:
+        return set()
+    before = range(documents[0][0] if place != "first" else 0)
+    end = 0 if place == "last" or pd.isna(question) else int(question)
+    while end > documents[-1][1] and not set(tokens[end - 1]) & set(SENTENCE_ENDS):
+        end -= 1
+    return {*before, *range(documents[-1][1], end)}
+
+
 def kinds_of(
-    tokens: Sequence[str], documents: Sequence[tuple[int, int]], used: int, gold: Iterable[int], subject: str
+    tokens: Sequence[str],
+    documents: Sequence[tuple[int, int]],
+    used: int,
+    gold: Iterable[int],
+    subject: str,
+    padding: Collection[int] = (),
 ) -> list[str]:
-    """The label of every token of a prompt, by the definition above. documents: token spans. used: the used one's index."""
+    """The label of every token of a prompt, by the definition above. documents: token spans. used: the used one's index.
+
+    padding: from `padding_of`.
+    """
     near, gold = _near(tokens, subject), set(gold)
     places: list[int | None] = [None] * len(tokens)
     for number, (start, end) in reversed(list(enumerate(documents))):
@@ -71,10 +98,10 @@ def kinds_of(
         word = token.strip().lower()
         if index in gold:
             kinds.append("answer")
+        elif index in padding or place not in (None, used):
+            kinds.append("wrong_document")
         elif place is None:
             kinds.append("question")
-        elif place != used:
-            kinds.append("wrong_document")
         elif word in FUNCTION_WORDS or not any(c.isalnum() for c in word):
             kinds.append("function_word")
         else:
@@ -103,7 +130,8 @@ def rows_of(
         if used is None:
             continue
         documents = list(zip(one["document_starts"], one["document_ends"], strict=True))
-        kinds = kinds_of(one["tokens"], documents, used, one["answer_tokens"][used], one["subject"])
+        padding = padding_of(one["regime"], one["tokens"], documents, one["question_start"])
+        kinds = kinds_of(one["tokens"], documents, used, one["answer_tokens"][used], one["subject"], padding)
         ranked = int(one["first_ranked"]), int(one["ranked_end"])
         chance.append({"instance_id": one["instance_id"], **chance_of(kinds, *ranked)})
         for explainer, own in scores.get(one["instance_id"], ()):

@@ -11,14 +11,13 @@ Departure: the pooled correlation, which has a closed form, in place of the mean
 steps; a source is ablated by fa's baseline token, not deleted, so that all ablations of a prompt make one batch. For a
 target of several tokens, log-odds are summed over its positions, and attention averaged. Tokens outside of documents get
 a score by the same weights.
-Cost: one pass with hooks over the last token, shared with attn and mechlight. The fit: `masks` + 2 passes for each of its
-prompts, once per model.
+Cost: the clean pass and one with hooks over the last token, shared with attn and mechlight. The fit: `masks` + 2 passes for
+each of its prompts, once per model.
 """
 
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -70,17 +69,18 @@ class AT2:
             raise HEvalError(f"at2 needs at least 2 masks for a correlation, not {self.masks}.")
 
     def cost(self, tokens: float) -> Cost:
-        return Cost(1, tokens)
+        """The clean pass, and one over the last token with hooks."""
+        return Cost(2, tokens + 1)
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         """Raises HEvalError for a model that it is not fitted to."""
         import torch
 
-        started = time.perf_counter()
-        fit = clean.lm.fits.of(self)
+        fit = clean.lm.fits.of(self)  # perhaps read from its file: no part of a prompt's seconds
+        clock = clean.clock()
         weights = torch.from_numpy(fit.array).view(1, clean.lm.layers, -1, 1).to(clean.lm.device)
         scores = (_attention(clean, targets) * weights).sum((1, 2)).cpu().numpy()
-        seconds = (time.perf_counter() - started) / clean.size
+        seconds = clock.stop()
         settings = f"{self!r} fit {fit.digest}"
         return [Attribution(self.key, row, seconds, settings, details=(("fit", fit.digest),)) for row in scores]
 
@@ -141,7 +141,7 @@ class AT2:
         together = max(1, lm.budget.tokens // n)
         with torch.no_grad():
             parts = [
-                _log_odds(lm.forward.logits_at(ids[start : start + together], target.positions), target)
+                _log_odds(lm.forward.checked(lm.forward.logits_at(ids[start : start + together], target.positions)), target)
                 for start in range(0, masks, together)
             ]
         return torch.cat(parts).double().cpu().numpy()

@@ -9,7 +9,6 @@ Cost: one pass forward and one backward over n tokens; prompts of equal length r
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -37,9 +36,9 @@ class GradientTimesInput:
         return Cost(2, 2 * tokens)
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
-        started = time.perf_counter()
+        clock = clean.clock()
         scores = clean.lm.gradients.times_input(clean.ids, targets).cpu().numpy()
-        seconds = (time.perf_counter() - started) / clean.size
+        seconds = clock.stop()
         return [Attribution(self.key, row, seconds, repr(self)) for row in scores]
 
 

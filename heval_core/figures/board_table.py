@@ -11,7 +11,7 @@ from heval_core.evaluation.board.columns import column_groups
 from heval_core.evaluation.board.pairs import against, tallies
 from heval_core.evaluation.board.records import EVERY_SIZE, Board, Column
 from heval_core.figures.board_dots import counted, said
-from heval_core.figures.board_front import time_of
+from heval_core.figures.board_front import digits_of, passes_of
 from heval_core.figures.panels import shown
 from heval_core.html import render
 
@@ -37,7 +37,7 @@ NOTHING = Cell("–", why="not available")
 
 
 def main_grid(board: Board) -> Grid:
-    """The three questions, their mean, wins over other methods, faithfulness, passes, and time at each size of prompt."""
+    """The three questions, their mean, wins over other methods, faithfulness, and passes at each size of prompt."""
     plain = [column for column in board.columns if column.plain]
     asked = [_of_column(board, column) for column in plain if column.scaled]
     faithful = [_of_column(board, column) for column in plain if not column.scaled]
@@ -146,33 +146,20 @@ def _wins(board: Board) -> _Part:
 
 
 def _costs(board: Board) -> list[_Part]:
-    whole = board.costs[board.costs["size"] == EVERY_SIZE]
-    passes = {
-        str(row.explainer): Cell(
-            _passes(row.passes), why=f"together as long as {shown(row.whole_passes)} passes over the prompt"
-        )
-        for row in whole.itertuples()
-        if not pd.isna(row.passes)
-    }
-    tokens = f"{whole['tokens'].median():,.0f} tokens" if len(whole) else "a prompt"
-    parts: list[_Part] = [
-        (Head("passes", f"Declared for a prompt of {tokens}, the median; a backward pass counts as one"), passes)
-    ]
+    parts: list[_Part] = []
     for size, own in board.costs[board.costs["size"] != EVERY_SIZE].groupby("size"):
-        times = {
+        tokens = f"{own['tokens'].median():,.0f} tokens"
+        cells = {
             str(row.explainer): Cell(
-                time_of(row.milliseconds), why=f"median of {row.n:,} instances; {_passes(row.passes)} passes"
+                digits_of(row.whole_passes),
+                why=f"{passes_of(row.passes)}, together as long as {passes_of(row.whole_passes)} over all of it",
             )
             for row in own.itertuples()
+            if not pd.isna(row.passes)
         }
-        parts.append(
-            (Head(f"time, {own['tokens'].median():,.0f} tokens", f"Median stored time of an instance (size {size})"), times)
-        )
-    return parts if len(whole) else []
-
-
-def _passes(passes: float) -> str:
-    return "–" if pd.isna(passes) else f"{passes:,.0f}" if passes >= 10 else f"{passes:.2g}"
+        about = f"Forward passes over a prompt of {tokens} (size {size}), declared; a backward pass counts as one"
+        parts.append((Head(f"passes, {tokens}", about), cells))
+    return parts
 
 
 def as_html(board: Board, grid: Grid, caption: str, corner: str = "Explainer") -> str:

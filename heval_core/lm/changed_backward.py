@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -97,10 +97,13 @@ class _Copy:
         copied = ModelFacts(*own)
         self.forward = Forward(copied, ReadOut(copied))
         self.gradients = Gradients(copied, self.forward)
+        self._layers: list[GradientCheckpointingLayer] = []
         if self.model.supports_gradient_checkpointing:
             self.model.activation_checkpointing_enable()  # of layers that train, as none does yet
             self.model.disable_input_require_grads()  # passes keep their own embeddings
-        self._layers = [own for own in self.model.modules() if isinstance(own, GradientCheckpointingLayer)]
+            self._layers += [own for own in self.model.modules() if isinstance(own, GradientCheckpointingLayer)]
+        for layer in self._layers:
+            layer._gradient_checkpointing_func = partial(_computed_again, layer, layer._gradient_checkpointing_func)
 
     @contextmanager
     def under(self, rules: Rules, length: int) -> Iterator[None]:
@@ -114,11 +117,24 @@ class _Copy:
         again = self._layers[:-1] if length > KEPT_WHOLE else []
         try:
             for layer in again:
-                layer.training = True  # of the layer alone: the modules in it know no dropout
+                layer.training = True  # which asks for it; inside, `_computed_again` ends it
             yield
         finally:
             for layer in again:
                 layer.training = False
+
+
+def _computed_again(layer: torch.nn.Module, checkpoint: Any, run: Any, *given: Any) -> Any:
+    """A layer whose states are computed again, as one that does not train: some layers (OPT's) would apply dropout."""
+
+    def computed(*given: Any) -> Any:
+        layer.training = False
+        try:
+            return run(*given)
+        finally:
+            layer.training = True
+
+    return checkpoint(computed, *given)
 
 
 @torch.no_grad()

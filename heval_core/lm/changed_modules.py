@@ -7,6 +7,7 @@ Reference: Achtibat et al. 2024 (arXiv 2402.05602), eq. 7, 9 and section 3.3, in
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import torch
@@ -18,6 +19,8 @@ ACTIVATIONS = (torch.nn.GELU, *{entry[0] if isinstance(entry, tuple) else entry 
 GATED = ({"gate_proj", "up_proj", "down_proj"}, {"gate_up_proj", "down_proj"})
 # Activations of less than this pass what they pass here: f(x)/x has no value at 0.
 NEARLY_ZERO = 1e-6
+# How far a norm's values may be from those by the rule that is found for it: a share of the largest.
+SAME = 1e-4
 
 
 class UnknownPart(ValueError):
@@ -62,17 +65,17 @@ class Norm(torch.nn.Module):
         """Whether it subtracts the mean, and what it adds to its weight. Raises UnknownPart."""
         like = self.weight
         shape = tuple(getattr(self.inner, "normalized_shape", ())) if like is None else tuple(like.shape)
-        dtype, device = (torch.float32, None) if like is None else (like.dtype, like.device)
         drawn = torch.randn((3, *shape), generator=torch.Generator().manual_seed(0)) + 0.5
         # Small states too: they show where the norm's epsilon stands.
-        states = torch.cat([drawn, 1e-3 * drawn]).to(device, dtype)
-        values = self.inner(states).float()
+        states = torch.cat([drawn, 1e-3 * drawn]).to(None if like is None else like.device)
+        # In float32: in bfloat16 a weight of 40 and 1 + 40 are hardly told apart, nor a small gain beside a bias.
+        values = copy.deepcopy(self.inner).float()(states)
         for centred in (False, True):
             for offset in (0.0, 1.0):
                 self.centred, self.offset = centred, offset
                 wide, scale = self.standardised(states)
                 made = wide * scale * self.gain + (0.0 if self.bias is None else self.bias.float())
-                if float((made - values).abs().max()) <= max(1e-4, 4 * torch.finfo(dtype).eps) * float(values.abs().max()):
+                if float((made - values).abs().max()) <= SAME * float(values.abs().max()):
                     return centred, offset
         raise UnknownPart(f"has a norm, {type(self.inner).__name__}, whose backward rule is not known")
 

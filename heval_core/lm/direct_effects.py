@@ -28,6 +28,8 @@ from heval_core.lm.read_out import ReadOut
 
 # What a block reads, what its attention and its MLP write, and what it gives.
 PARTS = ("hook_in", "attn.hook_out", "mlp.hook_out", "hook_out")
+# How often a sum of three is rounded, and what its parts were rounded to before.
+ROUNDINGS = 4
 
 
 class DirectEffects:
@@ -71,7 +73,7 @@ class DirectEffects:
         states = {name: tensor[0] if tensor.ndim == 3 else tensor for name, tensor in seen.items()}
         for layer in layers:
             before, attention, mlp, after = (states[f"blocks.{layer}.{part}"].float() for part in PARTS)
-            if not self._same(before + attention + mlp, after):
+            if not self._adds_up(before, attention, mlp, after):
                 return "adds something else to the residual stream than what its attention and its MLP give"
             heads = states[self._hooked.output_names[layer]].reshape(ids.shape[1], self._facts.heads_per_layer, -1).float()
             bias = attention - torch.einsum("nhk,hkd->nd", heads, self._heads.output_matrix(layer))
@@ -89,6 +91,13 @@ class DirectEffects:
         if not self._same(leads - leads[0], expected - expected[0], logits):
             return "has logits that are not its unembedding of the final norm alone"
         return None
+
+    def _adds_up(self, before: torch.Tensor, attention: torch.Tensor, mlp: torch.Tensor, after: torch.Tensor) -> bool:
+        """Whether a block adds what its parts write, but for each number's own rounding: a few dimensions of a residual
+        stream may be a thousand times as large as what any block writes, and would hide everything else."""
+        written = attention + mlp
+        rounding = ROUNDINGS * torch.finfo(self._facts.model.dtype).eps * (before.abs() + attention.abs() + mlp.abs())
+        return bool(((after - before - written).abs() <= rounding + SAME * written.abs().max()).all())
 
     def _same(self, one: torch.Tensor, other: torch.Tensor, scale: torch.Tensor | None = None) -> bool:
         rounding = max(SAME, SAME_ROUNDINGS * torch.finfo(self._facts.model.dtype).eps)

@@ -104,7 +104,7 @@ class Budget:
         return batch
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """An error in one line."""
     lines = str(error).strip().splitlines()
     return lines[0][:300] if lines else type(error).__name__

@@ -21,7 +21,10 @@ CHARACTERS = 10
 def padding_of(
     fact: Fact, documents: Sequence[Document], length: int, pool: Pool, style: PromptStyle, key: str
 ) -> tuple[str, ...]:
-    """Texts in the order in which they are taken, about twice what a prompt of `length` tokens can hold, or all there are."""
+    """Texts in the order in which they are taken, about twice what a prompt of `length` tokens can hold, or all there are.
+
+    A passage that is one of the documents is none: where a dataset names no subjects, its names do not tell.
+    """
     of_documents = (name for document in documents for name in (document.subject, document.answer, document.alias))
     ours = {fact.subject, fact.answer, *fact.accepted, *of_documents} - {""}
     passages = list(pool.every)
@@ -32,7 +35,8 @@ def padding_of(
         if characters >= CHARACTERS * length:
             break
         text = style.padding(passage, f"{key}|padding {len(taken)}")
-        if text.strip() and not any(mentions(name, text) for name in ours):
+        among = any(passage.text in document.text for document in documents)
+        if text.strip() and not among and not any(mentions(name, text) for name in ours):
             taken.append(text)
             characters += len(text)
     return tuple(taken)

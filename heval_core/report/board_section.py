@@ -1,4 +1,4 @@
-"""The leaderboard as a section: the board with its sentence, and quality against time as a drawing."""
+"""The leaderboard as a section: the board with its sentence, and quality against cost as a drawing."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ BOARD = "board"
 _ABOUT = (
     "Questions and their mean run from chance (0) to the best possible (1): means over the cells that most methods have, with "
     "95 % intervals over questions. Won, tied and lost: against each other method, at each question, in each model and "
-    "dataset (paired bootstrap, Holm over models and datasets, p < .05). Passes are declared, times are stored medians of an "
-    "instance. Faithfulness takes tokens out wherever they stand, the question's too. A row with an asterisk lacks cells."
+    "dataset (paired bootstrap, Holm over models and datasets, p < .05). Passes: forward passes over the whole prompt, as "
+    "each method declares them. Faithfulness takes tokens out wherever they stand, the question's too. A row with an asterisk "
+    "lacks cells."
 )
 _LEFT, _WIDE, _TALL, _RIGHT, _BOTTOM = 46.0, 520.0, 300.0, 30.0, 44.0
 
@@ -34,7 +35,7 @@ def board_section(results: Reader) -> Section:
     made = board(results)
     told = conclusion(made)
     front = front_of(made)
-    figures: tuple[Figure, ...] = () if front is None else (("Quality against time", front),)
+    figures: tuple[Figure, ...] = () if front is None else (("Quality against cost", front),)
     table = made.values.merge(_costs(made), on="explainer", how="left")
     gaps = told.open if made.rows else ("No explainer ran.",)
     return Section(BOARD, GLANCE, *OTHER[BOARD], f"{told.said} {_ABOUT}", figures, table, _shown(made), gaps)
@@ -52,9 +53,9 @@ def _whole(made: Board) -> Grid:
 
 
 def _costs(made: Board) -> pd.DataFrame:
-    """Of each explainer over all sizes of prompts. Times are as stored, so that a report of the same results is the same."""
+    """Of each explainer over all sizes of prompts."""
     whole = made.costs[made.costs["size"] == EVERY_SIZE]
-    return whole[["explainer", "tokens", "passes", "milliseconds"]]
+    return whole[["explainer", "tokens", "passes", "whole_passes"]]
 
 
 def _shown(made: Board) -> pd.DataFrame:
@@ -75,7 +76,7 @@ def _shown(made: Board) -> pd.DataFrame:
 
 
 def front_of(made: Board) -> Drawing | None:
-    """Quality against time, faster to the right; None where there are no two methods with both."""
+    """Quality against cost, cheaper to the right; None where there are no two methods with both."""
     data = front_drawing(made)
     if data is None:
         return None

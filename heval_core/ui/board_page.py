@@ -14,7 +14,7 @@ from heval_core.evaluation.board.making import board
 from heval_core.evaluation.board.records import Board, Column
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures.board_dots import EVERY_MODEL, counted, said
-from heval_core.figures.board_front import ALL_QUESTIONS, time_of
+from heval_core.figures.board_front import ALL_QUESTIONS, passes_of
 from heval_core.figures.measured_panels import picked_html
 from heval_core.figures.panels import interval
 from heval_core.metrics.shared.measure import QUESTIONS
@@ -110,9 +110,9 @@ def _of_quality(made: Board, key: str) -> str:
     if not rows:
         return "not available: it lacks cells"
     row = rows[0]
-    time = "" if pd.isna(row["milliseconds"]) else f", in {time_of(row['milliseconds'])} an instance"
-    front = "; on the front: no other method is as good and as fast" if row["on_front"] else ""
-    return f"mean of the questions {interval(row['value'], row['low'], row['high'])}{time}{front}"
+    cost = "" if pd.isna(row["whole_passes"]) else f", with {passes_of(row['whole_passes'])} over the prompt"
+    front = "; on the front: no other method is as good and as cheap" if row["on_front"] else ""
+    return f"mean of the questions {interval(row['value'], row['low'], row['high'])}{cost}{front}"
 
 
 def _ways_on(made: Board, chosen: Filter, column: Column | None, key: str, model: str) -> None:

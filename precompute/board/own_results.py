@@ -28,7 +28,7 @@ from precompute.grid import Grid, asked_as, check, dtype_of, settings_of
 from precompute.models import Model
 from precompute.own_file import OwnFile, added
 from precompute.preparation import memory_tasks
-from precompute.questions import load_questions
+from precompute.questions import load_questions, open_dataset
 from precompute.run import run
 from precompute.schedule import known_jobs
 
@@ -78,7 +78,7 @@ def beside(grid: Grid, names: Sequence[str], folder: Path, source: Path, say: Sa
         outcome = run(asked, folder)
         if outcome.interrupted:
             raise KeyboardInterrupt
-        shown = Filter(model=_models(asked), dataset=asked.datasets, regime=asked.regimes)
+        shown = Filter(model=_models(asked), dataset=_datasets(asked), regime=asked.regimes)
         failed = outcome.failed + bool(outcome.stopped) + len(names) - len(keys)
         yield Beside(keys, shown, publish(folder, helped=True), failed)
 
@@ -120,9 +120,14 @@ def _models(grid: Grid) -> tuple[str, ...]:
     return tuple(identify(name).key for name in grid.models)
 
 
+def _datasets(grid: Grid) -> tuple[str, ...]:
+    """As their results name them: a dataset may be asked for by a path."""
+    return tuple(open_dataset(name).key for name in grid.datasets)
+
+
 def _others(grid: Grid, lender: Lender) -> tuple[str, ...]:
     identities = [identify(name) for name in grid.models]
-    return lender.explainers({one.key: one.revision for one in identities}, grid.datasets)
+    return lender.explainers({one.key: one.revision for one in identities}, _datasets(grid))
 
 
 def _prepare(grid: Grid, store: ShardStore, lender: Lender, own: Sequence[str]) -> None:

@@ -96,15 +96,15 @@ def planted(
     truth: Truth | None = None,
     explainers: Sequence[str] = (),
     controls: Sequence[str] = (),
-    milliseconds: Mapping[str, float] | None = None,
+    passes: Mapping[str, float] | None = None,
     **where: object,
 ) -> Board:
     """A board. table: see `truth_of`; or truth with its explainers. where: see `cells_of`."""
     keys = list(table or explainers)
     measured = cells_of(truth or truth_of(table or {}), keys, **where)  # type: ignore[arg-type]
     rows = [Row(key, key.upper(), key in controls) for key in keys]
-    times = [[key, EVERY_SIZE, 100.0, 1.0, 1.0, float(own), 100] for key, own in (milliseconds or {}).items()]
-    return board_of(measured, rows, pd.DataFrame(times, columns=COSTS))
+    costs = [[key, EVERY_SIZE, 100.0, float(own), float(own), 100] for key, own in (passes or {}).items()]
+    return board_of(measured, rows, pd.DataFrame(costs, columns=COSTS))
 
 
 def level(rq1: float, rq2: float, rq3: float) -> dict[str, float]:

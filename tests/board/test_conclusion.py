@@ -30,24 +30,26 @@ def test_names_are_written_as_asked_for():
     assert said(planted({"a": BEST, "b": MIDDLE}), written="<{}>".format).startswith("<A> is the best method")
 
 
-def test_different_methods_are_best_at_different_questions_and_one_is_faster():
+def test_different_methods_are_best_at_different_questions_and_one_is_cheaper():
     table = {"fa": level(0.9, 0.9, 0.3), "lrp": level(0.2, 0.3, 0.9)}
-    text = said(planted(table, milliseconds={"fa": 500.0, "lrp": 20.0}))
+    text = said(planted(table, passes={"fa": 500.0, "lrp": 20.0}))
     assert text == (
         "FA is the best method at telling context from memory and telling documents apart; LRP is the best method at finding "
-        "the token; LRP is 25 times faster than FA."
+        "the token; LRP takes 1/25 of the passes of FA."
     )
 
 
-def test_about_equally_fast_is_not_worth_a_word():
+def test_about_equally_cheap_is_not_worth_a_word():
     table = {"fa": level(0.9, 0.9, 0.3), "lrp": level(0.2, 0.3, 0.9)}
-    assert "faster" not in said(planted(table, milliseconds={"fa": 50.0, "lrp": 20.0}))
+    assert "passes" not in said(planted(table, passes={"fa": 50.0, "lrp": 20.0}))
 
 
 def test_what_is_cheap_and_not_beaten_stands_next_to_the_best():
     table = {"fa": BEST, "ig": MIDDLE, "lrp": MIDDLE, "attn": WORST}
-    text = said(planted(table, milliseconds={"fa": 500.0, "ig": 400.0, "lrp": 20.0, "attn": 1.0}))
-    assert text.endswith("of the faster methods LRP (25 times) and ATTN (500 times) are on the front of quality and time.")
+    text = said(planted(table, passes={"fa": 500.0, "ig": 400.0, "lrp": 20.0, "attn": 1.0}))
+    assert text.endswith(
+        "of the cheaper methods LRP (1/25 of the passes) and ATTN (1/500 of the passes) are on the front of quality and cost."
+    )
 
 
 def test_overlapping_intervals_have_no_winner():
@@ -149,3 +151,20 @@ def test_a_standing_has_a_winner_where_intervals_are_apart(noise, winner):
     made = planted({"a": level(0.6, 0.6, 0.6), "b": level(0.4, 0.4, 0.4)}, noise=noise)
     own = standing(made, made.values, made.questions[0])
     assert (own.methods, own.winner) == (("a", "b"), winner)
+
+
+@pytest.mark.parametrize("without", ["a", "b"])
+def test_where_an_interval_is_missing_nobody_is_best(without):
+    made = planted({"a": BEST, "b": WORST})
+    values = made.values.copy()
+    values.loc[values["explainer"] == without, ["low", "high"]] = float("nan")
+    assert standing(made, values, made.questions[0]).winner == ""
+
+
+def test_a_column_of_fewer_models_says_whose_it_is():
+    def truth(explainer, question, model, dataset, regime):
+        return None if model == "model-b" and "1024" in regime else {"a": 0.9, "b": 0.2}[explainer]
+
+    told = conclusion(planted(truth=truth, explainers=("a", "b"), regimes=DECOYED)).open
+    assert "Which document, 1,024 tokens; Which token, 1,024 tokens: from model-a alone." in told
+    assert sum("alone" in one for one in told) == 1

@@ -11,7 +11,7 @@ from heval_core.evaluation.board.making import board_of
 from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Row
 from heval_core.figures import board_table
 from heval_core.figures.board_dots import by_model, by_question
-from heval_core.figures.board_front import front_drawing, time_of
+from heval_core.figures.board_front import digits_of, front_drawing, passes_of
 from heval_core.figures.board_paper import board_latex
 from tests.board.planted import cells_of, level, planted, truth_of
 
@@ -22,12 +22,12 @@ TABLE = {
     "lexical": level(0.0, 0.1, 1.0),
     "random": level(0.0, 0.0, 0.0),
 }
-TIMES = {"fa": 500.0, "lrp": 20.0, "attn": 50.0}
+PASSES = {"fa": 500.0, "lrp": 20.0, "attn": 50.0}
 
 
 @pytest.fixture(scope="module")
 def made():
-    return planted(TABLE, controls=("lexical", "random"), milliseconds=TIMES, noise=0.01)
+    return planted(TABLE, controls=("lexical", "random"), passes=PASSES, noise=0.01)
 
 
 def lacking(explainer, question, model, dataset, regime):
@@ -74,7 +74,7 @@ def test_each_model_has_its_panel(made, with_gaps):
     assert other["missing"]["about"][-1].startswith("group M has 3")
 
 
-def test_the_front_runs_from_slow_and_good_to_fast_and_worse(made):
+def test_the_front_runs_from_dear_and_good_to_cheap_and_worse(made):
     drawn = front_drawing(made)
     at = {point["id"][0]: point for point in drawn["points"]}
     assert set(at) == {"fa", "lrp", "attn"}
@@ -84,31 +84,32 @@ def test_the_front_runs_from_slow_and_good_to_fast_and_worse(made):
     assert [at[key]["front"] for key in ("fa", "lrp", "attn")] == [True, True, False]
     # Logarithmic: from 500 to 50 is as far as from 50 to 5.
     ticks = {tick["text"]: tick["at"] for tick in drawn["x"]["ticks"]}
-    assert ticks["100 ms"] < at["attn"]["x"] < at["lrp"]["x"]
+    assert ticks["100"] < at["attn"]["x"] < at["lrp"]["x"]
     step = (at["attn"]["x"] - at["fa"]["x"]) / math.log10(500 / 50)
     assert at["lrp"]["x"] - at["attn"]["x"] == pytest.approx(step * math.log10(50 / 20), abs=0.05)
     assert drawn["levels"] == [{"y": pytest.approx(100 * 1.1 / 3, abs=0.01), "text": "control: LEXICAL"}]
-    assert "FA 0.80 in 500 ms, on the front" in drawn["about"]
+    assert "FA 0.80 with 500 passes, on the front" in drawn["about"]
 
 
-def test_one_method_or_no_time_has_no_front(made):
-    assert front_drawing(planted({"a": level(1, 1, 1)}, milliseconds={"a": 1.0})) is None
+def test_one_method_or_no_cost_has_no_front(made):
+    assert front_drawing(planted({"a": level(1, 1, 1)}, passes={"a": 1.0})) is None
     assert front_drawing(planted({"a": level(1, 1, 1), "b": level(0, 0, 0)})) is None
 
 
 @pytest.mark.parametrize(
-    ("milliseconds", "expected"),
-    [(0.126, "0.13 ms"), (0.0999, "0.1 ms"), (1, "1 ms"), (20.4, "20 ms"), (999, "999 ms"), (1708, "1.7 s"), (62_000, "62 s")],
+    ("passes", "expected"),
+    [(0.126, "0.13 passes"), (0.999, "1 pass"), (1, "1 pass"), (1.04, "1 pass"), (20.4, "20 passes"), (1708, "1,708 passes")],
 )
-def test_times_have_two_digits(milliseconds, expected):
-    assert time_of(milliseconds) == expected
+def test_passes_have_two_digits_or_are_whole(passes, expected):
+    assert passes_of(passes) == expected
+    assert digits_of(passes) == expected.split()[0]
 
 
 def test_the_table_has_every_number_and_the_best_methods_in_bold(made):
     heads, cells = board_table.main_grid(made)
     titles = [head.title for head in heads]
-    assert titles == ["Context or memory?", "Which document?", "Which token?", "mean", "won – tied – lost", "passes"]
-    assert [cell.value for cell in cells["fa"]] == ["0.90", "0.80", "0.70", "0.80", "20–0–4", "1"]
+    assert titles == ["Context or memory?", "Which document?", "Which token?", "mean", "won – tied – lost"]
+    assert [cell.value for cell in cells["fa"]] == ["0.90", "0.80", "0.70", "0.80", "20–0–4"]
     assert [cell.best for cell in cells["fa"]] == [True, True, False, True, False, False]
     assert cells["lexical"][2].value == "1.00"
     assert not any(cell.best for key in ("lexical", "random") for cell in cells[key])
@@ -166,11 +167,11 @@ def test_the_paper_table_escapes_and_marks_the_best(made):
 
 def test_the_costs_of_sizes_are_columns():
     table = {"fa": level(0.9, 0.9, 0.9), "attn": level(0.1, 0.1, 0.1)}
-    costs = [["fa", EVERY_SIZE, 40.0, 40.0, 20.0, 300.0, 9], ["fa", "1", 30.0, 30.0, 15.0, 41.0, 3]]
-    costs += [["attn", EVERY_SIZE, 40.0, 1.0, 1.0, 2.0, 9], ["attn", "1", 30.0, 1.0, 1.0, 0.5, 3]]
+    costs = [["fa", EVERY_SIZE, 40.0, 40.0, 20.0, 9], ["fa", "1", 30.0, 30.0, 15.0, 3]]
+    costs += [["attn", EVERY_SIZE, 40.0, 1.0, 1.0, 9], ["attn", "1", 30.0, 1.0, 1.0, 3]]
     rows = [Row(key, key, False) for key in table]
     own = board_of(cells_of(truth_of(table), list(table)), rows, pd.DataFrame(costs, columns=COSTS))
     heads, cells = board_table.main_grid(own)
-    assert [head.title for head in heads[-2:]] == ["passes", "time, 30 tokens"]
-    assert [cell.value for cell in cells["fa"][-2:]] == ["40", "41 ms"]
-    assert [cell.value for cell in cells["attn"][-2:]] == ["1", "0.5 ms"]
+    assert heads[-1].title == "passes, 30 tokens"
+    assert [cells[key][-1].value for key in ("fa", "attn")] == ["15", "1"]
+    assert cells["fa"][-1].why == "30 passes, together as long as 15 passes over all of it"

@@ -6,13 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core.evaluation.board.columns import NO_DECOYS, NO_LENGTHS, NOT_ASKED
-from heval_core.evaluation.board.making import _with_options, board
+from heval_core.evaluation.board.columns import NO_DECOYS, NO_LENGTHS, NOT_ASKED, NOT_SHARED
+from heval_core.evaluation.board.making import _with_options, board, board_of
+from heval_core.evaluation.board.means import OTHER_INSTANCES
+from heval_core.evaluation.board.records import COSTS, Row
 from heval_core.evaluation.leaderboard import leaderboard
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
-from tests.board.planted import BEST, CHANCE, level, planted
+from tests.board.planted import BEST, CHANCE, cells_of, level, planted, truth_of
 
 REGULAR = Filter(technique=("regular",))
 KEY = ["column", "explainer"]
@@ -164,8 +166,8 @@ def test_quality_is_the_mean_of_the_three_questions_and_the_front_is_not_dominat
         "fast": level(0.1, 0.1, 0.1),
     }
     table["lexical"] = level(0.9, 0.9, 0.9)
-    times = {"slow": 100.0, "good": 10.0, "bad": 20.0, "fast": 1.0}
-    own = planted(table, milliseconds=times, controls=("lexical",), noise=0.01).quality.set_index("explainer")
+    passes = {"slow": 100.0, "good": 10.0, "bad": 20.0, "fast": 1.0}
+    own = planted(table, passes=passes, controls=("lexical",), noise=0.01).quality.set_index("explainer")
     assert own.loc["slow", "value"] == pytest.approx(0.8)
     assert own.loc["slow", "low"] < 0.8 < own.loc["slow", "high"]
     assert own["on_front"].to_dict() == {"slow": True, "good": True, "bad": False, "fast": True, "lexical": False}
@@ -177,3 +179,29 @@ def test_the_interval_of_quality_is_that_of_paired_replicates():
     # Independent cells: four of RQ1, four of RQ2 and eight of RQ3, each question a third.
     error = 0.05 * np.sqrt(1 / 4 + 1 / 4 + 1 / 8) / 3
     assert half == pytest.approx(1.96 * error, rel=0.15)
+
+
+def test_where_most_methods_lack_every_cell_there_is_no_column_and_a_reason():
+    def apart(explainer, question, model, dataset, regime):
+        return 0.5 if (dataset == "data-1") == (explainer == "a") else None
+
+    made = planted(truth=apart, explainers=("a", "b"))
+    assert (made.columns, len(made.values), len(made.pairs)) == ((), 0, 0)
+    assert ("Which document", NOT_SHARED) in [(title.rstrip("?"), reason) for title, reason in made.absent]
+
+
+def test_a_number_over_other_instances_than_those_of_most_methods_is_not_compared():
+    def uneven(measured):
+        for own in measured.values():
+            few = (own.cells["explainer"] == "c") & (own.cells["model"] == "model-b")
+            own.cells.loc[few, "n"] = 40
+        return measured
+
+    table = {"a": level(0.5, 0.5, 0.5), "b": level(0.4, 0.4, 0.4), "c": level(0.9, 0.9, 0.9)}
+    rows = [Row(key, key, False) for key in table]
+    made = board_of(uneven(cells_of(truth_of(table), list(table))), rows, pd.DataFrame(columns=COSTS))
+    assert value(made, "RQ2", "c")["reason"] == "lacks 2 of 4 cells"
+    by_model = made.by_model.set_index(["model", *KEY])
+    assert by_model.loc[("model-b", "RQ2", "c"), "reason"] == OTHER_INSTANCES
+    assert set(made.pairs[made.pairs["second"] == "c"]["model"]) == {"model-a"}
+    assert list(made.quality["explainer"]) == ["a", "b"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heval_core.evaluation.patterns import chance_of, kinds_of, pattern_of, rows_of
+from heval_core.evaluation.patterns import chance_of, kinds_of, padding_of, pattern_of, rows_of
 from heval_core.reasons import PATTERN_KINDS as ALL_KINDS
 from heval_core.reasons import PATTERNS
 
@@ -83,7 +83,8 @@ def test_a_chat_template_behind_the_prompt_has_no_part_in_patterns():
 
 
 def test_only_instances_answered_from_a_document_have_a_pattern():
-    one = {"instance_id": "a", "group": "C1", "tokens": TOKENS, "document_kinds": ["conflicting"] * 2,
+    one = {"instance_id": "a", "regime": "mixed", "question_start": 12, "group": "C1",
+           "tokens": TOKENS, "document_kinds": ["conflicting"] * 2,
            "document_starts": [0, 7], "document_ends": [7, 11],
            "answer_tokens": [[0], [10]], "subject": "Kenya", "first_ranked": 0, "ranked_end": len(TOKENS)}  # fmt: skip
     others = [one | {"instance_id": group, "group": group} for group in ("M", "other", "ambiguous")]
@@ -92,3 +93,17 @@ def test_only_instances_answered_from_a_document_have_a_pattern():
     assert rows == [{"instance_id": "a", "explainer": "fa", "pattern": "question", "token": 14}]
     assert [row["instance_id"] for row in chance] == ["a"]
     assert set(KINDS) < set(PATTERNS)
+
+
+@pytest.mark.parametrize(
+    ("regime", "before", "after"),
+    [("mixed", 0, 0), ("mixed.d1", 0, 0), ("mixed.256-first", 0, 2), ("mixed.256-middle", 2, 2), ("mixed.d1.256-last", 2, 0)],
+)
+def test_padding_is_no_question(regime, before, after):
+    passage = [" Rain", "."]
+    tokens = [*passage * (before // 2), *TOKENS[:11], *passage * (after // 2), *TOKENS[11:]]
+    documents = [(start + before, end + before) for start, end in DOCUMENTS]
+    question = tokens.index(" Q:") + 1
+    padding = padding_of(regime, tokens, documents, question)
+    kinds = kinds_of(tokens, documents, 0, [before], "Kenya", padding)
+    assert kinds == [*["wrong_document"] * before, *KINDS[:11], *["wrong_document"] * after, *["question"] * 4]

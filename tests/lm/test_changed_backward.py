@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.models.gemma.modeling_gemma import GemmaRMSNorm
+from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
 from heval_core.explainers.attnlrp import AttnLRP
 from heval_core.explainers.cgim import ContrastiveGIM
 from heval_core.lm import changed_backward
+from heval_core.lm.changed_modules import Norm
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
 from heval_core.lm.rules import ATTNLRP, CGIM, FIXED_ATTENTION, KEPT_WHOLE, cost
@@ -171,6 +174,20 @@ def test_with_fixed_attention_and_without_biases_relevance_sums_to_the_logit(mad
     assert float(scores.sum()) == pytest.approx(float(lm.forward.logits(ids)[0, 5]), abs=1e-4)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_norm_is_known_whatever_its_gain_and_bias(dtype):
+    """In bfloat16 too, where a gain of 40 is nearly one of 41, and a bias hides a small gain."""
+    known = (GemmaRMSNorm(64), False, 1.0), (LlamaRMSNorm(64), False, 0.0), (torch.nn.LayerNorm(64), True, 0.0)
+    for norm, centred, offset in known:
+        for gain in (0.02, 1.0, 40.0, 400.0):
+            norm.weight.data = torch.linspace(0.1, 1, 64) * gain
+            if getattr(norm, "bias", None) is not None:
+                norm.bias.data = torch.linspace(-3, 3, 64)
+            found = Norm(norm.to(dtype))
+            assert (found.centred, found.offset) == (centred, offset), (type(norm), gain)
+            assert norm.weight.dtype == dtype
+
+
 def test_layers_that_are_computed_twice_change_nothing(both, clean, monkeypatch):
     lm = both[0]
     targets, changed = next_tokens(clean), lm.changed_backward.under(CGIM)
@@ -186,6 +203,17 @@ def test_layers_that_are_computed_twice_change_nothing(both, clean, monkeypatch)
         part.remove()
     assert sorted(runs) == [0, 0, 1]  # all but the last, which the backward pass begins with
     assert not any(layer.training for layer in layers)
+
+
+def test_layers_that_are_computed_twice_apply_no_dropout(made, monkeypatch):
+    """OPT's layers apply it themselves."""
+    lm, _ = made("opt")
+    assert lm.model.config.dropout
+    ids, target, changed = torch.arange(3, 33)[None], [Target.next_token(5)], lm.changed_backward.under(ATTNLRP)
+    expected = changed.relevance(ids, target)
+    monkeypatch.setattr(changed_backward, "KEPT_WHOLE", 10)
+    close(changed.relevance(ids, target), expected)
+    assert not any(layer.training for layer in lm.changed_backward._copy._layers)
 
 
 def test_heads_in_blocks_change_nothing(both, clean, monkeypatch):

@@ -136,3 +136,18 @@ def test_a_model_in_which_direct_effects_do_not_add_up_is_refused_by_name(model,
     lm, _ = model(kind)
     with pytest.raises(HEvalError, match=rf"{kind} \({kind}\) {REFUSED[kind]}.*needs direct effects cannot be used"):
         DirectLogits().explain(asked(lm), [Target.next_token(5, 6)] * 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "refused"), [("gemma2", True), ("granite", True), ("gemma", False), ("gpt2", False), ("llama-gqa", False)]
+)
+def test_in_bfloat16_a_large_dimension_of_the_stream_hides_nothing(kind, refused, tmp_path):
+    """Real models have such dimensions: a share of the largest number of the stream is more than any block writes."""
+    lm = load(saved(kind, demo_tokenizer(), tmp_path / kind), "cpu", "bfloat16")
+    table = lm.model.get_input_embeddings().weight
+    table[:, 3] = 20 * table.abs().max()
+    if refused:
+        with pytest.raises(HEvalError, match="adds something else to the residual stream"):
+            DirectLogits().explain(asked(lm), [Target.next_token(5, 6)] * 2)
+    else:
+        assert np.isfinite(DirectLogits().explain(asked(lm), [Target.next_token(5, 6)] * 2)[0].scores).all()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from heval_core.explainers.fa import FeatureAblation
-from heval_core.explainers.mechlight import MechLight
+from heval_core import catalogue
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.shared_work import Clock, SharedWork
 from heval_core.records import Target
+from tests.fitted import fit_all
 
 
 class Time:
@@ -74,23 +74,32 @@ def test_work_that_fails_is_not_kept_and_charged_to_nobody():
 
 
 def test_an_explainers_seconds_do_not_depend_on_who_ran_before(lm, clean):
-    time = Time()
-    slow = 100.0
-
-    def first_and_second(*explainers):
-        fresh = CleanPass(lm, clean.prompts, time)
-        plain = lm.forward.clean
-
-        def timed(ids):
-            time.passes(slow)
-            return plain(ids)
-
-        lm.forward.clean = timed
-        try:
-            return [explainer.explain(fresh, [target])[0].seconds for explainer in explainers]
-        finally:
-            del lm.forward.clean
-
+    """Of every explainer: the forward pass and each reading of heads take their time, whoever asks for them first."""
     target = Target.next_token(*clean.logits[0].topk(2).indices.tolist())
-    assert first_and_second(FeatureAblation(), MechLight()) == [slow, slow]
-    assert first_and_second(MechLight(), FeatureAblation()) == [slow, slow]
+    fit_all(clean)
+    time = Time()
+    plain = {lm.forward: "clean", lm.heads: "read"}
+
+    def timed(seconds, done):
+        def do(*given):
+            time.passes(seconds)
+            return done(*given)
+
+        return do
+
+    def seconds_of(explainer, fresh):
+        return explainer.explain(fresh, [target])[0].seconds
+
+    explainers = catalogue.explainers().values()
+    for seconds, (part, name) in zip((100.0, 7.0), plain.items(), strict=True):
+        setattr(part, name, timed(seconds, getattr(part, name)))
+    try:
+        alone = {explainer.key: seconds_of(explainer, CleanPass(lm, clean.prompts, time)) for explainer in explainers}
+        shared = CleanPass(lm, clean.prompts, time)
+        found = {explainer.key: seconds_of(explainer, shared) for explainer in explainers}
+    finally:
+        for part, name in plain.items():
+            delattr(part, name)
+    assert found == alone
+    assert {key for key, seconds in alone.items() if seconds == 107} >= {"alti", "at2", "attn", "cdla", "fuse3", "mechlight"}
+    assert {alone["fa"], alone["document"], alone["origin"]} == {100}

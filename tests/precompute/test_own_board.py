@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
+from precompute.board import own_results
 from precompute.cli import main
 from tests.precompute.test_own_file import SCORES, written
 
@@ -110,3 +113,10 @@ def test_without_an_explainer_the_board_of_a_store_is_printed(demo_results, caps
     for title in ("Feature ablation", "MechLight", "Lexical match", "Which token"):
         assert title in out
     assert f"open it: HEVAL_STORE={demo_results} " in out
+
+
+def test_a_dataset_that_is_a_file_is_shown_by_the_name_of_its_results(small_grid, tmp_path):
+    file = tmp_path / "mine.jsonl"
+    file.write_text("{}\n")
+    grid = replace(small_grid, datasets=(str(file), "world_capital"))
+    assert own_results._datasets(grid) == ("mine", "world_capital")

@@ -73,6 +73,13 @@ def test_a_file_may_offer_an_instance_and_variants_have_their_options(tmp_path):
         ),
         ("return Cost(passes=1, tokens=tokens)", "return Cost(0, 0)", "gives no Cost\\(passes, tokens\\), each above 0"),
         ("    key =", "    layer: int\n    key =", "cannot be made without arguments; give each field a default"),
+        ('needs = ("softmax attention", "heads")', "needs = None", "has needs = None; give a tuple of texts"),
+        ('needs = ("softmax attention", "heads")', 'needs = "heads"', "has needs = 'heads'; give a tuple of texts"),
+        (
+            "    def cost",
+            "    def __post_init__(self):\n        raise ValueError('no luck')\n\n    def cost",
+            "cannot be made: ValueError: no luck",
+        ),
         ("class MeanAttention", "class Other", "is not there: the file defines no such class"),
     ],
 )
@@ -85,6 +92,7 @@ def test_a_file_that_is_not_there_or_cannot_be_imported_is_named(tmp_path):
     assert refused(written(tmp_path, "import time", "import nosuch")).endswith(
         "mine.py cannot be imported: ModuleNotFoundError: No module named 'nosuch'."
     )
+    assert "cannot be imported: SystemExit: 3" in refused(written(tmp_path, "import time", "raise SystemExit(3)"))
     assert "cannot be imported: SyntaxError: " in refused(written(tmp_path, "import time", "import"))
 
 

@@ -46,8 +46,8 @@ def test_its_latex_is_the_papers_table(results):
 
 def test_the_drawing_has_a_dot_for_each_method_and_a_step_line_between_those_of_the_front():
     table = {"fa": level(0.9, 0.9, 0.9), "ig": level(0.4, 0.4, 0.4), "lrp": level(0.6, 0.6, 0.6), "lexical": level(0, 0, 0.9)}
-    times = {"fa": 1000.0, "ig": 100.0, "lrp": 10.0}
-    drawing = front_of(planted(table, controls=("lexical",), milliseconds=times, noise=0.01))
+    passes = {"fa": 1000.0, "ig": 100.0, "lrp": 10.0}
+    drawing = front_of(planted(table, controls=("lexical",), passes=passes, noise=0.01))
     assert drawing is not None
     dots = {mark.tip.split(";")[0]: mark for mark in drawing.marks if mark.kind == "dot"}
     assert set(dots) == {"FA", "IG", "LRP"}
@@ -63,5 +63,5 @@ def test_the_drawing_has_a_dot_for_each_method_and_a_step_line_between_those_of_
     assert any(mark.text == "control: LEXICAL" for mark in drawing.marks)
 
 
-def test_without_times_there_is_no_drawing():
+def test_without_costs_there_is_no_drawing():
     assert front_of(planted({"a": level(1, 1, 1), "b": level(0, 0, 0)})) is None

@@ -18,6 +18,7 @@ NO_DECOYS = "these results have no prompts with decoys"
 NO_LENGTHS = "these results have no padded prompts"
 NO_FAITHFULNESS = "the batch job measures it with --faithfulness"
 NOT_ASKED = "no cell under these filters has it"
+NOT_SHARED = "no cell has a number of more than half of the methods, so nothing compares"
 
 
 def measured() -> tuple[Measure, ...]:
@@ -50,17 +51,21 @@ def regimes_behind(column: Column, regimes: Iterable[str], bases: Collection[str
     return tuple(own for own in regimes if takes(column, own) and (not bases or read_key(own).base in bases))
 
 
-def absent(columns: Sequence[Column], measures: Sequence[Measure], regimes: Collection[str]) -> tuple[tuple[str, str], ...]:
-    """(title, reason) of what a board could have and has not. regimes: all that are under the filter."""
-    there = {column.key for column in columns}
-    missing = [
+def absent(
+    columns: Sequence[Column], apart: Collection[Column], measures: Sequence[Measure], regimes: Collection[str]
+) -> tuple[tuple[str, str], ...]:
+    """(title, reason) of what a board could have and has not. apart: columns whose cells most methods lack. regimes: all that
+    are under the filter."""
+    there = {column.key for column in (*columns, *apart)}
+    missing = [(column.title, NOT_SHARED) for column in apart]
+    missing += [
         (Column(own).title, NOT_ASKED if own.question in ASKED else NO_FAITHFULNESS)
         for own in measures
         if Column(own).key not in there
     ]
-    if not any(column.decoy for column in columns):
+    if not any(column.decoy for column in (*columns, *apart)):
         missing.append(("Under decoys", _unless(any(read_key(regime).decoy for regime in regimes), NO_DECOYS)))
-    if not any(column.length for column in columns):
+    if not any(column.length for column in (*columns, *apart)):
         missing.append(("At length", _unless(any(read_key(regime).length for regime in regimes), NO_LENGTHS)))
     return tuple(missing)
 

@@ -19,8 +19,8 @@ from heval_core.evaluation.board.records import Board, Column
 from heval_core.wording import listed
 
 AT = {"RQ1": "telling context from memory", "RQ2": "telling documents apart", "RQ3": "finding the token"}
-# So many times faster is worth a word.
-FASTER = 3.0
+# So many times fewer passes are worth a word.
+CHEAPER = 3.0
 Written = Callable[[str], str]
 
 
@@ -61,7 +61,7 @@ def conclusion(board: Board, written: Written = str) -> Conclusion:
         *_ties(plain, names),
         *_controls(plain, names),
         *_harder(board, standings, names),
-        *_times(board, plain, names),
+        *_cheaper(board, plain, names),
         *_contradictions(board, plain, names, written),
     ]
     text = "; ".join(clauses)
@@ -76,8 +76,8 @@ def standing(board: Board, values: pd.DataFrame, column: Column) -> Standing:
     if not methods:
         return Standing((), (), "")
     least = float(ranked.loc[methods[0], "low"])
-    best = [key for key in methods if key == methods[0] or float(ranked.loc[key, "high"]) >= least]
-    controls = [str(key) for key in ranked.index if key in board.controls and float(ranked.loc[key, "high"]) >= least]
+    best = [key for key in methods if key == methods[0] or not float(ranked.loc[key, "high"]) < least]
+    controls = [str(key) for key in ranked.index if key in board.controls and not float(ranked.loc[key, "high"]) < least]
     return Standing(tuple(methods), tuple(best), controls[0] if controls else "")
 
 
@@ -154,29 +154,30 @@ def _changed(column: Column, board: Board, standings: dict[Column, Standing], na
     return f"the intervals of {listed([names[key] for key in now.best])} overlap at {AT[column.question]}"
 
 
-def _times(board: Board, plain: dict[Column, Standing], names: dict[str, str]) -> list[str]:
-    """A winner that is much faster than another winner; else the fastest of the front against the one that is best."""
-    times = {row.explainer: row.milliseconds for row in board.quality.itertuples() if row.milliseconds > 0}
-    winners = list(dict.fromkeys(own.winner for own in plain.values() if own.winner in times))
+def _cheaper(board: Board, plain: dict[Column, Standing], names: dict[str, str]) -> list[str]:
+    """A winner that is much cheaper than another winner; else the cheap ones of the front against the one that is best."""
+    passes = {row.explainer: row.whole_passes for row in board.quality.itertuples() if row.whole_passes > 0}
+    winners = list(dict.fromkeys(own.winner for own in plain.values() if own.winner in passes))
     if len(winners) > 1:
-        slow, fast = max(winners, key=times.__getitem__), min(winners, key=times.__getitem__)
-        ratio = times[slow] / times[fast]
-        return [f"{names[fast]} is {_times_faster(ratio)} faster than {names[slow]}"] if ratio >= FASTER else []
-    front = board.quality[board.quality["on_front"].astype(bool)].sort_values("milliseconds", ascending=False)
+        dear, cheap = max(winners, key=passes.__getitem__), min(winners, key=passes.__getitem__)
+        ratio = passes[dear] / passes[cheap]
+        return [f"{names[cheap]} takes {_share(ratio)} of the passes of {names[dear]}"] if ratio >= CHEAPER else []
+    front = board.quality[board.quality["on_front"].astype(bool)].sort_values("whole_passes", ascending=False)
     if len(front) < 2:
         return []
-    slow, *others = [str(key) for key in front["explainer"]]
-    ratios = {key: times[slow] / times[key] for key in others if times[slow] / times[key] >= FASTER}
-    told = [f"{names[key]} ({_times_faster(ratio)})" for key, ratio in ratios.items()]
-    return [f"of the faster methods {listed(told)} {_is(told)} on the front of quality and time"] if told else []
+    dear, *others = [str(key) for key in front["explainer"]]
+    ratios = {key: passes[dear] / passes[key] for key in others if passes[dear] / passes[key] >= CHEAPER}
+    told = [f"{names[key]} ({_share(ratio)} of the passes)" for key, ratio in ratios.items()]
+    return [f"of the cheaper methods {listed(told)} {_is(told)} on the front of quality and cost"] if told else []
 
 
 def _is(names: Sequence[str]) -> str:
     return "are" if len(names) > 1 else "is"
 
 
-def _times_faster(ratio: float) -> str:
-    return f"{ratio:,.0f} times" if ratio >= 10 else f"{ratio:.1f} times"
+def _share(ratio: float) -> str:
+    """`1/25`: so large a part are the passes of the cheaper one."""
+    return f"1/{ratio:,.0f}"
 
 
 def _contradictions(board: Board, plain: dict[Column, Standing], names: dict[str, str], written: Written) -> list[str]:
@@ -193,9 +194,23 @@ def _contradictions(board: Board, plain: dict[Column, Standing], names: dict[str
     return told
 
 
+def _fewer_models(board: Board, written: Written) -> list[str]:
+    """Columns that not all models are in: what is said of these holds for the models that are."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for column in board.columns:
+        own = board.by_model[board.by_model["column"] == column.key]
+        models = tuple(sorted(own[own["cells"] > 0]["model"].unique()))
+        if len(models) < len(board.models):
+            groups.setdefault(models, []).append(column.title.rstrip("?"))
+    return [
+        f"{'; '.join(titles)}: from {listed([written(model) for model in models])} alone." for models, titles in groups.items()
+    ]
+
+
 def _open(board: Board, written: Written) -> tuple[str, ...]:
     """What these results cannot tell."""
-    told = [f"{title}: {reason}." for title, reason in board.absent]
+    told = [f"{title.rstrip('?')}: {reason}." for title, reason in board.absent]
+    told += _fewer_models(board, written)
     titles = {row.key: written(row.title) for row in board.rows}
     asked = board.values[board.values["column"].isin([column.key for column in board.columns if column.scaled])]
     lacking = asked[asked["cells"] < asked["of"]]

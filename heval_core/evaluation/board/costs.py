@@ -1,10 +1,9 @@
-"""What the scores of a row cost: declared passes, and the stored time of an instance, at up to three sizes of prompts.
+"""What the scores of a row cost: the forward passes that its explainer declares, at up to three sizes of prompts.
 
 Sizes: prompts as they are, and the padded lengths there are, of these at most the middle and the longest; without padded
-prompts, thirds of the prompts by their number of tokens. Over all sizes
-means prompts as they are, as quality is over these. Times are medians over instances as stored: of the batch in which an
-instance ran, on the machine where it ran, each divided by the size of its batch; so they compare within one store, not across.
-Passes are what an explainer declares for a prompt of the size's median tokens. Controls that read tokens only have neither.
+prompts, thirds of the prompts by their number of tokens. Over all sizes means prompts as they are, as quality is over these.
+Passes are for a prompt of the size's median tokens, shared ones too: what an explainer would cost alone, on any machine.
+Controls that read tokens only have none.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def costs_table(seconds: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         for row in own.itertuples():
             tokens = float(own["tokens"].median())
             passes, whole = passes_of(str(row.explainer), tokens)
-            rows.append([row.explainer, size, tokens, passes, whole, 1000 * row.seconds, row.n])
+            rows.append([row.explainer, size, tokens, passes, whole, row.n])
     return pd.DataFrame(rows, columns=COSTS)
 
 

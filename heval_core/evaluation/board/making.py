@@ -77,10 +77,15 @@ def board_of(measured: Mapping[Measure, Measured], rows: Sequence[Row], costs: p
     """A board of cells that are there already: of one technique, by measure."""
     methods = [row.key for row in rows if not row.control]
     counted: dict[Column, pd.DataFrame] = {}
+    apart: list[Column] = []
     for measure, own in measured.items():
         there = available(own.cells[own.cells["part"].isin(measure.together)])
         for column in known.columns_for(measure, there["regime"].astype(str).unique()):
-            counted[column] = counting(column, own.cells, methods)
+            of_column = counting(column, own.cells, methods)
+            if of_column.empty:
+                apart.append(column)
+            else:
+                counted[column] = of_column
     keys = [row.key for row in rows]
     tables = [values_of(column, measured[column.measure], own, keys) for column, own in counted.items()]
     by_model = [values_of(column, measured[column.measure], own, keys, ("model",)) for column, own in counted.items()]
@@ -93,7 +98,7 @@ def board_of(measured: Mapping[Measure, Measured], rows: Sequence[Row], costs: p
     return Board(
         _ordered(rows, quality, values),
         tuple(counted),
-        known.absent(list(counted), list(measured), every),
+        known.absent(list(counted), apart, list(measured), every),
         values,
         _together(by_model, ["model", *VALUES]),
         costs,
@@ -133,16 +138,16 @@ def _quality(
     own = values[values["column"].isin([column.key for column in asked])]
     whole = [str(key) for key, part in own.groupby("explainer", sort=False) if (part["cells"] == part["of"]).all()]
     drawn = [_means(counted, measured[column.measure]) for column, counted in asked.items()]
-    times = costs[costs["size"] == EVERY_SIZE].set_index("explainer")["milliseconds"]
+    passes = costs[costs["size"] == EVERY_SIZE].set_index("explainer")["whole_passes"]
     rows = []
     for key in whole:
         parts = [of_column[key] for of_column in drawn if key in of_column]
         ends = percentile_interval(reduce(np.add, parts) / len(parts)) if len(parts) == len(drawn) else (np.nan, np.nan)
-        rows.append([key, own[own["explainer"] == key]["value"].mean(), *ends, times.get(key, np.nan), False])
+        rows.append([key, own[own["explainer"] == key]["value"].mean(), *ends, passes.get(key, np.nan), False])
     made = pd.DataFrame(rows, columns=QUALITY)
-    timed = made["explainer"].isin(list(methods)) & made["milliseconds"].notna()
-    points = [(-row.milliseconds, row.value) for row in made[timed].itertuples()]
-    front = dict(zip(made[timed]["explainer"], pareto_front(points), strict=True))
+    priced = made["explainer"].isin(list(methods)) & made["whole_passes"].notna()
+    points = [(-row.whole_passes, row.value) for row in made[priced].itertuples()]
+    front = dict(zip(made[priced]["explainer"], pareto_front(points), strict=True))
     return made.assign(on_front=[front.get(key, False) for key in made["explainer"]])
 
 

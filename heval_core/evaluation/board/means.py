@@ -2,7 +2,8 @@
 
 A cell (model, dataset, regime and part) counts if more than half of the methods have a number in it. Every row's mean is over
 these and no others, so that nobody gains by running where it is easy; a row that lacks some of them says so, and is not
-compared. Replicates resample the same questions for all rows, so that differences of rows are paired.
+compared. A number over other instances than those of most methods (a part of a run failed) is none: it would be of easier or
+harder prompts. Replicates resample the same questions for all rows, so that differences of rows are paired.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from heval_core.metrics.shared.estimate import normalised
 
 PLACE = ["model", "dataset", "regime", "part"]
 NOT_RUN = "not run here"
+OTHER_INSTANCES = "over other instances than most"
 
 
 class Measured(NamedTuple):
@@ -42,9 +44,12 @@ def counting(column: Column, cells: pd.DataFrame, methods: Collection[str]) -> p
     judges = own[own["explainer"].isin(list(methods))]
     judges = judges if len(judges) else own
     needed = judges["explainer"].nunique() / 2
-    having = judges.groupby(PLACE)["explainer"].nunique()
-    there = having[having > needed].reset_index()[PLACE]
-    return own.merge(there, on=PLACE)
+    of_places = judges.groupby(PLACE)
+    having = of_places["explainer"].nunique()
+    usual = of_places["n"].agg(lambda sizes: sizes.mode().max()).rename("usual")
+    there = usual[having > needed].reset_index()
+    own = own.merge(there, on=PLACE)
+    return own[own["n"] == own["usual"]].drop(columns="usual").reset_index(drop=True)
 
 
 def values_of(
@@ -73,24 +78,19 @@ def _whole(made: pd.DataFrame, cells: pd.DataFrame, rows: Sequence[str], of: dic
     """A line for every row of the board, with what it lacks. of: the model, where the numbers are by model."""
     for name, value in of.items():
         made, cells = made[made[name] == value], cells[cells[name] == value]
-    most = made["n"].max() if len(made) else 0
-    why = cells.dropna(subset=["unavailable"]).groupby("explainer")["unavailable"].first()
+    why = dict.fromkeys(available(cells)["explainer"], OTHER_INSTANCES)
+    why |= cells.dropna(subset=["unavailable"]).groupby("explainer")["unavailable"].first().to_dict()
     whole = made.set_index("explainer").reindex(list(rows)).rename_axis("explainer").reset_index().assign(of=size, **of)
     whole["column"], whole["cells"] = made["column"].iloc[0], whole["cells"].fillna(0).astype(int)
     whole["n"] = whole["n"].fillna(0).astype(int)
-    whole["reason"] = [
-        _reason(int(own.cells), size, int(own.n), int(most), str(why.get(own.explainer, NOT_RUN)))
-        for own in whole.itertuples()
-    ]
+    whole["reason"] = [_reason(int(own.cells), size, str(why.get(own.explainer, NOT_RUN))) for own in whole.itertuples()]
     return whole
 
 
-def _reason(cells: int, of: int, n: int, most: int, why: str) -> str:
+def _reason(cells: int, of: int, why: str) -> str:
     if not cells:
         return why
-    if cells < of:
-        return f"lacks {of - cells} of {of} cells"
-    return f"lacks {most - n:,} of {most:,} instances" if n < most else ""
+    return f"lacks {of - cells} of {of} cells" if cells < of else ""
 
 
 def replicates(counted: pd.DataFrame, spread: Spread) -> dict[tuple[str, str, str], np.ndarray]:

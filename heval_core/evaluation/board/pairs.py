@@ -59,7 +59,7 @@ def apart(differences: np.ndarray, drawn: np.ndarray) -> list[dict[str, float]]:
     found = []
     for difference, error, own in zip(differences, errors, drawn.T, strict=True):
         low, high = percentile_interval(own)
-        p = erfc(abs(difference) / error / sqrt(2)) if error > 0 else 0.0
+        p = erfc(abs(difference) / error / sqrt(2)) if error > 0 else float(np.isnan(error))
         # What differs by rounding only is equal, however small the error.
         p = 1.0 if abs(difference) < ROUNDING else p
         found.append({"difference": float(difference), "low": low, "high": high, "p": p})

@@ -1,7 +1,8 @@
 """Prompts without some of their tokens, and what the model then says of the answer and of its competitor.
 
 The tokens are deleted, not masked: a prompt without its only document is the memory prompt. So a text that now begins with
-white space loses it, and its first word becomes the tokens that it has at the beginning of a text.
+white space loses it, and its first word becomes the tokens that it has at the beginning of a text. And where a token that is
+gone held the space behind it too (`.` and two line breaks are one token in many models), that space stays.
 Reference: leave-one-out of whole documents, as in RAG-E and AttriBoT; of any set of units, as in ContextCite (2409.00729).
 Cost: one forward pass for each prompt that lacks something; those of equal length run together, within the budget of tokens.
 """
@@ -139,6 +140,8 @@ def without(
     if prompt.first_ranked in gone:
         first = sum(index < prompt.first_ranked for index, _ in kept)
         kept[first:] = _begun(lm, prompt, kept[first:], read)
+    if spaces := {before: space for before, space in _lost_spaces(prompt, gone).items() if before not in read}:
+        kept = _spaced(lm, prompt, kept, spaces)
     places = {index: place - len(kept) for place, (index, _) in enumerate(kept)}
     return tuple(token_id for _, token_id in kept), tuple(places[position % n] for position in positions)
 
@@ -151,6 +154,36 @@ def _double_spaces(prompt: TokenisedPrompt, gone: set[int]) -> set[int]:
         for before, after in pairwise(kept)
         if after - before > 1 and prompt.tokens[before].isspace() and prompt.tokens[after][:1].isspace()
     }
+
+
+def _lost_spaces(prompt: TokenisedPrompt, gone: set[int]) -> dict[int, str]:
+    """Token before what is gone ▶ the white space with which that ended, where no other parts the token from what follows."""
+    kept, tokens = [index for index in prompt.ranked if index not in gone], prompt.tokens
+    found = {}
+    for before, after in pairwise(kept):
+        last = tokens[after - 1]
+        space = last[len(last.rstrip()) :] if after - before > 1 else ""
+        if space and not tokens[before][-1:].isspace() and not tokens[after][:1].isspace():
+            found[before] = space
+    return found
+
+
+def _spaced(
+    lm: LanguageModel, prompt: TokenisedPrompt, kept: list[tuple[int, int]], spaces: dict[int, str]
+) -> list[tuple[int, int]]:
+    """(index, id) of tokens ▶ the same with white space behind some of them, in one token with them where there is one."""
+
+    def ids(text: str) -> list[int]:
+        return list(lm.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    found: list[tuple[int, int]] = []
+    for place, (index, token_id) in enumerate(kept):
+        own = [token_id]
+        if index in spaces and index not in (later for later, _ in kept[place + 1 : place + 2]):
+            text, space = prompt.tokens[index], spaces[index]
+            own = ids(text + space) if ids(text) == own else own + ids(space)
+        found += [(index, each) for each in own]
+    return found
 
 
 def _begun(lm: LanguageModel, prompt: TokenisedPrompt, rest: list[tuple[int, int]], read: set[int]) -> list[tuple[int, int]]:

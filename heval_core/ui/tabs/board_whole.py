@@ -1,4 +1,4 @@
-"""The board: the three questions, quality against time, and all numbers."""
+"""The board: the three questions, quality against cost, and all numbers."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from heval_core.ui.technique_figure import technique_figure
 _ABOUT = (
     "Questions and their mean run from chance (0) to the best possible (1): means over the cells that most methods have, with "
     "95 % intervals, questions resampled in all cells together. *Won – tied – lost*: against each other method, at each "
-    "question, in each model and dataset (paired bootstrap, Holm over models and datasets, p < .05). Passes are declared, "
-    "times are stored medians. Best method in bold; an asterisk marks a row that lacks cells and is not compared. Point at a "
-    "number for what is behind it."
+    "question, in each model and dataset (paired bootstrap, Holm over models and datasets, p < .05). *Passes*: forward passes "
+    "over the whole prompt, as each method declares them. Best method in bold; an asterisk marks a row that lacks cells and "
+    "is not compared. Point at a number for what is behind it."
 )
 
 
@@ -59,7 +59,7 @@ def draw(results: Reader, chosen: Filter, made: Board) -> None:
         picture = front_of(made)
         if picture is not None:
             name = f"heval-front-{results.snapshot_id[:8]}.svg"
-            download("SVG", partial(as_svg, picture), name, "svg_front", "Quality against time")
+            download("SVG", partial(as_svg, picture), name, "svg_front", "Quality against cost")
 
 
 def _figures(results: Reader, made: Board, picked: str) -> None:
@@ -69,12 +69,12 @@ def _figures(results: Reader, made: Board, picked: str) -> None:
             dot_panels(by_question(made, board_page.hints(results), picked), "board_figure", board_page.pick)
         if front is not None:
             with st.container(key="board_front"):
-                technique_figure("front_figure", board_page.pick, front=front, titles=("Quality against time", ""))
+                technique_figure("front_figure", board_page.pick, front=front, titles=("Quality against cost", ""))
 
 
 def exported(made: Board) -> pd.DataFrame:
     """A row for each column and explainer, with its costs over all sizes of prompts, and whether it is on the front."""
-    costs = made.costs[made.costs["size"] == EVERY_SIZE].set_index("explainer")[["tokens", "passes", "milliseconds"]]
+    costs = made.costs[made.costs["size"] == EVERY_SIZE].set_index("explainer")[["tokens", "passes", "whole_passes"]]
     front = made.quality.set_index("explainer")[["value", "on_front"]].rename(columns={"value": "quality"})
     controls = made.values["explainer"].isin(list(made.controls))
     return made.values.assign(control=controls).join(costs, on="explainer").join(front, on="explainer")
