@@ -100,7 +100,7 @@ def make(architecture: str, out: Path, smoke: bool, seed: int) -> str:
     base, folder = out / f"demo-{architecture.removesuffix('-long')}", out / f"demo-{architecture}"
     recipe = replace(SMOKE if smoke else LENGTHENED, seed=seed)
     train.save(*lengthen(base, recipe), folder)
-    return write_card(folder, base.name, recipe, 10 if smoke else 100)
+    return write_card(folder, base.name, recipe, 2 if smoke else 100)
 
 
 def write_card(folder: Path, base: str, recipe: Lengthening, questions: int) -> str:
