@@ -38,7 +38,9 @@ def board_section(results: Reader) -> Section:
     figures: tuple[Figure, ...] = () if front is None else (("Quality against cost", front),)
     table = made.values.merge(_costs(made), on="explainer", how="left")
     gaps = told.open if made.rows else ("No explainer ran.",)
-    return Section(BOARD, GLANCE, *OTHER[BOARD], f"{told.said} {_ABOUT}", figures, table, _shown(made), gaps)
+    several = results.choices()["technique"].nunique() > 1
+    about = f"{_ABOUT} Answers are those under Regular." if several else _ABOUT
+    return Section(BOARD, GLANCE, *OTHER[BOARD], f"{told.said} {about}", figures, table, _shown(made), gaps)
 
 
 def board_paper(results: Reader) -> str:

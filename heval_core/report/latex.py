@@ -30,7 +30,7 @@ def latex_of(results: Reader, section: Section) -> str:
     for measure in plan.measures:
         for k in plan.ks if measure.uses_k else (0,):
             means = regime_means(results, Filter(), measure.metric, measure.parts, k)
-            means = means[[measure.asks(regime) for regime in means["regime"]]]
+            means = means[means["regime"].map(measure.asks).astype(bool)]
             if len(means):
                 tables.append(paper_table(means, measure, named.titles, named.controls, results.snapshot_id, k=k))
     return comments + "\n".join(tables) if tables else ""

@@ -50,7 +50,7 @@ def test_a_filter_is_another_board_and_says_what_one_model_cannot_tell(demo):
 def test_a_filter_that_leaves_one_question_says_so(demo):
     app = open_page("leaderboard", regime=["conflicting"])
     said = text_of(app)
-    assert "Which document?: no cell under these filters has it." in said
+    assert "Which document: no cell under these filters has it." in said
     assert not app.error
 
 

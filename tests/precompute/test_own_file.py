@@ -17,6 +17,7 @@ from tests.conftest import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 (EXAMPLE,) = re.findall(r"```python\n(.*?)```", README.split("## Your own explainer on the board")[1], flags=re.DOTALL)
+COST, FIRST = "return Cost(passes=2, tokens=tokens + 1)", "from dataclasses import dataclass\n"
 SCORES = "scores = rows.mean((1, 2)).cpu().numpy()"
 
 
@@ -66,12 +67,8 @@ def test_a_file_may_offer_an_instance_and_variants_have_their_options(tmp_path):
         ("control = False", "control = True", "is a control;"),
         ('family = "attention"', 'family = "magic"', "has the family 'magic'; the families are: perturbation,"),
         ('needs = ("softmax attention", "heads")', 'needs = ("luck",)', "needs luck; what a model can have is: gradients,"),
-        (
-            "return Cost(passes=1, tokens=tokens)",
-            "return 1 / 0",
-            "cannot say its cost: cost\\(100\\) raised ZeroDivisionError",
-        ),
-        ("return Cost(passes=1, tokens=tokens)", "return Cost(0, 0)", "gives no Cost\\(passes, tokens\\), each above 0"),
+        (COST, "return 1 / 0", "cannot say its cost: cost\\(100\\) raised ZeroDivisionError"),
+        (COST, "return Cost(0, 0)", "gives no Cost\\(passes, tokens\\), each above 0"),
         ("    key =", "    layer: int\n    key =", "cannot be made without arguments; give each field a default"),
         ('needs = ("softmax attention", "heads")', "needs = None", "has needs = None; give a tuple of texts"),
         ('needs = ("softmax attention", "heads")', 'needs = "heads"', "has needs = 'heads'; give a tuple of texts"),
@@ -89,11 +86,11 @@ def test_what_is_no_explainer_is_refused_by_file_and_class(tmp_path, old, new, t
 
 def test_a_file_that_is_not_there_or_cannot_be_imported_is_named(tmp_path):
     assert "nowhere.py' cannot be read: " in refused(str(tmp_path / "nowhere.py:Mine"))
-    assert refused(written(tmp_path, "import time", "import nosuch")).endswith(
+    assert refused(written(tmp_path, FIRST, f"import nosuch\n{FIRST}")).endswith(
         "mine.py cannot be imported: ModuleNotFoundError: No module named 'nosuch'."
     )
-    assert "cannot be imported: SystemExit: 3" in refused(written(tmp_path, "import time", "raise SystemExit(3)"))
-    assert "cannot be imported: SyntaxError: " in refused(written(tmp_path, "import time", "import"))
+    assert "cannot be imported: SystemExit: 3" in refused(written(tmp_path, FIRST, f"raise SystemExit(3)\n{FIRST}"))
+    assert "cannot be imported: SyntaxError: " in refused(written(tmp_path, FIRST, "import\n"))
 
 
 @pytest.mark.parametrize(

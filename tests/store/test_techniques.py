@@ -117,7 +117,7 @@ def test_findings_are_about_the_regular_technique_only(both, alone):
 def test_a_report_names_the_technique_of_every_row_and_figure(both, alone):
     for section, single in zip(sections(both), sections(alone[TECHNIQUE]), strict=True):
         assert "technique" not in single.shown.columns
-        if section.key == "datasets":  # counted under Regular, and says so
+        if section.key in ("datasets", "board"):  # under Regular, and say so
             assert "technique" not in section.shown.columns
             assert "under Regular" in section.text
         elif len(section.table):

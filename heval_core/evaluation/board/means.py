@@ -40,7 +40,8 @@ def available(cells: pd.DataFrame) -> pd.DataFrame:
 def counting(column: Column, cells: pd.DataFrame, methods: Collection[str]) -> pd.DataFrame:
     """The available cells behind a column that count; of all rows where there is no method."""
     own = available(cells)
-    own = own[own["part"].isin(column.measure.together) & own["regime"].map(lambda regime: takes(column, str(regime)))]
+    taken = [regime for regime in own["regime"].unique() if takes(column, str(regime))]
+    own = own[own["part"].isin(column.measure.together) & own["regime"].isin(taken)]
     judges = own[own["explainer"].isin(list(methods))]
     judges = judges if len(judges) else own
     needed = judges["explainer"].nunique() / 2
