@@ -91,7 +91,7 @@ def test_the_first_documents_answer_is_not_looked_for_in_a_filler():
 
 @pytest.mark.parametrize(("group", "at"), [("C1", 3), ("C2", 7), ("M", 3), ("other", 3)])
 def test_instances_are_found_by_where_the_used_documents_answer_stands(group, at):
-    stored = pd.DataFrame([row(KINDS, group) | {"tokens": ["a"] * 12}])
+    stored = pd.DataFrame([row(KINDS, group) | {"tokens": ["a"] * 12, "regime": "mixed"}])
     for low, high, found in ((at, at, 1), (at + 1, 12, 0), (0, at - 1, 0)):
         where, values = Filter(answer_at=((low - 0.01) / 12, (high + 0.01) / 12)).of_instances()
         connection = duckdb.connect()

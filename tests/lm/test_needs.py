@@ -26,12 +26,17 @@ def without_gradients(lm, monkeypatch):
     monkeypatch.setattr(lm.model, "get_input_embeddings", lambda: layer)
 
 
+# What looks into heads, and what runs under changed backward rules.
+HEADS = ("attn", "mechlight", "cdla", "alti", "fuse3", "at2")
+CHANGED = ("attnlrp", "cgim", "fuse3", "origin")
+
+
 @pytest.mark.parametrize(
     ("take_away", "need", "refused"),
     [
-        (without_softmax, "softmax attention", {"attn", "mechlight", "attnlrp", "cgim"}),
-        (without_heads, "heads", {"attn", "mechlight"}),
-        (without_gradients, "gradients", {"ig", "gxi", "attnlrp", "cgim"}),
+        (without_softmax, "softmax attention", {*HEADS, *CHANGED}),
+        (without_heads, "heads", {*HEADS}),
+        (without_gradients, "gradients", {"ig", "gxi", *CHANGED}),
     ],
 )
 def test_what_needs_it_is_refused_and_nothing_is_run(lm, monkeypatch, take_away, need, refused):
