@@ -13,7 +13,7 @@ from heval_core.evaluation.board.records import EVERY_SIZE, Board
 from heval_core.figures.board_front import front_drawing
 from heval_core.figures.board_paper import board_latex
 from heval_core.figures.board_table import Grid, harder_grid, heading, main_grid
-from heval_core.report.drawing import Drawing, Scale
+from heval_core.report.drawing import Drawing, Scale, legend
 from heval_core.report.figures import Figure
 from heval_core.report.plans import GLANCE, OTHER
 from heval_core.report.section import Section
@@ -83,7 +83,7 @@ def front_of(made: Board) -> Drawing | None:
     if data is None:
         return None
     drawing = Drawing(_LEFT + _WIDE + _RIGHT, 0, data["about"])
-    top = _names(drawing, data["points"]) + 18
+    top = legend(drawing, [point["title"] for point in data["points"]]) + 18
     x = Scale(data["x"]["low"], data["x"]["high"], _LEFT, _LEFT + _WIDE)
     y = Scale(data["y"]["low"], data["y"]["high"], top + _TALL, top)
     _frame(drawing, x, y, data)
@@ -101,19 +101,6 @@ def front_of(made: Board) -> Drawing | None:
         drawing.words("name", (at[0] + 7, at[1] - 6), str(number))
     drawing.height = top + _TALL + _BOTTOM
     return drawing
-
-
-def _names(drawing: Drawing, points: list[dict[str, Any]]) -> float:
-    """Which number stands for which method, in lines; returns where they end."""
-    x, y = 4.0, 12.0
-    for number, point in enumerate(points, start=1):
-        text = f"{number} {point['title']}"
-        needed = 18 + 6.4 * len(text)
-        if x + needed > drawing.width and x > 4:
-            x, y = 4.0, y + 15
-        drawing.words("ink", (x, y), text)
-        x += needed
-    return y
 
 
 def _frame(drawing: Drawing, x: Scale, y: Scale, data: dict[str, Any]) -> None:

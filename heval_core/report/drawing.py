@@ -192,3 +192,16 @@ def wrapped(text: str, width: int, most: int = 3) -> list[str]:
             lines.append(word)
     kept: Sequence[str] = lines[:most]
     return [*kept[:-1], f"{kept[-1]} …"] if len(lines) > most else list(kept)
+
+
+def legend(drawing: Drawing, titles: Sequence[str]) -> float:
+    """Which number stands for which point, in lines at the top of a drawing; returns where they end."""
+    x, y = 4.0, 12.0
+    for number, title in enumerate(titles, start=1):
+        text = f"{number} {title}"
+        needed = 18 + 6.4 * len(text)
+        if x + needed > drawing.width and x > 4:
+            x, y = 4.0, y + 15
+        drawing.words("ink", (x, y), text)
+        x += needed
+    return y

@@ -12,7 +12,7 @@ from heval_core.figures.technique_front import blind_line, front_of, share_known
 from heval_core.figures.technique_names import TechniqueNames, between, change, measure_name, unit_of, with_unit, written
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.report.charts import DotPanel, dot_panels
-from heval_core.report.drawing import Drawing, Scale, short_number, wrapped
+from heval_core.report.drawing import Drawing, Scale, legend, short_number, wrapped
 from heval_core.report.figures import Figure, numbered
 from heval_core.wording import REGIME_TITLES
 
@@ -38,7 +38,7 @@ def of_front(
 def _fronts(title: str, panels: Sequence[tuple[str, pd.DataFrame]], cells: pd.DataFrame, names: TechniqueNames) -> Drawing:
     keys = names.in_order(key for _, rows in panels for key in rows["technique"])
     drawing = Drawing(len(panels) * (_LEFT + _SIDE + _GAP), 0, title)
-    top = _numbered_names(drawing, keys, names) + _TOP
+    top = legend(drawing, [names.title(key) for key in keys]) + _TOP
     numbers = {key: place for place, key in enumerate(keys, start=1)}
     for place, (model, rows) in enumerate(panels):
         left = _LEFT + place * (_LEFT + _SIDE + _GAP)
@@ -53,19 +53,6 @@ def _fronts(title: str, panels: Sequence[tuple[str, pd.DataFrame]], cells: pd.Da
         _points(drawing, x, y, rows, numbers, names)
     drawing.height = top + _SIDE + _BOTTOM
     return drawing
-
-
-def _numbered_names(drawing: Drawing, keys: Sequence[str], names: TechniqueNames) -> float:
-    """Which number stands for which technique, in lines; returns where they end."""
-    x, y = 4.0, 12.0
-    for number, key in enumerate(keys, start=1):
-        text = f"{number} {names.title(key)}"
-        needed = 18 + 6.4 * len(text)
-        if x + needed > drawing.width and x > 4:
-            x, y = 4.0, y + 15
-        drawing.words("ink", (x, y), text)
-        x += needed
-    return y
 
 
 def _frame(drawing: Drawing, x: Scale, y: Scale, first: bool) -> None:
