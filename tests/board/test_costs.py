@@ -25,7 +25,9 @@ def file(demo_results):
 
 @pytest.fixture(scope="module")
 def raw(file) -> pd.DataFrame:
-    with duckdb.connect(str(file), read_only=True) as own:
+    # A database that another reader has open in this process cannot be opened with other settings; a copy can.
+    with duckdb.connect() as own:
+        own.execute(f"ATTACH '{file}' AS results (READ_ONLY); USE results")
         return own.execute(
             "SELECT explainer, seconds, len(tokens) AS tokens FROM attribution JOIN instance USING (instance_id) "
             "WHERE model = 'demo-gpt2' AND technique = 'regular' AND dropped_because IS NULL AND seconds IS NOT NULL"

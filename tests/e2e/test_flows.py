@@ -265,7 +265,9 @@ def test_an_instance_saved_as_html_opens_alone_and_asks_for_nothing(address, pag
 
 def test_the_report_saved_from_its_page_opens_alone_with_its_figures(address, page, reader, tmp_path):
     visit(page, f"{address}/report")
-    with page.expect_download() as saved:
+    with page.expect_download(
+        timeout=180_000
+    ) as saved:  # the whole report is made then: fifteen seconds where nothing else runs
         page.get_by_role("button", name="The whole report as HTML").click()
     assert reader.snapshot_id[:8] in saved.value.suggested_filename
     target = tmp_path / "report.html"

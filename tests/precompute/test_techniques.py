@@ -229,14 +229,12 @@ class Careless(Base):
 
 
 @pytest.fixture
-def with_failing(monkeypatch):
-    known = catalogue.plugins("technique") | {one.key: one for one in (Picky(), Careless())}
-    monkeypatch.setattr(
-        catalogue, "plugins", lambda kind, real=catalogue.plugins: known if kind == "technique" else real(kind)
-    )
-    catalogue.find.cache_clear()
+def with_failing():
+    for technique in (Picky(), Careless()):
+        catalogue.add("technique", technique, "of this test")
     yield
-    catalogue.find.cache_clear()
+    for key in ("picky", "careless"):
+        catalogue.remove("technique", key)
 
 
 def test_what_cannot_be_applied_is_unavailable_with_its_reason_and_the_rest_goes_on(with_failing, tmp_path):
