@@ -19,14 +19,14 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = (
     "__init__.py", "catalogue.py", "citations/__init__.py", "citations/agreement.py", "citations/markers.py",
     "citations/masking.py", "citations/people", "citations/records.py", "citations/retrieval.py", "citations/scoring.py",
-    "evaluation", "evaluation/citations", "evaluation/findings", "evaluation/techniques", "explainers",
-    "explainers/shared", "groups.py", "metrics", "metrics/shared", "prompts.py", "protocols.py", "reasons.py", "records.py",
-    "regime_keys.py", "replacements.py", "statistics", "stored.py", "store/__init__.py", "store/annotation_exchange.py",
-    "store/annotation_file.py", "store/annotations.py", "store/citation_kinds.py", "store/citation_queries.py", "store/database.py",
-    "store/filters.py", "store/instances.py", "store/kinds.py", "store/published.py", "store/reader.py", "store/schema.sql",
-    "store/scores.py", "store/shard_kind.py", "store/shard_rows.py", "store/shards.py", "store/technique_queries.py",
-    "store/writer.py", "techniques/__init__.py", "techniques/shared/__init__.py", "techniques/shared/context_use.py",
-    "units.py",
+    "evaluation", "evaluation/citations", "evaluation/findings", "evaluation/techniques", "explainers", "explainers/shared",
+    "groups.py", "metrics", "metrics/shared", "prompts.py", "protocols.py", "reasons.py", "records.py", "regime_keys.py",
+    "replacements.py", "statistics", "stored.py", "store/__init__.py", "store/annotation_exchange.py",
+    "store/annotation_file.py", "store/annotations.py", "store/citation_kinds.py", "store/citation_queries.py",
+    "store/database.py", "store/filters.py", "store/instances.py", "store/kinds.py", "store/published.py", "store/reader.py",
+    "store/schema.sql", "store/scores.py", "store/shard_kind.py", "store/shard_rows.py", "store/shards.py",
+    "store/technique_queries.py", "store/writer.py", "techniques/__init__.py", "techniques/shared/__init__.py",
+    "techniques/shared/context_use.py", "units.py",
 )  # fmt: skip
 LIBRARIES = ("numpy", "pandas", "scikit-learn", "scipy")
 
