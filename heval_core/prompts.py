@@ -73,26 +73,27 @@ def assemble(
         raise HEvalError(
             f"The template {template!r} needs the fields {{documents}} and {{question}}, once each; or write chat."
         )
-    text, documents, question_span = "", [], Span(0, 0)
+    text, passages, question_span = "", list[Span](), Span(0, 0)
     for field in fields:
         if field == "{documents}":
-            text += "".join(f"{passage} " for passage in padding[0])
-            for index, document in enumerate(texts):
+            for index, passage in enumerate((*padding[0], *texts, *padding[1])):
                 text += " " if index else ""
-                documents.append(Span(len(text), len(text) + len(document)))
-                text += document
-            text += "".join(f" {passage}" for passage in padding[1])
+                passages.append(Span(len(text), len(text) + len(passage)))
+                text += passage
         elif field == "{question}":
             question_span = Span(len(text), len(text) + len(question))
             text += question
         else:
             # Without documents the space that would follow them must go: it would change the first token.
             text += field.lstrip() if not text else field
+    before = len(padding[0])
+    documents = passages[before : before + len(texts)]
+    around = (*passages[:before], *passages[before + len(texts) :])
     spans = tuple(
         tuple(Span(span.start + m.start, span.start + m.end) for m in mentions(answer or "", document))
         for span, document, answer in zip(documents, texts, answers, strict=True)
     )
-    return Prompt(text, tuple(documents), question_span, spans, chat)
+    return Prompt(text, tuple(documents), question_span, spans, chat, padding=around)
 
 
 def prompt_of(instance: Instance, template: str = TEMPLATE) -> Prompt:
@@ -121,6 +122,7 @@ def instructed(prompt: Prompt, instruction: str) -> Prompt:
         prompt,
         text=lead + prompt.text,
         documents=tuple(map(moved, prompt.documents)),
+        padding=tuple(map(moved, prompt.padding)),
         question=moved(prompt.question),
         answers=tuple(tuple(map(moved, mentions)) for mentions in prompt.answers),
     )

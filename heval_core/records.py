@@ -143,8 +143,7 @@ class Document:
 class Instance:
     """One question with its documents under one regime, independent of any model. accepted: see `Fact`.
 
-    expected_group: the group that the prompt style's rule implies; None where it has no rule.
-    padding: passages that make the prompt longer, in the order in which they are taken; see `heval_core.lengths`.
+    expected_group: by the prompt style's rule; None where it has none. padding: passages that make a prompt longer, in order.
     """
 
     id: str
@@ -166,8 +165,8 @@ class Prompt:
     """The text a model is given, with character spans into `text`.
 
     answers: for each document, every literal mention of its answer, or of the answer's other name, inside that document.
-    chat: whether the text is what a user says, and the tokenizer's chat template is yet to be put around it. ranked: what the
-        user says, where that is done. None: the whole text, to which the tokenizer adds its special tokens.
+    padding: the passages around them. chat: whether the text is what a user says, to be put into its chat template.
+    ranked: what the user says, where that is done. None: the whole text, to which the tokenizer adds its special tokens.
     """
 
     text: str
@@ -176,6 +175,7 @@ class Prompt:
     answers: tuple[tuple[Span, ...], ...]
     chat: bool = False
     ranked: Span | None = None
+    padding: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class TokenisedPrompt:
     answer_tokens: for each document, the indices of the tokens that overlap a mention of its answer. first_mention: those
         that belong to the first mention.
     first_ranked: the first token that is ranked; what precedes it (a BOS, a chat template) never is. ranked_end: the token
-        after the last ranked one, where a chat template follows; None for the end of the prompt.
+        after the last ranked one, where a chat template follows; None for the end of the prompt. padding: as in a Prompt.
     """
 
     text: str
@@ -199,6 +199,7 @@ class TokenisedPrompt:
     first_mention: tuple[tuple[int, ...], ...]
     first_ranked: int = 0
     ranked_end: int | None = None
+    padding: tuple[Span, ...] = ()
 
     @property
     def ranked(self) -> range:

@@ -11,6 +11,8 @@ from itertools import groupby
 
 import numpy as np
 
+from heval_core.records import Span, TokenisedPrompt
+
 LEVELS = ("token", "word", "sentence", "document")
 
 
@@ -45,6 +47,11 @@ def _begins(before: str, token: str, level: str) -> bool:
     if level == "sentence":
         return before.rstrip(" ").endswith((".", "!", "?", "\n"))
     return level == "token"
+
+
+def passages_of(prompt: TokenisedPrompt) -> list[Span]:
+    """Documents and padding in the order of the text. Explainers are told no more: not which of them are the documents."""
+    return sorted((*prompt.documents, *prompt.padding), key=lambda span: (span.start, span.end))
 
 
 def summed(scores: np.ndarray | Sequence[float], units: Sequence[Unit]) -> np.ndarray:

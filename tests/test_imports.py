@@ -147,7 +147,7 @@ MAY_IMPORT = {
     "html": set(),
     "wording": {"groups", "records", "regime_keys"},
     "groups": set(),
-    "units": set(),
+    "units": {"records"},
 }
 # Where a library may be imported; ruff sees to it that torch is imported at the head of a file in `lm` and `precompute` only.
 RUN_A_MODEL = {"behaviour", "explainers", "explanation", "faithfulness", "lm", "precompute", "techniques"}

@@ -8,6 +8,7 @@ import pytest
 
 from heval_core import catalogue, source_trust
 from heval_core.behaviour import Memory
+from heval_core.explainers.shared.left_out import units
 from heval_core.lengths import fitted
 from heval_core.pipeline import prepare
 from heval_core.prompts import mentions, prompt_of
@@ -145,3 +146,19 @@ def test_where_no_subject_is_named_padding_is_still_none_of_the_documents():
     one = build(facts[0], "conflicting.256-first", Pool({"r": tuple(f.conflicting[0] for f in facts)}, {}), 0, Plain(), 0)
     assert one.documents[0].text == "Rivers are wet."
     assert one.padding == ("Hills are high.",)
+
+
+@pytest.mark.parametrize("place", ["first", "middle", "last"])
+def test_explainers_are_not_told_which_passages_are_the_documents(data, language_models, place):
+    """Whoever leaves documents out has all passages to choose from, the padding's too, in the order of the text."""
+    lm = language_models["qwen2"]
+    asked = (prepare(lm, one, Memory(fact.answer, (0,))) for fact, one in built(data, f"mixed.256-{place}", Plain()))
+    for prepared in (one for one in asked if not one.dropped_because):
+        prompt, instance = prepared.prompt, prepared.instance
+        found = units(prompt)
+        assert len(found) == len(instance.documents) + len(instance.padding) > 2
+        texts = ["".join(prompt.tokens[unit.start : unit.end]).strip() for unit in found]
+        assert sorted(texts) == sorted([*instance.padding, *(document.text for document in instance.documents)])
+        starts = [unit.start for unit in found]
+        assert starts == sorted(starts)
+        assert {span.start for span in prompt.documents} < set(starts)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from heval_core.records import Attribution, Cost, HEvalError, Target, TokenisedPrompt
-from heval_core.units import Unit, units_of
+from heval_core.units import Unit, passages_of, units_of
 
 if TYPE_CHECKING:
     import torch
@@ -114,7 +114,7 @@ class AT2:
 
     def _sources(self, prompt: TokenisedPrompt) -> list[Unit]:
         parts = [""] * len(prompt.ids)
-        for number, span in enumerate(prompt.documents, start=1):
+        for number, span in enumerate(passages_of(prompt), start=1):
             parts[span.start : span.end] = [f"document {number}"] * (span.end - span.start)
         return [unit for unit in units_of(prompt.tokens, parts, self.unit) if unit.part]
 

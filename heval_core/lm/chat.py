@@ -89,6 +89,7 @@ def in_chat(prompt: Prompt, tokenizer: Any, before: Sequence[Message] = ()) -> P
         prompt,
         text=text,
         documents=tuple(map(moved, prompt.documents)),
+        padding=tuple(map(moved, prompt.padding)),
         question=moved(prompt.question),
         answers=tuple(tuple(map(moved, mentions)) for mentions in prompt.answers),
         chat=False,

@@ -60,6 +60,7 @@ def _tokenised(
         ids=tuple(ids),
         tokens=_texts(prompt.text, ids, offsets, leading, tokenizer),
         documents=tuple(_token_span(offsets, span) for span in prompt.documents),
+        padding=tuple(_token_span(offsets, span) for span in prompt.padding),
         question=_token_span(offsets, prompt.question),
         answer_tokens=tuple(tuple(sorted({i for mention in document for i in mention})) for document in gold),
         first_mention=tuple(document[0] if document else () for document in gold),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heval_core.records import HEvalError, Span, Target, TokenisedPrompt
-from heval_core.units import Unit, units_of
+from heval_core.units import Unit, passages_of, units_of
 
 if TYPE_CHECKING:
     import torch
@@ -48,10 +48,11 @@ class Effects:
 def units(prompt: TokenisedPrompt, level: str = "document", target: Target | None = None) -> tuple[Unit, ...]:
     """The units of a prompt's documents that can be left out: `document`, `sentence`, `word` or `token`.
 
-    They end before the first position at which a target is read, so that what is explained stays there. Where no documents are
-    marked, sentences stand for documents: all that come before the last sentence of the question.
+    Padding counts as documents: whoever explains a long prompt is not told which of its passages matter. Units end before the
+    first position at which a target is read, so that what is explained stays there. Where no documents are marked, sentences
+    stand for documents: all that come before the last sentence of the question.
     """
-    spans = [span for span in prompt.documents if span.end > span.start]
+    spans = [span for span in passages_of(prompt) if span.end > span.start]
     if not spans:
         spans, level = _before_the_question(prompt), "sentence" if level == "document" else level
     found = []
