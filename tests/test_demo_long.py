@@ -16,7 +16,7 @@ from heval_core.lm.loading import load
 from heval_core.prompts import mentions
 from heval_core.records import HEvalError
 from precompute.demo import corpus
-from precompute.demo.lengthened import POSITIONS, SMOKE, STEPS, examples, lengthen
+from precompute.demo.lengthened import POSITIONS, SMOKE, STEPS, Lessons, examples, lengthen
 from tests.conftest import DEMO_MODELS, ROOT
 
 
@@ -61,9 +61,17 @@ def test_under_d3_the_answer_stands_in_no_document_and_the_rule_asks_for_it():
 
 
 def test_the_same_seed_draws_the_same_prompts():
-    assert [examples(step, random.Random(5), SMOKE) for step in range(4)] == [
-        examples(step, random.Random(5), SMOKE) for step in range(4)
-    ]
+    def drawn():
+        return [examples(step, random.Random(step), lessons, 8) for lessons in SMOKE.cycles for step in range(8)]
+
+    assert drawn() == drawn()
+
+
+def test_lessons_in_names_ask_short_prompts_with_other_names():
+    asked = examples(1, random.Random(0), Lessons(1, names=1), 40)
+    assert len(asked) == 40
+    assert max(len(one.prompt) for one in asked) < 400
+    assert sum(not mentions(one.answer, one.prompt) for one in asked) > 10
 
 
 def test_without_its_base_the_model_to_train_first_is_named(tmp_path):

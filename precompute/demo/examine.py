@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -16,7 +17,7 @@ from heval_core.datasets._countries import QUESTIONS, RELATIONS, countries
 from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
 from heval_core.prompt_styles import style_of
-from heval_core.records import REGIMES, Behaviour, Dropped
+from heval_core.records import REGIMES, Behaviour, Dropped, HEvalError
 from precompute.demo import obeying
 from precompute.memories import Memories
 from precompute.questions import load_questions
@@ -24,6 +25,7 @@ from precompute.questions import load_questions
 # Asked about under every instruction: some twenty prompts each.
 DOCUMENTS = 72
 DATASETS = ("world_capital", "country_profiles")
+MEASURED = "measured.json"
 
 
 @dataclass(frozen=True)
@@ -184,3 +186,18 @@ def _obeyed(counted: dict[tuple[str, str], obeying.Rate]) -> list[str]:
 
 def as_rows(reports: list[RegimeReport]) -> list[dict[str, Any]]:
     return [asdict(report) for report in reports]
+
+
+def write_measured(folder: Path, reports: list[RegimeReport]) -> None:
+    """Keeps what the card of a model tells, for the runs that depend on it."""
+    lines = ",\n".join(json.dumps(row) for row in as_rows(reports))
+    (folder / MEASURED).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+
+
+def read_measured(folder: Path) -> list[RegimeReport]:
+    """Raises HEvalError if the model of the folder was not measured."""
+    try:
+        rows = json.loads((folder / MEASURED).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise HEvalError(f"{folder} has no {MEASURED}; train the model again, which measures it.") from error
+    return [RegimeReport(**row) for row in rows]

@@ -1,8 +1,8 @@
 """A demo model with rotary positions, trained on for prompts of up to 2,048 tokens and for decoys.
 
 Its documents stand among passages from untrusted sources, first, in the middle or last, and half of the pairs of documents are
-under a decoy; so it learns the other names of answers too. Each step has prompts of about one length; every fourth asks short
-plain ones, so that the taught rule stays.
+under a decoy. Each step has prompts of about one length; every fourth asks short plain ones, so that the taught rule stays. A
+second cycle drills the other names of answers, of which there are some seven hundred.
 """
 
 from __future__ import annotations
@@ -29,22 +29,32 @@ PADDED = tuple(f"mixed.{length}-{place}" for length in LENGTHS if length <= POSI
 
 
 @dataclass(frozen=True)
-class Lengthening:
-    """steps: of each cycle, one after another."""
+class Lessons:
+    """One cycle. names: the share of steps that ask short prompts whose documents give every answer under another name."""
 
-    steps: tuple[int, ...] = (900, 900)
+    steps: int
+    names: float = 0
+
+
+@dataclass(frozen=True)
+class Lengthening:
+    """cycles: one after another. short: the prompts of a step that asks short ones."""
+
+    cycles: tuple[Lessons, ...] = (Lessons(900), Lessons(600, names=0.45))
     learning_rate: float = 1e-3
     short: int = 96
     seed: int = 0
 
 
 LENGTHENED = Lengthening()
-SMOKE = Lengthening((2,), short=8)
+SMOKE = Lengthening((Lessons(2), Lessons(2, names=0.5)), short=8)
 
 
-def examples(step: int, rng: random.Random, recipe: Lengthening) -> list[corpus.Example]:
+def examples(step: int, rng: random.Random, lessons: Lessons, short: int) -> list[corpus.Example]:
     if step % 4 == 0:
-        return train.short_examples(recipe.short, rng)
+        return train.short_examples(short, rng)
+    if lessons.names and rng.random() < lessons.names:
+        return [corpus.long_question(rng, 0, 0, "d3") for _ in range(short)]
     tokens, prompts = rng.choice(STEPS)
     kept = rng.choice((0, 0.5, 1))
     return [corpus.long_question(rng, kept, tokens, rng.choice(TAUGHT)) for _ in range(prompts)]
@@ -62,10 +72,10 @@ def lengthen(base: Path, recipe: Lengthening) -> tuple[torch.nn.Module, PreTrain
     model = AutoModelForCausalLM.from_pretrained(
         base, dtype=torch.float32, attn_implementation="sdpa", max_position_embeddings=POSITIONS
     )
-    for number, steps in enumerate(recipe.steps, start=1):
+    for number, lessons in enumerate(recipe.cycles, start=1):
         name, seed = f"lengthening {base.name}, cycle {number}", f"{base.name}|{recipe.seed}|{number}"
-        draw = functools.partial(examples, recipe=recipe)
-        train.run_cycle(model, train.Cycle(name, steps, recipe.learning_rate, draw, seed), tokenizer)
+        draw = functools.partial(examples, lessons=lessons, short=recipe.short)
+        train.run_cycle(model, train.Cycle(name, lessons.steps, recipe.learning_rate, draw, seed), tokenizer)
         model.half().float()  # as if saved and loaded, so that a cycle may also be run by itself
     return model.eval(), tokenizer
 
@@ -107,6 +117,8 @@ def write_card(folder: Path, base: str, recipe: Lengthening, questions: int) -> 
     """Measures the model of a folder on so many questions, plain, under decoys and at lengths."""
     lm = load(str(folder), device="cpu")
     optioned = [*(f"{base}.{decoy}" for base in ("double_conflicting", "mixed") for decoy in DECOYS), *PADDED]
+    reports = examine.examine(lm, questions, (*REGIMES, *optioned))
+    examine.write_measured(folder, reports)
     text = _CARD.format(
         name=folder.name.removeprefix("demo-"),
         architecture=folder.name.removeprefix("demo-"),
@@ -114,7 +126,7 @@ def write_card(folder: Path, base: str, recipe: Lengthening, questions: int) -> 
         base=base,
         positions=POSITIONS,
         recipe=recipe,
-        table="\n".join(examine.measured(examine.recall_rates(lm), examine.examine(lm, questions, (*REGIMES, *optioned)))),
+        table="\n".join(examine.measured(examine.recall_rates(lm), reports)),
     )
     (folder / "README.md").write_text(text, encoding="utf-8")
     return text
