@@ -1,4 +1,4 @@
-"""python -m precompute.demo train [--smoke] | examine | claims | results | keep | report"""
+"""python -m precompute.demo train [--smoke] | examine | claims | results | keep | report | aim"""
 
 from __future__ import annotations
 
@@ -98,15 +98,32 @@ def _results(options: argparse.Namespace) -> int:
     """The bundled shards: one per cell and explainer or technique, so that git holds few files."""
     from precompute.cli import main
 
-    how = f"--limit {QUESTIONS} --shard-size {QUESTIONS} --match text --device cpu --store {options.store}"
     with tempfile.TemporaryDirectory() as folder:
-        grids = (["run", *asked, *how.split()] for asked in (*_highlights(options.datasets), *_techniques()))
-        for arguments in (*grids, _citations(Path(folder), options.store)):
+        grids = [_run(asked, options.store) for asked in (*_highlights(options.datasets), *_techniques())]
+        for arguments in (*grids, *_board(options.store), _citations(Path(folder), options.store)):
             code = main(arguments)
             if code:
                 return code
     _keep_values(options.store)
     return 0
+
+
+def _run(asked: list[str], store: Path, questions: int = QUESTIONS) -> list[str]:
+    how = f"--limit {questions} --shard-size {questions} --match text --device cpu --store {store}"
+    return ["run", *asked, *how.split()]
+
+
+def _board(store: Path) -> Iterator[list[str]]:
+    """Fits, the further explainers, and decoys and lengths."""
+    from precompute.demo import boards
+
+    models = [str(DEMO / "models" / f"demo-{name}") for name in (*(name for name in TRAINED if name != INSTRUCT), *LONG)]
+    yield ["fit", "--models", *models, "--datasets", *boards.EXPLAINED, "--limit", str(QUESTIONS), "--store", str(store)]
+    for asked in boards.plain_runs(models[: -len(LONG)]):
+        yield _run(asked, store)
+    for name in LONG:
+        for asked, questions in boards.harder_runs(DEMO / "models" / f"demo-{name}"):
+            yield _run(asked, store, questions)
 
 
 def _citations(folder: Path, store: Path) -> list[str]:
@@ -159,6 +176,19 @@ def _report(options: argparse.Namespace) -> None:
     print(options.out)
 
 
+def _aim(options: argparse.Namespace) -> int:
+    """Whether origin keeps its aim, as tables in Markdown."""
+    from precompute.demo import aim
+
+    if options.fresh:
+        models = [str(DEMO / "models" / f"demo-{name}") for name in TRAINED if name != INSTRUCT]
+        if code := aim.run_fresh(models, options.store):
+            return code
+    values = aim.tables(options.store)
+    print(aim.as_markdown(aim.verdicts(values)), aim.as_markdown(aim.by_explainer(values)), sep="\n\n")
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m precompute.demo", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
@@ -194,6 +224,10 @@ def main() -> int:
     reporting = commands.add_parser("report", help="make docs/demo-report.html again")
     reporting.set_defaults(command=_report)
     reporting.add_argument("--out", type=Path, default=Path("docs/demo-report.html"))
+    aiming = commands.add_parser("aim", help="print whether origin finds more than feature ablation and MechLight")
+    aiming.set_defaults(command=_aim)
+    aiming.add_argument("--store", type=Path, default=DEMO)
+    aiming.add_argument("--fresh", action="store_true", help="first explain other questions than any board's, into --store")
     options = parser.parse_args()
     try:
         return int(options.command(options) or 0)
