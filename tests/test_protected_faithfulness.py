@@ -1,0 +1,161 @@
+"""Faithfulness with the question protected: what may be taken out, its stage of the batch job, and what pages say of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from heval_core import catalogue
+from heval_core.evaluation import live
+from heval_core.evaluation.board.making import board
+from heval_core.faithfulness import Faithfulness, levels
+from heval_core.figures.board_table import NOT_PROTECTED, PROTECTED, main_grid, of_faithfulness
+from heval_core.lm.clean_pass import CleanPass
+from heval_core.metrics import measures
+from heval_core.prompts import assemble
+from heval_core.report.sections import section
+from heval_core.store.filters import Filter
+from heval_core.store.shards import ShardStore
+from precompute.cli import main
+from precompute.measured_kinds import MEASURED, asked_for, keyed
+from tests.planted import published
+
+ONLY_CONTEXT = Faithfulness(protect_question=True)
+
+
+@pytest.fixture
+def scored(clean):
+    return np.random.default_rng(1).normal(size=clean.length)
+
+
+def test_the_key_of_plain_faithfulness_is_what_it_was():
+    plain = "Faithfulness(protect_question=False, replacements=('baseline', 'drawn', 'deletion'))"
+    assert keyed("faithfulness", None) == plain
+    assert keyed("faithfulness", 3) == f"{plain} first 3"
+    assert asked_for(True, False) == {"faithfulness": None}
+    assert asked_for(20, True) == {"faithfulness": 20, "faithfulness_protected": None}
+    assert len({repr(how) for how in MEASURED.values()}) == 2
+
+
+def test_no_token_but_the_documents_is_ever_taken_out(clean, scored):
+    prompt = clean.prompts[0]
+    inside = {i for span in prompt.documents for i in range(span.start, span.end)}
+    outside = [token for i, token in enumerate(prompt.ids) if i not in inside]
+    assert set(ONLY_CONTEXT.best(prompt, scored).tolist()) == inside
+    rows = list(ONLY_CONTEXT._changed(clean.lm, prompt, scored))
+    whole = [row for row in rows if len(row) == len(prompt.ids)]
+    assert len(whole) == 20
+    for row in whole:
+        assert all(row[i] == token for i, token in enumerate(prompt.ids) if i not in inside)
+    for row in rows[20:]:  # deletion
+        rest = iter(row.tolist())
+        assert all(token in rest for token in outside), "in their order"
+
+
+def test_the_context_alone_decides_how_many_tokens_are_taken_out(lm):
+    documents = ("The capital of Kenya is Lisbon. " * 4 + "It is so.", "The capital of Peru is Lima.")
+    long_question = "What is the capital of Kenya? " * 12
+    clean = CleanPass(lm, [lm.tokenise(assemble(documents, ("Lisbon", "Lima"), long_question))])
+    (prompt,) = clean.prompts
+    inside = sum(span.end - span.start for span in prompt.documents)
+    assert levels(len(prompt.ids)) != levels(inside)
+    rows = list(Faithfulness(True, ("baseline",))._changed(lm, prompt, np.arange(clean.length)))
+    assert [len(prompt.ids) - len(row) for row in rows] == [0] * 10
+    ids, best = np.array(prompt.ids), ONLY_CONTEXT.best(prompt, np.arange(clean.length))
+    for row, size in zip(rows[:5], levels(inside), strict=True):
+        np.testing.assert_array_equal(np.delete(row, best[:size]), np.delete(ids, best[:size]))
+        assert (row[best[:size]] == lm.baseline_id).all()
+
+
+def test_a_prompt_without_documents_has_no_value(lm):
+    prompt = lm.tokenise(assemble((), (), "What is the capital of Kenya?"))
+    clean = CleanPass(lm, [prompt])
+    assert ONLY_CONTEXT.measure(clean, [3], [np.zeros(clean.length)]) == [()]
+
+
+def test_a_batch_and_a_prompt_alone_agree(clean, scored):
+    both = CleanPass(clean.lm, [clean.prompts[0]] * 2)
+    one, other = ONLY_CONTEXT.measure(both, [3, 3], [scored[::-1], scored])
+    (alone,) = ONLY_CONTEXT.measure(clean, [3], [scored])
+    for found, expected in zip(other, alone, strict=True):
+        np.testing.assert_allclose(found.masked + found.kept, expected.masked + expected.kept, atol=1e-4)
+    assert one != other
+
+
+class EndOfQuestion:
+    """Answers if the prompt's last token stands (10 nats) and the answer's token does (2 nats): a model by hand."""
+
+    def __init__(self, lm, monkeypatch, prompt, gold):
+        import torch
+
+        def logits(ids):
+            rows = torch.zeros(len(ids), 50)
+            rows[:, 3] = 10.0 * (ids == prompt.ids[-1]).any(1) + 2.0 * (ids == prompt.ids[gold]).any(1)
+            return rows
+
+        monkeypatch.setattr(lm.forward, "logits", logits)
+        self.whole = logits(torch.tensor([prompt.ids]))
+
+
+def test_where_the_questions_end_decides_only_the_protected_value_prefers_the_answer_to_the_position(clean, monkeypatch):
+    from types import SimpleNamespace
+
+    prompt = clean.prompts[0]
+    gold = prompt.answer_tokens[0][0]
+    told = EndOfQuestion(clean.lm, monkeypatch, prompt, gold)
+    scene = SimpleNamespace(lm=clean.lm, prompts=clean.prompts, size=1, logits=told.whole)
+    position, right = np.arange(clean.length), np.eye(clean.length)[gold]
+
+    def lost(how, scores):
+        ((found,),) = how.measure(scene, [3], [scores])
+        return found.comprehensiveness
+
+    assert lost(Faithfulness(False, ("deletion",)), position) > lost(Faithfulness(False, ("deletion",)), right)
+    assert lost(Faithfulness(True, ("deletion",)), position) < lost(Faithfulness(True, ("deletion",)), right)
+
+
+@pytest.fixture(scope="module")
+def stores(model_folders, tmp_path_factory):
+    """One store with plain faithfulness, to which the protected one of the first questions and then of all is added."""
+    folder = tmp_path_factory.mktemp("protected")
+    command = f"run --models {model_folders['gpt2']} --datasets world_capital --limit 36 --regimes conflicting".split()
+    command += f"--shard-size 18 --explainers attn --device cpu --store {folder}".split()
+    assert main([*command, "--faithfulness"]) == 0
+    before = {key: entry.content for key, entry in ShardStore(folder).entries().items()}
+    alone = published(folder)
+    return command, folder, before, alone
+
+
+@pytest.mark.slow
+def test_as_a_stage_it_is_added_later_published_beside_the_plain_one_and_shown(stores, capsys):
+    command, folder, before, alone = stores
+    assert of_faithfulness(board(alone)).endswith(NOT_PROTECTED)
+    capsys.readouterr()
+    both = [*command, "--faithfulness", "--faithfulness-protected"]
+    assert main(both) == 0
+    assert "8 shards computed, 12 were done already" in capsys.readouterr().out  # attn and three controls
+    assert main(both) == 0
+    assert "0 shards computed" in capsys.readouterr().out
+    assert before.items() <= {key: entry.content for key, entry in ShardStore(folder).entries().items()}.items()
+    reader = published(folder)
+    asked = "SELECT * FROM cell_metric WHERE metric IN ('comprehensiveness', 'sufficiency') AND part {} LIKE '%protected'"
+    own, plain = reader.query(asked.format("")), reader.query(asked.format("NOT"))
+    assert plain.equals(alone.query(asked.format("NOT")))
+    assert set(own["explainer"]) == {"attn", *catalogue.explainers(control=True)}
+    random = own[own["explainer"] == "random"].set_index(["metric", "part"])["value"]
+    for row in own.itertuples():
+        assert row.chance == pytest.approx(random[row.metric, row.part])
+    now = live.cells_of(reader, Filter(), "comprehensiveness", 0).set_index(["explainer", "part"])["value"].to_dict()
+    of_own = own[own["metric"] == "comprehensiveness"].set_index(["explainer", "part"])["value"].to_dict()
+    assert {key: now[key] for key in of_own} == pytest.approx(of_own)
+    made = board(reader)
+    assert of_faithfulness(made).endswith(PROTECTED)
+    assert [head.title for head in main_grid(made)[0] if "protected" in head.title] == [
+        "Comprehensiveness, question protected, nats",
+        "Sufficiency, question protected, nats",
+    ]
+    assert not any(column.measure.title == "Comprehensiveness" for column in made.columns)
+    assert set(section(reader, "faithfulness").table["measure"]) >= {
+        measures()["comprehensiveness_protected"].title,
+        measures()["comprehensiveness"].title,
+    }
