@@ -83,14 +83,17 @@ def test_a_batch_and_a_prompt_alone_agree(clean, scored):
 
 
 class EndOfQuestion:
-    """Answers if the prompt's last token stands (10 nats) and the answer's token does (2 nats): a model by hand."""
+    """A model by hand: the answer's logit is 4 if the prompt's last token stands, and 1 more if the gold token does."""
 
     def __init__(self, lm, monkeypatch, prompt, gold):
         import torch
 
+        def stands(ids, token):
+            return (ids == token).sum(1) == prompt.ids.count(token)
+
         def logits(ids):
             rows = torch.zeros(len(ids), 50)
-            rows[:, 3] = 10.0 * (ids == prompt.ids[-1]).any(1) + 2.0 * (ids == prompt.ids[gold]).any(1)
+            rows[:, 3] = 4.0 * stands(ids, prompt.ids[-1]) + 1.0 * stands(ids, prompt.ids[gold])
             return rows
 
         monkeypatch.setattr(lm.forward, "logits", logits)
