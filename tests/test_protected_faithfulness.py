@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from heval_core.figures.board_table import NOT_PROTECTED, PROTECTED, main_grid, 
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.metrics import measures
 from heval_core.prompts import assemble
+from heval_core.records import Span, TokenisedPrompt
 from heval_core.report.sections import section
 from heval_core.store.filters import Filter
 from heval_core.store.shards import ShardStore
@@ -82,39 +85,43 @@ def test_a_batch_and_a_prompt_alone_agree(clean, scored):
     assert one != other
 
 
-class EndOfQuestion:
+# Two documents of seven tokens, a question of three, and the answer lead. Token 20 is the answer, token 33 the prompt's end.
+IDS = (9, 10, 11, 12, 13, 20, 14, 9, 10, 11, 15, 13, 21, 14, 30, 31, 32, 33)
+GOLD = 5
+
+
+def by_hand():
     """A model by hand: the answer's logit is 4 if the prompt's last token stands, and 1 more if the gold token does."""
+    import torch
 
-    def __init__(self, lm, monkeypatch, prompt, gold):
-        import torch
+    def logits(ids):
+        rows = torch.zeros(len(ids), 50)
+        rows[:, 3] = 4.0 * (ids == IDS[-1]).any(1) + 1.0 * (ids == IDS[GOLD]).any(1)
+        return rows
 
-        def stands(ids, token):
-            return (ids == token).sum(1) == prompt.ids.count(token)
-
-        def logits(ids):
-            rows = torch.zeros(len(ids), 50)
-            rows[:, 3] = 4.0 * stands(ids, prompt.ids[-1]) + 1.0 * stands(ids, prompt.ids[gold])
-            return rows
-
-        monkeypatch.setattr(lm.forward, "logits", logits)
-        self.whole = logits(torch.tensor([prompt.ids]))
+    spans = (Span(0, 7), Span(7, 14))
+    prompt = TokenisedPrompt("", IDS, ("x",) * len(IDS), spans, Span(14, 17), ((GOLD,), (12,)), ((GOLD,), (12,)))
+    lm = SimpleNamespace(
+        forward=SimpleNamespace(logits=logits), budget=SimpleNamespace(holds=lambda length: 100), device="cpu", baseline_id=0
+    )
+    return SimpleNamespace(lm=lm, prompts=[prompt], size=1, logits=logits(torch.tensor([IDS])))
 
 
-def test_where_the_questions_end_decides_only_the_protected_value_prefers_the_answer_to_the_position(clean, monkeypatch):
-    from types import SimpleNamespace
+def test_where_the_prompts_end_decides_only_the_protected_value_prefers_the_answer_to_the_position():
+    position, right = np.arange(len(IDS)), np.eye(len(IDS))[GOLD]
 
-    prompt = clean.prompts[0]
-    gold = prompt.answer_tokens[0][0]
-    told = EndOfQuestion(clean.lm, monkeypatch, prompt, gold)
-    scene = SimpleNamespace(lm=clean.lm, prompts=clean.prompts, size=1, logits=told.whole)
-    position, right = np.arange(clean.length), np.eye(clean.length)[gold]
+    def lost(protect, scores):
+        ((found,),) = Faithfulness(protect, ("deletion",)).measure(by_hand(), [3], [scores])
+        return found.comprehensiveness, found.sufficiency
 
-    def lost(how, scores):
-        ((found,),) = how.measure(scene, [3], [scores])
-        return found.comprehensiveness
+    def log_p(logit):
+        return logit - np.log(49 + np.exp(logit))
 
-    assert lost(Faithfulness(False, ("deletion",)), position) > lost(Faithfulness(False, ("deletion",)), right)
-    assert lost(Faithfulness(True, ("deletion",)), position) < lost(Faithfulness(True, ("deletion",)), right)
+    end, answer = log_p(5) - log_p(1), log_p(5) - log_p(4)
+    assert lost(False, position) == pytest.approx((end, answer))
+    assert lost(False, right) == pytest.approx((answer, end))
+    assert lost(True, position) == pytest.approx((0, answer), abs=1e-6)
+    assert lost(True, right) == pytest.approx((answer, 0), abs=1e-6)
 
 
 @pytest.fixture(scope="module")
