@@ -21,6 +21,7 @@ from heval_core.store.filters import Filter
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
 from precompute.measured_kinds import MEASURED, asked_for, keyed
+from tests.pages.opening import open_page
 from tests.planted import published
 
 ONLY_CONTEXT = Faithfulness(protect_question=True)
@@ -137,7 +138,7 @@ def stores(model_folders, tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_as_a_stage_it_is_added_later_published_beside_the_plain_one_and_shown(stores, capsys):
+def test_as_a_stage_it_is_added_later_published_beside_the_plain_one_and_shown(stores, capsys, monkeypatch):
     command, folder, before, alone = stores
     assert of_faithfulness(board(alone)).endswith(NOT_PROTECTED)
     capsys.readouterr()
@@ -169,3 +170,11 @@ def test_as_a_stage_it_is_added_later_published_beside_the_plain_one_and_shown(s
         measures()["comprehensiveness_protected"].title,
         measures()["comprehensiveness"].title,
     }
+    monkeypatch.setenv("HEVAL_STORE", str(folder))
+    for given, said in (({}, "Any token may be taken out"), ({"protected": "true"}, "Only tokens of the documents are taken")):
+        app = open_page("accuracy", tab="faithful", **given)
+        assert not app.exception
+        assert "Question protected" in [toggle.label for toggle in app.toggle]
+        assert any(said in caption.value for caption in app.caption)
+        assert any(caption.value.startswith("**Comprehensiveness, question") for caption in app.caption) == bool(given)
+    assert any(PROTECTED in caption.value for caption in open_page("leaderboard").caption)
