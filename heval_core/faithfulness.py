@@ -8,8 +8,9 @@ K: 1 to 5 tokens for prompts under 64 tokens, else 1 % to 5 % of them, rounded u
 baseline token alone favours fa, which ablates with it. The best tokens have the highest scores; of equal scores the earlier
 token comes first. A BOS and a chat template are neither ranked nor taken out. If deletion leaves no token, the baseline token
 stands alone.
-Reference: arXiv 2510.02629. Options: `protect_question` never takes out the question, nor counts its tokens among the best;
-`replacements` names some of the three.
+Reference: arXiv 2510.02629. Options: `replacements` names some of the three. With `protect_question` only tokens of the
+documents, padding included, are ranked, taken out and kept, and K is of their number: instruction, question and answer lead
+stay, in both measures. Without it any score that prefers late tokens does well: no answer survives without the question's end.
 Departure: the paper masks in one way. Its Table B.3 has values up to 2,500, which log-probabilities of single tokens cannot
 reach; do not compare ours with them. Chance: the random control's value on the same instances.
 Cost: 2 |K| = 10 forward passes over the prompt for each way and explainer, five of them short with deletion. Rows of equal
@@ -53,7 +54,7 @@ class Faithful(NamedTuple):
 
 
 def levels(tokens: int) -> tuple[int, ...]:
-    """How many tokens are masked or kept at each level, for a prompt of `tokens` tokens.
+    """How many tokens are masked or kept at each level, for a prompt, or a protected prompt's context, of `tokens` tokens.
 
     >>> levels(40), levels(150)
     ((1, 2, 3, 4, 5), (2, 3, 5, 6, 8))
@@ -76,7 +77,8 @@ class Faithfulness:
     def measure(self, clean: CleanPass, targets: Sequence[int], scores: Sequence[np.ndarray]) -> list[tuple[Faithful, ...]]:
         """The faithfulness of every prompt of a clean pass, one record per replacement.
 
-        targets: (B,) the answers' first tokens. scores: B of (n,).
+        targets: (B,) the answers' first tokens. scores: B of (n,). A prompt of which nothing may be taken out, such as one
+        without documents whose question is protected, has no records.
         """
         self.check()
         wanted = np.asarray(list(targets))
@@ -91,14 +93,17 @@ class Faithfulness:
                 _faithful(name, part)
                 for name, part in zip(self.replacements, np.split(own, len(self.replacements)), strict=True)
             )
-            for own in lost
+            if self._free(prompt).any()
+            else ()
+            for prompt, own in zip(clean.prompts, lost, strict=True)
         ]
 
     def _changed(self, lm: LanguageModel, prompt: TokenisedPrompt, scores: np.ndarray) -> Iterator[np.ndarray]:
         """The prompt's ids, for each replacement: without the k best for every k, then with the k best only."""
         ids, free, best = np.array(prompt.ids), self._free(prompt), self.best(prompt, scores)
         chosen = np.zeros((LEVELS, len(ids)), dtype=bool)
-        for row, size in zip(chosen, levels(len(ids)), strict=True):
+        count = int(free.sum()) if self.protect_question else len(ids)
+        for row, size in zip(chosen, levels(count), strict=True):
             row[best[:size]] = True
         taken = np.concatenate([chosen, free & ~chosen])
         for name in self.replacements:
@@ -109,11 +114,16 @@ class Faithfulness:
 
     def _free(self, prompt: TokenisedPrompt) -> np.ndarray:
         """(n,) bool: the tokens that may be taken out."""
-        free = np.zeros(len(prompt.ids), dtype=bool)
-        free[prompt.ranked.start : prompt.ranked.stop] = True
-        if self.protect_question:
-            free[prompt.question.start : prompt.question.end] = False
-        return free
+        ranked = np.zeros(len(prompt.ids), dtype=bool)
+        ranked[prompt.ranked.start : prompt.ranked.stop] = True
+        if not self.protect_question:
+            return ranked
+        context = np.zeros_like(ranked)
+        for document in prompt.documents:
+            context[document.start : document.end] = True
+        # A token may cover the end of a document and the start of the question.
+        context[prompt.question.start : prompt.question.end] = False
+        return ranked & context
 
     def best(self, prompt: TokenisedPrompt, scores: np.ndarray) -> np.ndarray:
         """Indices of the tokens that may be taken out, by falling score; of equal scores the earlier token first."""

@@ -9,11 +9,12 @@ from functools import lru_cache
 
 from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
-from heval_core.store.kinds import ATTRIBUTION, BEHAVIOUR, FAITHFULNESS, INSTANCE
+from heval_core.store.kinds import ATTRIBUTION, BEHAVIOUR, INSTANCE
 from heval_core.store.shards import weight
 from precompute.compute import compute
 from precompute.costs import mean_tokens, token_forwards
 from precompute.grid import INSTANCES, Grid, Job, Shard, dtype_of, jobs_of
+from precompute.measured_kinds import MEASURED
 from precompute.memories import Memories
 from precompute.models import Model
 from precompute.questions import Questions
@@ -39,7 +40,7 @@ class Costs:
 
 
 def calibrate(grid: Grid, model: Model, questions: Questions) -> Costs:
-    """Time a few instances of the grid's first regime; faithfulness counts once for all explainers together."""
+    """Time a few instances of the grid's first regime; each kind of faithfulness counts once for all explainers."""
     lm = _loaded(model.name, grid.device, grid.dtype, grid.batch_tokens)
     lm.template = model.identity.template
     lm.fits.give(grid.fits)
@@ -59,12 +60,12 @@ def calibrate(grid: Grid, model: Model, questions: Questions) -> Costs:
         for shard in job.shards[1:]:
             if shard.kind == ATTRIBUTION.name:
                 known[shard.explainer] = _above(_timed(lm, job, (shard,), questions, memories), answers)
-        measured = tuple(shard for shard in job.shards if shard.kind == FAITHFULNESS.name)
-        if measured:
+        for kind in {shard.kind for shard in job.shards} & MEASURED.keys():
+            measured = tuple(shard for shard in job.shards if shard.kind == kind)
             attributions = tuple(shard for shard in job.shards if shard.kind == ATTRIBUTION.name)
             scores = compute(lm, job, attributions, questions, memories).rows
             seconds, size = _above(_timed(lm, job, measured, questions, memories, scores), answers)
-            known[FAITHFULNESS.name] = (seconds / len(measured), size / len(measured))
+            known[kind] = (seconds / len(measured), size / len(measured))
     return Costs(mean_tokens(questions, regime, grid.seed, model.identity), known)
 
 

@@ -10,20 +10,19 @@ import numpy as np
 
 from heval_core import catalogue, pipeline, regimes
 from heval_core.behaviour import check_labels
-from heval_core.faithfulness import Faithfulness
 from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Answered, Prepared
 from heval_core.prompt_styles import style_of
 from heval_core.records import Dropped
+from heval_core.store.kinds import FAITHFULNESS
 from precompute.grid import Job, Shard, instance_id
+from precompute.measured_kinds import MEASURED
 from precompute.memories import Memories
 from precompute.outcome import Failure, Result, named
 from precompute.questions import Questions
-from precompute.rows import attribution_row, faithfulness_row, head_rows, instance_row
+from precompute.rows import attribution_row, head_rows, instance_row, losses
 from precompute.techniques import Chosen
 from precompute.under_techniques import UnderTechniques
-
-FAITHFULNESS = Faithfulness()
 
 Rows = list[dict[str, Any]]
 NOTHING: dict[str, Rows] = {}
@@ -63,7 +62,7 @@ class _Computation:
     def __post_init__(self, stored: Mapping[str, Rows]) -> None:
         self.kinds = {shard.kind for shard in self.wanted}
         # Scores by explainer and instance, which faithfulness measures.
-        self.scores = _stored_scores(self.job, stored) if "faithfulness" in self.kinds else {}
+        self.scores = _stored_scores(self.job, stored) if self.kinds & MEASURED.keys() else {}
         # Rows by shard and place: batches come by length, shards are in the order of the questions.
         self.rows: dict[str, dict[int, Rows]] = {shard.key: {} for shard in self.wanted}
 
@@ -144,9 +143,10 @@ class _Computation:
         """The instances of a pass that a kind of shard needs, with their targets; None if it needs none."""
         if kind == "context_attribution":
             return pipeline.towards_context(answered)
-        if kind == "faithfulness" and self.job.faithful is not None:
+        before = dict(self.job.measured).get(kind)
+        if before is not None:
             places = map(self._place, answered.prepared)
-            chosen = [index for index, place in enumerate(places) if place < self.job.faithful]
+            chosen = [index for index, place in enumerate(places) if place < before]
             return pipeline.part_of(answered, chosen) if chosen else None
         if kind == "head_attention" and not any(map(self._keeps_heads, answered.prepared)):
             return None
@@ -162,7 +162,7 @@ class _Computation:
             "instance": self._instances,
             "attribution": self._attributions,
             "context_attribution": self._attributions,
-            "faithfulness": self._faithfulness,
+            **dict.fromkeys(MEASURED, self._faithfulness),
             "head_attention": self._heads,
             "behaviour": self._behaviours,
         }[shard.kind]
@@ -216,10 +216,11 @@ class _Computation:
         # An instance on which the explainer failed, as is noted there, is measured with the rest and left out below.
         nothing = np.zeros(answered.clean.length, dtype=np.float32)
         targets = [behaviour.token_id for behaviour in answered.behaviours]
-        measured = FAITHFULNESS.measure(answered.clean, targets, [scores.get(row_id, nothing) for row_id in ids])
-        settings = repr(FAITHFULNESS)
+        how = MEASURED[shard.kind]
+        measured = how.measure(answered.clean, targets, [scores.get(row_id, nothing) for row_id in ids])
+        common, levels = {"explainer": shard.explainer, "settings": repr(how)}, shard.kind == FAITHFULNESS.name
         return [
-            [faithfulness_row(row_id, shard.explainer, settings, faithful) for faithful in values if row_id in scores]
+            [{"instance_id": row_id, **common, **losses(one, levels)} for one in values if row_id in scores]
             for row_id, values in zip(ids, measured, strict=True)
         ]
 

@@ -28,9 +28,10 @@ from heval_core.prompts import prompt_of
 from heval_core.records import Cost, Dropped, HEvalError, Instance
 from heval_core.regime_keys import read_key
 from heval_core.replacements import REPLACEMENTS
-from heval_core.store.kinds import BEHAVIOUR, FAITHFULNESS, INSTANCE
+from heval_core.store.kinds import BEHAVIOUR, INSTANCE
 from heval_core.store.shards import ShardStore
 from precompute.grid import Grid, Job, Shard, dtype_of, settings_of
+from precompute.measured_kinds import MEASURED, asked_for
 from precompute.questions import Questions
 
 SIZES = (5, 10, 20, 50, 100, 200)
@@ -72,11 +73,12 @@ def shard_size(grid: Grid, model: Identity, questions: Questions, store: ShardSt
 def kinds(grid: Grid) -> tuple[str, ...]:
     """The most that is computed for an instance: the answer, each explainer's scores for it and for the first document's
     answer (if the grid asks for these), and the faithfulness of the scores."""
-    measured = (len(grid.explainers) + len(catalogue.explainers(control=True))) if grid.faithfulness else 0
+    every = len(grid.explainers) + len(catalogue.explainers(control=True))
+    measured = tuple(asked_for(grid.faithfulness, grid.faithfulness_protected)) * every
     answers = (INSTANCE.name, WRITTEN) if grid.match == "text" else (INSTANCE.name,)
     attributions = grid.explainers * (2 if grid.target == "context" else 1)
     behaviours = (BEHAVIOUR.name,) if grid.techniques else ()
-    return (*answers, *behaviours, *attributions, *(FAITHFULNESS.name,) * measured)
+    return (*answers, *behaviours, *attributions, *measured)
 
 
 def passes(what: str, tokens: float) -> float:
@@ -97,7 +99,7 @@ def cost(what: str, tokens: float) -> Cost:
     # The passes that keep only the best tokens, without replacing the others, are too short to count.
     if what == BEHAVIOUR.name:
         return Cost(1.0, QUESTION_SHARE * tokens)
-    whole = {"instance": 2, "faithfulness": (2 * len(REPLACEMENTS) - 1) * LEVELS, "head_attention": 1}
+    whole = {"instance": 2, "head_attention": 1, **dict.fromkeys(MEASURED, (2 * len(REPLACEMENTS) - 1) * LEVELS)}
     return Cost(whole[what], whole[what] * tokens) if what in whole else catalogue.method(what).cost(tokens)
 
 

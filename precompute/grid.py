@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from heval_core import catalogue, regimes
-from heval_core.faithfulness import Faithfulness
 from heval_core.lm.fits import Fit
 from heval_core.lm.loading import DTYPES, Identity, choose_device, choose_dtype, in_template
 from heval_core.prompts import assemble
 from heval_core.records import CONTEXT_KINDS, MATCHES, REGIMES, TARGETS, TECHNIQUE, HEvalError
 from heval_core.regime_keys import read_key
-from heval_core.store.kinds import ATTRIBUTION, BEHAVIOUR, CONTEXT_ATTRIBUTION, FAITHFULNESS, HEAD_ATTENTION, INSTANCE
+from heval_core.store.kinds import ATTRIBUTION, BEHAVIOUR, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, INSTANCE
 from heval_core.store.shards import FORMAT
+from precompute.measured_kinds import asked_for, keyed
 from precompute.own_file import OwnFile
 from precompute.questions import Questions, open_dataset
 from precompute.shard_keys import identity, key_of
@@ -36,7 +36,8 @@ class Grid:
     memory: `own`, the model's own answer without context, or `true`, where that must also be the dataset's true answer.
     match: what decides the group of an answer, its `first` token or its `text`. template: in place of the model's own.
     shard_size: questions per shard; None for as many as take a minute or two (`costs`). keep_heads: see `Job`. faithfulness:
-    measure comprehensiveness and sufficiency too, also of the controls; a number limits this to the first questions. target:
+    measure comprehensiveness and sufficiency too, also of the controls; a number limits this to the first questions.
+    faithfulness_protected: the same, of the documents' tokens only. target:
     `context` also explains the first document's answer, whatever the model answered. techniques: compared with one another,
     and Regular with them; none for Regular alone, without comparing anything. own: explainers from files outside the package.
     fits: of explainers that have parameters.
@@ -58,6 +59,7 @@ class Grid:
     shard_size: int | None = None
     keep_heads: int = 0
     faithfulness: bool | int = False
+    faithfulness_protected: bool | int = False
     target: str = "answer"
     techniques: tuple[str, ...] = ()
     own: tuple[OwnFile, ...] = ()
@@ -79,8 +81,8 @@ class Job:
     """Some questions of one model, dataset and regime, and the shards made from them.
 
     places: the questions' numbers in the fixed order, ascending. fingerprint: of the dataset. settings: see `Entry`.
-    keep_heads: every head's attention is kept for the questions before this number. match: see `Grid`. faithful:
-    faithfulness is measured for the questions before this number; for all by default. arrangement: how it is answered.
+    keep_heads: every head's attention is kept for the questions before this number. match: see `Grid`. measured: the kinds
+    of faithfulness, each with the number of the question before which it is measured. arrangement: how it is answered.
     """
 
     model: str
@@ -94,7 +96,7 @@ class Job:
     keep_heads: int
     shards: tuple[Shard, ...]
     match: str = "first"
-    faithful: int | None = None
+    measured: tuple[tuple[str, int | None], ...] = ()
     arrangement: Arrangement = PLAIN
 
     @property
@@ -191,7 +193,7 @@ def jobs_of(
             grid.keep_heads,
             tuple(_shards(grid, common, kinds, arrangement)),
             grid.match,
-            _faithful(grid),
+            tuple(asked_for(grid.faithfulness, grid.faithfulness_protected).items()),
             arrangement,
         )
 
@@ -250,19 +252,13 @@ def _explaining(grid: Grid, common: dict[str, Any], kinds: Collection[str], tech
             key_of(common, f"context {identity(grid.fits, common, explainer)}"),
             technique,
         )
-    first, faithful = common["places"][0], _faithful(grid)
-    if grid.faithfulness and (faithful is None or first < faithful):
-        of = f"{Faithfulness()!r}" if faithful is None else f"{Faithfulness()!r} first {faithful}"
-        for explainer in (*explainers, *catalogue.explainers(control=True).values()):
-            what = f"{identity(grid.fits, common, explainer)} {of}"
-            yield Shard(FAITHFULNESS.name, explainer.key, key_of(common, what), technique)
+    first, every = common["places"][0], (*explainers, *catalogue.explainers(control=True).values())
+    for kind, before in asked_for(grid.faithfulness, grid.faithfulness_protected).items():
+        for explainer in every if before is None or first < before else ():
+            what = f"{identity(grid.fits, common, explainer)} {keyed(kind, before)}"
+            yield Shard(kind, explainer.key, key_of(common, what), technique)
     if first < grid.keep_heads:
         yield Shard(HEAD_ATTENTION.name, "", key_of(common, f"heads {grid.keep_heads}"), technique)
-
-
-def _faithful(grid: Grid) -> int | None:
-    """Faithfulness is measured of the questions before this number; None where it is of all."""
-    return None if isinstance(grid.faithfulness, bool) else grid.faithfulness
 
 
 def dtype_of(grid: Grid) -> str:

@@ -86,10 +86,10 @@ def head_rows(row_id: str, heads: HeadReading, index: int) -> list[dict[str, Any
     ]
 
 
-def faithfulness_row(row_id: str, explainer: str, settings: str, faithful: Faithful) -> dict[str, Any]:
-    """The two means are exact; each K's own loss is for a closer look, and compresses better when rounded."""
-    losses = {name: _three_digits(getattr(faithful, name)) for name in ("masked", "kept")}
-    return {"instance_id": row_id, "explainer": explainer, "settings": settings, **faithful._asdict(), **losses}
+def losses(faithful: Faithful, levels: bool) -> dict[str, Any]:
+    """The two means are exact; each K's own loss (levels) is for a closer look, and compresses better when rounded."""
+    means = {name: getattr(faithful, name) for name in ("replacement", "comprehensiveness", "sufficiency")}
+    return means | ({name: _three_digits(getattr(faithful, name)) for name in ("masked", "kept")} if levels else {})
 
 
 def _three_digits(losses: tuple[float, ...]) -> list[float]:

@@ -16,10 +16,11 @@ from typing import Any
 from heval_core.lm.loading import Identity
 from heval_core.records import TECHNIQUE, RegimeKey
 from heval_core.regimes import sample
-from heval_core.store.kinds import ATTRIBUTION, FAITHFULNESS, SAMPLE
+from heval_core.store.kinds import ATTRIBUTION, SAMPLE
 from heval_core.store.shards import Entry, ShardStore
 from heval_core.techniques.shared.development import Setting
 from precompute.grid import INSTANCES, Grid, Job, Shard, cap_of, jobs_of, missing
+from precompute.measured_kinds import MEASURED
 from precompute.memories import Memories
 from precompute.models import Model
 from precompute.preparation import MemoryTask, memory_tasks
@@ -222,7 +223,7 @@ class Schedule:
     def _task(self, job: Job, wanted: tuple[Shard, ...]) -> JobTask:
         asked = {self.questions.facts[place].question for place in job.places}
         stored: dict[str, list[dict[str, Any]]] = {}
-        if any(shard.kind == FAITHFULNESS.name for shard in wanted):
+        if any(shard.kind in MEASURED for shard in wanted):
             entries, there = self.store.entries(), {shard.key for shard in job.shards} - {s.key for s in wanted}
             for shard in job.shards:
                 if shard.kind == ATTRIBUTION.name and shard.key in there:

@@ -19,8 +19,8 @@ from precompute.cli import main
 from tests.planted import published
 
 
-def literally(lm, prompt, target, scores, free, replacement):
-    """A-24 and A-25 word by word: one forward for every k."""
+def literally(lm, prompt, target, scores, free, replacement, count=None):
+    """A-24 and A-25 word by word: one forward for every k. count: the tokens that K is of; by default the prompt's."""
 
     def log_p(ids):
         return float(lm.forward.logits(lm.ids(tuple(ids))).log_softmax(-1)[0, target])
@@ -35,7 +35,7 @@ def literally(lm, prompt, target, scores, free, replacement):
 
     best = sorted(free, key=lambda i: (-scores[i], i))
     whole, masked, kept = log_p(prompt.ids), [], []
-    for k in levels(len(prompt.ids)):
+    for k in levels(count or len(prompt.ids)):
         top = set(best[:k])
         masked.append(whole - log_p(without(top)))
         kept.append(whole - log_p(without(set(free) - top)))
@@ -51,12 +51,12 @@ def scores(clean):
 @pytest.mark.parametrize("protect", [False, True])
 def test_both_equal_a_literal_loop(clean, scores, protect):
     prompt, target = clean.prompts[0], int(clean.logits[0].argmax())
-    question = range(prompt.question.start, prompt.question.end)
-    free = [i for i in range(clean.length) if not (protect and i in question)]
+    inside = [i for span in prompt.documents for i in range(span.start, span.end)]
+    free, count = (inside, len(inside)) if protect else (range(clean.length), clean.length)
     (measured,) = Faithfulness(protect_question=protect).measure(clean, [target], scores)
     assert [found.replacement for found in measured] == ["baseline", "drawn", "deletion"]
     for found in measured:
-        expected = literally(clean.lm, prompt, target, scores[0], free, found.replacement)
+        expected = literally(clean.lm, prompt, target, scores[0], free, found.replacement, count)
         comprehensiveness, sufficiency, masked, kept = expected
         assert found.comprehensiveness == pytest.approx(comprehensiveness, abs=1e-4)
         assert found.sufficiency == pytest.approx(sufficiency, abs=1e-4)

@@ -28,9 +28,18 @@ from heval_core.evaluation.scored import (
     with_controls,
     with_means,
 )
+from heval_core.metrics.shared.measured import PROTECTED
 from heval_core.records import CELL
 from heval_core.statistics.bootstrap import Resamples
-from heval_core.store.kinds import ATTRIBUTION, CONTEXT_ATTRIBUTION, FAITHFULNESS, HEAD_ATTENTION, INSTANCE, SAMPLE
+from heval_core.store.kinds import (
+    ATTRIBUTION,
+    CONTEXT_ATTRIBUTION,
+    FAITHFULNESS,
+    FAITHFULNESS_PROTECTED,
+    HEAD_ATTENTION,
+    INSTANCE,
+    SAMPLE,
+)
 from heval_core.store.shard_rows import ShardRows
 from heval_core.store.shards import Entry, ShardStore
 from heval_core.store.writer import Writer
@@ -80,11 +89,18 @@ def insert_regime(
     used = used[used["document_starts"].map(len) == used["document_kinds"].map(len)].reset_index(drop=True)
     if used.empty:
         return None
-    faithful = ShardRows(store, entries, FAITHFULNESS, tuple(measured_metrics())).rows
     ids = list(used["instance_id"])
     tables = [writer.scores_of(table, ids) for table in ("attribution", "context_attribution")]
-    scored = Scored(tables[0], Measurements.of(with_means(faithful)), tables[1])
+    scored = Scored(tables[0], Measurements.of(_faithful(store, entries)), tables[1])
     return _measured(writer, store, regime_of(used, resamples), scored, keep)
+
+
+def _faithful(store: ShardStore, entries: list[Entry]) -> pd.DataFrame:
+    """What the batch job measured, as `Measurements.of` takes it."""
+    columns = tuple(measured_metrics())
+    kinds = (("", FAITHFULNESS), (PROTECTED, FAITHFULNESS_PROTECTED))
+    rows = [with_means(ShardRows(store, entries, kind, columns).rows, suffix) for suffix, kind in kinds]
+    return pd.concat([own for own in rows if len(own)] or rows[:1])
 
 
 def _measured(writer: Writer, store: ShardStore, whole: Regime, scored: Scored, keep: bool) -> Measured:

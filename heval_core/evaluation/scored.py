@@ -210,11 +210,12 @@ def _fixed(regime: Regime, explainer: str, table: np.ndarray, towards: ScoreRows
     return Fixed(fixed, there)
 
 
-def with_means(faithful: pd.DataFrame) -> pd.DataFrame:
-    """The batch job's rows, one for each replacement, as parts; and their means as the part `all`."""
+def with_means(faithful: pd.DataFrame, suffix: str = "") -> pd.DataFrame:
+    """The batch job's rows, one for each replacement, as parts; and their means as the part `all`. suffix: of all parts."""
     place, keys = ["instance_id", "explainer"], list(measured_metrics())
     means = faithful.groupby(place, sort=False)[keys].mean().reset_index().assign(part="all")
-    return pd.concat([faithful.rename(columns={"replacement": "part"})[[*place, "part", *keys]], means])
+    rows = pd.concat([faithful.rename(columns={"replacement": "part"})[[*place, "part", *keys]], means])
+    return rows.assign(part=rows["part"].astype(str) + suffix) if suffix else rows
 
 
 def measured_of(regime: Regime, explainer: str, found: Measurements) -> dict[tuple[str, str], Measured]:

@@ -14,8 +14,10 @@ from heval_core.figures.board_dots import counted, said
 from heval_core.figures.board_front import digits_of, passes_of
 from heval_core.figures.panels import shown
 from heval_core.html import render
+from heval_core.metrics.shared.measure import QUESTION_PROTECTED
 
 NOT_PROTECTED = "The question may be taken out too: this rewards pointing at the prompt's end, see the position control."
+PROTECTED = "Only tokens of the documents are taken out, with the question protected."
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def _of_column(board: Board, column: Column, values: pd.DataFrame | None = None)
     ends = {"high": whole["value"].max(), "low": whole["value"].min()}
     best = ends.get(column.measure.best) if len(whole) > 1 else None
     hint = f"{column.measure.headline or column.measure.title}: {column.measure.meaning}"
-    if not column.scaled:
+    if not column.scaled and not _protected(column):
         hint = f"{hint} {NOT_PROTECTED}"
     cells = {}
     for row in own.to_dict("records"):
@@ -109,6 +111,16 @@ def _of_column(board: Board, column: Column, values: pd.DataFrame | None = None)
         ends_of = f"[{shown(row['low'])}, {shown(row['high'])}]"
         cells[row["explainer"]] = Cell(value, ends_of, about, row["value"] == best and row["explainer"] in board.methods)
     return Head(heading(column), hint), cells
+
+
+def _protected(column: Column) -> bool:
+    return column.measure.switch == QUESTION_PROTECTED
+
+
+def of_faithfulness(board: Board) -> str:
+    """What its faithfulness takes out; empty for a board without it."""
+    own = [column for column in board.columns if not column.scaled]
+    return "" if not own else f"*Faithfulness*: {PROTECTED if all(map(_protected, own)) else NOT_PROTECTED}"
 
 
 def heading(column: Column) -> str:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from heval_core.figures.palette import in_order
+from heval_core.metrics.shared.measured import PROTECTED
 
 PARTS = {"baseline": "feature ablation's baseline token", "drawn": "drawn by frequency", "deletion": "deletion", "all": "mean"}
 CELL = ["model", "dataset", "regime"]
@@ -23,6 +24,12 @@ class Advantage(NamedTuple):
     rest: float
     cells: int
     above: int
+
+
+def parts_of(cells: pd.DataFrame, protected: bool) -> pd.DataFrame:
+    """Rows of `cell_metric` with the question protected, or those without, under the plain names of their parts."""
+    own = cells[cells["part"].str.endswith(PROTECTED) == protected]
+    return own.assign(part=own["part"].str.removesuffix(PROTECTED))
 
 
 def advantage(cells: pd.DataFrame, controls: set[str], lower_is_better: bool) -> Advantage | None:

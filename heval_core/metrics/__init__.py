@@ -13,7 +13,7 @@ from dataclasses import fields, replace
 
 from heval_core import catalogue, protocols
 from heval_core.metrics._features import TARGETS
-from heval_core.metrics.shared.measure import QUESTIONS, Measure
+from heval_core.metrics.shared.measure import FIXED, QUESTIONS, Measure
 
 # Parts that several metrics have: documents, and groups by the document that was used.
 _PART_TITLES = {"c1": "document 1", "c2": "document 2", "C1": "used: 1", "C2": "used: 2"}
@@ -47,6 +47,7 @@ def _at_fixed_target(measure: Measure) -> Measure:
         meaning=_FIXED + measure.meaning,
         needs="--target context",
         variant_of=measure.title,
+        switch=FIXED,
     )
 
 

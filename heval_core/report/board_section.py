@@ -13,6 +13,7 @@ from heval_core.evaluation.board.records import EVERY_SIZE, Board
 from heval_core.figures.board_front import front_drawing
 from heval_core.figures.board_paper import board_latex
 from heval_core.figures.board_table import Grid, harder_grid, heading, main_grid
+from heval_core.metrics.shared.measure import QUESTION_PROTECTED
 from heval_core.report.drawing import Drawing, Scale, legend
 from heval_core.report.figures import Figure
 from heval_core.report.plans import GLANCE, OTHER
@@ -24,9 +25,10 @@ _ABOUT = (
     "Questions and their mean run from chance (0) to the best possible (1): means over the cells that most methods have, with "
     "95 % intervals over questions. Won, tied and lost: against each other method, at each question, in each model and "
     "dataset (paired bootstrap, Holm over models and datasets, p < .05). Passes: forward passes over the whole prompt, as "
-    "each method declares them. Faithfulness takes tokens out wherever they stand, the question's too. A row with an asterisk "
-    "lacks cells."
+    "each method declares them. {faithful} A row with an asterisk lacks cells."
 )
+_UNPROTECTED = "Faithfulness takes tokens out wherever they stand, the question's too."
+_PROTECTED = "Faithfulness takes tokens of the documents out, with the question protected."
 _LEFT, _WIDE, _TALL, _RIGHT, _BOTTOM = 46.0, 520.0, 300.0, 30.0, 44.0
 
 
@@ -39,7 +41,9 @@ def board_section(results: Reader) -> Section:
     table = made.values.merge(_costs(made), on="explainer", how="left")
     gaps = told.open if made.rows else ("No explainer ran.",)
     several = results.choices()["technique"].nunique() > 1
-    about = f"{_ABOUT} Answers are those under Regular." if several else _ABOUT
+    protected = any(column.measure.switch == QUESTION_PROTECTED for column in made.columns)
+    about = _ABOUT.format(faithful=_PROTECTED if protected else _UNPROTECTED)
+    about = f"{about} Answers are those under Regular." if several else about
     return Section(BOARD, GLANCE, *OTHER[BOARD], f"{told.said} {about}", figures, table, _shown(made), gaps)
 
 

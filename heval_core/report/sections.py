@@ -65,16 +65,20 @@ def section(results: Reader, key: str) -> Section:
 def _cells(results: Reader, plan: Plan) -> Section:
     """Figures of each measure and k; a row per cell and part."""
     named = figures.Named.of(results)
-    drawn, tables = [], []
+    drawn = []
+    tables: list[pd.DataFrame] = []
     texts: list[str] = []
     for measure in plan.measures:
         name = measure.title
-        texts.append(f"{name} ({measure.unit}): {measure.meaning}")
+        before = len(tables)
         for k in plan.ks if measure.uses_k else (0,):
             cells = labelled(of_measure(results.cells(Filter(), measure.metric, k), measure), named.titles)
             tables.append(cells.drop(columns=["label", "title"]).assign(measure=name))
             caption = f"{name}, k = {k}" if measure.uses_k else name
             drawn += figures.of_cells(caption, cells, measure, named)
+        # Not every store has the variants of a measure.
+        if not measure.variant_of or any(len(own) for own in tables[before:]):
+            texts.append(f"{name} ({measure.unit}): {measure.meaning}")
     table = pd.concat(tables, ignore_index=True)
     if drawn:
         texts.append(figures.lanes_in_words(table))

@@ -88,6 +88,14 @@ FAITHFULNESS = ShardKind(
     ("comprehensiveness", "sufficiency", "masked.list.element", "kept.list.element"),
     beside=True,
 )
+# With the question protected: how much is lost, without the single levels of K.
+FAITHFULNESS_PROTECTED = ShardKind(
+    "faithfulness_protected",
+    pa.schema([field for field in FAITHFULNESS.schema if field.name not in ("masked", "kept")]),
+    FAITHFULNESS.key,
+    ("comprehensiveness", "sufficiency"),
+    beside=True,
+)
 # One answer under a technique. Of the instance: its kind of context is its regime.
 BEHAVIOUR = ShardKind(
     "behaviour",
@@ -127,5 +135,6 @@ TRIAL = ShardKind(
     ("model", "dataset", "technique", "setting", "regime"),
 )
 CONTEXT_ATTRIBUTION = replace(ATTRIBUTION, name="context_attribution", beside=True)
-_OF_INSTANCES = (INSTANCE, ATTRIBUTION, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, FAITHFULNESS, BEHAVIOUR, TRIAL, MEMORY, SAMPLE)
+_EXPLAINED = (ATTRIBUTION, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, FAITHFULNESS, FAITHFULNESS_PROTECTED)
+_OF_INSTANCES = (INSTANCE, *_EXPLAINED, BEHAVIOUR, TRIAL, MEMORY, SAMPLE)
 KINDS = {kind.name: kind for kind in (*_OF_INSTANCES, *citation_kinds.KINDS)}

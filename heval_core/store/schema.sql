@@ -139,7 +139,8 @@ CREATE TABLE score (
     explainer VARCHAR,        -- key of the explainer
     metric VARCHAR,           -- key of the metric
     part VARCHAR,             -- which document (c, c1, c2) or group (C, C1, C2); for faithfulness, how tokens are taken
-                              -- out (baseline, drawn, deletion), and all, their mean
+                              -- out (baseline, drawn, deletion), and all, their mean; with the question protected
+                              -- each ends with _protected
     k INTEGER,                -- tokens considered; 0 if the metric has no k
     value DOUBLE,             -- the metric's value for this instance
     chance DOUBLE             -- what random scores get for this instance on average

@@ -6,7 +6,7 @@ import pandas as pd
 
 from heval_core.figures.cells import as_normalised
 from heval_core.metrics import headlines, measures_of
-from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.measure import QUESTION_PROTECTED, Measure
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -23,14 +23,14 @@ def accuracies() -> dict[str, Measure]:
     return {_LINKED.get(question, measure.title): measure for question, measure in shown}
 
 
-def faithfulness_measure() -> Measure:
-    """The first measure of faithfulness stands for it."""
-    return next(iter(measures_of("faithfulness").values()))
+def faithfulness_measure(protected: bool = False) -> Measure:
+    """The first measure of faithfulness stands for it. protected: whether the question is."""
+    return next(own for own in measures_of("faithfulness").values() if (own.switch == QUESTION_PROTECTED) is protected)
 
 
-def faithful_and_right(results: Reader, chosen: Filter, accuracy: str, k: int) -> pd.DataFrame:
+def faithful_and_right(results: Reader, chosen: Filter, accuracy: str, k: int, protected: bool = False) -> pd.DataFrame:
     """Faithfulness minus the random control's (x) and normalised accuracy (y) of every cell that has both."""
-    measure, faithfulness = accuracies()[accuracy], faithfulness_measure()
+    measure, faithfulness = accuracies()[accuracy], faithfulness_measure(protected)
     faithful = query(results, Reader.cells, chosen, faithfulness.metric, faithfulness.at(k))
     right = query(results, Reader.cells, chosen, measure.metric, measure.at(k))
     right = as_normalised(right[right["part"].isin(measure.together)].dropna(subset=["value"]))

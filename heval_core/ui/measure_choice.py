@@ -27,12 +27,9 @@ def choose_measure(question: str) -> Measure:
         return by_title[names[0]]
     measure = by_title[address.one_of("Measure", names, link, what="measure", hidden=True)]
     variant = next((other for other in by_title.values() if other.variant_of == measure.title), None)
-    about = (
-        "Every explainer explains the first document's answer, whatever the model answered: only the scores can tell the "
-        "groups apart, not the token that is explained."
-    )
-    fixed = variant and address.switch("Target held fixed", "fixed", help=about)
-    return variant if variant and fixed else measure
+    if variant is None or variant.switch is None:
+        return measure
+    return variant if address.switch(variant.switch.title, variant.switch.link, help=variant.switch.about) else measure
 
 
 def define(measure: Measure) -> None:

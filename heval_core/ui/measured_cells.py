@@ -30,8 +30,8 @@ from heval_core.ui.names import names_of
 from heval_core.ui.slice_bar import slice_bar
 
 
-def draw(results: Reader, chosen: Filter, question: str, chips: DeltaGenerator) -> int:
-    """question: a key of QUESTIONS. chips: the row of the page's filters. Returns the k that was chosen."""
+def draw(results: Reader, chosen: Filter, question: str, chips: DeltaGenerator) -> tuple[Measure, int]:
+    """question: a key of QUESTIONS. chips: the row of the page's filters. Returns the measure and the k that were chosen."""
     said = st.container(key="answer")
     with st.container(key="measure_row", horizontal=True, vertical_alignment="center"):
         measure = choose_measure(question)
@@ -46,7 +46,7 @@ def draw(results: Reader, chosen: Filter, question: str, chips: DeltaGenerator) 
     found = measured(results, sliced, measure, metric, k)
     if found is None or found.cells.empty:
         st.info(_nothing(measure, found is None), icon=":material/filter_alt_off:")
-        return k
+        return measure, k
     with unit:
         found = replace(found, scaled=_scaled(found))
     names = names_of(results)
@@ -55,7 +55,7 @@ def draw(results: Reader, chosen: Filter, question: str, chips: DeltaGenerator) 
     define(measure)
     shown = _figure(results, found, sliced, names, chips)
     _numbers(results, found, sliced, names, metric, k, shown)
-    return k
+    return measure, k
 
 
 def _scaled(found: Measured) -> bool:

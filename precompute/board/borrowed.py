@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heval_core import catalogue
-from heval_core.faithfulness import Faithfulness
 from heval_core.lm.fits import Fit
-from heval_core.store.kinds import ATTRIBUTION, FAITHFULNESS, INSTANCE, MEMORY
+from heval_core.store.kinds import ATTRIBUTION, INSTANCE, MEMORY
 from heval_core.store.shards import Entry, ShardStore
 from precompute.grid import Job, Shard, instance_id, missing
+from precompute.measured_kinds import MEASURED
 from precompute.models import Model
 from precompute.preparation import MemoryTask
 from precompute.questions import Questions
 
 Rows = list[dict[str, Any]]
-KINDS = (INSTANCE.name, ATTRIBUTION.name, FAITHFULNESS.name)
+KINDS = (INSTANCE.name, ATTRIBUTION.name, *MEASURED)
 
 
 @dataclass
@@ -107,8 +107,8 @@ class Lender:
 
     def _settings(self, job: Job, shard: Shard) -> str | None:
         """The column `settings` of a shard's rows; None where its kind has none."""
-        if shard.kind == FAITHFULNESS.name:
-            return repr(Faithfulness())
+        if shard.kind in MEASURED:
+            return repr(MEASURED[shard.kind])
         if shard.kind == INSTANCE.name:
             return None
         settings = repr(catalogue.find("explainer", shard.explainer))

@@ -47,6 +47,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     own.add_argument("--limit", type=int, default=LIMIT, help=f"questions per dataset, {LIMIT} by default")
     own.add_argument("--match", choices=MATCHES, default="text", help=f"{MATCH_HELP}; here the text by default")
     own.add_argument("--faithfulness", action="store_true", help="measure comprehensiveness and sufficiency too")
+    own.add_argument("--faithfulness-protected", action="store_true", help="the same with the question protected")
     own.add_argument(
         "--beside", type=Path, default=DEMO, help="the store whose results stand beside it; by default the demo results"
     )
@@ -98,6 +99,7 @@ def _grid(options: argparse.Namespace) -> Any:
         limit=options.limit,
         match=options.match,
         faithfulness=options.faithfulness,
+        faithfulness_protected=options.faithfulness_protected,
         device=options.device,
         dtype=options.dtype,
     )

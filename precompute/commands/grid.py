@@ -67,6 +67,14 @@ def _add_grid(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="measure comprehensiveness and sufficiency too, 25 passes each; with N, for the first N questions only",
     )
+    asked.add_argument(
+        "--faithfulness-protected",
+        nargs="?",
+        type=int,
+        const=True,
+        metavar="N",
+        help="the same with the question protected: only tokens of the documents are taken out",
+    )
     asked.add_argument("--target", choices=TARGETS, help=TARGET_HELP)
     asked.add_argument("--keep-heads", type=int, help="keep every head's attention for this many questions")
 

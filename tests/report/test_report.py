@@ -53,7 +53,9 @@ def test_every_number_of_a_section_is_what_its_page_shows(demo, demo_results, to
     assert len(rows)
     for measure in plan.measures:
         for k in plan.ks if measure.uses_k else (5,):
-            fixed = {"fixed": "true"} if measure.variant_of else {}
+            if measure.variant_of and measure.title not in set(rows["measure"]):
+                continue  # not every store has the variants
+            fixed = {measure.switch.link: "true"} if measure.switch else {}
             app = open_page(
                 "accuracy",
                 tab=QUESTIONS[measure.question].link,

@@ -11,21 +11,29 @@ from collections.abc import Collection, Iterable, Sequence
 
 from heval_core.evaluation.board.records import ASKED, Column
 from heval_core.metrics import headlines, measures_of
-from heval_core.metrics.shared.measure import QUESTIONS, Measure
+from heval_core.metrics.shared.measure import QUESTION_PROTECTED, QUESTIONS, Measure
 from heval_core.regime_keys import DECOYS, RegimeOptions, read_key
 
 NO_DECOYS = "these results have no prompts with decoys"
 NO_LENGTHS = "these results have no padded prompts"
-NO_FAITHFULNESS = "the batch job measures it with --faithfulness"
 NOT_ASKED = "no cell under these filters has it"
 NOT_SHARED = "no cell has a number of more than half of the methods, so nothing compares"
 
 
 def measured() -> tuple[Measure, ...]:
-    """The measures of a board: the headlines of the questions, then faithfulness."""
+    """The measures that a board is made of: the headlines of the questions, then faithfulness, plain and protected."""
     heads = headlines()
-    plain = [measure for measure in measures_of("faithfulness").values() if not measure.variant_of]
-    return (*(heads[question] for question in ASKED if question in heads), *plain)
+    return (*(heads[question] for question in ASKED if question in heads), *measures_of("faithfulness").values())
+
+
+def protected_first(measures: Collection[Measure], with_numbers: Collection[Measure]) -> list[Measure]:
+    """Those that a board has columns of: faithfulness with the question protected where that has numbers, plain elsewhere."""
+    protected = {own.variant_of for own in with_numbers if own.switch == QUESTION_PROTECTED}
+    return [
+        own
+        for own in measures
+        if (own in with_numbers if own.switch == QUESTION_PROTECTED else own.title not in protected or own.question in ASKED)
+    ]
 
 
 def columns_for(measure: Measure, regimes: Iterable[str]) -> list[Column]:
@@ -59,7 +67,7 @@ def absent(
     there = {column.key for column in (*columns, *apart)}
     missing = [(column.title, NOT_SHARED) for column in apart]
     missing += [
-        (Column(own).title, NOT_ASKED if own.question in ASKED else NO_FAITHFULNESS)
+        (Column(own).title, NOT_ASKED if own.question in ASKED else f"the batch job measures it with {own.needs}")
         for own in measures
         if Column(own).key not in there
     ]

@@ -76,16 +76,11 @@ def rows_of(reader: Reader, explainers: Sequence[str]) -> list[Row]:
 def board_of(measured: Mapping[Measure, Measured], rows: Sequence[Row], costs: pd.DataFrame) -> Board:
     """A board of cells that are there already: of one technique, by measure."""
     methods = [row.key for row in rows if not row.control]
-    counted: dict[Column, pd.DataFrame] = {}
-    apart: list[Column] = []
-    for measure, own in measured.items():
-        there = available(own.cells[own.cells["part"].isin(measure.together)])
-        for column in known.columns_for(measure, there["regime"].astype(str).unique()):
-            of_column = counting(column, own.cells, methods)
-            if of_column.empty:
-                apart.append(column)
-            else:
-                counted[column] = of_column
+    every_column = _counting(measured, methods)
+    wanted = known.protected_first(measured, {column.measure for column, own in every_column.items() if len(own)})
+    measured = {measure: measured[measure] for measure in wanted}
+    counted = {column: own for column, own in every_column.items() if len(own) and column.measure in measured}
+    apart = [column for column, own in every_column.items() if own.empty and column.measure in measured]
     keys = [row.key for row in rows]
     tables = [values_of(column, measured[column.measure], own, keys) for column, own in counted.items()]
     by_model = [values_of(column, measured[column.measure], own, keys, ("model",)) for column, own in counted.items()]
@@ -106,6 +101,16 @@ def board_of(measured: Mapping[Measure, Measured], rows: Sequence[Row], costs: p
         _together(pairs, PAIRS),
         *(tuple(sorted(places[name].unique())) if len(places) else () for name in ("model", "dataset", "regime")),
     )
+
+
+def _counting(measured: Mapping[Measure, Measured], methods: Sequence[str]) -> dict[Column, pd.DataFrame]:
+    """Every column that has a number, with its cells that count: none where most methods lack them."""
+    found: dict[Column, pd.DataFrame] = {}
+    for measure, own in measured.items():
+        there = available(own.cells[own.cells["part"].isin(measure.together)])
+        for column in known.columns_for(measure, there["regime"].astype(str).unique()):
+            found[column] = counting(column, own.cells, methods)
+    return found
 
 
 def _together(tables: Sequence[pd.DataFrame], names: list[str]) -> pd.DataFrame:

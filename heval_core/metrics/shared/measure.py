@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from heval_core.metrics.shared.cell import DEFAULT_K, Cell
 from heval_core.metrics.shared.estimate import Each, Estimate
+from heval_core.metrics.shared.measured import PROTECTED
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
 from heval_core.regime_keys import read_key
 
@@ -36,6 +37,29 @@ QUESTIONS = {
 
 
 @dataclass(frozen=True)
+class Switch:
+    """What makes a variant of a measure. link: its link parameter. title, about: as pages show it."""
+
+    link: str
+    title: str
+    about: str
+
+
+FIXED = Switch(
+    "fixed",
+    "Target held fixed",
+    "Every explainer explains the first document's answer, whatever the model answered: only the scores can tell the "
+    "groups apart, not the token that is explained.",
+)
+QUESTION_PROTECTED = Switch(
+    "protected",
+    "Question protected",
+    "Only tokens of the documents, padding included, are ranked, taken out and kept. The question and all else of the prompt "
+    "stay.",
+)
+
+
+@dataclass(frozen=True)
 class Measure:
     """One way to read a metric.
 
@@ -52,10 +76,11 @@ class Measure:
     headline: its sentence on the Overview, if it is the headline measure of its question.
     sections: its sections in the report; by default one of its own. paper, reported_ks: the paper's name for that section, and
     the k that the section shows.
-    fixed_target: whether it has a variant in which all explainers explain the same answer.
+    fixed_target: whether it has a variant in which all explainers explain the same answer. variant_of, switch: the title of
+    the measure that this one is a variant of, and how a page goes from one to the other.
 
     The rest is filled in by `heval_core.metrics.declared`: the metric's key, whether it uses k, and whether it uses ranks, so
-    that the prompt's first token can be left out. variant_of: the title of the measure that this one is a variant of.
+    that the prompt's first token can be left out.
     """
 
     key: str
@@ -80,10 +105,11 @@ class Measure:
     paper: str = "ours"
     reported_ks: tuple[int, ...] = (DEFAULT_K,)
     fixed_target: bool = False
+    variant_of: str = ""
+    switch: Switch | None = None
     metric: str = ""
     uses_k: bool = True
     ranked: bool = False
-    variant_of: str = ""
 
     def at(self, k: int) -> int:
         """The k under which its values are stored: 0 if it has none."""
@@ -114,8 +140,17 @@ class MirrorMetric(Protocol):
     def both_ways(self, one: Each, swapped: Each) -> Estimate: ...
 
 
-def of_faithfulness(title: str, what: str, order: int) -> tuple[Measure]:
-    """A measure of what the answer loses. what: when it loses that, as in `only the best-ranked tokens are kept`."""
+_DOCUMENTS_ONLY = (
+    "only tokens of the documents, padding included, are ranked, taken out and kept; instruction, question and answer lead "
+    "stay."
+)
+
+
+def of_faithfulness(title: str, what: str, order: int) -> tuple[Measure, Measure]:
+    """A measure of what the answer loses, and its variant with the question protected.
+
+    what: when it loses that, as in `only the best-ranked tokens are kept`.
+    """
     measure = Measure(
         title.lower(),
         title,
@@ -130,7 +165,18 @@ def of_faithfulness(title: str, what: str, order: int) -> tuple[Measure]:
         needs="--faithfulness",
         sections=("faithfulness",),
     )
-    return (measure,)
+    protected = replace(
+        measure,
+        key=f"{measure.key}{PROTECTED}",
+        title=f"{title}, question protected",
+        parts=tuple(f"{part}{PROTECTED}" for part in measure.parts),
+        meaning=f"Here {_DOCUMENTS_ONLY} {measure.meaning}",
+        instance_parts=tuple(f"{part}{PROTECTED}" for part in measure.instance_parts),
+        needs="--faithfulness-protected",
+        variant_of=title,
+        switch=QUESTION_PROTECTED,
+    )
+    return measure, protected
 
 
 def of_origin(

@@ -12,6 +12,9 @@ from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Column, Each, Est
 from heval_core.metrics.shared.stored_means import Mean
 from heval_core.replacements import REPLACEMENTS
 
+# Suffix of parts in which the question is protected: only tokens of the documents are taken out.
+PROTECTED = "_protected"
+
 
 def aopc(before: np.ndarray | float, after: np.ndarray) -> np.ndarray | float:
     """Mean loss of log-probability over the last axis: (…,) before and (…, |K|) after ▶ (…,)."""
@@ -21,13 +24,13 @@ def aopc(before: np.ndarray | float, after: np.ndarray) -> np.ndarray | float:
 
 @dataclass(frozen=True)
 class MeasuredMetric:
-    """parts: what replaced the tokens that were taken out, and `all`, the mean over these."""
+    """parts: what replaced the tokens that were taken out, and `all`, the mean over these; each also with PROTECTED."""
 
     smallest_group: int = SMALLEST_GROUP
 
     key: ClassVar[str]
     uses_k = False
-    parts: ClassVar[tuple[str, ...]] = ("all", *REPLACEMENTS)
+    parts: ClassVar[tuple[str, ...]] = tuple(f"{part}{how}" for how in ("", PROTECTED) for part in ("all", *REPLACEMENTS))
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         """The batch job's measurements, by part; empty if it made none."""

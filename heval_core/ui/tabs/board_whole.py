@@ -42,7 +42,7 @@ def draw(results: Reader, chosen: Filter, made: Board) -> None:
     st.subheader("The numbers")
     grid = board_table.main_grid(made)
     st.html(board_table.as_html(made, grid, "The board: explainers by question, faithfulness and cost"))
-    st.caption(_ABOUT)
+    st.caption(f"{_ABOUT} {board_table.of_faithfulness(made)}".strip())
     harder = board_table.harder_grid(made)
     if harder[0]:
         st.subheader("Under decoys and at length")
