@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from precompute.models import Model
 from precompute.questions import Questions, load_questions
 from precompute.schedule import known_jobs, pending
 from precompute.search_task import search_tasks, unfinished
+from precompute.timing import PROMPTS, ROUNDS, TimingTask, timing_tasks, untimed
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,13 @@ def plan(grid: Grid, folder: Path, calibrated: bool = True, say: Callable[[str],
             if calibrated and work:
                 say(f"{model.key} · {questions.dataset}: timing a few instances …")
                 costs = calibrate(sized, model, questions)
-            lines += [_line(sized, model, questions, regime, jobs, work, costs) for regime in sized.regimes]
+            timings = timing_tasks(sized, model, questions, dtype_of(sized))
+            to_time = untimed(timings, store)
+            for regime in sized.regimes:
+                own = [task for task in to_time if task.regime == regime]
+                done = sum(task.regime == regime for task in timings) - len(own)
+                line = _line(sized, model, questions, regime, jobs, work, costs)
+                lines.append(_with_timings(line, own, done, costs))
     return Plan(tuple(lines), tuple(to_do), searches)
 
 
@@ -125,6 +132,22 @@ def _line(
         None if costs is None else sum(costs.seconds(kind, tokens) * count for kind, count in instances.items()),
         None if costs is None else sum(costs.megabytes(kind, tokens) * count for kind, count in instances.items()),
         later,
+    )
+
+
+def _with_timings(line: Line, to_do: Sequence[TimingTask], done: int, costs: Costs | None) -> Line:
+    """With the shards in which explainers are timed by themselves; each of them is run so often on a few prompts."""
+    times_run = (ROUNDS + 1) * min(PROMPTS, line.questions)
+    explained = [key for task in to_do for key in task.explainers]
+    seconds = None if line.seconds is None or costs is None else line.seconds
+    if seconds is not None and costs is not None:
+        seconds += times_run * sum(costs.seconds(key, line.tokens) for key in explained)
+    return dataclasses.replace(
+        line,
+        shards=line.shards + len(to_do),
+        done=line.done + done,
+        passes=line.passes + round(times_run * sum(passes(key, line.tokens) for key in explained)),
+        seconds=seconds,
     )
 
 
