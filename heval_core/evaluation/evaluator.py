@@ -21,6 +21,7 @@ SOURCES = (
     "citations/masking.py", "citations/people", "citations/records.py", "citations/retrieval.py", "citations/scoring.py",
     "evaluation", "evaluation/citations", "evaluation/findings", "evaluation/techniques", "explainers", "groups.py",
     "metrics", "metrics/shared", "prompts.py", "protocols.py", "reasons.py", "records.py", "stored.py", "replacements.py",
+    "shared_passes.py",
     "statistics", "store/__init__.py", "store/annotation_exchange.py", "store/annotation_file.py",
     "store/annotations.py", "store/citation_kinds.py", "store/citation_queries.py", "store/database.py",
     "store/filters.py", "store/instances.py", "store/kinds.py", "store/published.py", "store/reader.py", "store/schema.sql",
