@@ -289,10 +289,11 @@ class Attribution:
 
 class Cost(NamedTuple):
     """What an explainer's scores for one prompt cost, shared passes too. passes: forward passes; a backward pass is one more.
-    tokens: how many tokens all of these passes run; a pass need not run the whole prompt."""
+    tokens: how many tokens all of these passes run; a pass need not run the whole prompt. shared: see `shared_passes`."""
 
     passes: float
     tokens: float
+    shared: tuple[str, ...] = ()
 
 
 def head_name(layer: int, head: int) -> str:

@@ -9,7 +9,7 @@ same shards. The store notes the number, and later runs keep to it, so that fini
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from statistics import mean
 from typing import Any
@@ -28,6 +28,7 @@ from heval_core.prompts import prompt_of
 from heval_core.records import Cost, Dropped, HEvalError, Instance
 from heval_core.regime_keys import read_key
 from heval_core.replacements import REPLACEMENTS
+from heval_core.shared_passes import CLEAN, HEADS, added
 from heval_core.store.kinds import BEHAVIOUR, INSTANCE
 from heval_core.store.shards import ShardStore
 from precompute.grid import Grid, Job, Shard, dtype_of, settings_of
@@ -86,6 +87,11 @@ def passes(what: str, tokens: float) -> float:
     return cost(what, tokens).passes
 
 
+def passes_together(kinds: Iterable[str], tokens: float) -> list[float]:
+    """The same of several, done for one instance in one go: a shared pass counts for the first of them alone."""
+    return [one.passes for one in added((cost(kind, tokens) for kind in kinds), tokens)]
+
+
 def token_forwards(what: str, tokens: float) -> float:
     """The cost in tokens that go through the model."""
     return cost(what, tokens).tokens
@@ -100,7 +106,10 @@ def cost(what: str, tokens: float) -> Cost:
     if what == BEHAVIOUR.name:
         return Cost(1.0, QUESTION_SHARE * tokens)
     whole = {"instance": 2, "head_attention": 1, **dict.fromkeys(MEASURED, (2 * len(REPLACEMENTS) - 1) * LEVELS)}
-    return Cost(whole[what], whole[what] * tokens) if what in whole else catalogue.method(what).cost(tokens)
+    shared = {"instance": (CLEAN,), "head_attention": (HEADS,)}
+    if what in whole:
+        return Cost(whole[what], whole[what] * tokens, shared.get(what, ()))
+    return catalogue.method(what).cost(tokens)
 
 
 def times(job: Job, shard: Shard) -> float:

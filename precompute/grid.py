@@ -35,12 +35,11 @@ class Grid:
     per dataset. cap: instances explained per model, dataset and regime: a number, `auto` for the paper's caps, or None.
     memory: `own`, the model's own answer without context, or `true`, where that must also be the dataset's true answer.
     match: what decides the group of an answer, its `first` token or its `text`. template: in place of the model's own.
-    shard_size: questions per shard; None for as many as take a minute or two (`costs`). keep_heads: see `Job`. faithfulness:
-    measure comprehensiveness and sufficiency too, also of the controls; a number limits this to the first questions.
-    faithfulness_protected: the same, of the documents' tokens only. target:
-    `context` also explains the first document's answer, whatever the model answered. techniques: compared with one another,
-    and Regular with them; none for Regular alone, without comparing anything. own: explainers from files outside the package.
-    fits: of explainers that have parameters.
+    shard_size: questions per shard; None for as many as take a minute or two. keep_heads: see `Job`. faithfulness: measured
+    too, of controls as well; a number: of the first questions only. faithfulness_protected: the same, of the documents' tokens
+    only. timing: time each explainer by itself. target: `context` also explains the first document's answer, whatever was
+    answered. techniques: compared with one another and with Regular; none for Regular alone. own: explainers from files
+    outside the package. fits: of explainers that have parameters.
     """
 
     models: tuple[str, ...]
@@ -60,6 +59,7 @@ class Grid:
     keep_heads: int = 0
     faithfulness: bool | int = False
     faithfulness_protected: bool | int = False
+    timing: bool = False
     target: str = "answer"
     techniques: tuple[str, ...] = ()
     own: tuple[OwnFile, ...] = ()

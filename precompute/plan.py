@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,13 +13,16 @@ from heval_core.prompt_styles import style_of
 from heval_core.store.kinds import ATTRIBUTION, CONTEXT_ATTRIBUTION
 from heval_core.store.shards import ShardStore
 from precompute.calibrate import Costs, calibrate
-from precompute.costs import WRITTEN, mean_tokens, passes, readable, shard_size, times
+from precompute.costs import WRITTEN, mean_tokens, passes, passes_together, readable, shard_size, times
 from precompute.fitting import check_fits, with_fits
 from precompute.grid import Grid, Job, Shard, asked_as, cap_of, check, dtype_of
 from precompute.models import Model
 from precompute.questions import Questions, load_questions
 from precompute.schedule import known_jobs, pending
 from precompute.search_task import search_tasks, unfinished
+from precompute.timing import PROMPTS, ROUNDS, TimingTask, timing_tasks, untimed
+
+_SCORES = (ATTRIBUTION.name, CONTEXT_ATTRIBUTION.name)
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,13 @@ def plan(grid: Grid, folder: Path, calibrated: bool = True, say: Callable[[str],
             if calibrated and work:
                 say(f"{model.key} · {questions.dataset}: timing a few instances …")
                 costs = calibrate(sized, model, questions)
-            lines += [_line(sized, model, questions, regime, jobs, work, costs) for regime in sized.regimes]
+            timings = timing_tasks(sized, model, questions, dtype_of(sized))
+            to_time = untimed(timings, store)
+            for regime in sized.regimes:
+                own = [task for task in to_time if task.regime == regime]
+                done = sum(task.regime == regime for task in timings) - len(own)
+                line = _line(sized, model, questions, regime, jobs, work, costs)
+                lines.append(_with_timings(line, own, done, costs))
     return Plan(tuple(lines), tuple(to_do), searches)
 
 
@@ -95,23 +104,20 @@ def _line(
 ) -> Line:
     known = [job for job in jobs if job.regime == regime]
     wanted = [(job, shards) for job, shards in work if job.regime == regime]
-    instances: dict[str, float] = defaultdict(float)
-    for job, shards in wanted:
-        for shard in shards:
-            # At most all instances have another answer than the first document's; how many is known after they are answered.
-            explains = shard.kind in (ATTRIBUTION.name, CONTEXT_ATTRIBUTION.name)
-            what = shard.explainer if explains else shard.kind
-            instances[what] += len(job.places) * (1.0 if explains else times(job, shard))
+    together = [one for job, shards in wanted for one in _together(job, shards)]
     later = bool(grid.explainers) and not any(shard.explainer for job in known for shard in job.shards)
     most = 0
     if later:
         most = min(cap_of(grid, questions) or 0, len(questions.facts))
-        for key in grid.explainers:
-            instances[key] += most * (2 if grid.target == "context" else 1)
+        together += [(most, grid.explainers)] * (2 if grid.target == "context" else 1)
     if grid.match == "text":
         # Whatever a job does, it answers its instances first.
-        instances[WRITTEN] = sum(len(job.places) for job, _ in wanted) + most
+        together.append((sum(len(job.places) for job, _ in wanted) + most, (WRITTEN,)))
     tokens = mean_tokens(questions, regime, grid.seed, model.identity)
+    instances: dict[str, float] = defaultdict(float)
+    for count, kinds in together:
+        for kind in kinds:
+            instances[kind] += count
     missing = sum(len(shards) for _, shards in wanted)
     return Line(
         model.key,
@@ -121,10 +127,43 @@ def _line(
         missing,
         sum(len(job.shards) for job in known) - missing,
         tokens,
-        sum(round(count * passes(kind, tokens)) for kind, count in instances.items()),
+        round(sum(count * sum(passes_together(kinds, tokens)) for count, kinds in together)),
         None if costs is None else sum(costs.seconds(kind, tokens) * count for kind, count in instances.items()),
         None if costs is None else sum(costs.megabytes(kind, tokens) * count for kind, count in instances.items()),
         later,
+    )
+
+
+def _together(job: Job, shards: Sequence[Shard]) -> Iterator[tuple[float, tuple[str, ...]]]:
+    """How many instances are put through what in one go, so that passes are shared: kinds of shards, and keys of explainers.
+
+    At most all instances have another answer than the first document's; how many is known after they are answered.
+    """
+    everyone = float(len(job.places))
+    asked = [shard for shard in shards if not shard.explainer]
+    for shard in asked:
+        # Of a technique with several passes, those after the first.
+        yield everyone * max(0.0, times(job, shard) - 1), (shard.kind,)
+    once = tuple(shard.kind for shard in asked if times(job, shard) >= 1)
+    scores = {kind: tuple(shard.explainer for shard in shards if shard.kind == kind) for kind in _SCORES}
+    measured = tuple(shard.kind for shard in shards if shard.explainer and shard.kind not in _SCORES)
+    yield everyone, (*once, *scores[ATTRIBUTION.name], *measured)
+    yield everyone, scores[CONTEXT_ATTRIBUTION.name]
+
+
+def _with_timings(line: Line, to_do: Sequence[TimingTask], done: int, costs: Costs | None) -> Line:
+    """With the shards in which explainers are timed by themselves; each of them is run so often on a few prompts."""
+    times_run = (ROUNDS + 1) * min(PROMPTS, line.questions)
+    explained = [key for task in to_do for key in task.explainers]
+    seconds = None if line.seconds is None or costs is None else line.seconds
+    if seconds is not None and costs is not None:
+        seconds += times_run * sum(costs.seconds(key, line.tokens) for key in explained)
+    return dataclasses.replace(
+        line,
+        shards=line.shards + len(to_do),
+        done=line.done + done,
+        passes=line.passes + round(times_run * sum(passes(key, line.tokens) for key in explained)),
+        seconds=seconds,
     )
 
 

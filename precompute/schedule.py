@@ -1,8 +1,8 @@
 """The tasks of one model and one dataset: which can begin now, and which must wait for others.
 
 Stages: the model's memory answers; the settings of techniques that need one; then answers with documents, and the explainers;
-in a regime with more questions than
-its cap the explainers come last, on a sample that depends on the groups of the answers.
+in a regime with more questions than its cap the explainers come after that, on a sample that depends on the groups of the
+answers. When nothing else is left, explainers are timed by themselves.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from precompute.questions import Questions
 from precompute.search_task import SearchTask, search_tasks, setting_in, unfinished
 from precompute.tasks import JobTask, Task
 from precompute.techniques import TEST, Arrangement, Chosen, arrangements, split_of
+from precompute.timing import TimingTask, timing_tasks, untimed
 
 
 def known_jobs(
@@ -126,18 +127,19 @@ class Schedule:
 
     def __init__(self, grid: Grid, model: Model, questions: Questions, dtype: str, store: ShardStore):
         self.grid, self.model, self.questions, self.dtype, self.store = grid, model, questions, dtype, store
-        self.waiting: deque[MemoryTask | SearchTask | Work] = deque()
+        self.waiting: deque[MemoryTask | SearchTask | TimingTask | Work] = deque()
         self._memories = Memories({})
         self._begun: set[tuple[str, ...]] = set()
         self._tried: set[str] = set()
         self._abandoned = False
         self.jobs = list(self._known())
-        self.planned = {shard.key for job in self.jobs for shard in job.shards}
-        work = list(pending(self.jobs, store))
-        self.missing = {shard.key for _, wanted in work for shard in wanted}
-        self.instances = sum(len(job.places) for job, _ in work)
-        if work or self._unsearched():
-            self.waiting.extend(self._unasked() or self._unsearched() or self._explaining())
+        self.timings = timing_tasks(grid, model, questions, dtype)
+        self.planned = {shard.key for job in self.jobs for shard in job.shards} | {task.key for task in self.timings}
+        work, left = list(pending(self.jobs, store)), untimed(self.timings, store)
+        self.missing = {shard.key for _, wanted in work for shard in wanted} | {task.key for task in left}
+        self.instances = sum(len(job.places) for job, _ in work) + sum(task.size for task in left)
+        if work or left or self._unsearched():
+            self.waiting.extend(self._unasked() or self._next())
 
     def _known(self, choose: bool = False) -> Iterator[Job]:
         return known_jobs(self.grid, self.model.identity, self.questions, self.dtype, self.store, choose)
@@ -150,6 +152,8 @@ class Schedule:
         for job in self.jobs:
             for shard in job.shards:
                 planned.setdefault((job.regime, shard.technique), []).append(shard.key)
+        for task in self.timings:
+            planned.setdefault((task.regime, task.technique), []).append(task.key)
         for (regime, technique), keys in planned.items():
             whose = RegimeKey(self.model.key, self.questions.dataset, regime, technique)
             yield {**whose._asdict(), "keys": keys}
@@ -158,7 +162,7 @@ class Schedule:
         """The next task, which is under way from now on."""
         work = self.waiting.popleft()
         task = self._task(*work) if isinstance(work, tuple) else work
-        if isinstance(task, SearchTask):
+        if isinstance(task, SearchTask | TimingTask):
             asked = {self.questions.facts[place].question for place in task.places}
             task = dataclasses.replace(task, memories=self._remembered().only(asked))
         self._begun.add(task.keys)
@@ -169,7 +173,11 @@ class Schedule:
         self._begun.discard(task.keys)
         self._tried.update(task.keys)
         if not self.waiting and not self._begun and not self._abandoned:
-            self.waiting.extend(self._unsearched() or self._explaining())
+            self.waiting.extend(self._next())
+
+    def _next(self) -> Sequence[SearchTask | TimingTask | Work]:
+        """What can begin when nothing is under way, once the model's memory is known."""
+        return self._unsearched() or self._explaining() or self._untimed()
 
     def standing(self) -> list[Chosen]:
         """What each technique of the grid runs with, as far as it is known."""
@@ -212,6 +220,10 @@ class Schedule:
         if work and not self._memories.continuations:
             self._memories = self._remembered()
         return work
+
+    def _untimed(self) -> list[TimingTask]:
+        """Explainers are timed last; where a memory shard could not be made, not at all."""
+        return [] if self._unasked() else [task for task in untimed(self.timings, self.store) if task.key not in self._tried]
 
     def _remembered(self) -> Memories:
         entries, known = self.store.entries(), {}

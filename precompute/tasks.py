@@ -22,6 +22,7 @@ from precompute.outcome import Result
 from precompute.preparation import MemoryTask
 from precompute.questions import Questions
 from precompute.search_task import SearchTask
+from precompute.timing import TimingTask
 
 
 @dataclass(frozen=True)
@@ -76,4 +77,4 @@ class JobTask:
             yield self.job.entry(shard, failed)
 
 
-Task = MemoryTask | SearchTask | JobTask | ExplainTask | RecoverTask
+Task = MemoryTask | SearchTask | JobTask | TimingTask | ExplainTask | RecoverTask

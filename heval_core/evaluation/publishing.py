@@ -33,6 +33,7 @@ from heval_core.records import REGIMES, TECHNIQUE, HEvalError, RegimeKey
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store import kinds, published
 from heval_core.store.annotation_exchange import Answers, answers
+from heval_core.store.shard_rows import ShardRows
 from heval_core.store.shards import PUBLISHED_FORMAT, Entry, ShardStore
 from heval_core.store.writer import Writer, schema
 
@@ -181,6 +182,8 @@ def _insert_results(
     steps.last()
     compared = tables.insert(writer, store, entries, resamples)
     _insert_averages(writer, whole, compared, resamples)
+    timings = ShardRows(store, entries, kinds.TIMING, kinds.TIMING.schema.names).rows
+    writer.insert_frame("timing", timings[writer.columns("timing")])
 
 
 def _insert_averages(

@@ -17,7 +17,7 @@ from heval_core.evaluation.techniques import behaviours
 from heval_core.records import CellKey, RegimeKey
 from heval_core.regime_keys import mirror, order
 from heval_core.statistics.bootstrap import Resamples
-from heval_core.store.kinds import TRIAL
+from heval_core.store.kinds import TIMING, TRIAL
 from heval_core.store.shards import Entry, ShardStore
 from heval_core.store.writer import Writer
 
@@ -77,10 +77,13 @@ def _of_json(told: list[list[Any]]) -> dict[cells.ValueKey, np.ndarray]:
 
 
 def by_regime(store: ShardStore, entries: Iterable[Entry]) -> list[Shards]:
-    """The shards of each regime, in the order in which results are stored. Searches belong to no single regime."""
+    """The shards of each regime, in the order in which results are stored.
+
+    Searches belong to no single regime, and timings to no instance.
+    """
     found: dict[RegimeKey, list[Entry]] = defaultdict(list)
     for entry in entries:
-        if entry.kind != TRIAL.name:
+        if entry.kind not in (TRIAL.name, TIMING.name):
             found[entry.cell.of_regime].append(entry)
     return [Shards(key, found[key], store.size(found[key])) for key in sorted(found, key=_order)]
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heval_core.records import Attribution, Cost, Target
+from heval_core.shared_passes import CLEAN, HEADS
 
 if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
@@ -34,7 +35,7 @@ class AltiLogit:
 
     def cost(self, tokens: float) -> Cost:
         """The clean pass, one over the last token with hooks, and one over the whole prompt."""
-        return Cost(3, 2 * tokens + 1)
+        return Cost(3, 2 * tokens + 1, (CLEAN, HEADS))
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         clock = clean.clock()

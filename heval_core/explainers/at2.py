@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from heval_core.records import Attribution, Cost, HEvalError, Target, TokenisedPrompt
+from heval_core.shared_passes import CLEAN, HEADS
 from heval_core.units import Unit, passages_of, units_of
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class AT2:
 
     def cost(self, tokens: float) -> Cost:
         """The clean pass, and one over the last token with hooks."""
-        return Cost(2, tokens + 1)
+        return Cost(2, tokens + 1, (CLEAN, HEADS))
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         """Raises HEvalError for a model that it is not fitted to."""

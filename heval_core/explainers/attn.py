@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heval_core.records import Attribution, Cost, HEvalError, Target
+from heval_core.shared_passes import CLEAN, HEADS
 
 if TYPE_CHECKING:
     import torch
@@ -53,7 +54,7 @@ class Attention:
 
     def cost(self, tokens: float) -> Cost:
         """The clean pass, and one over the last token with hooks, or over the whole prompt."""
-        return Cost(2, tokens + 1 if self.row == "last" else 2 * tokens)
+        return Cost(2, tokens + 1, (CLEAN, HEADS)) if self.row == "last" else Cost(2, 2 * tokens, (CLEAN,))
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         import torch

@@ -18,6 +18,7 @@ import numpy as np
 
 from heval_core.explainers.shared.left_out import effects, units
 from heval_core.records import Attribution, Cost, Target
+from heval_core.shared_passes import CLEAN
 
 if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
@@ -37,7 +38,7 @@ class DocumentEffect:
 
     def cost(self, tokens: float) -> Cost:
         """Of two documents: each pass without one of them runs half of the prompt."""
-        return Cost(3, 2 * tokens)
+        return Cost(3, 2 * tokens, (CLEAN,))
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         clock = clean.clock()

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from heval_core.explainers.shared.ablated import ablation_cost, ablation_scores
 from heval_core.records import Attribution, Cost, HEvalError, Target
+from heval_core.shared_passes import CLEAN
 
 if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
@@ -50,7 +51,7 @@ class FeatureAblation:
     def cost(self, tokens: float) -> Cost:
         """The clean pass, and one for each token over the rest of the prompt: half of it on average."""
         part = ablation_cost(tokens)
-        return Cost(1 + part.passes, tokens + part.tokens)
+        return Cost(1 + part.passes, tokens + part.tokens, (CLEAN,))
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         self.check()

@@ -17,6 +17,7 @@ import numpy as np
 
 from heval_core.lm import rules
 from heval_core.records import Attribution, Cost, Target
+from heval_core.shared_passes import CLEAN, HEADS
 
 if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
@@ -39,7 +40,7 @@ class FusionOfThree:
     def cost(self, tokens: float) -> Cost:
         """The clean pass, one over the last token with hooks, cgim's, and with alti one more over the whole prompt."""
         back = rules.cost(tokens)
-        return Cost(2 + self.alti + back.passes, (1 + self.alti) * tokens + 1 + back.tokens)
+        return Cost(2 + self.alti + back.passes, (1 + self.alti) * tokens + 1 + back.tokens, (CLEAN, HEADS))
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         clean.lm.changed_backward.under(rules.CGIM)  # made once per model: no part of a prompt's seconds

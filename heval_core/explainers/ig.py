@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heval_core.records import Attribution, Cost, HEvalError, Target
+from heval_core.shared_passes import CLEAN
 
 if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
@@ -53,7 +54,7 @@ class IntegratedGradients:
     def cost(self, tokens: float) -> Cost:
         """Every step goes forward and back; the prompt and its baseline go forward once more."""
         passes = 2 * self.steps + 2
-        return Cost(passes, passes * tokens)
+        return Cost(passes, passes * tokens, (CLEAN,))
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         import torch

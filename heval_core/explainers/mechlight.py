@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heval_core.records import Attribution, Cost, Target, head_name
+from heval_core.shared_passes import CLEAN, HEADS
 
 if TYPE_CHECKING:
     import torch
@@ -47,7 +48,7 @@ class MechLight:
 
     def cost(self, tokens: float) -> Cost:
         """The clean pass, and one over the last token with hooks."""
-        return Cost(2, tokens + 1)
+        return Cost(2, tokens + 1, (CLEAN, HEADS))
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         from heval_core.lm.heads import mean_rows, working

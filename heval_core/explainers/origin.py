@@ -24,6 +24,7 @@ import numpy as np
 from heval_core.explainers.shared.left_out import effects, units
 from heval_core.explainers.shared.token_parts import PARTS, cost_of, token_part
 from heval_core.records import Attribution, Cost, HEvalError, Target
+from heval_core.shared_passes import CLEAN
 
 if TYPE_CHECKING:
     from heval_core.explainers.shared.left_out import Units
@@ -57,7 +58,7 @@ class Origin:
         """Of two documents, each pass without one of them running half of the prompt; with sentences, of five in each."""
         left_out, share = (12, 10 * 0.9 + 1) if self.sentences else (2, 1)
         part = cost_of(self.tokens, tokens)
-        return Cost(1 + left_out + part.passes, (1 + share) * tokens + part.tokens)
+        return Cost(1 + left_out + part.passes, (1 + share) * tokens + part.tokens, (CLEAN,))
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         self.check()

@@ -44,7 +44,7 @@ def _value(cell: Cell) -> str:
 
 
 def _minus(text: str) -> str:
-    return text.replace("−", "$-$").replace("–", "--")
+    return text.replace("−", "$-$").replace("–", "--").replace("×", r"$\times$")
 
 
 def _heading(title: str) -> str:
@@ -60,8 +60,8 @@ def _caption(board: Board, snapshot_id: str, said: str, shown: str) -> str:
     sentences = [
         f"Explainers over {escaped(' and '.join(counts))}. Questions run from chance (0) to the best possible (1), means over "
         "cells with 95\\,\\% intervals over questions. Won, tied and lost: against each other method, at each question, in "
-        "each model and dataset (paired bootstrap, Holm over models and datasets, $p < .05$). Times are "
-        "medians of an instance.",
+        "each model and dataset (paired bootstrap, Holm over models and datasets, $p < .05$).",
+        "Milliseconds: an explainer by itself, for one prompt of a batch." if board.timed else "",
         "Bold: best method. Below the rule: controls." if board.controls else "Bold: best method.",
         "An asterisk: the row lacks cells, and is not compared." if _lacking(board) else "",
         escaped(said),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -18,6 +19,8 @@ from heval_core.metrics.shared.measure import QUESTION_PROTECTED
 
 NOT_PROTECTED = "The question may be taken out too: this rewards pointing at the prompt's end, see the position control."
 PROTECTED = "Only tokens of the documents are taken out, with the question protected."
+
+TIMES = "Milliseconds for one prompt of a batch, of an explainer by itself; in brackets, how often what fa took beside it."
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ NOTHING = Cell("–", why="not available")
 
 
 def main_grid(board: Board) -> Grid:
-    """The three questions, their mean, wins over other methods, faithfulness, and passes at each size of prompt."""
+    """The three questions, their mean, wins over other methods, faithfulness, and what it costs at each size of prompt."""
     plain = [column for column in board.columns if column.plain]
     asked = [_of_column(board, column) for column in plain if column.scaled]
     faithful = [_of_column(board, column) for column in plain if not column.scaled]
@@ -158,6 +161,7 @@ def _wins(board: Board) -> _Part:
 
 
 def _costs(board: Board) -> list[_Part]:
+    """Passes at each size of prompt, and milliseconds where explainers were timed by themselves."""
     parts: list[_Part] = []
     for size, own in board.costs[board.costs["size"] != EVERY_SIZE].groupby("size"):
         tokens = f"{own['tokens'].median():,.0f} tokens"
@@ -171,7 +175,17 @@ def _costs(board: Board) -> list[_Part]:
         }
         about = f"Forward passes over a prompt of {tokens} (size {size}), declared; a backward pass counts as one"
         parts.append((Head(f"passes, {tokens}", about), cells))
+        timed = own.dropna(subset=["seconds"])
+        if len(timed):
+            about = f"{TIMES} Of prompts of about {tokens}."
+            parts.append((Head(f"ms, {tokens}", about), {str(row.explainer): _of_time(row) for row in timed.itertuples()}))
     return parts
+
+
+def _of_time(row: Any) -> Cell:
+    return Cell(
+        digits_of(1000 * row.seconds), f"({digits_of(row.ratio)} × fa)", "its own clean pass and all it uses are in it"
+    )
 
 
 def as_html(board: Board, grid: Grid, caption: str, corner: str = "Explainer") -> str:

@@ -8,11 +8,12 @@ from typing import Any
 import pandas as pd
 
 from heval_core.evaluation.board.conclusion import conclusion
+from heval_core.evaluation.board.costs import costs_shown
 from heval_core.evaluation.board.making import board
-from heval_core.evaluation.board.records import EVERY_SIZE, Board
+from heval_core.evaluation.board.records import Board
 from heval_core.figures.board_front import front_drawing
 from heval_core.figures.board_paper import board_latex
-from heval_core.figures.board_table import Grid, harder_grid, heading, main_grid
+from heval_core.figures.board_table import TIMES, Grid, harder_grid, heading, main_grid
 from heval_core.metrics.shared.measure import QUESTION_PROTECTED
 from heval_core.report.drawing import Drawing, Scale, legend
 from heval_core.report.figures import Figure
@@ -38,12 +39,13 @@ def board_section(results: Reader) -> Section:
     told = conclusion(made)
     front = front_of(made)
     figures: tuple[Figure, ...] = () if front is None else (("Quality against cost", front),)
-    table = made.values.merge(_costs(made), on="explainer", how="left")
+    table = made.values.merge(costs_shown(made), on="explainer", how="left")
     gaps = told.open if made.rows else ("No explainer ran.",)
     several = results.choices()["technique"].nunique() > 1
     protected = any(column.measure.switch == QUESTION_PROTECTED for column in made.columns)
     about = _ABOUT.format(faithful=_PROTECTED if protected else _UNPROTECTED)
     about = f"{about} Answers are those under Regular." if several else about
+    about = f"{about} ms: {TIMES}" if made.timed else about
     return Section(BOARD, GLANCE, *OTHER[BOARD], f"{told.said} {about}", figures, table, _shown(made), gaps)
 
 
@@ -56,12 +58,6 @@ def board_paper(results: Reader) -> str:
 def _whole(made: Board) -> Grid:
     (heads, cells), (more, further) = main_grid(made), harder_grid(made)
     return [*heads, *more], {row.key: [*cells[row.key], *further[row.key]] for row in made.rows}
-
-
-def _costs(made: Board) -> pd.DataFrame:
-    """Of each explainer over all sizes of prompts."""
-    whole = made.costs[made.costs["size"] == EVERY_SIZE]
-    return whole[["explainer", "tokens", "passes", "whole_passes"]]
 
 
 def _shown(made: Board) -> pd.DataFrame:

@@ -134,7 +134,23 @@ TRIAL = ShardKind(
     ),
     ("model", "dataset", "technique", "setting", "regime"),
 )
+# What explainers take by themselves, in turns on the same prompts in one batch; fa, the yardstick, is always among them.
+TIMING = ShardKind(
+    "timing",
+    pa.schema(
+        [
+            *((name, TEXT) for name in ("model", "revision", "dataset", "regime", "technique", "explainer")),
+            ("batch", pa.int32()),
+            ("length", pa.int32()),
+            ("seconds", pa.float64()),
+            ("yardstick", pa.float64()),
+            ("device", TEXT),
+            ("measured", TEXT),
+        ]
+    ),
+    ("model", "dataset", "regime", "technique", "explainer"),
+)
 CONTEXT_ATTRIBUTION = replace(ATTRIBUTION, name="context_attribution", beside=True)
 _EXPLAINED = (ATTRIBUTION, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, FAITHFULNESS, FAITHFULNESS_PROTECTED)
-_OF_INSTANCES = (INSTANCE, *_EXPLAINED, BEHAVIOUR, TRIAL, MEMORY, SAMPLE)
+_OF_INSTANCES = (INSTANCE, *_EXPLAINED, BEHAVIOUR, TRIAL, MEMORY, SAMPLE, TIMING)
 KINDS = {kind.name: kind for kind in (*_OF_INSTANCES, *citation_kinds.KINDS)}

@@ -199,6 +199,14 @@ class Reader(InstanceQueries, TechniqueQueries, CitationQueries):
         )
         return values.pivot(index=["instance_id", "explainer", "part"], columns="metric", values="value").reset_index()
 
+    def timings(self, chosen: Filter) -> pd.DataFrame:
+        """Rows of `timing` of the cells under a filter, and of the lengths that it takes."""
+        where, values = chosen.where(("model", "dataset", "regime", "technique"))
+        least, most = chosen.tokens or (0, 2**31 - 1)
+        return self.query(
+            f"SELECT * FROM timing WHERE {where} AND length BETWEEN ? AND ? ORDER BY rowid", [*values, least, most]
+        )
+
     def seconds(self, chosen: Filter) -> pd.DataFrame:
         """Per explainer that has times: medians of seconds and of the prompts' tokens, least and most tokens, where the
         thirds of all timed prompts end (third, two_thirds), and n instances."""

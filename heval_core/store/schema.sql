@@ -316,6 +316,22 @@ CREATE TABLE finding (
     levels VARCHAR            -- JSON: label, value, low, high, chance, and the value that the paper reports
 );
 
+-- With --timing: seconds of explainers by themselves. Rows of one `measured` were measured in turns on the same prompts, in one
+-- batch; rows of two compare by their ratio to the yardstick alone. An explainer's newest row in a cell.
+CREATE TABLE timing (
+    model VARCHAR,
+    dataset VARCHAR,
+    regime VARCHAR,
+    technique VARCHAR,
+    explainer VARCHAR,
+    batch INTEGER,            -- prompts of equal length, explained together
+    length INTEGER,           -- tokens of each prompt
+    seconds DOUBLE,           -- of the explainer for one prompt, with a clean pass of its own; the least of three rounds
+    yardstick DOUBLE,         -- seconds of fa for one prompt, measured along with it
+    device VARCHAR,           -- cpu, cuda or mps
+    measured VARCHAR          -- when (UTC); the same for what was measured together
+);
+
 CREATE TABLE context (
     model VARCHAR,
     dataset VARCHAR,

@@ -25,7 +25,7 @@ from heval_core.store.shard_kind import FLOATS, ShardKind
 
 FORMAT = 2
 # The format of the published results file (schema.sql).
-PUBLISHED_FORMAT = 13
+PUBLISHED_FORMAT = 14
 POINTER = "current.json"
 EVENTS = "events.jsonl"
 

@@ -11,6 +11,7 @@ import streamlit as st
 from heval_core import catalogue
 from heval_core.prompts import CHAT, TEMPLATE, assemble
 from heval_core.records import MATCHES, TARGETS
+from heval_core.shared_passes import added
 from heval_core.ui.own_prompts import TEMPLATES, Asked
 from heval_core.ui.text import plain
 
@@ -167,11 +168,8 @@ def cost(asked: Asked, folder: Path) -> str:
     tokens, most = size(asked, folder)
     if tokens is None:
         return "Tokens are counted when the model is asked."
-    # Those that look into heads share what one of them computes.
-    methods = [catalogue.method(key) for key in asked["explainers"]]
-    alone = sum(method.cost(tokens).tokens for method in methods if "heads" not in method.needs)
-    shared = max((method.cost(tokens).tokens for method in methods if "heads" in method.needs), default=0)
-    passes = (alone + shared) / max(tokens, 1)
+    charged = added((catalogue.method(key).cost(tokens) for key in asked["explainers"]), tokens)
+    passes = sum(cost.tokens for cost in charged) / max(tokens, 1)
     more = " and the chat template's," if asked["template"] == CHAT else ""
     of = f" of the {most:,} that {plain(folder.name)} reads" if most else ""
     return f"**{tokens:,} tokens**{more}{of}; about {passes:,.0f} forward passes of the whole prompt."

@@ -75,6 +75,9 @@ def _add_grid(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="the same with the question protected: only tokens of the documents are taken out",
     )
+    asked.add_argument(
+        "--timing", action="store_true", help="time each explainer by itself too, on a few prompts of each regime"
+    )
     asked.add_argument("--target", choices=TARGETS, help=TARGET_HELP)
     asked.add_argument("--keep-heads", type=int, help="keep every head's attention for this many questions")
 

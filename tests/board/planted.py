@@ -103,7 +103,8 @@ def planted(
     keys = list(table or explainers)
     measured = cells_of(truth or truth_of(table or {}), keys, **where)  # type: ignore[arg-type]
     rows = [Row(key, key.upper(), key in controls) for key in keys]
-    costs = [[key, EVERY_SIZE, 100.0, float(own), float(own), 100] for key, own in (passes or {}).items()]
+    timed = [float("nan"), float("nan")]
+    costs = [[key, EVERY_SIZE, 100.0, float(own), float(own), 100, *timed] for key, own in (passes or {}).items()]
     return board_of(measured, rows, pd.DataFrame(costs, columns=COSTS))
 
 

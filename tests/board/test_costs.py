@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from heval_core import catalogue
-from heval_core.evaluation.board.costs import costs_of, costs_table, passes_of
+from heval_core.evaluation.board.costs import costs_of, costs_table, passes_of, seconds_alone
 from heval_core.evaluation.board.records import EVERY_SIZE
 from heval_core.records import REGIMES
 from heval_core.store.filters import Filter
@@ -62,6 +62,10 @@ def test_padded_lengths_are_the_sizes_where_there_are_any():
             self.filters.append(chosen)
             return pd.DataFrame([["fa", 0.5, 100.0, 90, 110, 95, 105, 7]], columns=_COLUMNS)
 
+        def timings(self, chosen):
+            assert chosen in (self.filters[0], *self.filters)
+            return pd.DataFrame(columns=_TIMED)
+
     reader = Asked()
     padded = [f"mixed.{length}-{place}" for length in (256, 512, 1024, 2048) for place in ("first", "last")]
     costs = costs_of(reader, Filter(), ["mixed", "conflicting", "mixed.d1", *padded])
@@ -75,6 +79,37 @@ def test_padded_lengths_are_the_sizes_where_there_are_any():
 
 
 _COLUMNS = ["explainer", "seconds", "tokens", "least", "most", "third", "two_thirds", "n"]
+
+_TIMED = ["model", "dataset", "regime", "technique", "explainer", "seconds", "yardstick", "measured"]
+
+
+def timings(*rows: tuple[str, str, float, float, str]) -> pd.DataFrame:
+    """rows: regime, explainer, seconds, yardstick, measured."""
+    return pd.DataFrame([["m", "d", regime, "regular", *row] for regime, *row in rows], columns=_TIMED)
+
+
+def test_what_was_measured_together_keeps_its_seconds():
+    together = [("mixed", "fa", 0.4, 0.4, "1"), ("mixed", "gxi", 0.02, 0.4, "1")]
+    together += [("gold", "fa", 0.1, 0.1, "2"), ("gold", "gxi", 0.005, 0.1, "2")]
+    assert seconds_alone(timings(*together)) == {"fa": pytest.approx((0.2, 1)), "gxi": pytest.approx((0.01, 0.05))}
+    # attn is refused in one of them.
+    assert seconds_alone(timings(*together, ("mixed", "attn", 0.04, 0.4, "1")))["attn"] == pytest.approx((0.02, 0.1))
+
+
+def test_a_measurement_on_another_machine_counts_by_its_yardstick():
+    """fa was measured again, later, on a machine four times as quick, with gxi beside it."""
+    own = seconds_alone(
+        timings(("mixed", "attn", 0.04, 0.4, "1"), ("mixed", "fa", 0.1, 0.1, "2"), ("mixed", "gxi", 0.005, 0.1, "2"))
+    )
+    assert own == {"attn": pytest.approx((0.01, 0.1)), "fa": pytest.approx((0.1, 1)), "gxi": pytest.approx((0.005, 0.05))}
+
+
+def test_nothing_timed_is_no_number():
+    assert seconds_alone(timings()) == {}
+    seconds = pd.DataFrame([["fa", 0.02, 40.0, 30, 50, 35, 45, 9]], columns=_COLUMNS)
+    assert np.isnan(costs_table({"1": seconds}).iloc[0][["seconds", "ratio"]].astype(float)).all()
+    own = costs_table({"1": seconds}, {"1": timings(("mixed", "fa", 0.4, 0.4, "1"))}).iloc[0]
+    assert tuple(own[["seconds", "ratio"]]) == pytest.approx((0.4, 1))
 
 
 def test_passes_are_those_an_explainer_declares_for_the_size():

@@ -7,8 +7,9 @@ import math
 import pandas as pd
 import pytest
 
+from heval_core.evaluation.board.costs import costs_shown
 from heval_core.evaluation.board.making import board_of
-from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Row
+from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Board, Row
 from heval_core.figures import board_table
 from heval_core.figures.board_dots import by_model, by_question
 from heval_core.figures.board_front import digits_of, front_drawing, passes_of
@@ -164,13 +165,34 @@ def test_the_paper_table_escapes_and_marks_the_best(made):
     assert {row.count("&") for row in rows} == {len(board_table.main_grid(made)[0])}
 
 
-def test_the_costs_of_sizes_are_columns():
+def of_costs(seconds: float, attn: float) -> Board:
+    """fa and attn at one size of prompts; seconds by themselves."""
     table = {"fa": level(0.9, 0.9, 0.9), "attn": level(0.1, 0.1, 0.1)}
-    costs = [["fa", EVERY_SIZE, 40.0, 40.0, 20.0, 9], ["fa", "1", 30.0, 30.0, 15.0, 3]]
-    costs += [["attn", EVERY_SIZE, 40.0, 1.0, 1.0, 9], ["attn", "1", 30.0, 1.0, 1.0, 3]]
+    timed, other = [seconds, 1.0], [attn, attn / seconds]
+    costs = [["fa", EVERY_SIZE, 40.0, 40.0, 20.0, 9, *timed], ["fa", "1", 30.0, 30.0, 15.0, 3, *timed]]
+    costs += [["attn", EVERY_SIZE, 40.0, 1.0, 1.0, 9, *other], ["attn", "1", 30.0, 1.0, 1.0, 3, *other]]
     rows = [Row(key, key, False) for key in table]
-    own = board_of(cells_of(truth_of(table), list(table)), rows, pd.DataFrame(costs, columns=COSTS))
-    heads, cells = board_table.main_grid(own)
+    return board_of(cells_of(truth_of(table), list(table)), rows, pd.DataFrame(costs, columns=COSTS))
+
+
+def test_the_costs_of_sizes_are_columns():
+    heads, cells = board_table.main_grid(of_costs(float("nan"), float("nan")))
     assert heads[-1].title == "passes, 30 tokens"
     assert [cells[key][-1].value for key in ("fa", "attn")] == ["15", "1"]
     assert cells["fa"][-1].why == "30 passes, together as long as 15 passes over all of it"
+    assert not [head for head in heads if head.title.startswith("ms")]
+
+
+def test_milliseconds_stand_beside_the_passes_where_explainers_were_timed():
+    own = of_costs(0.2, 0.005)
+    heads, cells = board_table.main_grid(own)
+    assert [head.title for head in heads[-2:]] == ["passes, 30 tokens", "ms, 30 tokens"]
+    assert [(cells[key][-1].value, cells[key][-1].interval) for key in ("fa", "attn")] == [
+        ("200", "(1 × fa)"),
+        ("5", "(0.025 × fa)"),
+    ]
+    assert r"(0.025 $\times$ fa)" in board_latex(own, (heads, cells), "abc")
+    assert "Milliseconds" in board_latex(own, (heads, cells), "abc")
+    untimed = of_costs(float("nan"), float("nan"))
+    assert "Milliseconds" not in board_latex(untimed, board_table.main_grid(untimed), "abc")
+    assert list(costs_shown(own)) == [*costs_shown(untimed), "seconds", "ratio"]

@@ -141,7 +141,7 @@ def test_the_sidebar_explains_a_prompt_like_the_command_line(demo, capsys):
           "--device", "cpu"])  # fmt: skip
     printed = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
     assert shown["tokens"] == printed["tokens"]
-    assert any(text.startswith(f"**{len(shown['tokens'])} tokens**") and "about 36 forward passes" in text for text in told)
+    assert any(text.startswith(f"**{len(shown['tokens'])} tokens**") and "about 34 forward passes" in text for text in told)
     for key, row in printed["explainers"].items():
         assert shown["explainers"][key]["scores"] == pytest.approx(row["scores"], abs=1e-5)
 

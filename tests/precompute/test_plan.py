@@ -60,7 +60,22 @@ def test_options_change_a_preset_and_without_one_models_and_data_are_needed(tmp_
     ],
 )
 def test_a_cost_is_what_the_explainer_declares(what, expected):
-    assert costs.cost(what, 300) == expected
+    assert costs.cost(what, 300)[:2] == expected
+
+
+def test_what_runs_together_shares_its_passes():
+    # The answer's clean pass serves all three, and the heads that attn has read serve mechlight.
+    assert costs.passes_together(("instance", "fa", "attn", "mechlight", "gxi"), 300) == [2, 300, 1, 0, 2]
+    assert costs.passes_together(("mechlight", "head_attention"), 300) == [2, 0]
+    assert costs.passes_together(("attn(row=mean)", "attn"), 300) == [2, 1]
+
+
+def test_a_plan_counts_what_jobs_share_once(small_grid, tmp_path):
+    grid = dataclasses.replace(small_grid, models=small_grid.models[:1], regimes=("mixed",), keep_heads=0)
+    both = plan(dataclasses.replace(grid, explainers=("attn", "mechlight")), tmp_path, calibrated=False)
+    one = plan(dataclasses.replace(grid, explainers=("attn",)), tmp_path, calibrated=False)
+    # Two passes for an answer, and one over the last token that reads the heads.
+    assert both.total("passes") == one.total("passes") == 6 * 3
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from heval_core.store.reader import Reader
 FILE = Path(__file__).with_suffix(".json")
 ROOT = Path(__file__).parent.parent.parent
 # Timings, and what a store's journal says of runs, are no results.
-LEFT_OUT = {"run", "snapshot", "catalogue", "failure"}
+LEFT_OUT = {"run", "snapshot", "catalogue", "failure", "timing"}
 # Where no chat template is used, ranked_end is the number of tokens.
 NO_RESULT = {"seconds", "ranked_end"}
 NUMERIC = ("DOUBLE", "FLOAT", "INTEGER", "BIGINT", "BOOLEAN")

@@ -4,6 +4,11 @@ Sizes: prompts as they are, and the padded lengths there are, of these at most t
 prompts, thirds of the prompts by their number of tokens. Over all sizes means prompts as they are, as quality is over these.
 Passes are for a prompt of the size's median tokens, shared ones too: what an explainer would cost alone, on any machine.
 Controls that read tokens only have none.
+
+Seconds are those of the table `timing`, where a store has it, of the cells of a size. An explainer's ratio is the geometric
+mean over its cells of its seconds over the yardstick's in the same measurement; its seconds are the ratio times the geometric
+mean over all cells of the yardstick's newest. Where all were measured together in all cells, that is the geometric mean of
+their seconds; where not, no two measurements are set against each other but by their yardstick.
 """
 
 from __future__ import annotations
@@ -12,14 +17,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import nan
 
+import numpy as np
 import pandas as pd
 
 from heval_core import catalogue
-from heval_core.evaluation.board.records import COSTS, EVERY_SIZE
+from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Board
 from heval_core.records import HEvalError
 from heval_core.regime_keys import read_key
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
+
+NOT_TIMED: Mapping[str, pd.DataFrame] = {}
 
 
 def costs_of(reader: Reader, chosen: Filter, regimes: Sequence[str]) -> pd.DataFrame:
@@ -27,8 +35,10 @@ def costs_of(reader: Reader, chosen: Filter, regimes: Sequence[str]) -> pd.DataF
     plain = tuple(regime for regime in regimes if regime == read_key(regime).base)
     chosen = replace(chosen, regime=plain or tuple(regimes))
     whole = reader.seconds(chosen)
-    others = {size: reader.seconds(own) for size, own in _sizes(chosen, regimes, whole).items()}
-    return costs_table({EVERY_SIZE: whole, **others})
+    sizes = {EVERY_SIZE: chosen, **_sizes(chosen, regimes, whole)}
+    others = {size: reader.seconds(own) for size, own in sizes.items() if size != EVERY_SIZE}
+    timings = {size: reader.timings(own) for size, own in sizes.items()}
+    return costs_table({EVERY_SIZE: whole, **others}, timings)
 
 
 def _sizes(chosen: Filter, regimes: Sequence[str], whole: pd.DataFrame) -> dict[str, Filter]:
@@ -50,15 +60,37 @@ def _sizes(chosen: Filter, regimes: Sequence[str], whole: pd.DataFrame) -> dict[
     return {str(place): replace(chosen, tokens=own) for place, own in enumerate(ranges, start=1)}
 
 
-def costs_table(seconds: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """seconds: size ▶ rows of `Reader.seconds`."""
+def costs_table(seconds: Mapping[str, pd.DataFrame], timings: Mapping[str, pd.DataFrame] = NOT_TIMED) -> pd.DataFrame:
+    """seconds: size ▶ rows of `Reader.seconds`. timings: size ▶ rows of `Reader.timings`."""
     rows = []
     for size, own in seconds.items():
+        alone = seconds_alone(timings[size]) if size in timings else {}
         for row in own.itertuples():
             tokens = float(own["tokens"].median())
             passes, whole = passes_of(str(row.explainer), tokens)
-            rows.append([row.explainer, size, tokens, passes, whole, row.n])
+            timed = alone.get(str(row.explainer), (nan, nan))
+            rows.append([row.explainer, size, tokens, passes, whole, row.n, *timed])
     return pd.DataFrame(rows, columns=COSTS)
+
+
+def seconds_alone(timings: pd.DataFrame) -> dict[str, tuple[float, float]]:
+    """Explainer ▶ (seconds, ratio to the yardstick's). timings: rows of `Reader.timings`."""
+    own = timings.dropna(subset=["seconds", "yardstick"])
+    if own.empty:
+        return {}
+    ratios = np.log(own["seconds"] / own["yardstick"]).groupby(own["explainer"]).mean()
+    newest = (
+        own.sort_values("measured", kind="stable").groupby(["model", "dataset", "regime", "technique"])["yardstick"].last()
+    )
+    level = float(np.log(newest).mean())
+    return {str(key): (float(np.exp(level + ratio)), float(np.exp(ratio))) for key, ratio in ratios.items()}
+
+
+def costs_shown(board: Board) -> pd.DataFrame:
+    """Of each explainer over all sizes of prompts, for a table: without seconds where nothing was timed."""
+    whole = board.costs[board.costs["size"] == EVERY_SIZE]
+    timed = ["seconds", "ratio"] if board.timed else []
+    return whole[["explainer", "tokens", "passes", "whole_passes", *timed]]
 
 
 def passes_of(explainer: str, tokens: float) -> tuple[float, float]:

@@ -15,7 +15,7 @@ VALUES = [
     *("cells", "of", "n", "reason"),
 ]
 PAIRS = ["column", "first", "second", "model", "dataset", "difference", "low", "high", "p", "p_holm", "better", "cells"]
-COSTS = ["explainer", "size", "tokens", "passes", "whole_passes", "n"]
+COSTS = ["explainer", "size", "tokens", "passes", "whole_passes", "n", "seconds", "ratio"]
 QUALITY = ["explainer", "value", "low", "high", "whole_passes", "on_front"]
 # The size of a prompt in `costs` that stands for prompts of every size.
 EVERY_SIZE = "all"
@@ -77,7 +77,8 @@ class Board:
     many count; n: instances; reason: what the row lacks, or why it has no number, else "".
     by_model: the same, for each model. costs: an explainer at each size of prompt (`size`: "1" the shortest, up to "3", and
     EVERY_SIZE): tokens (median), passes (declared, of that many tokens), whole_passes (the same in passes over the whole
-    prompt), n. quality: value, the mean of the plain columns of the questions, low, high;
+    prompt), n, seconds (of the explainer by itself for one prompt; NaN where it was not timed), ratio (of these to the
+    yardstick's). quality: value, the mean of the plain columns of the questions, low, high;
     whole_passes over all prompts; on_front: whether no method is as good and as cheap, and better in one.
     pairs: two rows in a model and dataset: difference (first minus second, scaled) in a plain column, low, high (95 %), p,
     p_holm (over the models and datasets of the pair and column), better ("" where p_holm is .05 or more), cells.
@@ -106,6 +107,11 @@ class Board:
     @property
     def titles(self) -> dict[str, str]:
         return {row.key: row.title for row in self.rows}
+
+    @property
+    def timed(self) -> bool:
+        """Whether any explainer was timed by itself."""
+        return bool(self.costs["seconds"].notna().any())
 
     @property
     def questions(self) -> tuple[Column, ...]:

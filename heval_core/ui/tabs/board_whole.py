@@ -8,7 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.evaluation.board.conclusion import conclusion
-from heval_core.evaluation.board.records import EVERY_SIZE, Board
+from heval_core.evaluation.board.costs import costs_shown
+from heval_core.evaluation.board.records import Board
 from heval_core.figures import board_table
 from heval_core.figures.board_dots import by_question
 from heval_core.figures.board_front import front_drawing
@@ -42,7 +43,8 @@ def draw(results: Reader, chosen: Filter, made: Board) -> None:
     st.subheader("The numbers")
     grid = board_table.main_grid(made)
     st.html(board_table.as_html(made, grid, "The board: explainers by question, faithfulness and cost"))
-    st.caption(f"{_ABOUT} {board_table.of_faithfulness(made)}".strip())
+    told = [_ABOUT, board_table.of_faithfulness(made), f"*ms*: {board_table.TIMES}" if made.timed else ""]
+    st.caption(" ".join(filter(None, told)))
     harder = board_table.harder_grid(made)
     if harder[0]:
         st.subheader("Under decoys and at length")
@@ -74,7 +76,7 @@ def _figures(results: Reader, made: Board, picked: str) -> None:
 
 def exported(made: Board) -> pd.DataFrame:
     """A row for each column and explainer, with its costs over all sizes of prompts, and whether it is on the front."""
-    costs = made.costs[made.costs["size"] == EVERY_SIZE].set_index("explainer")[["tokens", "passes", "whole_passes"]]
+    costs = costs_shown(made).set_index("explainer")
     front = made.quality.set_index("explainer")[["value", "on_front"]].rename(columns={"value": "quality"})
     controls = made.values["explainer"].isin(list(made.controls))
     return made.values.assign(control=controls).join(costs, on="explainer").join(front, on="explainer")

@@ -1,0 +1,200 @@
+"""What each explainer takes by itself: a stage after the attributions of a model, dataset and regime.
+
+Every explainer is run alone, on a clean pass of its own, so that work that explainers otherwise share is in each one's time.
+All take turns on the same few prompts, in one batch: a round to warm up, then ROUNDS, of which the least counts. YARDSTICK
+is always among them. Numbers of two runs, or of two machines, compare by their ratio to the yardstick of the same run alone.
+
+The prompts are of one length, the one that most of a regime's first kept instances have; of several, the nearest to their
+median.
+
+Formula: seconds = min over rounds of (end - start) / batch. Reference: none. Departure: none.
+Cost: 4 x 8 = 32 explanations of each explainer, in a regime of any size: 16 % of what 200 instances take, 2 % of 2,000.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from statistics import median
+from typing import Any
+
+from heval_core import catalogue, pipeline, regimes
+from heval_core.lm.clean_pass import CleanPass
+from heval_core.lm.model import LanguageModel
+from heval_core.pipeline import Answered, Prepared
+from heval_core.prompt_styles import style_of
+from heval_core.protocols import Method
+from heval_core.records import TECHNIQUE, Dropped, HEvalError
+from heval_core.regime_keys import read_key
+from heval_core.store.kinds import TIMING
+from heval_core.store.shards import FORMAT, ShardStore
+from precompute import journal
+from precompute.grid import Grid, settings_of
+from precompute.memories import Memories
+from precompute.models import Model
+from precompute.outcome import Failure, Result, named
+from precompute.preparation import Preparation
+from precompute.questions import Questions
+from precompute.shard_keys import identity
+
+PROMPTS, ROUNDS = 8, 3
+# The prompts are chosen among the kept ones of so many questions.
+LOOKED_AT = 40
+YARDSTICK = "fa"
+
+
+@dataclass(frozen=True)
+class TimingTask(Preparation):
+    """Time the explainers of a regime; one shard. settings: how the model is asked, see `Entry`. places: of the questions that
+    prompts are chosen from."""
+
+    key: str
+    settings: str
+    explainers: tuple[str, ...]
+    places: tuple[int, ...]
+    seed: int
+    match: str
+    regime: str = ""
+    memories: Memories = field(default_factory=lambda: Memories({}), repr=False)
+
+    size = PROMPTS
+
+    @property
+    def technique(self) -> str:
+        return TECHNIQUE
+
+    @property
+    def name(self) -> str:
+        return f"{self.model.key} · {self.dataset} · {self.regime} · seconds of {len(self.explainers)} explainers"
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return (self.key,)
+
+    def do(self, lm: LanguageModel, questions: Questions, progress: Callable[[], None]) -> Result:
+        """An explainer that the model refuses has no row: its attributions say why. Any other that fails is noted."""
+        chosen = alike(list(self._kept(lm, questions)), lm.budget.holds)
+        if not chosen:
+            return Result({self.key: []}, [])
+        length = len(chosen[0].prompt.ids)
+        answered = lm.budget.within(length, lambda: pipeline.answer(lm, chosen[: lm.budget.holds(length)], self.match))
+        seconds, failed = alone(answered, [catalogue.method(key) for key in self.explainers])
+        common = {
+            "model": self.model.key,
+            "revision": self.model.identity.revision,
+            "dataset": self.dataset,
+            "regime": self.regime,
+            "technique": TECHNIQUE,
+            "batch": answered.clean.size,
+            "length": length,
+            "yardstick": seconds.get(YARDSTICK),
+            "device": lm.device.type,
+            "measured": journal.now(),
+        }
+        rows = [common | {"explainer": key, "seconds": own} for key, own in seconds.items()]
+        return Result({self.key: rows}, [Failure(key, self.name, named(error)) for key, error in failed.items()])
+
+    def _kept(self, lm: LanguageModel, questions: Questions) -> Iterator[Prepared]:
+        style = style_of(lm)
+        for place in self.places:
+            fact = questions.facts[place]
+            try:
+                instance = regimes.build(fact, self.regime, questions.pool, self.seed, style, place)
+                prepared = pipeline.prepare(lm, instance, self.memories.of(lm, fact))
+            except Dropped:
+                continue
+            if prepared.dropped_because is None:
+                yield prepared
+
+    def entries(self, result: Result) -> Iterator[dict[str, Any]]:
+        failed = len(result.failures)
+        yield self.entry(TIMING.name, self.key, len(self.places), TECHNIQUE, settings=self.settings, failed=failed)
+
+
+def alike(prepared: Sequence[Prepared], holds: Callable[[int], int]) -> list[Prepared]:
+    """The first instances of one length, at most PROMPTS. holds: how many prompts of a length run together."""
+    if not prepared:
+        return []
+    middle = median(len(one.prompt.ids) for one in prepared)
+    found: list[tuple[int, float, int, list[Prepared]]] = []
+    for tokens, same in groupby(sorted(prepared, key=_length), _length):
+        own = list(same)[: min(PROMPTS, holds(tokens))]
+        found.append((-len(own), abs(tokens - middle), tokens, own))
+    return min(found, key=lambda one: one[:3])[3]
+
+
+def _length(prepared: Prepared) -> int:
+    return len(prepared.prompt.ids)
+
+
+def alone(answered: Answered, explainers: Iterable[Method]) -> tuple[dict[str, float], dict[str, Exception]]:
+    """Seconds of each explainer for one prompt; and the errors of those that failed, without those that were refused."""
+    lm, length = answered.clean.lm, answered.clean.length
+
+    def step(explainer: Method) -> Callable[[], Any]:
+        def attempt() -> Any:
+            fresh = dataclasses.replace(answered, clean=CleanPass(lm, answered.clean.prompts))
+            return pipeline.explain(fresh, explainer)
+
+        return lambda: lm.budget.within(length, attempt)
+
+    least, failed = in_turns({explainer.key: step(explainer) for explainer in explainers})
+    seconds = {key: own / answered.clean.size for key, own in least.items()}
+    return seconds, {key: error for key, error in failed.items() if not isinstance(error, HEvalError)}
+
+
+def in_turns(
+    steps: Mapping[str, Callable[[], Any]], now: Callable[[], float] = time.perf_counter
+) -> tuple[dict[str, float], dict[str, Exception]]:
+    """The least seconds of each step over ROUNDS, after one to warm up; and the errors of those that fail, which end there.
+
+    now: the time in seconds.
+    """
+    least: dict[str, float] = {}
+    failed: dict[str, Exception] = {}
+    for number in range(ROUNDS + 1):
+        gc.collect()
+        for key, step in steps.items():
+            if key in failed:
+                continue
+            started = now()
+            try:
+                step()
+            except Exception as error:  # whatever one explainer does, the others are timed
+                failed[key] = error
+            else:
+                taken = now() - started
+                least |= {key: min(taken, least.get(key, taken))} if number else {}
+    return {key: own for key, own in least.items() if key not in failed}, failed
+
+
+def timing_tasks(grid: Grid, model: Model, questions: Questions, dtype: str) -> list[TimingTask]:
+    """One for each regime; none unless the grid asks for them. Of other explainers, the shard is another one."""
+    if not grid.timing or not grid.explainers:
+        return []
+    explainers = tuple(dict.fromkeys((YARDSTICK, *grid.explainers)))
+    places = tuple(range(min(LOOKED_AT, len(questions.facts))))
+    settings = settings_of(grid, model.identity, dtype)
+    whose = {"model": model.key, "revision": model.identity.revision}
+    depends = [FORMAT, "timing", PROMPTS, ROUNDS, *whose.values(), settings, questions.dataset, questions.fingerprint]
+    depends += [[questions.facts[place].id for place in places], grid.seed]
+    depends += [[identity(grid.fits, whose, catalogue.method(key)) for key in explainers]]
+    tasks = []
+    for regime in grid.regimes:
+        names = questions.pool.names_digest if read_key(regime).decoy == "d3" else ""
+        key = hashlib.sha256(json.dumps([*depends, regime, names]).encode()).hexdigest()[:24]
+        common = model, questions.dataset, questions.fingerprint, key, settings
+        tasks.append(TimingTask(*common, explainers, places, grid.seed, grid.match, regime))
+    return tasks
+
+
+def untimed(tasks: Iterable[TimingTask], store: ShardStore) -> list[TimingTask]:
+    """Those whose shard is missing, or has failures to be tried again."""
+    entries = store.entries()
+    return [task for task in tasks if task.key not in entries or entries[task.key].failed]
