@@ -168,12 +168,12 @@ def _costs(board: Board) -> list[_Part]:
         cells = {
             str(row.explainer): Cell(
                 digits_of(row.whole_passes),
-                why=f"{passes_of(row.passes)}, together as long as {passes_of(row.whole_passes)} over all of it",
+                why=f"together as long as {passes_of(row.whole_passes)} over all of it; {passes_of(row.passes)} declared",
             )
             for row in own.itertuples()
             if not pd.isna(row.passes)
         }
-        about = f"Forward passes over a prompt of {tokens} (size {size}), declared; a backward pass counts as one"
+        about = f"Forward passes over a prompt of {tokens} (size {size}), counted or else declared; a backward pass is one"
         parts.append((Head(f"passes, {tokens}", about), cells))
         timed = own.dropna(subset=["seconds"])
         if len(timed):

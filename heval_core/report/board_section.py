@@ -25,8 +25,8 @@ BOARD = "board"
 _ABOUT = (
     "Questions and their mean run from chance (0) to the best possible (1): means over the cells that most methods have, with "
     "95 % intervals over questions. Won, tied and lost: against each other method, at each question, in each model and "
-    "dataset (paired bootstrap, Holm over models and datasets, p < .05). Passes: forward passes over the whole prompt, as "
-    "each method declares them. {faithful} A row with an asterisk lacks cells."
+    "dataset (paired bootstrap, Holm over models and datasets, p < .05). Passes: forward passes over the whole prompt, "
+    "counted or else declared. {faithful} A row with an asterisk lacks cells."
 )
 _UNPROTECTED = "Faithfulness takes tokens out wherever they stand, the question's too."
 _PROTECTED = "Faithfulness takes tokens of the documents out, with the question protected."

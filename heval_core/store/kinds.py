@@ -143,6 +143,7 @@ TIMING = ShardKind(
             ("batch", pa.int32()),
             ("length", pa.int32()),
             ("seconds", pa.float64()),
+            ("passes", pa.float64()),
             ("yardstick", pa.float64()),
             ("device", TEXT),
             ("measured", TEXT),

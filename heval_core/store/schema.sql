@@ -327,6 +327,7 @@ CREATE TABLE timing (
     batch INTEGER,            -- prompts of equal length, explained together
     length INTEGER,           -- tokens of each prompt
     seconds DOUBLE,           -- of the explainer for one prompt, with a clean pass of its own; the least of three rounds
+    passes DOUBLE,            -- tokens that went through all of the model's blocks, backwards too, over those of the prompt
     yardstick DOUBLE,         -- seconds of fa for one prompt, measured along with it
     device VARCHAR,           -- cpu, cuda or mps
     measured VARCHAR          -- when (UTC); the same for what was measured together

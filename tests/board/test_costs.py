@@ -80,12 +80,12 @@ def test_padded_lengths_are_the_sizes_where_there_are_any():
 
 _COLUMNS = ["explainer", "seconds", "tokens", "least", "most", "third", "two_thirds", "n"]
 
-_TIMED = ["model", "dataset", "regime", "technique", "explainer", "seconds", "yardstick", "measured"]
+_TIMED = ["model", "dataset", "regime", "technique", "explainer", "seconds", "yardstick", "measured", "passes"]
 
 
 def timings(*rows: tuple[str, str, float, float, str]) -> pd.DataFrame:
-    """rows: regime, explainer, seconds, yardstick, measured."""
-    return pd.DataFrame([["m", "d", regime, "regular", *row] for regime, *row in rows], columns=_TIMED)
+    """rows: regime, explainer, seconds, yardstick, measured. Each took 7 passes."""
+    return pd.DataFrame([["m", "d", regime, "regular", *row, 7.0] for regime, *row in rows], columns=_TIMED)
 
 
 def test_what_was_measured_together_keeps_its_seconds():
@@ -109,7 +109,7 @@ def test_nothing_timed_is_no_number():
     seconds = pd.DataFrame([["fa", 0.02, 40.0, 30, 50, 35, 45, 9]], columns=_COLUMNS)
     assert np.isnan(costs_table({"1": seconds}).iloc[0][["seconds", "ratio"]].astype(float)).all()
     own = costs_table({"1": seconds}, {"1": timings(("mixed", "fa", 0.4, 0.4, "1"))}).iloc[0]
-    assert tuple(own[["seconds", "ratio"]]) == pytest.approx((0.4, 1))
+    assert tuple(own[["seconds", "ratio", "passes", "whole_passes"]]) == pytest.approx((0.4, 1, 41, 7))
 
 
 def test_passes_are_those_an_explainer_declares_for_the_size():

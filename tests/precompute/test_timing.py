@@ -33,8 +33,9 @@ def test_prompts_have_the_length_that_most_have_and_keep_their_order():
     assert [one.place for one in found] == [1, 3, 5]
     # More than are timed are as good as that many: then the length nearest to the median counts.
     many = alike(prompts_of(*[90] * (PROMPTS + 5), *[40] * PROMPTS, *[39] * 20), lambda length: 99)
+    assert [len(alike(prompts_of(*[own] * 20), lambda length: 99)) for own in (128, 129, 512, 1024, 4000)] == [8, 7, 2, 1, 1]
     assert ({len(one.prompt.ids) for one in many}, len(many)) == ({40}, PROMPTS)
-    assert len(alike(prompts_of(*[900] * 6), lambda length: 2)) == 2
+    assert len(alike(prompts_of(*[90] * 6), lambda length: 2)) == 2
     assert alike([], lambda length: 99) == []
 
 
@@ -143,6 +144,10 @@ def test_what_is_published_is_of_one_measurement(timed):
     own = Reader(publish(timed.folder)).timings(Filter())
     assert sorted(own["explainer"]) == ["attn", YARDSTICK, "mechlight"]
     assert (own["seconds"] > 0).all()
+    # A clean pass each, and the last token's attention to all others for two of them.
+    passes = own.set_index("explainer")["passes"]
+    assert 1 < passes["attn"] < 1.2
+    assert passes["fa"] > 10
     assert own["yardstick"].tolist() == own.set_index("explainer")["seconds"][[YARDSTICK] * 3].tolist()
     for column in ("measured", "batch", "length", "device"):
         assert own[column].nunique() == 1

@@ -2,8 +2,9 @@
 
 Sizes: prompts as they are, and the padded lengths there are, of these at most the middle and the longest; without padded
 prompts, thirds of the prompts by their number of tokens. Over all sizes means prompts as they are, as quality is over these.
-Passes are for a prompt of the size's median tokens, shared ones too: what an explainer would cost alone, on any machine.
-Controls that read tokens only have none.
+Passes are what an explainer would cost alone, on any machine, shared ones too: those that were counted, in the mean over the
+timed cells of a size, and without these those that it declares for a prompt of the size's median tokens. Controls that read
+tokens only have none.
 
 Seconds are those of the table `timing`, where a store has it, of the cells of a size. An explainer's ratio is the geometric
 mean over its cells of its seconds over the yardstick's in the same measurement; its seconds are the ratio times the geometric
@@ -65,9 +66,11 @@ def costs_table(seconds: Mapping[str, pd.DataFrame], timings: Mapping[str, pd.Da
     rows = []
     for size, own in seconds.items():
         alone = seconds_alone(timings[size]) if size in timings else {}
+        counted = dict(timings[size].groupby("explainer")["passes"].mean().dropna()) if size in timings else {}
         for row in own.itertuples():
             tokens = float(own["tokens"].median())
             passes, whole = passes_of(str(row.explainer), tokens)
+            whole = counted.get(row.explainer, whole)
             timed = alone.get(str(row.explainer), (nan, nan))
             rows.append([row.explainer, size, tokens, passes, whole, row.n, *timed])
     return pd.DataFrame(rows, columns=COSTS)

@@ -27,8 +27,8 @@ _ABOUT = (
     "Questions and their mean run from chance (0) to the best possible (1): means over the cells that most methods have, with "
     "95 % intervals, questions resampled in all cells together. *Won – tied – lost*: against each other method, at each "
     "question, in each model and dataset (paired bootstrap, Holm over models and datasets, p < .05). *Passes*: forward passes "
-    "over the whole prompt, as each method declares them. Best method in bold; an asterisk marks a row that lacks cells and "
-    "is not compared. Point at a number for what is behind it."
+    "over the whole prompt, counted, or else as each method declares them. Best method in bold; an asterisk marks a row that "
+    "lacks cells and is not compared. Point at a number for what is behind it."
 )
 
 
