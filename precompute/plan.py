@@ -155,7 +155,7 @@ def _with_timings(line: Line, to_do: Sequence[TimingTask], done: int, costs: Cos
     """With the shards in which explainers are timed by themselves; each of them is run so often on a few prompts."""
     times_run = (ROUNDS + 1) * min(PROMPTS, line.questions)
     explained = [key for task in to_do for key in task.explainers]
-    seconds = None if line.seconds is None or costs is None else line.seconds
+    seconds = line.seconds
     if seconds is not None and costs is not None:
         seconds += times_run * sum(costs.seconds(key, line.tokens) for key in explained)
     return dataclasses.replace(
