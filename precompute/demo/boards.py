@@ -18,8 +18,12 @@ from precompute.demo.examine import read_measured
 OBEYED = 0.9
 # No swapped regimes: none of the board's columns needs them.
 PLAIN = ("conflicting", "irrelevant", "double_conflicting", "mixed")
-# Instances of each of these regimes that the further explainers explain.
-EXPLAINED = {"world_capital": 80, "country_profiles": 24}
+# The questions that further explainers explain in each of these regimes.
+EXPLAINED = {"world_capital": 80, "country_profiles": 16}
+# Faithfulness with the question protected: of so many questions of one dataset. Seconds: in one regime.
+PROTECTED, TIMED = ("world_capital", 20), "mixed"
+# What at2 is fitted on.
+FITTED = 300
 PER_TOKEN = ("fa", "ig")
 
 
@@ -42,12 +46,12 @@ def _padded(length: int, *places: str) -> tuple[RegimeOptions, ...]:
 
 HARDER = (
     Harder("world_capital", 30, _decoys("double_conflicting", "mixed")),
-    Harder("country_profiles", 12, _decoys("mixed")),
+    Harder("country_profiles", 10, _decoys("mixed")),
     Harder("world_capital", 16, _padded(256, *PLACES)),
     Harder("world_capital", 12, _padded(512, "middle")),
     Harder("country_profiles", 8, _padded(512, "middle")),
-    Harder("world_capital", 8, _padded(1024, "middle"), ("ig",)),
-    Harder("world_capital", 8, _padded(2048, "middle"), PER_TOKEN),
+    Harder("world_capital", 6, _padded(1024, "middle"), ("ig",)),
+    Harder("world_capital", 6, _padded(2048, "middle"), PER_TOKEN),
 )
 
 
@@ -56,11 +60,26 @@ def further() -> list[str]:
     return [key for key in catalogue.explainers() if key not in catalogue.default_methods()]
 
 
-def plain_runs(models: Sequence[str]) -> Iterator[list[str]]:
-    """What the board's main columns need: the further explainers, of models whose other results are there."""
+def plain_runs(models: Sequence[str], questions: int) -> Iterator[tuple[list[str], int]]:
+    """Arguments, and how many questions, of what the board's main columns need beside the results of the explainers that run
+    by default, which have these questions."""
+    for explainers, dataset, limit in _plain(questions):
+        asked = ["--models", *models, "--datasets", dataset, "--explainers", ",".join(explainers)]
+        measured = ["--faithfulness-protected", str(PROTECTED[1])] if dataset == PROTECTED[0] else []
+        yield [*asked, "--regimes", *PLAIN, *measured], limit
+
+
+def timing_runs(models: Sequence[str], questions: int) -> Iterator[tuple[list[str], int]]:
+    """The same of seconds. Nothing else should run beside them."""
+    for explainers, dataset, limit in _plain(questions):
+        asked = ["--models", *models, "--datasets", dataset, "--explainers", ",".join(explainers)]
+        yield [*asked, "--regimes", TIMED, "--timing"], limit
+
+
+def _plain(questions: int) -> Iterator[tuple[Sequence[str], str, int]]:
     for dataset, explained in EXPLAINED.items():
-        chosen = ["--explainers", ",".join(further()), "--regimes", *PLAIN, "--cap", str(explained)]
-        yield ["--models", *models, "--datasets", dataset, *chosen]
+        yield catalogue.default_methods(), dataset, questions
+        yield further(), dataset, explained
 
 
 def harder_runs(model: Path) -> Iterator[tuple[list[str], int]]:
@@ -70,5 +89,6 @@ def harder_runs(model: Path) -> Iterator[tuple[list[str], int]]:
         obeyed = [str(regime) for regime in regimes if rates[dataset, str(regime)] >= OBEYED]
         if obeyed:
             explainers = [key for key in catalogue.explainers() if key not in left_out]
-            chosen = ["--explainers", ",".join(explainers), "--regimes", *obeyed]
+            timed = ["--timing"] if all(regime.length for regime in regimes) and PER_TOKEN[0] in explainers else []
+            chosen = ["--explainers", ",".join(explainers), "--regimes", *obeyed, *timed]
             yield ["--models", str(model), "--datasets", dataset, *chosen], questions
