@@ -76,8 +76,8 @@ class Board:
     unit, as native, native_low, native_high and native_chance always are; cells: how many of the cells that count, of: how
     many count; n: instances; reason: what the row lacks, or why it has no number, else "".
     by_model: the same, for each model. costs: an explainer at each size of prompt (`size`: "1" the shortest, up to "3", and
-    EVERY_SIZE): tokens (median), passes (declared, of that many tokens), whole_passes (in passes over the whole prompt, counted
-    or else declared), n, seconds (of the explainer by itself for one prompt; NaN where it was not timed), ratio (of these to the
+    EVERY_SIZE): tokens (median), passes (declared, of that many tokens), whole_passes (over the whole prompt, counted or else
+    declared), n, seconds (of the explainer by itself for one prompt; NaN where it was not timed), ratio (of these to the
     yardstick's). quality: value, the mean of the plain columns of the questions, low, high;
     whole_passes over all prompts; on_front: whether no method is as good and as cheap, and better in one.
     pairs: two rows in a model and dataset: difference (first minus second, scaled) in a plain column, low, high (95 %), p,
