@@ -288,8 +288,7 @@ class Attribution:
 
 
 class Cost(NamedTuple):
-    """What an explainer's scores for one prompt cost, shared passes too. passes: forward passes; a backward pass is one more.
-    tokens: how many tokens all of these passes run; a pass need not run the whole prompt. shared: see `shared_passes`."""
+    """What one prompt's scores cost, with `shared_passes`. passes: forward ones; a backward pass is one more. tokens: of them all."""
 
     passes: float
     tokens: float

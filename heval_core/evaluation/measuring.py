@@ -28,7 +28,7 @@ from heval_core.evaluation.scored import (
     with_controls,
     with_means,
 )
-from heval_core.metrics.shared.measured import PROTECTED
+from heval_core.metrics.shared.stored_means import PROTECTED
 from heval_core.records import CELL
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.kinds import (

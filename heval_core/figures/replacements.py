@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from heval_core.figures.palette import in_order
-from heval_core.metrics.shared.measured import PROTECTED
+from heval_core.metrics.shared.stored_means import PROTECTED
 
 PARTS = {"baseline": "feature ablation's baseline token", "drawn": "drawn by frequency", "deletion": "deletion", "all": "mean"}
 CELL = ["model", "dataset", "regime"]

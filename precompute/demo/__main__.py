@@ -119,12 +119,15 @@ def _board(store: Path) -> Iterator[list[str]]:
 
     models = [str(DEMO / "models" / f"demo-{name}") for name in (*(name for name in TRAINED if name != INSTRUCT), *LONG)]
     how = f"--limit {QUESTIONS} --questions {boards.FITTED} --device cpu --store {store}"
-    yield ["fit", "--models", *models, "--datasets", *boards.EXPLAINED, *how.split()]
+    yield ["fit", "--models", *models, "--datasets", boards.SHORT, boards.LONG, *how.split()]
     plain = models[: -len(LONG)]
-    asked = [*boards.plain_runs(plain, QUESTIONS)]
-    asked += [one for name in LONG for one in boards.harder_runs(DEMO / "models" / f"demo-{name}")]
-    for arguments, questions in (*asked, *boards.timing_runs(plain, QUESTIONS)):
-        yield _run(arguments, store, questions)
+    for asked in boards.plain_runs(plain):
+        yield _run(asked, store)
+    for name in LONG:
+        for asked, questions in boards.harder_runs(DEMO / "models" / f"demo-{name}"):
+            yield _run(asked, store, questions)
+    for asked in boards.timing_runs(plain):
+        yield _run(asked, store)
 
 
 def _citations(folder: Path, store: Path) -> list[str]:

@@ -23,13 +23,13 @@ from heval_core.lm.clean_pass import CleanPass
 from heval_core.records import Attribution, Target
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from precompute.demo.boards import PLAIN
 
 LEAD, RIVALS = "origin", ("fa", "mechlight")
 PARTS = ("document", "attnlrp")
 VARIANTS = ("origin(tokens=fa)", "origin(tokens=gxi)", "origin(tokens=cgim)", "origin(sentences=true)")
 # Of another seed than any board's: these questions, and their documents, were not looked at when origin was made.
 FRESH_SEED, FRESH = 1, {"world_capital": 48, "country_profiles": 20}
+REGIMES = ("conflicting", "irrelevant", "double_conflicting", "mixed")
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def run_fresh(models: Sequence[str], store: Path) -> int:
     explainers = [*RIVALS, *PARTS, LEAD, *VARIANTS, *(plugin.key for plugin in taken_away)]
     for dataset, questions in FRESH.items():
         how = f"--limit {questions} --shard-size {questions} --seed {FRESH_SEED} --match text --device cpu --store {store}"
-        chosen = ["--datasets", dataset, "--regimes", *PLAIN, "--explainers", ",".join(explainers)]
+        chosen = ["--datasets", dataset, "--regimes", *REGIMES, "--explainers", ",".join(explainers)]
         if code := main(["run", "--models", *models, *chosen, *how.split()]):
             return code
     return 0

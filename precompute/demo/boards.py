@@ -1,8 +1,10 @@
-"""The runs behind the demo's board: further explainers on a part of the questions, then decoys and lengths.
+"""The runs behind the demo's board: further explainers on a part of the cells, then decoys and lengths.
 
-Decoys and lengths are run for the models that were taught them, and only where a model obeys its rule in OBEYED of the prompts
-that its card counts: elsewhere no explanation could be held against the rule. Ever fewer questions as prompts grow, and at
-2,048 tokens nothing that asks the model once for each token: one such explanation takes minutes on one core.
+A board compares explainers on the same instances only, so that further explainers have all questions of fewer cells, not fewer
+questions of all. Long prompts, decoys and lengths are run for the models that were taught them, and only where a model obeys
+its rule in OBEYED of the prompts that its card counts: elsewhere no explanation could be held against the rule. Ever fewer
+questions as prompts grow, and at 2,048 tokens nothing that asks the model once for each token: one such explanation takes
+minutes on one core.
 """
 
 from __future__ import annotations
@@ -16,12 +18,11 @@ from heval_core.regime_keys import DECOYS, PLACES, RegimeOptions
 from precompute.demo.examine import read_measured
 
 OBEYED = 0.9
-# No swapped regimes: none of the board's columns needs them.
-PLAIN = ("conflicting", "irrelevant", "double_conflicting", "mixed")
-# The questions that further explainers explain in each of these regimes.
-EXPLAINED = {"world_capital": 80, "country_profiles": 16}
-# Faithfulness with the question protected: of so many questions of one dataset. Seconds: in one regime.
-PROTECTED, TIMED = ("world_capital", 20), "mixed"
+# One regime with one document, and one with two.
+PLAIN = ("conflicting", "mixed")
+SHORT, LONG = "world_capital", "country_profiles"
+# Of so many questions faithfulness with the question protected is measured. Seconds: in one regime.
+PROTECTED, TIMED = 20, "mixed"
 # What at2 is fitted on.
 FITTED = 300
 PER_TOKEN = ("fa", "ig")
@@ -45,13 +46,15 @@ def _padded(length: int, *places: str) -> tuple[RegimeOptions, ...]:
 
 
 HARDER = (
-    Harder("world_capital", 30, _decoys("double_conflicting", "mixed")),
-    Harder("country_profiles", 10, _decoys("mixed")),
-    Harder("world_capital", 16, _padded(256, *PLACES)),
-    Harder("world_capital", 12, _padded(512, "middle")),
-    Harder("country_profiles", 8, _padded(512, "middle")),
-    Harder("world_capital", 6, _padded(1024, "middle"), ("ig",)),
-    Harder("world_capital", 6, _padded(2048, "middle"), PER_TOKEN),
+    Harder(SHORT, 40, tuple(map(RegimeOptions, PLAIN))),
+    Harder(LONG, 20, tuple(map(RegimeOptions, PLAIN))),
+    Harder(SHORT, 30, _decoys("mixed")),
+    Harder(LONG, 10, _decoys("mixed")),
+    Harder(SHORT, 12, _padded(256, *PLACES)),
+    Harder(SHORT, 12, _padded(512, "middle")),
+    Harder(LONG, 8, _padded(512, "middle")),
+    Harder(SHORT, 6, _padded(1024, "middle"), ("ig",)),
+    Harder(SHORT, 6, _padded(2048, "middle"), PER_TOKEN),
 )
 
 
@@ -60,26 +63,20 @@ def further() -> list[str]:
     return [key for key in catalogue.explainers() if key not in catalogue.default_methods()]
 
 
-def plain_runs(models: Sequence[str], questions: int) -> Iterator[tuple[list[str], int]]:
-    """Arguments, and how many questions, of what the board's main columns need beside the results of the explainers that run
-    by default, which have these questions."""
-    for explainers, dataset, limit in _plain(questions):
-        asked = ["--models", *models, "--datasets", dataset, "--explainers", ",".join(explainers)]
-        measured = ["--faithfulness-protected", str(PROTECTED[1])] if dataset == PROTECTED[0] else []
-        yield [*asked, "--regimes", *PLAIN, *measured], limit
+def plain_runs(models: Sequence[str]) -> list[list[str]]:
+    """Arguments of the runs that the board's main columns need of these models, beside what they have by default."""
+    return [[*own, "--regimes", *PLAIN, "--faithfulness-protected", str(PROTECTED)] for own in _halves(models)]
 
 
-def timing_runs(models: Sequence[str], questions: int) -> Iterator[tuple[list[str], int]]:
+def timing_runs(models: Sequence[str]) -> list[list[str]]:
     """The same of seconds. Nothing else should run beside them."""
-    for explainers, dataset, limit in _plain(questions):
-        asked = ["--models", *models, "--datasets", dataset, "--explainers", ",".join(explainers)]
-        yield [*asked, "--regimes", TIMED, "--timing"], limit
+    return [[*own, "--regimes", TIMED, "--timing"] for own in _halves(models)]
 
 
-def _plain(questions: int) -> Iterator[tuple[Sequence[str], str, int]]:
-    for dataset, explained in EXPLAINED.items():
-        yield catalogue.default_methods(), dataset, questions
-        yield further(), dataset, explained
+def _halves(models: Sequence[str]) -> list[list[str]]:
+    """The explainers that have results already, and the others: what is there is not computed again with other neighbours."""
+    asked = ["--models", *models, "--datasets", SHORT, "--explainers"]
+    return [[*asked, ",".join(keys)] for keys in (catalogue.default_methods(), further())]
 
 
 def harder_runs(model: Path) -> Iterator[tuple[list[str], int]]:

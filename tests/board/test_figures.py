@@ -179,7 +179,7 @@ def test_the_costs_of_sizes_are_columns():
     heads, cells = board_table.main_grid(of_costs(float("nan"), float("nan")))
     assert heads[-1].title == "passes, 30 tokens"
     assert [cells[key][-1].value for key in ("fa", "attn")] == ["15", "1"]
-    assert cells["fa"][-1].why == "30 passes, together as long as 15 passes over all of it"
+    assert cells["fa"][-1].why == "together as long as 15 passes over all of it; 30 passes declared"
     assert not [head for head in heads if head.title.startswith("ms")]
 
 

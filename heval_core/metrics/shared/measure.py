@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from heval_core.metrics.shared.cell import DEFAULT_K, Cell
 from heval_core.metrics.shared.estimate import Each, Estimate
-from heval_core.metrics.shared.measured import PROTECTED
+from heval_core.metrics.shared.stored_means import PROTECTED
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
 from heval_core.regime_keys import read_key
 

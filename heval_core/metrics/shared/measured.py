@@ -9,11 +9,8 @@ import numpy as np
 
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Column, Each, Estimate, mean_estimate
-from heval_core.metrics.shared.stored_means import Mean
+from heval_core.metrics.shared.stored_means import PROTECTED, Mean
 from heval_core.replacements import REPLACEMENTS
-
-# Suffix of parts in which the question is protected: only tokens of the documents are taken out.
-PROTECTED = "_protected"
 
 
 def aopc(before: np.ndarray | float, after: np.ndarray) -> np.ndarray | float:

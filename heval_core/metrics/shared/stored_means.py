@@ -10,6 +10,9 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from heval_core.groups import context_groups
 
+# Suffix of parts in which the question is protected: only tokens of the documents are taken out.
+PROTECTED = "_protected"
+
 
 class Mean(NamedTuple):
     """A mean over instances of the values that `score` has of a metric and a part.
