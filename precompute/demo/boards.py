@@ -46,8 +46,6 @@ def _padded(length: int, *places: str) -> tuple[RegimeOptions, ...]:
 
 
 HARDER = (
-    Harder(SHORT, 40, tuple(map(RegimeOptions, PLAIN))),
-    Harder(LONG, 20, tuple(map(RegimeOptions, PLAIN))),
     Harder(SHORT, 30, _decoys("mixed")),
     Harder(LONG, 10, _decoys("mixed")),
     Harder(SHORT, 12, _padded(256, *PLACES)),
