@@ -288,7 +288,7 @@ class Attribution:
 
 
 class Cost(NamedTuple):
-    """What one prompt's scores cost, shared passes too. passes: forward ones; a backward pass is one more. tokens: of them all."""
+    """What one prompt's scores cost, shared passes too. passes: forward ones; a backward pass is one more. tokens: of all."""
 
     passes: float
     tokens: float
