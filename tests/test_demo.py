@@ -8,14 +8,16 @@ import sys
 
 import pytest
 
+from heval_core import catalogue
 from heval_core.records import DUAL_REGIMES, REGIMES, TECHNIQUE
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
+from precompute.demo.boards import PLAIN, SHORT
 from tests.conftest import ARCHITECTURES, DEMO_MODELS, ROOT
 
 MODELS = tuple(f"demo-{architecture}" for architecture in ARCHITECTURES)
-INSTRUCT = "demo-instruct"
+INSTRUCT, LONG = "demo-instruct", ("demo-qwen2-long", "demo-gpt_neox-long")
 DEMO = ROOT / "cache" / "demo"
 
 
@@ -25,12 +27,12 @@ def reader(demo_results):
 
 
 def test_models_and_shards_are_small_enough_to_ship():
-    for model in (*MODELS, INSTRUCT, "demo-writer", "demo-nli"):
+    for model in (*MODELS, INSTRUCT, "demo-writer", "demo-nli", *LONG):
         assert (DEMO_MODELS / model / "model.safetensors").stat().st_size <= 4_000_000
     tracked = [path for path in DEMO.rglob("*") if path.is_file() and path.name != "writer.lock"]
-    # Models 20 MB, attributions 8, techniques 8, attributions at a fixed target 4, faithfulness under three replacements 4,
-    # the rest 5.
-    assert sum(path.stat().st_size for path in tracked) <= 49_000_000
+    # Models 26 MB, attributions 8, techniques 8, attributions at a fixed target 4, faithfulness under three replacements 4,
+    # further explainers, decoys and lengths 6, the rest 5.
+    assert sum(path.stat().st_size for path in tracked) <= 61_000_000
 
 
 def test_every_shard_is_intact_and_none_holds_failures():
@@ -50,10 +52,16 @@ def test_a_model_folder_says_what_it_is_and_is_not(model):
 def test_every_cell_has_at_least_200_instances_for_every_explainer(reader):
     found = reader.query(
         "SELECT model, dataset, regime, explainer, count(*) AS n FROM attribution JOIN instance USING (instance_id) "
-        "GROUP BY ALL"
+        f"WHERE regime IN {REGIMES} GROUP BY ALL"
     )
-    assert len(found) == len(MODELS) * 2 * len(REGIMES) * 7
-    assert found["n"].min() >= 200
+    usual = {*catalogue.default_methods(), *catalogue.explainers(control=True)}
+    own = found[found["explainer"].isin(usual)]
+    assert len(own) == len(MODELS) * 2 * len(REGIMES) * 7
+    assert own["n"].min() >= 200
+    further = found.drop(own.index)
+    assert set(further["dataset"]) == {SHORT}
+    assert len(further) == len(MODELS) * len(PLAIN) * (len(catalogue.explainers()) - 4)
+    assert further["n"].min() >= 200
 
 
 @pytest.mark.parametrize("by", [("model", "regime"), ("model", "dataset", "regime")])
@@ -86,7 +94,10 @@ def test_few_instances_are_dropped_because_first_tokens_coincide(reader):
 
 def test_every_model_has_its_own_architecture(reader):
     architectures = reader.models().set_index("model")["architecture"]
-    assert architectures.to_dict() == dict(zip(MODELS, ARCHITECTURES, strict=True)) | {INSTRUCT: "qwen2"}
+    assert architectures.to_dict() == dict(zip(MODELS, ARCHITECTURES, strict=True)) | {
+        INSTRUCT: "qwen2",
+        **dict(zip(LONG, ("qwen2", "gpt_neox"), strict=True)),
+    }
     assert (reader.models()["parameters"] < 2_100_000).all()
 
 

@@ -49,10 +49,10 @@ HARDER = (
     Harder(SHORT, 30, _decoys("mixed")),
     Harder(LONG, 10, _decoys("mixed")),
     Harder(SHORT, 12, _padded(256, *PLACES)),
-    Harder(SHORT, 12, _padded(512, "middle")),
-    Harder(LONG, 8, _padded(512, "middle")),
-    Harder(SHORT, 6, _padded(1024, "middle"), ("ig",)),
-    Harder(SHORT, 6, _padded(2048, "middle"), PER_TOKEN),
+    Harder(SHORT, 12, _padded(512, "first", "middle")),
+    Harder(LONG, 8, _padded(512, "first", "middle")),
+    Harder(SHORT, 6, _padded(1024, "first"), ("ig",)),
+    Harder(SHORT, 6, _padded(2048, "first"), PER_TOKEN),
 )
 
 
