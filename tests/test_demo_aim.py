@@ -78,8 +78,8 @@ def test_the_runs_behind_the_board_take_every_explainer_once():
 
 
 def test_decoys_and_lengths_are_run_only_where_a_model_obeys(tmp_path):
-    keys = [(one.dataset, str(regime)) for one in boards.HARDER for regime in one.regimes]
-    rates = dict.fromkeys(keys, 0.95) | {("world_capital", "mixed.d3"): 0.899, ("country_profiles", "mixed.512-middle"): 0.2}
+    keys = [(boards.SHORT, str(regime)) for one in boards.HARDER for regime in one.regimes]
+    rates = dict.fromkeys(keys, 0.95) | {(boards.SHORT, "mixed.d3"): 0.899}
     write_measured(tmp_path, [RegimeReport(*key, 40, {}, rate, {}) for key, rate in rates.items()])
     assert read_measured(tmp_path)[0].agreement == 0.95
     asked = {}
@@ -90,4 +90,4 @@ def test_decoys_and_lengths_are_run_only_where_a_model_obeys(tmp_path):
             asked[dataset, regime] = questions
     assert set(asked) == {key for key, rate in rates.items() if rate >= 0.9}
     assert {read_key(regime).base for _, regime in asked} <= set(REGIMES)
-    assert min(asked.values()) >= 6
+    assert set(asked.values()) == {boards.ENOUGH}

@@ -12,7 +12,7 @@ from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from precompute.cli import main
-from precompute.demo.boards import HARDER, OBEYED
+from precompute.demo.boards import HARDER, OBEYED, SHORT
 from precompute.demo.examine import read_measured
 from tests.conftest import ARCHITECTURES, DEMO_MODELS
 
@@ -52,7 +52,7 @@ def test_decoys_and_lengths_are_shown_only_where_the_model_obeys_its_rule(reader
     choices = reader.choices()
     shown = choices[choices["explained"] & choices["regime"].map(lambda key: not read_key(key).plain)]
     assert set(shown["model"]) == set(LONG)
-    asked = {(one.dataset, str(regime)) for one in HARDER for regime in one.regimes}
+    asked = {(SHORT, str(regime)) for one in HARDER for regime in one.regimes}
     for model in LONG:
         rates = {(report.dataset, report.regime): report.agreement for report in read_measured(DEMO_MODELS / model)}
         own = shown[shown["model"] == model]
