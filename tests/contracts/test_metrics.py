@@ -50,7 +50,7 @@ def drawn(where: Layout, seed: int) -> Cell:
     measured = {
         (key, part): Measured(*rng.exponential(1, (2, len(scores))))
         for key in measured_metrics()
-        for part in ("all", "deletion")
+        for part in ("all", "deletion", "all_protected", "deletion_protected")
     }
     there = np.ones(len(scores), dtype=bool)
     return Cell.of(where, np.where(where.ranked, scores, 0.0), measured, fixed=Fixed(fixed * where.ranked, there))

@@ -264,5 +264,5 @@ def test_a_copy_with_other_values_is_refused(made, monkeypatch):
 
 
 def test_a_long_prompt_costs_a_forward_pass_more():
-    assert cost(KEPT_WHOLE) == (2, 2 * KEPT_WHOLE)
-    assert cost(KEPT_WHOLE + 1) == (3, 3 * (KEPT_WHOLE + 1))
+    assert cost(KEPT_WHOLE)[:2] == (2, 2 * KEPT_WHOLE)
+    assert cost(KEPT_WHOLE + 1)[:2] == (3, 3 * (KEPT_WHOLE + 1))
