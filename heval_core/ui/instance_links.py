@@ -10,6 +10,7 @@ import streamlit as st
 
 from heval_core.groups import MEMORY, compared_groups, document_of
 from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.stored_means import PROTECTED
 from heval_core.regime_keys import read_key
 from heval_core.store.filters import Filter
 from heval_core.ui import address
@@ -19,7 +20,7 @@ from heval_core.wording import regime_title
 INSTANCES = "pages/instances.py"
 _ROUNDING = 1e-6
 # The groups whose instances a cell's part is made of. A group's own name is a part too; other parts are of all groups.
-GROUPS_OF_PART = {"balanced": compared_groups(2), "all": (), "swap": ()}
+GROUPS_OF_PART = {"balanced": compared_groups(2), "all": (), f"all{PROTECTED}": (), "swap": ()}
 
 
 def open_instance(label: str, instance_id: str, **more: str) -> None:
