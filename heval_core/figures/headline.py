@@ -57,6 +57,13 @@ class Scale:
     controls: tuple[Row, ...]
 
 
+def comparable(headline: pd.DataFrame) -> pd.DataFrame:
+    """Rows over at least half as many cells as the most complete one at their question: means over few cells beside means over
+    many would compare cells, not explainers."""
+    most = headline.groupby("question")["cells"].transform("max")
+    return headline[headline["cells"] * 2 >= most]
+
+
 def standings(headline: pd.DataFrame) -> pd.DataFrame:
     """Explainers x questions: normalised values, the best on average first; a question without values is left out."""
     wide = headline.pivot_table(index="explainer", columns="question", values="normalised", dropna=True)

@@ -54,12 +54,15 @@ class Measured:
         return bool(self.parts.groupby("regime")["part"].nunique().max() > 1) if len(self.parts) else False
 
     def ranked(self, explainers: Sequence[str]) -> list[str]:
-        """Those that have a value, the best first; then the others."""
+        """Those that have a value, the best first, but after them those with values in less than half of the cells; then the
+        others."""
         values = in_unit(self.overall, self.scaled).set_index("explainer")["at"]
         if self.measure.best == "zero":
             values = self.away
         places = values.sort_values(ascending=self.measure.best != "high", kind="stable")
-        there = [key for key in places.index if key in explainers]
+        known = self.cells.dropna(subset=["value"]).groupby("explainer").size()
+        few = set(known.index[known * 2 < known.max()])
+        there = sorted((key for key in places.index if key in explainers), key=few.__contains__)
         return there + [key for key in in_order(list(explainers)) if key not in there]
 
     @cached_property
