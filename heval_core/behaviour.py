@@ -16,6 +16,7 @@ from heval_core.groups import FILLER, GOLD, MEMORY, compared_groups, competes, c
 from heval_core.lm.model import LanguageModel
 from heval_core.prompts import memory_prompt, mentions
 from heval_core.records import Behaviour, Candidate, Document, Dropped, HEvalError, Instance, Target, TokenisedPrompt
+from heval_core.regime_keys import read_key
 
 if TYPE_CHECKING:
     import torch
@@ -144,12 +145,23 @@ def accepted_tokens(lm: LanguageModel, instance: Instance) -> tuple[int, ...]:
 
 
 def check_names(lm: LanguageModel, instance: Instance, prompt: TokenisedPrompt) -> None:
-    """Raises Dropped where another name's tokens hold an answer's first one (" Europe", "an"): then a string matches."""
+    """Raises Dropped where a string match in this model's tokens finds what a decoy promises that it does not.
+
+    d3: another name's tokens hold an answer's first one (" Europe", "an"). d0, d1: an answer's first token stands more than
+    once in its document, as in "the capital of Monaco is Monaco", or in the other one, beside the mention that d1 adds.
+    """
     answers = [document.answer for document in instance.documents]
-    leading = {lm.decode(list(lm.first_tokens(answer)[:1])).strip() for answer in answers if answer}
+    leading = [lm.decode(list(lm.first_tokens(answer)[:1])).strip() if answer else "" for answer in answers]
     for document, tokens in zip(instance.documents, prompt.answer_tokens, strict=True):
-        if document.alias and any(prompt.tokens[index].strip() in leading for index in tokens):
+        if document.alias and any(prompt.tokens[index].strip() in {*filter(None, leading)} for index in tokens):
             raise Dropped("name begins as the answer")
+    mentioned_by_the_other = {"d0": 0, "d1": 1}.get(read_key(instance.regime).decoy or "")
+    if mentioned_by_the_other is not None:
+        for place, word in enumerate(leading):
+            for own, span in enumerate(prompt.documents):
+                found = [token.strip() for token in prompt.tokens[span.start : span.end]].count(word)
+                if found != (1 if own == place else mentioned_by_the_other):
+                    raise Dropped("answer too often")
 
 
 def name_candidates_of(lm: LanguageModel, instance: Instance, memory: Memory) -> tuple[Names, ...]:

@@ -23,7 +23,8 @@ DROP_REASONS = {
     "subject not known": "the record does not name its subject, so other documents cannot be checked for mentions of it",
     "not sampled": "the cell has more instances than its cap, and the stratified sample left this one out",
     "no decoy": "a decoy needs two documents that state different answers, and neither may mention the other's",
-    "answer too often": "a document gives its answer more than three times, so that a decoy cannot make it three (d2)",
+    "answer too often": "a document gives its answer more than three times, so that a decoy cannot make it three (d2), or a "
+    "string match finds the answer more than once in its document, or elsewhere than the decoy puts it (d0, d1)",
     "no other name": "no other name is known for the answer of one of the documents (d3)",
     "name begins as the answer": "a token of another name is the first token of an answer, which a string would match (d3)",
     "documents too long": "the documents and the question alone are longer than the length that was asked for",

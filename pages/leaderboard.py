@@ -18,7 +18,7 @@ with results_page(link=False) as results:
     with st.container(key="leaderboard_top", horizontal=True, vertical_alignment="center"):
         tab = address.one_of("Tab", list(TABS), "tab", hidden=True, titles=titles)
         with filters.row():
-            chosen = filters.filter_bar(results, ("model", "dataset", "regime"), explained=True)
+            chosen = filters.filter_bar(results, ("model", "dataset", "regime"), explained=True, unnamed=True)
             link_button(results)
     _, title, draw = TABS[tab]
     st.title(title)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from heval_core import catalogue, source_trust
-from heval_core.behaviour import Memory
+from heval_core.behaviour import Memory, check_names
 from heval_core.explainers.lexical import Lexical
 from heval_core.metrics.instance_rank_margin import InstanceRankMargin
 from heval_core.metrics.shared.cell import Cell, Layout
@@ -146,8 +146,20 @@ def test_other_names_come_from_a_fact_its_accepted_answers_and_other_facts():
     assert [document.text for document in one.documents] == ["S2 has Kiev.", "S2 has Roma."]
 
 
+def kept(lm, instance):
+    try:
+        check_names(lm, instance, lm.tokenise(prompt_of(instance)))
+    except Dropped:
+        return False
+    return True
+
+
 def margin(lm, instances):
-    """The lexical control's balanced instance margin, if half of the answers come from either document."""
+    """The lexical control's balanced instance margin, if half of the answers come from either document.
+
+    Of the questions that a run would keep.
+    """
+    instances = [one for one in instances if kept(lm, one)]
     prompts = [lm.tokenise(prompt_of(one)) for one in instances]
     groups = [f"C{1 + number % 2}" for number in range(len(prompts))]
     width = max(len(prompt.ids) for prompt in prompts)
@@ -175,7 +187,7 @@ def test_a_string_match_tells_documents_apart_unless_both_name_both_answers(data
     neutral, misled, often = under("d0"), under("d1"), under("d2")
     assert neutral > 2
     assert often > neutral
-    assert abs(misled) < 0.1 * neutral
+    assert abs(misled) < 0.05 * neutral
 
 
 @pytest.mark.parametrize(("name", "reason"), [("the Oslo seat", "name begins as the answer"), ("Rome", None)])
@@ -190,4 +202,26 @@ def test_another_name_has_no_token_with_which_an_answer_begins(language_models, 
     gold = [prompt.tokens[index].strip() for index in prompt.answer_tokens[0]]
     begins = lm.decode(list(lm.first_tokens("Oslo")[:1])).strip() in gold
     assert begins == (reason is not None)
+    assert prepare(lm, instance, Memory("Nairobi", lm.first_tokens("Nairobi"))).dropped_because == reason
+
+
+@pytest.mark.parametrize(
+    ("decoy", "first", "second", "reason"),
+    [
+        ("d0", "It is Oslo.", "It is Lima.", None),
+        ("d1", "It is Oslo. See Lima.", "It is Lima. See Oslo.", None),
+        ("d1", "The Oslo of Oslo. See Lima.", "It is Lima. See Oslo.", "answer too often"),
+        ("d1", "The Oslo City is Oslo. See Lima.", "It is Lima. See Oslo.", "answer too often"),
+        ("d1", "It is Oslo. See Lima.", "It is Lima. See Oslo, Oslo.", "answer too often"),
+        ("d1", "It is Oslo. See Lima.", "It is Lima.", "answer too often"),
+        ("d0", "It is Oslo.", "It is Lima, not Oslo.", "answer too often"),
+        ("d0", "The Oslo of Oslo.", "It is Lima.", "answer too often"),
+        ("d2", "Oslo, Oslo, Oslo.", "Lima, Lima, Lima.", None),
+    ],
+)
+def test_a_string_match_finds_an_answer_where_its_decoy_puts_it(language_models, decoy, first, second, reason):
+    """As in "The capital of Monaco is Monaco": two mentions in one document and one in the other can be told apart."""
+    lm = language_models["gpt2"]
+    documents = (Document("Kenya", "Oslo", first, "conflicting"), Document("Fiji", "Lima", second, "irrelevant"))
+    instance = Instance("i", "d", f"mixed.{decoy}", "f", "Kenya", "capital", "Where?", "Nairobi", documents)
     assert prepare(lm, instance, Memory("Nairobi", lm.first_tokens("Nairobi"))).dropped_because == reason

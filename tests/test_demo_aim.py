@@ -90,4 +90,4 @@ def test_decoys_and_lengths_are_run_only_where_a_model_obeys(tmp_path):
             asked[dataset, regime] = questions
     assert set(asked) == {key for key, rate in rates.items() if rate >= 0.9}
     assert {read_key(regime).base for _, regime in asked} <= set(REGIMES)
-    assert set(asked.values()) == {boards.ENOUGH}
+    assert set(asked.values()) == {boards.ENOUGH, boards.ENOUGH + boards.FURTHER}

@@ -132,7 +132,7 @@ MAY_IMPORT = {
     "citations": {"datasets", "lm", "prompts", "records", "statistics", "store"},
     "catalogue": {"protocols", "records"},
     "protocols": {"citations", "datasets", "lm", "metrics", "records", "techniques"},
-    "behaviour": {"answers", "groups", "lm", "prompts", "records"},
+    "behaviour": {"answers", "groups", "lm", "prompts", "records", "regime_keys"},
     "lm": {"fingerprint", "prompts", "records"},
     "prompt_styles": {"records", "regimes", "source_trust"},
     "source_trust": {"groups", "prompts", "records"},

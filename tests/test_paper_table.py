@@ -120,7 +120,8 @@ def test_no_character_is_a_command(character):
 
 def test_the_values_are_those_of_the_means(demo_results):
     results = Reader(current_file(demo_results))
-    means = regime_means(results, Filter(), "mrr", MRR.parts, 0)
+    # There one method has the best rounded mean in each of the six regimes.
+    means = regime_means(results, Filter(dataset=("country_profiles",)), "mrr", MRR.parts, 0)
     table = paper_table(means, MRR, TITLES, {"lexical", "random", "position"}, results.snapshot_id)
     assert table.count(r"\textbf{") == 6
     for row in means.to_dict("records"):

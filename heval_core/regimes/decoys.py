@@ -6,7 +6,8 @@ d2  each document ends with two such sentences; its own answer stands in them un
 d3  each document gives its answer under another name, so that no string matches; the expected answer stays the answer
 
 Both documents are changed alike, so that a decoy depends on no model and no rule, and a swap stays the exact mirror. Neither
-document may mention the other's answer; then d0 and d1 are of the same questions, and a mention in d1 is the only one.
+document may mention the other's answer; then d0 and d1 are of the same questions, and a mention in d1 is the only one. What
+a model's tokens make of it (an answer that its subject names too) is left out for that model: `behaviour.check_names`.
 Source: methods of this project. Departure: there the used document alone is changed, which only a model knows.
 The sentences hold a place, a person, a currency or a date alike, because they speak of the words and not of the thing.
 """

@@ -46,13 +46,13 @@ def board_section(results: Reader) -> Section:
     about = _ABOUT.format(faithful=_PROTECTED if protected else _UNPROTECTED)
     about = f"{about} Answers are those under Regular." if several else about
     about = f"{about} ms: {TIMES}" if made.timed else about
-    return Section(BOARD, GLANCE, *OTHER[BOARD], f"{told.said} {about}", figures, table, _shown(made), gaps)
+    return Section(BOARD, GLANCE, *OTHER[BOARD], f"{told.whole} {about}", figures, table, _shown(made), gaps)
 
 
 def board_paper(results: Reader) -> str:
     """The section's table for a paper; empty where no explainer ran."""
     made = board(results)
-    return board_latex(made, _whole(made), results.snapshot_id, conclusion(made).said) if made.rows else ""
+    return board_latex(made, _whole(made), results.snapshot_id, conclusion(made).whole) if made.rows else ""
 
 
 def _whole(made: Board) -> Grid:

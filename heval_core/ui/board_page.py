@@ -52,6 +52,8 @@ def tell(made: Board) -> None:
     told = conclusion(made, lambda name: f"**{plain(name)}**")
     with st.container(key="answer"):
         st.markdown(told.said)
+    if told.harder:
+        st.markdown(told.harder)
     if told.open:
         st.caption(f"Not answered here: {' '.join(told.open)}")
 

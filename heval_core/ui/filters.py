@@ -59,6 +59,11 @@ def kept(results: Reader, *, explained: bool) -> pd.DataFrame:
     return choices[choices["explained"]] if explained and choices["explained"].any() else choices
 
 
+def plain_regimes(choices: pd.DataFrame) -> pd.DataFrame:
+    """Without regimes that have a decoy or a length."""
+    return choices[~choices["regime"].str.contains(".", regex=False)]
+
+
 def _partly_explained(results: Reader) -> bool:
     """Whether explainers ran on some instances, and on others not: there techniques are compared by their answers alone."""
     there = query(results, Reader.choices)["explained"]
@@ -75,38 +80,49 @@ def _regular_first(technique: str) -> tuple[bool, str]:
     return technique != TECHNIQUE, technique
 
 
-def filter_bar(results: Reader, columns: tuple[str, ...], *, count: bool = True, explained: bool = False) -> Filter:
-    """Draw a chip for each column, each with a menu. Nothing chosen means everything, but of one technique.
+def filter_bar(
+    results: Reader, columns: tuple[str, ...], *, count: bool = True, explained: bool = False, unnamed: bool = False
+) -> Filter:
+    """Draw a chip for each column, each with a menu. Nothing chosen means everything, but of one technique and without decoys
+    and lengths.
 
-    count: whether to say how many instances are left. explained: see `kept`.
+    count: whether to say how many instances are left. explained: see `kept`. unnamed: whether the page shows decoys and
+    lengths before they are chosen.
     """
     choices = kept(results, explained=explained)
+    if "regime" not in columns:
+        choices = plain_regimes(choices)
     chosen: dict[str, tuple[str, ...]] = {}
     for column in columns:
         options = _options(choices, column)
         titles = titles_of(results, column)
-        with st.popover(_chip(_LABELS[column], address.values(column), options, titles)):
+        shown = len(options) if unnamed or column != "regime" else sum("." not in option for option in options)
+        with st.popover(_chip(_LABELS[column], address.values(column), options, titles, shown)):
             named = {option: titles.get(option, option) for option in options}
             chosen[column] = address.some_of(_LABELS[column], options, column, titles=named, help=_HELP.get(column))
     technique = _technique(results, sorted(set(choices["technique"]), key=_regular_first))
     if technique:
         choices = choices[choices["technique"].isin(technique)]
-    left = choices
+    left = choices if chosen.get("regime") or unnamed else plain_regimes(choices)
     for column, wanted in chosen.items():
-        left = left[left[column].isin(wanted)] if wanted else left
+        there = left[column].str.split(".").str[0].isin(wanted) & unnamed if column == "regime" else False
+        left = left[left[column].isin(wanted) | there] if wanted else left
     if count:
         st.caption(f"{int(left['instances'].sum()):,} of {int(choices['instances'].sum()):,} instances")
     model, dataset, regime, group = (chosen.get(column, ()) for column in ("model", "dataset", "regime", "group"))
     return Filter(model, dataset, regime, group, technique=technique, explained=explained and _partly_explained(results))
 
 
-def _chip(label: str, asked: list[str], options: list[str], titles: dict[str, str]) -> str:
-    """What a closed menu says: `Models all 3`, `Datasets World Capital`, or `Regimes 2 of 6`."""
+def _chip(label: str, asked: list[str], options: list[str], titles: dict[str, str], shown: int) -> str:
+    """What a closed menu says: `Models all 3`, `Datasets World Capital`, or `Regimes 2 of 6`.
+
+    shown: how many there are as long as none is chosen; fewer than can be chosen are those without decoys and lengths.
+    """
     wanted = [plain(titles.get(value, value)) for value in asked if value in options]
     if not wanted and len(options) == 1:
         wanted = [plain(titles.get(options[0], options[0]))]
     if not wanted:
-        return f"{label} **all {len(options)}**"
+        return f"{label} **all {shown}**" if shown == len(options) else f"{label} **all {shown} plain**"
     return f"{label} **{wanted[0]}**" if len(wanted) == 1 else f"{label} **{len(wanted)} of {len(options)}**"
 
 

@@ -86,8 +86,8 @@ def behind(chosen: Filter, explainer: str, question: str) -> dict[str, list[str]
 
 
 def in_all(results: Reader, chosen: Filter) -> str:
-    """How many instances, models and datasets there are under a filter."""
-    choices = filters.kept(results, explained=True)
+    """How many instances, models and datasets there are under a filter, without decoys and lengths."""
+    choices = filters.plain_regimes(filters.kept(results, explained=True))
     for column in ("model", "dataset", "technique"):
         wanted = getattr(chosen, column)
         choices = choices[choices[column].isin(wanted)] if wanted else choices

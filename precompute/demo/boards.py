@@ -22,8 +22,8 @@ PLAIN = ("conflicting", "mixed")
 SHORT, LONG = "world_capital", "country_profiles"
 # Of so many questions faithfulness with the question protected is measured. Seconds: in one regime.
 PROTECTED, TIMED = 32, "mixed"
-# So many questions that the smallest group has the 30 answers that its numbers need.
-ENOUGH = 115
+# So many questions that the smallest group has the 30 answers that its numbers need; further, where answers stand too often.
+ENOUGH, FURTHER = 115, 10
 # What at2 is fitted on.
 FITTED = 300
 
@@ -37,7 +37,8 @@ class Harder(NamedTuple):
 
 
 HARDER = (
-    Harder(ENOUGH, tuple(RegimeOptions("mixed", decoy) for decoy in DECOYS)),
+    Harder(ENOUGH + FURTHER, tuple(RegimeOptions("mixed", decoy) for decoy in DECOYS[:2])),
+    Harder(ENOUGH, tuple(RegimeOptions("mixed", decoy) for decoy in DECOYS[2:])),
     Harder(ENOUGH, (RegimeOptions("mixed", None, 256, "first"),), timed=True),
 )
 

@@ -14,6 +14,10 @@ def said(made, **how) -> str:
     return conclusion(made, **how).said
 
 
+def harder(made) -> str:
+    return conclusion(made).harder
+
+
 def test_a_method_that_is_best_at_everything_everywhere():
     text = said(planted({"a": BEST, "b": MIDDLE, "c": WORST}))
     assert text == "A is the best method at all three questions; in every model and dataset it is better than each of them."
@@ -103,8 +107,13 @@ DECOYED = ("conflicting", "mixed", "mixed.d1", "mixed.d2", "mixed.1024-first")
 
 
 def test_decoys_and_length_that_change_nothing():
-    text = said(planted({"a": BEST, "b": WORST}, regimes=DECOYED))
-    assert text.endswith("under decoy d1, under decoy d2 and at 1,024 tokens the same ones are best.")
+    text = harder(planted({"a": BEST, "b": WORST}, regimes=DECOYED))
+    assert text == "Under decoys d1 and d2 and at 1,024 tokens the same ones are best."
+
+
+def test_without_decoys_and_lengths_there_is_no_second_sentence():
+    told = conclusion(planted({"a": BEST, "b": WORST}))
+    assert (told.harder, told.whole) == ("", told.said)
 
 
 def changing(explainer, question, model, dataset, regime):
@@ -114,8 +123,8 @@ def changing(explainer, question, model, dataset, regime):
 
 
 def test_decoys_that_change_who_is_best():
-    text = said(planted(truth=changing, explainers=("a", "b", "lexical"), controls=("lexical",), regimes=DECOYED))
-    assert "at 1,024 tokens the same ones are best" in text
+    text = harder(planted(truth=changing, explainers=("a", "b", "lexical"), controls=("lexical",), regimes=DECOYED))
+    assert text.startswith("At 1,024 tokens the same ones are best; ")
     assert (
         "under decoy d1 B is the best method at telling documents apart and B is the best method at finding the token" in text
     )
@@ -166,5 +175,29 @@ def test_a_column_of_fewer_models_says_whose_it_is():
         return None if model == "model-b" and "1024" in regime else {"a": 0.9, "b": 0.2}[explainer]
 
     told = conclusion(planted(truth=truth, explainers=("a", "b"), regimes=DECOYED)).open
-    assert "Which document, 1,024 tokens; Which token, 1,024 tokens: from model-a alone." in told
+    assert "1,024 tokens: from model-a alone." in told
+    assert sum("alone" in one for one in told) == 1
+
+
+def test_plain_prompts_and_decoys_of_other_models_are_named_together():
+    def truth(explainer, question, model, dataset, regime):
+        plain = "." not in regime
+        there = {"model-a": plain, "model-b": not plain and "d2" not in regime, "model-c": not plain}[model]
+        return {"a": 0.9, "b": 0.2}[explainer] if there else None
+
+    regimes = ("conflicting", "mixed", "mixed.d0", "mixed.d1", "mixed.d2", "mixed.256-first")
+    made = planted(truth=truth, explainers=("a", "b"), regimes=regimes, models=("model-a", "model-b", "model-c"))
+    assert [one for one in conclusion(made).open if "alone" in one] == [
+        "Plain prompts: from model-a alone.",
+        "Decoys d0 and d1; 256 tokens: from model-b and model-c alone.",
+        "Decoy d2: from model-c alone.",
+    ]
+
+
+def test_one_question_of_fewer_models_is_named_by_its_title():
+    def truth(explainer, question, model, dataset, regime):
+        return None if model == "model-b" and question == "RQ3" else {"a": 0.9, "b": 0.2}[explainer]
+
+    told = conclusion(planted(truth=truth, explainers=("a", "b"))).open
+    assert "Which token: from model-a alone." in told
     assert sum("alone" in one for one in told) == 1

@@ -10,12 +10,13 @@ import pytest
 from heval_core import catalogue
 from heval_core.evaluation.board.costs import costs_of, costs_table, passes_of, seconds_alone
 from heval_core.evaluation.board.records import EVERY_SIZE
-from heval_core.records import REGIMES
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 
-CHOSEN = Filter(model=("demo-gpt2",), technique=("regular",))
+# Where every explainer ran.
+CELLS = {"dataset": ("world_capital",), "regime": ("conflicting", "mixed")}
+CHOSEN = Filter(model=("demo-gpt2",), technique=("regular",), **CELLS)
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +31,13 @@ def raw(file) -> pd.DataFrame:
         own.execute(f"ATTACH '{file}' AS results (READ_ONLY); USE results")
         return own.execute(
             "SELECT explainer, seconds, len(tokens) AS tokens FROM attribution JOIN instance USING (instance_id) "
-            "WHERE model = 'demo-gpt2' AND technique = 'regular' AND dropped_because IS NULL AND seconds IS NOT NULL"
+            "WHERE model = 'demo-gpt2' AND technique = 'regular' AND dropped_because IS NULL AND seconds IS NOT NULL "
+            "AND dataset = 'world_capital' AND regime IN ('conflicting', 'mixed')"
         ).df()
 
 
 def test_medians_over_all_prompts_and_over_thirds_of_them(file, raw):
-    costs = costs_of(Reader(file), CHOSEN, REGIMES).set_index(["explainer", "size"])
+    costs = costs_of(Reader(file), CHOSEN, CELLS["regime"]).set_index(["explainer", "size"])
     ends = np.sort(raw["tokens"])[[int(np.ceil(len(raw) * part)) - 1 for part in (1 / 3, 2 / 3)]]
     size = np.digitize(raw["tokens"], ends, right=True) + 1
     assert set(costs.index.get_level_values("size")) == {EVERY_SIZE, "1", "2", "3"}

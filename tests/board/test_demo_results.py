@@ -32,8 +32,8 @@ def lexical(made, column):
 def test_a_string_match_tells_documents_apart_until_both_name_the_answer(reader, model):
     made = board(reader, Filter(model=(model,)))
     assert lexical(made, "RQ2.d0")["low"] > 0.05
-    # What is left, .006 [.002, .011], is a tenth; which document a mention stands in may tell a little of which is used.
-    assert abs(lexical(made, "RQ2.d1")["value"]) < 0.01
+    under = lexical(made, "RQ2.d1")
+    assert under["low"] <= 0 <= under["high"]
 
 
 @pytest.mark.slow
@@ -41,10 +41,10 @@ def test_a_string_match_tells_documents_apart_until_both_name_the_answer(reader,
 def test_so_on_the_models_whose_results_have_no_decoys(architecture, tmp_path):
     """These were not taught decoys, and are not shown under them; what a string finds needs no obedience."""
     asked = f"run --models {DEMO_MODELS / f'demo-{architecture}'} --datasets world_capital --decoy d1 --regimes mixed "
-    asked += f"--explainers document --limit 40 --match text --device cpu --store {tmp_path}"
+    asked += f"--explainers document --limit 150 --match text --device cpu --store {tmp_path}"
     assert main(asked.split()) == 0
     under = lexical(board(Reader(publish(tmp_path))), "RQ2.d1")
-    assert abs(under["value"]) < 0.02
+    assert under["low"] <= 0 <= under["high"]
 
 
 def test_decoys_and_lengths_are_shown_only_where_the_model_obeys_its_rule(reader):

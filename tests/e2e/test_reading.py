@@ -15,8 +15,8 @@ pytestmark = [
     pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
 ]
 
-CHOSEN = Filter(("demo-qwen2",), ("world_capital",), ("mixed",), ("C1",))
-LIST = "model=demo-qwen2&dataset=world_capital&regime=mixed&group=C1"
+CHOSEN = Filter(("demo-qwen2",), ("world_capital",), ("mixed_swap",), ("C1",))
+LIST = "model=demo-qwen2&dataset=world_capital&regime=mixed_swap&group=C1"
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["light", "dark"])

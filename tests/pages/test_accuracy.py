@@ -132,7 +132,7 @@ def test_a_second_click_lets_go_of_a_mark(monkeypatch):
 
 
 def test_the_figure_draws_the_explainers_that_are_asked_for_and_the_table_all(demo, figures):
-    app = open_page("accuracy", tab="token", explainers=["attn", "fa"])
+    app = open_page("accuracy", tab="token", explainers=["attn", "fa"], dataset="country_profiles")
     assert [row["title"] for row in figures[-1]["rows"]] == [
         "Feature ablation", "Attention", "Lexical match", "Position", "Random"]  # fmt: skip
     assert "Integrated gradients" in html_of(app)

@@ -145,7 +145,7 @@ def test_the_bar_moves_between_two_reports_and_never_beyond_what_is_expected(mon
 
 def test_the_demo_shards_show_a_prompt_on_which_explainers_differ():
     there = amount(DEMO)
-    assert (there.instances, len(there.models), len(there.datasets)) == (38575, 6, 3)
+    assert (there.instances, len(there.models), len(there.datasets)) == (38615, 6, 3)
     instance, attributions = preview(DEMO)
     gold = instance.documents[instance.used_document].answer_tokens
     best = {key: int(np.argmax(own.scores[instance.first_ranked :])) for key, own in attributions.items()}

@@ -10,7 +10,7 @@ import pytest
 
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.measured_panels import Names
-from heval_core.figures.pattern_panels import PATTERN_TITLES, by_answers, pattern_panels, shares_of
+from heval_core.figures.pattern_panels import PATTERN_TITLES, by_answers, comparable, pattern_panels, shares_of
 from heval_core.reasons import PATTERNS
 from heval_core.store.filters import Filter
 from heval_core.ui.tabs import failures
@@ -20,7 +20,11 @@ from tests.pages.opening import open_page
 def test_patterns_account_for_every_instance_answered_from_a_document(demo):
     counts = patterns_under(demo, Filter())
     answered = len(demo.instance_ids(Filter(group=("C", "C1", "C2"), explained=True)))
-    assert set(counts.groupby("explainer")["instances"].sum()) == {answered}
+    of_all = counts.groupby("explainer")["instances"].sum()
+    everywhere = {*demo.catalogue("explainer").query("control")["key"], "fa", "ig", "attn", "mechlight"} - {"document"}
+    assert set(of_all[list(everywhere)]) == {answered}
+    part = Filter(dataset=("world_capital",), regime=("conflicting", "mixed"), group=("C", "C1", "C2"), explained=True)
+    assert set(of_all.drop(list(everywhere))) == {len(demo.instance_ids(part))}
     assert set(counts["pattern"]) <= set(PATTERNS)
     assert counts.groupby(["dataset", "explainer"])["share"].sum().to_numpy() == pytest.approx(1.0)
     lexical = counts[(counts["explainer"] == "lexical") & (counts["pattern"] == "answer")]["instances"].sum()
@@ -89,8 +93,11 @@ def test_the_figure_has_a_panel_for_each_kind_and_means_of_the_datasets_shares(d
     names = Names({"fa": "Feature ablation"}, {}, frozenset({"random"}))
     shares = shares_of(counts)
     methods = [key for key in counts["explainer"].unique() if key not in ("lexical", "random", "position")]
-    assert by_answers(shares, methods)[0] == shares.query("pattern == 'answer' and explainer in @methods").sort_values(
-        "share")["explainer"].iloc[-1]  # fmt: skip
+    whole = ["fa", "ig", "mechlight", "attn"]
+    best = shares.query("pattern == 'answer' and explainer in @whole").sort_values("share")["explainer"].iloc[-1]
+    assert by_answers(shares, methods)[0] == best
+    assert set(by_answers(shares, methods)[:4]) == set(whole)
+    assert set(comparable(shares)["explainer"]) == {*whole, "lexical", "random", "position"}
     rows, panels, axis = pattern_panels(counts, ["fa", "random"], names)
     assert [panel.title for panel in panels] == [PATTERN_TITLES[key] for key in PATTERNS if key in set(counts["pattern"])]
     for panel in panels:
@@ -101,7 +108,7 @@ def test_the_figure_has_a_panel_for_each_kind_and_means_of_the_datasets_shares(d
         assert (mean.value, mean.low, mean.high) == pytest.approx(tuple(own[["share", "low", "high"]].mean()))
         assert [mark.value for mark in cells] == own["share"].tolist()
         assert panel.slots[1].cells == ()  # a control
-        assert panel.chance == pytest.approx(of_kind["chance"].mean(), abs=1e-6)
+        assert panel.chance == pytest.approx(of_kind[of_kind["explainer"].isin(whole)]["chance"].mean(), abs=1e-6)
     assert axis.percent
     assert rows[1].control
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 
 import pandas as pd
 import pytest
@@ -36,6 +35,7 @@ def test_the_sentence_is_the_conclusion_of_the_board(demo):
     told = conclusion(board(demo, REGULAR), lambda name: f"**{plain(name)}**")
     said = text_of(open_page("leaderboard"))
     assert told.said in said
+    assert told.harder in said
     assert all(sentence in said for sentence in told.open)
 
 
@@ -44,7 +44,8 @@ def test_a_filter_is_another_board_and_says_what_one_model_cannot_tell(demo):
     said = text_of(app)
     assert "All numbers are from one model" in said
     assert "All numbers are from one dataset" in said
-    assert "alone" not in said
+    # One model cannot say what another would have said.
+    assert "demo\\-gpt\\_neox alone" not in said
 
 
 def test_a_filter_that_leaves_one_question_says_so(demo):
@@ -79,7 +80,8 @@ def test_the_export_has_every_number_with_its_costs(demo):
     frame = exported(made)
     assert len(frame) == len(made.columns) * len(made.rows)
     assert set(frame[frame["control"]]["explainer"]) == set(made.controls)
-    assert frame.set_index(["column", "explainer"]).loc[("RQ1", "fa"), "on_front"]
+    front = frame[frame["column"] == "RQ1"].set_index("explainer")["on_front"]
+    assert set(front.index[front.astype(bool)]) == {"origin", "cgim", "cdla"}
     again = pd.read_csv(io.StringIO(frame.to_csv(index=False)))
     assert again["value"].tolist() == pytest.approx(frame["value"].tolist())
 
@@ -88,15 +90,18 @@ def test_the_pairs_say_who_wins_most(demo):
     made = board(demo, REGULAR)
     counts = counted_pairs(made.pairs)
     methods = counts[counts["first"].isin(made.methods) & counts["second"].isin(made.methods)]
-    wins = methods[methods["first"] == "fa"]["wins"].sum() + methods[methods["second"] == "fa"]["losses"].sum()
+    wins = methods[methods["first"] == "origin"]["wins"].sum() + methods[methods["second"] == "origin"]["losses"].sum()
+    compared = methods[(methods["first"] == "origin") | (methods["second"] == "origin")]["compared"].sum()
     said = text_of(open_page("leaderboard", tab="pairs"))
-    assert re.search(rf"\*\*Feature ablation\*\* wins most: {wins} of 54 comparisons", said)
+    losses = methods[methods["first"] == "origin"]["losses"].sum() + methods[methods["second"] == "origin"]["wins"].sum()
+    assert (wins > 0.9 * compared, losses) == (True, 0)
+    assert "**Origin** loses no comparison with another method." in said
 
 
 def test_one_model_is_named_and_not_counted(demo):
-    app = open_page("leaderboard", model="demo-gpt_neox", question="RQ3", tab="models")
+    app = open_page("leaderboard", model="demo-gpt_neox", question="RQ2", tab="models")
     assert not app.error
-    assert f"**MechLight** is the best method at finding the token on {plain('demo-gpt_neox')}." in text_of(app)
+    assert f"**Origin** is the best method at telling documents apart on {plain('demo-gpt_neox')}." in text_of(app)
 
 
 def test_small_groups_leave_a_board_without_numbers_and_a_reason(made_up, monkeypatch):

@@ -27,7 +27,7 @@ def made(results):
 def test_the_section_is_the_board_with_its_sentence_and_what_is_open(results, made):
     own = section(results, "board")
     told = conclusion(made)
-    assert own.text.startswith(told.said)
+    assert own.text.startswith(told.whole)
     assert own.gaps == told.open
     assert own.table["value"].tolist() == pytest.approx(made.values["value"].tolist())
     assert len(own.shown) == len(made.rows)

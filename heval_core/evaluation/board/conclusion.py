@@ -16,6 +16,7 @@ import pandas as pd
 from heval_core.evaluation.board.columns import column_groups
 from heval_core.evaluation.board.pairs import against, tally
 from heval_core.evaluation.board.records import Board, Column
+from heval_core.regime_keys import DECOYS
 from heval_core.wording import listed
 
 AT = {"RQ1": "telling context from memory", "RQ2": "telling documents apart", "RQ3": "finding the token"}
@@ -25,10 +26,16 @@ Written = Callable[[str], str]
 
 
 class Conclusion(NamedTuple):
-    """said: what can be said, in one sentence. open: what cannot, a sentence each."""
+    """said: what can be said, in one sentence. harder: another about decoys and lengths, or "". open: what cannot be said, a
+    sentence each."""
 
     said: str
+    harder: str
     open: tuple[str, ...]
+
+    @property
+    def whole(self) -> str:
+        return f"{self.said} {self.harder}".strip()
 
 
 class Standing(NamedTuple):
@@ -52,7 +59,7 @@ def conclusion(board: Board, written: Written = str) -> Conclusion:
     plain = {column: standings[column] for column in board.questions if standings[column].methods}
     if not plain:
         return Conclusion(
-            "Nothing can be said here: no method has a number for any of the three questions.", _open(board, written)
+            "Nothing can be said here: no method has a number for any of the three questions.", "", _open(board, written)
         )
     names = {row.key: written(row.title) for row in board.rows}
     clauses = [
@@ -60,12 +67,15 @@ def conclusion(board: Board, written: Written = str) -> Conclusion:
         *_everywhere(board, plain, names),
         *_ties(plain, names),
         *_controls(plain, names),
-        *_harder(board, standings, names),
         *_cheaper(board, plain, names),
         *_contradictions(board, plain, names, written),
     ]
+    return Conclusion(_sentence(clauses), _sentence(_harder(board, standings, names)), _open(board, written))
+
+
+def _sentence(clauses: Sequence[str]) -> str:
     text = "; ".join(clauses)
-    return Conclusion(text[:1].upper() + text[1:] + ".", _open(board, written))
+    return f"{text[:1].upper()}{text[1:]}." if clauses else ""
 
 
 def standing(board: Board, values: pd.DataFrame, column: Column) -> Standing:
@@ -131,15 +141,24 @@ def _controls(plain: dict[Column, Standing], names: dict[str, str]) -> list[str]
 
 def _harder(board: Board, standings: dict[Column, Standing], names: dict[str, str]) -> list[str]:
     """Where decoys and length change who is best, or that they do not."""
-    told, same = [], []
+    told, same = [], list[str]()
     for group, columns in column_groups([column for column in board.columns if column.scaled and not column.plain]).items():
         changed = [clause for column in columns if (clause := _changed(column, board, standings, names))]
-        under = f"under decoy {group}" if columns[0].decoy else f"at {group}"
         if changed:
-            told.append(f"{under} {listed(changed)}")
+            told.append(f"{_under([group])} {listed(changed)}")
         elif any(standings[column].methods for column in columns):
-            same.append(under)
-    return ([f"{listed(same)} the same ones are best"] if same else []) + told
+            same.append(group)
+    return ([f"{_under(same)} the same ones are best"] if same else []) + told
+
+
+def _under(groups: Sequence[str]) -> str:
+    """groups: names of `column_groups`, none of them the plain one."""
+    decoys, lengths = ([name for name in groups if (name in DECOYS) == decoy] for decoy in (True, False))
+    return listed(([f"under {_decoys(decoys)}"] if decoys else []) + [f"at {length}" for length in lengths])
+
+
+def _decoys(names: Sequence[str]) -> str:
+    return f"{'decoys' if len(names) > 1 else 'decoy'} {listed(names)}"
 
 
 def _changed(column: Column, board: Board, standings: dict[Column, Standing], names: dict[str, str]) -> str:
@@ -196,14 +215,24 @@ def _contradictions(board: Board, plain: dict[Column, Standing], names: dict[str
 
 def _fewer_models(board: Board, written: Written) -> list[str]:
     """Columns that not all models are in: what is said of these holds for the models that are."""
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for column in board.columns:
-        own = board.by_model[board.by_model["column"] == column.key]
-        models = tuple(sorted(own[own["cells"] > 0]["model"].unique()))
-        if len(models) < len(board.models):
-            groups.setdefault(models, []).append(column.title.rstrip("?"))
+    known = board.by_model[board.by_model["cells"] > 0]
+    models_of = {column: tuple(sorted(known[known["column"] == column.key]["model"].unique())) for column in board.columns}
+    told: dict[tuple[str, ...], list[str]] = {}
+    decoys: dict[tuple[str, ...], list[str]] = {}
+    for group, columns in column_groups(board.columns).items():
+        for models in dict.fromkeys(models_of[column] for column in columns):
+            titles = [column.title.rstrip("?") for column in columns if models_of[column] == models]
+            if len(titles) == len(columns) and group in DECOYS:
+                decoys.setdefault(models, []).append(group)
+                continue
+            told.setdefault(models, []).extend([group or "Plain prompts"] if len(titles) == len(columns) else titles)
+    for models, names in decoys.items():
+        own = told.setdefault(models, [])
+        own.insert(int("Plain prompts" in own), _decoys(names).capitalize())
     return [
-        f"{'; '.join(titles)}: from {listed([written(model) for model in models])} alone." for models, titles in groups.items()
+        f"{'; '.join(titles)}: from {listed([written(model) for model in models])} alone."
+        for models, titles in told.items()
+        if len(models) < len(board.models)
     ]
 
 

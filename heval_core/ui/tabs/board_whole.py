@@ -55,7 +55,7 @@ def draw(results: Reader, chosen: Filter, made: Board) -> None:
         )
     about = {"filter": str(chosen)}
     whole = (grid[0] + harder[0], {row.key: [*grid[1][row.key], *harder[1][row.key]] for row in made.rows})
-    paper = partial(board_latex, made, whole, results.snapshot_id, conclusion(made).said, str(chosen))
+    paper = partial(board_latex, made, whole, results.snapshot_id, conclusion(made).whole, str(chosen))
     with st.container(horizontal=True):
         table_exports(results, exported(made), "board", about, latex=paper, pictures=False)
         picture = front_of(made)

@@ -11,7 +11,7 @@ from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.measured_panels import ALL, Names
 from heval_core.figures.palette import in_order
 from heval_core.figures.panels import WITH_CELLS, drawing
-from heval_core.figures.pattern_panels import PATTERN_TITLES, by_answers, pattern_panels, shares_of
+from heval_core.figures.pattern_panels import PATTERN_TITLES, by_answers, comparable, pattern_panels, shares_of
 from heval_core.reasons import PATTERNS
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -21,6 +21,8 @@ from heval_core.ui.exports import table_exports
 from heval_core.ui.marks import dot_panels, id_of
 from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
+from heval_core.ui.text import plain
+from heval_core.wording import listed
 
 TITLE = "What do explainers point at when they fail?"
 SHOWN = 25
@@ -37,12 +39,13 @@ def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:
         return
     names, shares = names_of(results), shares_of(counts)
     with st.container(key="answer"):
-        st.markdown(verdicts.of_patterns(shares, names))
+        st.markdown(verdicts.of_patterns(comparable(shares), names))
     there = list(counts["explainer"].unique())
     methods = by_answers(shares, [key for key in there if key not in names.controls])
     shown = drawn(methods, names, chips)
     controls = in_order([key for key in there if key in names.controls])
-    st.caption("**Best token.** What stands at an explainer's first rank, in instances that were answered from a document.")
+    about = "**Best token.** What stands at an explainer's first rank, in instances that were answered from a document."
+    st.caption(f"{about} {_not_compared(shares, names)}")
     rows, panels, axis = pattern_panels(counts, [*shown, *controls], names)
     legend = [("dot", "mean over datasets with its 95 % interval")]
     legend += [("cell", "one dataset")] if len(shown) <= WITH_CELLS else []
@@ -52,6 +55,12 @@ def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:
     dot_panels(figure, "failures", _pick)
     _examples(results, chosen, in_order(there), list(dict.fromkeys(counts["dataset"])), names)
     _behind(results, chosen, counts, names)
+
+
+def _not_compared(shares: pd.DataFrame, names: Names) -> str:
+    few = sorted(map(names.explainer, set(shares["explainer"]) - set(comparable(shares)["explainer"])))
+    ran = f"{listed(few)} ran on less than half of these instances and {'is' if len(few) == 1 else 'are'} not compared: "
+    return f"{plain(ran)}choose the datasets and regimes that all have." if few else ""
 
 
 def _pick(id: Sequence[str]) -> None:
