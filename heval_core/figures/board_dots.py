@@ -32,7 +32,7 @@ def by_model(board: Board, column: Column, hints: Mapping[str, str], picked: str
     """A panel for each model, of one question."""
     panels = [
         _panel(board, model, "", column, board.by_model[board.by_model["model"] == model], model, with_models=False)
-        for model in board.models
+        for model in board.models_at(column)
     ]
     return _drawn(board, panels, hints, [("dot", "mean with its 95 % interval")], picked)
 

@@ -58,7 +58,7 @@ def harder_grid(board: Board) -> Grid:
 def by_model_grid(board: Board, column: Column) -> Grid:
     """One question in each model."""
     parts = []
-    for model in board.models:
+    for model in board.models_at(column):
         values = board.by_model[board.by_model["model"] == model]
         head, cells = _of_column(board, column, values)
         parts.append((Head(model, head.hint), cells))

@@ -59,13 +59,14 @@ def tell(made: Board) -> None:
 
 
 def choose_question(made: Board) -> Column | None:
-    """One of the questions that have numbers; None, after saying so, where none has."""
-    known = {column.key: column for column in made.questions}
+    """One of the questions that have numbers, on plain or other prompts; None, after saying so, where none has."""
+    known = {column.key: column for column in (*made.questions, *(c for c in made.columns if c.scaled and not c.plain))}
     if not known:
         st.info("No question has a number under these filters; remove a chip above.", icon=":material/filter_alt_off:")
         return None
-    titles = {key: QUESTIONS[column.question].title for key, column in known.items()}
-    return known[address.one_of("Question", list(known), "question", hidden=True, titles=titles)]
+    titles = {key: column.title for key, column in known.items()}
+    few = len(known) <= len(QUESTIONS)
+    return known[address.one_of("Question", list(known), "question", hidden=True, titles=titles, menu=not few)]
 
 
 def picked_id() -> tuple[str, ...]:

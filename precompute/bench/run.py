@@ -23,6 +23,7 @@ from precompute.bench.methods import method_figures
 from precompute.bench.models import SMALL, random_model
 from precompute.bench.paper import on_gpu
 from precompute.bench.ratios import figures, memory_figure, short_figure
+from precompute.bench.relevance import relevance_figures
 from precompute.bench.techniques import technique_figures
 from precompute.bench.timing import Figure, as_line
 
@@ -54,6 +55,8 @@ def figures_of(name: str, tokens: list[int], only: str | None = None) -> Iterato
     lm = random_model(name, config, torch.device("cpu"), torch.float32)
     if only in (None, "explainers"):
         yield from _explainers(name, lm, tokens)
+    if only in (None, "explainers", "relevance"):
+        yield from relevance_figures(name, lm)
     if only in (None, "techniques"):
         yield from technique_figures(name, lm)
     if only in (None, "citations"):

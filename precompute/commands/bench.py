@@ -12,7 +12,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--models", nargs="+", default=[], help="names that the benchmark prints, folders or hub ids")
     parser.add_argument("--tokens", nargs="+", type=int, default=[100, 300], help="prompt lengths")
     parser.add_argument(
-        "--only", choices=("explainers", "techniques", "citations", "precision", "gpu"), help="one part; by default all"
+        "--only",
+        choices=("explainers", "relevance", "techniques", "citations", "precision", "gpu"),
+        help="one part; by default all",
     )
     parser.add_argument("--out", type=Path, help="write the figures as JSON too")
 

@@ -24,6 +24,10 @@ from precompute.commands.options import (
     regimes_of,
 )
 
+MEASURED_HELP = {
+    "--faithfulness": "measure comprehensiveness and sufficiency too, 25 passes each; with N, for the first N questions only",
+    "--faithfulness-protected": "the same with the question protected: only tokens of the documents are taken out",
+}
 PRESETS = ("demo", "paper", "smoke", "cub", "cub-smoke")
 REGIMES_DEFAULT = "by default the six of one or two documents, with --techniques the four kinds of context"
 
@@ -59,22 +63,8 @@ def _add_grid(parser: argparse.ArgumentParser) -> None:
     asked.add_argument("--dtype")
     asked.add_argument("--batch-tokens", type=_auto_or_number, help="tokens per forward pass, or auto")
     asked.add_argument("--shard-size", type=_size, help="questions per shard, or auto: a minute or two of work")
-    asked.add_argument(
-        "--faithfulness",
-        nargs="?",
-        type=int,
-        const=True,
-        metavar="N",
-        help="measure comprehensiveness and sufficiency too, 25 passes each; with N, for the first N questions only",
-    )
-    asked.add_argument(
-        "--faithfulness-protected",
-        nargs="?",
-        type=int,
-        const=True,
-        metavar="N",
-        help="the same with the question protected: only tokens of the documents are taken out",
-    )
+    for name, about in MEASURED_HELP.items():
+        asked.add_argument(name, nargs="?", type=int, const=True, metavar="N", help=about)
     asked.add_argument(
         "--timing", action="store_true", help="time each explainer by itself too, on a few prompts of each regime"
     )

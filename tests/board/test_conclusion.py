@@ -111,6 +111,15 @@ def test_decoys_and_length_that_change_nothing():
     assert text == "Under decoys d1 and d2 and at 1,024 tokens the same ones are best."
 
 
+def test_the_same_ones_in_another_order_are_the_same():
+    def truth(explainer, question, model, dataset, regime):
+        return {"a": 0.5, "b": 0.501 if "." in regime else 0.499, "c": 0.1}[explainer]
+
+    made = planted(truth=truth, explainers=("a", "b", "c"), regimes=DECOYED)
+    assert "the intervals of A and B overlap" in said(made)
+    assert harder(made) == "Under decoys d1 and d2 and at 1,024 tokens the same ones are best."
+
+
 def test_without_decoys_and_lengths_there_is_no_second_sentence():
     told = conclusion(planted({"a": BEST, "b": WORST}))
     assert (told.harder, told.whole) == ("", told.said)
@@ -175,7 +184,7 @@ def test_a_column_of_fewer_models_says_whose_it_is():
         return None if model == "model-b" and "1024" in regime else {"a": 0.9, "b": 0.2}[explainer]
 
     told = conclusion(planted(truth=truth, explainers=("a", "b"), regimes=DECOYED)).open
-    assert "1,024 tokens: from model-a alone." in told
+    assert "1,024 tokens: numbers are from model-a alone." in told
     assert sum("alone" in one for one in told) == 1
 
 
@@ -188,9 +197,9 @@ def test_plain_prompts_and_decoys_of_other_models_are_named_together():
     regimes = ("conflicting", "mixed", "mixed.d0", "mixed.d1", "mixed.d2", "mixed.256-first")
     made = planted(truth=truth, explainers=("a", "b"), regimes=regimes, models=("model-a", "model-b", "model-c"))
     assert [one for one in conclusion(made).open if "alone" in one] == [
-        "Plain prompts: from model-a alone.",
-        "Decoys d0 and d1; 256 tokens: from model-b and model-c alone.",
-        "Decoy d2: from model-c alone.",
+        "Plain prompts: numbers are from model-a alone.",
+        "Decoys d0 and d1; 256 tokens: numbers are from model-b and model-c alone.",
+        "Decoy d2: numbers are from model-c alone.",
     ]
 
 
@@ -199,5 +208,5 @@ def test_one_question_of_fewer_models_is_named_by_its_title():
         return None if model == "model-b" and question == "RQ3" else {"a": 0.9, "b": 0.2}[explainer]
 
     told = conclusion(planted(truth=truth, explainers=("a", "b"))).open
-    assert "Which token: from model-a alone." in told
+    assert "Which token: numbers are from model-a alone." in told
     assert sum("alone" in one for one in told) == 1

@@ -104,6 +104,18 @@ def test_one_model_is_named_and_not_counted(demo):
     assert f"**Origin** is the best method at telling documents apart on {plain('demo-gpt_neox')}." in text_of(app)
 
 
+def test_models_without_a_number_are_not_counted_and_other_prompts_can_be_asked_for(demo):
+    """Context or memory is not asked under decoys, which alone were run with the long models."""
+    said = text_of(open_page("leaderboard", tab="models"))
+    assert "**Origin** is the best method at telling context from memory on all three models." in said
+    app = open_page("leaderboard", tab="models", question="RQ2.d1")
+    assert not app.error
+    said = text_of(app)
+    assert "**Origin** is the best method at telling documents apart, decoy d1, on all two models." in said
+    alone = text_of(open_page("leaderboard", tab="models", question="RQ2.d3"))
+    assert f"telling documents apart, decoy d3, on {plain('demo-gpt_neox-long')}." in alone
+
+
 def test_small_groups_leave_a_board_without_numbers_and_a_reason(made_up, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(made_up))
     for tab in ("board", "models", "pairs"):

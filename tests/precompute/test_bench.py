@@ -10,12 +10,24 @@ from transformers import GPT2Config
 from heval_core import catalogue
 from heval_core.citations.annotators.shared.tokens import tokens_of
 from heval_core.citations.reading import reading
-from precompute.bench import agreement, citations, cub, methods, models, paper, precision, ratios, techniques, timing
+from precompute.bench import (
+    agreement,
+    citations,
+    cub,
+    methods,
+    models,
+    paper,
+    precision,
+    ratios,
+    relevance,
+    techniques,
+    timing,
+)
 
 
 @pytest.fixture(scope="module")
 def lm():
-    config = GPT2Config(vocab_size=2400, n_positions=128, n_embd=32, n_layer=2, n_head=4, initializer_range=0.2)
+    config = GPT2Config(vocab_size=2400, n_positions=160, n_embd=32, n_layer=2, n_head=4, initializer_range=0.2)
     return models.random_model("tiny", config, torch.device("cpu"), torch.float32)
 
 
@@ -42,6 +54,23 @@ def test_every_installed_explainer_is_timed_beside_one_forward(lm):
     for figure in found:
         assert figure.ratio > 0
         assert "ms; declared " in figure.detail
+
+
+def test_gradient_explainers_are_timed_beside_plain_passes_and_what_is_installed(lm):
+    found = {figure.what: figure for figure in relevance.relevance_figures("tiny", lm)}
+    assert list(found)[:3] == ["attnlrp / a forward and backward", "cgim / a forward and backward", "cdla / a forward"]
+    assert {figure.aim for figure in found.values()} <= {3.0, 1.3, 1.5}
+    assert all(figure.ratio > 0 for figure in found.values())
+    clean = models.prompts_of(lm, 20, 2)
+    (scores,) = timing.explain(clean, relevance.gxi.PLUGIN)
+    plain = relevance._gradient(lm, clean.ids).numpy()
+    assert np.stack([one.scores for one in scores]) == pytest.approx(plain, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_published_code_in_a_process_of_its_own_is_compared_or_left_out():
+    found = relevance._in_a_process("beside_lxt", "qwen2-8x512")
+    assert found is None or (found[0] > 0 and found[1] > 0 and found[2] < 1e-4)
 
 
 def test_path_patching_compares_equal_effects(lm):

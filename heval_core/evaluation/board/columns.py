@@ -83,9 +83,8 @@ def _unless(there: bool, reason: str) -> str:
 
 
 def column_groups(columns: Sequence[Column]) -> dict[str, list[Column]]:
-    """Columns by what they have in common, in the order of the questions: plain, each decoy, each length."""
+    """Columns by their prompts (`Column.prompts`), in the order of the questions: plain, each decoy, each length."""
     groups: dict[str, list[Column]] = {}
     for column in sorted(columns, key=lambda own: list(QUESTIONS).index(own.question)):
-        name = column.decoy or (f"{column.length:,} tokens" if column.length else "")
-        groups.setdefault(name, []).append(column)
+        groups.setdefault(column.prompts, []).append(column)
     return groups

@@ -16,9 +16,9 @@ import pandas as pd
 from heval_core.evaluation.board.columns import column_groups
 from heval_core.evaluation.board.pairs import against, tally
 from heval_core.evaluation.board.records import Board, Column
-from heval_core.regime_keys import DECOYS
 from heval_core.wording import listed
 
+PLAIN, DECOY = "Plain prompts", "decoy "
 AT = {"RQ1": "telling context from memory", "RQ2": "telling documents apart", "RQ3": "finding the token"}
 # So many times fewer passes are worth a word.
 CHEAPER = 3.0
@@ -153,18 +153,19 @@ def _harder(board: Board, standings: dict[Column, Standing], names: dict[str, st
 
 def _under(groups: Sequence[str]) -> str:
     """groups: names of `column_groups`, none of them the plain one."""
-    decoys, lengths = ([name for name in groups if (name in DECOYS) == decoy] for decoy in (True, False))
+    decoys, lengths = ([name for name in groups if name.startswith(DECOY) == decoy] for decoy in (True, False))
     return listed(([f"under {_decoys(decoys)}"] if decoys else []) + [f"at {length}" for length in lengths])
 
 
-def _decoys(names: Sequence[str]) -> str:
-    return f"{'decoys' if len(names) > 1 else 'decoy'} {listed(names)}"
+def _decoys(groups: Sequence[str]) -> str:
+    """`decoys d0 and d1`."""
+    return f"{'decoys' if len(groups) > 1 else 'decoy'} {listed([name.removeprefix(DECOY) for name in groups])}"
 
 
 def _changed(column: Column, board: Board, standings: dict[Column, Standing], names: dict[str, str]) -> str:
     before = next((standings[own] for own in board.questions if own.question == column.question), Standing((), (), ""))
     now = standings[column]
-    if not now.methods or (now.best == before.best and bool(now.control) <= bool(before.control)):
+    if not now.methods or (set(now.best) == set(before.best) and bool(now.control) <= bool(before.control)):
         return ""
     if now.control and not before.control:
         return f"no method beats the control {names[now.control]} at {AT[column.question]}"
@@ -215,22 +216,21 @@ def _contradictions(board: Board, plain: dict[Column, Standing], names: dict[str
 
 def _fewer_models(board: Board, written: Written) -> list[str]:
     """Columns that not all models are in: what is said of these holds for the models that are."""
-    known = board.by_model[board.by_model["cells"] > 0]
-    models_of = {column: tuple(sorted(known[known["column"] == column.key]["model"].unique())) for column in board.columns}
+    models_of = {column: board.models_at(column) for column in board.columns}
     told: dict[tuple[str, ...], list[str]] = {}
     decoys: dict[tuple[str, ...], list[str]] = {}
     for group, columns in column_groups(board.columns).items():
         for models in dict.fromkeys(models_of[column] for column in columns):
             titles = [column.title.rstrip("?") for column in columns if models_of[column] == models]
-            if len(titles) == len(columns) and group in DECOYS:
+            if len(titles) == len(columns) and group.startswith(DECOY):
                 decoys.setdefault(models, []).append(group)
                 continue
-            told.setdefault(models, []).extend([group or "Plain prompts"] if len(titles) == len(columns) else titles)
+            told.setdefault(models, []).extend([group or PLAIN] if len(titles) == len(columns) else titles)
     for models, names in decoys.items():
         own = told.setdefault(models, [])
-        own.insert(int("Plain prompts" in own), _decoys(names).capitalize())
+        own.insert(int(PLAIN in own), _decoys(names).capitalize())
     return [
-        f"{'; '.join(titles)}: from {listed([written(model) for model in models])} alone."
+        f"{'; '.join(titles)}: numbers are from {listed([written(model) for model in models])} alone."
         for models, titles in told.items()
         if len(models) < len(board.models)
     ]

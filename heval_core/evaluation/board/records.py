@@ -61,10 +61,14 @@ class Column:
         return self.decoy is None and self.length is None
 
     @property
+    def prompts(self) -> str:
+        """What prompts it is over: `decoy d1`, `256 tokens`; "" where it is plain."""
+        return f"decoy {self.decoy}" if self.decoy else f"{self.length:,} tokens" if self.length else ""
+
+    @property
     def title(self) -> str:
         own = QUESTIONS[self.question].title if self.scaled else self.measure.title
-        option = f"decoy {self.decoy}" if self.decoy else f"{self.length:,} tokens" if self.length else ""
-        return f"{own.rstrip('?')}, {option}" if option else own
+        return f"{own.rstrip('?')}, {self.prompts}" if self.prompts else own
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +116,11 @@ class Board:
     def timed(self) -> bool:
         """Whether any explainer was timed by itself."""
         return bool(self.costs["seconds"].notna().any())
+
+    def models_at(self, column: Column) -> tuple[str, ...]:
+        """The models that have a number there."""
+        there = self.by_model[(self.by_model["column"] == column.key) & (self.by_model["cells"] > 0)]["model"]
+        return tuple(model for model in self.models if model in set(there))
 
     @property
     def questions(self) -> tuple[Column, ...]:

@@ -18,7 +18,7 @@ from heval_core.ui import address
 from heval_core.ui.exports import table_exports
 from heval_core.ui.names import names_of
 from heval_core.ui.text import plain
-from heval_core.wording import counted, listed
+from heval_core.wording import listed
 
 TOGETHER = "all"
 
@@ -72,14 +72,12 @@ def unbeaten(made: Board, pairs: pd.DataFrame) -> str:
         told = (
             f"{_names(made, ranked[:1])} wins most: {wins} of {len(best)} comparisons with other methods, and loses {losses}."
         )
-    controls = pairs[pairs["better"].isin(list(made.controls))]
-    beaten = controls[controls["first"].isin(list(made.methods)) | controls["second"].isin(list(made.methods))]
-    if beaten.empty:
+    crossed = pairs[pairs["first"].isin(list(made.methods)) != pairs["second"].isin(list(made.methods))]
+    wins = crossed[crossed["better"].isin(list(made.controls))]["better"].value_counts()
+    if wins.empty:
         return f"{told} No control beats a method anywhere."
-    times = [
-        f"{_names(made, [str(key)])} {counted(int(count), 'time')}" for key, count in beaten["better"].value_counts().items()
-    ]
-    return f"{told} Controls that beat methods: {listed(times)}."
+    often = [f"{_names(made, [str(key)])} in {count:,} of {len(against(crossed, str(key))):,}" for key, count in wins.items()]
+    return f"{told} Controls beat methods too: {listed(often)} comparisons."
 
 
 def _names(made: Board, keys: list[str]) -> str:

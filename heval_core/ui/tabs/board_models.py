@@ -17,7 +17,7 @@ from heval_core.ui import board_page
 from heval_core.ui.exports import table_exports
 from heval_core.ui.marks import dot_panels, id_of
 from heval_core.ui.text import plain
-from heval_core.wording import listed
+from heval_core.wording import counted, listed
 
 
 def draw(results: Reader, chosen: Filter, made: Board) -> None:
@@ -53,10 +53,11 @@ def best_in_each(made: Board, column: Column) -> str:
             level.append(f"{names} on {plain(model)}")
     if not winners and not level:
         return "No method has a number for this question under these filters."
-    at = AT[column.question]
+    at = AT[column.question] + (f", {column.prompts}," if column.prompts else "")
     if len(winners) == 1 and not level:
         (winner,) = winners
-        where = f"all {len(made.models)} models" if len(made.models) > 1 else plain(made.models[0])
+        models = made.models_at(column)
+        where = f"all {counted(len(models), 'model')}" if len(models) > 1 else plain(models[0])
         return f"**{plain(made.titles[winner])}** is the best method at {at} on {where}."
     told = [
         f"**{plain(made.titles[key])}** on {listed([plain(model) for model in models])}" for key, models in winners.items()
