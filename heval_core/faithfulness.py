@@ -30,6 +30,7 @@ import numpy as np
 from heval_core.metrics.shared.measured import aopc
 from heval_core.records import HEvalError
 from heval_core.replacements import REPLACEMENTS, drawn
+from heval_core.units import passages_of
 
 if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
@@ -119,8 +120,8 @@ class Faithfulness:
         if not self.protect_question:
             return ranked
         context = np.zeros_like(ranked)
-        for document in prompt.documents:
-            context[document.start : document.end] = True
+        for passage in passages_of(prompt):
+            context[passage.start : passage.end] = True
         # A token may cover the end of a document and the start of the question.
         context[prompt.question.start : prompt.question.end] = False
         return ranked & context

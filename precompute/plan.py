@@ -20,7 +20,7 @@ from precompute.models import Model
 from precompute.questions import Questions, load_questions
 from precompute.schedule import known_jobs, pending
 from precompute.search_task import search_tasks, unfinished
-from precompute.timing import PROMPTS, ROUNDS, TimingTask, timing_tasks, untimed
+from precompute.timing import ROUNDS, TimingTask, prompts_of, timing_tasks, untimed
 
 _SCORES = (ATTRIBUTION.name, CONTEXT_ATTRIBUTION.name)
 
@@ -153,7 +153,7 @@ def _together(job: Job, shards: Sequence[Shard]) -> Iterator[tuple[float, tuple[
 
 def _with_timings(line: Line, to_do: Sequence[TimingTask], done: int, costs: Costs | None) -> Line:
     """With the shards in which explainers are timed by themselves; each of them is run so often on a few prompts."""
-    times_run = (ROUNDS + 1) * min(PROMPTS, line.questions)
+    times_run = (ROUNDS + 1) * min(prompts_of(line.tokens), line.questions)
     explained = [key for task in to_do for key in task.explainers]
     seconds = line.seconds
     if seconds is not None and costs is not None:

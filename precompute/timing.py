@@ -128,9 +128,14 @@ def alike(prepared: Sequence[Prepared], holds: Callable[[int], int]) -> list[Pre
     middle = median(len(one.prompt.ids) for one in prepared)
     found: list[tuple[int, float, int, list[Prepared]]] = []
     for tokens, same in groupby(sorted(prepared, key=_length), _length):
-        own = list(same)[: min(PROMPTS, max(1, TOKENS // tokens), holds(tokens))]
+        own = list(same)[: min(prompts_of(tokens), holds(tokens))]
         found.append((-len(own), abs(tokens - middle), tokens, own))
     return min(found, key=lambda one: one[:3])[3]
+
+
+def prompts_of(tokens: float) -> int:
+    """How many prompts of a length are timed."""
+    return min(PROMPTS, max(1, int(TOKENS // max(tokens, 1))))
 
 
 def _length(prepared: Prepared) -> int:
@@ -138,10 +143,11 @@ def _length(prepared: Prepared) -> int:
 
 
 class Alone(NamedTuple):
-    """What an explainer takes by itself for one prompt. passes: see `heval_core.lm.passes`."""
+    """What an explainer takes by itself for one prompt. passes: see `heval_core.lm.passes`; None where the round that counts
+    them had to be run again in smaller batches."""
 
     seconds: float
-    passes: float
+    passes: float | None
 
 
 def alone(answered: Answered, explainers: Iterable[Method]) -> tuple[dict[str, Alone], dict[str, Exception]]:
@@ -165,7 +171,7 @@ def alone(answered: Answered, explainers: Iterable[Method]) -> tuple[dict[str, A
         return lambda: lm.budget.within(length, attempt)
 
     least, failed = in_turns({explainer.key: step(explainer) for explainer in explainers})
-    found = {key: Alone(own / size, passes[key]) for key, own in least.items()}
+    found = {key: Alone(own / size, passes.get(key)) for key, own in least.items()}
     return found, {key: error for key, error in failed.items() if not isinstance(error, HEvalError)}
 
 

@@ -44,7 +44,7 @@ def test_verdicts_by_hand():
     assert said["column"].tolist() == ["RQ1", "RQ2", "RQ3"]  # of the last there is no rival's number
     assert said["verdict"].tolist() == ["above", "not apart", "below"]
     assert said["rivals"][2] == "fa 0.80 [0.70, 0.90]"
-    assert aim.as_markdown(aim.by_explainer(values)).splitlines()[0] == "| explainer | RQ1 | RQ2 | RQ3 | RQ1.2048 |"
+    assert aim.as_markdown(aim.by_explainer(values)).splitlines()[0] == "| dataset | explainer | RQ1 | RQ2 | RQ3 | RQ1.2048 |"
 
 
 @pytest.fixture(scope="module", params=["gpt2", "qwen2"])

@@ -127,7 +127,7 @@ MAY_IMPORT = {
     "explainers": {"lm", "records", "shared_passes", "statistics", "units"},
     "datasets": {"prompts", "records"},
     "techniques": {"datasets", "lm", "prompts", "records"},
-    "faithfulness": {"lm", "metrics", "records", "replacements"},
+    "faithfulness": {"lm", "metrics", "records", "replacements", "units"},
     "replacements": {"catalogue", "lm", "records"},
     "citations": {"datasets", "lm", "prompts", "records", "statistics", "store"},
     "catalogue": {"protocols", "records"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -69,6 +70,24 @@ def test_the_context_alone_decides_how_many_tokens_are_taken_out(lm):
     for row, size in zip(rows[:5], levels(inside), strict=True):
         np.testing.assert_array_equal(np.delete(row, best[:size]), np.delete(ids, best[:size]))
         assert (row[best[:size]] == lm.baseline_id).all()
+
+
+def test_padding_is_a_part_of_the_context(lm):
+    parts = (
+        "The capital of Kenya is Lisbon.",
+        "The capital of Peru is Lima.",
+        "Rain fell in Oslo.",
+        "Bread is baked in Bern.",
+    )
+    (prompt,) = (lm.tokenise(assemble(parts, (None,) * 4, "What is the capital of Kenya?")),)
+    padded = replace(
+        prompt,
+        documents=prompt.documents[:2],
+        padding=prompt.documents[2:],
+        answer_tokens=prompt.answer_tokens[:2],
+        first_mention=prompt.first_mention[:2],
+    )
+    assert len(ONLY_CONTEXT.best(padded, np.arange(len(prompt.ids)))) == sum(s.end - s.start for s in prompt.documents)
 
 
 def test_a_prompt_without_documents_has_no_value(lm):

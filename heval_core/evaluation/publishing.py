@@ -263,7 +263,7 @@ def _plugins(entries: Sequence[Entry]) -> list[dict[str, Any]]:
             "key": plugin.key,
             "title": plugin.title,
             "signed": getattr(plugin, "signed", None),
-            "control": getattr(plugin, "control", None),
+            "control": _is_control(plugin),
             "family": getattr(plugin, "family", None),
             "place": getattr(plugin, "order", None) if kind in ("technique", "annotator", "selector") else None,
             "passes": getattr(plugin, "passes", None),
@@ -273,3 +273,9 @@ def _plugins(entries: Sequence[Entry]) -> list[dict[str, Any]]:
         }
         for kind, plugin in plugins
     ]
+
+
+def _is_control(plugin: Any) -> bool | None:
+    """Of explainers: those that read tokens only, and those that look at the model but whose family says so."""
+    control: bool | None = getattr(plugin, "control", None)
+    return control if control is None else control or plugin.family == "control"

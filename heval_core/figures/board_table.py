@@ -183,9 +183,7 @@ def _costs(board: Board) -> list[_Part]:
 
 
 def _of_time(row: Any) -> Cell:
-    return Cell(
-        digits_of(1000 * row.seconds), f"({digits_of(row.ratio)} × fa)", "its own clean pass and all it uses are in it"
-    )
+    return Cell(digits_of(1000 * row.seconds), f"({digits_of(row.ratio)} × fa)", "all passes that it uses are in it")
 
 
 def as_html(board: Board, grid: Grid, caption: str, corner: str = "Explainer") -> str:

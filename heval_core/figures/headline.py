@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from heval_core.figures.comparable import comparable
 from heval_core.figures.palette import colour, in_order
 from heval_core.figures.panels import interval, shown
 from heval_core.metrics import headlines
@@ -57,19 +58,18 @@ class Scale:
     controls: tuple[Row, ...]
 
 
-def comparable(headline: pd.DataFrame) -> pd.DataFrame:
-    """Rows over at least half as many cells as the most complete one at their question: means over few cells beside means over
-    many would compare cells, not explainers."""
-    most = headline.groupby("question")["cells"].transform("max")
-    return headline[headline["cells"] * 2 >= most]
+def side_by_side(headline: pd.DataFrame) -> pd.DataFrame:
+    """The rows that are comparable at their question."""
+    return headline[headline.groupby("question")["cells"].transform(comparable).astype(bool)]
 
 
 def standings(headline: pd.DataFrame) -> pd.DataFrame:
-    """Explainers x questions: normalised values, the best on average first; a question without values is left out."""
+    """Explainers x questions: normalised values, the best on average first, but after them those that lack a question that
+    others have; a question without values is left out."""
     wide = headline.pivot_table(index="explainer", columns="question", values="normalised", dropna=True)
     wide = wide[[question for question in QUESTIONS if question in wide.columns]]
     order = {key: place for place, key in enumerate(in_order(list(wide.index)))}
-    best_first = sorted(wide.index, key=lambda key: (-wide.loc[key].mean(), order[key]))
+    best_first = sorted(wide.index, key=lambda key: (wide.loc[key].isna().sum(), -wide.loc[key].mean(), order[key]))
     return wide.loc[best_first]
 
 

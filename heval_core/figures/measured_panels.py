@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from heval_core.figures.cells import apart, as_normalised
+from heval_core.figures.comparable import comparable
 from heval_core.figures.palette import colour, in_order
 from heval_core.figures.panels import Axis, Mark, Panel, Row, Slot, axis_over, interval, shown
 from heval_core.html import render
@@ -54,16 +55,19 @@ class Measured:
         return bool(self.parts.groupby("regime")["part"].nunique().max() > 1) if len(self.parts) else False
 
     def ranked(self, explainers: Sequence[str]) -> list[str]:
-        """Those that have a value, the best first, but after them those with values in less than half of the cells; then the
-        others."""
+        """Those that have a value, the best first, but after them those with values in fewer of the cells; then the others."""
         values = in_unit(self.overall, self.scaled).set_index("explainer")["at"]
         if self.measure.best == "zero":
             values = self.away
         places = values.sort_values(ascending=self.measure.best != "high", kind="stable")
-        known = self.cells.dropna(subset=["value"]).groupby("explainer").size()
-        few = set(known.index[known * 2 < known.max()])
-        there = sorted((key for key in places.index if key in explainers), key=few.__contains__)
+        there = sorted((key for key in places.index if key in explainers), key=self.few.__contains__)
         return there + [key for key in in_order(list(explainers)) if key not in there]
+
+    @cached_property
+    def few(self) -> set[str]:
+        """Explainers with values in fewer of the cells than others."""
+        known = self.cells.dropna(subset=["value"]).groupby("explainer").size()
+        return set(known.index[~comparable(known)])
 
     @cached_property
     def away(self) -> pd.Series:
@@ -196,7 +200,7 @@ def _panel(measured: Measured, regime: str, rows: Sequence[Row], places: Places,
     means = {key: own[0] for (place, key), own in places.regimes.items() if place == regime}
     dots = [own for (place, _), of_row in places.parts.items() if place == regime for own in of_row]
     chance = sum(own["at_chance"] for own in dots) / len(dots) if dots else 0.0
-    best = winner(pd.Series({key: own["at"] for key, own in means.items()}, dtype=float), measured.measure.best, names)
+    best = winner(pd.DataFrame(means).T, measured.measure.best, names)
     slots = tuple(_slot(measured, regime, row, places, names, chance, row.key == best) for row in rows)
     count = max((own["n"] for own in means.values()), default=0)
     cells = max((own["cells"] for own in means.values()), default=0)
@@ -213,10 +217,14 @@ def _slot(measured: Measured, regime: str, row: Row, places: Places, names: Name
     return Slot(dots, marks, value, best, None if dots else _missing(row, regime, cells, chance))
 
 
-def winner(values: pd.Series, best: str, names: Names) -> str:
-    """The method with the best value; none for a bias, of which a mean near chance may hide two of opposite sign."""
-    known = values[[key for key in values.index if key not in names.controls]].dropna()
-    if known.empty or best == "zero":
+def winner(means: pd.DataFrame, best: str, names: Names) -> str:
+    """The method with the best value of those that are comparable; none for a bias, of which a mean near chance may hide two
+    of opposite sign. means: index explainer; at, cells."""
+    if means.empty or best == "zero":
+        return ""
+    own = means[comparable(means["cells"].astype(float))]["at"].astype(float)
+    known = own[[key for key in own.index if key not in names.controls]].dropna()
+    if known.empty:
         return ""
     return str((known if best == "high" else -known).idxmax())
 

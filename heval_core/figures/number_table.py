@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from heval_core.figures.comparable import comparable
 from heval_core.figures.measured_panels import Measured, Names, in_unit, winner
 from heval_core.figures.panels import shown
 from heval_core.html import render
@@ -33,8 +34,11 @@ def number_rows(measured: Measured, explainers: Sequence[str], names: Names) -> 
     one_sided = measured.measure.best != "zero"
     side = "above" if measured.measure.best == "low" else "below"
     heads += [{"title": f"{side} chance", "hint": _WRONG}] if one_sided else []
-    wrong, best = measured.wrong_side, [winner(column["at"], measured.measure.best, names) for column in columns]
+    wrong, best = measured.wrong_side, [winner(column, measured.measure.best, names) for column in columns]
     reasons = measured.cells.dropna(subset=["unavailable"]).groupby("explainer")["unavailable"].first()
+    overall_cells = measured.overall.set_index("explainer")["cells"].astype(float)
+    # Those without a number say so in each column.
+    whole = {*overall_cells.index[comparable(overall_cells)], *(key for key in explainers if key not in overall_cells)}
     rows = []
     for key in explainers:
         why = str(reasons.get(key, "not measured here"))
@@ -43,7 +47,9 @@ def number_rows(measured: Measured, explainers: Sequence[str], names: Names) -> 
             counted = wrong.loc[key] if key in wrong.index else None
             cells.append({"value": "–" if counted is None else f"{counted['wrong']} of {counted['numbers']}"})
         control = key in names.controls
-        rows.append({"title": names.explainer(key), "control": control, "note": "control" if control else "", "cells": cells})
+        ran = "" if key in whole else f"in {int(overall_cells.get(key, 0))} of {int(overall_cells.max())} cells"
+        note = ", ".join(filter(None, ["control" if control else "", ran]))
+        rows.append({"title": names.explainer(key), "control": control, "note": note, "cells": cells})
     return {
         "first": "Explainer",
         "caption": "The numbers, explainers by regimes",

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from heval_core.figures.comparable import comparable
 from heval_core.figures.palette import in_order
 from heval_core.metrics import part_title
 from heval_core.metrics.shared.measure import Measure
@@ -126,10 +127,13 @@ def _cell(cell: Mapping[str, Any] | None, bold: bool, digits: int) -> tuple[str,
 
 
 def _is_best(cell: Mapping[str, Any] | None, methods: pd.DataFrame, measure: Measure) -> bool:
-    """Whether a cell is the best of the methods in its column; never where there is only one."""
-    if cell is None or cell["explainer"] not in set(methods["explainer"]):
+    """Whether a cell is the best of the comparable methods in its column; never where there is only one."""
+    if cell is None:
         return False
     rivals = methods[methods["place"] == cell["place"]]
+    rivals = rivals[comparable(rivals["cells"])]
+    if cell["explainer"] not in set(rivals["explainer"]):
+        return False
     goodness = {"high": rivals["value"], "low": -rivals["value"], "zero": -(rivals["value"] - rivals["chance"]).abs()}
     own = {"high": cell["value"], "low": -cell["value"], "zero": -abs(cell["value"] - cell["chance"])}
     return len(rivals) > 1 and bool(own[measure.best] >= goodness[measure.best].max())

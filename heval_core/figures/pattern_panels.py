@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from heval_core.figures.comparable import comparable
 from heval_core.figures.measured_panels import ALL, Names, Record, by_place
 from heval_core.figures.panels import Axis, Mark, Panel, Row, Slot
 from heval_core.reasons import PATTERNS
@@ -40,15 +41,15 @@ def shares_of(counts: pd.DataFrame) -> pd.DataFrame:
     return totals.assign(**means, **{name: sizes[name].to_numpy() for name in sizes}).reset_index()
 
 
-def comparable(shares: pd.DataFrame) -> pd.DataFrame:
-    """Rows of explainers that ran on at least half as many instances as any: others would be compared by what they ran on."""
-    return shares[shares["n"] * 2 >= shares["n"].max()]
+def side_by_side(shares: pd.DataFrame) -> pd.DataFrame:
+    """The rows of explainers that ran on nearly all of the instances."""
+    return shares[comparable(shares["n"])]
 
 
 def by_answers(shares: pd.DataFrame, explainers: Sequence[str]) -> list[str]:
     """The explainers, those first whose best token is most often the answer; last those that cannot be compared."""
     right = shares[shares["pattern"] == "answer"].set_index("explainer")["share"]
-    first = set(comparable(shares)["explainer"])
+    first = set(side_by_side(shares)["explainer"])
     return sorted(explainers, key=lambda key: (key not in first, -float(right.get(key, 0.0))))
 
 
@@ -63,7 +64,7 @@ def pattern_panels(counts: pd.DataFrame, drawn: Sequence[str], names: Names) -> 
     means, cells = (by_place(frame, "pattern") for frame in (shares, counts))
     panels = []
     for pattern in [key for key in PATTERNS if key in set(counts["pattern"])]:
-        chance = float(comparable(shares).query("pattern == @pattern")["chance"].mean())
+        chance = float(side_by_side(shares).query("pattern == @pattern")["chance"].mean())
         slots = tuple(_slot(row, means.get((pattern, row.key), []), cells.get((pattern, row.key), []), names) for row in rows)
         panels.append(Panel(PATTERN_TITLES[pattern], f"chance {100 * chance:.0f} %", PATTERNS[pattern], chance, slots))
     most = float(np.nanmax([*shares["high"], *counts["share"]]))

@@ -13,6 +13,7 @@ import pandas as pd
 
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.cells import apart, labelled, of_measure
+from heval_core.figures.headline import side_by_side
 from heval_core.figures.outcomes import statistics
 from heval_core.figures.palette import in_order
 from heval_core.metrics import headlines, part_title
@@ -37,7 +38,7 @@ from heval_core.report.section import MISSING, Section
 from heval_core.report.technique_sections import has_techniques, technique_section
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.wording import REGIME_TITLES, number, regime_title
+from heval_core.wording import REGIME_TITLES, listed, number, regime_title
 
 
 def sections(results: Reader) -> Iterator[Section]:
@@ -160,7 +161,10 @@ _HEADLINE = ["question", "technique", "explainer", "value", "chance", "cells", "
 
 
 def _headline(results: Reader) -> Section:
-    table, rows = results.headline(), []
+    every, rows = results.headline(), []
+    table = side_by_side(every)
+    titles = results.catalogue("explainer").set_index("key")["title"]
+    few = sorted({str(titles.get(key, key)) for key in every.loc[every.index.difference(table.index), "explainer"]})
     for question in headlines():
         for row in table[table["question"] == question].itertuples():
             value, chance = f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}]", f"{row.chance:.3f}"
@@ -178,7 +182,10 @@ def _headline(results: Reader) -> Section:
         figures.of_headline(table, figures.Named.of(results)),
         table,
         apart(pd.DataFrame(rows, columns=_HEADLINE)),
-        (f"Not available in any cell: {', '.join(missing)}.",) if missing else (),
+        (
+            *((f"Not available in any cell: {', '.join(missing)}.",) if missing else ()),
+            *((f"{listed(few)} ran in fewer of these cells, see the leaderboard.",) if few else ()),
+        ),
     )
 
 

@@ -326,7 +326,7 @@ CREATE TABLE timing (
     explainer VARCHAR,
     batch INTEGER,            -- prompts of equal length, explained together
     length INTEGER,           -- tokens of each prompt
-    seconds DOUBLE,           -- of the explainer for one prompt, with a clean pass of its own; the least of three rounds
+    seconds DOUBLE,           -- of the explainer by itself for one prompt, with all passes that it uses; the least of three rounds
     passes DOUBLE,            -- tokens that went through all of the model's blocks, backwards too, over those of the prompt
     yardstick DOUBLE,         -- seconds of fa for one prompt, measured along with it
     device VARCHAR,           -- cpu, cuda or mps

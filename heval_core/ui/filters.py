@@ -92,11 +92,12 @@ def filter_bar(
     choices = kept(results, explained=explained)
     if "regime" not in columns:
         choices = plain_regimes(choices)
+    without_options = choices if unnamed or address.values("regime") else plain_regimes(choices)
     chosen: dict[str, tuple[str, ...]] = {}
     for column in columns:
         options = _options(choices, column)
         titles = titles_of(results, column)
-        shown = len(options) if unnamed or column != "regime" else sum("." not in option for option in options)
+        shown = len(set(without_options[column]))
         with st.popover(_chip(_LABELS[column], address.values(column), options, titles, shown)):
             named = {option: titles.get(option, option) for option in options}
             chosen[column] = address.some_of(_LABELS[column], options, column, titles=named, help=_HELP.get(column))
@@ -122,7 +123,7 @@ def _chip(label: str, asked: list[str], options: list[str], titles: dict[str, st
     if not wanted and len(options) == 1:
         wanted = [plain(titles.get(options[0], options[0]))]
     if not wanted:
-        return f"{label} **all {shown}**" if shown == len(options) else f"{label} **all {shown} plain**"
+        return f"{label} **all {shown}**"
     return f"{label} **{wanted[0]}**" if len(wanted) == 1 else f"{label} **{len(wanted)} of {len(options)}**"
 
 

@@ -80,7 +80,7 @@ def _figure(results: Reader, found: Measured, chosen: Filter, names: Names, chip
     """Returns the explainers that are drawn."""
     there = list(found.cells["explainer"].unique())
     methods = [key for key in found.ranked(there) if key not in names.controls]
-    controls = in_order([key for key in there if key in names.controls])
+    controls = in_order([key for key in there if key in names.controls and key not in found.few])
     shown = drawn(methods, names, chips)
     rows, panels, axis = panels_of(found, [*shown, *controls], names)
     picked = picked_cell.picked_id()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from heval_core.figures import overview
-from heval_core.figures.headline import comparable, standings
+from heval_core.figures.headline import side_by_side, standings
 from heval_core.figures.palette import in_order
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -40,7 +40,7 @@ def draw(results: Reader) -> Filter:
 
 def ranking(results: Reader, chosen: Filter) -> list[str]:
     """The methods, best on average over the three questions first: over all results, whatever model or dataset is chosen."""
-    headline = comparable(query(results, Reader.headline, Filter(technique=chosen.technique)))
+    headline = side_by_side(query(results, Reader.headline, Filter(technique=chosen.technique)))
     controls = controls_of(results)
     ranked = [key for key in standings(headline).index if key not in controls]
     rest = [key for key in in_order(list(titles_of(results))) if key not in (*controls, *ranked)]

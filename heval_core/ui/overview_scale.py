@@ -11,7 +11,7 @@ import streamlit as st
 from heval_core.evaluation.leaderboard import leaderboard
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures import overview
-from heval_core.figures.headline import comparable, scale, standings
+from heval_core.figures.headline import scale, side_by_side, standings
 from heval_core.figures.overview import Words
 from heval_core.figures.panels import interval, shown
 from heval_core.groups import compared_groups, context_groups
@@ -47,7 +47,7 @@ _LEXICAL = (
 
 def headline_of(results: Reader, chosen: Filter) -> pd.DataFrame:
     """As published where the filter takes everything, else computed now; without explainers that ran in few of the cells."""
-    return comparable(query(results, Reader.headline if chosen.is_all else leaderboard, chosen))
+    return side_by_side(query(results, Reader.headline if chosen.is_all else leaderboard, chosen))
 
 
 def draw(results: Reader, chosen: Filter) -> None:
@@ -65,16 +65,16 @@ def draw(results: Reader, chosen: Filter) -> None:
     methods = headline[~headline["explainer"].isin(controls)]
     foot = [in_all(results, chosen), "Whiskers: 95 % intervals. A dot opens its instances."]
     if apart := sorted(titles[key] for key in partial_ones(results, chosen, headline)):
-        foot.append(f"The leaderboard compares {listed(apart)} too, which ran in few of these cells.")
+        foot.append(f"{listed(apart)} ran in fewer of these cells: see the leaderboard.")
     if "lexical" in set(headline["explainer"]):
         foot.append(_LEXICAL)
     st.html(overview.leaderboard(drawn, list(sentence(methods, titles)), foot))
 
 
 def partial_ones(results: Reader, chosen: Filter, headline: pd.DataFrame) -> set[str]:
-    """Explainers with numbers under the filter that the headline leaves out."""
+    """Explainers with numbers under the filter that the headline leaves out at some question."""
     every = query(results, Reader.headline if chosen.is_all else leaderboard, chosen)
-    return set(every["explainer"].astype(str)) - set(headline["explainer"].astype(str))
+    return set(every.loc[every.index.difference(headline.index), "explainer"].astype(str))
 
 
 def behind(chosen: Filter, explainer: str, question: str) -> dict[str, list[str]]:

@@ -142,7 +142,7 @@ def memory_above_forward(name: str) -> tuple[float]:
     explain(prompts_of(lm, 8, 1), cdla.PLUGIN)
     clean = prompts_of(lm, LONG, 1)
     with torch.no_grad():
-        lm.model(clean.ids)
+        lm.model(clean.ids, logits_to_keep=1)
     before = _peak()
     explain(clean, cdla.PLUGIN)
     return (_peak() - before,)

@@ -122,9 +122,11 @@ def _told(rivals: pd.DataFrame) -> str:
 
 
 def by_explainer(values: pd.DataFrame) -> pd.DataFrame:
-    """Of each column and explainer the mean over models and datasets, in which the column has numbers."""
-    means = values.pivot_table(index="explainer", columns="column", values="value", sort=False)
-    return means.map(lambda value: f"{value:.2f}").reset_index()
+    """Of each dataset, column and explainer the mean over the models that have numbers of every explainer there."""
+    models = values.groupby(["dataset", "column", "explainer"])["model"].transform("nunique")
+    every = models == models.groupby([values["dataset"], values["column"]]).transform("max")
+    means = values[every].pivot_table(index=["dataset", "explainer"], columns="column", values="value", sort=False)
+    return means.map(lambda value: "" if pd.isna(value) else f"{value:.2f}").reset_index()
 
 
 def as_markdown(table: pd.DataFrame) -> str:

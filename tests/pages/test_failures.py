@@ -10,7 +10,7 @@ import pytest
 
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.measured_panels import Names
-from heval_core.figures.pattern_panels import PATTERN_TITLES, by_answers, comparable, pattern_panels, shares_of
+from heval_core.figures.pattern_panels import PATTERN_TITLES, by_answers, pattern_panels, shares_of, side_by_side
 from heval_core.reasons import PATTERNS
 from heval_core.store.filters import Filter
 from heval_core.ui.tabs import failures
@@ -97,7 +97,7 @@ def test_the_figure_has_a_panel_for_each_kind_and_means_of_the_datasets_shares(d
     best = shares.query("pattern == 'answer' and explainer in @whole").sort_values("share")["explainer"].iloc[-1]
     assert by_answers(shares, methods)[0] == best
     assert set(by_answers(shares, methods)[:4]) == set(whole)
-    assert set(comparable(shares)["explainer"]) == {*whole, "lexical", "random", "position"}
+    assert set(side_by_side(shares)["explainer"]) == {*whole, "lexical", "random", "position"}
     rows, panels, axis = pattern_panels(counts, ["fa", "random"], names)
     assert [panel.title for panel in panels] == [PATTERN_TITLES[key] for key in PATTERNS if key in set(counts["pattern"])]
     for panel in panels:

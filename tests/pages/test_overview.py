@@ -14,7 +14,7 @@ import pytest
 from heval_core.evaluation.leaderboard import leaderboard
 from heval_core.figures import overview
 from heval_core.figures.cards import NEAR, RIGHT, UNKNOWN, WRONG, card
-from heval_core.figures.headline import comparable, scale, standings
+from heval_core.figures.headline import scale, side_by_side, standings
 from heval_core.records import Candidate, Span
 from heval_core.store.filters import Filter
 from heval_core.stored import PromptDocument, StoredInstance
@@ -179,12 +179,13 @@ def a_headline(values: dict[tuple[str, str], float]) -> pd.DataFrame:
 def test_dots_stand_where_their_values_are_and_what_is_missing_has_an_empty_ring():
     headline = a_headline({("RQ1", "fa"): 0.5, ("RQ3", "fa"): 0.4, ("RQ3", "ig"): 0.996, ("RQ3", "position"): -0.3})
     own = scale(headline, {"fa": "FA <b>"}, {"position"}, lambda question: question, lambda key, question: f"{key}/{question}")
-    assert [row.title for row in own.methods] == ["ig", "FA <b>"]
-    first, second, third = own.methods[1].marks
+    # Of the other one question is missing.
+    assert [row.title for row in own.methods] == ["FA <b>", "ig"]
+    first, second, third = own.methods[0].marks
     assert (first.at, first.low, first.high, first.label, first.leads) == (50, 48, 52, ".50", True)
     assert second is None
     assert third.link == "fa/RQ3"
-    assert own.methods[0].marks[2].label == ".996"
+    assert own.methods[1].marks[2].label == ".996"
     beyond = own.controls[0].marks[2]
     assert (beyond.beyond, beyond.label) == ("low", "−.30")
     body = overview.leaderboard(own, [], [])
@@ -229,7 +230,7 @@ def test_the_overview_says_what_it_is_about_from_the_data(demo):
     assert body.count('<article class="o-card"') == 4
     assert "7,545 instances of three models and two datasets." in body
     assert "it cannot know whether the model used it" in body
-    headline = comparable(demo.headline())
+    headline = side_by_side(demo.headline())
     assert len(links(body, "o-dot")) == len(headline)
     for row in headline[headline["explainer"] == "fa"].itertuples():
         assert f">{row.normalised:.2f}".replace(">0", ">") in body

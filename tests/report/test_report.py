@@ -150,14 +150,14 @@ def test_the_same_results_give_the_same_bytes(demo_results, tmp_path):
     again = tmp_path / "again"
     with threadpool_limits(1):
         publish(ROOT / "cache" / "demo", again, bundled=True)
-    folders = [tmp_path / name for name in ("one", "two", "three")]
-    for store, folder in zip((demo_results, demo_results, again), folders, strict=True):
+    folders = [tmp_path / name for name in ("one", "two")]
+    for store, folder in zip((demo_results, again), folders, strict=True):
         write(store, folder)
     names = sorted(str(path.relative_to(folders[0])) for path in folders[0].rglob("*.*"))
     assert {"report.html", "results.json", "tables/mrr.tex"} <= set(names)
     for name in names:
-        first, second, published_anew = ((folder / name).read_bytes() for folder in folders)
-        assert first == second == published_anew, name
+        first, published_anew = ((folder / name).read_bytes() for folder in folders)
+        assert first == published_anew, name
 
 
 def visible(page):

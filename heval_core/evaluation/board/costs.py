@@ -3,13 +3,14 @@
 Sizes: prompts as they are, and the padded lengths there are, of these at most the middle and the longest; without padded
 prompts, thirds of the prompts by their number of tokens. Over all sizes means prompts as they are, as quality is over these.
 Passes are what an explainer would cost alone, on any machine, shared ones too: those that were counted, in the mean over the
-timed cells of a size, and without these those that it declares for a prompt of the size's median tokens. Controls that read
-tokens only have none.
+timed cells of a size, and without these those that it declares for a prompt of as many tokens. Controls that read tokens
+only have none.
 
-Seconds are those of the table `timing`, where a store has it, of the cells of a size. An explainer's ratio is the geometric
-mean over its cells of its seconds over the yardstick's in the same measurement; its seconds are the ratio times the geometric
-mean over all cells of the yardstick's newest. Where all were measured together in all cells, that is the geometric mean of
-their seconds; where not, no two measurements are set against each other but by their yardstick.
+Seconds are those of the table `timing`, where a store has it, of the cells of a size: those cells in which more than half of
+the explainers were timed, and an explainer that lacks one of these has none. An explainer's ratio is the geometric mean over
+the cells of its seconds over the yardstick's in the same measurement; its seconds are the ratio times the geometric mean over
+the cells of the yardstick's newest. Where all were measured together, that is the geometric mean of their seconds; where not,
+no two measurements are set against each other but by their yardstick.
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ NOT_TIMED: Mapping[str, pd.DataFrame] = {}
 
 def costs_of(reader: Reader, chosen: Filter, regimes: Sequence[str]) -> pd.DataFrame:
     """`Board.costs`. regimes: those that are under the filter."""
-    plain = tuple(regime for regime in regimes if regime == read_key(regime).base)
-    chosen = replace(chosen, regime=plain or tuple(regimes))
+    length_of = {regime: read_key(regime).length or 0 for regime in regimes}
+    shortest = tuple(regime for regime in regimes if length_of[regime] == min(length_of.values()))
+    plain = tuple(regime for regime in regimes if read_key(regime).plain)
+    chosen = replace(chosen, regime=plain or shortest)
     whole = reader.seconds(chosen)
     sizes = {EVERY_SIZE: chosen, **_sizes(chosen, regimes, whole)}
     others = {size: reader.seconds(own) for size, own in sizes.items() if size != EVERY_SIZE}
@@ -65,15 +68,32 @@ def costs_table(seconds: Mapping[str, pd.DataFrame], timings: Mapping[str, pd.Da
     """seconds: size ▶ rows of `Reader.seconds`. timings: size ▶ rows of `Reader.timings`."""
     rows = []
     for size, own in seconds.items():
-        alone = seconds_alone(timings[size]) if size in timings else {}
-        counted = dict(timings[size].groupby("explainer")["passes"].mean().dropna()) if size in timings else {}
+        timed_here = _timed_alike(timings[size]) if size in timings else pd.DataFrame()
+        alone, counted = ({}, {}) if timed_here.empty else (seconds_alone(timed_here), _counted(timed_here))
+        # What was counted and timed is of prompts of these lengths, a few of all.
+        tokens = float((own["tokens"] if timed_here.empty else timed_here["length"]).median())
         for row in own.itertuples():
-            tokens = float(own["tokens"].median())
             passes, whole = passes_of(str(row.explainer), tokens)
             whole = counted.get(row.explainer, whole)
             timed = alone.get(str(row.explainer), (nan, nan))
             rows.append([row.explainer, size, tokens, passes, whole, row.n, *timed])
     return pd.DataFrame(rows, columns=COSTS)
+
+
+def _timed_alike(timings: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the cells in which more than half of the explainers were timed, of the explainers that were timed in all of
+    them: a ratio depends on the prompt's length."""
+    if timings.empty:
+        return timings
+    cells = timings[["model", "dataset", "regime", "technique"]].apply(tuple, axis=1)
+    explainers = timings["explainer"].groupby(cells).nunique()
+    own = timings[cells.isin(explainers.index[explainers * 2 > timings["explainer"].nunique()])]
+    there = cells[own.index].groupby(own["explainer"]).nunique()
+    return own[own["explainer"].isin(there.index[there == there.max()])]
+
+
+def _counted(timings: pd.DataFrame) -> dict[str, float]:
+    return {str(key): float(own) for key, own in timings.groupby("explainer")["passes"].mean().dropna().items()}
 
 
 def seconds_alone(timings: pd.DataFrame) -> dict[str, tuple[float, float]]:

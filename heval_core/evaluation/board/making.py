@@ -12,7 +12,6 @@ from functools import reduce
 import numpy as np
 import pandas as pd
 
-from heval_core import catalogue
 from heval_core.evaluation.board import columns as known
 from heval_core.evaluation.board.costs import costs_of
 from heval_core.evaluation.board.means import Measured, available, counting, replicates, values_of
@@ -62,15 +61,12 @@ def _measured(reader: Reader, chosen: Filter, measure: Measure) -> Measured:
 
 
 def rows_of(reader: Reader, explainers: Sequence[str]) -> list[Row]:
-    """A row for each explainer. One that looks at the model is a control too where its family says so."""
+    """A row for each explainer."""
     named = reader.catalogue("explainer").set_index("key")
-    plugins = catalogue.plugins("explainer")
-    made = []
-    for key in explainers:
-        plugin = plugins.get(key.partition("(")[0])
-        control = bool(named["control"].get(key, False)) or (plugin is not None and plugin.family == "control")
-        made.append(Row(key, str(named["title"].get(key, key)).removesuffix(" (control)"), control))
-    return made
+    return [
+        Row(key, str(named["title"].get(key, key)).removesuffix(" (control)"), bool(named["control"].get(key, False)))
+        for key in explainers
+    ]
 
 
 def board_of(measured: Mapping[Measure, Measured], rows: Sequence[Row], costs: pd.DataFrame) -> Board:

@@ -11,7 +11,7 @@ from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.measured_panels import ALL, Names
 from heval_core.figures.palette import in_order
 from heval_core.figures.panels import WITH_CELLS, drawing
-from heval_core.figures.pattern_panels import PATTERN_TITLES, by_answers, comparable, pattern_panels, shares_of
+from heval_core.figures.pattern_panels import PATTERN_TITLES, by_answers, pattern_panels, shares_of, side_by_side
 from heval_core.reasons import PATTERNS
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -39,11 +39,12 @@ def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:
         return
     names, shares = names_of(results), shares_of(counts)
     with st.container(key="answer"):
-        st.markdown(verdicts.of_patterns(comparable(shares), names))
+        st.markdown(verdicts.of_patterns(side_by_side(shares), names))
     there = list(counts["explainer"].unique())
     methods = by_answers(shares, [key for key in there if key not in names.controls])
     shown = drawn(methods, names, chips)
-    controls = in_order([key for key in there if key in names.controls])
+    whole = set(side_by_side(shares)["explainer"])
+    controls = in_order([key for key in there if key in names.controls and key in whole])
     about = "**Best token.** What stands at an explainer's first rank, in instances that were answered from a document."
     st.caption(f"{about} {_not_compared(shares, names)}")
     rows, panels, axis = pattern_panels(counts, [*shown, *controls], names)
@@ -58,8 +59,8 @@ def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:
 
 
 def _not_compared(shares: pd.DataFrame, names: Names) -> str:
-    few = sorted(map(names.explainer, set(shares["explainer"]) - set(comparable(shares)["explainer"])))
-    ran = f"{listed(few)} ran on less than half of these instances and {'is' if len(few) == 1 else 'are'} not compared: "
+    few = sorted(map(names.explainer, set(shares["explainer"]) - set(side_by_side(shares)["explainer"])))
+    ran = f"{listed(few)} ran on fewer of these instances and {'is' if len(few) == 1 else 'are'} not compared: "
     return f"{plain(ran)}choose the datasets and regimes that all have." if few else ""
 
 
