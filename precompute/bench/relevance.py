@@ -107,7 +107,8 @@ def _lxt(name: str) -> Iterator[Figure]:
 
 
 def beside_lxt(name: str) -> tuple[float, float, float] | None:
-    """Seconds of attnlrp and of LXT for a batch, and the largest difference of their scores; None where LXT cannot."""
+    """Seconds of attnlrp and of LXT for a batch, and the largest difference of their scores; None where LXT cannot: it has not
+    kept up with every version of transformers."""
     try:
         from lxt.efficient import monkey_patch
     except ImportError:
@@ -118,9 +119,10 @@ def beside_lxt(name: str) -> tuple[float, float, float] | None:
     (scores,) = explain(many, attnlrp.PLUGIN)
     try:
         monkey_patch(sys.modules[type(lm.model).__module__])
-    except ValueError:
+        theirs = random_model(name, SMALL[name](), torch.device("cpu"), torch.float32)
+        _gradient(theirs, many.ids[:1])
+    except (ValueError, AttributeError):
         return None
-    theirs = random_model(name, SMALL[name](), torch.device("cpu"), torch.float32)
     (other,) = best(lambda: [_gradient(theirs, row[None]) for row in many.ids], rounds=2)
     found = np.concatenate([_gradient(theirs, row[None]).numpy() for row in many.ids])
     ours = np.stack([one.scores for one in scores])
