@@ -64,7 +64,7 @@ def draw(results: Reader, chosen: Filter) -> None:
     drawn = scale(headline, titles, controls, cells, instances)
     methods = headline[~headline["explainer"].isin(controls)]
     foot = [in_all(results, chosen), "Whiskers: 95 % intervals. A dot opens its instances."]
-    if apart := sorted(titles[key] for key in partial_ones(results, chosen, headline)):
+    if apart := sorted(short_name(titles[key]) for key in partial_ones(results, chosen, headline)):
         foot.append(f"{listed(apart)} ran in fewer of these cells: see the leaderboard.")
     if "lexical" in set(headline["explainer"]):
         foot.append(_LEXICAL)

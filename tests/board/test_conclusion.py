@@ -158,6 +158,14 @@ def test_a_board_of_controls_only_says_nothing_and_one_without_columns_neither()
         assert said(made) == "Nothing can be said here: no method has a number for any of the three questions."
 
 
+def test_a_board_without_plain_prompts_speaks_of_the_others():
+    told = conclusion(planted({"a": BEST, "b": WORST}, regimes=("mixed.d0", "mixed.d1")))
+    assert told.said.startswith("Of plain prompts nothing can be said: ")
+    assert told.harder.startswith(
+        "Under decoy d0 A is the best method at telling documents apart and A is the best method at "
+    )
+
+
 def test_what_is_absent_is_open():
     made = planted({"a": BEST, "b": WORST})
     assert "Under decoys: these results have no prompts with decoys." in conclusion(made).open

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from heval_core.evaluation.leaderboard import leaderboard
 from heval_core.evaluation.publishing import publish
+from heval_core.figures.headline import side_by_side
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.report import html
 from heval_core.report.plans import plans, section_titles
@@ -83,7 +84,7 @@ def test_every_number_of_a_section_is_what_its_page_shows(demo, demo_results, to
 @pytest.mark.slow
 def test_headline_patterns_instances_and_findings_are_what_their_pages_show(demo, demo_results, told, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(demo_results))
-    shown = leaderboard(demo, Filter())
+    shown = side_by_side(leaderboard(demo, Filter()))
     same(shown, pd.DataFrame(told["headline"]), ("value", "low", "high", "chance", "cells", "n"))
     same(shown, rows_of(told, "headline"), ("value", "low", "high", "chance", "cells", "n"))
     failures = open_page("accuracy", tab="failures", numbers="true")

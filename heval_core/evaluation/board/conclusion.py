@@ -57,11 +57,12 @@ def conclusion(board: Board, written: Written = str) -> Conclusion:
     """written: how the names of explainers and models are to be written, such as in bold."""
     standings = {column: standing(board, board.values, column) for column in board.columns if column.scaled}
     plain = {column: standings[column] for column in board.questions if standings[column].methods}
-    if not plain:
-        return Conclusion(
-            "Nothing can be said here: no method has a number for any of the three questions.", "", _open(board, written)
-        )
     names = {row.key: written(row.title) for row in board.rows}
+    harder = _sentence(_harder(board, standings, names))
+    if not plain:
+        nothing = "no method has a number for any of the three questions"
+        said = f"Of plain prompts nothing can be said: {nothing}." if harder else f"Nothing can be said here: {nothing}."
+        return Conclusion(said, harder, _open(board, written))
     clauses = [
         *_winners(plain, names),
         *_everywhere(board, plain, names),
@@ -70,7 +71,7 @@ def conclusion(board: Board, written: Written = str) -> Conclusion:
         *_cheaper(board, plain, names),
         *_contradictions(board, plain, names, written),
     ]
-    return Conclusion(_sentence(clauses), _sentence(_harder(board, standings, names)), _open(board, written))
+    return Conclusion(_sentence(clauses), harder, _open(board, written))
 
 
 def _sentence(clauses: Sequence[str]) -> str:
