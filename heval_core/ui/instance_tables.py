@@ -15,6 +15,7 @@ from heval_core.figures.instance_page import instance_page
 from heval_core.figures.palette import in_order
 from heval_core.groups import document_of
 from heval_core.metrics import measures
+from heval_core.metrics.shared.stored_means import PROTECTED
 from heval_core.statistics.correlation import spearman
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.reader import Reader
@@ -36,7 +37,7 @@ def scores_table(results: Reader, instance_id: str, attributions: dict[str, Stor
     names = {measure.metric: measure.instance_title for measure in measures().values() if measure.instance_title}
     scores = scores.assign(
         column=[
-            f"{names.get(s.metric, s.metric).format(k=s.k, part=_part(s.part))} (chance {s.chance:.2f})"
+            f"{names.get(s.metric, s.metric).format(k=s.k, part=part_in_words(s.part))} (chance {s.chance:.2f})"
             for s in scores.itertuples()
         ]
     )
@@ -57,8 +58,10 @@ def scores_table(results: Reader, instance_id: str, attributions: dict[str, Stor
     )
 
 
-def _part(part: str) -> str:
-    """A part of a metric as readers call it: `document 2`."""
+def part_in_words(part: str) -> str:
+    """A part of a metric as readers call it: `document 2`, `all, question protected`."""
+    if part.endswith(PROTECTED):
+        return f"{part.removesuffix(PROTECTED)}, question protected"
     document = document_of(part.upper())
     return part if document is None else "the document" if part.upper() == "C" else f"document {document + 1}"
 

@@ -124,3 +124,10 @@ def settle(page, timeout: int = 60_000) -> None:
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=timeout)
     page.wait_for_timeout(250)
     page.wait_for_function(COMPONENTS_DRAWN, timeout=timeout)
+
+
+def open_form(page):
+    """By the key that does it on every page."""
+    page.keyboard.press("/")
+    page.locator("[data-testid=stSidebar] textarea").first.wait_for()
+    settle(page)

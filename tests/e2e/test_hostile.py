@@ -11,7 +11,7 @@ import pytest
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
-from tests.e2e.browser import chromium, explorer, settle, somebody_else, visit
+from tests.e2e.browser import chromium, explorer, open_form, settle, somebody_else, visit
 
 pytestmark = [
     pytest.mark.browser,
@@ -99,6 +99,7 @@ def test_hostile_text_in_a_prompt_of_ones_own_is_shown_as_it_is_and_never_runs(a
     outside = []
     page.on("request", lambda r: outside.append(r.url) if "evil" in r.url else None)
     visit(page, f"{address}/your_prompt")
+    open_form(page)
     text = "According to a world atlas: The capital of Kenya is Lisbon. " + " ".join(HOSTILE[:8])
     page.locator(".st-key-own_text_1 textarea").fill(text)
     page.keyboard.press("Tab")

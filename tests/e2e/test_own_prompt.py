@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.conftest import ARCHITECTURES, DEMO_MODELS
-from tests.e2e.browser import chromium, explorer, reload, settle, somebody_else, visit
+from tests.e2e.browser import chromium, explorer, open_form, reload, settle, somebody_else, visit
 from tests.pages.test_own_template import JINJA
 
 pytestmark = [
@@ -19,13 +19,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
 ]
-
-
-def open_form(page):
-    """By the key that does it on every page."""
-    page.keyboard.press("/")
-    page.locator("[data-testid=stSidebar] textarea").first.wait_for()
-    settle(page)
 
 
 def workers_of(address):

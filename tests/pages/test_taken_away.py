@@ -17,7 +17,7 @@ from heval_core.store.export import as_latex
 from heval_core.store.filters import Filter
 from heval_core.stored import PromptDocument, StoredInstance
 from heval_core.ui.exports import as_parquet
-from heval_core.ui.instance_tables import agreement, tokens_of
+from heval_core.ui.instance_tables import agreement, part_in_words, tokens_of
 from heval_core.ui.reading import Row, row_data
 
 HOSTILE = ['</script><script>window.__pwn=1</script>', '<img src=x onerror=window.__pwn=1>', 
@@ -104,3 +104,11 @@ def test_a_tokens_table_has_ranks_beside_scores(demo):
     assert table["token"].tolist() == list(instance.tokens)
     assert table.loc[int(np.argmax(scores)), "rank, Feature ablation"] == 1
     assert set(table["in"]) == {"document 1", "document 2", "question"}
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [("c", "the document"), ("c2", "document 2"), ("deletion", "deletion"), ("all_protected", "all, question protected")],
+)
+def test_parts_of_a_metric_are_named_in_words(part, words):
+    assert part_in_words(part) == words
