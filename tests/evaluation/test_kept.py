@@ -117,16 +117,3 @@ def test_a_damaged_file_or_a_folder_that_may_not_be_written_costs_time_only(tmp_
     found = cells.estimates([metric], own.items(), (5,), third)["probe"]
     assert third.missed == 4
     assert [e.value for e in found["fa", 5]] == [e.value for e in expected["fa", 5]]
-
-
-@pytest.mark.slow
-def test_the_bundled_results_need_nothing_to_be_computed_that_takes_long(tmp_path, monkeypatch):
-    """Else the first start of the explorer takes minutes: `python -m precompute.demo keep` makes them again."""
-    from heval_core.evaluation.publishing import publish
-    from tests.conftest import ROOT
-
-    missed = []
-    monkeypatch.setattr(Kept, "save", lambda self: missed.append(self.missed))
-    publish(ROOT / "cache" / "demo", tmp_path, bundled=True)
-    assert len(missed) > 36  # all sets of prompts, of which explainers ran on 36
-    assert not any(missed)

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from heval_core.evaluation import publishing, regimes_written, second_process, steps
@@ -20,6 +19,7 @@ from heval_core.evaluation.steps import Steps, Told
 from heval_core.records import RegimeKey
 from heval_core.store.published import current_file
 from tests.conftest import DEMO, ROOT
+from tests.evaluation.same import assert_same
 from tests.planted import noise, plant
 
 
@@ -35,21 +35,6 @@ def store(tmp_path_factory):
 def two(monkeypatch):
     """However small a store is, and however few cores there are."""
     monkeypatch.setattr(second_process, "worth_it", lambda regimes: True)
-
-
-def assert_same(one: Path, other: Path) -> None:
-    """The same rows in the same order, to the bit."""
-    database = duckdb.connect()
-    for name, file in (("one", one), ("other", other)):
-        database.execute(f"ATTACH '{file}' AS {name} (READ_ONLY)")
-    tables = database.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = 'one'").fetchall()
-    different = (
-        "SELECT count(*) FROM one.{0} a POSITIONAL JOIN other.{0} b WHERE a IS DISTINCT FROM b",
-        "SELECT (SELECT count(*) FROM one.{0}) - (SELECT count(*) FROM other.{0})",
-    )
-    for (name,) in tables:
-        if name != "snapshot":  # when it was published
-            assert [database.execute(sql.format(name)).fetchone()[0] for sql in different] == [0, 0], name
 
 
 def test_two_processes_publish_what_one_does(store, tmp_path, two, monkeypatch):
@@ -78,11 +63,6 @@ def test_what_the_second_process_did_before_it_failed_counts_once(store, tmp_pat
     assert max(one.share for one in told) == pytest.approx(1 - steps.AFTER)
     assert [one.phase for one in told if "12 of 12" in one.phase]
     assert not [one.phase for one in told if "13 of 12" in one.phase]
-
-
-@pytest.mark.slow
-def test_the_bundled_results_are_the_same_from_two_processes(tmp_path, two):
-    assert_same(publish(DEMO, tmp_path / "one", True), publish(DEMO, tmp_path / "two", True, helped=True))
 
 
 def test_only_small_stores_are_divided_and_never_between_regimes_that_are_compared(monkeypatch):

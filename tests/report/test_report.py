@@ -9,10 +9,8 @@ from html import unescape
 import numpy as np
 import pandas as pd
 import pytest
-from threadpoolctl import threadpool_limits
 
 from heval_core.evaluation.leaderboard import leaderboard
-from heval_core.evaluation.publishing import publish
 from heval_core.figures.headline import side_by_side
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.report import html
@@ -143,22 +141,6 @@ def all_but_rounding(one, other):
     """
     numbers = [[float(found.replace("−", "-")) for found in _NUMBER.findall(text)] for text in (one, other)]
     return _NUMBER.sub("#", one) == _NUMBER.sub("#", other) and numbers[0] == pytest.approx(numbers[1], rel=1e-3, abs=1.5e-3)
-
-
-@pytest.mark.slow
-def test_the_same_results_give_the_same_bytes(demo_results, tmp_path):
-    """Also published anew, with another number of threads: nothing of the hour or the machine is in a report."""
-    again = tmp_path / "again"
-    with threadpool_limits(1):
-        publish(ROOT / "cache" / "demo", again, bundled=True)
-    folders = [tmp_path / name for name in ("one", "two")]
-    for store, folder in zip((demo_results, again), folders, strict=True):
-        write(store, folder)
-    names = sorted(str(path.relative_to(folders[0])) for path in folders[0].rglob("*.*"))
-    assert {"report.html", "results.json", "tables/mrr.tex"} <= set(names)
-    for name in names:
-        first, published_anew = ((folder / name).read_bytes() for folder in folders)
-        assert first == published_anew, name
 
 
 def visible(page):

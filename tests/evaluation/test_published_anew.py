@@ -1,0 +1,48 @@
+"""The bundled results once more, in one process with one thread: the same to the bit, the report too, and nothing slow."""
+
+from __future__ import annotations
+
+import pytest
+from threadpoolctl import threadpool_limits
+
+from heval_core.evaluation.kept import Kept
+from heval_core.evaluation.publishing import publish
+from heval_core.report.write import write
+from heval_core.store.published import current_file
+from tests.conftest import DEMO
+from tests.evaluation.same import assert_same
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def anew(tmp_path_factory):
+    """The folder, and how many values that take long each set of prompts had to compute."""
+    folder, missed = tmp_path_factory.mktemp("anew"), []
+    with pytest.MonkeyPatch.context() as patched, threadpool_limits(1):
+        patched.setattr(Kept, "save", lambda self: missed.append(self.missed))
+        publish(DEMO, folder, bundled=True)
+    return folder, missed
+
+
+def test_they_are_the_same_from_two_processes(anew, demo_results):
+    assert_same(current_file(anew[0]), current_file(demo_results))
+
+
+def test_they_need_nothing_to_be_computed_that_takes_long(anew):
+    """Else the first start of the explorer takes minutes: `python -m precompute.demo keep` makes them again."""
+    missed = anew[1]
+    assert len(missed) > 36  # all sets of prompts, of which explainers ran on 36
+    assert not any(missed)
+
+
+def test_their_report_has_the_same_bytes(anew, demo_results, tmp_path):
+    """Nothing of the hour or the machine is in a report."""
+    folders = [tmp_path / name for name in ("one", "two")]
+    for store, folder in zip((demo_results, anew[0]), folders, strict=True):
+        write(store, folder)
+    names = sorted(str(path.relative_to(folders[0])) for path in folders[0].rglob("*.*"))
+    assert {"report.html", "results.json", "tables/mrr.tex"} <= set(names)
+    for name in names:
+        first, published_anew = ((folder / name).read_bytes() for folder in folders)
+        assert first == published_anew, name
