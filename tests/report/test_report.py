@@ -82,9 +82,9 @@ def test_every_number_of_a_section_is_what_its_page_shows(demo, demo_results, to
 @pytest.mark.slow
 def test_headline_patterns_instances_and_findings_are_what_their_pages_show(demo, demo_results, told, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(demo_results))
-    shown = side_by_side(leaderboard(demo, Filter()))
-    same(shown, pd.DataFrame(told["headline"]), ("value", "low", "high", "chance", "cells", "n"))
-    same(shown, rows_of(told, "headline"), ("value", "low", "high", "chance", "cells", "n"))
+    every = leaderboard(demo, Filter())
+    same(every, pd.DataFrame(told["headline"]), ("value", "low", "high", "chance", "cells", "n"))
+    same(side_by_side(every), rows_of(told, "headline"), ("value", "low", "high", "chance", "cells", "n"))
     failures = open_page("accuracy", tab="failures", numbers="true")
     shown = next(frame.value for frame in failures.dataframe if "share" in frame.value.columns)
     same(shown, rows_of(told, "patterns"), ("instances", "share"))
