@@ -51,6 +51,16 @@ class Lender:
             )
         )
 
+    def whole(self, models: Mapping[str, str], explainers: Iterable[str]) -> set[tuple[str, str]]:
+        """(dataset, regime) in which there are scores of all models (key ▶ revision) by all explainers; no technique."""
+        stored = {
+            (entry.dataset, entry.regime, entry.model, entry.explainer)
+            for entry in self.entries
+            if entry.kind == ATTRIBUTION.name and models.get(entry.model) == entry.revision and entry.technique == "regular"
+        }
+        pairs = [(model, explainer) for model in models for explainer in explainers]
+        return {where[:2] for where in stored if all((*where[:2], *pair) in stored for pair in pairs)}
+
     def lend_memory(self, store: ShardStore, tasks: Iterable[MemoryTask], settings: str) -> None:
         """settings: of the grid; memory shards do not tell theirs, so a store without others of these settings lends none."""
         there = store.entries()

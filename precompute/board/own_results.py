@@ -83,6 +83,21 @@ def beside(grid: Grid, names: Sequence[str], folder: Path, source: Path, say: Sa
         yield Beside(keys, shown, publish(folder, helped=True), failed)
 
 
+def where_all_stand(grid: Grid, source: Path) -> Grid:
+    """The grid, on those of its datasets and regimes in which `source` has all of the others; unchanged if there are none.
+
+    Elsewhere the others would have to be computed first, which takes many times as long as one's own explainer.
+    """
+    lender = Lender(ShardStore(source))
+    identities = [identify(name) for name in grid.models]
+    others = grid.explainers or _others(grid, lender)
+    whole = lender.whole({one.key: one.revision for one in identities}, others)
+    keys = dict(zip(grid.datasets, _datasets(grid), strict=True))
+    datasets = tuple(name for name in grid.datasets if any((keys[name], regime) in whole for regime in grid.regimes))
+    regimes = tuple(regime for regime in grid.regimes if all((keys[name], regime) in whole for name in datasets))
+    return dataclasses.replace(grid, datasets=datasets, regimes=regimes) if datasets and regimes else grid
+
+
 def _offered(names: Sequence[str], offered: ExitStack, say: Say) -> list[tuple[OwnFile, Method]]:
     """The explainers of the files that can be offered."""
     found = []

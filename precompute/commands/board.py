@@ -23,6 +23,7 @@ from precompute.commands.options import MATCH_HELP, STORE, all_words
 OWN_STORE, DEMO = Path("cache/board"), Path(__file__).parent.parent.parent / "cache" / "demo"
 # The fewest questions of the demo datasets with which every group of answers has the 30 instances that RQ2 needs.
 LIMIT = 120
+_WHERE = "in which --beside has all others, if --datasets and --regimes are both left out"
 LEGEND = "Of the questions, 0 is chance and 1 the best possible; in brackets 95 % intervals."
 
 
@@ -42,8 +43,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     own = parser.add_argument_group("with --explainer")
     own.add_argument("--models", nargs="+", default=[], help="by default the three demo models")
-    own.add_argument("--datasets", nargs="+", default=[], help="by default world_capital and country_profiles")
-    own.add_argument("--regimes", nargs="+", default=[], help=f"some of {', '.join(EVERY_REGIME)}; by default the first six")
+    own.add_argument("--datasets", nargs="+", default=[], help=f"by default those {_WHERE}; else both demo datasets")
+    own.add_argument(
+        "--regimes",
+        nargs="+",
+        default=[],
+        help=f"some of {', '.join(EVERY_REGIME)}; by default those {_WHERE}; else the first six",
+    )
     own.add_argument("--limit", type=int, default=LIMIT, help=f"questions per dataset, {LIMIT} by default")
     own.add_argument("--match", choices=MATCHES, default="text", help=f"{MATCH_HELP}; here the text by default")
     own.add_argument("--faithfulness", action="store_true", help="measure comprehensiveness and sufficiency too")
@@ -69,7 +75,7 @@ def _board(options: argparse.Namespace) -> int:
 
 
 def _own(options: argparse.Namespace) -> int:
-    from precompute.board.own_results import beside
+    from precompute.board.own_results import beside, where_all_stand
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     store = options.store or OWN_STORE
@@ -79,7 +85,11 @@ def _own(options: argparse.Namespace) -> int:
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
-    with beside(_grid(options), options.explainer, store, options.beside, say) as found:
+    grid = _grid(options)
+    if not options.datasets and not options.regimes:
+        grid = where_all_stand(grid, options.beside)
+        say(f"on {', '.join(grid.datasets)}, regimes {', '.join(grid.regimes)}; --datasets and --regimes name others")
+    with beside(grid, options.explainer, store, options.beside, say) as found:
         _print(found.published, found.shown, found.explainers, store)
     if found.failed:
         print(f"{found.failed} failures; see above, and: python -m precompute status --store {store}", file=sys.stderr)

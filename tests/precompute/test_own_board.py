@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 
 import pytest
 
+from heval_core.records import REGIMES
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from precompute.board import own_results
 from precompute.cli import main
+from precompute.run import run
 from tests.precompute.test_own_file import SCORES, written
 
 KEY = "mean_attention"
@@ -113,6 +116,20 @@ def test_without_an_explainer_the_board_of_a_store_is_printed(demo_results, caps
     for title in ("Feature ablation", "MechLight", "Lexical match", "Which token"):
         assert title in out
     assert f"open it: HEVAL_STORE={demo_results} " in out
+
+
+def test_by_default_it_runs_where_all_others_stand(small_grid, small_store, tmp_path):
+    """gxi has been run in one regime more than the others, and alti in one less."""
+    source = tmp_path / "source"
+    shutil.copytree(small_store, source)
+    for explainer, regimes in (("gxi", (*small_grid.regimes, "double_conflicting")), ("alti", ("mixed",))):
+        run(replace(small_grid, explainers=(explainer,), regimes=regimes), source)
+    asked = replace(small_grid, explainers=(), regimes=REGIMES)
+    assert own_results.where_all_stand(asked, source).regimes == ("mixed",)
+    without = replace(asked, explainers=("fa", "gxi"))
+    assert own_results.where_all_stand(without, source).regimes == small_grid.regimes
+    alone = replace(asked, explainers=("contextcite",))
+    assert own_results.where_all_stand(alone, source) == alone
 
 
 def test_a_dataset_that_is_a_file_is_shown_by_the_name_of_its_results(small_grid, tmp_path):
