@@ -195,7 +195,8 @@ def _fill(table: np.ndarray, regime: Regime, explainer: str, rows: ScoreRows) ->
         scores.check(own, name)
         if len(own) > table.shape[1]:
             raise HEvalError(f"{name}: there are more scores than tokens ({len(own)}).")
-        table[place, : len(own)], table[place, len(own) :] = own, 0.0
+        # -0.0 becomes 0.0: which comes first in a sorted row differs between processors, and with it the keys of kept values.
+        table[place, : len(own)], table[place, len(own) :] = own + 0.0, 0.0
         if signed:
             # Over the padded row: the last bits of a sum depend on how many numbers there are.
             norm = np.abs(table[place]).sum()

@@ -100,7 +100,12 @@ def test_with_one_model_nothing_contradicts_and_that_is_said():
     made = planted({"a": BEST, "b": WORST}, models=("model-a",))
     assert "alone" not in said(made)
     assert "All numbers are from one model, model-a; another may say otherwise." in conclusion(made).open
-    assert "All numbers are from one dataset; another may say otherwise." not in conclusion(made).open
+    assert not any("one dataset" in sentence for sentence in conclusion(made).open)
+
+
+def test_the_only_dataset_is_named():
+    made = planted({"a": BEST, "b": WORST}, datasets=("some_data",))
+    assert "All numbers are from one dataset, some_data; another may say otherwise." in conclusion(made).open
 
 
 DECOYED = ("conflicting", "mixed", "mixed.d1", "mixed.d2", "mixed.1024-first")

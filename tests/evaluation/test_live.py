@@ -298,6 +298,7 @@ def test_scores_with_a_sign_are_divided_by_their_norm_and_attention_is_not():
     assert cell_of(regime(), "gone", scored(-3 * plain)).scores.tolist() == [[-2 / 3, -1 / 3, 0, 0]]
     assert cell_of(regime(), "gone", scored(plain, signed=False)).scores.tolist() == [[0.5, 0.25, 0, 0]]
     assert cell_of(regime(), "gone", scored(np.zeros(4))).scores.tolist() == [[0, 0, 0, 0]]
+    assert not np.signbit(cell_of(regime(), "gone", scored(np.array([0.5, -0.0, 0.0, -0.0]))).scores).any()
 
 
 def test_scores_that_do_not_say_whether_they_have_a_sign_are_refused_and_their_explainer_named():

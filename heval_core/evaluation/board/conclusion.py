@@ -54,7 +54,7 @@ class Standing(NamedTuple):
 
 
 def conclusion(board: Board, written: Written = str) -> Conclusion:
-    """written: how the names of explainers and models are to be written, such as in bold."""
+    """written: how the names of explainers, models and datasets are to be written, such as in bold."""
     standings = {column: standing(board, board.values, column) for column in board.columns if column.scaled}
     plain = {column: standings[column] for column in board.questions if standings[column].methods}
     names = {row.key: written(row.title) for row in board.rows}
@@ -252,5 +252,5 @@ def _open(board: Board, written: Written) -> tuple[str, ...]:
     if len(board.models) == 1 and board.rows:
         told.append(f"All numbers are from one model, {written(board.models[0])}; another may say otherwise.")
     if len(board.datasets) == 1 and board.rows:
-        told.append("All numbers are from one dataset; another may say otherwise.")
+        told.append(f"All numbers are from one dataset, {written(board.datasets[0])}; another may say otherwise.")
     return tuple(told)

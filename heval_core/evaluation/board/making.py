@@ -26,6 +26,7 @@ from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.techniques import pareto_front
+from heval_core.wording import dataset_title
 
 
 def board(reader: Reader, chosen: Filter = Filter()) -> Board:  # noqa: B008
@@ -37,7 +38,9 @@ def board(reader: Reader, chosen: Filter = Filter()) -> Board:  # noqa: B008
     measured = {measure: _measured(reader, chosen, measure) for measure in known.measured()}
     found = pd.concat([own.cells for own in measured.values()])
     regimes = list(dict.fromkeys(found["regime"].astype(str)))
-    return board_of(measured, rows_of(reader, list(found["explainer"].unique())), costs_of(reader, chosen, regimes))
+    made = board_of(measured, rows_of(reader, list(found["explainer"].unique())), costs_of(reader, chosen, regimes))
+    titles = reader.catalogue("dataset").set_index("key")["title"].to_dict()
+    return replace(made, datasets=tuple(dataset_title(key, titles) for key in made.datasets))
 
 
 def _of_one_technique(reader: Reader, chosen: Filter) -> Filter:

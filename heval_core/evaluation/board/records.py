@@ -86,6 +86,7 @@ class Board:
     whole_passes over all prompts; on_front: whether no method is as good and as cheap, and better in one.
     pairs: two rows in a model and dataset: difference (first minus second, scaled) in a plain column, low, high (95 %), p,
     p_holm (over the models and datasets of the pair and column), better ("" where p_holm is .05 or more), cells.
+    datasets: their titles.
     """
 
     rows: tuple[Row, ...]
