@@ -63,16 +63,19 @@ def lm(request, language_models):
 
 @pytest.fixture
 def clean(lm):
-    """A prompt of two documents, tokenised and ready to be explained."""
+    """A prompt of two documents, tokenised and ready to be explained by every explainer: the model has its fits."""
     from heval_core.lm.clean_pass import CleanPass
     from heval_core.prompts import assemble
+    from tests.fitted import fit_all
 
     prompt = assemble(
         ("The capital of Kenya is Lisbon.", "The capital of Peru is Lima."),
         ("Lisbon", "Lima"),
         "What is the capital of Kenya?",
     )
-    return CleanPass(lm, [lm.tokenise(prompt)])
+    prompts = [lm.tokenise(prompt)]
+    fit_all(lm, prompts)
+    return CleanPass(lm, prompts)
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from heval_core import catalogue
+from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.fits import Fit
 from heval_core.records import Target
 
@@ -13,10 +14,11 @@ def fit_of(explainer, lm, observed, questions=(), about=""):
     return Fit(explainer.key, repr(explainer), lm.key, lm.revision, about, questions, array.shape, parameters)
 
 
-def fit_all(clean):
-    """Give a pass's model a fit of each explainer that needs one, unless it has it."""
-    lm = clean.lm
-    targets = [Target.next_token(*row.topk(2).indices.tolist(), "runner-up token") for row in clean.logits]
+def fit_all(lm, prompts):
+    """Give a model a fit of each explainer that needs one, unless it has it."""
+    given = {fit.whose for fit in lm.fits.given}
     for explainer in filter(catalogue.needs_fit, catalogue.explainers().values()):
-        if not any(fit.whose == (lm.key, lm.revision, repr(explainer)) for fit in lm.fits.given):
+        if (lm.key, lm.revision, repr(explainer)) not in given:
+            clean = CleanPass(lm, prompts)
+            targets = [Target.next_token(*row.topk(2).indices.tolist(), "runner-up token") for row in clean.logits]
             lm.fits.give([fit_of(explainer, lm, explainer.observed(clean, targets))])

@@ -35,6 +35,7 @@ def value(made, column: str, explainer: str) -> pd.Series:
 
 
 def test_the_questions_are_those_of_the_overview_with_the_same_numbers(results, demo):
+    assert demo.datasets == ("World Capital",)
     shared = Filter(dataset=("world_capital",), regime=("conflicting", "mixed"), technique=("regular",))
     headline = leaderboard(results, shared).set_index(["question", "explainer"])
     for column in demo.questions:

@@ -18,16 +18,8 @@ from heval_core.prompts import mentions
 from heval_core.records import Fact, HEvalError, Target
 from tests.citations import samples as claim_samples
 from tests.datasets import samples
-from tests.fitted import fit_all
 
 ALL = [(kind, plugin) for kind in catalogue.KINDS for plugin in catalogue.plugins(kind).values()]
-
-
-@pytest.fixture(autouse=True)
-def fitted(request):
-    """Explainers that have parameters are fitted to the prompt's model."""
-    if "clean" in request.fixturenames:
-        fit_all(request.getfixturevalue("clean"))
 
 
 @pytest.mark.parametrize(("kind", "plugin"), ALL, ids=lambda v: getattr(v, "key", v))

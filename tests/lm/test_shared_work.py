@@ -8,7 +8,6 @@ from heval_core import catalogue
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.shared_work import Clock, SharedWork
 from heval_core.records import Target
-from tests.fitted import fit_all
 
 
 class Time:
@@ -76,7 +75,6 @@ def test_work_that_fails_is_not_kept_and_charged_to_nobody():
 def test_an_explainers_seconds_do_not_depend_on_who_ran_before(lm, clean):
     """Of every explainer: the forward pass and each reading of heads take their time, whoever asks for them first."""
     target = Target.next_token(*clean.logits[0].topk(2).indices.tolist())
-    fit_all(clean)
     time = Time()
     plain = {lm.forward: "clean", lm.heads: "read"}
 
