@@ -5,19 +5,20 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
-import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import pytest
 
+from tests.few_cells import cut
+
 ROOT = Path(__file__).parent.parent
 DEMO = ROOT / "cache" / "demo"
 DEMO_MODELS = DEMO / "models"
-PUBLISHING = pytest.StashKey[subprocess.Popen]()
 ARCHITECTURES = ("gpt2", "gpt_neox", "qwen2")
 
 
@@ -107,26 +108,26 @@ def small_store(small_grid, tmp_path_factory) -> Path:
     return folder
 
 
-def demo_folder() -> Path:
-    """Where the demo results are published for tests.
+def published_once(source: Path, name: str, **how: Any) -> Path:
+    """Results that come along, published once for all processes; and again where other code or data give others.
 
     Whatever a published file depends on is in its name, but for the kept values that come along: these are in the folder's.
     """
-    kept = hashlib.sha256(b"".join(path.read_bytes() for path in sorted((DEMO / "evaluated").iterdir())))
-    return ROOT / "cache" / "tests" / f"demo-{kept.hexdigest()[:12]}"
-
-
-def published_demo() -> Path:
-    """The bundled demo results, published once for all processes; and again where other code or data give others."""
     from filelock import FileLock
 
     from heval_core.evaluation.publishing import publish
 
-    folder = demo_folder()
+    kept = hashlib.sha256(b"".join(path.read_bytes() for path in sorted((DEMO / "evaluated").iterdir())))
+    folder = ROOT / "cache" / "tests" / f"{name}-{kept.hexdigest()[:12]}"
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / "tests.lock"):
-        publish(DEMO, folder, bundled=True, helped=True)
+        publish(source, folder, bundled=True, **how)
     return folder
+
+
+def published_demo() -> Path:
+    """All of the bundled results: what asks for them is marked `demo`."""
+    return published_once(DEMO, "demo", helped=True)
 
 
 @pytest.fixture(scope="session")
@@ -134,12 +135,28 @@ def demo_results() -> Path:
     return published_demo()
 
 
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """Before the first tests in several processes the demo results are published beside them, so that none has to wait."""
-    several = getattr(session.config.option, "dist", "no") != "no" and not hasattr(session.config, "workerinput")
-    if several and not demo_folder().exists():
-        code = "from tests.conftest import published_demo; published_demo()"
-        session.config.stash[PUBLISHING] = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
+@pytest.fixture(scope="session")
+def few_cells(tmp_path_factory) -> Path:
+    """A few cells of the bundled results."""
+    store = tmp_path_factory.mktemp("few-cells") / "store"
+    cut(DEMO, store)
+    return published_once(store, "few-cells")
+
+
+@pytest.fixture(scope="session")
+def few(few_cells):
+    from heval_core.store.published import current_file
+    from heval_core.store.reader import Reader
+
+    return Reader(current_file(few_cells))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Before `-m` is applied, whatever needs all of the bundled results is marked so."""
+    for item in items:
+        if "demo_results" in getattr(item, "fixturenames", ()):
+            item.add_marker("demo")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -149,5 +166,3 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
         streamlit.cache_resource.clear()
         gc.collect()
-    if publishing := config.stash.get(PUBLISHING, None):
-        publishing.wait()

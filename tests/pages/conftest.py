@@ -1,11 +1,9 @@
-"""The demo results, as a reader and as what pages show; and a store whose groups are small."""
+"""A few cells of the demo results, as a reader and as what pages show; and a store whose groups are small."""
 
 from __future__ import annotations
 
 import pytest
 
-from heval_core.store.published import current_file
-from heval_core.store.reader import Reader
 from tests.planted import noise, plant, published
 
 
@@ -23,6 +21,6 @@ def made_up(tmp_path_factory):
 
 
 @pytest.fixture
-def demo(demo_results, monkeypatch):
-    monkeypatch.setenv("HEVAL_STORE", str(demo_results))
-    return Reader(current_file(demo_results))
+def demo(few, monkeypatch):
+    monkeypatch.setenv("HEVAL_STORE", str(few.path.parent))
+    return few
