@@ -1,8 +1,8 @@
 """A few cells of the bundled results, as a store: what a page, the board or the report needs one of, published in seconds.
 
-Whole cells, so that the values that come along for MDL, NMutInf and the probe are theirs. Two models under conflicting and mixed
-documents by every explainer, with faithfulness and timings; all six regimes of one of them on the other dataset; two more models
-under a decoy; three techniques. No citations: `tests/citations/published.py` has planted ones.
+Whole cells, so that the values that come along for MDL, NMutInf and the probe are theirs. Two models under conflicting and
+mixed documents by every explainer, with faithfulness and timings; all regimes of one of them on the other dataset; two more
+models under a decoy; techniques. No citations: `tests/citations/published.py` has planted ones.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from heval_core.metrics import mdl, probe
 from heval_core.metrics._features import Labelled, LearnedMetric
 from heval_core.metrics.shared.estimate import Estimate
 from heval_core.records import DUAL_REGIMES, REGIMES, TECHNIQUE
+from heval_core.statistics import bootstrap
 from heval_core.statistics.scores import tied
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
@@ -143,8 +144,9 @@ def _attribution(row: dict[str, Any], explainer: str, scores: np.ndarray, rng: n
 
 
 def published(folder: Path) -> Reader:
-    """Publish without MDL and the probe: they take most of it, and no test that asks for this looks at them."""
+    """Publish without MDL and the probe, and with twenty halves for NMutInf: else these take most of it."""
     with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(bootstrap, "SPLITS", 10)
         for module in (mdl, probe):
             patched.setattr(type(module.PLUGIN), "of_all", _left_out)
         return Reader(publish(folder))

@@ -17,10 +17,10 @@ from tests.conftest import ROOT
 HEAVY = ("torch", "transformers", "transformer_lens", "captum")
 
 
-def test_browsing_and_publishing_never_import_torch(demo_results):
+def test_browsing_and_publishing_never_import_torch(few_cells):
     code = f"""
 import os, sys
-os.environ["HEVAL_STORE"] = {str(demo_results)!r}
+os.environ["HEVAL_STORE"] = {str(few_cells)!r}
 from streamlit.testing.v1 import AppTest
 app = AppTest.from_file("app.py", default_timeout=60).run()
 assert not app.exception

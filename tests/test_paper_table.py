@@ -11,8 +11,6 @@ from heval_core.evaluation.regime_means import regime_means
 from heval_core.figures.paper_table import paper_table
 from heval_core.metrics import measures
 from heval_core.store.filters import Filter
-from heval_core.store.published import current_file
-from heval_core.store.reader import Reader
 
 TITLES = {"fa": "Feature ablation", "ig": "Integrated gradients", "lexical": "Lexical match (control)"}
 MRR, BIAS = measures()["mrr"], measures()["position_bias"]
@@ -118,11 +116,10 @@ def test_no_character_is_a_command(character):
             assert f"a{character}input" not in rest
 
 
-def test_the_values_are_those_of_the_means(demo_results):
-    results = Reader(current_file(demo_results))
+def test_the_values_are_those_of_the_means(few):
     # There one method has the best rounded mean in each of the six regimes.
-    means = regime_means(results, Filter(dataset=("country_profiles",)), "mrr", MRR.parts, 0)
-    table = paper_table(means, MRR, TITLES, {"lexical", "random", "position"}, results.snapshot_id)
+    means = regime_means(few, Filter(dataset=("country_profiles",)), "mrr", MRR.parts, 0)
+    table = paper_table(means, MRR, TITLES, {"lexical", "random", "position"}, few.snapshot_id)
     assert table.count(r"\textbf{") == 6
     for row in means.to_dict("records"):
         if row["value"] > 0 and row["low"] > 0:

@@ -20,8 +20,8 @@ CHOSEN = Filter(model=("demo-gpt2",), technique=("regular",), **CELLS)
 
 
 @pytest.fixture(scope="module")
-def file(demo_results):
-    return current_file(demo_results)
+def file(few_cells):
+    return current_file(few_cells)
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,6 @@ from heval_core.evaluation.board.means import OTHER_INSTANCES
 from heval_core.evaluation.board.records import COSTS, Row
 from heval_core.evaluation.leaderboard import leaderboard
 from heval_core.store.filters import Filter
-from heval_core.store.published import current_file
-from heval_core.store.reader import Reader
 from tests.board.planted import BEST, CHANCE, cells_of, level, planted, truth_of
 
 REGULAR = Filter(technique=("regular",))
@@ -21,23 +19,18 @@ KEY = ["column", "explainer"]
 
 
 @pytest.fixture(scope="module")
-def results(demo_results):
-    return Reader(current_file(demo_results))
-
-
-@pytest.fixture(scope="module")
-def demo(results):
-    return board(results)
+def demo(few):
+    return board(few)
 
 
 def value(made, column: str, explainer: str) -> pd.Series:
     return made.values.set_index(KEY).loc[(column, explainer)]
 
 
-def test_the_questions_are_those_of_the_overview_with_the_same_numbers(results, demo):
+def test_the_questions_are_those_of_the_overview_with_the_same_numbers(few, demo):
     assert demo.datasets == ("World Capital",)
     shared = Filter(dataset=("world_capital",), regime=("conflicting", "mixed"), technique=("regular",))
-    headline = leaderboard(results, shared).set_index(["question", "explainer"])
+    headline = leaderboard(few, shared).set_index(["question", "explainer"])
     for column in demo.questions:
         for key in (*demo.methods, *demo.controls):
             own, there = value(demo, column.key, key), headline.loc[(column.question, key)]
@@ -48,10 +41,10 @@ def test_the_questions_are_those_of_the_overview_with_the_same_numbers(results, 
             assert (own["cells"], own["reason"]) == (own["of"], "")
 
 
-def test_both_documents_group_margins_are_the_balanced_instance_margin_which_counts_once(results, demo):
+def test_both_documents_group_margins_are_the_balanced_instance_margin_which_counts_once(few, demo):
     """Over the same instances of both groups, a document's rank where it was used counts once in each."""
-    whole = results.cells(REGULAR, "instance_rank_margin", 5)
-    groups = results.cells(REGULAR, "group_rank_margin", 5)
+    whole = few.cells(REGULAR, "instance_rank_margin", 5)
+    groups = few.cells(REGULAR, "group_rank_margin", 5)
     names = ["model", "dataset", "regime", "explainer"]
     balanced = whole[whole["part"] == "balanced"].set_index(names)["value"].dropna()
     both = groups[groups["part"].isin(["c1", "c2"])].groupby(names)["value"].agg(["mean", "size"])
@@ -72,16 +65,16 @@ def test_methods_stand_before_controls_best_first(demo):
     assert demo.titles["lexical"] == "Lexical match"
 
 
-def test_by_model_are_the_numbers_of_a_board_of_that_model(results, demo):
-    one = board(results, Filter(model=("demo-qwen2",)))
+def test_by_model_are_the_numbers_of_a_board_of_that_model(few, demo):
+    one = board(few, Filter(model=("demo-qwen2",)))
     here = demo.by_model[demo.by_model["model"] == "demo-qwen2"].set_index(KEY)
     for name in ("value", "low", "high", "cells"):
         assert here.loc[one.values.set_index(KEY).index, name].tolist() == pytest.approx(one.values[name].tolist()), name
 
 
-def test_a_filter_that_cuts_nothing_off_gives_the_same_numbers_computed_anew(results):
+def test_a_filter_that_cuts_nothing_off_gives_the_same_numbers_computed_anew(few):
     where = {"model": ("demo-gpt2",), "dataset": ("world_capital",), "regime": ("conflicting", "mixed")}
-    stored, live = board(results, Filter(**where)), board(results, Filter(**where, tokens=(0, 100_000)))
+    stored, live = board(few, Filter(**where)), board(few, Filter(**where, tokens=(0, 100_000)))
     assert [column.key for column in stored.columns] == [column.key for column in live.columns]
     both = [made.values.set_index(KEY).sort_index() for made in (stored, live)]
     for name in ("value", "low", "high"):
@@ -89,8 +82,8 @@ def test_a_filter_that_cuts_nothing_off_gives_the_same_numbers_computed_anew(res
     assert both[0]["cells"].tolist() == both[1]["cells"].tolist()
 
 
-def test_under_a_filter_that_leaves_nothing_a_board_has_no_rows_and_says_why(results):
-    empty = board(results, Filter(relation=("none",)))
+def test_under_a_filter_that_leaves_nothing_a_board_has_no_rows_and_says_why(few):
+    empty = board(few, Filter(relation=("none",)))
     assert (empty.rows, empty.columns, len(empty.values), len(empty.pairs)) == ((), (), 0, 0)
     assert ("Context or memory?", NOT_ASKED) in empty.absent
 
@@ -134,9 +127,9 @@ def test_a_chosen_regime_brings_its_options_and_no_other_regime():
         assert len(own.regime) == count, regimes
 
 
-def test_what_there_is_none_of_is_absent_with_its_reason(results, demo):
+def test_what_there_is_none_of_is_absent_with_its_reason(few, demo):
     assert demo.absent == ()
-    plain = board(results, Filter(model=("demo-gpt2",)))
+    plain = board(few, Filter(model=("demo-gpt2",)))
     assert plain.absent == (("Under decoys", NO_DECOYS), ("At length", NO_LENGTHS))
     protected = ["comprehensiveness_protected", "sufficiency_protected"]
     assert [column.key for column in plain.columns] == ["RQ1", "RQ2", "RQ3", *protected]

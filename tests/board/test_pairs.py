@@ -11,8 +11,6 @@ from heval_core.evaluation.board.pairs import against, apart, counted_pairs
 from heval_core.evaluation.comparisons import comparisons
 from heval_core.metrics import headlines
 from heval_core.store.filters import Filter
-from heval_core.store.published import current_file
-from heval_core.store.reader import Reader
 from tests.board.planted import BEST, CHANCE, cells_of, level, planted, truth_of
 
 
@@ -103,13 +101,12 @@ def test_turned_round_a_difference_changes_its_sign_and_its_ends():
     assert (turned["difference"] < turned["high"]).all()
 
 
-def test_one_cell_is_judged_as_compare_does(demo_results):
+def test_one_cell_is_judged_as_compare_does(few):
     """Compare flips signs over questions; here the bootstrap gives the error. They agree where a difference is clear."""
-    results = Reader(current_file(demo_results))
-    chosen = Filter(("demo-gpt_neox",), ("world_capital",), ("mixed",), technique=("regular",))
-    pairs, measure = board(results, chosen).pairs, headlines()["RQ3"]
-    there = comparisons(results, chosen, measure.metric, ("balanced",), 0).cells.set_index(["first", "second"])
-    cells = results.cells(chosen, measure.metric, 0)
+    chosen = Filter(("demo-gpt2",), ("world_capital",), ("mixed",), technique=("regular",))
+    pairs, measure = board(few, chosen).pairs, headlines()["RQ3"]
+    there = comparisons(few, chosen, measure.metric, ("balanced",), 0).cells.set_index(["first", "second"])
+    cells = few.cells(chosen, measure.metric, 0)
     span = (cells["best"] - cells["chance"])[cells["part"] == "balanced"].iloc[0]
     own = pairs[pairs["column"] == "RQ3"]
     compared = {key for pair in there.index for key in pair}

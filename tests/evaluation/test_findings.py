@@ -118,6 +118,7 @@ def effects_of(reader, key):
     return json.loads(reader.findings().set_index("key").loc[key]["effects"])
 
 
+@pytest.mark.usefixtures("twenty_halves")
 def test_an_effect_of_one_cell_is_the_paired_comparison_of_that_cell(tmp_path):
     reader = published_as(tmp_path, AS_PUBLISHED, regimes=("double_conflicting",), count=80)
     (found,) = effects_of(reader, "nmutinf_double_conflicting")

@@ -18,17 +18,10 @@ from heval_core.metrics.shared.measure import MirrorMetric
 from heval_core.records import REGIMES, HEvalError
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.filters import Filter
-from heval_core.store.published import current_file
-from heval_core.store.reader import Reader
 
 KEY = ["model", "dataset", "regime", "explainer", "metric", "part", "k"]
 QWEN = Filter(model=("demo-qwen2",), dataset=("country_profiles",))
 CELL = Filter(model=("demo-qwen2",), dataset=("country_profiles",), regime=("conflicting",))
-
-
-@pytest.fixture(scope="module")
-def results(demo_results):
-    return Reader(current_file(demo_results))
 
 
 METRICS = catalogue.plugins("metric").values()
@@ -47,10 +40,10 @@ def some(metric):
     + [pytest.param(metric, REGIMES, marks=pytest.mark.slow) for metric in METRICS],
     ids=lambda own: getattr(own, "key", len(own) if isinstance(own, tuple) else None),
 )
-def test_without_a_cut_live_values_are_the_published_ones(results, metric, regimes):
+def test_without_a_cut_live_values_are_the_published_ones(few, metric, regimes):
     k, chosen = 3 if metric.uses_k else 0, replace(QWEN, regime=regimes)
-    published = results.cells(chosen, metric.key, k).set_index(KEY).sort_index()
-    found = live.cells_of(results, chosen, metric.key, k).set_index(KEY).sort_index()
+    published = few.cells(chosen, metric.key, k).set_index(KEY).sort_index()
+    found = live.cells_of(few, chosen, metric.key, k).set_index(KEY).sort_index()
     assert list(found.index) == list(published.index)
     for column in ("value", "low", "high", "chance", "best", "normalised", "p"):
         pairs = [own[column].astype(float).to_numpy() for own in (found, published)]
@@ -59,7 +52,7 @@ def test_without_a_cut_live_values_are_the_published_ones(results, metric, regim
         assert found[column].fillna("").tolist() == published[column].fillna("").tolist()
 
 
-def test_a_filter_takes_exactly_the_instances_it_names(results):
+def test_a_filter_takes_exactly_the_instances_it_names(few):
     mean = (
         "SELECT avg(value) AS value, avg(chance) AS chance, count(*) AS n FROM score JOIN instance USING (instance_id) "
         "WHERE metric = 'mrr' AND explainer = 'fa' AND model = 'demo-qwen2' AND dataset = 'country_profiles' "
@@ -73,9 +66,9 @@ def test_a_filter_takes_exactly_the_instances_it_names(results):
     ):
         chosen = Filter(CELL.model, CELL.dataset, CELL.regime, **extra)
         assert chosen.cuts_cells
-        found = live.cells_of(results, chosen, "mrr", 0)
+        found = live.cells_of(few, chosen, "mrr", 0)
         own = found[(found["explainer"] == "fa") & (found["part"] == "C")].iloc[0]
-        expected = results.query(mean + condition).iloc[0]
+        expected = few.query(mean + condition).iloc[0]
         assert own["n"] == expected["n"]
         if own["n"] >= 30:
             assert own["value"] == pytest.approx(expected["value"])
@@ -85,41 +78,41 @@ def test_a_filter_takes_exactly_the_instances_it_names(results):
             assert f"has {int(expected['n'])} of the 30" in own["unavailable"]
 
 
-def test_natural_and_substituted_conflicts_are_a_cell_in_two_parts(results):
+def test_natural_and_substituted_conflicts_are_a_cell_in_two_parts(few):
     chosen = [Filter(QWEN.model, ("world_capital",), ("double_conflicting",), origin=(o,)) for o in ("natural", "substituted")]
-    sizes = [len(results.instance_ids(own)) for own in chosen]
-    assert sum(sizes) == len(results.instance_ids(Filter(QWEN.model, ("world_capital",), ("double_conflicting",))))
-    ranges = results.ranges(Filter(QWEN.model, ("world_capital",), ("double_conflicting",))).iloc[0]
+    sizes = [len(few.instance_ids(own)) for own in chosen]
+    assert sum(sizes) == len(few.instance_ids(Filter(QWEN.model, ("world_capital",), ("double_conflicting",))))
+    ranges = few.ranges(Filter(QWEN.model, ("world_capital",), ("double_conflicting",))).iloc[0]
     assert [ranges["instances"] - ranges["substituted"], ranges["substituted"]] == sizes
 
 
-def test_a_group_alone_has_no_margin_between_groups_and_says_so(results):
-    found = live.cells_of(results, Filter(CELL.model, CELL.dataset, CELL.regime, group=("C",)), "group_rank_margin", 5)
+def test_a_group_alone_has_no_margin_between_groups_and_says_so(few):
+    found = live.cells_of(few, Filter(CELL.model, CELL.dataset, CELL.regime, group=("C",)), "group_rank_margin", 5)
     assert found["value"].isna().all()
     assert set(found["unavailable"]) == {"group M has 0 of the 30 instances needed"}
 
 
-def test_a_filter_that_leaves_nothing_gives_no_rows(results):
+def test_a_filter_that_leaves_nothing_gives_no_rows(few):
     nothing = Filter(relation=("none",))
-    assert live.cells_of(results, nothing, "mrr", 0).empty
-    assert comparisons(results, nothing, "mrr", ("C",), 0).overall.empty
-    assert curves.binned(results, nothing, "mrr", 0).empty
+    assert live.cells_of(few, nothing, "mrr", 0).empty
+    assert comparisons(few, nothing, "mrr", ("C",), 0).overall.empty
+    assert curves.binned(few, nothing, "mrr", 0).empty
 
 
-def test_a_variant_of_a_metric_is_computed_under_its_own_key(results):
-    found = live.cells_of(results, CELL, "mrr(subtoken=first)", 0)
-    plain = live.cells_of(results, CELL, "mrr", 0)
+def test_a_variant_of_a_metric_is_computed_under_its_own_key(few):
+    found = live.cells_of(few, CELL, "mrr(subtoken=first)", 0)
+    plain = live.cells_of(few, CELL, "mrr", 0)
     assert set(found["metric"]) == {"mrr(subtoken=first)"}
     merged = found.merge(plain, on=["explainer", "part"])
     assert (merged["value_x"] <= merged["value_y"] + 1e-12).all()
     with pytest.raises(HEvalError, match="no metric 'mrs'; did you mean mrr"):
-        live.cells_of(results, CELL, "mrs", 0)
+        live.cells_of(few, CELL, "mrs", 0)
 
 
-def test_differences_are_those_of_the_values_and_their_intervals_are_paired(results):
-    found = comparisons(results, CELL, "mrr", ("C",), 0).cells
+def test_differences_are_those_of_the_values_and_their_intervals_are_paired(few):
+    found = comparisons(few, CELL, "mrr", ("C",), 0).cells
     assert len(found) == 6
-    values = results.cells(CELL, "mrr", 0)
+    values = few.cells(CELL, "mrr", 0)
     values = values[values["part"] == "C"].set_index("explainer")["value"]
     for row in found.itertuples():
         assert row.difference == pytest.approx(values[row.first] - values[row.second])
@@ -129,7 +122,7 @@ def test_differences_are_those_of_the_values_and_their_intervals_are_paired(resu
         if row.p_holm < 0.05:
             assert row.better
     # A literal second version of one pair, from the stored values of the instances.
-    own = results.query(
+    own = few.query(
         "SELECT s.explainer, s.value FROM score s JOIN instance i USING (instance_id) WHERE metric = 'mrr' AND part = 'C' "
         "AND model = 'demo-qwen2' AND dataset = 'country_profiles' AND regime = 'conflicting' ORDER BY i.rowid"
     )
@@ -141,16 +134,16 @@ def test_differences_are_those_of_the_values_and_their_intervals_are_paired(resu
 
 
 @pytest.mark.parametrize(("metric", "part", "k"), [("group_rank_margin", "c", 5), ("nmutinf", "raw", 5), ("mdl", "bits", 3)])
-def test_other_metrics_are_compared_too_and_better_knows_their_direction(results, metric, part, k):
-    found = comparisons(results, CELL, metric, (part,), k).cells
+def test_other_metrics_are_compared_too_and_better_knows_their_direction(few, metric, part, k):
+    found = comparisons(few, CELL, metric, (part,), k).cells
     assert len(found) == 6
     for row in found[found["better"] != ""].itertuples():
         higher = row.first if row.difference > 0 else row.second
         assert (row.better == higher) == (part != "bits")
 
 
-def test_wins_ties_and_losses_add_up_over_cells(results):
-    found, counted = comparisons(results, Filter(QWEN.model, QWEN.dataset), "instance_rank_margin", ("balanced",), 5)
+def test_wins_ties_and_losses_add_up_over_cells(few):
+    found, counted = comparisons(few, Filter(QWEN.model, QWEN.dataset), "instance_rank_margin", ("balanced",), 5)
     assert (counted["wins"] + counted["ties"] + counted["losses"] == counted["comparisons"]).all()
     assert set(counted["cells"]) == set(counted["comparisons"]) == {4}
     means = found.groupby(["first", "second"])["difference"].mean()
@@ -161,10 +154,10 @@ def test_wins_ties_and_losses_add_up_over_cells(results):
         assert row["high"] - row["low"] < (widths["high"] - widths["low"]).mean()  # a mean over cells is surer than one
 
 
-def test_a_mean_difference_resamples_the_same_questions_in_all_its_cells(results):
+def test_a_mean_difference_resamples_the_same_questions_in_all_its_cells(few):
     chosen = Filter(QWEN.model, QWEN.dataset, ("double_conflicting", "double_conflicting_swap"))
-    overall = comparisons(results, chosen, "mrr", ("balanced",), 0).overall.set_index(["first", "second"])
-    values = results.query(
+    overall = comparisons(few, chosen, "mrr", ("balanced",), 0).overall.set_index(["first", "second"])
+    values = few.query(
         "SELECT i.fact_id, i.regime, part, any_value(s.value) FILTER (explainer = 'attn') - any_value(s.value) FILTER "
         "(explainer = 'ig') AS apart FROM score s JOIN instance i USING (instance_id) WHERE metric = 'mrr' "
         "AND part IN ('C1', 'C2') AND model = 'demo-qwen2' AND dataset = ? AND regime LIKE 'double_conflicting%' GROUP BY ALL",
@@ -173,7 +166,7 @@ def test_a_mean_difference_resamples_the_same_questions_in_all_its_cells(results
     drawn = []
     for _, own in values.groupby("regime"):
         for _, group in own.groupby("part"):  # those that used the first document and those that used the second weigh alike
-            weights = results.resamples(QWEN.dataset[0]).of(group["fact_id"]).astype(float)
+            weights = few.resamples(QWEN.dataset[0]).of(group["fact_id"]).astype(float)
             drawn.append(weights @ group["apart"].to_numpy() / weights.sum(axis=1))
     low, high = np.quantile(np.mean(drawn, axis=0), [0.025, 0.975])
     row = overall.loc[("attn", "ig")]
@@ -181,10 +174,10 @@ def test_a_mean_difference_resamples_the_same_questions_in_all_its_cells(results
 
 
 @pytest.mark.parametrize("by", ["tokens", "answer_at"])
-def test_bins_share_out_the_instances(results, by):
-    found = curves.binned(results, CELL, "mrr", 0, by)
+def test_bins_share_out_the_instances(few, by):
+    found = curves.binned(few, CELL, "mrr", 0, by)
     own = found[(found["explainer"] == "fa") & (found["part"] == "C")].sort_values("least")
-    whole = results.cells(CELL, "mrr", 0)
+    whole = few.cells(CELL, "mrr", 0)
     whole = whole[(whole["explainer"] == "fa") & (whole["part"] == "C")].iloc[0]
     assert own["n"].sum() == whole["n"]
     assert (own["least"].to_numpy()[1:] > own["most"].to_numpy()[:-1]).all()
@@ -195,15 +188,15 @@ def test_bins_share_out_the_instances(results, by):
         assert mean == pytest.approx(whole["value"])
 
 
-def test_a_curve_against_length_is_the_mean_over_cells_of_their_bins(results):
+def test_a_curve_against_length_is_the_mean_over_cells_of_their_bins(few):
     chosen = Filter(QWEN.model, QWEN.dataset, ("conflicting", "mixed", "double_conflicting"))
-    curve, changes, ends, asked = curves.curve(results, chosen, "mrr", ("C", "balanced"), 0)
+    curve, changes, ends, asked = curves.curve(few, chosen, "mrr", ("C", "balanced"), 0)
     assert asked == 3 >= len(ends.drop_duplicates("regime")) >= 2
     fa = curve[curve["explainer"] == "fa"].sort_values("bin")
     change = changes.set_index("explainer").loc["fa"]
     assert change["change"] == pytest.approx((fa["value"] - fa["chance"]).iloc[-1] - (fa["value"] - fa["chance"]).iloc[0])
     assert change["low"] < change["change"] < change["high"]
-    bins = curves.binned(results, chosen, "mrr", 0)
+    bins = curves.binned(few, chosen, "mrr", 0)
     bins = bins[bins["part"].isin(["C", "balanced"])]
     complete = bins.groupby(["regime", "part"])["unavailable"].transform(lambda why: why.isna().all())
     own = bins[complete & (bins["explainer"] == "fa") & (bins["bin"] == 2)]
@@ -213,35 +206,35 @@ def test_a_curve_against_length_is_the_mean_over_cells_of_their_bins(results):
     assert point["low"] < point["value"] < point["high"]
     widths = own["high"].astype(float) - own["low"].astype(float)
     assert point["high"] - point["low"] < widths.mean()  # a mean over cells is surer than one cell
-    assert curves.curve(results, Filter(relation=("none",)), "mrr", ("C",), 0).points.empty
+    assert curves.curve(few, Filter(relation=("none",)), "mrr", ("C",), 0).points.empty
 
 
 @pytest.mark.parametrize(
     ("metric", "parts"),
     [("group_rank_margin", ("c1", "c2")), ("instance_rank_margin", ("C1", "C2")), ("instance_rank_margin", ("balanced",))],
 )
-def test_a_curve_counts_an_instance_once_whatever_the_parts_of_its_cell(results, metric, parts):
+def test_a_curve_counts_an_instance_once_whatever_the_parts_of_its_cell(few, metric, parts):
     chosen = Filter(QWEN.model, QWEN.dataset, ("mixed", "double_conflicting"))
-    points = curves.curve(results, chosen, metric, parts, 3, bins=1).points
-    answered = len(results.instance_ids(replace(chosen, group=("C1", "C2"))))
+    points = curves.curve(few, chosen, metric, parts, 3, bins=1).points
+    answered = len(few.instance_ids(replace(chosen, group=("C1", "C2"))))
     assert set(points["n"]) == {answered}
     assert set(points["cells"]) == {2}
 
 
-def test_results_are_small_frames_that_can_be_cached(results):
-    found = comparisons(results, CELL, "mrr", ("C",), 0).cells
+def test_results_are_small_frames_that_can_be_cached(few):
+    found = comparisons(few, CELL, "mrr", ("C",), 0).cells
     assert isinstance(found, pd.DataFrame)
     assert repr(CELL) == repr(Filter(CELL.model, CELL.dataset, CELL.regime))
 
 
-def test_the_bias_over_both_ways_round_is_the_mean_lead_of_the_first_document(results):
-    ranks = results.query(
+def test_the_bias_over_both_ways_round_is_the_mean_lead_of_the_first_document(few):
+    ranks = few.query(
         "SELECT fact_id, regime, part, value FROM score JOIN instance USING (instance_id) WHERE metric = 'rank_at_k' "
         "AND k = 5 AND explainer = 'fa' AND model = 'demo-qwen2' AND dataset = 'world_capital' AND regime LIKE 'mixed%'"
     )
     table = ranks.pivot_table(index=["fact_id", "regime"], columns="part", values="value")
     lead = (table["c2"] - table["c1"]).unstack().dropna()
-    found = results.cells(Filter(("demo-qwen2",), ("world_capital",), ("mixed",)), "position_bias", 5)
+    found = few.cells(Filter(("demo-qwen2",), ("world_capital",), ("mixed",)), "position_bias", 5)
     own = found[(found["explainer"] == "fa") & (found["part"] == "swap")].iloc[0]
     assert own["n"] == len(lead)
     assert own["value"] == pytest.approx(lead.mean(axis=1).mean())

@@ -13,16 +13,9 @@ from heval_core.metrics.shared.stored_means import SumOfMeans
 from heval_core.records import CELL, HEvalError
 from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.store.filters import Filter
-from heval_core.store.published import current_file
-from heval_core.store.reader import Reader
 from tests.planted import noise, plant, published
 
 LENGTH = 20
-
-
-@pytest.fixture(scope="module")
-def results(demo_results):
-    return Reader(current_file(demo_results))
 
 
 def every_other(instance, explainer, rng):
@@ -65,26 +58,26 @@ def test_one_cell_has_its_own_published_interval(twins):
     assert [own[name] for name in ("value", "low", "high")] == published_one[["value", "low", "high"]].tolist()
 
 
-def test_the_mean_over_everything_is_the_headline(results):
+def test_the_mean_over_everything_is_the_headline(few):
     for question, measure in headlines().items():
-        own = regime_means(results, Filter(), measure.metric, measure.together, measure.at(5), by=())
-        headline = results.headline()
+        own = regime_means(few, Filter(), measure.metric, measure.together, measure.at(5), by=())
+        headline = few.headline()
         headline = headline[headline["question"] == question].sort_values("explainer")
         for name in ("value", "low", "high", "chance", "cells", "n"):
             assert own[name].tolist() == pytest.approx(headline[name].tolist()), (question, name)
 
 
-FEW = Filter(model=("demo-qwen2", "demo-gpt2"), dataset=("country_profiles",), regime=("irrelevant", "mixed"))
+FEW = Filter(model=("demo-qwen2", "demo-gpt2"), dataset=("world_capital",), regime=("irrelevant", "mixed"))
 SUMS = ("rank_margin", "group_margin", "instance_margin", "mrr", "hits", "position_bias", "comprehensiveness", "sufficiency")
 
 
 @pytest.mark.parametrize("key", SUMS)
-def test_intervals_are_those_of_scores_ranked_again(results, key):
+def test_intervals_are_those_of_scores_ranked_again(few, key):
     """An independent way: all tokens' scores, ranked and resampled now."""
     measure = measures()[key]
     parts = tuple(part for part in (*measure.parts, *measure.whole) if part != "swap")
-    own = regime_means(results, FEW, measure.metric, parts, measure.at(5))
-    found, spread = live.cells_and_spread(results, FEW, measure.metric, measure.at(5))
+    own = regime_means(few, FEW, measure.metric, parts, measure.at(5))
+    found, spread = live.cells_and_spread(few, FEW, measure.metric, measure.at(5))
     assert len(own)
     for row in own.to_dict("records"):
         cells = found[(found["regime"] == row["regime"]) & (found["part"] == row["part"])]
@@ -97,30 +90,30 @@ def test_intervals_are_those_of_scores_ranked_again(results, key):
         assert row["low"] < row["value"] < row["high"] or row["low"] == row["high"]
 
 
-def test_every_measure_has_rows_and_says_how_its_interval_was_made(results):
+def test_every_measure_has_rows_and_says_how_its_interval_was_made(few):
     for measure in measures().values():
         if not measure.question:
             continue
-        own = regime_means(results, FEW, measure.metric, measure.parts, measure.at(5))
+        own = regime_means(few, FEW, measure.metric, measure.parts, measure.at(5))
         plugin = isinstance(live.catalogue.find("metric", measure.metric), SumOfMeans)
         ways = {"resampled", "cell"} | ({"bound"} if "swap" in measure.parts else set()) if plugin else {"bound", "cell"}
         assert set(own["interval"]) <= ways, measure.key
         assert list(own.columns[:4]) == ["technique", "regime", "part", "explainer"]
 
 
-def test_errors_from_halves_are_bounded_by_the_mean_of_the_cells_ends(results):
-    own = regime_means(results, FEW, "nmutinf", ("raw",), 5).query("regime == 'mixed'").set_index("explainer")
-    cells = results.cells(FEW, "nmutinf", 5).query("regime == 'mixed' and part == 'raw'")
+def test_errors_from_halves_are_bounded_by_the_mean_of_the_cells_ends(few):
+    own = regime_means(few, FEW, "nmutinf", ("raw",), 5).query("regime == 'mixed'").set_index("explainer")
+    cells = few.cells(FEW, "nmutinf", 5).query("regime == 'mixed' and part == 'raw'")
     means = cells.groupby("explainer")[["value", "low", "high"]].mean()
     assert set(own["interval"]) == {"bound"}
     for name in means:
         assert own[name].sort_index().tolist() == pytest.approx(means[name].tolist())
 
 
-def test_a_filter_that_cuts_cells_is_computed_now(results):
+def test_a_filter_that_cuts_cells_is_computed_now(few):
     chosen = Filter(FEW.model, FEW.dataset, ("irrelevant",), tokens=(0, 90))
-    own = regime_means(results, chosen, "mrr", ("C",), 0).set_index("explainer")
-    cells = live.cells_of(results, chosen, "mrr", 0).dropna(subset=["value"])
+    own = regime_means(few, chosen, "mrr", ("C",), 0).set_index("explainer")
+    cells = live.cells_of(few, chosen, "mrr", 0).dropna(subset=["value"])
     means = cells.groupby("explainer")["value"].mean()
     assert own["value"].to_dict() == pytest.approx(means.to_dict())
     assert set(own["interval"]) == {"resampled"}
@@ -129,10 +122,10 @@ def test_a_filter_that_cuts_cells_is_computed_now(results):
     assert (methods["value"] < methods["high"]).all()
 
 
-def test_parts_of_one_cell_count_their_instances_once(results):
+def test_parts_of_one_cell_count_their_instances_once(few):
     parts = ("c1", "c2")
-    apart = regime_means(results, FEW, "group_rank_margin", parts, 5)
-    together = regime_means(results, FEW, "group_rank_margin", parts, 5, by=("regime",))
+    apart = regime_means(few, FEW, "group_rank_margin", parts, 5)
+    together = regime_means(few, FEW, "group_rank_margin", parts, 5, by=("regime",))
     assert apart["part"].unique().tolist() == list(parts)
     for name in ("cells", "n"):
         assert together[name].tolist() == apart[apart["part"] == "c1"][name].tolist()
@@ -140,11 +133,11 @@ def test_parts_of_one_cell_count_their_instances_once(results):
     assert together.set_index("explainer")["value"].to_dict() == pytest.approx(means.to_dict())
 
 
-def test_nothing_left_is_an_empty_frame_and_an_unknown_metric_an_error(results):
+def test_nothing_left_is_an_empty_frame_and_an_unknown_metric_an_error(few):
     for nothing in (Filter(model=("none",)), Filter(relation=("none",))):
-        assert regime_means(results, nothing, "mrr", ("C",), 0).empty
+        assert regime_means(few, nothing, "mrr", ("C",), 0).empty
     with pytest.raises(HEvalError, match="no metric 'mrs'"):
-        regime_means(results, Filter(), "mrs", ("C",), 0)
+        regime_means(few, Filter(), "mrs", ("C",), 0)
 
 
 def test_a_cell_that_is_not_available_does_not_count(tmp_path):

@@ -20,6 +20,8 @@ from heval_core.metrics.shared.cell import Cell, Layout
 from heval_core.records import HEvalError
 from tests.metrics import literal
 
+pytestmark = pytest.mark.usefixtures("twenty_halves")
+
 
 def sample(count: int, strength: float, seed: int = 1, width: int = 5):
     rng = np.random.default_rng(seed)

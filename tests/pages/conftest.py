@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.planted import noise, plant, published
-
-
-def draw(*given):
-    return noise(*given).round(1)  # some are tied
+from tests.pages import golden
 
 
 @pytest.fixture(scope="session")
 def made_up(tmp_path_factory):
     """A small published store, of which tests that change it take a copy."""
-    folder = tmp_path_factory.mktemp("made-up")
-    plant(folder, draw, regimes=("conflicting", "mixed"), count=6)
-    published(folder)
-    return folder
+    return golden.made_up(tmp_path_factory.mktemp("made-up"))
 
 
 @pytest.fixture

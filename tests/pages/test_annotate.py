@@ -83,8 +83,8 @@ def test_without_annotation_mode_its_address_says_so_and_nothing_is_written(fold
 
 
 @pytest.mark.parametrize("on", [True, False])
-def test_the_navigation_has_it_in_annotation_mode_only(folder, demo_results, monkeypatch, on):
-    monkeypatch.setenv("HEVAL_STORE", str(demo_results))
+def test_the_navigation_has_it_in_annotation_mode_only(folder, few_cells, monkeypatch, on):
+    monkeypatch.setenv("HEVAL_STORE", str(few_cells))
     monkeypatch.setenv("HEVAL_ANNOTATE", "1" if on else "0")
     app = open_page("overview")
     labels = [one.proto.label for one in app.get("page_link")]

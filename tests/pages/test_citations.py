@@ -18,7 +18,7 @@ from heval_core.figures.panels import shown
 from heval_core.store.citation_queries import ONLY, CitationFilter
 from heval_core.ui.citation_transparency import computed, transparent
 from heval_core.ui.citation_verdicts import of_citations
-from tests.citations.published import ANNOTATORS, CONTROLS, DATA, HOSTILE, SELECTOR, WRITERS, empty, explanation_id, plant
+from tests.citations.published import ANNOTATORS, CONTROLS, DATA, HOSTILE, SELECTOR, WRITERS, explanation_id, plant
 from tests.pages.opening import open_page
 
 NAMES = CitationNames(annotators=tuple(ANNOTATORS))
@@ -354,14 +354,6 @@ def test_hostile_text_is_no_markup(store):
     assert not app.exception
     assert all("<script>" not in one.value for one in (*app.title, *app.markdown, *app.caption))
     assert all("<b>" not in one.label for one in app.button)
-
-
-def test_a_store_without_citations_says_how_to_get_them(tmp_path, monkeypatch):
-    monkeypatch.setenv("HEVAL_STORE", str(empty(tmp_path).path.parent))
-    app = open_page("citations")
-    assert not app.exception
-    assert not app.error
-    assert "python -m precompute citations run" in app.info[0].value
 
 
 def test_an_exported_table_holds_every_cell(store, cells):

@@ -15,6 +15,7 @@ from heval_core.evaluation.publishing import publish
 from heval_core.evaluation.steps import Told
 from heval_core.store.preview import amount, preview
 from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
 from heval_core.ui import published_results, publishing_page
 from heval_core.ui.publishing_page import Publishing
 from heval_core.ui.text import plain
@@ -153,7 +154,8 @@ def test_the_demo_shards_show_a_prompt_on_which_explainers_differ():
     assert len(instance.documents) == 2
 
 
-def test_the_preview_is_what_is_published(demo):
+def test_the_preview_is_what_is_published(demo_results):
+    demo = Reader(current_file(demo_results))
     instance, attributions = preview(DEMO)
     assert demo.instance(instance.instance_id) == instance
     published = demo.attributions(instance.instance_id)

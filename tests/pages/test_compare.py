@@ -85,7 +85,8 @@ def test_curves_show_what_the_reader_computes(demo, along):
 
 def test_faithfulness_stands_beside_accuracy_in_every_cell(demo, plain_session):
     points = faithful_and_right(demo, Filter(), "MRR", 5)
-    assert len(points) == 3 * 2 * 6 * 7
+    measured = demo.cells(Filter(), "comprehensiveness", 0).query("part == 'all'")
+    assert len(points) == len(measured.dropna(subset=["value"])) > 100
     random = points[points["explainer"] == "random"]
     assert random["x"].to_numpy() == pytest.approx(0)  # it is its own chance level
     fa = points[points["explainer"] == "fa"]

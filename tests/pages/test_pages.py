@@ -1,4 +1,4 @@
-"""Every page runs on the demo results, and says in a sentence what is missing where something is."""
+"""What pages show beside what is stored; that damaged results, errors and hostile text break none of them."""
 
 from __future__ import annotations
 
@@ -14,28 +14,7 @@ from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.ui import own_prompts
 from tests.conftest import ROOT
-from tests.pages.opening import CELLS, open_page
-
-# These compute what they show; of all results together that takes long.
-COMPUTED = ("length", "compare")
-# Every page, and every tab of those that have some.
-VIEWS = [
-    ("overview", {}), ("instances", {}), ("your_prompt", {}), ("report", {}),
-    ("data_and_methods", {"tab": "data"}), ("data_and_methods", {"tab": "methods"}),
-    *(("accuracy", {"tab": tab}) for tab in ("memory", "document", "token", "faithful", "failures")),
-    *(("accuracy", CELLS | {"tab": tab}) for tab in COMPUTED),
-    *(("leaderboard", {"tab": tab}) for tab in ("board", "models", "pairs")),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("page", "query"), VIEWS + [pytest.param("accuracy", {"tab": tab}, marks=pytest.mark.slow) for tab in COMPUTED]
-)
-def test_every_page_runs_without_an_error(demo, page, query):
-    app = open_page(page, **query)
-    assert not app.exception
-    assert not app.error
-    assert page in ("instances", "your_prompt") or app.title[0].value.endswith("?")
+from tests.pages.opening import open_page
 
 
 def test_the_sidebar_offers_installed_models_and_a_filled_in_example(demo, monkeypatch):
@@ -75,20 +54,6 @@ def test_a_link_to_an_instance_opens_it_whatever_the_filter(demo):
     assert any("demo\\-gpt2" in caption.value for caption in app.caption)
 
 
-def test_a_link_to_an_unknown_instance_says_so(demo):
-    app = open_page("instances", instance="x'); drop table instance;--")
-    assert not app.exception
-    assert "is not in these results" in app.error[0].value
-
-
-def test_an_empty_filter_is_an_empty_state_and_not_an_error(demo):
-    app = open_page("instances", regime="conflicting", group="C2")
-    assert not app.exception
-    assert any("No instance is left" in i.value for i in app.info)
-    app = open_page("accuracy", tab="memory", regime="mixed")
-    assert any("No cell is left" in i.value for i in app.info)
-
-
 @pytest.mark.parametrize("damage", ["missing", "pointer", "truncated", "foreign", "gone"])
 def test_results_that_cannot_be_read_are_one_sentence_and_no_traceback(made_up, tmp_path, monkeypatch, damage):
     store = shutil.copytree(made_up, tmp_path / "store")
@@ -118,7 +83,6 @@ def test_small_groups_are_shown_as_not_available_with_their_reason(made_up, monk
     assert not app.exception
     reasons = app.dataframe[0].value["why not available"]
     assert reasons.str.contains("of the 30 instances needed").all()
-    assert not open_page("overview").exception
 
 
 @pytest.mark.slow
@@ -218,7 +182,7 @@ def test_the_data_tab_accounts_for_every_question(demo):
     assert (cells["kept"] + cells["dropped"] == cells["asked"]).all()
     whys = [sum(int(why.split()[0]) for why in row.split(", ") if why) for row in cells["why"]]
     assert whys == cells["dropped"].tolist()
-    assert len(cells) == 3 * 8 + 4
+    assert len(cells) == 6
     assert cells["asked"].sum() == asked
 
 
@@ -246,14 +210,8 @@ def test_first_token_and_text_are_compared_when_it_is_asked_for(demo):
     assert table["share [95 %]"].str.match(r"[\d.]+ % \[[\d.]+, [\d.]+\]").all()
 
 
-def test_the_data_tab_without_a_question_left_says_so(demo):
-    app = open_page("data_and_methods", model="demo-gpt2", dataset="nothing")
-    assert any("is not in these results" in error.value for error in app.error)
-    assert not app.exception
-
-
-def test_results_from_before_datasets_were_counted_say_what_to_do(demo_results, tmp_path, monkeypatch):
-    folder = shutil.copytree(demo_results, tmp_path / "older")
+def test_results_from_before_datasets_were_counted_say_what_to_do(few_cells, tmp_path, monkeypatch):
+    folder = shutil.copytree(few_cells, tmp_path / "older")
     with duckdb.connect(str(current_file(folder))) as db:
         db.execute("DELETE FROM dataset")
         db.execute("UPDATE snapshot SET snapshot_id = 'older'")  # pages cache by it

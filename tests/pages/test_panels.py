@@ -42,7 +42,7 @@ def test_every_mark_stands_at_the_mean_of_the_stored_cells(demo, measure, scaled
         explainer, _, _, regime, part = mark.id
         own = stored.query("explainer == @explainer and regime == @regime and part == @part")
         assert mark.value == pytest.approx(own[column].mean())
-        assert mark.low <= mark.value <= mark.high
+        assert mark.low <= mark.value <= mark.high + 1e-12
         for cell in own.itertuples():
             assert single[explainer, cell.model, cell.dataset, regime, part] == pytest.approx(getattr(cell, column))
     assert len(single) == len(stored[stored["part"].isin(measure.parts) & stored["explainer"].isin(METHODS)].query(
@@ -57,7 +57,7 @@ def test_the_number_beside_two_dots_gives_both_positions_the_same_weight(demo):
         (slot,) = panel.slots
         assert [(mark.sign, mark.hollow, mark.id[4]) for mark in slot.dots] == [("1", False, "C1"), ("2", True, "C2")]
         assert slot.value == pytest.approx(np.mean([mark.value for mark in slot.dots]), abs=0.01)
-        assert len(slot.cells) == 12
+        assert len(slot.cells) in (2, 4, 6)
 
 
 def test_rows_are_in_order_of_the_headline(demo):

@@ -24,7 +24,7 @@ def plain_query(monkeypatch):
 @pytest.fixture
 def shown(demo, plain_query):
     """An instance answered from its second document, and its rows."""
-    chosen = Filter(("demo-gpt2",), ("country_profiles",), ("double_conflicting_swap",), ("C2",))
+    chosen = Filter(("demo-qwen2",), ("country_profiles",), ("double_conflicting_swap",), ("C2",))
     instance = demo.instance(demo.instance_ids(chosen)[0])
     return instance, walk.rows_of(demo, demo.attributions(instance.instance_id))
 

@@ -49,14 +49,6 @@ def text_of(app):
     return " ".join(one.value for one in (*app.title, *app.markdown, *app.caption, *app.subheader, *app.info))
 
 
-@pytest.mark.parametrize("tab", ["compare", "depends", "search"])
-def test_every_tab_runs(tab):
-    app = open_page("techniques", tab=tab)
-    assert not app.exception
-    assert not app.error
-    assert len(app.title) == 1
-
-
 def test_the_answer_names_who_is_better_on_both_counts_and_who_discriminates():
     said = text_of(open_page("techniques", model="two"))
     assert "**COIECD** (conflicting +50 points" in said

@@ -110,12 +110,12 @@ def test_where_none_is_left_it_ends_in_one_line(small_grid, small_store, tmp_pat
     assert not (tmp_path / "board").exists()
 
 
-def test_without_an_explainer_the_board_of_a_store_is_printed(demo_results, capsys):
-    assert main(["board", "--store", str(demo_results)]) == 0
+def test_without_an_explainer_the_board_of_a_store_is_printed(few_cells, capsys):
+    assert main(["board", "--store", str(few_cells)]) == 0
     out = capsys.readouterr().out
     for title in ("Feature ablation", "MechLight", "Lexical match", "Which token"):
         assert title in out
-    assert f"open it: HEVAL_STORE={demo_results} " in out
+    assert f"open it: HEVAL_STORE={few_cells} " in out
 
 
 def test_by_default_it_runs_where_all_others_stand(small_grid, small_store, tmp_path):

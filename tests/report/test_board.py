@@ -9,23 +9,16 @@ from heval_core.evaluation.board.making import board
 from heval_core.report.board_section import front_of
 from heval_core.report.latex import latex_of
 from heval_core.report.sections import section
-from heval_core.store.published import current_file
-from heval_core.store.reader import Reader
 from tests.board.planted import level, planted
 
 
 @pytest.fixture(scope="module")
-def results(demo_results):
-    return Reader(current_file(demo_results))
+def made(few):
+    return board(few)
 
 
-@pytest.fixture(scope="module")
-def made(results):
-    return board(results)
-
-
-def test_the_section_is_the_board_with_its_sentence_and_what_is_open(results, made):
-    own = section(results, "board")
+def test_the_section_is_the_board_with_its_sentence_and_what_is_open(few, made):
+    own = section(few, "board")
     told = conclusion(made)
     assert own.text.startswith(told.whole)
     assert own.gaps == told.open
@@ -37,8 +30,8 @@ def test_the_section_is_the_board_with_its_sentence_and_what_is_open(results, ma
     assert "Lexical match (control)" in set(own.shown["explainer"])
 
 
-def test_its_latex_is_the_papers_table(results):
-    text = latex_of(results, section(results, "board"))
+def test_its_latex_is_the_papers_table(few):
+    text = latex_of(few, section(few, "board"))
     assert text.startswith("% The leaderboard")
     assert r"\label{tab:heval-board}" in text
     assert text.count(r"\midrule") == 2

@@ -8,16 +8,14 @@ import zlib
 import pytest
 
 from heval_core.report.write import report_of
-from heval_core.store.published import current_file
-from heval_core.store.reader import Reader
 from tests.e2e.browser import chromium, page_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(chromium() is None, reason="no Chromium here")]
 
 
 @pytest.fixture(scope="module")
-def report(demo_results):
-    return report_of(Reader(current_file(demo_results)))
+def report(few):
+    return report_of(few)
 
 
 @pytest.fixture(scope="module")

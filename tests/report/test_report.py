@@ -6,13 +6,11 @@ import json
 import re
 from html import unescape
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from heval_core.evaluation.leaderboard import leaderboard
 from heval_core.figures.headline import side_by_side
-from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.report import html
 from heval_core.report.plans import plans, section_titles
 from heval_core.report.sections import section, sections, studied
@@ -20,7 +18,7 @@ from heval_core.report.write import report_of, write
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
-from heval_core.ui.names import names_of
+from heval_core.ui.measured_means import measured
 from precompute.cli import main
 from tests.conftest import ROOT
 from tests.pages.opening import open_page
@@ -30,59 +28,34 @@ PLACE = ["model", "dataset", "regime", "part", "explainer"]
 
 
 @pytest.fixture(scope="module")
-def demo(demo_results):
-    return Reader(current_file(demo_results))
-
-
-@pytest.fixture(scope="module")
-def told(demo):
-    """What `results.json` of the demo results holds."""
-    return json.loads(report_of(demo).as_json())
+def told(few):
+    """What `results.json` of a few cells holds."""
+    return json.loads(report_of(few).as_json())
 
 
 def rows_of(told, key):
     return pd.DataFrame(next(own["rows"] for own in told["sections"] if own["key"] == key))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("plan", plans().values(), ids=lambda plan: plan.key)
-def test_every_number_of_a_section_is_what_its_page_shows(demo, demo_results, told, monkeypatch, plan):
-    monkeypatch.setenv("HEVAL_STORE", str(demo_results))
-    rows, names = rows_of(told, plan.key), names_of(demo)
+def test_every_number_of_a_section_is_what_its_page_shows(few, told, plan):
+    rows = rows_of(told, plan.key)
     assert len(rows)
     for measure in plan.measures:
-        for k in plan.ks if measure.uses_k else (5,):
-            if measure.variant_of and measure.title not in set(rows["measure"]):
+        for k in plan.ks if measure.uses_k else (0,):
+            own = rows[(rows["measure"] == measure.title) & (rows["k"] == k)].set_index(PLACE)
+            if measure.variant_of and own.empty:
                 continue  # not every store has the variants
-            fixed = {measure.switch.link: "true"} if measure.switch else {}
-            app = open_page(
-                "accuracy",
-                tab=QUESTIONS[measure.question].link,
-                cells="true",
-                k=str(k),
-                **{QUESTIONS[measure.question].link: measure.variant_of or measure.title},
-                **fixed,
-            )
-            assert not app.exception
-            shown = next(frame.value for frame in app.dataframe if "group sizes" in frame.value.columns)
-            own = rows[(rows["measure"] == measure.title) & rows["k"].isin((0, k))]
-            regimes = set(names.readable(own)["regime"])
-            shown, own = shown.set_index(PLACE), names.readable(own).set_index(PLACE)
-            wanted = [place for place in shown.index if not plan.regimes or place[2] in regimes]
-            assert set(own.index) == set(wanted)
+            shown = measured(few, Filter(), measure, measure.metric, k).cells.set_index(PLACE)
+            assert set(own.index) == set(shown.index)
             for column in ("value", "low", "high", "chance", "normalised", "p", "n"):
-                found = pd.to_numeric(own[column]).astype(float).round(3).to_numpy()
-                if column not in shown.columns:  # a page leaves out what it has none of
-                    assert np.isnan(found).all(), column
-                    continue
-                expected = pd.to_numeric(shown.loc[own.index][column]).astype(float).to_numpy()
+                found, expected = (frame.loc[own.index, column].astype(float).to_numpy() for frame in (own, shown))
                 assert found == pytest.approx(expected, nan_ok=True), column
 
 
-@pytest.mark.slow
-def test_headline_patterns_instances_and_findings_are_what_their_pages_show(demo, demo_results, told, monkeypatch):
-    monkeypatch.setenv("HEVAL_STORE", str(demo_results))
-    every = leaderboard(demo, Filter())
+def test_headline_patterns_instances_and_findings_are_what_their_pages_show(few, told, monkeypatch):
+    monkeypatch.setenv("HEVAL_STORE", str(few.path.parent))
+    every = leaderboard(few, Filter())
     same(every, pd.DataFrame(told["headline"]), ("value", "low", "high", "chance", "cells", "n"))
     same(side_by_side(every), rows_of(told, "headline"), ("value", "low", "high", "chance", "cells", "n"))
     failures = open_page("accuracy", tab="failures", numbers="true")
@@ -109,19 +82,22 @@ def same(shown, own, columns):
         assert pd.to_numeric(shown[column]).astype(float).round(3).tolist() == pytest.approx(found.tolist()), column
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("key", section_titles())
-def test_the_page_shows_each_section_with_its_table(demo, demo_results, monkeypatch, key):
-    monkeypatch.setenv("HEVAL_STORE", str(demo_results))
-    app = open_page("report", section=section_titles()[key])
+def test_the_page_shows_the_section_that_is_asked_for_with_its_table(few, monkeypatch):
+    monkeypatch.setenv("HEVAL_STORE", str(few.path.parent))
+    app = open_page("report", section=section_titles()["instance_margins"])
     assert not app.exception
-    expected = section(demo, key).shown
+    expected = section(few, "instance_margins").shown
     assert any(frame.value.shape == expected.shape for frame in app.dataframe)
 
 
-@pytest.mark.slow
-def test_the_html_holds_the_numbers_of_the_json(demo, told):
-    page = report_of(demo).as_html()
+def test_every_section_has_a_place_in_the_paper_and_a_table(few):
+    found = list(sections(few))
+    assert [own.key for own in found] == list(section_titles(**studied(few)))
+    assert all(own.paper and own.text and len(own.shown) for own in found)
+
+
+def test_the_html_holds_the_numbers_of_the_json(few, told):
+    page = report_of(few).as_html()
     cells = set(re.findall(r"<td>([^<]*)</td>", page))
     for own in told["sections"]:
         for row in own["rows"]:
@@ -209,9 +185,8 @@ def test_an_unwritable_folder_and_an_unpublished_store_are_one_line(tmp_path, ca
 HOSTILE = "<script>window.__pwn=1</script><img src=x onerror=alert(1)>$\\input{x}"
 
 
-@pytest.mark.slow
 def test_text_from_data_is_never_markup_nor_a_command(tmp_path):
-    plant(tmp_path / "store", draw, count=40, named=HOSTILE)
+    plant(tmp_path / "store", draw, count=40, named=HOSTILE, regimes=("conflicting", "mixed"), explainers=("fa", "ig"))
     published(tmp_path / "store")
     write(tmp_path / "store", tmp_path / "out")
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
@@ -249,10 +224,9 @@ def test_every_text_of_a_finding_is_escaped():
         assert "<script" not in drawn
 
 
-@pytest.mark.slow
 def test_a_folder_holds_what_the_newest_report_gave(tmp_path):
-    plant(tmp_path / "large", draw, count=100)
-    plant(tmp_path / "small", draw, count=100, regimes=("conflicting",))
+    for name, regimes in (("large", ("conflicting", "double_conflicting")), ("small", ("conflicting",))):
+        plant(tmp_path / name, draw, count=100, regimes=regimes, explainers=("fa", "ig"))
     (tmp_path / "out" / "figures").mkdir(parents=True)
     (tmp_path / "out" / "figures" / "mrr-9.svg").write_text("an earlier one")
     for name in ("large", "small"):
@@ -283,16 +257,10 @@ def test_an_explainer_that_failed_somewhere_says_its_own_n(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_committed_report_is_that_of_the_committed_results(demo):
+def test_the_committed_report_is_that_of_the_committed_results(demo_results):
     """Its text and its figures."""
     committed = ROOT / "docs" / "demo-report.html"
     assert committed.stat().st_size <= 6e6
-    body, found = (visible(page) for page in (report_of(demo).as_html(), committed.read_text(encoding="utf-8")))
+    made = report_of(Reader(current_file(demo_results))).as_html()
+    body, found = (visible(page) for page in (made, committed.read_text(encoding="utf-8")))
     assert all_but_rounding(found, body), "make it again: make demo-report"
-
-
-@pytest.mark.slow
-def test_every_section_has_a_place_in_the_paper(demo):
-    found = list(sections(demo))
-    assert [own.key for own in found] == list(section_titles(**studied(demo)))
-    assert all(own.paper and own.text for own in found)

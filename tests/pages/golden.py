@@ -1,0 +1,116 @@
+"""What the pages say, word for word, in one file a page: `python -m tests.pages.golden` writes them again, a test compares.
+
+Numbers are `#`, and tables their headings: other tests compare these with what is stored. A sentence is mended in one place.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from streamlit.testing.v1 import AppTest
+
+from tests.citations import published as citations
+from tests.conftest import ROOT, published_few
+from tests.pages.opening import CELLS, open_page
+from tests.planted import noise, plant, published
+
+FOLDER = ROOT / "tests" / "golden"
+MARK = ["mechlight", "demo-gpt2", "world_capital", "mixed_swap", "C1"]
+
+
+def made_up(folder: Path) -> Path:
+    """A small published store: its groups are too small for most values, and it compares no techniques."""
+    plant(folder, lambda *given: noise(*given).round(1), regimes=("conflicting", "mixed"), count=6)  # some scores are tied
+    published(folder)
+    return folder
+
+
+STORES: dict[str, Callable[[Path], Path]] = {
+    "few cells": published_few,
+    "made up": made_up,
+    "citations": lambda folder: citations.plant(folder).path.parent,
+}
+# Page ▶ what is asked of it, in which store.
+VIEWS: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "overview": [("few cells", {}), ("few cells", {"model": "demo-gpt2"}), ("made up", {})],
+    "instances": [
+        ("few cells", {}), ("few cells", {"regime": "conflicting", "group": "C2"}), ("few cells", {"search": "("}),
+        ("few cells", {"instance": "x'); drop table instance;--"}), ("made up", {}),
+    ],
+    "your_prompt": [("few cells", {})],
+    "report": [("few cells", {}), ("made up", {}), ("citations", {})],
+    "data_and_methods": [
+        ("few cells", {"tab": "data"}), ("few cells", {"model": "demo-gpt2", "dataset": "nothing"}), ("made up", {}),
+    ],
+    "accuracy": [
+        *(("few cells", {"tab": tab}) for tab in ("memory", "document", "token", "faithful", "failures")),
+        *(("few cells", CELLS | {"tab": tab}) for tab in ("length", "compare")),
+        ("few cells", {"tab": "document", "unit": "native"}), ("few cells", {"tab": "document", "cell": MARK}),
+        ("few cells", {"tab": "memory", "memory": "NMutInf", "regime": "mixed"}),
+        ("few cells", {"tab": "memory", "cell": MARK}), ("few cells", {"tab": "memory", "cell": MARK[:2]}),
+        ("few cells", {"tab": "failures", "explainer": "mechlight", "pattern": "question", "while_right": "fa"}),
+        *(("made up", {"tab": tab}) for tab in ("memory", "document", "length", "failures")),
+    ],
+    "leaderboard": [
+        *(("few cells", {"tab": tab}) for tab in ("board", "models", "pairs")),
+        ("few cells", {"model": "demo-gpt2", "dataset": "world_capital"}), ("few cells", {"regime": "conflicting"}),
+        ("few cells", {"mark": ["fa", "RQ9", "*"]}), ("few cells", {"tab": "bord"}),
+        ("few cells", {"tab": "models", "question": "RQ4"}),
+        *(("made up", {"tab": tab}) for tab in ("board", "models", "pairs")),
+    ],
+    "techniques": [*(("few cells", {"tab": tab}) for tab in ("compare", "depends", "search")), ("made up", {})],
+    "citations": [*(("citations", {"tab": tab}) for tab in ("overview", "claim")), ("few cells", {})],
+    "annotate": [("few cells", {})],
+}  # fmt: skip
+
+
+def told(page: str, stores: dict[str, Path]) -> str:
+    """All views of a page."""
+    parts = []
+    for store, query in VIEWS[page]:
+        os.environ["HEVAL_STORE"] = str(stores[store])
+        app = open_page(page, **query)
+        assert not app.exception, (page, query, app.exception)
+        asked = " ".join(f"{name}={value}" for name, value in query.items())
+        parts += [f"## {store}: {asked}", *said(app)]
+    return "\n".join(parts) + "\n"
+
+
+def said(app: AppTest) -> list[str]:
+    """A line for each element that has words, without repetitions."""
+    lines = [re.sub(r"\s+", " ", line).strip() for root in (app.sidebar, app.main) for line in _of(root)]
+    lines = [re.sub(r"\b(?=[a-f]*\d)[0-9a-f]{8,16}\b|(?<![\w#])[−-]?\.?\d(?:[\d,.]*\d)?", "#", line) for line in lines]
+    return [line for line in dict.fromkeys(lines) if re.search("[a-z]", line)]
+
+
+def _of(node: Any) -> Iterator[str]:
+    if label := getattr(node, "label", "") or getattr(getattr(node, "proto", None), "label", ""):
+        yield label
+    for child in getattr(node, "children", {}).values():
+        yield from _of(child)
+    if hasattr(node, "children"):
+        return
+    if node.type == "html":
+        shown = re.sub(r"<(style|script|svg|tbody).*?</\1>", " ", node.proto.body, flags=re.DOTALL)
+        yield html.unescape(re.sub(r"<[^>]*>", " ", shown))
+    elif node.type == "arrow_data_frame":
+        yield "table: " + ", ".join(map(str, node.value.columns))
+    elif hasattr(node.proto, "body"):
+        yield node.proto.body
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        stores = {name: make(Path(folder) / name) for name, make in STORES.items()}
+        for page in VIEWS:
+            (FOLDER / f"{page}.txt").write_text(told(page, stores), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
