@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from heval_core.figures.measured_panels import ALL, Measured, Names, panels_of
-from heval_core.figures.number_table import number_rows
+from heval_core.figures.number_table import number_rows, numbers_html
 from heval_core.figures.panels import Axis, Mark, Panel, Row, Slot, axis_over, drawing, shown, ticks
 from heval_core.metrics import measures
 from heval_core.metrics.shared.measure import Measure
@@ -38,6 +38,8 @@ def test_every_mark_stands_at_the_mean_of_the_stored_cells(demo, measure, scaled
     drawn = [mark for panel in panels for slot in panel.slots for mark in slot.dots]
     single = {mark.id: mark.value for panel in panels for slot in panel.slots for mark in slot.cells}
     assert drawn
+    assert of_measure(found, NAMES)
+    assert all(title in numbers_html(found, METHODS, NAMES) for title in NAMES.explainers.values())
     for mark in drawn:
         explainer, _, _, regime, part = mark.id
         own = stored.query("explainer == @explainer and regime == @regime and part == @part")

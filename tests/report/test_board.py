@@ -8,7 +8,6 @@ from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.making import board
 from heval_core.report.board_section import front_of
 from heval_core.report.latex import latex_of
-from heval_core.report.sections import section
 from tests.board.planted import level, planted
 
 
@@ -17,21 +16,26 @@ def made(few):
     return board(few)
 
 
-def test_the_section_is_the_board_with_its_sentence_and_what_is_open(few, made):
-    own = section(few, "board")
+@pytest.fixture(scope="module")
+def drawn(report):
+    """The section."""
+    return next(one for one in report.sections if one.key == "board")
+
+
+def test_the_section_is_the_board_with_its_sentence_and_what_is_open(drawn, made):
     told = conclusion(made)
-    assert own.text.startswith(told.whole)
-    assert own.gaps == told.open
-    assert own.table["value"].tolist() == pytest.approx(made.values["value"].tolist())
-    assert len(own.shown) == len(made.rows)
+    assert drawn.text.startswith(told.whole)
+    assert drawn.gaps == told.open
+    assert drawn.table["value"].tolist() == pytest.approx(made.values["value"].tolist())
+    assert len(drawn.shown) == len(made.rows)
     fa = made.values.set_index(["column", "explainer"]).loc[("RQ2", "fa")]
-    shown = own.shown.set_index("explainer").loc["Feature ablation", "Which document?"]
+    shown = drawn.shown.set_index("explainer").loc["Feature ablation", "Which document?"]
     assert shown == f"{fa['value']:.3f} [{fa['low']:.3f}, {fa['high']:.3f}]"
-    assert "Lexical match (control)" in set(own.shown["explainer"])
+    assert "Lexical match (control)" in set(drawn.shown["explainer"])
 
 
-def test_its_latex_is_the_papers_table(few):
-    text = latex_of(few, section(few, "board"))
+def test_its_latex_is_the_papers_table(few, drawn):
+    text = latex_of(few, drawn)
     assert text.startswith("% The leaderboard")
     assert r"\label{tab:heval-board}" in text
     assert text.count(r"\midrule") == 2

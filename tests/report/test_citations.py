@@ -26,7 +26,6 @@ from tests.citations.batch_study import write as write_claims
 from tests.citations.published import ANNOTATORS, DATA, SELECTOR, WRITERS
 from tests.citations.published import plant as plant_citations
 from tests.pages.opening import open_page
-from tests.planted import marking, plant, published
 
 NUMBERS = ["value", "low", "high", "chance", "n", "claims"]
 KEY = ["dataset", "writer", "selector", "annotator", "masking", "measure"]
@@ -211,11 +210,9 @@ def test_every_section_is_there_in_order(store):
     assert all(own.paper and own.text for own in found)
 
 
-def test_without_citations_nothing_of_this_is_there(tmp_path):
-    plant(tmp_path, marking(lambda instance, explainer: 1), count=5)
-    reader = published(tmp_path)
-    assert not {own.key for own in sections(reader)} & set(CITATION_SECTIONS)
-    assert studied(reader) == {"techniques": False, "citations": False, "explainers": True}
-    report = report_of(reader)
-    assert "citation_findings" not in json.loads(report.as_json())
-    assert not [word for word in ("citation-findings", "citations_", "Xing", "Annotators") if word in report.as_html()]
+def test_without_citations_nothing_of_this_is_there(plain, plain_report):
+    assert not {own.key for own in plain_report.sections} & set(CITATION_SECTIONS)
+    assert studied(plain) == {"techniques": False, "citations": False, "explainers": True}
+    assert "citation_findings" not in json.loads(plain_report.as_json())
+    page = plain_report.as_html()
+    assert not [word for word in ("citation-findings", "citations_", "Xing", "Annotators") if word in page]

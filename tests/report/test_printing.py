@@ -7,15 +7,9 @@ import zlib
 
 import pytest
 
-from heval_core.report.write import report_of
 from tests.e2e.browser import chromium, page_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(chromium() is None, reason="no Chromium here")]
-
-
-@pytest.fixture(scope="module")
-def report(few):
-    return report_of(few)
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from heval_core.evaluation.leaderboard import leaderboard
 from heval_core.figures.headline import side_by_side
 from heval_core.report import html
 from heval_core.report.plans import plans, section_titles
-from heval_core.report.sections import section, sections, studied
+from heval_core.report.sections import section, studied
 from heval_core.report.write import report_of, write
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
@@ -28,9 +28,9 @@ PLACE = ["model", "dataset", "regime", "part", "explainer"]
 
 
 @pytest.fixture(scope="module")
-def told(few):
+def told(report):
     """What `results.json` of a few cells holds."""
-    return json.loads(report_of(few).as_json())
+    return json.loads(report.as_json())
 
 
 def rows_of(told, key):
@@ -90,14 +90,13 @@ def test_the_page_shows_the_section_that_is_asked_for_with_its_table(few, monkey
     assert any(frame.value.shape == expected.shape for frame in app.dataframe)
 
 
-def test_every_section_has_a_place_in_the_paper_and_a_table(few):
-    found = list(sections(few))
-    assert [own.key for own in found] == list(section_titles(**studied(few)))
-    assert all(own.paper and own.text and len(own.shown) for own in found)
+def test_every_section_has_a_place_in_the_paper(few, report):
+    assert [own.key for own in report.sections] == list(section_titles(**studied(few)))
+    assert all(own.paper and own.text for own in report.sections)
 
 
-def test_the_html_holds_the_numbers_of_the_json(few, told):
-    page = report_of(few).as_html()
+def test_the_html_holds_the_numbers_of_the_json(report, told):
+    page = report.as_html()
     cells = set(re.findall(r"<td>([^<]*)</td>", page))
     for own in told["sections"]:
         for row in own["rows"]:
@@ -132,21 +131,19 @@ def gaps_of(report, key):
     return next(own.gaps for own in report.sections if own.key == key)
 
 
-def test_what_a_small_store_does_not_have_is_said(tmp_path):
-    plant(tmp_path, draw, regimes=("conflicting",), explainers=("fa", "ig"), count=80)
-    report = report_of(published(tmp_path))
-    text = report.as_html()
+def test_what_a_small_store_does_not_have_is_said(plain, plain_report, tmp_path):
+    text = plain_report.as_html()
     assert "These results hold one model, made-up-0" in text
     assert "These results hold one dataset, data-0" in text
     assert "Without a value at any of the three questions: mechlight, attn." in text
-    assert gaps_of(report, "instance_margins") == ("Not in these results: Double conflicting, Mixed.",)
-    assert gaps_of(report, "group_margins") == ("Not in these results: Irrelevant.",)
-    assert "--faithfulness" in gaps_of(report, "faithfulness")[0]
-    assert len(report.findings) == 11
-    assert set(report.findings["verdict"]) == {"not enough data"}
-    json.loads(report.as_json())
-    write(tmp_path, tmp_path / "out")
-    table = (tmp_path / "out" / "tables" / "group_margins.tex").read_text(encoding="utf-8")
+    assert gaps_of(plain_report, "instance_margins") == ("Not in these results: Double conflicting, Mixed.",)
+    assert gaps_of(plain_report, "group_margins") == ("Not in these results: Irrelevant.",)
+    assert "--faithfulness" in gaps_of(plain_report, "faithfulness")[0]
+    assert len(plain_report.findings) == 11
+    assert set(plain_report.findings["verdict"]) == {"not enough data"}
+    json.loads(plain_report.as_json())
+    write(plain.path.parent, tmp_path)
+    table = (tmp_path / "tables" / "group_margins.tex").read_text(encoding="utf-8")
     assert "% Not in these results: Irrelevant." in table
     assert r"Explainer & Conflicting \\" in table
     assert "Lexical match & " in table.split("\\midrule")[2]  # controls below a rule
@@ -172,12 +169,13 @@ def test_a_cell_with_one_group_only_says_why_it_has_no_margin(tmp_path):
     assert "M" in gap
 
 
-def test_an_unwritable_folder_and_an_unpublished_store_are_one_line(tmp_path, capsys):
+def test_an_unwritable_folder_and_an_unpublished_store_are_one_line(plain, tmp_path, capsys):
     (tmp_path / "taken").write_text("a file")
-    plant(tmp_path / "store", draw, regimes=("conflicting",), count=3)
-    published(tmp_path / "store")
-    for store, out, told in (("store", "taken", "taken cannot be written"), (".", "out", "Nothing is published")):
-        assert main(["report", "--store", str(tmp_path / store), "--out", str(tmp_path / out)]) == 2
+    for store, out, told in (
+        (plain.path.parent, "taken", "taken cannot be written"),
+        (tmp_path, "out", "Nothing is published"),
+    ):
+        assert main(["report", "--store", str(store), "--out", str(tmp_path / out)]) == 2
         (error,) = capsys.readouterr().err.strip().splitlines()
         assert told in error
 
@@ -185,10 +183,12 @@ def test_an_unwritable_folder_and_an_unpublished_store_are_one_line(tmp_path, ca
 HOSTILE = "<script>window.__pwn=1</script><img src=x onerror=alert(1)>$\\input{x}"
 
 
-def test_text_from_data_is_never_markup_nor_a_command(tmp_path):
-    plant(tmp_path / "store", draw, count=40, named=HOSTILE, regimes=("conflicting", "mixed"), explainers=("fa", "ig"))
-    published(tmp_path / "store")
-    write(tmp_path / "store", tmp_path / "out")
+def test_text_from_data_is_never_markup_nor_a_command_and_a_folder_holds_what_the_newest_report_gave(plain, tmp_path):
+    plant(tmp_path, draw, count=100, named=HOSTILE, regimes=("conflicting", "double_conflicting"), explainers=("fa", "ig"))
+    published(tmp_path)
+    (tmp_path / "out" / "figures").mkdir(parents=True)
+    (tmp_path / "out" / "figures" / "mrr-9.svg").write_text("an earlier one")
+    write(tmp_path, tmp_path / "out")
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "<img" not in page
     assert page.count("<script") == 1  # what opens the sections on paper
@@ -199,6 +199,12 @@ def test_text_from_data_is_never_markup_nor_a_command(tmp_path):
         if HOSTILE[1:7] in text:
             assert "\\textbackslash" in text
     assert json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))["findings"]
+    first = {path.name for path in (tmp_path / "out").rglob("*.*")}
+    assert {"group_margins-1.svg", "instance_margins-1.svg", "instance_margins.tex"} <= first
+    write(plain.path.parent, tmp_path / "out")
+    left = {path.name for path in (tmp_path / "out").rglob("*.*")}
+    assert {"group_margins-1.svg", "group_margins.tex"} <= left
+    assert not {"mrr-9.svg", "instance_margins-1.svg", "instance_margins.tex"} & left
 
 
 def test_every_text_of_a_finding_is_escaped():
@@ -222,22 +228,6 @@ def test_every_text_of_a_finding_is_escaped():
         drawn = html.forest_table(findings, {"k": HOSTILE}, dark)
         assert drawn.count("<img") == 2  # the row's drawing and the axis
         assert "<script" not in drawn
-
-
-def test_a_folder_holds_what_the_newest_report_gave(tmp_path):
-    for name, regimes in (("large", ("conflicting", "double_conflicting")), ("small", ("conflicting",))):
-        plant(tmp_path / name, draw, count=100, regimes=regimes, explainers=("fa", "ig"))
-    (tmp_path / "out" / "figures").mkdir(parents=True)
-    (tmp_path / "out" / "figures" / "mrr-9.svg").write_text("an earlier one")
-    for name in ("large", "small"):
-        published(tmp_path / name)
-        write(tmp_path / name, tmp_path / "out")
-    left = {path.stem for path in (tmp_path / "out" / "tables").iterdir()}
-    figures = {path.name for path in (tmp_path / "out" / "figures").iterdir()}
-    assert "group_margins-1.svg" in figures
-    assert not {"mrr-9.svg", "instance_margins-1.svg"} & figures
-    assert "group_margins" in left
-    assert "instance_margins" not in left
 
 
 def test_an_explainer_that_failed_somewhere_says_its_own_n(tmp_path):

@@ -16,7 +16,7 @@ from heval_core.figures.technique_trials import searches
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.report import html
 from heval_core.report.plans import TECHNIQUE_SECTIONS, section_titles
-from heval_core.report.sections import section, sections
+from heval_core.report.sections import section
 from heval_core.report.technique_explained import explained
 from heval_core.report.write import report_of, write
 from heval_core.statistics.bootstrap import percentile_interval
@@ -174,13 +174,10 @@ def test_the_page_shows_the_sentences_and_the_sections(store, monkeypatch):
     assert 'id="finding-no_best"' in forests[1]
 
 
-def test_without_techniques_nothing_of_this_is_there(tmp_path):
-    plant_explained(tmp_path, marking(lambda instance, explainer: 1), count=5)
-    reader = published_explained(tmp_path)
-    assert not {own.key for own in sections(reader)} & set(TECHNIQUE_SECTIONS)
-    report = report_of(reader)
-    assert "technique_findings" not in json.loads(report.as_json())
-    page = report.as_html()
+def test_without_techniques_nothing_of_this_is_there(plain_report):
+    assert not {own.key for own in plain_report.sections} & set(TECHNIQUE_SECTIONS)
+    assert "technique_findings" not in json.loads(plain_report.as_json())
+    page = plain_report.as_html()
     assert not [word for word in ("technique-findings", "techniques_", "Hagström", ".hollow") if word in page]
 
 
