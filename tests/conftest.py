@@ -14,6 +14,8 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import pytest
 
+from tests.timings import Timings
+
 ROOT = Path(__file__).parent.parent
 DEMO = ROOT / "cache" / "demo"
 DEMO_MODELS = DEMO / "models"
@@ -132,6 +134,10 @@ def published_demo() -> Path:
 @pytest.fixture(scope="session")
 def demo_results() -> Path:
     return published_demo()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Timings())
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
