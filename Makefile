@@ -7,16 +7,19 @@ export HF_HUB_OFFLINE ?= 1
 # Two processes with a thread each take half the time of one with two; a file's tests share what they set up.
 TESTS := OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n 2 --dist loadfile
 
-.PHONY: run test check install browser lint screenshots demo-report clean
+.PHONY: run test test-all check install browser lint screenshots demo-report clean
 
 run: $(VENV)/.run  ## open the explorer
 	$(VENV)/bin/streamlit run app.py
 
-test: install browser lint  ## every check
+test: install browser lint  ## every check but those that train, or need all of the bundled results
+	$(TESTS) -m "not demo"
+
+test-all: install browser lint  ## those too: once at an issue's end
 	$(TESTS)
 
 check: install lint  ## without slow tests and the browser
-	$(TESTS) -m "not slow and not browser" -x
+	$(TESTS) -m "not slow and not browser and not demo" -x
 
 install: $(VENV)/.dev
 

@@ -15,6 +15,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 import pytest
 
 from tests.few_cells import cut
+from tests.timings import Timings
 
 ROOT = Path(__file__).parent.parent
 DEMO = ROOT / "cache" / "demo"
@@ -141,6 +142,10 @@ def published_demo() -> Path:
 @pytest.fixture(scope="session")
 def demo_results() -> Path:
     return published_demo()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Timings())
 
 
 def published_few(folder: Path) -> Path:

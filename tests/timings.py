@@ -1,0 +1,56 @@
+"""How long each file of tests takes: the thirty slowest tests are listed, and a file above a minute fails the run.
+
+Processor seconds count, of the process and of all that it started and waited for: seconds on a clock would say how busy the
+machine is. What a session shares is paid by the test that asks for it first; tests marked `demo` have no limit.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+LIMIT, LISTED = 60, 30
+
+
+class Timings:
+    """A plug-in of pytest: its reports travel from the processes that run tests to the one that adds them up."""
+
+    def __init__(self) -> None:
+        self.before = _spent()
+        self.tests: Counter[str] = Counter()
+        self.files: Counter[str] = Counter()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
+        report = yield
+        now = _spent()
+        report.processor_seconds = 0.0 if item.get_closest_marker("demo") else now - self.before
+        self.before = now
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.tests[report.nodeid] += report.processor_seconds
+        self.files[report.nodeid.partition("::")[0]] += report.processor_seconds
+
+    def slow_files(self) -> dict[str, float]:
+        return {name: seconds for name, seconds in self.files.items() if seconds > LIMIT}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self.slow_files() and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        terminalreporter.section(f"the {LISTED} slowest tests, in processor seconds")
+        for name, seconds in self.tests.most_common(LISTED):
+            terminalreporter.write_line(f"{seconds:6.1f}  {name}")
+        for name, seconds in self.slow_files().items():
+            terminalreporter.write_line(f"SLOW  {name} takes {seconds:.0f} s; a file of tests may take {LIMIT}", red=True)
+
+
+def _spent() -> float:
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
