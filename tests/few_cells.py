@@ -22,6 +22,7 @@ FEW = {
     (QWEN, PROFILES, TECHNIQUE): REGIMES,
     (QWEN, CAPITALS, TECHNIQUE): (*KINDS_OF_CONTEXT, "double_conflicting", "mixed", "mixed_swap"),
     (GPT2, CAPITALS, TECHNIQUE): ("conflicting", "irrelevant", "mixed", "mixed_swap"),
+    (GPT2, PROFILES, TECHNIQUE): ("mixed",),
     (QWEN, STATES, TECHNIQUE): ("gold",),
     **{(model, CAPITALS, TECHNIQUE): ("mixed.d1",) for model in LONG},
     **{(QWEN, CAPITALS, technique): KINDS_OF_CONTEXT for technique in ("acd", "coiecd")},

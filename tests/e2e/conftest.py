@@ -1,23 +1,21 @@
-"""An explorer on the demo results, once for each module of browser tests."""
+"""An explorer on a few cells of the demo results, once for each module of browser tests."""
 
 from __future__ import annotations
 
 import pytest
 
-from heval_core.store.published import current_file
-from heval_core.store.reader import Reader
 from tests.e2e.browser import explorer, page_of
 
 
 @pytest.fixture(scope="module")
-def address(demo_results):
-    with explorer(HEVAL_STORE=str(demo_results)) as url:
+def address(few_cells):
+    with explorer(HEVAL_STORE=str(few_cells)) as url:
         yield url
 
 
-@pytest.fixture(scope="module")
-def reader(demo_results):
-    return Reader(current_file(demo_results))
+@pytest.fixture
+def reader(few):
+    return few
 
 
 @pytest.fixture(scope="module")

@@ -63,9 +63,9 @@ def test_a_click_on_a_mark_says_what_it_is_and_leads_to_its_instances(address, p
     assert page.locator(".t").count() > 10
 
 
-def test_a_link_opens_whole_on_a_server_that_has_just_started(demo_results, page):
+def test_a_link_opens_whole_on_a_server_that_has_just_started(few_cells, page):
     fresh = page.context.new_page()
-    with explorer(HEVAL_STORE=str(demo_results)) as url:
+    with explorer(HEVAL_STORE=str(few_cells)) as url:
         visit(fresh, f"{url}/instances")
         assert fresh.get_by_role("button", name="Explain a prompt").count() == 1
         assert fresh.locator(".st-key-navigation a").first.inner_text() == "Overview"

@@ -46,7 +46,7 @@ VIEWS = {
     "document": "accuracy?tab=document&model=demo-gpt2&regime=mixed&document=Position+bias",
     "token": "accuracy?tab=token&model=demo-gpt2&dataset=world_capital&k=3&token=Answer+in+the+top+k&unit=native",
     "length": "accuracy?tab=length&model=demo-qwen2&along=Place+of+the+answer",
-    "faithful": "accuracy?tab=faithful&model=demo-gpt_neox&faithful=Sufficiency&accuracy=Group+margin",
+    "faithful": "accuracy?tab=faithful&model=demo-gpt2&faithful=Sufficiency&accuracy=Group+margin",
     "compare": "accuracy?tab=compare&model=demo-qwen2&first=mechlight&second=attn",
     "board": "leaderboard?model=demo-qwen2&dataset=world_capital&mark=fa&mark=RQ3&mark=%2A",
     "board_models": "leaderboard?tab=models&question=RQ2&dataset=world_capital",
