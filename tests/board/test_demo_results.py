@@ -36,6 +36,7 @@ def test_a_string_match_tells_documents_apart_until_both_name_the_answer(reader,
     assert under["low"] <= 0 <= under["high"]
 
 
+@pytest.mark.demo
 @pytest.mark.slow
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_so_on_the_models_whose_results_have_no_decoys(architecture, tmp_path):

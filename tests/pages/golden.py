@@ -71,22 +71,23 @@ VIEWS: dict[str, list[tuple[str, dict[str, Any]]]] = {
 
 
 def told(page: str, stores: dict[str, Path]) -> str:
-    """All views of a page."""
-    parts = []
+    """All views of a page; of each what no view before it has said."""
+    parts: dict[str, None] = {}
     for store, query in VIEWS[page]:
         os.environ["HEVAL_STORE"] = str(stores[store])
         app = open_page(page, **query)
         assert not app.exception, (page, query, app.exception)
         asked = " ".join(f"{name}={value}" for name, value in query.items())
-        parts += [f"## {store}: {asked}", *said(app)]
+        parts |= dict.fromkeys([f"## {store}: {asked}".strip(), *said(app)])
     return "\n".join(parts) + "\n"
 
 
 def said(app: AppTest) -> list[str]:
-    """A line for each element that has words, without repetitions."""
-    lines = [re.sub(r"\s+", " ", line).strip() for root in (app.sidebar, app.main) for line in _of(root)]
+    """A line for each element that has words."""
+    elements = [text for root in (app.sidebar, app.main) for text in _of(root)]
+    lines = [re.sub(r"\s+", " ", line).strip() for text in elements for line in re.split(r"\n{2,}|\v", text)]
     lines = [re.sub(r"\b(?=[a-f]*\d)[0-9a-f]{8,16}\b|(?<![\w#])[−-]?\.?\d(?:[\d,.]*\d)?", "#", line) for line in lines]
-    return [line for line in dict.fromkeys(lines) if re.search("[a-z]", line)]
+    return [line for line in lines if re.search("[a-z]", line)]
 
 
 def _of(node: Any) -> Iterator[str]:
@@ -98,7 +99,8 @@ def _of(node: Any) -> Iterator[str]:
         return
     if node.type == "html":
         shown = re.sub(r"<(style|script|svg|tbody).*?</\1>", " ", node.proto.body, flags=re.DOTALL)
-        yield html.unescape(re.sub(r"<[^>]*>", " ", shown))
+        shown = re.sub(r"</?(?:p|div|li|article|h\d|tr|t[dh]|section|a|summary|details)\b[^>]*>", "\v", shown)
+        yield html.unescape(re.sub(r"<[^>]*>", "", shown))
     elif node.type == "arrow_data_frame":
         yield "table: " + ", ".join(map(str, node.value.columns))
     elif hasattr(node.proto, "body"):
