@@ -14,11 +14,12 @@ from heval_core.evaluation.patterns import patterns_under
 from heval_core.evaluation.publishing import publish
 from heval_core.records import CELL, TECHNIQUE
 from heval_core.report.sections import sections
+from heval_core.statistics import bootstrap
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
-from tests.planted import marking, plant
+from tests.planted import marking, plant, published
 
 OTHER = "rephrased"
 REGIMES = ("conflicting", "double_conflicting", "double_conflicting_swap")
@@ -36,7 +37,9 @@ def planted(folder, *techniques, count=110, regimes=REGIMES, publishing=publish)
         plant(
             folder, DRAW, regimes=regimes, explainers=("fa", "mechlight"), count=count, lengths=(40, 60), technique=technique
         )
-    publishing(folder)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(bootstrap, "SPLITS", 10)  # twenty halves, for metrics that learn
+        publishing(folder)
     return Reader(current_file(folder))
 
 
@@ -91,7 +94,7 @@ def test_live_values_comparisons_and_patterns_are_those_of_the_technique_alone(b
 
 def test_a_curve_is_of_one_technique(tmp_path):
     both, own = (
-        planted(tmp_path / str(len(techniques)), *techniques, count=200, regimes=("double_conflicting",))
+        planted(tmp_path / str(len(techniques)), *techniques, count=200, regimes=REGIMES[1:2], publishing=published)
         for techniques in ((TECHNIQUE, OTHER), (OTHER,))
     )
     expected = curves.curve(own, Filter(), "mrr", ("balanced",), 0)
