@@ -103,8 +103,8 @@ MAY_IMPORT = {
         *("reasons", "regime_keys", "evaluation", "figures", "html", "metrics", "records", "statistics", "store", "wording")
     },
     "figures": {
-        *("reasons", "regime_keys", "catalogue", "evaluation", "protocols", "html", "metrics", "records", "statistics"),
-        *("stored", "wording"),
+        *("reasons", "regime_keys", "catalogue", "citations", "evaluation", "protocols", "html", "metrics", "records"),
+        *("statistics", "stored", "wording"),
     },
     "evaluation": {
         "reasons",

@@ -13,6 +13,7 @@ import streamlit as st
 
 from heval_core.citations.people.exchange import Given
 from heval_core.citations.people.items import PRACTICE
+from heval_core.figures.citation_claim import masked
 from heval_core.records import HEvalError
 from heval_core.store.annotations import AnnotationStore
 from heval_core.ui import address
@@ -84,6 +85,7 @@ def shown(store: AnnotationStore) -> dict[str, Any]:
 
 def _item(store: AnnotationStore, item_id: str) -> dict[str, Any]:
     item, names = store.item(item_id), store.practice()
+    others = [one.number for one in item.passages if one.number != item.passage]
     practice = {"number": names.index(item_id) + 1, "of": len(names)} if item_id in names else None
     return {
         "view": "item",
@@ -92,7 +94,7 @@ def _item(store: AnnotationStore, item_id: str) -> dict[str, Any]:
         "verdict": item.verdict,
         "passages": [{"number": one.number, "title": one.title, "text": one.text} for one in item.passages],
         "passage": item.passage,
-        "sentences": list(item.sentences),
+        "sentences": [masked(sentence, item.passage, others) for sentence in item.sentences],
         "practice": practice,
         # What is right is told of practice items only.
         "gold": sorted(item.gold) if item.kind == PRACTICE else None,

@@ -21,8 +21,8 @@ HOSTILE = "</script><img src=x onerror=window.__pwn=1>"
 
 
 def question(number: int) -> Item:
-    passages = (Passage(1, f"{HOSTILE} one", HOSTILE), Passage(2, "two"))
-    sentences = (f"{HOSTILE}.", "It rests on two [2].", "So it is.")
+    passages = (Passage(1, f"{HOSTILE} one", HOSTILE), Passage(2, "two"), Passage(3, "three"))
+    sentences = (f"{HOSTILE}.", "It rests on two [2, and 3].", "So it is [sic].")
     return Item(QUESTION, f"e{number}", f"Claim {number} {HOSTILE}", HOSTILE, passages, 1, sentences, frozenset({0}), 1)
 
 
@@ -118,6 +118,12 @@ def test_what_is_right_is_told_of_practice_items_only_and_text_goes_as_it_is(pag
     assert shown["why"] == ""
     assert HOSTILE in shown["claim"]
     assert shown["verdict"] == HOSTILE
+    # Markers apart, so that the browser reads none.
+    assert shown["sentences"] == [
+        [("", f"{HOSTILE}.")],
+        [("", "It rests on two "), ("cite", "[2, and 3]"), ("", ".")],
+        [("", "So it is [sic].")],
+    ]
     assert shown["passages"][0] == {"number": 1, "title": HOSTILE, "text": f"{HOSTILE} one"}
 
 
