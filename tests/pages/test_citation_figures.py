@@ -68,7 +68,9 @@ def test_the_number_beside_a_dot_is_its_own(annotator, interval):
     row |= {"low": interval[0], "high": interval[1], "n": 40, "claims": 40, "unavailable": None}
     cells = pd.DataFrame([row, row | {"masking": "sample", "value": 0.5, "low": np.nan, "high": np.nan}])
     for beside, expected in (("", "0.75"), ("sample", "0.75 · 0.50")):
-        ((slot,),) = (panel["slots"] for panel in recovery_drawing(cells, "f1", ["w"], NAMES, "full", beside=beside)["columns"])
+        ((slot,),) = (
+            panel["slots"] for panel in recovery_drawing(cells, "f1", ["w"], NAMES, "full", beside=beside)["columns"]
+        )
         (label,) = slot.get("labels", [slot])
         assert (label["text"], label["side"]) == (expected, 1)
         assert label["text_at"] == (80 if interval[1] == 0.8 else 75)
