@@ -59,8 +59,9 @@ def test_acd_keeps_its_digits_where_both_distributions_are_sharp():
     with mp.workdps(60):
         for row in range(5):
             alone, context = nats(z_0[row]), nats(z_c[row])
+            alpha = alone / (alone + context)
             wanted = [
-                a + alone / (alone + context) * (c - a) for c, a in zip(*(map(mp.mpf, z[row].tolist()) for z in (z_c, z_0)))
+                mp.mpf(z) + alpha * (mp.mpf(c) - mp.mpf(z)) for c, z in zip(z_c[row].tolist(), z_0[row].tolist(), strict=True)
             ]
             assert acd(z_c, z_0)[row] == pytest.approx(np.array(wanted, dtype=float), rel=1e-12, abs=1e-12)
 

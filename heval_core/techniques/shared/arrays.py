@@ -10,8 +10,8 @@ from typing import Any
 def on_arrays(formula: Callable[..., Any]) -> Callable[..., Any]:
     """A formula of the two logits (…, V), with context and without, that takes arrays, nested lists or tensors.
 
-    Raises ValueError if their shapes differ. Computed and given back in float64: what is left of a sharp distribution's entropy,
-    and which tokens stand at the edge of an interval, is below float32's rounding.
+    Raises ValueError if their shapes differ. Computed and given back in float64: a sharp distribution's entropy, and which
+    tokens stand at the edge of an interval, are below the rounding of float32.
     """
 
     @wraps(formula)
