@@ -2,7 +2,7 @@
 
 Whole cells, so that the values that come along for MDL, NMutInf and the probe are theirs. Two models under conflicting and
 mixed documents by every explainer, with faithfulness and timings; all regimes of one of them on the other dataset; two more
-models under a decoy; techniques. No citations: `tests/citations/published.py` has planted ones.
+models under a decoy, one at a length; techniques. No citations: `tests/citations/published.py` has planted ones.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ FEW = {
     (GPT2, CAPITALS, TECHNIQUE): ("conflicting", "irrelevant", "mixed", "mixed_swap"),
     (GPT2, PROFILES, TECHNIQUE): ("mixed",),
     (QWEN, STATES, TECHNIQUE): ("gold",),
-    **{(model, CAPITALS, TECHNIQUE): ("mixed.d1",) for model in LONG},
+    (LONG[0], CAPITALS, TECHNIQUE): ("mixed.d1", "mixed.256-first"),
+    (LONG[1], CAPITALS, TECHNIQUE): ("mixed.d1",),
     **{(QWEN, CAPITALS, technique): KINDS_OF_CONTEXT for technique in ("acd", "coiecd")},
     **{(INSTRUCT, CAPITALS, technique): KINDS_OF_CONTEXT for technique in (TECHNIQUE, "multi_agent")},
 }

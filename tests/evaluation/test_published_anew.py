@@ -12,7 +12,7 @@ from heval_core.store.published import current_file
 from tests.conftest import DEMO
 from tests.evaluation.same import assert_same
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.demo]
 
 
 @pytest.fixture(scope="module")

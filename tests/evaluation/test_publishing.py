@@ -27,8 +27,15 @@ from tests.planted import noise, plant
 def store(tmp_path_factory):
     """Two models and two datasets, too few instances for the metrics that take long."""
     folder = tmp_path_factory.mktemp("store")
-    plant(folder, noise, models=2, datasets=2, regimes=("conflicting", "mixed", "mixed_swap"), count=9)
+    regimes = ("conflicting", "mixed", "mixed_swap")
+    plant(folder, noise, models=2, datasets=2, regimes=regimes, explainers=("fa", "ig"), count=9)
     return folder
+
+
+@pytest.fixture(scope="module")
+def alone(store, tmp_path_factory):
+    """What one process publishes."""
+    return publish(store, tmp_path_factory.mktemp("alone"), keep=False)
 
 
 @pytest.fixture
@@ -37,20 +44,18 @@ def two(monkeypatch):
     monkeypatch.setattr(second_process, "worth_it", lambda regimes: True)
 
 
-def test_two_processes_publish_what_one_does(store, tmp_path, two, monkeypatch):
+def test_two_processes_publish_what_one_does(store, alone, tmp_path, two, monkeypatch):
     results = []
     monkeypatch.setattr(
         SecondProcess, "result", lambda self, whole=SecondProcess.result: results.append(whole(self)) or results[-1]
     )
-    alone = publish(store, tmp_path / "one", keep=False)
-    assert not results
     assert_same(alone, publish(store, tmp_path / "two", keep=False, helped=True))
+    assert len(results) == 1
     assert len(results[0].rows) > 100
     assert not list((tmp_path / "two").glob("*.tmp*"))
 
 
-def test_if_the_second_process_fails_the_first_does_its_work(store, tmp_path, two, monkeypatch):
-    alone = publish(store, tmp_path / "one", keep=False)
+def test_if_the_second_process_fails_the_first_does_its_work(store, alone, tmp_path, two, monkeypatch):
     other = publishing.Work
     monkeypatch.setattr(publishing, "Work", lambda *told: other(*told)._replace(evaluated_by="another program"))
     assert_same(alone, publish(store, tmp_path / "two", keep=False, helped=True))
@@ -102,11 +107,11 @@ def test_time_left_is_what_the_rest_takes_at_the_measured_rate(monkeypatch):
     assert "3 of 9" in told[3].phase
 
 
-def test_another_process_says_how_far_it_is_and_why_it_could_not(store, tmp_path):
+def test_another_process_says_how_far_it_is_and_why_it_could_not(store, alone, tmp_path):
     told: list[Told] = []
     target = tmp_path / "results"
     assert renew_apart(store, target, True, told.append) is None
-    assert_same(current_file(target), publish(store, tmp_path / "here", True))
+    assert_same(current_file(target), alone)
     assert told[-1].share > 0.8
     assert "12 of 12" in told[-2].phase
     (tmp_path / "file").write_text("in the way")

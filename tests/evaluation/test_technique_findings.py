@@ -18,6 +18,8 @@ from tests.planted import plant as plant_explained
 from tests.planted import published as published_explained
 from tests.techniques.planted import MEMORY, Answer, blind, perfect, plant, published
 
+pytestmark = pytest.mark.slow
+
 SEVERAL = {"models": ("a", "b"), "datasets": ("counterfact", "nq"), "test": 60}
 
 

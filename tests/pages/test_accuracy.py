@@ -30,14 +30,13 @@ def html_of(app) -> str:
 
 
 def test_one_unit_is_from_chance_to_best_and_the_other_the_measures_own(demo, figures):
-    scaled = open_page("accuracy", tab="document")
+    open_page("accuracy", tab="document")
     native = open_page("accuracy", tab="document", unit="native")
     one, other = figures
     assert [word["text"] for word in one["words"]] == ["chance", "best possible"]
     assert other["words"] == []
     mean = demo.headline().query("question == 'RQ2' and explainer == 'fa'")["value"].iloc[0]
     assert any(f"best: {mean:.1f} [" in m.value for m in native.markdown)
-    assert any("of the way from chance to the best possible" in m.value for m in scaled.markdown)
     without = open_page("accuracy", tab="faithful", unit="native")
     assert not without.error  # it has no other unit
 
@@ -80,10 +79,7 @@ def test_buttons_of_the_bar_write_the_address(demo, figures):
     assert any("Click a mark" in caption.value for caption in app.caption)
 
 
-def test_a_mark_of_another_measure_is_no_error_and_one_that_cannot_be_is(demo, figures):
-    app = open_page("accuracy", tab="memory", cell=MARK)
-    assert not app.error
-    assert any("not part of this figure" in caption.value for caption in app.caption)
+def test_a_mark_that_cannot_be_is_refused(demo, figures):
     for wrong in (["zzz", *MARK[1:]], MARK[:2], [*MARK[:3], "<b>", "C1"]):
         app = open_page("accuracy", tab="document", cell=wrong)
         assert not app.exception
@@ -154,12 +150,6 @@ def test_tables_of_cells_and_pairs_are_computed_when_they_are_opened(demo, figur
     (pairs,) = (frame.value for frame in app.dataframe if "wins" in frame.value.columns)
     assert "Feature ablation" in set(pairs["first"]) | set(pairs["second"])
     assert (table["normalised low"].dropna() <= table["normalised"].dropna()).all()
-
-
-def test_the_question_that_the_chosen_regimes_do_not_ask_says_so(demo, figures):
-    app = open_page("accuracy", tab="memory", memory="NMutInf", regime=["mixed"])
-    assert not app.exception
-    assert any("not asked in the chosen regimes" in info.value for info in app.info)
 
 
 @pytest.mark.parametrize(("tab", "parameter", "value"), [

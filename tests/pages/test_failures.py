@@ -85,7 +85,6 @@ def test_the_tab_lists_the_instances_of_the_mark_that_is_chosen(demo):
     shown = next(frame.value for frame in app.dataframe if "best token" in frame.value.columns)
     assert shown["instance id"].tolist() == expected["instance_id"].tolist()
     assert set(shown["dataset"]) == {"Country profiles"}
-    assert any("puts the answer's token first" in m.value for m in app.markdown)
 
 
 def test_the_figure_has_a_panel_for_each_kind_and_means_of_the_datasets_shares(demo):

@@ -91,9 +91,9 @@ def test_a_dot_has_the_colour_of_the_one_that_is_ahead(best, ahead):
 
 def test_sentences_count_cells_and_not_their_parts(demo):
     app = open_page("accuracy", tab="document", document="Group margin", model="demo-qwen2")
-    assert any(toggle.label == "All 6 cells" for toggle in app.toggle)
+    assert any(toggle.label == "All 7 cells" for toggle in app.toggle)
     app = open_page("accuracy", tab="compare", model="demo-qwen2", question="document", document="Group margin")
-    assert any(re.search(r"over 12 comparisons in 6 cells", m.value) for m in app.markdown)
+    assert any(re.search(r"over 14 comparisons in 7 cells", m.value) for m in app.markdown)
 
 
 @pytest.mark.parametrize(("question", "name", "line"), [

@@ -182,7 +182,7 @@ def test_the_data_tab_accounts_for_every_question(demo):
     assert (cells["kept"] + cells["dropped"] == cells["asked"]).all()
     whys = [sum(int(why.split()[0]) for why in row.split(", ") if why) for row in cells["why"]]
     assert whys == cells["dropped"].tolist()
-    assert len(cells) == 6
+    assert len(cells) == 7
     assert cells["asked"].sum() == asked
 
 
