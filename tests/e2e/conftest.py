@@ -1,23 +1,59 @@
-"""An explorer on the demo results, once for each module of browser tests."""
+"""An explorer on some of the demo results: one server for each store, which all files of a process share."""
 
 from __future__ import annotations
 
+import functools
+import json
+from contextlib import ExitStack
+
 import pytest
 
+from heval_core.evaluation.publishing import publish
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
+from tests.conftest import DEMO
 from tests.e2e.browser import explorer, page_of
 
-
-@pytest.fixture(scope="module")
-def address(demo_results):
-    with explorer(HEVAL_STORE=str(demo_results)) as url:
-        yield url
+MODELS, DATASETS = ("demo-gpt2", "demo-qwen2"), ("world_capital", "country_profiles")
+REGIMES = ("", "conflicting", "mixed", "mixed_swap")
 
 
-@pytest.fixture(scope="module")
-def reader(demo_results):
-    return Reader(current_file(demo_results))
+def taken(entry: dict[str, str]) -> bool:
+    """Of two models two data sets in three regimes, and one technique, which was asked in others too."""
+    of_technique = entry["kind"] in ("instance", "behaviour") and entry["dataset"] == "world_capital"
+    asked = (
+        entry["technique"] in ("", "regular") and entry["regime"] in REGIMES or entry["technique"] == "acd" and of_technique
+    )
+    return asked and entry["model"] in MODELS and entry["dataset"] in DATASETS and entry["kind"] != "faithfulness_protected"
+
+
+@pytest.fixture(scope="session")
+def some_results(tmp_path_factory):
+    """A part of the demo results, which is published in seconds."""
+    folder = tmp_path_factory.mktemp("some-results")
+    for name in ("shards", "evaluated", "format.json", "journal.jsonl"):
+        (folder / name).symlink_to(DEMO / name)
+    lines = (DEMO / "manifest.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "manifest.jsonl").write_text("".join(line for line in lines if taken(json.loads(line))), encoding="utf-8")
+    publish(folder, folder / "published", bundled=True)
+    return folder / "published"
+
+
+@pytest.fixture(scope="session")
+def served():
+    """A function: store ▶ the address of its explorer, which starts when it is first asked for."""
+    with ExitStack() as servers:
+        yield functools.cache(lambda store: servers.enter_context(explorer(HEVAL_STORE=str(store))))
+
+
+@pytest.fixture(scope="session")
+def address(served, some_results):
+    return served(some_results)
+
+
+@pytest.fixture(scope="session")
+def reader(some_results):
+    return Reader(current_file(some_results))
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.citations.published import HOSTILE, explanation_id, plant
-from tests.e2e.browser import chromium, explorer, settle, somebody_else, visit
+from tests.e2e.browser import chromium, settle, somebody_else, visit
 from tests.e2e.test_looks import CONTRASTS, CUT_OFF, OVERLAPS
 
 pytestmark = [
@@ -16,11 +16,10 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory):
+def address(served, tmp_path_factory):
     folder = tmp_path_factory.mktemp("citations")
     plant(folder)
-    with explorer(HEVAL_STORE=str(folder)) as url:
-        yield url
+    return served(folder)
 
 
 def of_claim(claim: str, writer: str = "careful", **more: str) -> str:
@@ -34,7 +33,7 @@ def hard_to_read(page, url: str, *paths: str) -> dict:
         visit(page, f"{url}/{path}")
         for width in (900, 1280):
             page.set_viewport_size({"width": width, "height": 800})
-            page.wait_for_timeout(300)
+            settle(page)
             found = [*page.evaluate(CONTRASTS), *page.evaluate(CUT_OFF), *page.evaluate(OVERLAPS)]
             if found:
                 wrong[width, path] = found

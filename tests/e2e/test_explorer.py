@@ -1,4 +1,4 @@
-"""A real browser on the demo results: what only it can see."""
+"""A real browser on some of the demo results: what only it can see."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def test_a_click_on_a_mark_says_what_it_is_and_leads_to_its_instances(address, p
     assert page.locator(".t").count() > 10
 
 
-def test_a_link_opens_whole_on_a_server_that_has_just_started(demo_results, page):
+def test_a_link_opens_whole_on_a_server_that_has_just_started(some_results, page):
     fresh = page.context.new_page()
-    with explorer(HEVAL_STORE=str(demo_results)) as url:
+    with explorer(HEVAL_STORE=str(some_results)) as url:
         visit(fresh, f"{url}/instances")
         assert fresh.get_by_role("button", name="Explain a prompt").count() == 1
         assert fresh.locator(".st-key-navigation a").first.inner_text() == "Overview"
@@ -77,7 +77,7 @@ def test_a_click_on_a_row_of_datasets_opens_its_instances_and_the_way_back_stays
         visit(page, f"{address}/data_and_methods?dataset=world_capital")
         table = page.locator(".st-key-cells [data-testid=stDataFrame]")
         table.scroll_into_view_if_needed()
-        page.wait_for_timeout(500)
+        settle(page)
         box = table.bounding_box()
         page.mouse.click(box["x"] + 60, box["y"] + 35 * 4.5)  # below the header, the fourth row
         page.wait_for_url("**/instances?**regime=**")

@@ -188,10 +188,10 @@ def test_a_request_can_be_cancelled(address, page):
         assert page.get_by_role("button", name="Explain", exact=True).is_enabled()
 
 
-def test_a_chat_template_is_chosen_in_the_sidebar_and_shown_faint(page, demo_results, tmp_path):
+def test_a_chat_template_is_chosen_in_the_sidebar_and_shown_faint(page, some_results, tmp_path):
     folder = shutil.copytree(DEMO_MODELS / "demo-qwen2", tmp_path / "chatty")
     (folder / "chat_template.jinja").write_text(JINJA)
-    with explorer(HEVAL_STORE=str(demo_results), HEVAL_MODELS=str(folder)) as url, somebody_else(page) as page:
+    with explorer(HEVAL_STORE=str(some_results), HEVAL_MODELS=str(folder)) as url, somebody_else(page) as page:
         visit(page, f"{url}/your_prompt")
         page.get_by_text("demo-gpt2 has no chat template: it is asked with a plain prompt.").wait_for()
         page.locator(".st-key-own_model input").first.click()
