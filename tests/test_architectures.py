@@ -262,7 +262,7 @@ def test_a_head_taken_out_is_a_head_without_its_output(lm, clean, how):
             expected = lm.model(input_ids=ids).logits[:, -1].float()
     finally:
         handle.remove()
-    found = lm.ablation.heads(ids, [(0, 0), (layer, head), (2, 3)], how)
+    found = lm.ablation.heads(ids, [(0, 0), (layer, head), (0, 3)], how)
     torch.testing.assert_close(found[1:2], expected, rtol=1e-4, atol=1e-4)
     assert not torch.allclose(found[0], found[1], atol=1e-3)
     with pytest.raises(HEvalError, match="has no head L9H0"):

@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -32,20 +33,22 @@ PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["precompute.cli", "precompute.run", "heval_core.evaluation.publishing"])
 
 
-def started(*arguments: str) -> BaseProcess:
-    """A process of the command line, which prints nothing."""
-    process = PROCESSES.Process(target=_command, args=(arguments,))
+def started(*arguments: str, printed: Path = Path(os.devnull)) -> BaseProcess:
+    """A process of the command line. printed: the file for what it prints."""
+    process = PROCESSES.Process(target=_command, args=(arguments, printed))
     process.start()
     return process
 
 
-def _command(arguments: Sequence[str]) -> None:
+def _command(arguments: Sequence[str], printed: Path) -> None:
     from precompute.cli import main
 
     os.chdir(ROOT)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
+    # Whoever runs the tests in the background has SIGINT ignored, and so would this process.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    file = os.open(printed, os.O_WRONLY | os.O_CREAT)
+    for stream in (1, 2):
+        os.dup2(file, stream)
     sys.exit(main(arguments))
 
 
