@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent.parent
 CHROMIUM_FLAGS = [
     "--no-sandbox",
@@ -28,6 +30,13 @@ CHROMIUM_FLAGS = [
 def chromium() -> str | None:
     """The system's Chromium, if there is one."""
     return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+IN_A_BROWSER = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
+]
 
 
 @contextmanager

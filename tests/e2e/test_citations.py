@@ -5,14 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.citations.published import HOSTILE, explanation_id, plant
-from tests.e2e.browser import chromium, settle, somebody_else, visit
+from tests.e2e.browser import IN_A_BROWSER, settle, somebody_else, visit
 from tests.e2e.test_looks import CONTRASTS, CUT_OFF, OVERLAPS
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
-]
+pytestmark = IN_A_BROWSER
 
 
 @pytest.fixture(scope="module")

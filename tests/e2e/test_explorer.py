@@ -8,12 +8,9 @@ import pytest
 
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
-from tests.e2e.browser import chromium, explorer, page_of, settle, visit
+from tests.e2e.browser import IN_A_BROWSER, explorer, page_of, settle, visit
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
-]
+pytestmark = IN_A_BROWSER
 
 PAGES = (
     "",

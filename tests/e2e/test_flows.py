@@ -16,14 +16,10 @@ from heval_core.evaluation.publishing import publish
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
-from tests.e2e.browser import chromium, explorer, reload, settle, somebody_else, visit
+from tests.e2e.browser import IN_A_BROWSER, explorer, reload, settle, somebody_else, visit
 from tests.e2e.test_reading import DRAWN
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
-]
+pytestmark = IN_A_BROWSER
 
 
 def drawn(page):

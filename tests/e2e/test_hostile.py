@@ -11,13 +11,9 @@ import pytest
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
-from tests.e2e.browser import chromium, open_form, settle, somebody_else, visit
+from tests.e2e.browser import IN_A_BROWSER, open_form, settle, somebody_else, visit
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
-]
+pytestmark = IN_A_BROWSER
 
 HOSTILE = [
     "</script><script>window.__pwn=1</script>",

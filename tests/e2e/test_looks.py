@@ -6,14 +6,10 @@ import re
 
 import pytest
 
-from tests.e2e.browser import chromium, open_form, page_of, settle, visit
+from tests.e2e.browser import IN_A_BROWSER, open_form, page_of, settle, visit
 from tests.e2e.test_reading import DRAWN
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
-]
+pytestmark = IN_A_BROWSER
 
 PAGES = {
     "overview": "",

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.e2e.browser import chromium, settle, somebody_else, visit
+from tests.e2e.browser import IN_A_BROWSER, settle, somebody_else, visit
 from tests.e2e.test_looks import CONTRASTS, CUT_OFF, OVERLAPS
 from tests.techniques.planted import MEMORY, Answer, blind, perfect, plant, published
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
-]
+pytestmark = IN_A_BROWSER
 
 PATHS = ("techniques", "techniques?measure=ccu", "techniques?tab=depends", "techniques?tab=search", "instances?technique=acd")
 # Boxes of what the figure says, in pixels of the window; each with its text.

@@ -10,9 +10,9 @@ import pytest
 from heval_core.report.write import report_of
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
-from tests.e2e.browser import chromium, page_of
+from tests.e2e.browser import IN_A_BROWSER, page_of
 
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(chromium() is None, reason="no Chromium here")]
+pytestmark = IN_A_BROWSER
 
 
 @pytest.fixture(scope="module")
