@@ -136,10 +136,12 @@ class ContextAuroc:
         if reason := too_small(sizes, self.smallest_group):
             return not_available(own.part, sizes, reason)
         value = float(own.placed[own.context].mean())
-        columns = tuple(Column(own.placed, side) for side in (own.context, own.memory))
-        shares = sum(np.where(side, own.placed, 0.0) / side.sum() for side in (own.context, own.memory))
-        combine, counted = partial(_together, less=value), 2 * min(counts)
-        return Estimate(own.part, value, CHANCE, 1.0, sizes, None, columns, combine, np.asarray(shares), counted=counted)
+        sides = own.context, own.memory
+        columns = tuple(Column(own.placed, side) for side in sides)
+        shares = sum(np.where(side, own.placed - value / 2, 0.0) / side.sum() for side in sides)
+        combine = partial(_together, less=value)
+        found = Estimate(own.part, value, CHANCE, 1.0, sizes, None, columns, combine, np.asarray(shares))
+        return found._replace(counted=2 * min(counts))
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
         known = [name + suffix for suffix in TARGETS for name in (ONE, SEVERAL)]
