@@ -70,7 +70,7 @@ def test_each_question_counts_once_by_its_headline(demo):
 def test_methods_stand_before_controls_best_first(demo):
     own = demo.quality.set_index("explainer")["value"]
     assert list(demo.methods) == sorted(demo.methods, key=lambda key: -own[key])
-    assert set(demo.controls) == {"document", "lexical", "random", "position"}
+    assert set(demo.controls) == {"blocks", "document", "lexical", "random", "position"}
     assert list(demo.controls) == sorted(demo.controls, key=lambda key: -own[key])
     assert demo.titles["lexical"] == "Lexical match"
 
