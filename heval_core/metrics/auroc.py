@@ -87,8 +87,8 @@ class ContextAuroc:
             "AUROC",
             (ONE,),
             "probability",
-            "How likely the document has a larger share of an explanation where the answer came from it than where it came from "
-            "memory: its scores summed, over the sum of all absolute scores.",
+            "How likely the document has a larger share of an explanation (its scores over the sum of all absolute scores) "
+            "where the answer came from it than where it came from memory.",
             "0 to 1",
             "RQ1",
             order=5,
@@ -136,12 +136,12 @@ class ContextAuroc:
         if reason := too_small(sizes, self.smallest_group):
             return not_available(own.part, sizes, reason)
         value = float(own.placed[own.context].mean())
-        columns = tuple(Column(own.placed, side) for side in (own.context, own.memory))
-        shares = sum(np.where(side, own.placed, 0.0) / side.sum() for side in (own.context, own.memory))
-        combine, counted = partial(_together, less=value), 2 * min(counts)
-        return Estimate(
-            own.part, value, CHANCE, 1.0, sizes, None, columns, combine, np.asarray(shares), counted=counted
-        )
+        sides = own.context, own.memory
+        columns = tuple(Column(own.placed, side) for side in sides)
+        shares = sum(np.where(side, own.placed - value / 2, 0.0) / side.sum() for side in sides)
+        combine = partial(_together, less=value)
+        found = Estimate(own.part, value, CHANCE, 1.0, sizes, None, columns, combine, np.asarray(shares))
+        return found._replace(counted=2 * min(counts))
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
         known = [name + suffix for suffix in TARGETS for name in (ONE, SEVERAL)]

@@ -60,8 +60,8 @@ class ForcedChoice:
             "Forced choice",
             ("balanced",),
             "share named rightly",
-            "How often the document that was used has the largest sum of scores; documents weigh the same, and a tie counts in "
-            "part. Chance is 1 divided by the number of documents.",
+            "How often the document that was used has the largest sum of scores. Both documents weigh the same; a tie counts "
+            "in part.",
             "0 to 1",
             "RQ2",
             order=25,
