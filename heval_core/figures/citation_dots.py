@@ -15,7 +15,7 @@ from heval_core.wording import counted
 
 # Chances this close to each other are one dashed line through a panel.
 _SAME = 0.005
-_LEGEND = (("dot", "mean with its 95 % interval, claims resampled"), ("control", "control"), ("missing", "not available"))
+_LEGEND = (("dot", "mean with its 95 % interval over claims"), ("control", "control"), ("missing", "not available"))
 _AXIS = Axis(0.0, 1.0, "zero")
 Record = Mapping[Any, Any]
 # Measures of what is wrong with an explanation.
