@@ -90,9 +90,9 @@ print(json.dumps({
             "transparent_context_usage",
             "world_capital",
         ],
-        "colour": 14,
+        "colour": 0,
         "order": ["fa", "saliency", "random"],
-        "sorts": ["1/rank of saliency", "margin of saliency"],
+        "sorts": ["1/rank of saliency", "choice of saliency", "margin of saliency"],
     }
     told = run_in(extended, "-m", "precompute", "plan", "--help")
     assert f"of {', '.join(catalogue.explainers())}, saliency; by default mechlight,fa,ig,attn;" in " ".join(told.split())
