@@ -90,9 +90,9 @@ print(json.dumps({
             "transparent_context_usage",
             "world_capital",
         ],
-        "colour": 14,
+        "colour": 0,
         "order": ["fa", "saliency", "random"],
-        "sorts": ["1/rank of saliency", "margin of saliency"],
+        "sorts": ["1/rank of saliency", "choice of saliency", "margin of saliency"],
     }
     run_in(extended, "-m", "pytest", "-q", "tests/test_palette.py")
     told = run_in(extended, "-m", "precompute", "plan", "--help")
