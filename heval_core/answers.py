@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from heval_core.prompts import mentions
+from heval_core.prompts import is_punctuation, mentions, says_nothing
 
 _COPULA = re.compile(r"\b(?:is|was|are|were)\b", re.IGNORECASE)
 _NEGATION = re.compile(r"\bnot\b|n['’]t\b|\bnever\b", re.IGNORECASE)
@@ -19,6 +19,8 @@ _NEGATION = re.compile(r"\bnot\b|n['’]t\b|\bnever\b", re.IGNORECASE)
 _STANDS_FOR_IT = {"it", "this", "that", "he", "she", "they", "answer"}
 _SMALL = {"the", "a", "an", "of", "in", "on", "at", "to", "by", "for", "and", "or", "who", "what", "which", "where", "when"}
 _ACRONYM = re.compile(r"\b(?:\w\.){2,}")
+# What may stand before an answer, as in "The answer is: Lyon"; not the sign or the point of a number.
+_LEADING = re.compile(r"^(?:[\s:;,.*…–—]|-+(?!\d))+")
 _ARTICLE = re.compile(r"^(?:a|an|the)\s+(?=\S)")
 
 
@@ -26,9 +28,10 @@ def answer_in(text: str, question: str = "", true_answer: str | None = None) -> 
     """The answer in a continuation; empty where it has none.
 
     The true answer where the text begins with it, or says it in a sentence that does not deny it ("The capital of France is
-    Paris"); else the first clause, without the words that only repeat the question.
+    Paris"); else the first clause, without the words that only repeat the question. A colon, comma, dash or dots before the
+    answer are no part of it.
     """
-    text = text.strip()
+    text = _LEADING.sub("", text)
     if true_answer and mentions(true_answer, text[: len(true_answer) + 1]):
         return true_answer
     clause = first_clause(text)
@@ -38,7 +41,8 @@ def answer_in(text: str, question: str = "", true_answer: str | None = None) -> 
         start = 0 if said else copula.end() if copula else len(clause)
         if mentions(true_answer, clause[start:]):
             return true_answer
-    return said or clause
+    answer = _LEADING.sub("", said or clause)
+    return "" if says_nothing(answer) else answer
 
 
 def first_clause(text: str) -> str:
@@ -63,13 +67,8 @@ def normalised(text: str) -> str:
     """A text in the form in which texts are compared (see above). Empty for a text that is only punctuation."""
     text = unicodedata.normalize("NFKC", text).casefold()
     text = _ACRONYM.sub(lambda acronym: acronym[0].replace(".", ""), text)
-    kept = "".join(" " if _is_punctuation(char) else char for char in text if char not in "'’")
+    kept = "".join(" " if is_punctuation(char) else char for char in text if char not in "'’")
     return _ARTICLE.sub("", " ".join(kept.split()))
-
-
-def _is_punctuation(char: str) -> bool:
-    category = unicodedata.category(char)
-    return category[0] == "P" or category == "Sk"
 
 
 def group_by_text(answers: Iterable[tuple[str, str]], text: str) -> str:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from heval_core.answers import answer_in, group_by_text
+from heval_core.answers import answer_in, group_by_text, normalised
 from heval_core.groups import FILLER, GOLD, MEMORY, compared_groups, competes, context_groups, document_of, numbered
 from heval_core.lm.model import LanguageModel
-from heval_core.prompts import memory_prompt, mentions
+from heval_core.prompts import memory_prompt, mentions, says_nothing
 from heval_core.records import Behaviour, Candidate, Document, Dropped, HEvalError, Instance, Target, TokenisedPrompt
 from heval_core.regime_keys import read_key
 
@@ -47,7 +47,8 @@ def memory_of(lm: LanguageModel, ids: tuple[int, ...], true_answer: str | None =
     """The answer in a continuation (`answer_in`), and the ids that this answer may begin with.
 
     The first generated id comes first among them if the answer begins with its text: the model may split the answer into
-    other tokens than the tokenizer does. The " The" of "The capital of France is Paris" does not count, nor white space.
+    other tokens than the tokenizer does. The " The" of "The capital of France is Paris" does not count, nor white space, nor
+    punctuation.
     """
     answer = answer_in(lm.decode(list(ids)), question, true_answer)
     generated = ids[:1] if _begins(lm, ids, answer) else ()
@@ -56,7 +57,7 @@ def memory_of(lm: LanguageModel, ids: tuple[int, ...], true_answer: str | None =
 
 def _begins(lm: LanguageModel, ids: tuple[int, ...], answer: str) -> bool:
     """Whether the first of some ids covers the beginning of an answer that these ids spell."""
-    if not lm.decode(list(ids[:1])).strip():
+    if says_nothing(lm.decode(list(ids[:1]))):
         return False
     # A token may hold only some of a character's bytes; the tokens after it then complete the character.
     covered = next((text for end in range(1, len(ids) + 1) if not (text := lm.decode(list(ids[:end]))).endswith("\ufffd")), "")
@@ -103,12 +104,15 @@ class Names:
     first_tokens: tuple[int, ...]
 
 
-def name_candidates(lm: LanguageModel, answers: tuple[str | None, ...], memory: Memory) -> tuple[Names, ...]:
+def name_candidates(
+    lm: LanguageModel, answers: tuple[str | None, ...], memory: Memory, match: str = "first"
+) -> tuple[Names, ...]:
     """The documents' known answers, and the memory answer.
 
-    Raises Dropped if the tokenizer has no token for one of them, or if two of them begin with the same token in running text
-    (" Lisbon", " Lisse"). Their other accepted forms may share a token (the "L" of a bare "Lisbon"); only if the model
-    answers with that token does it matter: then its answer is `ambiguous`.
+    Raises Dropped if the tokenizer has no token for one of them, or if what decides the group (`match`) does not tell two of
+    them apart: `first`, if they begin with the same token in running text (" Lisbon", " Lisse"); `text`, if they are the same
+    text. Their other accepted forms may share a token (the "L" of a bare "Lisbon"); only if the model answers with that token
+    does it matter: then its answer is `ambiguous`.
     """
     names = [
         Names(group, answer, lm.first_tokens(answer))
@@ -116,11 +120,10 @@ def name_candidates(lm: LanguageModel, answers: tuple[str | None, ...], memory: 
         if answer
     ]
     names.append(Names(MEMORY, memory.text, memory.first_tokens))
-    leading = [name.first_tokens[:1] for name in names]
-    if () in leading:
+    if not all(name.first_tokens for name in names):
         raise Dropped("answer has no token")
-    if len(set(leading)) < len(leading):
-        raise Dropped("same first token")
+    if len({normalised(name.text) if match == "text" else name.first_tokens[0] for name in names}) < len(names):
+        raise Dropped("same answer" if match == "text" else "same first token")
     return tuple(names)
 
 
@@ -164,16 +167,16 @@ def check_names(lm: LanguageModel, instance: Instance, prompt: TokenisedPrompt) 
                     raise Dropped("answer too often")
 
 
-def name_candidates_of(lm: LanguageModel, instance: Instance, memory: Memory) -> tuple[Names, ...]:
+def name_candidates_of(lm: LanguageModel, instance: Instance, memory: Memory, match: str = "first") -> tuple[Names, ...]:
     """The candidates of an instance: the answers of its documents, and memory's. Raises Dropped as `name_candidates` does.
 
-    If memory begins as one of the accepted answers of a gold document does, it is no candidate of its own: whichever of them
-    was used, the answer is the same. Its group is then the document's.
+    If memory begins as one of the accepted answers of a gold document does, it is no candidate of its own, whatever `match`
+    is: whichever of them was used, the answer is the same. Its group is then the document's.
     """
     kinds = [document.kind for document in instance.documents]
     answers = tuple(instance.documents[index].answer or None for index in numbered(kinds))
     if GOLD not in kinds:
-        return name_candidates(lm, answers, memory)
+        return name_candidates(lm, answers, memory, match)
     (context, _), tokens = name_candidates(lm, answers, Memory("", (NO_TOKEN,))), accepted_tokens(lm, instance)
     gold = replace(context, first_tokens=tokens)
     if not memory.first_tokens:

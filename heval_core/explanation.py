@@ -63,7 +63,8 @@ def explain(
     target: `answer` explains the answer given, `context` the first document's. match: the group is decided by the answer's
         first token (`first`) or by its text (`text`). template: `chat` asks through the tokenizer's chat template; or a layout
         with {documents} and {question}; by default the model's own. device, dtype: for a model that is loaded here.
-    Raises HEvalError, with one sentence, if the prompt cannot be explained.
+    An explainer that this model does not allow is left out, and its reason stands in `refused`.
+    Raises HEvalError, with one sentence, if the prompt cannot be explained, or if no explainer can.
     """
     from heval_core.pipeline import Request, explain_request
 
@@ -128,11 +129,17 @@ class Explanation:
         """Explainer ▶ its scores, (n,) as the method defines them."""
         return {attribution.explainer: attribution for attribution in self.explained.attributions}
 
+    @property
+    def refused(self) -> dict[str, str]:
+        """Explainer ▶ why it could not explain the prompt; most often the model lacks what it needs."""
+        return dict(self.explained.refused)
+
     def __repr__(self) -> str:
         answer = self.behaviour
         return (
             f"<Explanation: {self.explained.model} answers {answer.text.strip()!r} (p = {answer.probability:.2f}, "
-            f"group {answer.group}); {len(self.tokens)} tokens, {', '.join(self.attributions)}>"
+            f"group {answer.group}); {len(self.tokens)} tokens, {', '.join(self.attributions)}"
+            f"{'; refused: ' + ', '.join(self.refused) if self.refused else ''}>"
         )
 
     def to_frame(self, raw: bool = False, level: str = "token") -> pd.DataFrame:
@@ -183,6 +190,7 @@ class Explanation:
             model=self.explained.model,
             group=group_title(behaviour.group),
             foil=self.explained.foil,
+            refused=self.refused,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -222,6 +230,7 @@ class Explanation:
             "target": explained.target,
             "target_text": explained.target_text,
             "foil": explained.foil,
+            "refused": self.refused,
             "explainers": {a.explainer: _scores(a, prompt.ranked) for a in explained.attributions},
         }
 

@@ -13,7 +13,6 @@ from functools import partial
 from itertools import groupby
 
 from heval_core.behaviour import (
-    NO_TOKEN,
     Memory,
     Names,
     answer_target,
@@ -22,16 +21,15 @@ from heval_core.behaviour import (
     check_names,
     context_target,
     greedy_texts,
-    name_candidates,
     name_candidates_of,
     observe,
-    recall,
 )
-from heval_core.groups import MEMORY, context_groups
+from heval_core.groups import MEMORY
 from heval_core.lengths import fitted
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.needs import require
+from heval_core.own_candidates import candidates_of, missing_target
 from heval_core.prompts import assemble, prompt_of
 from heval_core.protocols import Method
 from heval_core.records import Attribution, Behaviour, Dropped, HEvalError, Instance, Target, TokenisedPrompt
@@ -60,8 +58,11 @@ class Answered:
     targets: tuple[Target, ...]
 
 
-def prepare(lm: LanguageModel, instance: Instance, memory: Memory) -> Prepared:
-    """Prompt, checks and candidates of one instance. Where memory agrees with gold, memory's rule means gold's."""
+def prepare(lm: LanguageModel, instance: Instance, memory: Memory, match: str = "first") -> Prepared:
+    """Prompt, checks and candidates of one instance. Where memory agrees with gold, memory's rule means gold's.
+
+    match: see `answer`.
+    """
 
     def tokenised(padded: Instance) -> TokenisedPrompt:
         return lm.tokenise(prompt_of(padded, lm.template), check_length=False)
@@ -76,7 +77,7 @@ def prepare(lm: LanguageModel, instance: Instance, memory: Memory) -> Prepared:
         instance = fitted(instance, memory.text, lambda padded: len(tokenised(padded).ids))
         prompt = tokenised(instance) if instance.padding else prompt
         check_names(lm, instance, prompt)
-        names = name_candidates_of(lm, instance, memory)
+        names = name_candidates_of(lm, instance, memory, match)
     except Dropped as dropped:
         return Prepared(instance, prompt, memory.text, dropped_because=dropped.reason)
     if instance.expected_group == MEMORY and all(name.group != MEMORY for name in names):
@@ -183,8 +184,8 @@ class Request:
 
 @dataclass(frozen=True)
 class Explained:
-    """A request with the model's answer and every requested explainer's attribution. target: what was explained, one of
-    TARGETS; target_text: its first token."""
+    """A request with the model's answer and the requested explainers' attributions. target: what was explained, one of
+    TARGETS; target_text: its first token. refused: each explainer without an attribution, and why."""
 
     model: str
     prompt: TokenisedPrompt
@@ -194,6 +195,7 @@ class Explained:
     target_text: str
     foil: str
     attributions: tuple[Attribution, ...]
+    refused: tuple[tuple[str, str], ...] = ()
 
 
 def explain_request(
@@ -208,51 +210,36 @@ def explain_request(
 
     `progress` is called with each explainer's key when its scores are done. match: see `answer`. target: `answer` explains
     the answer given, `context` the first document's answer against its competitor.
-    Raises HEvalError for a model that lacks what an explainer needs, an empty or too long prompt, a
-    context answer that its document does not contain, candidates that begin with the same token, or an unknown target.
+    An explainer that cannot explain it, such as one that needs what the model lacks, is named with its reason in `refused`.
+    Raises HEvalError if none of them can; for an empty or too long prompt, a context answer that its document does not
+    contain, candidates that cannot be told apart, or an unknown target.
     """
-    explainers = tuple(explainers)
-    require(lm, dict.fromkeys(need for explainer in explainers for need in explainer.needs))
     answers = _answers_of(request)
     prompt = lm.tokenise(assemble(request.documents, answers, request.question, lm.template))
-    names, memory_answer = _candidates_of(lm, request, answers)
+    names, memory_answer = candidates_of(lm, request.question, answers, request.memory_answer, match)
     clean = CleanPass(lm, [prompt])
     (behaviour,) = lm.budget.within(clean.length, lambda: behaviours_of(clean, [names], [memory_answer], match))
     explained = context_target(behaviour) if target == "context" else answer_target(clean.logits[0], behaviour)
     if explained is None:
-        raise HEvalError(_MISSING_TARGET[len(answers) > 1])
-    attributions = []
+        raise HEvalError(missing_target(behaviour, answers))
+    attributions: list[Attribution] = []
+    refused: dict[str, str] = {}
     for explainer in explainers:
-        attributions += lm.budget.within(
-            clean.length, partial(attributions_of, clean, (explained,), explainer, ["The prompt"])
-        )
+        try:
+            require(lm, explainer.needs)
+            attributions += lm.budget.within(
+                clean.length, partial(attributions_of, clean, (explained,), explainer, ["The prompt"])
+            )
+        except HEvalError as error:
+            refused[explainer.key] = str(error)
         progress(explainer.key)
+    if refused and not attributions:
+        raise HEvalError(" ".join(dict.fromkeys(refused.values())))
     foil = f"{lm.decode(list(explained.foils)).strip()} ({explained.foil_kind})"
     target_text = lm.decode(list(explained.ids))
-    return Explained(lm.key, prompt, behaviour, answers, target, target_text, foil, tuple(attributions))
-
-
-_MISSING_TARGET = (
-    "--target context explains the document's answer against the memory answer: give --context and --context-answer, and "
-    "--memory-answer if the model remembers nothing or the same answer.",
-    "--target context explains the first document's answer against another one's: give --context-answer for the first "
-    "document and one more.",
-)
-
-
-def _candidates_of(lm: LanguageModel, request: Request, answers: tuple[str | None, ...]) -> tuple[tuple[Names, ...], str]:
-    """The candidate answers of a request, and the model's memory answer."""
-    given = request.memory_answer
-    memory = Memory(given, lm.first_tokens(given)) if given else recall(lm, request.question)
-    if not memory.text:
-        return _context_names(lm, answers), memory.text
-    try:
-        return _named(lm, answers, memory), memory.text
-    except Dropped as dropped:
-        if given or dropped.reason != "same first token":
-            raise HEvalError(_candidates_message(dropped, answers, memory.text)) from None
-        # The model's memory agrees with a document, so memory is no candidate of its own.
-        return _context_names(lm, answers), memory.text
+    return Explained(
+        lm.key, prompt, behaviour, answers, target, target_text, foil, tuple(attributions), tuple(refused.items())
+    )
 
 
 def _answers_of(request: Request) -> tuple[str | None, ...]:
@@ -267,34 +254,3 @@ def _answers_of(request: Request) -> tuple[str | None, ...]:
         if known and not assemble((text,), (known,), "?").answers[0]:
             raise HEvalError(f"Document {number} does not contain its answer {known!r} as a word of its own.")
     return answers
-
-
-def _context_names(lm: LanguageModel, answers: tuple[str | None, ...]) -> tuple[Names, ...]:
-    """The documents' candidates alone, under a memory that cannot coincide with them."""
-    try:
-        names = _named(lm, answers, Memory("", (NO_TOKEN,)))
-    except Dropped as dropped:
-        raise HEvalError(_candidates_message(dropped, answers, None)) from None
-    return names[:-1]
-
-
-def _named(lm: LanguageModel, answers: tuple[str | None, ...], memory: Memory) -> tuple[Names, ...]:
-    """As `name_candidates`, but documents may agree: then each has a candidate, and that answer's group is `ambiguous`."""
-    first = {answer: index for index, answer in reversed(list(enumerate(answers)))}
-    apart = tuple(answer if first[answer] == index else None for index, answer in enumerate(answers))
-    names = name_candidates(lm, apart, memory)
-    by_text = {name.text: name for name in names[:-1]}
-    order = context_groups(len(answers))
-    again = [
-        Names(group, answer, by_text[answer].first_tokens)
-        for group, answer, alone in zip(order, answers, apart, strict=True)
-        if answer and alone is None
-    ]
-    return (*sorted([*names[:-1], *again], key=lambda name: order.index(name.group)), names[-1])
-
-
-def _candidates_message(dropped: Dropped, answers: tuple[str | None, ...], memory: str | None) -> str:
-    known = ", ".join(repr(a) for a in (*answers, memory) if a)
-    if dropped.reason == "answer has no token":
-        return f"The model's tokenizer has no token for one of the candidate answers {known}; give answers that it can write."
-    return f"The candidate answers {known} cannot be told apart by their first tokens; give answers that differ there."

@@ -31,6 +31,16 @@ def _in_word(char: str) -> bool:
     return char.isalnum() or char == "_" or unicodedata.category(char)[0] == "M" or bool(_ATTACHED.match(char))
 
 
+def is_punctuation(char: str) -> bool:
+    category = unicodedata.category(char)
+    return category[0] == "P" or category == "Sk"
+
+
+def says_nothing(text: str) -> bool:
+    """Whether a text is only punctuation and white space, or empty."""
+    return all(char.isspace() or is_punctuation(char) for char in text)
+
+
 def mentions(answer: str, text: str) -> tuple[Span, ...]:
     """Every literal, case-sensitive, word-bounded mention of `answer` in `text`, as characters.
 

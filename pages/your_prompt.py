@@ -119,6 +119,8 @@ def show(name: str, kept: Kept, beside: bool) -> None:
     agree = own_results.same_answer(kept)
     if agree:
         st.info(agree, icon=":material/handshake:")
+    for left_out in own_results.left_out(result):
+        st.warning(left_out, icon=":material/block:")
     times = " · ".join(f"{row.title} {result['explainers'][row.explainer]['seconds']:.2f} s" for row in rows)
     st.caption(f"{own_results.options_line(kept)} {len(result['tokens'])} tokens · {times}")
     if not beside:

@@ -89,6 +89,17 @@ PROJECTIONS = (
 FINAL_NORMS = ("ln_f", "norm", "final_layer_norm", "final_layernorm")
 
 
+def factors(model: Any, seen: list[torch.Tensor]) -> list[Any]:
+    """Hooks that note, for each layer in turn, (B, n, d) by what a norm behind attention multiplies what attention wrote."""
+    names = [name for name, _ in model.named_modules() if name.endswith("post_attention_layernorm")]
+    if not any(name.endswith("post_feedforward_layernorm") for name, _ in model.named_modules()):
+        names = []  # a Llama's norm of this name stands before its MLP
+    return [
+        model.get_submodule(name).register_forward_hook(lambda _, inputs, output: seen.append(output / inputs[0]))
+        for name in names
+    ]
+
+
 def saved(kind: str, tokenizer: Any, folder: Any) -> str:
     """A random model of a kind, with biases and norms that are not what they begin as, beside a tokenizer."""
     torch.manual_seed(3)
@@ -134,7 +145,7 @@ class Plain:
 
     @torch.no_grad()
     def looked_into(self, ids: torch.Tensor) -> tuple[list[torch.Tensor], list[torch.Tensor], torch.Tensor]:
-        """Per layer the last query's attention (H, n) and what each head writes (H, d); the stream before the final norm."""
+        """Per layer the last query's attention (H, n) and what each head adds (H, d); the stream before the final norm."""
         seen: dict[str, torch.Tensor] = {}
         projections = [(n, m) for n, m in self.eager.named_modules() if n.endswith(PROJECTIONS)]
         norm = next(m for n, m in self.eager.named_modules() if n.count(".") <= 2 and n.split(".")[-1] in FINAL_NORMS)
@@ -142,14 +153,18 @@ class Plain:
             module.register_forward_pre_hook(lambda _, inputs, name=name: seen.__setitem__(name, inputs[0]))
             for name, module in (*projections, ("final", norm))
         ]
+        multiplied: list[torch.Tensor] = []
+        handles += factors(self.eager, multiplied)
         attention = self.eager(ids, output_attentions=True).attentions
         for handle in handles:
             handle.remove()
         written = []
-        for name, module in projections:
+        for layer, (name, module) in enumerate(projections):
             weight = module.weight if type(module).__name__ == "Conv1D" else module.weight.T  # (in, out)
             z = seen[name].reshape(ids.shape[1], self.heads, -1)[-1]
-            written.append(torch.einsum("hi,hio->ho", z, weight.view(self.heads, -1, weight.shape[-1])))
+            by_head = torch.einsum("hi,hio->ho", z, weight.view(self.heads, -1, weight.shape[-1]))
+            by_head *= getattr(self.eager.config, "residual_multiplier", 1)
+            written.append(by_head * multiplied[layer][0, -1] if multiplied else by_head)
         return [rows[0, :, -1] for rows in attention], written, seen["final"][0, -1]
 
     @torch.no_grad()

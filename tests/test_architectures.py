@@ -96,12 +96,12 @@ def test_igs_method_is_captums(clean, target):
 
 def test_a_folded_layer_norm_is_centred(language_models):
     lm = language_models["gpt2"]
-    directions = torch.randn(lm.width, 2)
+    directions = torch.randn(2, lm.width)
     stream = torch.randn(lm.width)
     centred = stream - stream.mean()
     gain = lm.model.transformer.ln_f.weight
-    expected = (directions * gain[:, None]).T @ centred
-    torch.testing.assert_close(lm.heads.folded(directions).T @ stream, expected.detach(), atol=1e-4, rtol=1e-4)
+    expected = (directions * gain) @ centred
+    torch.testing.assert_close(lm.heads.final_norm.folded(directions) @ stream, expected.detach(), atol=1e-4, rtol=1e-4)
 
 
 def test_another_baseline_token_is_used_and_noted(clean, target, plain):

@@ -6,7 +6,7 @@ import copy
 
 import pytest
 
-from heval_core import pipeline, regimes
+from heval_core import own_candidates, pipeline, regimes
 from heval_core.answers import answer_in
 from heval_core.behaviour import Memory, check_documents, memory_of, observe
 from heval_core.prompt_styles import style_of
@@ -32,6 +32,13 @@ def memory_after(lm, text, true_answer=None, question=CAPITAL):
         (" The capital of France is not Paris.", "Paris", "not Paris"),
         (" It is Lyon", None, "Lyon"),
         (" The answer is Lyon", None, "Lyon"),
+        (" The answer is: Lyon", None, "Lyon"),
+        (": Lyon", None, "Lyon"),
+        (" - Lyon", None, "Lyon"),
+        (" -40 degrees", None, "-40 degrees"),
+        (' "Heat"', None, '"Heat"'),
+        (" :", "Paris", ""),
+        (" ...", None, ""),
         (" a suburb of Paris", "Paris", "a suburb of Paris"),
         (" Lyon is the capital of France", "Paris", "Lyon is the capital of France"),
         (" The Beatles", None, "The Beatles"),
@@ -58,6 +65,31 @@ def test_the_first_token_counts_only_where_the_answer_begins_with_it(lm):
     ids, memory = memory_after(lm, "\n\nLisbon", "Lisbon")
     assert memory.first_tokens == lm.first_tokens("Lisbon")
     assert not {i for i in memory.first_tokens if not lm.decode([i]).strip()}
+
+
+@pytest.mark.parametrize("answer", [": Lisbon", "... Lisbon", '"Lisbon"', "(Lisbon)", "- Lisbon", "\n: Lisbon"])
+def test_punctuation_is_never_an_answers_first_token(lm, answer):
+    beginnings = lm.first_tokens(answer)
+    assert beginnings
+    assert all(any(char.isalnum() for char in lm.decode([token])) for token in beginnings)
+    ids, memory = memory_after(lm, answer)
+    assert ids[0] not in memory.first_tokens
+    assert set(memory.first_tokens) & set(lm.first_tokens("Lisbon"))
+
+
+def test_symbols_and_parts_of_characters_may_begin_an_answer(lm):
+    for answer in ("€5", "東京", "+1"):
+        ids = lm.tokenizer(f" {answer}", add_special_tokens=False).input_ids
+        assert lm.first_tokens(answer)[0] == next(token for token in ids if lm.decode([token]).strip())
+
+
+def test_an_answer_that_is_only_punctuation_is_refused_or_dropped_with_its_reason(lm):
+    assert lm.first_tokens(":") == lm.first_tokens(" ... ") == ()
+    asked = pipeline.Request(("The capital of Kenya is Lisbon.",), "Which?", ("Lisbon",), ":")
+    with pytest.raises(HEvalError, match=r"candidate answers 'Lisbon', ':', or it is only punctuation"):
+        pipeline.explain_request(lm, asked, [])
+    instance = regimes.build(FACT, "conflicting", regimes.Pool.of([FACT]), 0, style_of(lm), 0)
+    assert pipeline.prepare(lm, instance, Memory(":", lm.first_tokens(":"))).dropped_because == "answer has no token"
 
 
 def test_a_first_token_that_covers_only_a_part_of_the_answer_counts(lm):
@@ -88,6 +120,20 @@ def test_the_space_that_sentencepiece_writes_first_is_no_answer(lm):
     assert memory_of(other, (2,)) == Memory("Lisbon", (2,))
 
 
+def test_after_sentencepieces_space_punctuation_is_skipped_too(lm):
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    pieces = {"▁": 0, ":": 1, "▁:": 2, "▁Lisbon": 3, "Lisbon": 4, "<unk>": 5}
+    tokenizer = Tokenizer(models.WordLevel(pieces, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    tokenizer.decoder = decoders.Metaspace(prepend_scheme="always")
+    other = copy.copy(lm)
+    other.tokenizer = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>")
+    assert memory_of(other, (0, 1, 3)) == memory_of(other, (2, 3)) == Memory("Lisbon", (3,))
+    assert other.first_tokens(": Lisbon") == (3,)
+
+
 def test_an_empty_memory_has_no_first_tokens_and_drops_its_instance(lm):
     end = lm.tokenizer.eos_token_id
     for ids in ((end,), (), tuple(lm.tokenizer("\n\n").input_ids)):
@@ -98,7 +144,7 @@ def test_an_empty_memory_has_no_first_tokens_and_drops_its_instance(lm):
 
 
 def test_candidates_of_documents_that_agree_stand_in_the_documents_order(lm, monkeypatch):
-    monkeypatch.setattr(pipeline, "recall", lambda *_: Memory("Nairobi", lm.first_tokens("Nairobi")))
+    monkeypatch.setattr(own_candidates, "recall", lambda *_: Memory("Nairobi", lm.first_tokens("Nairobi")))
     documents = tuple(f"The capital of Kenya is {answer}." for answer in ("Lisbon", "Lisbon", "Oslo"))
     request = pipeline.Request(documents, "What is the capital of Kenya?", ("Lisbon", "Lisbon", "Oslo"))
     explained = pipeline.explain_request(lm, request, [])
@@ -117,7 +163,7 @@ def test_in_the_batch_an_empty_memory_is_counted_as_that(lm, must_be_true):
 def test_a_prompt_of_ones_own_without_a_memory_has_no_memory_candidate(lm, monkeypatch):
     from heval_core.explainers.attn import Attention
 
-    monkeypatch.setattr(pipeline, "recall", lambda *_: Memory("", ()))
+    monkeypatch.setattr(own_candidates, "recall", lambda *_: Memory("", ()))
     request = pipeline.Request(("The capital of Kenya is Lisbon.",), "What is the capital of Kenya?", ("Lisbon",))
     explained = pipeline.explain_request(lm, request, [Attention()])
     assert [candidate.group for candidate in explained.behaviour.candidates] == ["C"]
@@ -145,7 +191,7 @@ def test_documents_that_agree_are_two_candidates_of_one_answer(lm):
 def test_an_answer_that_agreeing_documents_give_is_ambiguous(lm):
     import torch
 
-    names = pipeline._named(lm, ("Lisbon", None, "Lisbon"), Memory("Nairobi", lm.first_tokens("Nairobi")))
+    names = own_candidates.named(lm, ("Lisbon", None, "Lisbon"), Memory("Nairobi", lm.first_tokens("Nairobi")), "first")
     assert [name.group for name in names] == ["C1", "C3", "M"]
     for answer, group in (("Lisbon", "ambiguous"), ("Nairobi", "M"), ("Oslo", "other")):
         logits = torch.zeros(10_000)

@@ -12,7 +12,9 @@ import pytest
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from heval_core import catalogue, explain
+from heval_core.lm import needs
 from heval_core.records import HEvalError
+from heval_core.ui import own_results
 from precompute.cli import main
 from tests.conftest import ROOT
 
@@ -123,6 +125,26 @@ def test_what_cannot_be_explained_is_one_sentence(language_models):
             explain(language_models["gpt2"], explainers=key, **PROMPT)
     with pytest.raises(HEvalError, match="no level 'page'; there are: token, word, sentence, document"):
         explain(language_models["gpt2"], explainers="attn", **PROMPT).to_frame(level="page")
+
+
+def test_an_explainer_that_is_refused_leaves_the_others_their_scores(language_models, model_folders, monkeypatch, capsys):
+    monkeypatch.setitem(needs.NEEDS, "heads", lambda lm: "has <b>no heads</b>")
+    reason = "random-gpt2 (gpt2) has <b>no heads</b>. What needs heads cannot be used with it; all else can."
+    found = explain(language_models["gpt2"], **PROMPT | {"explainers": "mechlight,fa,gxi"})
+    assert list(found.attributions) == ["fa", "gxi"]
+    assert found.refused == {"mechlight": reason.replace("random-gpt2", language_models["gpt2"].key)}
+    assert "refused: mechlight" in repr(found)
+    assert "<b>mechlight</b> is left out" in found._repr_html_()
+    assert "<b>no heads" not in found._repr_html_()
+    result = found.to_json()
+    assert result["refused"] == found.refused
+    (told,) = own_results.left_out(result)
+    assert told.startswith("MechLight is left out: ")
+    command = ["explain", "--model", str(model_folders["gpt2"]), "--context", PROMPT["context"], "--question", "Which?"]
+    assert main([*command, "--memory-answer", "Oslo", "--device", "cpu", "--explainers", "mechlight,fa"]) == 0
+    assert f"mechlight is left out: {reason}" in capsys.readouterr().out
+    with pytest.raises(HEvalError, match="has <b>no heads</b>"):
+        explain(language_models["gpt2"], **PROMPT | {"explainers": "mechlight"})
 
 
 def test_importing_the_package_costs_nothing():

@@ -104,7 +104,11 @@ MAY_IMPORT = {
         *("catalogue", "protocols", "figures", "groups", "html", "lm", "pipeline", "records", "statistics", "stored", "units"),
         "wording",
     },
-    "pipeline": {"behaviour", "protocols", "groups", "lengths", "lm", "prompts", "records", "regime_keys", "statistics"},
+    "pipeline": {
+        *("behaviour", "protocols", "groups", "lengths", "lm", "own_candidates", "prompts", "records", "regime_keys"),
+        "statistics",
+    },
+    "own_candidates": {"behaviour", "groups", "lm", "records"},
     "report": {
         *("reasons", "regime_keys", "evaluation", "figures", "html", "metrics", "records", "statistics", "store", "wording")
     },

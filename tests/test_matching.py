@@ -13,10 +13,12 @@ from heval_core.answers import group_by_text, normalised
 from heval_core.behaviour import TEXT_TOKENS, Memory, Names, greedy_texts, observe
 from heval_core.evaluation.publishing import publish
 from heval_core.evaluation.text_agreement import text_agreement
+from heval_core.explainers.attn import Attention
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.generation import Generation
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import assemble
+from heval_core.records import Fact, HEvalError, Passage
 from heval_core.statistics.bounded import share_interval
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -216,3 +218,35 @@ def test_the_datasets_page_shows_the_agreement_where_there_is_one(tmp_path, monk
         app = open_page("data_and_methods")
         assert not app.exception
         assert any("first token and text agree" in box.label for box in app.expander) == (change is asked)
+
+
+DELHI, ORLEANS = ("The capital of India is New Delhi.", "The capital of Peru is New Orleans.")
+
+
+def test_by_text_answers_that_begin_with_one_token_are_told_apart(lm, monkeypatch):
+    assert lm.first_tokens("New Delhi")[0] == lm.first_tokens("New Orleans")[0]
+    asked = pipeline.Request((DELHI, ORLEANS), "Which capital?", ("New Delhi", "New Orleans"), "New York")
+    with pytest.raises(HEvalError, match=r"cannot be told apart by their first tokens.*--match text"):
+        pipeline.explain_request(lm, asked, [])
+    for said, group in ((" New Orleans, it is", "C2"), (" New York", "M"), (" New Delhi", "C1"), (" new", "other")):
+        monkeypatch.setattr(pipeline, "greedy_texts", lambda *_, said=said: [said])
+        explained = pipeline.explain_request(lm, asked, [Attention()], match="text")
+        assert (explained.behaviour.text_group, explained.behaviour.group) == (group, group)
+    with pytest.raises(HEvalError, match="begin with the same token, so there is no competitor"):
+        pipeline.explain_request(lm, asked, [Attention()], match="text", target="context")
+
+
+def test_by_text_an_answer_given_twice_is_no_pair(lm):
+    asked = pipeline.Request((DELHI,), "Which capital?", ("New Delhi",), "new delhi.")
+    with pytest.raises(HEvalError, match="candidate answers .* are the same text"):
+        pipeline.explain_request(lm, asked, [], match="text")
+
+
+def test_in_the_batch_too(lm):
+    fact = Fact("1", "d", "India", "capital", "Which capital?", "New York", (Passage("India", "New Delhi", DELHI),))
+    instance = regimes.build(fact, "conflicting", regimes.Pool.of([fact]), 0, style_of(lm), 0)
+    memory = Memory("New York", lm.first_tokens("New York"))
+    assert pipeline.prepare(lm, instance, memory).dropped_because == "same first token"
+    assert pipeline.prepare(lm, instance, memory, "text").dropped_because is None
+    again = Memory("new delhi", lm.first_tokens("new delhi"))
+    assert pipeline.prepare(lm, instance, again, "text").dropped_because == "same answer"

@@ -4,8 +4,10 @@ Formula (Sun et al. 2025, eq. 11-17): logit^{l,h}(t) = <W_U[t], z_gen^{l,h} W_O^
 logit^{l,h}(b), where a is the answer the model gave and b the competing candidate; (l*, h*) = argmax S; scores = row
 gen of A^{l*,h*}. Query-head slices under grouped queries; the output bias belongs to no head.
 Reference: Sun et al., arXiv 2510.02629.
-Departure: none. A target of several tokens sums S over its positions and averages the head's rows; without a foil, S is
-logit^{l,h}(a) alone. Raw W_U (our decision); option `fold` folds the final norm's gain into it, and centres it for LayerNorm.
+Departure: none where nothing stands behind attention. Where a norm does (Gemma 2 and 3, OLMo 2), a head adds s z W_O to the
+stream, with the norm's gain in W_O (see `heval_core/lm/heads.py`), and S is of that. A target of several tokens sums S over
+its positions and averages the head's rows; without a foil, S is logit^{l,h}(a) alone. Raw W_U (our decision); option `fold`
+folds the final norm's gain into it, and centres it for LayerNorm.
 Option `kv` sums S over the query heads that share keys and values, and takes the mean of their attention (the stored S of each
 of these heads is the group's mean, and the group is named by its first head). The S of a pruned head is 0; it is never chosen,
 nor part of a mean, nor names a group.
@@ -56,6 +58,7 @@ class MechLight:
 
         clock = clean.clock()
         lm = clean.lm
+        lm.direct_effects.check_stream()
         readings = [clean.heads_at(position) for position in positions_of(targets)]
         attention = mean_rows([reading.attention for reading in readings], clean.length)
         strengths = sum(self._strengths(lm, *each, targets) for each in enumerate(readings)).cpu().numpy()

@@ -77,7 +77,7 @@ class Norm(torch.nn.Module):
                 made = wide * scale * self.gain + (0.0 if self.bias is None else self.bias.float())
                 if float((made - values).abs().max()) <= SAME * float(values.abs().max()):
                     return centred, offset
-        raise UnknownPart(f"has a norm, {type(self.inner).__name__}, whose backward rule is not known")
+        raise UnknownPart(f"has a norm, {type(self.inner).__name__}, whose rule is not known")
 
     def standardised(self, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """(…, d) ▶ the states, centred if it centres, and one over their std or RMS (…, 1), float32."""
@@ -85,6 +85,16 @@ class Norm(torch.nn.Module):
         if self.centred:
             wide = wide - wide.mean(-1, keepdim=True)
         return wide, torch.rsqrt(wide.square().mean(-1, keepdim=True) + self.eps)
+
+    def linear(self, states: torch.Tensor) -> torch.Tensor:
+        """(…, d) ▶ the norm without its scale and its bias: centred if it centres, times the gain; float32."""
+        wide = states.float()
+        return (wide - wide.mean(-1, keepdim=True) if self.centred else wide) * self.gain
+
+    def folded(self, directions: torch.Tensor) -> torch.Tensor:
+        """(…, d) directions after the norm ▶ those before it: <folded(u), x> = <u, linear(x)>; float32."""
+        wide = directions.float() * self.gain
+        return wide - wide.mean(-1, keepdim=True) if self.centred else wide
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         normed: torch.Tensor = _Norm.apply(states, self)
@@ -102,10 +112,7 @@ class _Norm(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, None]:
         (states,) = ctx.saved_tensors
-        scaled = grads[0].float() * ctx.norm.gain * ctx.norm.standardised(states)[1]
-        if ctx.norm.centred:
-            scaled = scaled - scaled.mean(-1, keepdim=True)
-        return scaled.to(states.dtype), None
+        return ctx.norm.folded(grads[0].float() * ctx.norm.standardised(states)[1]).to(states.dtype), None
 
 
 class Activation(torch.nn.Module):

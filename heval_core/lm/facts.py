@@ -16,7 +16,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from heval_core.lm.chat import answers_bare, require_template
 from heval_core.lm.memory import Budget
 from heval_core.lm.spans import tokenise
-from heval_core.prompts import CHAT
+from heval_core.prompts import CHAT, says_nothing
 from heval_core.records import HEvalError, Prompt, TokenisedPrompt
 
 
@@ -106,8 +106,9 @@ class ModelFacts:
         """The ids an answer may begin with.
 
         The first ids of " answer" and "answer", and of both capitalised if the answer starts in lower case. In a chat the
-        bare form may come first (`chat.answers_bare`). Tokens that are only white space are skipped: under SentencePiece
-        every answer would begin with the same one.
+        bare form may come first (`chat.answers_bare`). Tokens that are only white space or punctuation are skipped: under
+        SentencePiece every answer would begin with the same one, and a ":" before an answer tells nothing of it. None are left
+        of an answer that is only punctuation.
         """
         beginnings = []
         for ids in self.spellings(answer):
@@ -123,7 +124,7 @@ class ModelFacts:
         found = []
         for text in (f"{space}{form}" for form in forms for space in spaces):
             ids = tuple(self.tokenizer(text, add_special_tokens=False).input_ids)
-            first = next((place for place, own in enumerate(ids) if self.tokenizer.decode([own]).strip()), None)
+            first = next((place for place, own in enumerate(ids) if not says_nothing(self.tokenizer.decode([own]))), None)
             if first is not None:
                 found.append(ids[first:])
         return tuple(found)

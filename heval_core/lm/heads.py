@@ -1,20 +1,26 @@
 """Attention heads: their patterns, value vectors, outputs and output matrices, at any position of a prompt.
 
-A head writes z W_O to the residual stream, with z = sum over positions j of A[query, j] v_j. `Heads.read` gives A and z at one
-query position, `Heads.values` v, `Heads.output_matrix` W_O, and `Heads.logits` how much z W_O adds to a token's logit. Query
-heads that share keys and values each have their own row; an output bias belongs to no head.
+A head adds s z W_O to the residual stream, with z = sum over positions j of A[query, j] v_j. `Heads.read` gives A, z and s at
+one query position, `Heads.values` v, `Heads.output_matrix` W_O, and `Heads.logits` how much s z W_O adds to a token's logit.
+Query heads that share keys and values each have their own row; an output bias belongs to no head.
+
+Where a norm stands behind attention (Gemma 2 and 3, OLMo 2), it divides what all heads write together by its RMS or std at
+that position, and multiplies it by the norm's gain: s is one over that RMS or std, as it was in the clean pass, and the gain
+is part of W_O. So is a constant by which a model multiplies what its blocks add (Granite). Elsewhere s is 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 from transformers import DynamicCache
 
+from heval_core.lm.changed_modules import Norm, UnknownPart
 from heval_core.lm.facts import ModelFacts
 from heval_core.lm.forward import Forward, Prefix
 from heval_core.lm.hooks import Hooked
@@ -28,11 +34,13 @@ class HeadReading:
     """The heads of B prompts at one query position q, counted from 0.
 
     attention: (B, L, H, q + 1), the query's row in every head. outputs: (B, L, H, d_h), every head's z before the output
-    projection. last_layer: (B, d), the last decoder layer's output before the final norm. All float32.
+    projection. written: (B, L, d), what attention writes, before a norm behind it. last_layer: (B, d), the last decoder
+    layer's output before the final norm. All float32.
     """
 
     attention: torch.Tensor
     outputs: torch.Tensor
+    written: torch.Tensor
     last_layer: torch.Tensor
 
 
@@ -69,7 +77,7 @@ class Heads:
             raise HEvalError(f"A prompt of {n} tokens has no position {position}.")
         position %= n
         hooked, query = self._hooked, ids[:, position : position + 1]
-        names = (*hooked.pattern_names, *hooked.output_names, hooked.last_name)
+        names = (*hooked.pattern_names, *hooked.output_names, *hooked.written_names, hooked.last_name)
         seen, logits = hooked.seen(query, prefix.first(position), position, names)
         hooked.check_same(logits, prefix.logits if position == n - 1 else self._plainly(prefix, position, query))
         attention = torch.stack([seen[name][:, :, -1] for name in hooked.pattern_names], 1).float()
@@ -77,7 +85,8 @@ class Heads:
             raise lacks(self._facts, "softmax attention", "has attention rows that do not sum to one")
         outputs = torch.stack([seen[name][:, -1].reshape(batch, -1) for name in hooked.output_names], 1).float()
         outputs = outputs.view(batch, self._facts.layers, self._facts.heads_per_layer, -1)
-        return HeadReading(attention, outputs, seen[hooked.last_name].reshape(batch, -1).float())
+        written = torch.stack([seen[name].reshape(batch, -1) for name in hooked.written_names], 1).float()
+        return HeadReading(attention, outputs, written, seen[hooked.last_name].reshape(batch, -1).float())
 
     @torch.no_grad()
     def mean_attention(self, ids: torch.Tensor, prefix: Prefix, start: int) -> torch.Tensor:
@@ -107,34 +116,63 @@ class Heads:
         return values.repeat_interleave(self._facts.heads_per_layer // values.shape[1], 1)
 
     def output_matrix(self, layer: int) -> torch.Tensor:
-        """(H, d_h, d) float32: W_O of one layer's heads; a head writes z W_O."""
+        """(H, d_h, d) float32: W_O of one layer's heads, with the gain of a norm behind attention; a head adds s z W_O."""
         weight: torch.Tensor = self._hooked.bridge.blocks[layer].attn.W_O
-        return weight.detach().float().view(self._facts.heads_per_layer, -1, self._facts.width)
+        return self.gained(layer, weight.detach().view(self._facts.heads_per_layer, -1, self._facts.width))
+
+    def gained(self, layer: int, written: torch.Tensor) -> torch.Tensor:
+        """(…, d) what one layer's heads write ▶ the same times the gain of a norm behind attention, but not s; float32."""
+        norm = self._behind[layer]
+        return self.multiplier * (written.float() if norm is None else norm.linear(written))
+
+    def scale(self, layer: int, written: torch.Tensor) -> torch.Tensor:
+        """(…, d) what one layer's attention writes, before a norm behind it ▶ (…, 1) s."""
+        norm = self._behind[layer]
+        return torch.ones_like(written[..., :1], dtype=torch.float32) if norm is None else norm.standardised(written)[1]
+
+    def added(self, layer: int, written: torch.Tensor) -> torch.Tensor:
+        """(…, d) what one layer's attention writes, before a norm behind it ▶ (…, d) what it adds to the stream, float32."""
+        norm = self._behind[layer]
+        return self.multiplier * (written if norm is None else norm(written)).float()
+
+    @cached_property
+    def _behind(self) -> tuple[Norm | None, ...]:
+        """The norm behind each layer's attention. Raises HEvalError for one that is not known."""
+        return tuple(self._norm(getattr(block, "ln1_post", None)) for block in self._hooked.bridge.blocks)
+
+    @cached_property
+    def final_norm(self) -> Norm:
+        """The norm before the unembedding. Raises HEvalError for one that is not known."""
+        norm = self._norm(self._hooked.bridge.ln_final)
+        assert norm is not None
+        return norm
+
+    def _norm(self, part: Any) -> Norm | None:
+        try:
+            return None if part is None else Norm(part.original_component)
+        except UnknownPart as error:
+            raise lacks(self._facts, "the effects of heads", str(error)) from error
+
+    @property
+    def multiplier(self) -> float:
+        """What a model multiplies by whatever its blocks add."""
+        return float(getattr(self._facts.model.config.get_text_config(), "residual_multiplier", 1.0))
 
     @torch.no_grad()
     def logits(self, reading: HeadReading, token_ids: Sequence[int], fold: bool = False) -> torch.Tensor:
-        """(B, L, H): what each head writes in the direction of each prompt's token, <W_U[t], z W_O>, without any bias.
+        """(B, L, H): what each head adds in the direction of each prompt's token, <W_U[t], s z W_O>, without any bias.
 
         fold: fold the final norm's gain into W_U, and centre W_U if the norm centres.
         """
-        directions = self._read_out.unembeddings(token_ids).T
+        directions = self._read_out.unembeddings(token_ids)
         if fold:
-            directions = self.folded(directions)
+            directions = self.final_norm.folded(directions)
         by_layer = [
-            (reading.outputs[:, layer] * (self.output_matrix(layer) @ directions).permute(2, 0, 1)).sum(-1)
+            self.scale(layer, reading.written[:, layer])
+            * (reading.outputs[:, layer] * (self.output_matrix(layer) @ directions.T).permute(2, 0, 1)).sum(-1)
             for layer in range(self._facts.layers)
         ]
         return torch.stack(by_layer, 1)
-
-    def folded(self, directions: torch.Tensor) -> torch.Tensor:
-        """(d, B) directions after the final norm ▶ the same directions before it, up to the norm's scale."""
-        norm = self._hooked.bridge.ln_final.original_component
-        gain = norm.weight.detach().float()
-        if "Gemma" in type(norm).__name__:
-            gain = 1 + gain  # Gemma's norms store their gain less one
-        folded = directions * gain[:, None]
-        # A LayerNorm subtracts the mean of its input; for a dot product, centring the direction instead is the same.
-        return folded - folded.mean(0) if "LayerNorm" in type(norm).__name__ else folded
 
     @torch.no_grad()
     def column_means(self, ids: torch.Tensor) -> torch.Tensor:

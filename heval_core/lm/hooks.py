@@ -35,6 +35,7 @@ class Hooked:
         self.pattern_names = tuple(f"blocks.{layer}.attn.hook_pattern" for layer in layers)
         # The hook's canonical name: `hook_z` is its alias, and hooks report the canonical one.
         self.output_names = tuple(f"blocks.{layer}.attn.o.hook_in" for layer in layers)
+        self.written_names = tuple(f"blocks.{layer}.attn.o.hook_out" for layer in layers)
         self.last_name = f"blocks.{facts.layers - 1}.hook_out"
 
     @cached_property
@@ -54,7 +55,7 @@ class Hooked:
             if out_of_memory(error):
                 raise
             raise lacks(self._facts, "heads", f"is not supported by TransformerLens: {first_line(error)}") from error
-        for name in (*self.pattern_names, *self.output_names, self.last_name):
+        for name in (*self.pattern_names, *self.output_names, *self.written_names, self.last_name):
             if name not in bridge.hook_dict:
                 raise lacks(self._facts, "heads", f"has no hook {name}, at which its heads would be read")
         return bridge

@@ -125,6 +125,11 @@ class ReadOut:
         with self.float32():
             return torch.as_tensor(self.head(states)).float()
 
+    def uncapped(self, logits: torch.Tensor) -> torch.Tensor:
+        """Logits before a final soft cap c tanh(z / c), if the model has one: their order is the same."""
+        cap = getattr(self._model.config.get_text_config(), "final_logit_softcapping", None)
+        return logits if cap is None else cap * torch.atanh(logits / cap)
+
     def unembeddings(self, token_ids: Sequence[int]) -> torch.Tensor:
         """(B, d) raw rows of W_U, float32."""
         weight: torch.Tensor = self.head.weight  # type: ignore[assignment]

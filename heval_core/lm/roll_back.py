@@ -1,9 +1,9 @@
 """Rolls what a layer reads at its positions back to the tokens of the prompt, through what earlier layers mixed into them.
 
-Formula (ALTI-Logit): the attention of layer l makes y_t = x_t + sum over s of T_t(x_s) + bias, T_t(x_s) = sum over heads of
-A[t,s] v_s W_O, and the residual x_t is part of T_t(x_t). The mixing is C[t,s] = relu(|y_t|_1 - |y_t - T_t(x_s)|_1), its rows
-divided by their sums; a row of zeros is the identity's. Effects c^l on the positions that layer l reads become
-sum over l of c^l C^(l-1) … C^0.
+Formula (ALTI-Logit): the attention of layer l makes y_t = x_t + sum over s of T_t(x_s) + bias, where T_t(x_s) is the sum over
+heads of A[t,s] v_s W_O, times the scale at t of a norm behind attention where there is one (see `heads`), and the residual
+x_t is part of T_t(x_t). The mixing is C[t,s] = relu(|y_t|_1 - |y_t - T_t(x_s)|_1), its rows divided by their sums; a row of
+zeros is the identity's. Effects c^l on the positions that layer l reads become sum over l of c^l C^(l-1) … C^0.
 Reference: Ferrando et al. 2023 (arXiv 2305.12535), eq. 7-12; ALTI: Ferrando et al. 2022 (arXiv 2203.04212).
 Departure: MLPs are taken to keep a position's shares, as in ALTI. Where they run beside attention, y has no MLP either.
 Cost: one pass that forms attention patterns, and products that take n² d H operations a layer. Memory: the patterns of one
@@ -55,25 +55,25 @@ class RollBack:
         found: list[torch.Tensor] = []
 
         def mixed(written: torch.Tensor, hook: Any) -> None:
-            before = streams.pop().float()
             values = self._heads.values(prefix, len(found))[rows]
-            found.append(self._mixing(len(found), patterns.pop().float(), values, before, before + written.float()))
+            found.append(self._mixing(len(found), patterns.pop().float(), values, streams.pop().float(), written))
 
         hooks: list[tuple[str, Any]] = []
         for layer in range(self._facts.layers - 1):
             hooks += [
                 (f"blocks.{layer}.hook_in", lambda tensor, hook: streams.append(tensor)),
                 (self._hooked.pattern_names[layer], lambda tensor, hook: patterns.append(tensor)),
-                (f"blocks.{layer}.attn.hook_out", mixed),
+                (self._hooked.written_names[layer], mixed),
             ]
         logits = self._hooked.run(ids[rows], hooks, 0, use_cache=False)
         self._hooked.check_same(logits, prefix.logits[rows])
         return found
 
     def _mixing(
-        self, layer: int, pattern: torch.Tensor, values: torch.Tensor, before: torch.Tensor, after: torch.Tensor
+        self, layer: int, pattern: torch.Tensor, values: torch.Tensor, before: torch.Tensor, attended: torch.Tensor
     ) -> torch.Tensor:
-        """(b, H, n, n) attention, (b, H, n, d_h) values, (b, n, d) x and y ▶ (b, n, n) C."""
+        """(b, H, n, n) attention, (b, H, n, d_h) values, (b, n, d) x and what attention writes ▶ (b, n, n) C."""
+        after, scale = before + self._heads.added(layer, attended), self._heads.scale(layer, attended)
         batch, _, n, _ = values.shape
         alive = torch.from_numpy(working(self._facts, (layer,))[0]).to(values)
         written = values @ self._heads.output_matrix(layer) * alive[:, None, None]  # (b, H, n, d)
@@ -84,6 +84,7 @@ class RollBack:
             stop = min(start + height, n)
             own = torch.arange(start, stop, device=after.device)
             parts = torch.einsum("bhts,bhsd->btsd", pattern[:, :, start:stop, :stop], written[:, :, :stop])
+            parts *= scale[:, start:stop, None]
             parts[:, own - start, own] += before[:, start:stop]
             apart = parts.sub_(after[:, start:stop, None]).abs_().sum(-1)
             mixing[:, start:stop, :stop] = (sizes[:, start:stop, None] - apart).clamp_min(0)

@@ -90,6 +90,13 @@ def options_line(kept: Kept) -> str:
     return f"{asked}Explained: {target}. The group was decided by {MATCH_TITLES[match]}."
 
 
+def left_out(result: dict[str, Any]) -> list[str]:
+    """A sentence for each explainer that could not explain the prompt, with its reason."""
+    refused = result["refused"]
+    plugins = catalogue.variants(refused)
+    return [f"{plain(plugins[key].title)} is left out: {plain(why)}" for key, why in refused.items()]
+
+
 def same_answer(kept: Kept) -> str:
     """A sentence if the model gave an answer that documents agree on, which cannot tell which of them was used; else empty."""
     answers = [(answer or "").strip() for answer in kept.asked["context_answers"]]

@@ -33,7 +33,7 @@ REFUSED = {
     "gpt-neo": NO_INTERFACE,
     "gemma2": "cannot be run under changed rules: its attention has a softcap",
     "mixtral": r"has parts whose backward rule is not known: \d+\.\d+% of its relevance",
-    "olmo": "has a norm, OlmoLayerNorm, whose backward rule is not known",
+    "olmo": "has a norm, OlmoLayerNorm, whose rule is not known",
 }
 # Architectures without a literal computation here: they pass the check at first use.
 CHECKED = ("cohere", "gemma3", "granite", "opt", "phi3", "qwen3")

@@ -15,20 +15,21 @@ from heval_core.lm import roll_back
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
 from heval_core.prompts import assemble
-from heval_core.records import HEvalError, Span, Target, TokenisedPrompt
-from tests.literal_models import PROJECTIONS, Plain
+from heval_core.records import Span, Target, TokenisedPrompt
+from tests.literal_models import PROJECTIONS, Plain, factors
 from tests.lm.test_direct_effects import literal
 from tests.test_every_architecture import demo_tokenizer
 
-KINDS = ("gpt2", "gpt_neox", "qwen2", "gemma", "llama-gqa", "mistral")
+KINDS = ("gpt2", "gpt_neox", "qwen2", "gemma", "gemma2", "gemma3", "llama-gqa", "mistral")
 
 
 @torch.no_grad()
 def mixings(plain, ids):
     """(n, n) C of each layer, from whole tensors of the eager model."""
-    model, written = plain.eager, []
+    model, written, multiplied = plain.eager, [], []
     projections = [module for name, module in model.named_modules() if name.endswith(PROJECTIONS)]
     handles = [module.register_forward_hook(lambda *args: written.append(args[-1][0])) for module in projections]
+    handles += factors(model, multiplied)
     cache = hf.DynamicCache()
     out = model(ids, output_attentions=True, output_hidden_states=True, past_key_values=cache)
     for handle in handles:
@@ -39,10 +40,11 @@ def mixings(plain, ids):
         values = cache.layers[layer].values[0]
         values = values.repeat_interleave(plain.heads // len(values), 0)
         by_head = weight.view(plain.heads, values.shape[-1], -1)
-        parts = torch.einsum("hts,hsk,hkd->tsd", out.attentions[layer][0], values, by_head)
+        factor = multiplied[layer][0] if multiplied else torch.ones_like(written[layer])
+        parts = torch.einsum("hts,hsk,hkd->tsd", out.attentions[layer][0], values, by_head) * factor[:, None]
         stream = out.hidden_states[layer][0]
         parts += torch.diag_embed(stream.T).permute(1, 2, 0)
-        whole = stream + written[layer]
+        whole = stream + written[layer] * factor
         shares = torch.relu(whole.abs().sum(-1)[:, None] - (whole[:, None] - parts).abs().sum(-1))
         totals = shares.sum(-1, keepdim=True)
         found.append(torch.where(totals > 0, shares / totals, torch.eye(len(shares))).double().numpy())
@@ -83,13 +85,6 @@ def test_alti_equals_the_formula_written_out_alone_and_in_a_batch(
     monkeypatch.setattr(roll_back, "PATTERNS", 1)
     for found, whole in zip(AltiLogit().explain(CleanPass(lm, clean.prompts), several), together, strict=True):
         np.testing.assert_allclose(found.scores, whole.scores, atol=1e-5)
-
-
-def test_what_cdla_refuses_alti_refuses(loaded):
-    lm = loaded("gemma2")
-    clean = CleanPass(lm, [lm.tokenise(assemble(("Lima is in Peru.",), (None,), "Which?"))])
-    with pytest.raises(HEvalError, match="adds something else to the residual stream"):
-        AltiLogit().explain(clean, [Target.next_token(5, 6)])
 
 
 # Tokens of the toy, and what its residual stream's dimensions mean.
