@@ -1,8 +1,9 @@
 """Contrastive GIM: what speaks for the answer against its competitor, with a flatter softmax backwards.
 
 Formula: attnlrp's, with target z_a - z_b (z_a where a target has no competitor) and these rules for attention: query and key
-gradients x 1/4, values x 1/2, and the gradient through the softmax taken at temperature 2; its value is unchanged. At
-temperature 1 a saturated softmax passes nothing on. The constants are GIM's own; nothing is tuned.
+gradients x 1/4, values x 1/2, and the gradient through the softmax taken at temperature 2, without the factor 1/2 that the
+chain rule gives softmax(S / 2), as GIM's published code has it; the softmax's value is unchanged. At temperature 1 a
+saturated softmax passes nothing on. The constants are GIM's own; nothing is tuned.
 Reference: ours, after GIM (Edin et al. 2025, arXiv 2505.17630).
 Departure from GIM: the target is contrastive, and activations and gate x up follow attnlrp's rules.
 Cost: as attnlrp's.

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from heval_core import catalogue
 from heval_core.prompts import CHAT, TEMPLATE, assemble
@@ -50,23 +51,33 @@ _COUNT, _EXAMPLE, _TEMPLATE = "own_count", "own_example", "own_template"
 _LIMITS = ("max_position_embeddings", "n_positions", "n_ctx", "max_sequence_length")
 
 
-def draw(models: dict[str, Path]) -> Asked:
-    """Draw the form. Returns what it asks for, which may be incomplete."""
+def draw(models: dict[str, Path]) -> tuple[Asked, dict[str, DeltaGenerator]]:
+    """Draw the form. Returns what it asks for, which may be incomplete, and places below its fields for what is wrong there.
+
+    These are `text 0`, `answer 0` of the documents that are asked for, `question` and `explainers`.
+    """
     if _COUNT not in st.session_state:
         fill_example(next(iter(EXAMPLES)))
     st.selectbox("Start from an example", list(EXAMPLES), key=_EXAMPLE, on_change=_from_example, index=0)
     model = st.selectbox("Model", list(models), key="own_model")
     template = _choose_template(models[model])
-    documents, answers = [], []
+    documents: list[str] = []
+    answers: list[str | None] = []
+    places: dict[str, DeltaGenerator] = {}
     for number in range(1, int(st.session_state[_COUNT]) + 1):
         text = st.text_area(f"Document {number}", key=f"own_text_{number}", height=84)
+        below_text = st.empty()
         answer = st.text_input(f"Answer in document {number}", key=f"own_answer_{number}", placeholder="if you know it")
+        below_answer = st.empty()
+        places.setdefault("text 0", below_text)
         if text.strip():
+            places |= {f"text {len(documents)}": below_text, f"answer {len(documents)}": below_answer}
             documents.append(text.strip())
             answers.append(answer.strip() or None)
     if st.session_state[_COUNT] < MOST_DOCUMENTS:
         st.button("Add a document", key="own_add", icon=":material/add:", on_click=_add, width="stretch")
     question = st.text_input("Question", key="own_question")
+    places["question"] = st.empty()
     with st.expander("Options"):
         about = "Left empty, the model is asked without context."
         memory = st.text_input("Answer from memory", key="own_memory", help=about, placeholder="optional")
@@ -74,11 +85,12 @@ def draw(models: dict[str, Path]) -> Asked:
         explainers = st.multiselect(
             "Explainers", list(methods), key="own_explainers", format_func=lambda key: methods[key].title
         )
+        places["explainers"] = st.empty()
         match = st.radio("What decides where the answer came from", MATCHES, format_func=MATCH_TITLES.get, key="own_match")
         st.caption("The whole text is up to ten tokens; choose it if answers begin with the same token.")
         target = st.radio("What is explained", TARGETS, format_func=TARGET_TITLES.get, key="own_target")
         st.caption("Document 1's answer is explained even if the model answers something else.")
-    return {
+    asked: Asked = {
         "model": model,
         "documents": documents,
         "context_answers": answers,
@@ -89,6 +101,7 @@ def draw(models: dict[str, Path]) -> Asked:
         "target": target,
         "template": template,
     }
+    return asked, places
 
 
 def _choose_template(folder: Path) -> str:
@@ -147,20 +160,23 @@ def _add() -> None:
     st.session_state[_COUNT] += 1
 
 
-def missing(asked: Asked, models: dict[str, Path]) -> str:
-    """What the form lacks, as a sentence; empty if it is complete."""
+def missing(asked: Asked, models: dict[str, Path]) -> tuple[str, str] | None:
+    """What the form lacks: the place of `draw` where it lacks it, and a sentence. None if it is complete."""
     if not asked["documents"]:
-        return "Document 1 is empty; give the model something to read."
+        return "text 0", "Document 1 is empty; give the model something to read."
     if not asked["question"]:
-        return "The question is empty; ask the model something."
+        return "question", "The question is empty; ask the model something."
     if not asked["explainers"]:
-        return "No explainer is chosen; choose at least one, under Options."
+        return "explainers", "No explainer is chosen; choose at least one, under Options."
     if asked["target"] == "context" and None in asked["context_answers"]:
-        return "To explain document 1's answer, fill in the answer of every document."
+        without = asked["context_answers"].index(None)
+        return f"answer {without}", "To explain document 1's answer, fill in the answer of every document."
     tokens, most = size(asked, models[asked["model"]])
     if tokens is not None and most is not None and tokens > most:
-        return f"The prompt has {tokens:,} tokens; {asked['model']} reads at most {most:,}. Shorten a document."
-    return ""
+        longest = max(range(len(asked["documents"])), key=lambda place: len(asked["documents"][place]))
+        said = f"The prompt has {tokens:,} tokens; {asked['model']} reads at most {most:,}. Shorten a document."
+        return f"text {longest}", said
+    return None
 
 
 def cost(asked: Asked, folder: Path) -> str:

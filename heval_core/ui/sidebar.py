@@ -11,7 +11,7 @@ import streamlit as st
 
 from heval_core.prompt_service.client import Ticket, begin
 from heval_core.prompt_service.installed import installed_models
-from heval_core.ui import address, own_form, own_prompts
+from heval_core.ui import address, own_form, own_prompts, soft_links
 from heval_core.ui.own_prompts import Asked
 from heval_core.ui.text import plain
 
@@ -22,6 +22,8 @@ FORM, MINE = "own_form", "own_mine"
 _FILLED = "own_filled_from"
 # Why the last request has no result. It stays until the next one: a page may be run again right after the run that says it.
 _REFUSED = "own_refused"
+# A result that is to be opened on its own page.
+_OPENS = "own_opens"
 
 
 def draw(on_own_page: bool = False) -> None:
@@ -34,27 +36,39 @@ def draw(on_own_page: bool = False) -> None:
             return
         ticket: Ticket | None = st.session_state.get(TICKET)
         if ticket is not None and ticket.over.is_set():
-            _finish(ticket, on_own_page)
+            _finish(ticket)
             ticket = None
-        if st.session_state.get(_REFUSED):
-            st.error(plain(st.session_state[_REFUSED]))
         if on_own_page:
+            if opens := st.session_state.pop(_OPENS, None):
+                address.put(result=opens, asked=None, pick=None, pin=None, need=None)
             _fill_from_link(models)
-        asked = own_form.draw(models)
+        elif st.session_state.get(_OPENS):
+            # By the browser: a page with charts that take clicks would take a switch of the server back (Streamlit 1.67).
+            soft_links.go("your_prompt", {"result": st.session_state[_OPENS]})
+        asked, places = own_form.draw(models)
         st.session_state[FORM] = asked
         st.caption(own_form.cost(asked, models[asked["model"]]))
-        lack = own_form.missing(asked, models)
         pressed = st.button("Explain", type="primary", width="stretch", key="own_send", disabled=ticket is not None)
-        if pressed and not lack:
-            ticket = _send(asked, models)
+        lack = own_form.missing(asked, models)
         if lack:
-            st.error(lack)
-        if ticket is not None:
-            st.fragment(_watch, run_every=0.4)()
-        elif st.session_state.get(LAST):
-            st.page_link(
-                PAGE, label="Open the result", icon=":material/edit_note:", query_params={"result": st.session_state[LAST]}
-            )
+            place, said = lack
+            places[place].error(said)
+            if pressed:
+                st.caption("Nothing was asked yet: a note above says what is missing.")
+        elif pressed:
+            ticket = _send(asked, models)
+        _below(ticket)
+
+
+def _below(ticket: Ticket | None) -> None:
+    """What stands below the button: how far the request is, or what became of the last one."""
+    if ticket is not None:
+        st.fragment(_watch, run_every=0.4)()
+    elif st.session_state.get(_REFUSED):
+        st.error(plain(st.session_state[_REFUSED]))
+    elif st.session_state.get(LAST):
+        asked = {"result": st.session_state[LAST]}
+        st.page_link(PAGE, label="Open the result", icon=":material/edit_note:", query_params=asked)
 
 
 def _send(asked: Asked, models: dict[str, Path]) -> Ticket:
@@ -101,12 +115,8 @@ def _watch() -> None:
         worker.cancel(ticket)
 
 
-def _finish(ticket: Ticket, on_own_page: bool) -> None:
-    """The request is over: keep its result, or say why there is none.
-
-    On its own page it is shown at once. Elsewhere it is opened by a link: a page with charts that take clicks would take a
-    switch back again (Streamlit 1.67).
-    """
+def _finish(ticket: Ticket) -> None:
+    """The request is over: keep its result, and open it, or say why there is none."""
     del st.session_state[TICKET]
     st.session_state[_REFUSED] = ticket.error
     if ticket.error:
@@ -116,6 +126,5 @@ def _finish(ticket: Ticket, on_own_page: bool) -> None:
     mine = st.session_state.setdefault(MINE, [])
     st.session_state[MINE] = [*(other for other in mine if other != name), name]
     st.session_state[LAST] = name
-    if on_own_page:
-        address.put(result=name, asked=None, pick=None, pin=None, need=None)
+    st.session_state[_OPENS] = name
     st.success(f"{plain(result['model'])} answers {plain(result['answer']['text'].strip())}.", icon=":material/check_circle:")

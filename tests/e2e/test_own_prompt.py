@@ -29,10 +29,8 @@ def workers_of(address):
 
 
 def explain(page):
-    """Send what stands in the form, and wait for the result."""
+    """Send what stands in the form, and wait for the result, which opens by itself."""
     page.get_by_role("button", name="Explain", exact=True).click()
-    if "/your_prompt" not in page.url:
-        page.get_by_role("link", name="Open the result").click(timeout=120_000)
     page.wait_for_url("**result=**", timeout=120_000)
     settle(page)
     page.wait_for_selector(".t")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 import zlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -111,6 +113,90 @@ def test_chosen_explainers_and_options_are_sent(demo, sent):
     assert request["explainers"] == ["attn"]
     assert (request["match"], request["target"]) == ("text", "context")
     assert any("about 1 forward passes" in caption.value for caption in app.sidebar.caption)
+
+
+def error_below(app):
+    """The key of the field right below which the only error of the form stands."""
+    key, found = "", []
+
+    def walk(block):
+        nonlocal key
+        for child in block.children.values():
+            found.extend([key] if child.type == "error" else [])
+            key = getattr(child, "key", None) or key
+            if hasattr(child, "children"):
+                walk(child)
+
+    walk(app.sidebar)
+    (there,) = found
+    return there
+
+
+def test_what_is_wrong_in_the_form_is_said_at_its_field(sent):
+    app = form()
+    app.sidebar.multiselect(key="own_explainers").set_value([]).run()
+    assert error_below(app) == "own_explainers"
+    app.sidebar.text_input(key="own_question").set_value(" ").run()
+    assert error_below(app) == "own_question"
+    app.sidebar.text_area(key="own_text_1").set_value("").run()
+    # The first document that is asked for is the form's second one.
+    app.sidebar.text_input(key="own_question").set_value("Where?").run()
+    app.sidebar.multiselect(key="own_explainers").set_value(["fa"]).run()
+    app.sidebar.radio(key="own_target").set_value("context").run()
+    app.sidebar.text_input(key="own_answer_2").set_value("").run()
+    assert error_below(app) == "own_answer_2"
+    app.sidebar.text_area(key="own_text_2").set_value("Lisbon " * 600).run()
+    app.sidebar.radio(key="own_target").set_value("answer").run()
+    assert error_below(app) == "own_text_2"
+    app.sidebar.text_area(key="own_text_2").set_value("").run()
+    assert error_below(app) == "own_text_1"
+    app = app.sidebar.button(key="own_send").click().run()
+    assert [one.value for one in app.sidebar.caption][-1] == "Nothing was asked yet: a note above says what is missing."
+    assert sent == []
+
+
+@pytest.fixture
+def gone_to(monkeypatch):
+    """What the browser is asked to open."""
+    asked = []
+    monkeypatch.setattr("heval_core.ui.soft_links.component", lambda name: lambda key, data: asked.append(data["go"]))
+    return asked
+
+
+def over(error=""):
+    """A request that is over."""
+    ticket = SimpleNamespace(over=threading.Event(), error=error, result=made_up().result)
+    ticket.over.set()
+    return ticket
+
+
+def finished(ticket, own=False):
+    """The sidebar as it is drawn when a request is over."""
+    app = AppTest.from_string(f"from heval_core.ui import sidebar\nsidebar.draw({own})", default_timeout=60)
+    app.session_state["own_ticket"], app.session_state["own_asked"] = ticket, made_up().asked
+    return app.run()
+
+
+def test_a_result_opens_by_itself_from_any_page(gone_to):
+    name = own_prompts.id_of(made_up().asked)
+    app = finished(over())
+    assert gone_to == [f"your_prompt?result={name}"]
+    # Until it is there: a page may be run again before the browser has drawn it.
+    app.run()
+    assert gone_to == 2 * [f"your_prompt?result={name}"]
+    app = finished(over(), own=True)
+    assert app.query_params["result"] == name
+    assert len(gone_to) == 2
+    assert own_prompts.find(name).result["model"] == "made-up"
+
+
+def test_a_refusal_opens_nothing_and_stands_at_the_button(gone_to):
+    app = finished(over("The model is too small."))
+    assert error_below(app) == "own_send"
+    assert [error.value for error in app.error] == ["The model is too small\\."]
+    app.run()
+    assert error_below(app) == "own_send"
+    assert gone_to == []
 
 
 def test_an_incomplete_form_says_so_and_is_not_sent(demo, sent):

@@ -4,12 +4,20 @@ function follow(event) {
   const elsewhere = event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey;
   if (!link || elsewhere || event.defaultPrevented) return;
   event.preventDefault();
-  history.pushState({}, "", link.href);
+  go(link.href);
+}
+
+function go(address) {
+  history.pushState({}, "", address);
   window.dispatchEvent(new PopStateEvent("popstate", { state: {} }));
   window.scrollTo(0, 0);
 }
 
-export default function () {
+export default function ({ data, parentElement }) {
+  const host = parentElement.querySelector(".host");
+  // Drawn anew while its page is still running, it goes only once.
+  if (data.go && host.gone !== data.go) setTimeout(() => go(data.go), 0);
+  host.gone = data.go;
   document.addEventListener("click", follow);
   return () => document.removeEventListener("click", follow);
 }
