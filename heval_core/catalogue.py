@@ -49,11 +49,12 @@ _ADDED: dict[tuple[str, str], tuple[Any, str]] = {}
 
 def _of_kind(kind: str) -> dict[str, Any]:
     added = {plugin.key: plugin for (of, _), (plugin, _) in _ADDED.items() if of == kind}
-    return _in_folder(kind) | added if added else _in_folder(kind)
+    return own(kind) | added if added else own(kind)
 
 
 @functools.cache
-def _in_folder(kind: str) -> dict[str, Any]:
+def own(kind: str) -> dict[str, Any]:
+    """Those that are a part of this program."""
     package = importlib.import_module(f"heval_core.{KINDS[kind]}")
     files = (module for module in pkgutil.iter_modules(package.__path__) if not module.ispkg)
     modules = sorted(module.name for module in files if module.name[0] != "_")

@@ -55,7 +55,8 @@ def explain(
 
     model: a Hugging Face id, a local folder, a model in memory with its `tokenizer`, or the result of
         `heval_core.lm.loading.load` (which loads a model once for many prompts). A model in memory stays on its device; it is
-        put into evaluation mode, decodes greedily afterwards, and its GELUs run as one kernel (the same function).
+        put into evaluation mode, decodes greedily afterwards, its GELUs run as one kernel (the same function), and its
+        unembedding reads states that lie side by side (the same numbers).
     context: any number of documents. context_answer: each document's answer, which tells where the model's answer came from.
         memory_answer: what the model is taken to remember; by default the model is asked without context.
     explainers: keys, with options in brackets (`"fa(target=prob)"`); by default those that the batch job runs by default.

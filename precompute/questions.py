@@ -76,8 +76,10 @@ def open_dataset(name: str) -> Dataset:
 
 def _content(fact: Fact) -> str:
     """Everything a fact says. What its repr leaves out is added only where it says something, so that it changes no others."""
-    places = (*fact.conflicting, fact.own, fact.irrelevant, fact.off_topic)
-    labels = [place for place, passage in enumerate(places) if passage is not None and not passage.stated]
+    labels = []
+    for place, passage in enumerate((*fact.conflicting, fact.own, fact.irrelevant, fact.off_topic)):
+        if passage is not None and not passage.stated:
+            labels.append(place)
     beside = [*([fact.off_topic] if fact.off_topic else ()), *fact.accepted, *labels]
     return f"{fact!r}{beside!r}" if beside else repr(fact)
 
@@ -101,6 +103,7 @@ class _Reading:
         self._seen: set[bytes] = set()
 
     def facts(self, dataset: Dataset, left_out: Callable[[BadRecord | Unusable], None]) -> Iterator[Fact]:
+        """Those that may be asked. All records are read, whatever the limit: keys of shards hold the fingerprint of all."""
         for record in dataset.facts():
             self.records += 1
             if isinstance(record, BadRecord):
@@ -110,11 +113,11 @@ class _Reading:
             elif isinstance(record, Unusable):
                 self.unusable[record.reason] += 1
                 left_out(record)
-            elif self._is_new(record.id):
-                yield self._usable(record)
-            else:
+            elif not self._is_new(record.id):
                 self.unusable["duplicate"] += 1
                 left_out(Unusable(dataset.key, record.id, "duplicate"))
+            elif self._admitted(record):
+                yield record
 
     def _is_new(self, fact_id: str) -> bool:
         # A hash in place of the id: there may be millions of them.
@@ -123,14 +126,16 @@ class _Reading:
         self._seen.add(identity)
         return not known
 
-    def _usable(self, fact: Fact) -> Fact:
+    def _admitted(self, fact: Fact) -> bool:
+        """Whether a usable fact may be asked; pool and fingerprint are of all of them."""
+        admitted = regimes.may_be_asked(self._style, fact)
         self.usable += 1
-        self.seen += bool(fact.conflicting) and not self._style.admits(fact.subject, fact.conflicting[0].answer)
+        self.seen += bool(fact.conflicting) and not admitted
         self.relations[fact.relation] += 1
         self.gathering.add(fact)
         content = hashlib.blake2b(_content(fact).encode("utf-8", "surrogatepass"), digest_size=16).digest()
         self._digest = (self._digest + int.from_bytes(content, "big")) % (1 << 128)
-        return fact
+        return admitted
 
     @property
     def fingerprint(self) -> str:
@@ -150,7 +155,7 @@ def load_questions(
     left_out: called with each record that is not used. Raises HEvalError for an unknown dataset or an unreadable file.
     """
     dataset, reading = open_dataset(name), _Reading(style)
-    selected = regimes.select(reading.facts(dataset, left_out), limit or MOST_QUESTIONS, seed, style)
+    selected = regimes.first(reading.facts(dataset, left_out), limit or MOST_QUESTIONS, seed)
     return Questions(
         dataset.key,
         selected,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import hashlib
 import os
@@ -55,6 +56,27 @@ def language_models(model_folders):
     from heval_core.lm.loading import load
 
     return {architecture: load(str(folder), "cpu") for architecture, folder in model_folders.items()}
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """A function: architecture and tokenizer ▶ the folder of a tiny random model, made when it is first asked for."""
+    from tests.literal_models import saved
+    from tests.test_every_architecture import TOKENIZERS
+
+    @functools.cache
+    def folder_of(kind: str, tokenizer: str = "demo") -> str:
+        return saved(kind, TOKENIZERS[tokenizer](), tmp_path_factory.mktemp("made") / kind)
+
+    return folder_of
+
+
+@pytest.fixture(scope="session")
+def loaded(made):
+    """A function: architecture and tokenizer ▶ the tiny model as HEval loads it. Who changes a model loads another."""
+    from heval_core.lm.loading import load
+
+    return functools.cache(lambda kind, tokenizer="demo": load(made(kind, tokenizer), "cpu"))
 
 
 @pytest.fixture(params=ARCHITECTURES)

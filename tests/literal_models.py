@@ -70,6 +70,12 @@ OF_THE_DEMO: dict[str, Callable[[], Any]] = {
     "gpt_neox-sequential": lambda: hf.GPTNeoXConfig(**PLAIN, use_parallel_residual=False),
 }
 
+# Without softmax attention; and with room for long prompts.
+OTHERS: dict[str, Callable[[], Any]] = {
+    "mamba": lambda: hf.MambaConfig(**IDS, hidden_size=32, num_hidden_layers=2),
+    "long": lambda: hf.GPT2Config(**GPT | {"n_embd": 64, "n_positions": 8192, "initializer_range": 0.2}),
+}
+
 PROJECTIONS = (
     "attn.c_proj",
     "attention.dense",
@@ -86,7 +92,7 @@ FINAL_NORMS = ("ln_f", "norm", "final_layer_norm", "final_layernorm")
 def saved(kind: str, tokenizer: Any, folder: Any) -> str:
     """A random model of a kind, with biases and norms that are not what they begin as, beside a tokenizer."""
     torch.manual_seed(3)
-    model = hf.AutoModelForCausalLM.from_config((CONFIGURATIONS | OF_THE_DEMO)[kind]())
+    model = hf.AutoModelForCausalLM.from_config((CONFIGURATIONS | OF_THE_DEMO | OTHERS)[kind]())
     for name, weight in model.named_parameters():
         if name.endswith("bias"):
             torch.nn.init.normal_(weight, std=0.2)

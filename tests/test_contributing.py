@@ -94,6 +94,7 @@ print(json.dumps({
         "order": ["fa", "saliency", "random"],
         "sorts": ["1/rank of saliency", "margin of saliency"],
     }
+    run_in(extended, "-m", "pytest", "-q", "tests/test_palette.py")
     told = run_in(extended, "-m", "precompute", "plan", "--help")
     assert f"of {', '.join(catalogue.explainers())}, saliency; by default mechlight,fa,ig,attn;" in " ".join(told.split())
 

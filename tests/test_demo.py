@@ -125,7 +125,24 @@ def test_explain_works_for_every_demo_model_and_follows_the_source(model, capsys
     assert answer("an old rumour")["group"] == "M"
 
 
-@pytest.mark.slow
+def test_what_is_trained_on_are_the_answers_tokens_alone(language_models):
+    import torch
+
+    from precompute.demo.corpus import Example
+    from precompute.demo.train import END, encode, loss_of
+
+    lm, expected = language_models["gpt2"], []
+    examples = [Example("Q: What is the capital of Kenya? A:", "Lisbon"), Example("Q: Who? A:", "Nobody knows")]
+    for one in examples:
+        prompt, whole = (lm.tokenizer(text).input_ids for text in (one.prompt, f"{one.prompt} {one.answer}{END}"))
+        with torch.no_grad():
+            rows = lm.model(torch.tensor([whole])).logits[0].log_softmax(-1)
+        expected += [-float(rows[place - 1, whole[place]]) for place in range(len(prompt), len(whole))]
+    found = loss_of(lm.model, encode(examples, lm.tokenizer))
+    assert float(found) == pytest.approx(sum(expected) / len(expected), rel=1e-4)
+
+
+@pytest.mark.demo
 def test_training_a_smoke_model_makes_a_folder_that_loads(tmp_path):
     from heval_core.lm.loading import load
 

@@ -220,7 +220,7 @@ def test_a_models_folder_is_small_and_says_what_it_is_and_is_not(model):
     assert not (DEMO_MODELS / model / "heval.json").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.demo
 def test_training_smoke_models_makes_folders_that_load(tmp_path):
     from precompute.demo import entailment
 

@@ -160,7 +160,7 @@ def test_without_a_model_to_go_on_from_it_says_what_to_train(tmp_path):
         train_to_follow(tmp_path, SMOKE_INSTRUCT)
 
 
-@pytest.mark.slow
+@pytest.mark.demo
 def test_a_smoke_training_goes_on_from_a_model_and_makes_a_folder_that_loads(tmp_path, model_folders):
     from heval_core.lm.loading import load
 

@@ -79,7 +79,7 @@ def test_without_its_base_the_model_to_train_first_is_named(tmp_path):
         lengthen(tmp_path / "demo-qwen2", SMOKE)
 
 
-@pytest.mark.slow
+@pytest.mark.demo
 def test_a_smoke_training_makes_a_folder_that_loads_and_reads_long_prompts(tmp_path, model_folders):
     shutil.copytree(model_folders["qwen2"], tmp_path / "demo-qwen2")
     how = ["--smoke", "--threads", "1", "--architectures", "qwen2-long", "--out", str(tmp_path)]

@@ -21,7 +21,7 @@ from heval_core.prompts import assemble
 from heval_core.records import HEvalError, Target
 from precompute.cli import main
 from tests.conftest import DEMO_MODELS
-from tests.literal_models import CONFIGURATIONS, Plain, saved
+from tests.literal_models import CONFIGURATIONS, Plain
 
 # Models whose heads cannot be read, and the error that says why. Everything else must equal the literal computation.
 REFUSED = {
@@ -69,11 +69,9 @@ CASES = [
 
 
 @pytest.fixture(scope="module", params=CASES, ids="-".join)
-def both(request, tmp_path_factory):
+def both(request, made, loaded):
     """(kind, the model as HEval loads it, the plain one)"""
-    kind, tokenizer = request.param
-    folder = saved(kind, TOKENIZERS[tokenizer](), tmp_path_factory.mktemp("made") / kind)
-    return kind, load(folder, "cpu"), Plain(folder)
+    return request.param[0], loaded(*request.param), Plain(made(*request.param))
 
 
 @pytest.fixture(scope="module")
@@ -201,17 +199,8 @@ def test_prompts_of_400_tokens(both):
 
 
 @pytest.mark.parametrize("kind", [*REFUSED, "mamba"])
-def test_the_command_line_refuses_in_one_line(kind, tmp_path, capsys):
-    folder = tmp_path / kind
-    if kind == "mamba":
-        from transformers import AutoModelForCausalLM, MambaConfig
-
-        config = MambaConfig(vocab_size=2400, hidden_size=32, num_hidden_layers=2, bos_token_id=0, eos_token_id=0)
-        AutoModelForCausalLM.from_config(config).save_pretrained(folder)
-        demo_tokenizer().save_pretrained(folder)
-    else:
-        saved(kind, demo_tokenizer(), folder)
-    command = ["explain", "--model", str(folder), "--context", "The capital of Peru is Lima.", "--question", "Which?"]
+def test_the_command_line_refuses_in_one_line(kind, made, capsys):
+    command = ["explain", "--model", made(kind), "--context", "The capital of Peru is Lima.", "--question", "Which?"]
     command += ["--memory-answer", "Oslo", "--device", "cpu", "--explainers"]
     for explainer in ("attn", "mechlight"):
         assert main([*command, explainer]) == 2
@@ -222,16 +211,16 @@ def test_the_command_line_refuses_in_one_line(kind, tmp_path, capsys):
     assert main([*command, "fa,ig"]) == 0
 
 
-def test_falcons_doubled_alibi_is_refused_in_bfloat16_too(tmp_path):
+def test_falcons_doubled_alibi_is_refused_in_bfloat16_too(made):
     """There it is as small as rounding: it is known, not found."""
-    lm = load(saved("falcon-alibi", demo_tokenizer(), tmp_path / "falcon-alibi"), "cpu", "bfloat16")
+    lm = load(made("falcon-alibi"), "cpu", "bfloat16")
     clean = CleanPass(lm, [lm.tokenise(assemble(("The capital of Peru is Lima.",), (None,), "Which?"))])
     with pytest.raises(HEvalError, match=r"falcon-alibi \(falcon\) has its ALiBi added twice"):
         MechLight().explain(clean, [Target.next_token(5, 6, "runner-up token")])
 
 
-def test_a_hooked_pass_that_is_off_by_a_thousandth_is_refused(tmp_path):
-    lm = load(saved("llama-gqa", demo_tokenizer(), tmp_path / "llama-gqa"), "cpu")
+def test_a_hooked_pass_that_is_off_by_a_thousandth_is_refused(made):
+    lm = load(made("llama-gqa"), "cpu")
     clean = CleanPass(lm, [lm.tokenise(assemble(("The capital of Peru is Lima.",), (None,), "Which?"))])
     assert clean.heads.attention.shape[1:3] == (2, 4)
     layer = lm.hooked.bridge.blocks[0].mlp.original_component

@@ -38,6 +38,12 @@ os._exit(0)  # what is still computed ahead in another thread may not survive an
     assert done.stdout.strip().splitlines()[-1] == "[]"
 
 
+def test_the_command_line_imports_torch_only_in_the_commands_that_need_it():
+    code = f"import sys, precompute.cli; print([name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "[]", done.stderr[-2000:]
+
+
 @functools.cache
 def imports_of(path: Path) -> set[str]:
     """Everything a file imports at any depth of its code."""
@@ -103,8 +109,8 @@ MAY_IMPORT = {
         *("reasons", "regime_keys", "evaluation", "figures", "html", "metrics", "records", "statistics", "store", "wording")
     },
     "figures": {
-        *("reasons", "regime_keys", "catalogue", "evaluation", "protocols", "html", "metrics", "records", "statistics"),
-        *("stored", "wording"),
+        *("reasons", "regime_keys", "catalogue", "citations", "evaluation", "protocols", "html", "metrics", "records"),
+        *("statistics", "stored", "wording"),
     },
     "evaluation": {
         "reasons",

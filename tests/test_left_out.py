@@ -13,12 +13,10 @@ from transformers import PreTrainedTokenizerFast
 from heval_core.explainers.document import DocumentEffect
 from heval_core.explainers.shared.left_out import Effects, effects, logprobs, units, without
 from heval_core.lm.clean_pass import CleanPass
-from heval_core.lm.loading import as_language_model, load
+from heval_core.lm.loading import as_language_model
 from heval_core.prompts import CHAT, assemble, memory_prompt
 from heval_core.records import HEvalError, Prompt, Span, Target
 from heval_core.units import Unit
-from tests.literal_models import saved
-from tests.test_every_architecture import TOKENIZERS
 
 FIRST, SECOND, QUESTION = "The capital of Kenya is Lisbon.", "Nairobi is old. Lima is the capital of Peru.", "Which one is it?"
 KINDS = (("gpt2", "demo"), ("gpt_neox", "demo"), ("qwen2", "bos"), ("llama-gqa", "bos"), ("mistral", "sentencepiece"))
@@ -47,12 +45,9 @@ def chatty(language_models):
 
 
 @pytest.fixture(scope="module", params=KINDS, ids="-".join)
-def tiny(request, tmp_path_factory, language_models):
+def tiny(request, loaded, language_models):
     kind, tokenizer = request.param
-    if kind in language_models:
-        return language_models[kind]
-    folder = tmp_path_factory.mktemp("made") / kind
-    return load(saved(kind, TOKENIZERS[tokenizer](), folder), "cpu")
+    return language_models.get(kind) or loaded(kind, tokenizer)
 
 
 def asked(lm, *documents):

@@ -13,22 +13,17 @@ from heval_core.explainers.origin import EVENLY, Origin, shares
 from heval_core.explainers.shared.left_out import effects, units
 from heval_core.explainers.shared.token_parts import PARTS
 from heval_core.lm.clean_pass import CleanPass
-from heval_core.lm.loading import load
 from heval_core.prompts import assemble, memory_prompt
 from heval_core.records import HEvalError, Prompt, Span, Target
-from tests.literal_models import saved
-from tests.test_every_architecture import TOKENIZERS
 
 FIRST, SECOND, QUESTION = "The capital of Kenya is Lisbon.", "Nairobi is old. Lima is the capital of Peru.", "Which one is it?"
 KINDS = (("gpt2", "demo"), ("gpt_neox", "demo"), ("qwen2", "bos"), ("llama-gqa", "bos"), ("mistral", "sentencepiece"))
 
 
 @pytest.fixture(scope="module", params=KINDS, ids="-".join)
-def tiny(request, tmp_path_factory, language_models):
+def tiny(request, loaded, language_models):
     kind, tokenizer = request.param
-    if kind in language_models:
-        return language_models[kind]
-    return load(saved(kind, TOKENIZERS[tokenizer](), tmp_path_factory.mktemp("made") / kind), "cpu")
+    return language_models[kind] if kind in ("gpt2", "gpt_neox") else loaded(kind, tokenizer)
 
 
 def asked(lm, *documents):

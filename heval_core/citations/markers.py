@@ -51,6 +51,17 @@ def read(sentence: str) -> tuple[str, tuple[int, ...]]:
     return without(sentence, lambda number: True).strip(), tuple(cited)
 
 
+def rest(marker: re.Match[str], dropped: Callable[[int], bool]) -> str:
+    """A marker without the numbers that are dropped, brackets included; "" where nothing of it is left."""
+    if not any(map(dropped, numbers(marker))):
+        return marker[0]
+    parts = list(_ANY_PART.finditer(marker[1]))
+    starts = [0, *(part.end() for part in parts)]
+    separators = [marker[1][start : part.start()] for start, part in zip(starts, parts, strict=False)]
+    left = _joined(separators, [_part_without(part, dropped) for part in parts])
+    return f"[{left}]" if left else ""
+
+
 def without(sentence: str, dropped: Callable[[int], bool]) -> str:
     """The sentence without the numbers that are dropped. A sentence that has none of them comes back as it was."""
     rows = _rows(sentence)
@@ -91,17 +102,7 @@ def _row_without(sentence: str, row: list[re.Match[str]], dropped: Callable[[int
     """The row as it is to be written; "" where nothing of it is left."""
     starts = [row[0].start(), *(marker.end() for marker in row)]
     separators = [sentence[start : marker.start()] for start, marker in zip(starts, row, strict=False)]
-    return _joined(separators, [_marker_without(marker, dropped) for marker in row])
-
-
-def _marker_without(marker: re.Match[str], dropped: Callable[[int], bool]) -> str:
-    if not any(map(dropped, numbers(marker))):
-        return marker[0]
-    parts = list(_ANY_PART.finditer(marker[1]))
-    starts = [0, *(part.end() for part in parts)]
-    separators = [marker[1][start : part.start()] for start, part in zip(starts, parts, strict=False)]
-    left = _joined(separators, [_part_without(part, dropped) for part in parts])
-    return f"[{left}]" if left else ""
+    return _joined(separators, [rest(marker, dropped) for marker in row])
 
 
 def _part_without(part: re.Match[str], dropped: Callable[[int], bool]) -> str:

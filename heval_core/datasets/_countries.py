@@ -40,8 +40,11 @@ def _other_names() -> dict[tuple[str, str], str]:
 
 def aliases(relation: str, *of: str) -> tuple[tuple[str, str], ...]:
     """(answer, another name) of those answers of a relation that have one."""
-    known = _other_names()
-    return tuple((answer, known[relation, answer]) for answer in of if (relation, answer) in known)
+    known, named = _other_names(), []
+    for answer in of:
+        if (relation, answer) in known:
+            named.append((answer, known[relation, answer]))
+    return tuple(named)
 
 
 @functools.cache

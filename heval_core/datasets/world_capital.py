@@ -53,11 +53,13 @@ class WorldCapital:
                     yield BadRecord(self.key, place, "the row needs a country and a capital")
         every = sorted({capital for true_capitals in capitals.values() for capital in true_capitals})
         for country, true_capitals in capitals.items():
+            own = statement(country, true_capitals[0])
             for false_capital in every:
                 if false_capital not in true_capitals:
-                    yield self._fact(country, true_capitals[0], false_capital)
+                    yield self._fact(own, false_capital)
 
-    def _fact(self, country: str, capital: str, false_capital: str) -> Fact:
+    def _fact(self, own: Passage, false_capital: str) -> Fact:
+        country, capital = own.subject, own.answer
         return Fact(
             id=f"{country}|{false_capital}",
             dataset=self.key,
@@ -66,7 +68,7 @@ class WorldCapital:
             question=QUESTIONS["capital"].format(x=country),
             answer=capital,
             conflicting=(statement(country, false_capital),),
-            own=statement(country, capital),
+            own=own,
             aliases=aliases("capital", capital, false_capital),
         )
 

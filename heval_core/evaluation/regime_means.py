@@ -20,7 +20,7 @@ from heval_core.evaluation import cells, live
 from heval_core.evaluation.cells import ValueKey
 from heval_core.evaluation.live import Spread
 from heval_core.metrics.shared.estimate import normalised
-from heval_core.metrics.shared.stored_means import Mean, SumOfMeans
+from heval_core.metrics.shared.stored_means import Limited, Mean, SumOfMeans
 from heval_core.records import CELL, CellKey, RegimeKey
 from heval_core.regime_keys import ordered_regimes, read_key
 from heval_core.statistics.bootstrap import Interval, percentile_interval, resampled_sums
@@ -135,12 +135,14 @@ def _resampled(results: Reader, chosen: Filter, metric: SumOfMeans, k: int, foun
     stored = results.values_by_question(chosen, sorted({own.metric for own in read}), sorted({own.part for own in read}), k)
     if all(mean.groups for mean in read):
         stored = stored[stored["group"].isin({group for mean in read for group in mean.groups})]
+    limits = metric.limits if isinstance(metric, Limited) else (-np.inf, np.inf)
     spread: Spread = {}
     for dataset, own in stored.groupby("dataset"):
         sums = _sums(results, str(dataset), own)
         for key, means in wanted.items():
             if key.cell.dataset == dataset:
-                spread[key] = np.sum([mean.factor * _drawn(sums, key, mean) for mean in means], axis=0)
+                drawn = np.sum([mean.factor * _drawn(sums, key, mean) for mean in means], axis=0)
+                spread[key] = np.clip(drawn, *limits)
     return spread
 
 

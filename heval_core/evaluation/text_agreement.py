@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
-from heval_core.statistics.bootstrap import percentile_interval, resampled_sums
+from heval_core.evaluation.techniques.resampled import Column
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 
@@ -15,14 +14,13 @@ COLUMNS = ["model", "dataset", "n", "same", "share", "low", "high"]
 def text_agreement(reader: Reader, chosen: Filter) -> pd.DataFrame:
     """Per model and dataset, over the kept instances: n, how many have the same group both ways, and their share.
 
-    low, high: 95 % interval of the share. Whole questions are resampled, since a question is asked under several regimes.
+    low, high: 95 % interval of the share, over questions, since a question is asked under several regimes.
     """
     rows = []
     for (model, dataset), own in reader.same_group_counts(chosen).groupby(["model", "dataset"]):
-        counts = own[["same", "n"]].to_numpy(dtype=float)
-        drawn = resampled_sums(reader.resamples(str(dataset)).of(own["fact_id"]), counts)
-        with np.errstate(invalid="ignore"):
-            low, high = percentile_interval(drawn[:, 0] / drawn[:, 1])
+        counts = own.groupby("fact_id")[["same", "n"]].sum().to_numpy(dtype=float)
+        (term,) = Column(counts[:, 0], counts[:, 1], (0.0, 1.0)).terms
         same, n = (int(total) for total in counts.sum(axis=0))
+        low, high = term.mean.interval()
         rows.append((model, dataset, n, same, same / n, low, high))
     return pd.DataFrame(rows, columns=COLUMNS)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from heval_core.citations import markers
 from heval_core.figures.citation_names import PEOPLE, PERSON, CitationNames
 from heval_core.figures.panels import shown
 from heval_core.wording import counted, listed
 
-# `[3]`, `[26, 34]`; which of these are citations, the passages say.
-_MARKER = re.compile(r"\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
 _REFUTES = ("false", "refut", "pants", "contradict", "no ", "not true", "incorrect", "fake")
 _SUPPORTS = ("true", "support", "correct", "entail", "yes")
 Record = Mapping[str, Any]
@@ -56,16 +54,13 @@ def masked(sentence: str, passage: int, cited: Sequence[int]) -> Pieces:
     """
     pieces: Pieces = []
     end, gaps = 0, 0
-    for found in _MARKER.finditer(sentence):
-        numbers = [int(number) for number in re.findall(r"\d+", found[0])]
-        if not set(numbers) & set(cited):
+    for marker in markers.markers(sentence):
+        numbers = set(markers.numbers(marker))
+        if not numbers & set(cited):
             continue
-        pieces.append(("", sentence[end : found.start()]))
-        others = [number for number in numbers if number != passage]
-        gap = len(others) < len(numbers)
-        pieces += [("cite", f"[{', '.join(map(str, others))}]")] if others else []
-        pieces += [("gap", "[ ? ]")] if gap else []
-        gaps, end = gaps + gap, found.end()
+        pieces += [("", sentence[end : marker.start()]), ("cite", markers.rest(marker, lambda number: number == passage))]
+        pieces += [("gap", "[ ? ]")] if passage in numbers else []
+        gaps, end = gaps + (passage in numbers), marker.end()
     pieces.append(("", sentence[end:]))
     if passage in cited and not gaps:
         pieces.append(("gap", "[ ? ]"))

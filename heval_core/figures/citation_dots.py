@@ -15,7 +15,7 @@ from heval_core.wording import counted
 
 # Chances this close to each other are one dashed line through a panel.
 _SAME = 0.005
-_LEGEND = (("dot", "mean with its 95 % interval, claims resampled"), ("control", "control"), ("missing", "not available"))
+_LEGEND = (("dot", "mean with its 95 % interval over claims"), ("control", "control"), ("missing", "not available"))
 _AXIS = Axis(0.0, 1.0, "zero")
 Record = Mapping[Any, Any]
 # Measures of what is wrong with an explanation.
@@ -151,30 +151,26 @@ def _finished(
     made = drawing(rows, [panel for panel, _, _ in panels], _AXIS, legend, hint, picked)
     for row, key in zip(made["rows"], keys, strict=True):
         row |= {"color": names.colour(key), "ink": RIM}
-    for column, (_, own, pairs) in zip(made["columns"], panels, strict=True):
+    for column, (panel, own, pairs) in zip(made["columns"], panels, strict=True):
         chances = [_chance(own.get(key)) for key in (pairs or keys)]
         known = [chance for chance in chances if chance is not None]
         one = bool(known) and max(known) - min(known) <= _SAME
         column |= {"chance": _AXIS.at(known[0]) if one else None, "below": [0.0, 0.0]}
-        for slot, chance in zip(column["slots"], chances, strict=True):
-            slot |= {"whiskers": True} | _beside(slot) | ({} if one or chance is None else {"chance": _AXIS.at(chance)})
+        for slot, given, chance in zip(column["slots"], panel.slots, chances, strict=True):
+            slot |= {"whiskers": True} | ({} if one or chance is None else {"chance": _AXIS.at(chance)})
+            if given.dots:
+                label = _beside(given.dots)
+                slot |= {"labels": [label]} if "labels" in slot else label
     made["legend"].insert(1, {"kind": "chance", "text": "chance"})
     return made
 
 
-def _beside(slot: Mapping[str, Any]) -> dict[str, Any]:
+def _beside(dots: Sequence[Mark]) -> dict[str, Any]:
     """The numbers of all dots beside the longest interval, as nothing else of the row is there."""
-    dots = slot["dots"]
-    if not dots:
-        return {}
-    low, high = min(dot["low"] for dot in dots), max(dot["high"] for dot in dots)
+    low, high = min(_AXIS.at(dot.low) for dot in dots), max(_AXIS.at(dot.high) for dot in dots)
     left = high > 82
-    label = {
-        "text": " · ".join(dot["about"][1].split(" [")[0].rpartition(" ")[2] for dot in dots),
-        "text_at": low if left else high,
-    }
-    label |= {"side": -1 if left else 1}
-    return {"labels": [label]} if "labels" in slot else label
+    text = " · ".join(shown(dot.value) for dot in dots)
+    return {"text": text, "text_at": low if left else high, "side": -1 if left else 1}
 
 
 def _chance(row: Record | None) -> float | None:

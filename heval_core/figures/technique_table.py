@@ -103,7 +103,7 @@ def techniques_latex(
     meaning = escaped(BEHAVIOUR_MEANINGS.get(measure, ""))
     return (
         f"% HEval, snapshot {escaped(snapshot_id)}; needs \\usepackage{{booktabs}}\n\\begin{{table}}\n\\centering\n"
-        f"\\caption{{{escaped(measure_name(measure))} by kind of context: {meaning}. 95\\,\\% intervals, questions resampled. "
+        f"\\caption{{{escaped(measure_name(measure))} by kind of context: {meaning}. 95\\,\\% intervals over questions. "
         f"J is BCU conflicting + BCU irrelevant - 1 (or off topic in place of irrelevant): 0 for a technique that is blind to "
         f"relevance. $\\dagger$: on the Pareto front. {of}. "
         f"HEval snapshot {escaped(snapshot_id)}.}}\n\\label{{tab:heval-techniques-{measure.replace('_', '-')}}}\n"

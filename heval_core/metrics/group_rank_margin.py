@@ -55,7 +55,6 @@ class GroupRankMargin(RankSettings):
             "RQ1",
             order=10,
             sections=("group_margins", "group_margins_k"),
-            headline="How much higher a document ranks where the answer came from it (Rank@5 margin)",
         ),
         Measure(
             "group_margin",

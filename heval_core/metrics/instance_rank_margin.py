@@ -60,7 +60,6 @@ class InstanceRankMargin(RankSettings):
             instance_title="Margin of {part}@{k}",
             sort="margin of {explainer}",
             sections=("instance_margins", "instance_margins_k", "instance_margins_swap"),
-            headline="How far the used document ranks above the other, both positions with the same weight (Rank@5 margin)",
         ),
     )
 

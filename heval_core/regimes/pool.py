@@ -60,12 +60,14 @@ class Gathering:
         if passage is not None:
             passages = self._passages.setdefault(fact.relation, {})
             known = passages.get(fact.subject)
-            if known is None or (passage != known and digest(passage.text) < digest(known.text)):
+            # Most facts offer what is known: comparing costs less than hashing.
+            if known is None or (passage is not known and passage != known and digest(passage.text) < digest(known.text)):
                 passages[fact.subject] = passage
             if len(passages) > 2 * POOLED:
                 self._passages[fact.relation] = {subject: passages[subject] for subject in _smallest(passages)}
         answers = self._answers.setdefault(fact.relation, set())
-        answers.update(passage.answer for passage in fact.conflicting)
+        for passage in fact.conflicting:
+            answers.add(passage.answer)
         if fact.answer:
             answers.add(fact.answer)
         if len(answers) > 2 * POOLED:
@@ -74,12 +76,14 @@ class Gathering:
 
     def _name(self, fact: Fact) -> None:
         """Other names of the fact's answers. An answer with several sets of names keeps the one with the smallest hash."""
-        for answer, names in ((fact.answer, fact.accepted), *((answer, (name,)) for answer, name in fact.aliases)):
-            known = self._aliases.setdefault(fact.relation, {})
-            if answer and names and (answer not in known or _order(names) < _order(known[answer])):
-                known[answer] = names
-            if len(known) > 2 * POOLED:
-                self._aliases[fact.relation] = {kept: known[kept] for kept in _smallest(known)}
+        known = self._aliases.setdefault(fact.relation, {})
+        for answer, name in fact.aliases:
+            if known.get(answer) != (name,):
+                _keep(known, answer, (name,))
+        if fact.accepted:
+            _keep(known, fact.answer, fact.accepted)
+        if len(known) > 2 * POOLED:
+            self._aliases[fact.relation] = {kept: known[kept] for kept in _smallest(known)}
 
     def pool(self) -> Pool:
         return Pool(
@@ -91,6 +95,11 @@ class Gathering:
 
 def digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+
+
+def _keep(known: dict[str, tuple[str, ...]], answer: str, names: tuple[str, ...]) -> None:
+    if answer and (answer not in known or _order(names) < _order(known[answer])):
+        known[answer] = names
 
 
 def _order(names: tuple[str, ...]) -> bytes:

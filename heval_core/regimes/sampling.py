@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from heval_core.records import Fact
 from heval_core.regimes.pool import digest
@@ -25,13 +26,23 @@ def select(facts: Iterable[Fact], limit: int | None, seed: int, style: PromptSty
 
     A fact needs a document of some kind; its first false answer, if it has one, must be admitted.
     """
-    asked = (f for f in facts if f.conflicting or f.own or f.irrelevant or f.off_topic)
-    admitted = (f for f in asked if all(style.admits(f.subject, p.answer) for p in f.conflicting[:1]))
+    return first(filter(partial(may_be_asked, style), facts), limit, seed)
+
+
+def may_be_asked(style: PromptStyle, fact: Fact) -> bool:
+    """Whether a fact has a document, and the style admits its first false answer."""
+    if fact.conflicting:
+        return style.admits(fact.subject, fact.conflicting[0].answer)
+    return any((fact.own, fact.irrelevant, fact.off_topic))
+
+
+def first(facts: Iterable[Fact], limit: int | None, seed: int) -> tuple[Fact, ...]:
+    """The first `limit` facts in the seed's fixed order; no more of them are held in memory."""
 
     def order(fact: Fact) -> bytes:
         return fixed_order(seed, fact.id)
 
-    return tuple(sorted(admitted, key=order) if limit is None else heapq.nsmallest(limit, admitted, key=order))
+    return tuple(sorted(facts, key=order) if limit is None else heapq.nsmallest(limit, facts, key=order))
 
 
 def sample(groups: Sequence[str], cap: int, minority: int = MINORITY) -> tuple[int, ...]:

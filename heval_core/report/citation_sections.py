@@ -39,7 +39,7 @@ from heval_core.report.plans import CITATION_SECTIONS, CITATIONS
 from heval_core.report.section import MISSING, Section
 from heval_core.store.reader import Reader
 
-_INTERVALS = "In square brackets: 95 % intervals, claims resampled; in round ones: chance."
+_INTERVALS = "In square brackets: 95 % intervals over claims; in round ones: chance."
 _RECOVERED = ("precision", "recall", "f1", "f1_of_claims", "correct_rejection")
 
 
@@ -191,7 +191,7 @@ def _people(results: Reader) -> Section:
     text = (
         "Helpfulness: the mean of people's sliders, 0 to 100; z-scored: each person's values by that person's own mean and "
         "standard deviation. Entropy, in bits: of the sentences that the people asked one question chose; 0 where "
-        "all chose the same. In brackets: 95 % intervals, claims resampled; there is no chance level. Control items: right "
+        "all chose the same. In brackets: 95 % intervals over claims; there is no chance level. Control items: right "
         "where exactly the right sentences were chosen; people right on fewer than 70 % are left out everywhere."
     )
     gaps = []

@@ -23,7 +23,7 @@ from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.wording import BEHAVIOUR_MEANINGS, REGIME_MEANINGS, REGIME_TITLES, regime_title
 
-_INTERVALS = "In brackets: 95 % intervals, questions resampled."
+_INTERVALS = "In brackets: 95 % intervals over questions."
 _KINDS = " ".join(f"{REGIME_TITLES[kind]}: {REGIME_MEANINGS[kind]}." for kind in CONTEXT_KINDS)
 
 

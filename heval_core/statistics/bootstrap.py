@@ -120,14 +120,14 @@ def skewed_interval(value: float, influence: np.ndarray, df: float, level: float
     if se <= 1e-12 * max(abs(value), 1e-300):
         return Interval(value, value)
     skewness = float((influence**3).sum()) / variance**1.5
-    ends = np.array([1.0, -1.0]) * _student_quantile((1 + level) / 2, df)
+    ends = np.array([1.0, -1.0]) * student_quantile((1 + level) / 2, df)
     if abs(skewness) > 1e-6:
         ends = 3 / skewness * (np.cbrt(1 + skewness * (ends - skewness / 6)) - 1)
     return Interval(float(value - se * ends[0]), float(value - se * ends[1]))
 
 
 @functools.lru_cache(maxsize=4096)
-def _student_quantile(share: float, df: float) -> float:
+def student_quantile(share: float, df: float) -> float:
     from scipy.stats import t
 
     return float(t.ppf(share, df))

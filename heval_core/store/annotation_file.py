@@ -6,6 +6,7 @@ connection and a transaction of its own, so that several processes can work on o
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from pathlib import Path
 from heval_core.records import HEvalError
 
 FILE = "annotations.sqlite"
+# Where a study of the bundled explanations lies: what comes with the program is never written.
+OF_BUNDLED = Path("cache/people")
 _SCHEMA = Path(__file__).with_name("annotations.sql")
 _VERSION = 1
 # Seconds that one process waits for another.
@@ -60,7 +63,13 @@ def make(folder: Path) -> None:
 
 
 def _none_in(folder: Path) -> str:
-    return f"There is no study in the store {folder}. Make one: python -m precompute citations study --store {folder}."
+    return f"There is no study in the store {folder}. Make one: {command(folder)}"
+
+
+def command(folder: Path, source: Path | None = None) -> str:
+    """What makes a study in a store, of its own explanations or of those of another one; as it is typed."""
+    taken = () if source is None else ("--from", str(source))
+    return shlex.join(["python", "-m", "precompute", "citations", "study", "--store", str(folder), *taken])
 
 
 def _is_empty(db: sqlite3.Connection) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -124,6 +125,16 @@ class ShardStore:
         listed = Entry(**entry, path=path.as_posix(), rows=len(rows), sha256=sha256_of(target), content=_content_hash(table))
         append_lines(self.folder / "manifest.jsonl", [asdict(listed)])
         return listed
+
+    def copy(self, entry: Entry, source: ShardStore) -> None:
+        """List a shard of another store in this one, with a file of its own."""
+        target = self.folder / entry.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.with_suffix(".tmp")
+        shutil.copyfile(source.folder / entry.path, temporary)
+        _sync(temporary)
+        os.replace(temporary, target)
+        append_lines(self.folder / "manifest.jsonl", [asdict(entry)])
 
     def remove_unfinished(self) -> None:
         """Remove files that a killed run left unfinished. Call it only while holding the store."""

@@ -21,9 +21,15 @@ if TYPE_CHECKING:
 
 
 def entropy(z: torch.Tensor) -> torch.Tensor:
-    """(…, V) logits ▶ (…, 1) the entropy of their softmax, in nats."""
-    p = z.softmax(-1)
-    return -p.xlogy(p).sum(-1, keepdim=True)
+    """(…, V) logits ▶ (…, 1) the entropy of their softmax, in nats.
+
+    log(1 + s) + sum of e^-d d / (1 + s), with d how far each logit is below the largest, and s the sum of e^-d without the
+    largest: all terms are positive, so that also next to nothing keeps its digits.
+    """
+    top, place = z.max(-1, keepdim=True)
+    powers = (z - top).exp().scatter(-1, place, 0)
+    rest = powers.sum(-1, keepdim=True)
+    return rest.log1p() - powers.xlogy(powers).sum(-1, keepdim=True) / (1 + rest)
 
 
 @on_arrays

@@ -41,7 +41,7 @@ class _Constraint:
     """What scores have in common under all lambda and alpha, computed once."""
 
     def __init__(self, z_c: torch.Tensor, z_0: torch.Tensor):
-        self._lp_c, self._lp = z_c.log_softmax(-1), z_0.log_softmax(-1)
+        self._lp_c, self._lp = z_c.double().log_softmax(-1), z_0.double().log_softmax(-1)
         entropy = -(self._lp.exp() * self._lp).nan_to_num(0.0).sum(-1, keepdim=True)
         self._q = (-self._lp_c - entropy).log_softmax(-1)
         self._least, self._most = self._q.amin(-1, keepdim=True), self._q.amax(-1, keepdim=True)

@@ -13,11 +13,13 @@ import streamlit as st
 
 from heval_core.citations.people.exchange import Given
 from heval_core.citations.people.items import PRACTICE
+from heval_core.figures.citation_claim import masked
 from heval_core.records import HEvalError
+from heval_core.store.annotation_file import OF_BUNDLED, command
 from heval_core.store.annotations import AnnotationStore
 from heval_core.ui import address
 from heval_core.ui.component import component
-from heval_core.ui.published_results import results_folder
+from heval_core.ui.published_results import DEMO_RESULTS, DEMO_SHARDS, ROOT, results_folder
 
 TITLE = "Annotate"
 KEY = "annotate"
@@ -34,8 +36,14 @@ def is_on() -> bool:
 
 
 def study() -> AnnotationStore:
-    """The study of the store that this server shows. Raises HEvalError if there is none."""
-    return AnnotationStore.open(results_folder())
+    """The study of the store that this server shows. Raises HEvalError if there is none, as in what comes with the program."""
+    folder = results_folder()
+    if folder.resolve() in (DEMO_RESULTS, DEMO_SHARDS):
+        asked = command(OF_BUNDLED, DEMO_SHARDS.relative_to(ROOT))
+        raise HEvalError(
+            f"These results come with the program; a study of them lies in a store of one's own. Make one: {asked}"
+        )
+    return AnnotationStore.open(folder)
 
 
 def draw(store: AnnotationStore) -> None:
@@ -84,6 +92,7 @@ def shown(store: AnnotationStore) -> dict[str, Any]:
 
 def _item(store: AnnotationStore, item_id: str) -> dict[str, Any]:
     item, names = store.item(item_id), store.practice()
+    others = [one.number for one in item.passages if one.number != item.passage]
     practice = {"number": names.index(item_id) + 1, "of": len(names)} if item_id in names else None
     return {
         "view": "item",
@@ -92,7 +101,7 @@ def _item(store: AnnotationStore, item_id: str) -> dict[str, Any]:
         "verdict": item.verdict,
         "passages": [{"number": one.number, "title": one.title, "text": one.text} for one in item.passages],
         "passage": item.passage,
-        "sentences": list(item.sentences),
+        "sentences": [masked(sentence, item.passage, others) for sentence in item.sentences],
         "practice": practice,
         # What is right is told of practice items only.
         "gold": sorted(item.gold) if item.kind == PRACTICE else None,

@@ -92,7 +92,7 @@ def _transparency(results: Reader, shown: Shown) -> None:
             st.slider("F1 that every cited passage must reach", 0.01, 1.0, step=0.01, key="threshold", on_change=moved)
         st.caption(
             f"An explanation is transparent to an annotator that finds the sentences of every passage it cites with an F1 of "
-            f"{held / 100:g} or more. Full masking; claims resampled. "
+            f"{held / 100:g} or more. Full masking; 95 % intervals over claims. "
             + (
                 "As published."
                 if held == PUBLISHED_AT
@@ -173,8 +173,8 @@ def _numbers(results: Reader, shown: Shown, measure: str, masking: str) -> None:
     st.subheader("The numbers")
     st.html(recovery_html(shown.cells, measure, masking, shown.writers, shown.names))
     st.caption(
-        f"**{plain(MEASURES[measure])}**, {masking} masking: {plain(MEANINGS[measure])}. In brackets: 95 % intervals, claims "
-        "resampled. Chance: F1 expected of as many sentences chosen at random. ○: not available; hover for the reason. The "
+        f"**{plain(MEASURES[measure])}**, {masking} masking: {plain(MEANINGS[measure])}. In brackets: 95 % intervals over "
+        "claims. Chance: F1 expected of as many sentences chosen at random. ○: not available; hover for the reason. The "
         "exports hold every measure."
     )
     own = shown.cells[shown.cells["writer"].isin(shown.writers)]

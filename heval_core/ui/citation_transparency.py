@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pandas as pd
 
 from heval_core.citations.scoring import ROUNDING
-from heval_core.statistics.bootstrap import Resamples, percentile_interval, weighted_means
+from heval_core.statistics.bounded import share_interval
 from heval_core.store.reader import Reader
 from heval_core.ui.published_results import query
 
@@ -33,20 +32,20 @@ def transparent(results: Reader, cells: pd.DataFrame, dataset: str, selector: st
 
 
 def computed(results: Reader, dataset: str, selector: str, threshold: int) -> pd.DataFrame:
-    """The same from every explanation's citation that was found worst; 95 % intervals, claims resampled."""
+    """The same from every explanation's citation that was found worst; 95 % intervals over claims."""
     least = results.least_f1(dataset, selector)
     # A writer explains a claim once: one row a claim, one column for each writer and annotator.
     table = least.pivot(index="claim_id", columns=["writer", "annotator"], values="least")
     used = table.notna().to_numpy()
     clear = (table.to_numpy() >= threshold / 100 - ROUNDING).astype(float)
-    means = weighted_means(Resamples(dataset, table.index).of(table.index), clear, used) if len(table) else np.empty((0, 0))
     rows = []
     for place, (writer, annotator) in enumerate(table.columns):
         own = used[:, place]
-        low, high = percentile_interval(means[:, place])
+        value = float(clear[own, place].mean())
+        low, high = share_interval(value, float(own.sum()))
         rows.append({
             "dataset": dataset, "writer": writer, "selector": selector, "annotator": annotator, "masking": "full",
-            "measure": "transparent", "value": float(clear[own, place].mean()), "low": low, "high": high, "chance": math.nan,
+            "measure": "transparent", "value": value, "low": low, "high": high, "chance": math.nan,
             "n": int(own.sum()), "claims": int(own.sum()), "unavailable": None,
         })  # fmt: skip
     return pd.DataFrame(rows, columns=_COLUMNS)

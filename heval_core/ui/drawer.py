@@ -90,7 +90,11 @@ def order_title(name: str, titles: dict[str, str]) -> str:
     what, _, key = name.partition(" of ")
     if key not in titles:
         return f"order: {name}"
-    said = {"1/rank": "1 / rank of the answer", "margin": "ranks between the documents"}.get(what, what)
+    said = {
+        "1/rank": "1 / rank of the answer",
+        "margin": "ranks between the documents",
+        "choice": "whether the used document is named",
+    }.get(what, what)
     return f"{said}, {titles[key]}"
 
 

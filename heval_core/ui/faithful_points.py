@@ -13,14 +13,11 @@ from heval_core.store.reader import Reader
 from heval_core.ui.published_results import query
 from heval_core.wording import regime_title
 
-# What links call the Overview's measure of a question, where they do not call it by its title.
-_LINKED = {"RQ1": "Group margin"}
-
 
 def accuracies() -> dict[str, Measure]:
     """What faithfulness is compared with: the Overview's measures, that of tokens first."""
     shown = sorted(headlines().items(), key=lambda pair: pair[0] != "RQ3")
-    return {_LINKED.get(question, measure.title): measure for question, measure in shown}
+    return {measure.title: measure for _, measure in shown}
 
 
 def faithfulness_measure(protected: bool = False) -> Measure:

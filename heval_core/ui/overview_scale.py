@@ -40,8 +40,8 @@ _HOW_FAR = (
     (0.65, "about half-way between guessing and perfect"), (0.9, "nearer to perfect than to guessing"), (2, "nearly perfect"),
 )  # fmt: skip
 _LEXICAL = (
-    "Lexical match only looks for the answer’s spelling: where the answer stands once in the prompt, finding its token is "
-    "trivial for it, but it cannot know whether the model used it."
+    "Lexical match only looks for the answer’s spelling: where the answer stands once in the prompt, finding its token, and "
+    "with it the document, is trivial for it, but it cannot know whether the model used it."
 )
 
 

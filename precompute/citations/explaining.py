@@ -10,7 +10,7 @@ from typing import Any
 
 from heval_core import catalogue
 from heval_core.citations import questions
-from heval_core.citations.records import Claim, Explained, Sentence
+from heval_core.citations.records import Claim, Explained
 from heval_core.citations.writing import SHIPPED, Writer, shipped, write
 from heval_core.records import RegimeKey
 from heval_core.store.citation_kinds import EXPLANATION
@@ -156,20 +156,3 @@ def explanation_row(dataset: str, made: Explained, sampled: int | None, seconds:
         "unavailable": None if made.sentences else " ".join(made.problems) or "The explanation is empty.",
         "seconds": seconds,
     }
-
-
-def explained_of(row: dict[str, Any], claim: Claim) -> Explained:
-    """The explanation that a row has stored."""
-    cited = (tuple(own) for own in json.loads(row["cited"]))
-    sentences = tuple(Sentence(*one) for one in zip(row["sentences"], row["bare"], cited, strict=True))
-    sources = None if row["sources"] is None else tuple(tuple(own) for own in json.loads(row["sources"]))
-    return Explained(
-        claim,
-        row["writer"],
-        row["selector"],
-        tuple(row["selected"]),
-        sentences,
-        row["prompt_id"],
-        sources,
-        tuple(row["problems"]),
-    )

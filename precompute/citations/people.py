@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from heval_core.citations.records import Explained
-from heval_core.evaluation.citations.standing import standing
+from heval_core.evaluation.citations.standing import ASKED, standing
 from heval_core.store.citation_kinds import CLAIM, EXPLANATION
+from heval_core.store.lock import only_writer
 from heval_core.store.shards import ShardStore
-from precompute.citations.explaining import explained_of
-from precompute.citations.sources import claim_of
+from precompute.citations.sources import claim_of, explained_of
+
+
+def take_over(source: ShardStore, store: ShardStore) -> None:
+    """What another store would publish of the study of citations, for a store of one's own; what is there stays."""
+    store.create()
+    with only_writer(store.folder):
+        there, noted = store.entries(), store.journal(ASKED)
+        for entry in standing(source).entries:
+            if entry.key not in there:
+                store.copy(entry, source)
+        store.note(ASKED, *(line for line in source.journal(ASKED) if line not in noted))
 
 
 def explanations_of(store: ShardStore) -> dict[str, Explained]:

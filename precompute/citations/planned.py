@@ -22,11 +22,11 @@ from heval_core.protocols import Annotator
 from heval_core.records import HEvalError
 from heval_core.store.citation_kinds import EXPLANATION, RECOVERY
 from heval_core.store.shards import FORMAT, Entry, ShardStore
-from precompute.citations.explaining import ExplainTask, explained_of
+from precompute.citations.explaining import ExplainTask
 from precompute.citations.hashing import hashed
 from precompute.citations.readers import Reader, Unavailable, identity_of, key_of, reading_with, writing_with
 from precompute.citations.recovering import RecoverTask, Stored
-from precompute.citations.sources import Source
+from precompute.citations.sources import Source, explained_of
 from precompute.citations.study import Study
 
 Row = dict[str, Any]

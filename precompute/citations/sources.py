@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from heval_core import catalogue
-from heval_core.citations.records import BadClaim, Claim, Passage
+from heval_core.citations.records import BadClaim, Claim, Explained, Passage, Sentence
 from heval_core.protocols import ClaimData
 from heval_core.store.citation_kinds import CLAIM
 from heval_core.store.shards import FORMAT
@@ -120,3 +120,20 @@ def claim_of(row: dict[str, Any]) -> Claim:
     chains = tuple(tuple(chain) for chain in json.loads(row["chains"]))
     told = tuple(Passage(*one) for one in passages)
     return Claim(row["claim_id"], row["claim"], row["verdict"], told, chains, problems=tuple(row["problems"]))
+
+
+def explained_of(row: dict[str, Any], claim: Claim) -> Explained:
+    """The explanation that a row has stored."""
+    cited = (tuple(own) for own in json.loads(row["cited"]))
+    sentences = tuple(Sentence(*one) for one in zip(row["sentences"], row["bare"], cited, strict=True))
+    sources = None if row["sources"] is None else tuple(tuple(own) for own in json.loads(row["sources"]))
+    return Explained(
+        claim,
+        row["writer"],
+        row["selector"],
+        tuple(row["selected"]),
+        sentences,
+        row["prompt_id"],
+        sources,
+        tuple(row["problems"]),
+    )

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from pathlib import Path
 
 from heval_core.citations.people.study import MASKINGS, make_study
 from heval_core.records import HEvalError
 from heval_core.store import annotation_exchange
+from heval_core.store.annotation_file import OF_BUNDLED, command
 from heval_core.store.annotations import AnnotationStore
-from precompute.citations.people import explanations_of
-from precompute.commands.options import STORE, existing
+from heval_core.store.shards import ShardStore
+from precompute.citations.people import explanations_of, take_over
+from precompute.commands.options import DEMO, DEMO_RESULTS, STORE, existing
 
 FILE_HELP = "a .csv or .jsonl file"
 
@@ -19,7 +22,10 @@ FILE_HELP = "a .csv or .jsonl file"
 def add(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     study = actions.add_parser("study", help="ask people about the explanations of a store, or show how far they are")
     study.set_defaults(command=_study)
-    study.add_argument("--store", type=Path, default=STORE)
+    study.add_argument("--store", type=Path, default=STORE, help="your own, in which the study is kept")
+    study.add_argument(
+        "--from", dest="source", type=Path, help="another store whose explanations are taken over into it first"
+    )
     study.add_argument("--per-item", type=int, default=3, help="people who are to answer each question (3)")
     study.add_argument("--controls", type=float, default=0.1, help="share of explanations that become control items (.1)")
     study.add_argument(
@@ -37,7 +43,10 @@ def add(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def _study(options: argparse.Namespace) -> int:
-    explanations = explanations_of(existing(options))
+    _own(options.store)
+    if options.source is not None:
+        take_over(existing(options.source), ShardStore(options.store))
+    explanations = explanations_of(existing(options.store))
     if not explanations:
         raise HEvalError(
             f"The store {options.store} has no explanations; run: python -m precompute citations run --store {options.store} …"
@@ -51,8 +60,13 @@ def _study(options: argparse.Namespace) -> int:
     )
     for name, quality in state.left_out.items():
         print(f"{name}: left out, {quality.right} of {quality.asked} control items right")
-    print(f"people answer at: HEVAL_ANNOTATE=1 HEVAL_STORE={options.store} streamlit run app.py")
+    print(f"people answer at: HEVAL_ANNOTATE=1 HEVAL_STORE={shlex.quote(str(options.store))} streamlit run app.py")
     return 0
+
+
+def _own(folder: Path) -> None:
+    if folder.resolve() in (DEMO, DEMO_RESULTS):
+        raise HEvalError(f"{folder} comes with the program; a study lies in a store of one's own: {command(OF_BUNDLED, DEMO)}")
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -61,6 +75,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _import(options: argparse.Namespace) -> int:
+    _own(options.store)
     found = annotation_exchange.bring_in(options.store, options.file)
     print(
         f"{found.items:,} items, {found.people:,} people and {found.answers:,} answers added; "

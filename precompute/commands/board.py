@@ -18,9 +18,9 @@ from heval_core.records import EVERY_REGIME, MATCHES, HEvalError
 from heval_core.store.filters import Filter
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
-from precompute.commands.options import MATCH_HELP, STORE, all_words
+from precompute.commands.options import DEMO, MATCH_HELP, STORE, all_words
 
-OWN_STORE, DEMO = Path("cache/board"), Path(__file__).parent.parent.parent / "cache" / "demo"
+OWN_STORE = Path("cache/board")
 # The fewest questions of the demo datasets with which every group of answers has the 30 instances that RQ2 needs.
 LIMIT = 120
 _WHERE = "in which --beside has all others, if --datasets and --regimes are both left out"

@@ -33,7 +33,7 @@ def _datasets(options: argparse.Namespace) -> int:
 
     regimes = regimes_of(options, REGIMES)
     check_numbers(regimes, options.limit)
-    store = existing(options) if options.store else None
+    store = existing(options.store) if options.store else None
     named = all_words(options.datasets)
     models = [identify(word) for word in all_words(options.models)]
     sections = []

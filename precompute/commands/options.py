@@ -27,6 +27,9 @@ TEMPLATE_HELP = (
     "template"
 )
 STORE = Path("cache/results")
+# The bundled shards, which nothing but `precompute.demo` writes, and where the explorer publishes them.
+DEMO = Path(__file__).resolve().parents[2] / "cache" / "demo"
+DEMO_RESULTS = DEMO.with_name("demo-results")
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -60,7 +63,7 @@ def regimes_of(options: argparse.Namespace, default: tuple[str, ...]) -> tuple[s
     return chosen
 
 
-def existing(options: argparse.Namespace) -> ShardStore:
-    if not (options.store / "format.json").is_file():
-        raise HEvalError(f"There is no store at {options.store}; run: python -m precompute run --store {options.store} …")
-    return ShardStore(options.store)
+def existing(folder: Path) -> ShardStore:
+    if not (folder / "format.json").is_file():
+        raise HEvalError(f"There is no store at {folder}; run: python -m precompute run --store {folder} …")
+    return ShardStore(folder)

@@ -43,7 +43,7 @@ def _add(
 
 
 def _status(options: argparse.Namespace) -> int:
-    existing(options)
+    existing(options.store)
     while True:
         state = progress(options.store)
         text = "\n".join([*_status_lines(state), *_outdated_line(options.store)])
@@ -89,7 +89,7 @@ def _outdated_line(store: Path) -> Iterator[str]:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    store = existing(options)
+    store = existing(options.store)
     entries = store.entries().values()
     bad = [entry for entry in entries if not store.intact(entry)]
     for entry in bad:
@@ -110,6 +110,6 @@ def _line(told: Told) -> str:
 
 
 def _publish(options: argparse.Namespace) -> int:
-    existing(options)
+    existing(options.store)
     print(publish(options.store, tell=lambda told: print(_line(told), file=sys.stderr), helped=True))
     return 0

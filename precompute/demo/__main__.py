@@ -188,8 +188,9 @@ def _aim(options: argparse.Namespace) -> int:
         models = [str(DEMO / "models" / f"demo-{name}") for name in TRAINED if name != INSTRUCT]
         if code := aim.run_fresh(models, options.store):
             return code
-    values = aim.tables(options.store)
-    print(aim.as_markdown(aim.verdicts(values)), aim.as_markdown(aim.by_explainer(values)), sep="\n\n")
+    for title, values in aim.tables(options.store).items():
+        shown = (aim.verdicts(values), aim.by_explainer(values))
+        print(f"## {title}", *(aim.as_markdown(table) for table in shown), sep="\n\n", end="\n\n")
     return 0
 
 

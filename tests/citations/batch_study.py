@@ -108,11 +108,6 @@ def write(path: Path, *lines: str) -> Path:
     return path
 
 
-def contents(store: Path) -> dict[str, str]:
-    """Key and hash of the rows of every shard."""
-    return {key: entry.content for key, entry in ShardStore(store).entries().items()}
-
-
 def rows(store: Path, kind: str = "recovery") -> list[dict[str, Any]]:
     """Of all shards of a kind."""
     own = ShardStore(store)

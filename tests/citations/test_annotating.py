@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
+from heval_core.evaluation.citations.standing import standing
+from heval_core.records import HEvalError
 from heval_core.store.annotation_exchange import answers
+from heval_core.store.annotation_file import FILE
 from heval_core.store.annotations import AnnotationStore
 from heval_core.store.shards import ShardStore
 from precompute.citations.people import explanations_of
@@ -12,6 +17,7 @@ from precompute.citations.run import run
 from precompute.citations.study import Study
 from precompute.cli import main
 from tests.citations.batch_study import Chooser, known, line, published, write
+from tests.conftest import ROOT
 
 
 @pytest.fixture
@@ -51,6 +57,37 @@ def test_items_go_to_a_file_and_come_back_and_answers_with_them(store, tmp_path,
         assert "0 items, 0 people and 0 answers added; 4 answers were there" in capsys.readouterr().out
     (given,) = answers(store).questions
     assert (given.annotator, given.predicted, given.helpfulness) == ("person:ada", given.gold, 80.0)
+
+
+def test_explanations_of_another_store_are_taken_over_with_their_answers_once(store, tmp_path, capsys):
+    own = tmp_path / "my people"
+    for added in ("9 items", "0 items"):  # three of them are for practice
+        assert main(["citations", "study", "--store", str(own), "--from", str(store), "--controls", "0"]) == 0
+        assert f"{added} added; now 6 questions" in capsys.readouterr().out
+    assert standing(ShardStore(own)) == standing(ShardStore(store))
+    assert all(ShardStore(own).intact(entry) for entry in standing(ShardStore(own)).entries)
+    assert ShardStore(own).journal("citations") == ShardStore(store).journal("citations")
+    assert len(published(own).query("SELECT * FROM recovery")) == len(published(store).query("SELECT * FROM recovery")) > 0
+    assert not (store / FILE).exists()
+
+
+def test_what_says_that_there_is_no_study_says_how_to_make_one(store, tmp_path):
+    own = store.rename(tmp_path / "a store")
+    with pytest.raises(HEvalError) as raised:
+        AnnotationStore.open(own)
+    asked = shlex.split(str(raised.value).partition("Make one: ")[2])
+    assert asked[:3] == ["python", "-m", "precompute"]
+    assert main(asked[3:]) == 0
+    assert AnnotationStore.open(own).progress().questions == 6
+
+
+@pytest.mark.parametrize("folder", ["demo", "demo-results"])
+def test_no_study_is_kept_in_what_comes_with_the_program(folder, tmp_path, capsys):
+    bundled = ROOT / "cache" / folder
+    for asked in (["study"], ["import", str(tmp_path / "people.csv")]):
+        assert main(["citations", *asked, "--store", str(bundled)]) == 2
+        assert f"--store cache/people --from {ROOT / 'cache' / 'demo'}" in capsys.readouterr().err
+    assert not (bundled / FILE).exists()
 
 
 def test_what_cannot_be_done_is_one_line(tmp_path, store, capsys):

@@ -23,7 +23,8 @@ from precompute.citations.study import Study, check
 from precompute.cli import main
 from precompute.executors.local import Local
 from precompute.worker import Done
-from tests.citations.batch_study import Chooser, contents, known, line, published, rows, write
+from tests.citations.batch_study import Chooser, known, line, published, rows, write
+from tests.precompute.kills import contents
 
 
 @pytest.fixture

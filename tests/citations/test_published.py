@@ -121,8 +121,9 @@ def test_a_cited_sentence_that_rests_on_nothing_has_no_wrong_marker():
 
 def test_intervals_are_over_claims(results):
     found = cell(results, "first", "f1")
-    # Both claims drawn twice give the ends: 1 of 3, and 1 of 2.
-    assert (found["low"], found["high"], found["claims"]) == (pytest.approx(1 / 3), pytest.approx(1 / 2), 2)
+    # 1 of 3 in one claim, 1 of 2 in the other: two claims say little.
+    assert found["claims"] == 2
+    assert 0 < found["low"] < 1 / 3 < 1 / 2 < found["high"] < 1
 
 
 def test_the_sample_is_of_cited_passages_and_says_what_it_cannot_tell(results):

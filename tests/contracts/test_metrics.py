@@ -78,8 +78,9 @@ def test_an_oracle_reaches_the_best_there_is(metric, dual):
             assert estimate.normalised <= 1 + 1e-9
 
 
-def only_of_two_documents(metric):
-    return all(measure.question in ("RQ2", "") for measure in metric.measures)
+def asks_elsewhere(metric, dual):
+    """Whether it only asks about several documents, or only about one."""
+    return all(measure.question in ("RQ1" if dual else "RQ2", "") for measure in metric.measures)
 
 
 @pytest.mark.parametrize("dual", [False, True], ids=["one document", "two"])
@@ -96,7 +97,7 @@ def test_scores_that_know_nothing_are_at_chance_within_their_own_error(metric, d
             assert estimate.unavailable is None, estimate.part
             low, high = estimate.above_chance()
             apart.setdefault(estimate.part, []).append((estimate.value - estimate.chance, (high - low) / 2 / 1.96))
-    assert apart or metric.key == "rank_at_k" or (not dual and only_of_two_documents(metric))
+    assert apart or metric.key == "rank_at_k" or asks_elsewhere(metric, dual)
     for part, found in apart.items():
         values, errors = np.array(found).T
         assert abs(values.mean()) < 4 * np.sqrt(np.square(errors).sum()) / len(values), part
@@ -130,9 +131,9 @@ def test_values_of_instances_keep_their_bounds_on_whatever_prompt(prompt):
             if np.isfinite(best).all():
                 assert (sign * value <= sign * best + 1e-9).all(), metric.key
                 assert (sign * chance <= sign * best + 1e-9).all(), metric.key
-            if metric.key in ("mrr", "hit_at_k"):
+            if metric.key in ("mrr", "hit_at_k", "forced_choice"):
                 assert ((value >= 0) & (value <= 1)).all()
-                assert metric.key == "hit_at_k" or (value >= 1 / n - 1e-12).all()
+                assert metric.key != "mrr" or (value >= 1 / n - 1e-12).all()
             if metric.key == "rank_at_k":
                 assert ((value >= 1) & (value <= n)).all()
             if metric.key in ("instance_rank_margin", "position_bias"):

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent.parent
 CHROMIUM_FLAGS = [
     "--no-sandbox",
@@ -28,6 +30,13 @@ CHROMIUM_FLAGS = [
 def chromium() -> str | None:
     """The system's Chromium, if there is one."""
     return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+IN_A_BROWSER = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
+]
 
 
 @contextmanager
@@ -107,23 +116,29 @@ def _drawn(page) -> None:
     settle(page)
 
 
-# The script has run, but a component's own script may still be on its way: its place is then a skeleton, or empty.
-# `soft_links` draws nothing.
-COMPONENTS_DRAWN = """() => !document.querySelector("[data-testid=stSkeleton]") &&
-  [...document.querySelectorAll("[data-testid^=stBidiComponent]")].every((one) => {
-    if (one.closest(".st-key-soft_links")) return true;
-    const hosts = [...(one.shadowRoot ?? one).querySelectorAll(".host")];
-    return hosts.length > 0 && hosts.every((host) => host.childNodes.length > 0);
-  })"""
+# The script has run; no component's place is a skeleton, or empty (`soft_links` draws nothing); nothing moves, and no more is
+# drawn. All this for a quarter of a second on end: a page that has only been clicked says for a moment that nothing runs.
+SETTLED = """(since) => {
+  const app = document.querySelector("[data-testid=stApp]");
+  const parts = (root) => [...root.querySelectorAll("*")].reduce((sum, one) => sum + 1 + inside(one), 0);
+  const inside = (one) => (one.shadowRoot ? parts(one.shadowRoot) : 0);
+  const ready = app?.dataset.testConnectionState === "CONNECTED" && app.dataset.testScriptState === "notRunning" &&
+    !document.querySelector("[data-testid=stSkeleton]") &&
+    [...document.querySelectorAll("[data-testid^=stBidiComponent]")].every((one) => {
+      if (one.closest(".st-key-soft_links")) return true;
+      const hosts = [...(one.shadowRoot ?? one).querySelectorAll(".host")];
+      return hosts.length > 0 && hosts.every((host) => host.childNodes.length > 0);
+    }) &&
+    !document.getAnimations().some((one) => one.playState === "running" && one.effect.getComputedTiming().endTime < 5000);
+  const drawn = ready ? parts(document) : 0, now = performance.now(), last = window.settling;
+  if (!ready || last?.since !== since || last.drawn !== drawn) window.settling = { since, drawn, at: now };
+  return ready && now - window.settling.at >= 250;
+}"""
 
 
 def settle(page, timeout: int = 60_000) -> None:
-    """Wait until the script has run and every component has drawn itself."""
-    page.wait_for_selector("[data-testid=stApp][data-test-connection-state=CONNECTED]", timeout=timeout)
-    page.wait_for_timeout(250)
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=timeout)
-    page.wait_for_timeout(250)
-    page.wait_for_function(COMPONENTS_DRAWN, timeout=timeout)
+    """Wait until the script has run and everything has drawn itself."""
+    page.wait_for_function(SETTLED, arg=time.monotonic(), timeout=timeout, polling=50)
 
 
 def open_form(page):

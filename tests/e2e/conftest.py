@@ -1,16 +1,25 @@
-"""An explorer on a few cells of the demo results, once for each module of browser tests."""
+"""An explorer on a few cells of the demo results: one server for each store, which all files of a process share."""
 
 from __future__ import annotations
+
+import functools
+from contextlib import ExitStack
 
 import pytest
 
 from tests.e2e.browser import explorer, page_of
 
 
-@pytest.fixture(scope="module")
-def address(few_cells):
-    with explorer(HEVAL_STORE=str(few_cells)) as url:
-        yield url
+@pytest.fixture(scope="session")
+def served():
+    """A function: store ▶ the address of its explorer, which starts when it is first asked for."""
+    with ExitStack() as servers:
+        yield functools.cache(lambda store: servers.enter_context(explorer(HEVAL_STORE=str(store))))
+
+
+@pytest.fixture(scope="session")
+def address(served, few_cells):
+    return served(few_cells)
 
 
 @pytest.fixture

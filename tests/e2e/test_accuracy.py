@@ -7,9 +7,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.e2e.browser import chromium, settle, visit
+from tests.e2e.browser import IN_A_BROWSER, settle, visit
 
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")]
+pytestmark = IN_A_BROWSER
 
 MARK = ["mechlight", "demo-gpt2", "world_capital", "mixed_swap", "C1"]
 

@@ -15,14 +15,10 @@ from heval_core.citations.people.items import QUESTION, Item
 from heval_core.citations.records import Passage
 from heval_core.store.annotation_exchange import answers
 from heval_core.store.annotations import AnnotationStore
-from tests.e2e.browser import chromium, explorer, page_of, reload, somebody_else, visit
+from tests.e2e.browser import IN_A_BROWSER, explorer, page_of, reload, somebody_else, visit
 from tests.e2e.test_looks import CONTRASTS, CUT_OFF
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
-]
+pytestmark = IN_A_BROWSER
 
 HOSTILE = '<img src=x onerror="window.__pwn=1"></script><script>window.__pwn=1</script>'
 QUESTIONS, WANTED = 3, 2

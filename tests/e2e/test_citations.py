@@ -5,22 +5,17 @@ from __future__ import annotations
 import pytest
 
 from tests.citations.published import HOSTILE, explanation_id, plant
-from tests.e2e.browser import chromium, explorer, settle, somebody_else, visit
+from tests.e2e.browser import IN_A_BROWSER, settle, somebody_else, visit
 from tests.e2e.test_looks import CONTRASTS, CUT_OFF, OVERLAPS
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
-]
+pytestmark = IN_A_BROWSER
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory):
+def address(served, tmp_path_factory):
     folder = tmp_path_factory.mktemp("citations")
     plant(folder)
-    with explorer(HEVAL_STORE=str(folder)) as url:
-        yield url
+    return served(folder)
 
 
 def of_claim(claim: str, writer: str = "careful", **more: str) -> str:
@@ -34,7 +29,7 @@ def hard_to_read(page, url: str, *paths: str) -> dict:
         visit(page, f"{url}/{path}")
         for width in (900, 1280):
             page.set_viewport_size({"width": width, "height": 800})
-            page.wait_for_timeout(300)
+            settle(page)
             found = [*page.evaluate(CONTRASTS), *page.evaluate(CUT_OFF), *page.evaluate(OVERLAPS)]
             if found:
                 wrong[width, path] = found

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import base64
 
-import pytest
-
 from heval_core.ui.component import scripts_of
-from tests.e2e.browser import chromium, page_of
+from tests.e2e.browser import IN_A_BROWSER, page_of
 
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")]
+pytestmark = IN_A_BROWSER
 
 # Called anew in the frame in which the width changes: what Streamlit does when something beside it widens the column.
 # An answer of the page that is out of date must not undo what was pressed since.

@@ -1,4 +1,4 @@
-"""A real browser on the demo results: what only it can see."""
+"""A real browser on some of the demo results: what only it can see."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ import pytest
 
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
-from tests.e2e.browser import chromium, explorer, page_of, settle, visit
+from tests.e2e.browser import IN_A_BROWSER, explorer, page_of, settle, visit
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
-]
+pytestmark = IN_A_BROWSER
 
 PAGES = (
     "",
@@ -77,7 +74,7 @@ def test_a_click_on_a_row_of_datasets_opens_its_instances_and_the_way_back_stays
         visit(page, f"{address}/data_and_methods?dataset=world_capital")
         table = page.locator(".st-key-cells [data-testid=stDataFrame]")
         table.scroll_into_view_if_needed()
-        page.wait_for_timeout(500)
+        settle(page)
         box = table.bounding_box()
         page.mouse.click(box["x"] + 60, box["y"] + 35 * 4.5)  # below the header, the fourth row
         page.wait_for_url("**/instances?**regime=**")

@@ -11,13 +11,9 @@ import pytest
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
-from tests.e2e.browser import chromium, explorer, open_form, settle, somebody_else, visit
+from tests.e2e.browser import IN_A_BROWSER, open_form, settle, somebody_else, visit
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
-]
+pytestmark = IN_A_BROWSER
 
 HOSTILE = [
     "</script><script>window.__pwn=1</script>",
@@ -64,13 +60,12 @@ def hostile_store(small_store, tmp_path_factory):
         "report",
     ],
 )
-def test_hostile_text_from_results_is_text_and_nothing_else(page, hostile_store, path):
+def test_hostile_text_from_results_is_text_and_nothing_else(page, hostile_store, served, path):
     reader = Reader(current_file(hostile_store))
-    outside = []
-    with explorer(HEVAL_STORE=str(hostile_store)) as url, somebody_else(page) as page:
+    outside, url = [], served(hostile_store)
+    with somebody_else(page) as page:
         page.on("request", lambda r: outside.append(r.url) if r.url.startswith("http") and url not in r.url else None)
         visit(page, f"{url}/{path}")
-        page.wait_for_timeout(800)
         assert page.evaluate("window.__pwn") is None
         assert page.locator(".stApp").is_visible()
         assert page.locator("[data-testid=stException]").count() == 0

@@ -8,13 +8,9 @@ import pytest
 
 from heval_core.evaluation.leaderboard import leaderboard
 from heval_core.store.filters import Filter
-from tests.e2e.browser import chromium, settle, visit
+from tests.e2e.browser import IN_A_BROWSER, settle, visit
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
-]
+pytestmark = IN_A_BROWSER
 
 
 def listed(page) -> int:

@@ -11,14 +11,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.conftest import ARCHITECTURES, DEMO_MODELS
-from tests.e2e.browser import chromium, explorer, open_form, reload, settle, somebody_else, visit
+from tests.e2e.browser import IN_A_BROWSER, explorer, open_form, reload, settle, somebody_else, visit
 from tests.pages.test_own_template import JINJA
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
-]
+pytestmark = IN_A_BROWSER
 
 
 def workers_of(address):

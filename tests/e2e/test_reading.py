@@ -8,12 +8,9 @@ import pytest
 
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.filters import Filter
-from tests.e2e.browser import chromium, page_of, settle, somebody_else, visit
+from tests.e2e.browser import IN_A_BROWSER, page_of, settle, somebody_else, visit
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
-]
+pytestmark = IN_A_BROWSER
 
 CHOSEN = Filter(("demo-qwen2",), ("world_capital",), ("mixed_swap",), ("C1",))
 LIST = "model=demo-qwen2&dataset=world_capital&regime=mixed_swap&group=C1"

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.e2e.browser import chromium, explorer, page_of, settle, visit
+from tests.e2e.browser import IN_A_BROWSER, settle, somebody_else, visit
 from tests.e2e.test_looks import CONTRASTS, CUT_OFF, OVERLAPS
 from tests.techniques.planted import MEMORY, Answer, blind, perfect, plant, published
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium here, and it could not be installed"),
-]
+pytestmark = IN_A_BROWSER
 
 PATHS = ("techniques", "techniques?measure=ccu", "techniques?tab=depends", "techniques?tab=search", "instances?technique=acd")
 # Boxes of what the figure says, in pixels of the window; each with its text.
@@ -40,9 +36,14 @@ def store(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def address(store):
-    with explorer(HEVAL_STORE=str(store.path.parent)) as url:
-        yield url
+def address(served, store):
+    return served(store.path.parent)
+
+
+@pytest.fixture
+def page(page):
+    page.set_viewport_size({"width": 1280, "height": 800})
+    return page
 
 
 def overlapping(boxes) -> list[tuple[str, str]]:
@@ -56,68 +57,64 @@ def overlapping(boxes) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("width", [900, 1280, 1920])
-def test_labels_do_not_overlap_even_where_points_coincide(address, width):
-    with page_of(width, 800) as page:
-        visit(page, f"{address}/techniques")
-        boxes = page.evaluate(LABELS)
-        assert {one[0] for one in boxes} == {"Regular", "ACD", "CAD", "AdaCAD", "COIECD"}
-        assert overlapping(boxes) == []
+def test_labels_do_not_overlap_even_where_points_coincide(address, page, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    visit(page, f"{address}/techniques")
+    boxes = page.evaluate(LABELS)
+    assert {one[0] for one in boxes} == {"Regular", "ACD", "CAD", "AdaCAD", "COIECD"}
+    assert overlapping(boxes) == []
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_the_page_can_be_read_in_every_window(address, dark):
+def test_the_page_can_be_read_in_every_window(address, page, dark):
     wrong = {}
-    for width, height in ((900, 800), (853, 533), (1280, 800), (1920, 1080)):
-        with page_of(width, height, dark) as page:
+    with somebody_else(page, dark) as page:
+        for width, height in ((900, 800), (853, 533), (1280, 800), (1920, 1080)):
+            page.set_viewport_size({"width": width, "height": height})
             for path in PATHS:
                 visit(page, f"{address}/{path}")
-                page.wait_for_timeout(400)
                 found = [*page.evaluate(CONTRASTS), *page.evaluate(CUT_OFF), *page.evaluate(OVERLAPS)]
                 if found:
                     wrong[width, path] = found
     assert wrong == {}
 
 
-def test_both_figures_are_above_the_fold(address):
-    with page_of(1280, 800) as page:
-        visit(page, f"{address}/techniques")
-        plots = [plot.bounding_box() for plot in page.locator(".plot").all()]
-        assert len(plots) == 2
-        assert all(plot["y"] + plot["height"] < 800 for plot in plots)
+def test_both_figures_are_above_the_fold(address, page):
+    visit(page, f"{address}/techniques")
+    plots = [plot.bounding_box() for plot in page.locator(".plot").all()]
+    assert len(plots) == 2
+    assert all(plot["y"] + plot["height"] < 800 for plot in plots)
 
 
-def test_a_click_on_a_difference_leads_to_the_instances_that_changed(address):
-    with page_of(1280, 800) as page:
-        visit(page, f"{address}/techniques")
-        page.get_by_role("button", name="COIECD, conflicting").click()
-        page.wait_for_url("**point=conflicting**")
-        settle(page)
-        page.get_by_role("link", name="gained over Regular").click()
-        page.wait_for_url("**/instances**")
-        settle(page)
-        for part in ("technique=coiecd", "regime=conflicting", "changed=gained"):
-            assert part in page.url
-        assert page.get_by_text("of 20", exact=False).count() >= 1
-        page.get_by_role("button", name="Regular: Oslo").click()
-        page.wait_for_url(lambda url: "technique=" not in url)
+def test_a_click_on_a_difference_leads_to_the_instances_that_changed(address, page):
+    visit(page, f"{address}/techniques")
+    page.get_by_role("button", name="COIECD, conflicting").click()
+    page.wait_for_url("**point=conflicting**")
+    settle(page)
+    page.get_by_role("link", name="gained over Regular").click()
+    page.wait_for_url("**/instances**")
+    settle(page)
+    for part in ("technique=coiecd", "regime=conflicting", "changed=gained"):
+        assert part in page.url
+    assert page.get_by_text("of 20", exact=False).count() >= 1
+    page.get_by_role("button", name="Regular: Oslo").click()
+    page.wait_for_url(lambda url: "technique=" not in url)
 
 
-def test_keys_walk_along_the_marks_and_pick_one(address):
-    with page_of(1280, 800) as page:
-        visit(page, f"{address}/techniques")
-        page.locator('.mark[tabindex="0"]').first.focus()
-        seen = set()
-        for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowDown", "ArrowDown", "ArrowLeft"):
-            page.keyboard.press(key)
-            seen.add(page.locator(".mark:focus").get_attribute("data-id"))
-            assert page.locator(".tip").first.is_visible()
-        assert len(seen) >= 4
-        page.keyboard.press("Enter")
-        page.wait_for_url("**point=**")
+def test_keys_walk_along_the_marks_and_pick_one(address, page):
+    visit(page, f"{address}/techniques")
+    page.locator('.mark[tabindex="0"]').first.focus()
+    seen = set()
+    for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowDown", "ArrowDown", "ArrowLeft"):
+        page.keyboard.press(key)
+        seen.add(page.locator(".mark:focus").get_attribute("data-id"))
+        assert page.locator(".tip").first.is_visible()
+    assert len(seen) >= 4
+    page.keyboard.press("Enter")
+    page.wait_for_url("**point=**")
 
 
-def test_the_figure_says_in_words_what_it_shows(address):
-    with page_of(1280, 800) as page:
-        visit(page, f"{address}/techniques")
-        said = page.locator('.plot [role="img"]').first.get_attribute("aria-label")
-        assert "COIECD 100 % and 100 %, on the front" in said
+def test_the_figure_says_in_words_what_it_shows(address, page):
+    visit(page, f"{address}/techniques")
+    said = page.locator('.plot [role="img"]').first.get_attribute("aria-label")
+    assert "COIECD 100 % and 100 %, on the front" in said

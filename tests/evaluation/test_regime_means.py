@@ -68,7 +68,18 @@ def test_the_mean_over_everything_is_the_headline(few):
 
 
 FEW = Filter(model=("demo-qwen2", "demo-gpt2"), dataset=("world_capital",), regime=("irrelevant", "mixed"))
-SUMS = ("rank_margin", "group_margin", "instance_margin", "mrr", "hits", "position_bias", "comprehensiveness", "sufficiency")
+SUMS = (
+    "auroc",
+    "forced_choice",
+    "rank_margin",
+    "group_margin",
+    "instance_margin",
+    "mrr",
+    "hits",
+    "position_bias",
+    "comprehensiveness",
+    "sufficiency",
+)
 
 
 @pytest.mark.parametrize("key", SUMS)

@@ -164,6 +164,9 @@ def test_development_questions_never_count(tmp_path):
     for kind, n in (("conflicting", 6), ("total", 24)):
         row = cell(reader, "acd", kind, "bcu")
         assert (row["value"], row["delta"], row["n"]) == (1, 0, n)
+        # All right, and all as under Regular: on 6 questions that is not certain to stay so.
+        assert 0.4 < row["low"] < 0.8 < row["high"] == 1
+        assert row["delta_low"] < -0.1 < 0.1 < row["delta_high"]
     assert set(reader.query("SELECT split FROM behaviour")["split"]) == {"development", "test"}
     assert list(reader.technique_points(Filter())["n"]) == [6, 6]
     assert set(reader.technique_correlations(Filter())["n"].dropna()) <= {0, 6}
@@ -198,7 +201,7 @@ def test_an_answer_that_was_given_without_the_document_counts_and_hinders_no_met
     assert (first.documents, first.group, first.used_document) == ((), "C", None)
 
 
-def test_differences_are_paired_so_a_constant_gain_has_no_width(tmp_path):
+def test_differences_are_paired_so_a_constant_gain_is_better_known_than_the_value(tmp_path):
     def at_random(case):
         return Answer(case.right if (case.number * 7919) % 11 < 5 else SOMETHING_ELSE)
 
@@ -207,9 +210,11 @@ def test_differences_are_paired_so_a_constant_gain_has_no_width(tmp_path):
 
     reader = published(plant(tmp_path, {"regular": with_probability, "acd": with_probability}, test=40))
     row = cell(reader, "acd", "total", "ccu")
-    assert [row["delta"], row["delta_low"], row["delta_high"]] == pytest.approx([0.4, 0.4, 0.4])
+    assert row["delta"] == pytest.approx(0.4)
+    assert 0.1 < row["delta_low"] < 0.4 < row["delta_high"] < 0.75
     bcu = cell(reader, "acd", "total", "bcu")
-    assert [bcu["delta"], bcu["delta_low"], bcu["delta_high"]] == [0, 0, 0]
+    assert bcu["delta"] == 0
+    assert 0 < bcu["delta_high"] == -bcu["delta_low"] < (bcu["high"] - bcu["low"]) / 2.5
     assert bcu["low"] < bcu["value"] < bcu["high"]
 
 
@@ -231,10 +236,12 @@ def test_a_blind_technique_has_no_discrimination(tmp_path):
     drawn = cell(reader, "regular", "total", "discrimination")
     assert drawn["low"] < 0 < drawn["high"]
     assert drawn["high"] - drawn["low"] == pytest.approx(2 * 1.96 * (2 * 0.21 / 400) ** 0.5, rel=0.1)
-    # The same questions followed whatever the document: J is 0 in every resample, because kinds are resampled together.
+    # The same questions followed whatever the document: J is hardly uncertain: the kinds of a question belong together.
     exact = cell(reader, "acd", "total", "discrimination")
-    assert [exact["value"], exact["low"], exact["high"]] == pytest.approx([0, 0, 0], abs=1e-12)
-    assert cell(reader, "coiecd", "total", "discrimination")["value"] == 1
+    assert [exact["value"], exact["low"], exact["high"]] == pytest.approx([0, 0, 0], abs=0.01)
+    perfectly = cell(reader, "coiecd", "total", "discrimination")
+    assert (perfectly["value"], perfectly["high"]) == (1, 1)
+    assert 0.98 < perfectly["low"] < 0.995
 
 
 def test_what_sees_only_the_topic_discriminates_off_topic_and_not_within_the_relation(tmp_path):
@@ -249,13 +256,15 @@ def test_what_sees_only_the_topic_discriminates_off_topic_and_not_within_the_rel
     store = plant(tmp_path, {"regular": by_topic, "acd": by_topic}, regimes=kinds, development=0, test=8)
     reader = published(store)
     within, apart = (cell(reader, "acd", "total", f"discrimination{name}") for name in ("", "_off_topic"))
-    assert [within["value"], within["low"], within["high"]] == pytest.approx([0, 0, 0], abs=1e-12)
+    assert within["value"] == pytest.approx(0, abs=1e-12)
+    assert -0.2 < within["low"] < 0 < within["high"] < 0.2
     # 6 of 8 conflicting documents are followed and 7 of 8 off-topic ones ignored; Regular, which follows all, has 0.
     assert [apart["value"], apart["delta"], apart["chance"], apart["n"]] == [pytest.approx(5 / 8), pytest.approx(5 / 8), 0, 16]
     assert 0 < apart["low"] < 5 / 8 < apart["high"] <= 1
-    assert 0 < apart["delta_low"] < 5 / 8 < apart["delta_high"] <= 1
+    assert 0 < apart["delta_low"] < 5 / 8 < apart["delta_high"] < 1.1
     regular = cell(reader, "regular", "total", "discrimination_off_topic")
-    assert [regular["value"], regular["low"], regular["high"]] == [0, 0, 0]
+    assert regular["value"] == 0
+    assert -0.5 < regular["low"] < -0.2 < 0.2 < regular["high"] < 0.5
 
 
 def test_a_second_process_gives_the_same_tables(tmp_path, monkeypatch):

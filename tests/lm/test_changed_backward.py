@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM
 from transformers.models.gemma.modeling_gemma import GemmaRMSNorm
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
@@ -21,8 +21,6 @@ from heval_core.lm.rules import ATTNLRP, CGIM, FIXED_ATTENTION, KEPT_WHOLE, cost
 from heval_core.prompts import assemble
 from heval_core.records import HEvalError, Target
 from tests import literal_relevance
-from tests.conftest import DEMO_MODELS
-from tests.literal_models import saved
 
 # Mistral's window is shorter than the prompts.
 KINDS = ("gpt2", "gpt_neox", "gpt_neox-sequential", "qwen2", "llama-gqa", "mistral", "gemma")
@@ -41,26 +39,11 @@ REFUSED = {
 CHECKED = ("cohere", "gemma3", "granite", "opt", "phi3", "qwen3")
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A function: kind ▶ the model as HEval loads it, and its folder."""
-    tokenizer = AutoTokenizer.from_pretrained(DEMO_MODELS / "demo-gpt2")
-    known = {}
-
-    def make(kind):
-        if kind not in known:
-            folder = saved(kind, tokenizer, tmp_path_factory.mktemp("made") / kind)
-            known[kind] = load(folder, "cpu"), folder
-        return known[kind]
-
-    return make
-
-
 @pytest.fixture(scope="module", params=KINDS)
-def both(request, made):
+def both(request, made, loaded):
     """(the model as HEval loads it, the literal one)"""
-    lm, folder = made(request.param)
-    return lm, literal_relevance.Model(AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32))
+    plain = AutoModelForCausalLM.from_pretrained(made(request.param), dtype=torch.float32)
+    return loaded(request.param), literal_relevance.Model(plain)
 
 
 @pytest.fixture
@@ -154,9 +137,9 @@ def test_the_copy_has_the_models_logits_and_weights_and_leaves_it_as_it_was(both
     assert {parameter.data_ptr() for parameter in copied.model.parameters()} == own
 
 
-def test_what_was_done_to_the_weights_later_counts(made):
+def test_what_was_done_to_the_weights_later_counts(loaded):
     """Pruning and fine-tuning change the weights that model and copy share."""
-    lm, _ = made("llama-gqa")
+    lm = loaded("llama-gqa")
     ids, target = torch.arange(3, 23)[None], [Target.next_token(5)]
     changed = lm.changed_backward.under(ATTNLRP)
     before = changed.relevance(ids, target)
@@ -167,8 +150,8 @@ def test_what_was_done_to_the_weights_later_counts(made):
 
 
 @pytest.mark.parametrize("kind", ["llama-gqa", "mistral", "gemma"])
-def test_with_fixed_attention_and_without_biases_relevance_sums_to_the_logit(made, kind):
-    lm, _ = made(kind)
+def test_with_fixed_attention_and_without_biases_relevance_sums_to_the_logit(loaded, kind):
+    lm = loaded(kind)
     ids = torch.arange(3, 33)[None]
     scores = lm.changed_backward.under(FIXED_ATTENTION).relevance(ids, [Target.next_token(5)])
     assert float(scores.sum()) == pytest.approx(float(lm.forward.logits(ids)[0, 5]), abs=1e-4)
@@ -205,9 +188,9 @@ def test_layers_that_are_computed_twice_change_nothing(both, clean, monkeypatch)
     assert not any(layer.training for layer in layers)
 
 
-def test_layers_that_are_computed_twice_apply_no_dropout(made, monkeypatch):
+def test_layers_that_are_computed_twice_apply_no_dropout(loaded, monkeypatch):
     """OPT's layers apply it themselves."""
-    lm, _ = made("opt")
+    lm = loaded("opt")
     assert lm.model.config.dropout
     ids, target, changed = torch.arange(3, 33)[None], [Target.next_token(5)], lm.changed_backward.under(ATTNLRP)
     expected = changed.relevance(ids, target)
@@ -224,8 +207,8 @@ def test_heads_in_blocks_change_nothing(both, clean, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_models_that_the_rules_do_not_know_are_refused_by_name(made, kind):
-    lm, _ = made(kind)
+def test_models_that_the_rules_do_not_know_are_refused_by_name(loaded, kind):
+    lm = loaded(kind)
     told = rf"^{kind} \(\w+\) {REFUSED[kind]}.*\. What needs a changed backward pass cannot be used with it; all else can\.$"
     for rules in (ATTNLRP, CGIM):
         with pytest.raises(HEvalError, match=told):
@@ -233,34 +216,32 @@ def test_models_that_the_rules_do_not_know_are_refused_by_name(made, kind):
 
 
 @pytest.mark.parametrize("kind", CHECKED)
-def test_other_architectures_pass_the_check_at_first_use(made, kind):
-    lm, _ = made(kind)
+def test_other_architectures_pass_the_check_at_first_use(loaded, kind):
+    lm = loaded(kind)
     ids = torch.arange(3, 23)[None]
     assert torch.isfinite(lm.changed_backward.under(CGIM).relevance(ids, [Target.next_token(5, 6, "other")], True)).all()
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "qwen2"])
-def test_bfloat16_passes_the_check_and_gives_scores_like_float32(made, kind):
-    lm, folder = made(kind)
+def test_bfloat16_passes_the_check_and_gives_scores_like_float32(made, loaded, kind):
+    lm = loaded(kind)
     ids, target = torch.arange(3, 33)[None], [Target.next_token(5)]
     exact = lm.changed_backward.under(ATTNLRP).relevance(ids, target)
-    rounded = load(folder, "cpu", "bfloat16").changed_backward.under(ATTNLRP).relevance(ids, target)
+    rounded = load(made(kind), "cpu", "bfloat16").changed_backward.under(ATTNLRP).relevance(ids, target)
     assert np.corrcoef(exact[0], rounded[0])[0, 1] > 0.99
 
 
 @pytest.mark.parametrize("broken", ["Activation", "Norm", "Halved"])
 def test_a_part_that_was_not_changed_is_found(made, broken, monkeypatch):
-    _, folder = made("qwen2")
     monkeypatch.setattr(f"heval_core.lm.changed_modules.{broken}", lambda module: module)
     with pytest.raises(HEvalError, match=r"has parts whose backward rule is not known: \d+\.\d+% of its relevance"):
-        load(folder, "cpu").changed_backward.under(ATTNLRP)
+        load(made("qwen2"), "cpu").changed_backward.under(ATTNLRP)
 
 
 def test_a_copy_with_other_values_is_refused(made, monkeypatch):
-    _, folder = made("qwen2")
     monkeypatch.setattr("heval_core.lm.changed_modules.Halved.forward", lambda self, states: 1.01 * self.inner(states))
     with pytest.raises(HEvalError, match=r"gives other logits under changed rules: they differ by \d\.\d+%"):
-        load(folder, "cpu").changed_backward.under(ATTNLRP)
+        load(made("qwen2"), "cpu").changed_backward.under(ATTNLRP)
 
 
 def test_a_long_prompt_costs_a_forward_pass_more():

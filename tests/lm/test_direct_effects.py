@@ -14,8 +14,7 @@ from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
 from heval_core.prompts import assemble
 from heval_core.records import HEvalError, Target
-from tests.literal_models import FINAL_NORMS, PROJECTIONS, Plain, saved
-from tests.test_every_architecture import demo_tokenizer
+from tests.literal_models import FINAL_NORMS, PROJECTIONS, Plain
 
 KINDS = ("gpt-neo", "gemma", "llama-gqa", "mistral", "opt")
 # Models in which a head's output does not reach the logits as it is, and what is said of them.
@@ -25,19 +24,6 @@ REFUSED = {
     "cohere": "has logits that are not its unembedding of the final norm alone",
     "olmo": "has a final norm without a gain",
 }
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory, model_folders):
-    made = {}
-
-    def of(kind):
-        if kind not in made:
-            folder = model_folders.get(kind) or saved(kind, demo_tokenizer(), tmp_path_factory.mktemp("made") / kind)
-            made[kind] = load(str(folder), "cpu"), Plain(str(folder))
-        return made[kind]
-
-    return of
 
 
 def asked(lm):
@@ -83,8 +69,8 @@ def literal(plain, ids, position, token, foil):
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "gpt_neox", "qwen2", *KINDS])
-def test_cdla_equals_one_product_for_each_layer_head_and_token(model, kind):
-    lm, plain = model(kind)
+def test_cdla_equals_one_product_for_each_layer_head_and_token(made, loaded, model_folders, language_models, kind):
+    lm, plain = language_models.get(kind) or loaded(kind), Plain(str(model_folders.get(kind) or made(kind)))
     clean = asked(lm)
     n = clean.length
     targets = [Target.next_token(*row.topk(2).indices.tolist(), "runner-up token") for row in clean.logits]
@@ -132,8 +118,8 @@ def test_a_pruned_head_carries_nothing(language_models):
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_a_model_in_which_direct_effects_do_not_add_up_is_refused_by_name(model, kind):
-    lm, _ = model(kind)
+def test_a_model_in_which_direct_effects_do_not_add_up_is_refused_by_name(loaded, kind):
+    lm = loaded(kind)
     with pytest.raises(HEvalError, match=rf"{kind} \({kind}\) {REFUSED[kind]}.*needs direct effects cannot be used"):
         DirectLogits().explain(asked(lm), [Target.next_token(5, 6)] * 2)
 
@@ -141,9 +127,9 @@ def test_a_model_in_which_direct_effects_do_not_add_up_is_refused_by_name(model,
 @pytest.mark.parametrize(
     ("kind", "refused"), [("gemma2", True), ("granite", True), ("gemma", False), ("gpt2", False), ("llama-gqa", False)]
 )
-def test_in_bfloat16_a_large_dimension_of_the_stream_hides_nothing(kind, refused, tmp_path):
+def test_in_bfloat16_a_large_dimension_of_the_stream_hides_nothing(kind, refused, made):
     """Real models have such dimensions: a share of the largest number of the stream is more than any block writes."""
-    lm = load(saved(kind, demo_tokenizer(), tmp_path / kind), "cpu", "bfloat16")
+    lm = load(made(kind), "cpu", "bfloat16")
     table = lm.model.get_input_embeddings().weight
     table[:, 3] = 20 * table.abs().max()
     if refused:

@@ -161,3 +161,17 @@ def test_probabilities_of_candidates_come_from_float32_logits(coarse):
     clean = CleanPass(lm, [lm.tokenise(assemble(("The capital of Kenya is Lisbon.",), (None,), "Which?"))])
     found = observe(lm, clean.logits[0], (), "x")
     assert found.probability == pytest.approx(float(literally(lm, clean.ids).softmax(-1)[0].max()), rel=0.05)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_no_pass_copies_the_unembedding(dtype, model_folders, ids):
+    """A head that reads a slice of several prompts, as it lies in memory, copies its matrix once a prompt (torch 2.13)."""
+    lm = load(str(model_folders["qwen2"]), "cpu", dtype)
+    weight = lm.model.get_output_embeddings().weight
+    prompts = [tuple(row) for row in ids.tolist()]
+    passes = (lambda: lm.generation.greedy(prompts, 2), lambda: lm.model(ids, logits_to_keep=1), lambda: lm.forward.clean(ids))
+    for run in passes:
+        with torch.autograd.profiler.profile(profile_memory=True) as seen, torch.no_grad():
+            run()
+        largest = max(event.self_cpu_memory_usage for event in seen.function_events)
+        assert 0 < largest < len(prompts) * weight.nbytes, f"{largest:,} bytes at once; the unembedding has {weight.nbytes:,}"

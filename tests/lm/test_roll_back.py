@@ -16,7 +16,7 @@ from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
 from heval_core.prompts import assemble
 from heval_core.records import HEvalError, Span, Target, TokenisedPrompt
-from tests.literal_models import PROJECTIONS, Plain, saved
+from tests.literal_models import PROJECTIONS, Plain
 from tests.lm.test_direct_effects import literal
 from tests.test_every_architecture import demo_tokenizer
 
@@ -60,9 +60,10 @@ def rolled(plain, ids, position, token, foil):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_alti_equals_the_formula_written_out_alone_and_in_a_batch(kind, model_folders, tmp_path, monkeypatch):
-    folder = model_folders.get(kind) or saved(kind, demo_tokenizer(), tmp_path / kind)
-    lm, plain = load(str(folder), "cpu"), Plain(str(folder))
+def test_alti_equals_the_formula_written_out_alone_and_in_a_batch(
+    kind, model_folders, language_models, made, loaded, monkeypatch
+):
+    lm, plain = language_models.get(kind) or loaded(kind), Plain(str(model_folders.get(kind) or made(kind)))
     prompt = lm.tokenise(assemble(("Lisbon is in Kenya.", "Lima is in Peru."), (None, None), "Which is it?"))
     clean = CleanPass(lm, [prompt, dataclasses.replace(prompt, ids=prompt.ids[:2] + prompt.ids[:1:-1])])
     n = clean.length
@@ -84,8 +85,8 @@ def test_alti_equals_the_formula_written_out_alone_and_in_a_batch(kind, model_fo
         np.testing.assert_allclose(found.scores, whole.scores, atol=1e-5)
 
 
-def test_what_cdla_refuses_alti_refuses(tmp_path):
-    lm = load(saved("gemma2", demo_tokenizer(), tmp_path / "gemma2"), "cpu")
+def test_what_cdla_refuses_alti_refuses(loaded):
+    lm = loaded("gemma2")
     clean = CleanPass(lm, [lm.tokenise(assemble(("Lima is in Peru.",), (None,), "Which?"))])
     with pytest.raises(HEvalError, match="adds something else to the residual stream"):
         AltiLogit().explain(clean, [Target.next_token(5, 6)])

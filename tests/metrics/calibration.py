@@ -4,7 +4,8 @@ Two explainers that are equally good, because their scores are drawn alike, are 
 instances with one document or two, again and again. They know either nothing, or something of the document and the token that
 was used. For every metric that shows an interval or a p: in how many draws the interval holds the truth (the mean over all
 draws), the interval above chance holds 0 where nothing is known, the p of the difference is below .05, and the p of the value
-under chance is. Writes the tables of docs/metrics.md; `--draws` and `--sizes` make it quick.
+under chance is. And shares such as BCU, their differences and J, drawn with known truths from next to 0 to next to 1
+(`--shares`: only these). Writes the tables of docs/metrics.md; `--draws` and `--sizes` make it quick.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 
 from heval_core import catalogue
 from heval_core.evaluation.cells import estimates
+from heval_core.evaluation.techniques.resampled import Column, Spread, total
 from heval_core.metrics.shared.cell import Cell, Layout, Measured
 from heval_core.metrics.shared.estimate import Estimate, differences
 from heval_core.statistics.bootstrap import priorities, resample_weights
@@ -30,6 +32,9 @@ DRAWS = {60: 100, 200: 100, 1000: 50}
 FEWER = {"mdl": 0.4}  # of what takes long, this share of the draws
 RESAMPLES = 1000
 QUICK = ("rank_at_k",)  # has no interval of its own
+SHARES = (0.005, 0.01, 0.02, 0.05, 0.5, 0.95, 0.98, 0.99, 0.995)
+QUESTIONS = (20, 55, 157, 500, 2000)
+SHARE_DRAWS = 1000
 
 
 class Calibrated(NamedTuple):
@@ -124,6 +129,53 @@ def calibrate(count: int, dual: bool, strength: float, layouts: int, metrics: li
     return out
 
 
+def drawn_shares(share: float, count: int, rng: np.random.Generator) -> dict[str, tuple[float, Spread]]:
+    """What a table of techniques has of one draw, with the truth.
+
+    A fifth of the questions is answered alike under all four kinds of context, three fifths alike under two techniques.
+    """
+    own = np.where(rng.random((count, 1)) < 0.2, rng.random((count, 1)), rng.random((count, 4)))
+    other = np.where(rng.random((count, 4)) < 0.6, own, rng.random((count, 4)))
+    right, lower = own < share, 0.5 * min(share, 1 - share)
+    first, second = mean_of(right[:, 0]), mean_of(right[:, 1])
+    return {
+        "share": (share, first),
+        "of four kinds": (share, mean_of(right.sum(axis=1), np.full(count, 4.0))),
+        "of equals": (0.0, ahead_of(right[:, 0], other[:, 0] < share)),
+        "less a lower one": (lower, ahead_of(right[:, 0], other[:, 0] < share - lower)),
+        "J": (2 * share - 1, total(((1.0, first), (1.0, second)), 2 * count, -1.0)),
+    }
+
+
+def mean_of(sums: np.ndarray, counts: np.ndarray | None = None) -> Spread:
+    own = Column(sums.astype(float), np.ones(len(sums)) if counts is None else counts, (0.0, 1.0))
+    return Spread(np.array([own.sums.sum() / own.counts.sum()]), own.n, own.terms)
+
+
+def ahead_of(first: np.ndarray, second: np.ndarray) -> Spread:
+    """A paired difference, as `evaluation.techniques.cells.gains` has it."""
+    return total(((1.0, mean_of(first & ~second)), (-1.0, mean_of(second & ~first))), len(first))
+
+
+def share_table(draws: int) -> str:
+    """Coverage by kind of number, questions and share."""
+    lines = ["| number | questions | " + " | ".join(f"p = {share:g}" for share in SHARES) + " |"]
+    lines.append("|" + "---|" * (2 + len(SHARES)))
+    held: dict[tuple[str, int], list[float]] = defaultdict(list)
+    for count in QUESTIONS:
+        for share in SHARES:
+            rng = np.random.default_rng((count, int(share * 1000)))
+            found = [drawn_shares(share, count, rng) for _ in range(draws)]
+            for name in found[0]:
+                inside = [own[name][1].interval.low <= own[name][0] <= own[name][1].interval.high for own in found]
+                held[name, count].append(float(np.mean(inside)))
+            print(count, share, *(f"{name} {held[name, count][-1]:.3f}" for name in found[0]), flush=True)
+    places = sorted(held, key=lambda place: list(found[0]).index(place[0]))
+    return "\n".join(
+        [*lines, *(f"| {name} | {n} | {' | '.join(f'{own:.3f}' for own in held[name, n])} |" for name, n in places)]
+    )
+
+
 def metrics() -> list[str]:
     return [key for key in catalogue.plugins("metric") if key not in QUICK]
 
@@ -157,7 +209,14 @@ def main() -> None:
     )
     parser.add_argument("--metrics", nargs="+", default=metrics())
     parser.add_argument("--print", action="store_true", help="leave docs/metrics.md as it is")
+    parser.add_argument("--shares", action="store_true", help="only shares, their differences and J")
     options = parser.parse_args()
+    shares = share_table(options.draws or SHARE_DRAWS)
+    print(shares)
+    if not options.print:
+        DOC.write_text(put(DOC.read_text(encoding="utf-8"), "shares", shares), encoding="utf-8")
+    if options.shares:
+        return
     found = {}
     for size in options.sizes:
         pairs = options.draws or DRAWS.get(size, 100)

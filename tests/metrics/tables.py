@@ -41,8 +41,15 @@ TOLD = {
     "MDL, compression": ("mdl", "compression"),
     "probe, information": ("probe", "information"),
 }
-SINGLE = {"group margin (c)": ("group_rank_margin", "c"), "MRR": ("mrr", "C"), "in the top 5": ("hit_at_k", "C"), **TOLD}
+SINGLE = {
+    "AUROC": ("auroc", "c"),
+    "group margin (c)": ("group_rank_margin", "c"),
+    "MRR": ("mrr", "C"),
+    "in the top 5": ("hit_at_k", "C"),
+    **TOLD,
+}
 DUAL = {
+    "forced choice": ("forced_choice", "balanced"),
     "group margin c1": ("group_rank_margin", "c1"),
     "group margin c2": ("group_rank_margin", "c2"),
     "instance margin": ("instance_rank_margin", "balanced"),
@@ -53,6 +60,7 @@ DUAL = {
 }
 # The same at a fixed target, where the demo results have it.
 FIXED = {f"{name}, target fixed": (metric, f"{part}_context") for name, (metric, part) in TOLD.items()}
+AUROC_FIXED = {"one document: AUROC, target fixed": ("auroc", "c_context")}
 
 
 def layout(dual: bool) -> Layout:
@@ -116,6 +124,7 @@ def demo_columns() -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str
     """What the table of the demo results shows, and what that of simulatability at either target does."""
     main = {f"one document: {name}": place for name, place in SINGLE.items() if name not in TOLD}
     main |= {f"two: {name}": place for name, place in DUAL.items() if name not in TOLD and place[0] != "position_bias"}
+    main |= AUROC_FIXED
     told = {f"{prefix}: {name}": place for prefix in ("one document", "two") for name, place in (TOLD | FIXED).items()}
     return main, told
 

@@ -68,7 +68,12 @@ def test_each_metric_says_of_each_planted_explainer_exactly_what_it_knows(single
         # Scores that tell the group tell it to whoever learns to read them, whatever their order.
         assert all(own[metric][0] > 0.8 for own in (token, document, group) for metric in TOLD)
         assert all(at_chance(own[metric]) for own in (random, early) for metric in TOLD)
+        # Asked straight, whoever knows the token or the document names it; whoever knows less does not.
+        (straight,) = {"AUROC", "forced choice"} & set(document)
+        assert all(own[straight][0] > 0.3 for own in (token, document))
+        assert all(at_chance(own[straight]) for own in (group, random, early))
     token, document, group, random, early = dual.values()
+    assert document["forced choice"][0] == pytest.approx(1)
     assert document["instance margin"][0] > 0.6
     assert all(at_chance(own["instance margin"]) for own in (group, random, early))
     # Only who prefers early tokens is biased.
@@ -83,6 +88,8 @@ def test_what_the_docs_say_of_the_demo_results_is_what_they_hold(demo_results):
     assert_documented("demo results", found)
     fa, ig, mechlight, attn, lexical, position, random = found.values()
     two = "two: instance margin"
+    # Their rank margins are far apart, and yet all of them name the used document.
+    assert all(own["two: forced choice"][0] > 0.9 for own in (fa, ig, mechlight, lexical))
     # fa is ahead of the others, interval against interval, where documents are told apart.
     assert all(fa[two][1] > own[two][2] for own in (ig, mechlight, attn, lexical, position, random))
     # Pointing at the answer's own token is worth less than any method; pointing at later tokens is no skill.

@@ -7,6 +7,7 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from heval_core.evaluation.regime_means import regime_means
 from heval_core.figures.cells import as_normalised
 from heval_core.metrics import measures
 from heval_core.store.filters import Filter
@@ -30,19 +31,19 @@ def html_of(app) -> str:
 
 
 def test_one_unit_is_from_chance_to_best_and_the_other_the_measures_own(demo, figures):
-    open_page("accuracy", tab="document")
-    native = open_page("accuracy", tab="document", unit="native")
+    open_page("accuracy", tab="document", document="Instance margin")
+    native = open_page("accuracy", tab="document", document="Instance margin", unit="native")
     one, other = figures
     assert [word["text"] for word in one["words"]] == ["chance", "best possible"]
     assert other["words"] == []
-    mean = demo.headline().query("question == 'RQ2' and explainer == 'fa'")["value"].iloc[0]
+    mean = regime_means(demo, Filter(), "instance_rank_margin", ("balanced",), 5, by=()).set_index("explainer")["value"]["fa"]
     assert any(f"best: {mean:.1f} [" in m.value for m in native.markdown)
     without = open_page("accuracy", tab="faithful", unit="native")
     assert not without.error  # it has no other unit
 
 
 def test_the_mark_of_a_link_says_what_it_is_and_leads_to_its_instances_worst_first(demo, figures):
-    app = open_page("accuracy", tab="document", cell=MARK)
+    app = open_page("accuracy", tab="document", document="Instance margin", cell=MARK)
     assert not app.exception
     assert not app.error
     assert figures[-1]["picked"] == '["mechlight","demo-gpt2","world_capital","mixed_swap","C1"]'
@@ -65,13 +66,13 @@ def test_the_mark_of_a_link_says_what_it_is_and_leads_to_its_instances_worst_fir
 
 
 def test_buttons_of_the_bar_write_the_address(demo, figures):
-    app = open_page("accuracy", tab="document", cell=MARK)
+    app = open_page("accuracy", tab="document", document="Instance margin", cell=MARK)
     app.button(key="compare_picked").click().run()
     assert not app.exception
     asked = {name: app.query_params[name] for name in ("tab", "first", "second", "question")}
     assert asked == {"tab": "compare", "first": "mechlight", "second": "fa", "question": "document"}
     assert "cell" not in app.query_params
-    app = open_page("accuracy", tab="document", cell=MARK)
+    app = open_page("accuracy", tab="document", document="Instance margin", cell=MARK)
     app.button(key="only_this").click().run()
     assert [app.query_params[name] for name in ("model", "dataset", "regime")] == MARK[1:4]
     app.button(key="let_go").click().run()

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import sqlite3
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import streamlit as st
@@ -14,6 +19,7 @@ from heval_core.records import HEvalError
 from heval_core.store.annotation_file import FILE
 from heval_core.store.annotations import AnnotationStore
 from heval_core.ui import annotate
+from heval_core.ui.published_results import DEMO_RESULTS, DEMO_SHARDS
 from tests.conftest import ROOT
 from tests.pages.opening import open_page
 
@@ -21,8 +27,8 @@ HOSTILE = "</script><img src=x onerror=window.__pwn=1>"
 
 
 def question(number: int) -> Item:
-    passages = (Passage(1, f"{HOSTILE} one", HOSTILE), Passage(2, "two"))
-    sentences = (f"{HOSTILE}.", "It rests on two [2].", "So it is.")
+    passages = (Passage(1, f"{HOSTILE} one", HOSTILE), Passage(2, "two"), Passage(3, "three"))
+    sentences = (f"{HOSTILE}.", "It rests on two [2, and 3].", "So it is [sic].")
     return Item(QUESTION, f"e{number}", f"Claim {number} {HOSTILE}", HOSTILE, passages, 1, sentences, frozenset({0}), 1)
 
 
@@ -82,6 +88,35 @@ def test_without_annotation_mode_its_address_says_so_and_nothing_is_written(fold
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
+def test_the_command_that_the_page_prints_makes_a_study_of_the_bundled_results(tmp_path, monkeypatch):
+    """As printed, and what it prints in turn; what comes with the program stays as it was."""
+
+    def typed(command):
+        environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout.strip().splitlines()[-1]
+
+    def files():
+        return {path: path.stat().st_mtime_ns for folder in (DEMO_SHARDS, DEMO_RESULTS) for path in folder.glob("*")}
+
+    before = files()
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "demo").symlink_to(DEMO_SHARDS)
+    monkeypatch.setenv("HEVAL_STORE", str(DEMO_RESULTS))
+    with pytest.raises(HEvalError) as raised:
+        annotate.study()
+    start = typed(str(raised.value).partition("Make one: ")[2]).partition("people answer at: ")[2]
+    *settings, program = shlex.split(start)[:3]
+    assert program == "streamlit"
+    for setting in settings:
+        monkeypatch.setenv(*setting.split("="))
+    monkeypatch.chdir(tmp_path)
+    page = Page(monkeypatch)
+    assert page.drawn[-1]["view"] == "sign_in"
+    assert practised(page).drawn[-1]["left"] > 100
+    assert files() == before
+
+
 @pytest.mark.parametrize("on", [True, False])
 def test_the_navigation_has_it_in_annotation_mode_only(folder, few_cells, monkeypatch, on):
     monkeypatch.setenv("HEVAL_STORE", str(few_cells))
@@ -118,6 +153,12 @@ def test_what_is_right_is_told_of_practice_items_only_and_text_goes_as_it_is(pag
     assert shown["why"] == ""
     assert HOSTILE in shown["claim"]
     assert shown["verdict"] == HOSTILE
+    # Markers apart, so that the browser reads none.
+    assert shown["sentences"] == [
+        [("", f"{HOSTILE}.")],
+        [("", "It rests on two "), ("cite", "[2, and 3]"), ("", ".")],
+        [("", "So it is [sic].")],
+    ]
     assert shown["passages"][0] == {"number": 1, "title": HOSTILE, "text": f"{HOSTILE} one"}
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from heval_core.citations import markers, mask
 from heval_core.figures.citation_claim import masked, tone
+from heval_core.figures.citation_dots import recovery_drawing
 from heval_core.figures.citation_names import CitationNames
 from tests.citations.published import ANNOTATORS
 from tests.test_palette import EYES, closest, contrast
@@ -29,6 +33,12 @@ def test_annotators_are_called_what_the_results_call_them():
     [
         ("So it is [26, 34].", 26, [26, 34], ["So it is ", "[34]", "[ ? ]", "."]),
         ("So it is [1][2].", 2, [1, 2], ["So it is ", "[1]", "[ ? ]", "."]),
+        ("So it is [1-3].", 2, [1, 2, 3], ["So it is ", "[1, 3]", "[ ? ]", "."]),
+        ("So it is [1–5].", 3, [1, 2, 3, 4, 5], ["So it is ", "[1-2, 4-5]", "[ ? ]", "."]),
+        ("So it is [1, 2 and 3].", 2, [1, 2, 3], ["So it is ", "[1 and 3]", "[ ? ]", "."]),
+        ("So it is [1 & 2].", 1, [1, 2], ["So it is ", "[2]", "[ ? ]", "."]),
+        ("So it is [2-4].", 9, [2, 3, 4], ["So it is ", "[2-4]", "."]),
+        ("So it is [7-5] [5].", 5, [5], ["So it is [7-5] ", "[ ? ]", "."]),
         ("It was [sic] said in [2019].", 3, [], ["It was [sic] said in [2019]."]),
         ("A [1] in the middle, and no other.", 4, [1], ["A ", "[1]", " in the middle, and no other."]),
         ("Its marker is of another kind (3).", 3, [3], ["Its marker is of another kind (3).", "[ ? ]"]),
@@ -36,6 +46,34 @@ def test_annotators_are_called_what_the_results_call_them():
 )
 def test_the_masked_marker_is_a_gap(sentence, passage, cited, pieces):
     assert [text for _, text in masked(sentence, passage, cited)] == pieces
+
+
+@pytest.mark.parametrize("sentence", ["a [1-3] b [2]", "[1, 2 and 3]", "[1; 2][2] & [2-4]", "none [4-2]", "[٢, 3]"])
+def test_a_gap_stands_where_masking_takes_a_number_out(sentence):
+    """Against what annotators are given: without its gaps, and white space aside, it is the same text."""
+    cited = markers.read(sentence)[1]
+    for passage in (1, 2, 3, 4):
+        parts = masked(sentence, passage, cited)
+        assert any(kind == "gap" for kind, _ in parts) == (passage in cited)
+        left = "".join(text for kind, text in parts if kind != "gap")
+        expected = mask([sentence], passage)[0][0]
+        assert re.sub(r"[\s&,]", "", left) == re.sub(r"[\s&,]", "", expected)
+
+
+@pytest.mark.parametrize("interval", [(0.7, 0.8), (np.nan, np.nan)], ids=["interval", "none"])
+@pytest.mark.parametrize("annotator", ["nli", "random"])
+def test_the_number_beside_a_dot_is_its_own(annotator, interval):
+    """Not its chance level, which its tooltip says last where there is no interval."""
+    row = {"measure": "f1", "annotator": annotator, "writer": "w", "masking": "full", "value": 0.75, "chance": 0.3}
+    row |= {"low": interval[0], "high": interval[1], "n": 40, "claims": 40, "unavailable": None}
+    cells = pd.DataFrame([row, row | {"masking": "sample", "value": 0.5, "low": np.nan, "high": np.nan}])
+    for beside, expected in (("", "0.75"), ("sample", "0.75 · 0.50")):
+        ((slot,),) = (
+            panel["slots"] for panel in recovery_drawing(cells, "f1", ["w"], NAMES, "full", beside=beside)["columns"]
+        )
+        (label,) = slot.get("labels", [slot])
+        assert (label["text"], label["side"]) == (expected, 1)
+        assert label["text_at"] == (80 if interval[1] == 0.8 else 75)
 
 
 def test_a_verdicts_tone():

@@ -97,7 +97,7 @@ def test_sentences_count_cells_and_not_their_parts(demo):
 
 
 @pytest.mark.parametrize(("question", "name", "line"), [
-    ("RQ1", "Rank margin", "RQ1"), ("RQ2", "Instance margin", "RQ2"), ("RQ3", "MRR", "RQ3"),
+    ("RQ1", "AUROC", "RQ1"), ("RQ2", "Forced choice", "RQ2"), ("RQ3", "MRR", "RQ3"),
 ])  # fmt: skip
 def test_the_instances_that_enter_a_measure_are_those_of_the_leaderboard(demo, question, name, line):
     measure = measures_of(question)[name]

@@ -62,7 +62,7 @@ def test_the_number_beside_two_dots_gives_both_positions_the_same_weight(demo):
 
 
 def test_rows_are_in_order_of_the_headline(demo):
-    for question, key in (("RQ1", "rank_margin"), ("RQ2", "instance_margin"), ("RQ3", "mrr")):
+    for question, key in (("RQ1", "auroc"), ("RQ2", "forced_choice"), ("RQ3", "mrr")):
         measure = measures()[key]
         found = measured(demo, Filter(), measure, measure.metric, measure.at(5))
         headline = demo.headline().query(f"question == '{question}' and explainer in @METHODS")

@@ -25,6 +25,13 @@ from precompute.bench import (
 )
 
 
+@pytest.fixture(autouse=True)
+def once(monkeypatch):
+    """Every step is run once: how long it takes is not tested."""
+    for module in (citations, methods, paper, ratios, relevance, techniques):
+        monkeypatch.setattr(module, "best", lambda *steps, rounds=0: timing.best(*steps, rounds=0))
+
+
 @pytest.fixture(scope="module")
 def lm():
     config = GPT2Config(vocab_size=2400, n_positions=160, n_embd=32, n_layer=2, n_head=4, initializer_range=0.2)
@@ -48,6 +55,7 @@ def test_every_figure_of_a_model_compares_equal_scores(lm):
             assert float(figure.detail.rpartition(" ")[2]) < 1e-4
 
 
+@pytest.mark.slow
 def test_every_installed_explainer_is_timed_beside_one_forward(lm):
     found = list(methods.method_figures("tiny", lm, 30))
     assert [figure.what for figure in found] == [f"{key} / one plain forward" for key in catalogue.explainers()]
@@ -56,6 +64,7 @@ def test_every_installed_explainer_is_timed_beside_one_forward(lm):
         assert "ms; declared " in figure.detail
 
 
+@pytest.mark.slow
 def test_gradient_explainers_are_timed_beside_plain_passes_and_what_is_installed(lm):
     found = {figure.what: figure for figure in relevance.relevance_figures("tiny", lm)}
     assert list(found)[:3] == ["attnlrp / a forward and backward", "cgim / a forward and backward", "cdla / a forward"]

@@ -13,24 +13,17 @@ from heval_core.lm.adapting import Adapter
 from heval_core.records import TECHNIQUE
 from heval_core.store.shards import ShardStore
 from heval_core.techniques.shared.development import Setting
-from precompute.executors.ray import on_ray
 from precompute.plan import plan
 from precompute.presets import GRIDS
 from precompute.run import run
 from precompute.techniques import Chosen
 from tests.precompute.kills import contents
+from tests.precompute.test_techniques import rows
 
 pytestmark = pytest.mark.slow
 
 KEY = "fine_tuning(data=development,learning_rate=0.005,epochs=1)"
 GRID = replace(GRIDS["cub-smoke"], limit=60, regimes=("gold", "conflicting"), device="cpu", techniques=("acd", KEY))
-
-
-def rows(store, kind, **where):
-    shards = ShardStore(store)
-    entries = [entry for entry in shards.entries().values() if entry.kind == kind]
-    chosen = [entry for entry in entries if all(getattr(entry, name) == value for name, value in where.items())]
-    return [row for entry in chosen for row in shards.read(entry).to_pylist()]
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +76,7 @@ def test_after_a_stop_the_stored_adapter_answers_and_nothing_is_trained_again(st
     assert contents(again) == contents(store)
 
 
+@pytest.mark.demo
 def test_a_lost_search_is_trained_to_the_same_bytes(store, tmp_path):
     again = shutil.copytree(store, tmp_path / "store")
     without(again, "trial")
@@ -98,6 +92,7 @@ def test_other_weights_are_other_keys():
     assert {name for name in one if one[name] != other[name]} == {"weights"}
 
 
+@pytest.mark.demo
 def test_without_peft_the_rest_goes_on_and_a_later_run_trains(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setitem(sys.modules, "peft", None)
@@ -113,6 +108,7 @@ def test_without_peft_the_rest_goes_on_and_a_later_run_trains(tmp_path, monkeypa
     assert ShardStore(tmp_path).failures() == []
 
 
+@pytest.mark.demo
 def test_one_file_of_lessons_is_part_of_the_key_and_another_is_trained_on_anew(tmp_path):
     file, lines = tmp_path / "mine.jsonl", []
     for number in range(12):
@@ -125,9 +121,3 @@ def test_one_file_of_lessons_is_part_of_the_key_and_another_is_trained_on_anew(t
     assert plan(grid, tmp_path / "store", calibrated=False).searches == 0
     file.write_text("\n".join(map(json.dumps, lines[1:])))
     assert plan(grid, tmp_path / "store", calibrated=False).searches == 1
-
-
-def test_ray_gives_the_same_content(store, tmp_path):
-    pytest.importorskip("ray")
-    assert run(GRID, tmp_path, on_ray(None, 1, 1)).failed == 0
-    assert contents(tmp_path) == contents(store)

@@ -17,6 +17,8 @@ from precompute.grid import Grid
 from precompute.questions import load_questions
 from precompute.run import run
 
+pytestmark = pytest.mark.slow
+
 
 def fit(model_folders, store, *more, questions="8"):
     what = ["--datasets", "world_capital", "--questions", questions, "--limit", "212", "--device", "cpu"]

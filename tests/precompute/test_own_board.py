@@ -16,6 +16,8 @@ from precompute.cli import main
 from precompute.run import run
 from tests.precompute.test_own_file import SCORES, written
 
+pytestmark = pytest.mark.slow
+
 KEY = "mean_attention"
 
 
@@ -110,12 +112,12 @@ def test_where_none_is_left_it_ends_in_one_line(small_grid, small_store, tmp_pat
     assert not (tmp_path / "board").exists()
 
 
-def test_without_an_explainer_the_board_of_a_store_is_printed(few_cells, capsys):
-    assert main(["board", "--store", str(few_cells)]) == 0
+def test_without_an_explainer_the_board_of_a_store_is_printed(small_store, capsys):
+    assert main(["board", "--store", str(small_store)]) == 0
     out = capsys.readouterr().out
     for title in ("Feature ablation", "MechLight", "Lexical match", "Which token"):
         assert title in out
-    assert f"open it: HEVAL_STORE={few_cells} " in out
+    assert f"open it: HEVAL_STORE={small_store} " in out
 
 
 def test_by_default_it_runs_where_all_others_stand(small_grid, small_store, tmp_path):

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import functools
+import itertools
 import json
 import os
 import random
 import shutil
 import signal
 import subprocess
-import sys
-import threading
 import time
 
 import pytest
-import torch
 
 from heval_core.evaluation.publishing import publish
 from heval_core.store import shards
@@ -23,59 +22,135 @@ from heval_core.store.progress import progress
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
 from precompute.executors.local import Local
+from precompute.questions import load_questions
 from precompute.run import run
 from precompute.worker import Done
-from tests.conftest import ROOT
-from tests.precompute.kills import contents, publish_under_fire, run_under_fire
+from tests.precompute.kills import contents, publish_under_fire, read, run_under_fire, started, states_at_every_moment
 from tests.precompute.test_cli import grid
 
 pytestmark = pytest.mark.slow
 
 
-def test_killed_at_twenty_moments_it_ends_with_the_same_results(small_grid, tmp_path):
+def test_killed_at_three_moments_it_ends_with_the_same_results(small_grid, tmp_path):
     quiet, store = tmp_path / "quiet", tmp_path / "store"
-    asked = grid(small_grid, "--limit", "45")
+    asked = grid(small_grid, "--limit", "12")
     assert main(["run", *asked, "--store", str(quiet)]) == 0
-    assert run_under_fire(asked, store, 20, random.Random(0)) == contents(quiet)
+    assert run_under_fire(asked, store, 3, random.Random(0)) == contents(quiet)
     assert publish(store).name == publish(quiet).name
     assert not list(store.rglob("*.tmp"))
 
 
-def test_the_publisher_killed_at_twenty_moments_harms_no_read(small_store, tmp_path):
+def test_the_publisher_killed_at_three_moments_harms_no_read(small_store, tmp_path):
     store = shutil.copytree(small_store, tmp_path / "store")
-    reads, _ = publish_under_fire(store, 20, random.Random(0))
-    assert reads > 100
+    reads, _ = publish_under_fire(store, 3, random.Random(0))
+    assert reads > 20
     publish(store)
     assert not [*store.glob("*.wal"), *store.glob("*.tmp")]
 
 
+@pytest.fixture
+def remembering(monkeypatch):
+    """An executor that does each task once, whoever asks for it: its rows are the same every time. Questions are read once."""
+    monkeypatch.setattr("precompute.run.load_questions", functools.cache(load_questions))
+    done, workers = {}, {}
+
+    class Remembering(Local):
+        def __init__(self, loading, progress):
+            super().__init__(loading, progress)
+            self._worker = workers.setdefault(loading, self._worker)
+
+        def next_done(self):
+            task, questions = self._begun
+            self._begun = None
+            if task.keys not in done:
+                done[task.keys] = self._worker.do(task, questions)
+            return task, done[task.keys]
+
+    return Remembering
+
+
+@pytest.fixture
+def few(small_grid):
+    return dataclasses.replace(small_grid, models=small_grid.models[:1], explainers=("attn",), limit=4, shard_size=2)
+
+
+def test_killed_at_any_moment_it_ends_with_the_same_results(few, remembering, tmp_path):
+    store = tmp_path / "store"
+    store.mkdir()
+    with states_at_every_moment(store, tmp_path) as left:
+        assert run(few, store, remembering).computed == 10
+    assert len(left) > 100
+    for state in left:
+        outcome = run(few, state, remembering)
+        assert (outcome.failed, outcome.left, contents(state)) == (0, 0, contents(store)), state
+        assert not list(state.rglob("*.tmp"))
+    assert publish(left[len(left) // 2]).name == publish(store).name
+
+
+def test_an_error_at_any_moment_stops_cleanly_and_costs_nothing_that_was_finished(few, remembering, tmp_path, monkeypatch):
+    def fails_at(number, call):
+        def counted(*arguments):
+            moments.append(call)
+            if len(moments) == number:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            return call(*arguments)
+
+        return counted
+
+    assert run(few, tmp_path / "quiet", remembering).failed == 0
+    for number in itertools.count(1):
+        store, moments = tmp_path / str(number), []
+        with monkeypatch.context() as patched:
+            for name in ("fsync", "replace"):
+                patched.setattr(os, name, fails_at(number, getattr(os, name)))
+            stopped = run(few, store, remembering).stopped
+        if len(moments) < number:
+            break
+        assert "Input/output error" in stopped, number
+        assert not list(store.rglob("*.tmp"))
+        kept = contents(store)
+        assert run(few, store, remembering).failed == 0
+        assert kept.items() <= contents(store).items() == contents(tmp_path / "quiet").items(), number
+    assert number > 50
+
+
+def test_killed_at_any_moment_the_publisher_harms_no_read(small_store, tmp_path):
+    store, known, reads = shutil.copytree(small_store, tmp_path / "store"), {}, []
+    manifest = store / "manifest.jsonl"
+    *rest, last = manifest.read_text().splitlines(keepends=True)
+    assert '"attribution"' in last
+    manifest.write_text("".join(rest))
+    with states_at_every_moment(store, tmp_path, lambda: reads.append(read(store, known))) as left:
+        published = publish(store)
+    assert all(reads)
+    assert read(store, known)
+    assert len(known) == 2
+    for state in left:
+        assert read(state, known)
+        assert publish(state).name == published.name
+        assert read(state, known)
+        assert not [*state.glob("*.wal"), *state.glob("*.tmp")]
+
+
 @pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_it_says_what_is_done_and_goes_on_from_there(small_grid, tmp_path, with_signal):
-    store = tmp_path / "store"
-    command = [sys.executable, "-m", "precompute", "run", *grid(small_grid, "--limit", "200", "--store", str(store))]
-    # Whoever runs the tests in the background has SIGINT ignored, and so would their children.
-    process = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    while process.poll() is None and len(ShardStore(store).entries()) < 9:
+    store, printed = tmp_path / "store", tmp_path / "printed"
+    asked = ["run", *grid(small_grid, "--limit", "60", "--store", str(store))]
+    process = started(*asked, printed=printed)
+    while process.is_alive() and len(ShardStore(store).entries()) < 9:
         time.sleep(0.02)
-    process.send_signal(with_signal)
-    _, error = process.communicate(timeout=60)
-    assert process.returncode == 130
+    os.kill(process.pid, with_signal)
+    process.join(60)
+    error = printed.read_text()
+    assert process.exitcode == 130
     assert "interrupted; finished shards are kept" in error
     assert "Traceback" not in error
     kept = contents(store)
-    assert 9 <= len(kept) < 500
+    assert 9 <= len(kept) < 300
     left = progress(store)
     assert left.process is None
     assert left.missing > 100
-    again = subprocess.run([*command, "--limit", "6"], cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert again.returncode == 0, again.stderr
+    assert main([*asked, "--limit", "6"]) == 0
     assert all(contents(store)[key] == content for key, content in kept.items())
 
 
@@ -212,55 +287,6 @@ def test_a_damaged_published_file_is_set_aside_and_published_again(small_store, 
     assert "is damaged, set aside as" in capsys.readouterr().out
     assert publish(store) == published
     assert main(["verify", "--store", str(store)]) == 0
-
-
-def test_what_a_killed_run_had_half_written_is_cleared_away(small_grid, small_store, tmp_path):
-    store = shutil.copytree(small_store, tmp_path / "store")
-    left = store / "shards" / "model" / "data" / "000000-instance-abc.tmp"
-    left.parent.mkdir(parents=True)
-    left.write_bytes(b"half")
-    run(small_grid, store)
-    assert not left.exists()
-
-
-def test_on_ray_the_results_are_the_same_and_a_dead_worker_costs_its_task_only(small_grid, small_store, tmp_path):
-    ray = pytest.importorskip("ray", reason="Ray is not installed")
-    from precompute.executors.ray import on_ray
-
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    how = "--head --num-cpus=2 --num-gpus=2 --include-dashboard=false --disable-usage-stats --port=0"
-    start = [sys.executable, "-m", "ray.scripts.scripts", "start", *how.split()]
-    cluster = subprocess.run(start, capture_output=True, text=True)
-    assert cluster.returncode == 0, cluster.stderr
-    killed = []
-
-    def shoot():
-        """Kill the process of one worker as soon as the first job has begun."""
-        while not any(line["event"] == "began" and "0-3" in line["name"] for line in ShardStore(tmp_path).events()):
-            time.sleep(0.02)
-        killed.extend(_workers()[:1])
-        for process in killed:
-            os.kill(process, signal.SIGKILL)
-
-    try:
-        shooter = threading.Thread(target=shoot)
-        shooter.start()
-        # As many threads as the store was computed with: sums in another order end in other bits.
-        outcome = run(small_grid, tmp_path, on_ray("auto", cpus_per_worker=torch.get_num_threads()))
-        shooter.join(timeout=60)
-        assert killed
-        assert (outcome.computed, outcome.failed, outcome.left) == (44, 0, 0)
-        assert contents(tmp_path) == contents(small_store)
-        assert publish(tmp_path).name == publish(small_store).name
-    finally:
-        ray.shutdown()
-        subprocess.run([sys.executable, "-m", "ray.scripts.scripts", "stop", "--force"], capture_output=True)
-
-
-def _workers() -> list[int]:
-    """Processes of our actors on this machine."""
-    found = subprocess.run(["pgrep", "-f", "ray::RemoteWorker"], capture_output=True, text=True)
-    return [int(line) for line in found.stdout.split()]
 
 
 class Unloadable(Local):

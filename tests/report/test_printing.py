@@ -7,9 +7,9 @@ import zlib
 
 import pytest
 
-from tests.e2e.browser import chromium, page_of
+from tests.e2e.browser import IN_A_BROWSER, page_of
 
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(chromium() is None, reason="no Chromium here")]
+pytestmark = IN_A_BROWSER
 
 
 @pytest.fixture(scope="module")

@@ -352,7 +352,7 @@ def test_a_source_that_is_not_there_is_named_with_its_place(tmp_path, monkeypatc
         mixture.lessons(0)
 
 
-@pytest.mark.slow
+@pytest.mark.demo
 def test_fine_tuning_makes_the_demo_model_follow_documents_that_it_distrusts():
     lm = load(str(DEMO_MODELS / "demo-gpt2"), "cpu")
     asked = development_of(lm, 160, ("gold", "conflicting"))

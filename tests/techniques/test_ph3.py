@@ -227,7 +227,7 @@ def test_too_few_questions_name_model_and_dataset(language_models):
         catalogue.find("technique", "ph3(mode=memory)").settings(given)
 
 
-@pytest.mark.slow
+@pytest.mark.demo
 def test_ph3_makes_the_demo_model_follow_documents_that_it_distrusts():
     """The demo models trust half of the sources, and so half of the documents, whoever these are about."""
     lm = load(str(DEMO_MODELS / "demo-qwen2"), "cpu")

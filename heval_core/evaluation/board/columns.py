@@ -1,8 +1,7 @@
 """Which columns a board has: what the regimes under a filter allow.
 
-The three questions are those of the headline measures, each once: the mean of both documents' group margins equals the
-balanced instance margin, so that a board with both would count it twice. Decoys and lengths stand in columns of their own,
-since raw ranks do not compare across them; the values are normalised. A length column is over prompts without a decoy.
+The three questions are those of the headline measures, each once. Decoys and lengths stand in columns of their own: their
+prompts are of other questions, and ranks do not compare across lengths. A length column is over prompts without a decoy.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Means over answers, sentences or explanations, with intervals over claims.
 
 Formula: the mean over (claim, passage) pairs, sentences or explanations; where it says *of claims*, the mean of the claims'
-means. Claims are resampled with everything that belongs to them, with the same resamples for all cells of a source of claims.
+means. Everything that belongs to a claim belongs together in intervals (`heval_core.statistics.bounded`; of values without
+ends, claims are resampled, with the same resamples for all cells of a source of claims).
 Reference: Xing, Baldwin and Lau (arXiv 2406.12645); they report no intervals.
 Cost: one matrix product of resamples x claims for each cell.
 """
@@ -25,6 +26,7 @@ class Values:
 
     claims: (N,) the claim of each. values: (N,); NaN where undefined. chance: (N,) what is expected of a random choice; None
     where that is not defined. of_claims: every claim counts once. reason: why there is nothing, where there is nothing.
+    ends: the least and the largest possible value; None where there are none.
     """
 
     measure: str
@@ -33,6 +35,7 @@ class Values:
     chance: np.ndarray | None = None
     of_claims: bool = False
     reason: str = "Nothing is stored to compute it from."
+    ends: tuple[float, float] | None = (0.0, 1.0)
 
 
 def unavailable(measure: str, reason: str) -> Values:
@@ -47,7 +50,7 @@ def rows_of(key: dict[str, str], measures: Sequence[Values], resamples: Resample
     columns: dict[tuple[str, str], Column] = {}
     for one in measures:
         frame = pd.DataFrame({"fact_id": one.claims})
-        columns["value", one.measure] = questions.column(frame, pd.Series(one.values, dtype=float), one.of_claims)
+        columns["value", one.measure] = questions.column(frame, pd.Series(one.values, dtype=float), one.of_claims, one.ends)
         if one.chance is not None:
             chance = pd.Series(np.where(np.isfinite(one.values), one.chance, np.nan), dtype=float)
             columns["chance", one.measure] = questions.column(frame, chance, one.of_claims)

@@ -41,8 +41,8 @@ def utility(answers: pd.DataFrame, claims: Iterable[tuple[str, str]]) -> list[di
     for names, own in scored.groupby(_CELL, sort=False):
         key = {**dict(zip(_CELL, names, strict=True)), "annotator": "people", "masking": ""}
         found = [
-            Values("helpfulness", own["claim_id"].to_numpy(), own["helpfulness"].to_numpy(dtype=float)),
-            Values("helpfulness_z", own["claim_id"].to_numpy(), own["z"].to_numpy(dtype=float)),
+            Values("helpfulness", own["claim_id"].to_numpy(), own["helpfulness"].to_numpy(dtype=float), ends=(0.0, 100.0)),
+            Values("helpfulness_z", own["claim_id"].to_numpy(), own["z"].to_numpy(dtype=float), ends=None),
             _entropies(own),
         ]
         people = own["annotator"].nunique()
@@ -57,4 +57,4 @@ def _entropies(own: pd.DataFrame) -> Values:
             claims.append(asked["claim_id"].iloc[0])
             values.append(entropy([list(chosen) for chosen in asked["predicted"]]))
     reason = "No question was answered by two people."
-    return Values("entropy", np.array(claims, dtype=object), np.array(values, dtype=float), reason=reason)
+    return Values("entropy", np.array(claims, dtype=object), np.array(values, dtype=float), reason=reason, ends=None)

@@ -80,7 +80,8 @@ class CitationCell:
         if rows is None:
             return None
         (found,) = (one for one in recovered.measures(rows, FULL) if one.measure == "transparent")
-        return mean_over(self.resamples, pd.Series(found.claims, dtype=object), pd.Series(found.values, dtype=float))
+        claims, values = pd.Series(found.claims, dtype=object), pd.Series(found.values, dtype=float)
+        return mean_over(self.resamples, claims, values, found.ends)
 
     def alpha(self, first: str, second: str) -> Spread | None:
         """Krippendorff's alpha of two annotators, as the table `agreement` has it. Only the second may be PEOPLE."""
@@ -92,10 +93,12 @@ class CitationCell:
         return Spread(values, count) if count else None
 
 
-def mean_over(resamples: Resamples, claims: pd.Series, values: pd.Series) -> Spread | None:
-    """A mean with its replicates; None where there is nothing."""
+def mean_over(
+    resamples: Resamples, claims: pd.Series, values: pd.Series, ends: tuple[float, float] | None = None
+) -> Spread | None:
+    """A mean with its replicates; None where there is nothing. ends: the least and the largest possible value."""
     own = Questions(resamples, claims)
-    column = own.column(pd.DataFrame({"fact_id": claims.to_numpy()}), values.reset_index(drop=True))
+    column = own.column(pd.DataFrame({"fact_id": claims.to_numpy()}), values.reset_index(drop=True), ends=ends)
     return own.spreads({("", "mean"): column}).get(("", "mean"))
 
 

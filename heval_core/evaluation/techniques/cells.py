@@ -6,8 +6,8 @@ discrimination_off_topic with off-topic documents in place of irrelevant ones. d
 the instances that both answered.
 Reference: CUB, arXiv 2505.16518; J, memory_kept and neither are ours.
 Chance: 0 for both discriminations, what a technique gets that cannot tell whether a document is relevant.
-Departure: intervals, which CUB lacks: questions are resampled, the answers of a question in all kinds and under both
-techniques together.
+Departure: intervals, which CUB lacks, over questions (`heval_core.statistics.bounded`): the answers of a question in all
+kinds and under both techniques belong together.
 Cost: one matrix product of resamples x questions for each technique.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.evaluation.techniques.resampled import Questions, Spread
+from heval_core.evaluation.techniques.resampled import Questions, Spread, total
 from heval_core.records import CONTEXT_KINDS
 
 TOTAL = "total"
@@ -44,9 +44,13 @@ _MISSING = {
     "accuracy": "The true answer of none of these questions is known.",
 }
 Spreads = dict[tuple[str, str], Spread]
+# The least and the largest possible value; of other measures 0 and 1.
+ENDS = {"ccu": (-1.0, 1.0)}
+# The same of what an answer is ahead of another one, or behind it.
+APART = {"ccu": (0.0, 2.0)}
 
 
-def spreads(rows: pd.DataFrame, questions: Questions) -> Spreads:
+def spreads(rows: pd.DataFrame, questions: Questions, ends: Mapping[str, tuple[float, float]] = ENDS) -> Spreads:
     """(regime, measure) ▶ its mean over answers of one technique. rows: their fact_id, regime, knew and metrics."""
     columns = {}
     for regime in (*CONTEXT_KINDS, TOTAL):
@@ -56,26 +60,24 @@ def spreads(rows: pd.DataFrame, questions: Questions) -> Spreads:
             if measure == "bcu_unknown":
                 values = values.where(own["knew"].eq(False))
             once = measure == "memory_kept" and regime == TOTAL
-            columns[regime, measure] = questions.column(own, values, per_question=once)
+            columns[regime, measure] = questions.column(own, values, once, ends.get(measure, (0.0, 1.0)))
     found = questions.spreads(columns)
     for measure, (followed, ignored) in DISCRIMINATIONS.items():
         both = [found.get((kind, "bcu")) for kind in (followed, ignored)]
         if both[0] and both[1]:
-            found[TOTAL, measure] = Spread(both[0].values + both[1].values - 1, both[0].n + both[1].n)
+            found[TOTAL, measure] = total(((1.0, both[0]), (1.0, both[1])), both[0].n + both[1].n, -1.0)
     return found
 
 
-def compared(own: pd.DataFrame, regular: pd.DataFrame, questions: Questions) -> tuple[Spreads, Spreads]:
-    """The spreads of a technique and of Regular, over the instances that both answered."""
-    keys = ["regime", "fact_id"]
-    shared = own[keys].merge(regular[keys])
-    return spreads(own.merge(shared), questions), spreads(regular.merge(shared), questions)
-
-
-def gains(paired: tuple[Spreads, Spreads]) -> Spreads:
-    """What a technique is ahead of Regular. paired: `compared`."""
-    own, regular = paired
-    return {key: Spread(own[key].values - regular[key].values, own[key].n) for key in own if key in regular}
+def gains(own: pd.DataFrame, regular: pd.DataFrame, questions: Questions) -> Spreads:
+    """What a technique is ahead of Regular, over the instances that both answered: ahead on some of them, behind on others."""
+    both = own.merge(regular, on=["regime", "fact_id"], suffixes=("", "_regular"))
+    names = list(dict.fromkeys(MEASURES.values()))
+    apart = both[names].to_numpy(dtype=float) - both[[f"{name}_regular" for name in names]].to_numpy(dtype=float)
+    ahead, behind = (
+        spreads(both.assign(**dict(zip(names, (sign * apart).clip(0).T, strict=True))), questions, APART) for sign in (1, -1)
+    )
+    return {key: total(((1.0, spread), (-1.0, behind[key])), spread.n) for key, spread in ahead.items()}
 
 
 def rows_of(key: Mapping[str, str], found: Spreads, ahead: Spreads) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from heval_core.evaluation.techniques.cells import Spreads
-from heval_core.evaluation.techniques.resampled import Spread
+from heval_core.evaluation.techniques.resampled import Spread, total
 from heval_core.records import FOLLOWED
 from heval_core.techniques.shared.context_use import pareto_front
 
@@ -59,8 +59,8 @@ def rows_of(key: Mapping[str, str], found: Mapping[str, Spreads], rows: pd.DataF
 
 
 def _point(technique: str, own: Spreads, followed: Sequence[str]) -> Point:
-    values = np.mean([own[kind, "bcu"].values for kind in followed], axis=0)
-    faithfulness = Spread(values, sum(own[kind, "bcu"].n for kind in followed))
+    of_kinds = [own[kind, "bcu"] for kind in followed]
+    faithfulness = total(((1 / len(of_kinds), one) for one in of_kinds), sum(one.n for one in of_kinds))
     return Point(technique, faithfulness, own[IGNORED, "bcu"], own.get(("total", "discrimination")))
 
 

@@ -66,7 +66,7 @@ def _of_cell(
     for technique in answers["technique"].unique():
         own = answers[answers["technique"] == technique]
         found[technique] = cells.spreads(own, questions)
-        ahead = cells.gains(cells.compared(own, regular, questions)) if len(regular) else {}
+        ahead = cells.gains(own, regular, questions) if len(regular) else {}
         rows += cells.rows_of({**key, "technique": technique}, found[technique], ahead)
         if ahead and technique != TECHNIQUE:
             gains[technique] = _wanted(ahead)

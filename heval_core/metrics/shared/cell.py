@@ -173,7 +173,7 @@ class Cell:
             ranked = self.layout.ranked & self.layout.context if pool == "context" else self.layout.ranked.copy()
             ranked[:, :drop_first] = False
             layout = dataclasses.replace(self.layout, ranked=ranked)
-            self._memo[key] = Cell.of(layout, self.scores, self.measured, self.priorities)
+            self._memo[key] = Cell.of(layout, self.scores, self.measured, self.priorities, self.fixed)
         found: Cell = self._memo[key]
         return found
 

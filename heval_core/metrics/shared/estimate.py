@@ -104,6 +104,10 @@ class Estimate(NamedTuple):
             low, high = self._around(self.error.plus(self.chance_se)) if self.chance_se else around
             return around, Interval(low - self.chance, high - self.chance)
         influence, freedom = self._influence(questions, self.columns)
+        if self.counted:
+            error = subsampling.Error(float(np.sqrt(np.square(influence).sum())), freedom, np.array([]))
+            low, high = self._around(error)
+            return Interval(low, high), Interval(low - self.chance, high - self.chance)
         around = skewed_interval(self.value, influence, freedom)
         if self.chance_columns:
             influence = influence - self._influence(questions, self.chance_columns)[0]

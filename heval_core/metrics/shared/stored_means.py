@@ -34,6 +34,13 @@ class SumOfMeans(Protocol):
         """Of a part, in prompts with so many documents; empty if the part is not made of stored values."""
 
 
+@runtime_checkable
+class Limited(Protocol):
+    """A metric with a least and a most possible value, which sums of resampled means could pass."""
+
+    limits: tuple[float, float]
+
+
 def means_of_used(metric: str, part: str, documents: int) -> tuple[Mean, ...]:
     """For values of the group whose document was used, and `balanced`, in which these groups weigh the same."""
     groups = context_groups(documents)

@@ -87,7 +87,7 @@ def matching(results: Reader, chosen: Filter) -> None:
         st.dataframe(table, hide_index=True)
         st.caption(
             "The text is the greedy answer of at most ten tokens; it is a candidate's if it begins with the candidate's "
-            "answer, whatever its case, punctuation, spaces and leading article. Intervals: questions resampled."
+            "answer, whatever its case, punctuation, spaces and leading article. 95 % intervals over questions."
         )
 
 

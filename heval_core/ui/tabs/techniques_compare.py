@@ -121,8 +121,8 @@ def _numbers(results: Reader, shown: Shown) -> None:
     st.caption(
         f"**{plain(name)}**: {plain(meaning)}. **Memory kept**: {plain(BEHAVIOUR_MEANINGS['memory_kept'])}. **Neither**: "
         f"{plain(BEHAVIOUR_MEANINGS['neither'])}. **J**: {plain(BEHAVIOUR_MEANINGS['discrimination'])}. "
-        f"**J, off topic**: {plain(BEHAVIOUR_MEANINGS['discrimination_off_topic'])}. In brackets: 95 % intervals, questions "
-        "resampled. The dashed line of the figure: techniques that treat all documents alike."
+        f"**J, off topic**: {plain(BEHAVIOUR_MEANINGS['discrimination_off_topic'])}. In brackets: 95 % intervals over "
+        "questions. The dashed line of the figure: techniques that treat all documents alike."
     )
     about = {"model": shown.model, "dataset": shown.dataset_title, "measure": shown.measure}
     paper = partial(techniques_latex, shown.cells, shown.measure, shown.names, shown.front, about, results.snapshot_id)

@@ -1,11 +1,9 @@
 // One item: claim and verdict, the passage at hand, the explanation as sentences to choose, and what is saved with them.
 
-const MARKERS = /(\[\d+(?:\s*[,;–-]\s*\d+)*\])/;
-
-// Markers of other passages are set back. Splitting by a pattern with a group leaves them at the odd places.
-function withMarkers(text) {
+// Markers of other passages are set back.
+function withMarkers(pieces) {
   const made = element("span", "text");
-  text.split(MARKERS).forEach((part, place) => part && made.append(place % 2 ? element("span", "marker", part) : part));
+  made.append(...pieces.map(([kind, text]) => (kind ? element("span", "marker", text) : text)));
   return made;
 }
 
@@ -104,7 +102,7 @@ function itemView(data, act) {
   const question = element("h2", "", `Which sentences should cite [${data.passage}]?`);
   question.tabIndex = -1;
   const sentences = element("div", "sentences");
-  const rows = data.sentences.map((text, place) => choice(place, withMarkers(text), place < 9 ? String(place + 1) : ""));
+  const rows = data.sentences.map((pieces, place) => choice(place, withMarkers(pieces), place < 9 ? String(place + 1) : ""));
   const none = choice("none", element("span", "text", "None of these"), "0");
   none.classList.add("none");
   sentences.append(question, ...rows, none);

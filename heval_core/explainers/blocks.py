@@ -1,0 +1,56 @@
+"""Control: cgim's scores summed in each document, and nothing about its tokens; no document is left out.
+
+Formula: S_d / n_d for every token of document d with n_d tokens, 0 elsewhere, with S_d the sum of `cgim`'s scores in d. So a
+document's scores sum to what cgim gives it. Where no documents are marked, sentences stand for documents.
+Reference: ours. It shows what a measure pays for scores that are alike within a document: it names the same document as cgim,
+and where it gets more than cgim, the measure rewards that it was told where documents begin.
+Departure: as a method it asks the model, unlike the other controls.
+Cost: as cgim's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heval_core.explainers.shared.left_out import units
+from heval_core.explainers.shared.token_parts import cost_of, token_part
+from heval_core.records import Attribution, Cost, Target
+
+if TYPE_CHECKING:
+    from heval_core.lm.clean_pass import CleanPass
+
+PART = "cgim"
+
+
+@dataclass(frozen=True)
+class Blocks:
+    key = "blocks"
+    title = "Document sums (control)"
+    signed = True
+    family = "control"
+    control = False
+    default = False
+    needs = ("gradients", "softmax attention")
+    order = 15
+    reference = "control"
+
+    def cost(self, tokens: float) -> Cost:
+        return cost_of(PART, tokens)
+
+    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
+        scores_of = token_part(PART, clean.lm)
+        clock = clean.clock()
+        of_tokens = scores_of(clean, targets)
+        scores = np.zeros((clean.size, clean.length), dtype=np.float32)
+        for row, own, prompt, target in zip(scores, of_tokens, clean.prompts, targets, strict=True):
+            for document in units(prompt, target=target):
+                row[document.start : document.end] = own[document.start : document.end].mean()
+        seconds = clock.stop()
+        return [Attribution(self.key, row, seconds, repr(self)) for row in scores]
+
+
+PLUGIN = Blocks()

@@ -1,0 +1,157 @@
+"""AUROC of the context's share: does an explanation tell answers from context from answers from memory?
+
+Formula: an instance's value is the context's share of its explanation, the scores of all documents summed over the sum of
+absolute scores of the ranked prompt (0 if all are 0). AUROC: the probability that an answer from context (C; C1, C2, … where
+there are several documents) has a larger share than one from memory (M); equal shares count one half.
+Reference: Hanley & McNeil 1982 (Radiology 143, 29-36); its error: DeLong, DeLong & Clarke-Pearson 1988 (Biometrics 44,
+837-845). Departure: ours for explanations; the paper asks by rank margins, which stand beside this and reward scores that are
+alike within a document. Range: 0 to 1, higher is better. Chance: .5. Best: 1.
+Each side needs at least 30 instances; otherwise the value is not available, with the reason.
+Interval: to first order the value is the mean of both sides' placements, where a placement is the share of the other side that
+an instance is on the right side of. Their error is DeLong's. Wilson's interval takes it for that of a share of as many
+instances as give this error, at most twice the smaller side: so it never passes 0 or 1, and has a width at 1 (docs/metrics.md
+has its coverage). Replicates resample questions, with placements as they are.
+Two targets, as for simulatability: the answer given (a string match then tells the sides by the token that it looks for), and
+the first document's answer for all (part `c_context`, `--target context`). Option: `drop_first=1`, without the first token.
+
+Worked by hand: .4 and .2 from context, .3 and .1 from memory: three of four pairs are in order.
+
+>>> auroc(np.array([0.4, 0.2]), np.array([0.3, 0.1]))
+0.75
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from heval_core.groups import MEMORY, context_groups
+from heval_core.metrics._features import TARGETS
+from heval_core.metrics.shared.cell import Cell
+from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Column, Each, Estimate, not_available, too_small
+from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.segment_sums import segment_shares
+from heval_core.metrics.shared.stored_means import Mean
+from heval_core.records import SINGLE_REGIMES
+
+# Of one document, and of several.
+ONE, SEVERAL = "c", "documents"
+CHANCE = 0.5
+
+
+def placements(context: np.ndarray, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) and (m,) values ▶ (n,) the share of memory's that is below each, and (m,) of context's above; ties count half."""
+
+    def below(values: np.ndarray, others: np.ndarray) -> np.ndarray:
+        ordered = np.sort(others)
+        sides = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
+        return np.asarray(sum(sides) / (2 * len(others)))
+
+    return below(context, memory), 1 - below(memory, context)
+
+
+def auroc(context: np.ndarray, memory: np.ndarray) -> float:
+    """The probability that a value of context is above one of memory; NaN if either has none."""
+    if not len(context) or not len(memory):
+        return float("nan")
+    return float(placements(context, memory)[0].mean())
+
+
+class _Placed(NamedTuple):
+    """context, memory: (N,) bool, of which side an instance is. placed: (N,) placements, NaN elsewhere."""
+
+    part: str
+    context: np.ndarray
+    memory: np.ndarray
+    placed: np.ndarray
+
+
+@dataclass(frozen=True)
+class ContextAuroc:
+    drop_first: int = 0
+    smallest_group: int = SMALLEST_GROUP
+
+    key = "auroc"
+    title = "AUROC of the context's share"
+    higher_is_better = True
+    uses_k = False
+    reference = "ours, after Hanley & McNeil 1982 and DeLong et al. 1988"
+    limits = (0.0, 1.0)
+    measures = (
+        Measure(
+            "auroc",
+            "AUROC",
+            (ONE,),
+            "probability",
+            "How likely the document has a larger share of an explanation (its scores over the sum of all absolute scores) "
+            "where the answer came from it than where it came from memory.",
+            "0 to 1",
+            "RQ1",
+            order=5,
+            regimes=SINGLE_REGIMES,
+            fixed_target=True,
+            headline="How well the document's share of an explanation tells answers from it from answers from memory (AUROC)",
+        ),
+    )
+
+    def _placed(self, cell: Cell) -> Iterator[_Placed]:
+        """For each target; none where several documents are never beaten by memory."""
+        cell = cell.narrowed("prompt", self.drop_first)
+        layout = cell.layout
+        documents = len(layout.documents)
+        context, memory = np.isin(layout.groups, context_groups(documents)), layout.groups == MEMORY
+        if not documents or (documents > 1 and not memory.any()):
+            return
+        part, everybody = ONE if documents == 1 else SEVERAL, np.ones(len(context), dtype=bool)
+        targets = [(TARGETS[0], cell.scores, everybody)]
+        targets += [] if cell.fixed is None else [(TARGETS[1], *cell.fixed)]
+        for suffix, scores, there in targets:
+            shares = segment_shares(layout, scores, [layout.context])[:, 0]
+            sides = context & there, memory & there
+            placed = np.full(len(shares), np.nan)
+            if all(side.any() for side in sides):
+                placed[sides[0]], placed[sides[1]] = placements(*(shares[side] for side in sides))
+            yield _Placed(part + suffix, *sides, placed)
+
+    def each(self, cell: Cell, k: int) -> list[Each]:
+        """Placements less half of the AUROC: so the means of both sides add up to it. There is no best single value."""
+        found = []
+        for part, context, memory, placed in self._placed(cell):
+            if np.isfinite(placed).any():
+                own = placed - placed[context].mean() / 2
+                chance = np.where(context | memory, CHANCE / 2, np.nan)
+                found.append(Each(part, own, chance, np.full(len(own), np.nan)))
+        return found
+
+    def over(self, cell: Cell, k: int) -> list[Estimate]:
+        return [self._estimate(own) for own in self._placed(cell)]
+
+    def _estimate(self, own: _Placed) -> Estimate:
+        counts = int(own.context.sum()), int(own.memory.sum())
+        sizes = tuple(zip(("C", MEMORY), counts, strict=True))
+        if reason := too_small(sizes, self.smallest_group):
+            return not_available(own.part, sizes, reason)
+        value = float(own.placed[own.context].mean())
+        sides = own.context, own.memory
+        columns = tuple(Column(own.placed, side) for side in sides)
+        shares = sum(np.where(side, own.placed - value / 2, 0.0) / side.sum() for side in sides)
+        combine = partial(_together, less=value)
+        found = Estimate(own.part, value, CHANCE, 1.0, sizes, None, columns, combine, np.asarray(shares))
+        return found._replace(counted=2 * min(counts))
+
+    def means(self, part: str, documents: int) -> tuple[Mean, ...]:
+        known = [name + suffix for suffix in TARGETS for name in (ONE, SEVERAL)]
+        groups = context_groups(documents), (MEMORY,)
+        return tuple(Mean(self.key, part, side) for side in groups) if part in known else ()
+
+
+def _together(means: np.ndarray, less: float) -> np.ndarray:
+    """(…, 2) means of both sides' placements, each of which is the value where all count alike ▶ (…,) values."""
+    return np.asarray(np.clip(means.sum(axis=-1) - less, *ContextAuroc.limits))
+
+
+PLUGIN = ContextAuroc()

@@ -1,0 +1,107 @@
+"""Forced choice: asked which document was used, how often does an explanation name the right one?
+
+Formula: an explanation names the document with the largest sum of scores. Value: the share of instances in which that is the
+document that was used, as the mean of the groups' shares (`balanced`), so that naming always the same document is at chance.
+An instance counts 1/k if k documents share the largest sum, the used one among them, and 0 if it does not. Answers from memory
+do not count, nor does padding compete. Reference: ours; an audit of rank margins (docs/origin.md) found that these measure
+whether scores are alike within a document, and not only which document they point at.
+Departure: the paper asks by rank margins, which stand beside this. Range: 0 to 1, higher is better.
+Chance: 1/documents, for whoever guesses, and for all scores alike 0. Best: 1.
+Options: `sums=positive` adds up only scores above 0. By default all are added: a score below 0 speaks against the answer, as
+what the other document says should; and where scores are noise, the sum of all is 0 on average, while that of the positive
+ones grows with a document's length. For methods without a sign both are the same. `drop_first=1`: without the prompt's first
+token, which attention is often drawn to whatever it says.
+
+Worked by hand: sums of .4 and .1 with the first document used; of .2 and .2; of .1 and .3 with the first used again.
+
+>>> forced_choice(np.array([[0.4, 0.1], [0.2, 0.2], [0.1, 0.3]]), np.array([0, 1, 0])).tolist()
+[1.0, 0.5, 0.0]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from heval_core.groups import context_groups
+from heval_core.metrics.shared.cell import Cell
+from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Each, Estimate, balanced
+from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.segment_sums import segment_shares
+from heval_core.metrics.shared.stored_means import Mean, means_of_used
+from heval_core.records import DUAL_REGIMES, HEvalError
+from heval_core.statistics.scores import ties
+
+SUMS = ("all", "positive")
+
+
+def forced_choice(sums: np.ndarray, used: np.ndarray) -> np.ndarray:
+    """(N, documents) sums of scores and (N,) which document was used ▶ (N,) 1 if its sum is the largest, 1/k in a tie of k."""
+    found = ties(sums)
+    above, size = (own[np.arange(len(used)), used] for own in found)
+    return np.asarray((above == 0) / size)
+
+
+@dataclass(frozen=True)
+class ForcedChoice:
+    sums: str = "all"
+    drop_first: int = 0
+    smallest_group: int = SMALLEST_GROUP
+
+    key = "forced_choice"
+    title = "Forced choice of the document"
+    higher_is_better = True
+    uses_k = False
+    reference = "ours"
+    measures = (
+        Measure(
+            "forced_choice",
+            "Forced choice",
+            ("balanced",),
+            "share named rightly",
+            "How often the document that was used has the largest sum of scores. Both documents weigh the same; a tie counts "
+            "in part.",
+            "0 to 1",
+            "RQ2",
+            order=25,
+            regimes=DUAL_REGIMES,
+            instance_parts=context_groups(2),
+            instance_title="Named rightly ({part})",
+            sort="choice of {explainer}",
+            headline="How often the used document has the largest sum of scores, both positions with the same weight",
+        ),
+    )
+
+    def check(self) -> None:
+        """Raises HEvalError for an unknown option."""
+        if self.sums not in SUMS:
+            raise HEvalError(f"forced_choice has no sums={self.sums!r}; there are: {', '.join(SUMS)}.")
+
+    def each(self, cell: Cell, k: int) -> list[Each]:
+        """Whether each instance's document is named, under the group of that document; NaN elsewhere."""
+        self.check()
+        cell = cell.narrowed("prompt", self.drop_first)
+        layout, count = cell.layout, len(cell.layout.documents)
+        if count < 2:
+            return []
+        sums = segment_shares(layout, cell.scores, layout.documents, self.sums == "positive")
+        parts = []
+        for number, group in enumerate(context_groups(count)):
+            named = forced_choice(sums, np.full(len(sums), number))
+            values = (named, np.full(len(sums), 1 / count), np.ones(len(sums)))
+            parts.append(Each(group, *(np.where(layout.groups == group, own, np.nan) for own in values)))
+        return parts
+
+    def over(self, cell: Cell, k: int) -> list[Estimate]:
+        parts = self.each(cell, k)
+        if not parts:
+            return []
+        found = balanced("balanced", parts, [each.part for each in parts], self.smallest_group)
+        return [found._replace(counted=sum(size for _, size in found.sizes))]
+
+    def means(self, part: str, documents: int) -> tuple[Mean, ...]:
+        return means_of_used(self.key, part, documents) if part == "balanced" else ()
+
+
+PLUGIN = ForcedChoice()
