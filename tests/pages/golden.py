@@ -101,7 +101,7 @@ def _of(node: Any) -> Iterator[str]:
         shown = re.sub(r"<(style|script|svg|tbody).*?</\1>", " ", node.proto.body, flags=re.DOTALL)
         shown = re.sub(r"</?(?:p|div|li|article|h\d|tr|t[dh]|section|a|summary|details)\b[^>]*>", "\v", shown)
         yield html.unescape(re.sub(r"<[^>]*>", "", shown))
-    elif node.type == "arrow_data_frame":
+    elif node.type == "dataframe":
         yield "table: " + ", ".join(map(str, node.value.columns))
     elif hasattr(node.proto, "body"):
         yield node.proto.body
