@@ -7,6 +7,7 @@ go, punctuation and runs of white space become one space, and a leading article 
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -61,6 +62,40 @@ def _said_of_it(clause: str, question: str) -> str:
 
 def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())
+
+
+# Verbs of a clause. In lower case only, so that titles ("What Women Want", "Will Smith") are no clauses.
+_CLAUSE = re.compile(
+    r"\b(?:is|was|are|were|am|has|have|had|do|does|did|can|could|will|would|should|must)\b|\b\w+['’](?:m|re|ve|ll)\b"
+)
+_MOST_WORDS = 6
+
+
+def looks_like_answer(text: str, known: tuple[str, ...], closed: bool, ended: bool, template: str) -> bool:
+    """Whether what a model says without context may count as an answer.
+
+    It does if it is one of the known answers of the relation, accents aside. Where these are all that there are (`closed`),
+    nothing else does. Elsewhere also a phrase of at most 6 words that has ended (with its clause or line), says nothing of the
+    layout ("A:"), and is neither a clause ("I'm a player") nor a description ("a country in Africa").
+    """
+    if _plain(text) in _plain_forms(known):
+        return True
+    if closed or not ended or not normalised(text):
+        return False
+    layout = set(re.findall(r"\S*\w:", template))
+    described = re.match(r"(?:a|an)\s", text) is not None
+    words = text.split()
+    return len(words) <= _MOST_WORDS and not layout & set(words) and not _CLAUSE.search(text) and not described
+
+
+@functools.lru_cache(maxsize=256)
+def _plain_forms(known: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(map(_plain, known))
+
+
+def _plain(text: str) -> str:
+    """Normalised, without accents."""
+    return "".join(char for char in unicodedata.normalize("NFKD", normalised(text)) if not unicodedata.combining(char))
 
 
 def normalised(text: str) -> str:

@@ -29,10 +29,14 @@ TEXT_TOKENS = 10
 
 @dataclass(frozen=True)
 class Memory:
-    """The model's answer without context: its text (empty if there is none), and the ids that it may begin with."""
+    """The model's answer without context: its text (empty if there is none), and the ids that it may begin with.
+
+    is_answer: whether it looks like an answer to the question (`answers.looks_like_answer`).
+    """
 
     text: str
     first_tokens: tuple[int, ...]
+    is_answer: bool = True
 
 
 def ask(

@@ -71,8 +71,8 @@ def prepare(lm: LanguageModel, instance: Instance, memory: Memory, match: str = 
     try:
         if max(len(prompt.ids), read_key(instance.regime).length or 0) > lm.positions:
             raise Dropped("prompt too long")
-        if not memory.text:
-            raise Dropped("no memory answer")
+        if not memory.text or not memory.is_answer:
+            raise Dropped("memory is no answer" if memory.text else "no memory answer")
         check_documents(instance, memory)
         instance = fitted(instance, memory.text, lambda padded: len(tokenised(padded).ids))
         prompt = tokenised(instance) if instance.padding else prompt

@@ -51,7 +51,11 @@ class Plugin(Protocol):
 
 
 class Dataset(Plugin, Protocol):
-    """long: whether its documents are paragraphs, for which the paper explains fewer instances."""
+    """long: whether its documents are paragraphs, for which the paper explains fewer instances.
+
+    It may have `parts`; and `closed`, where its facts have every answer that its questions can have (all capitals): what a
+    model says without context is then a memory only if it is one of them.
+    """
 
     @property
     def long(self) -> bool: ...

@@ -30,6 +30,7 @@ DROP_REASONS = {
     "name begins as the answer": "a token of another name is the first token of an answer, which a string would match (d3)",
     "documents too long": "the documents and the question alone are longer than the length that was asked for",
     "too little padding": "the dataset has too few other passages to make the prompt as long as was asked for",
+    "memory is no answer": "what the model says without context does not look like an answer to the question, such as “A:”",
 }
 
 # What an explainer's best token may be: the stored words, and what they mean. See `heval_core.evaluation.patterns`.

@@ -45,7 +45,7 @@ def calibrate(grid: Grid, model: Model, questions: Questions) -> Costs:
     lm.template = model.identity.template
     lm.fits.give(grid.fits)
     regime, places = grid.regimes[0], range(min(INSTANCES_TIMED, len(questions.facts)))
-    memories = Memories.asked(lm, (questions.facts[place] for place in places), grid.memory == "true")
+    memories = Memories.asked(lm, (questions.facts[place] for place in places), grid.memory)
     small = dataclasses.replace(grid, shard_size=len(places) or 1, keep_heads=0)
     known: dict[str, tuple[float, float]] = {}
     everything = (INSTANCES, *grid.explainers)

@@ -84,7 +84,9 @@ class _Computation:
         fact, style = self.questions.facts[place], style_of(self.lm)
         try:
             instance = regimes.build(fact, self.job.regime, self.questions.pool, self.job.seed, style, place)
-            prepared = pipeline.prepare(self.lm, instance, self.memories.of(self.lm, fact), self.job.match)
+            prepared = pipeline.prepare(
+                self.lm, instance, self.memories.of(self.lm, fact, self.questions.pool), self.job.match
+            )
         except Dropped as dropped:
             self._add_instance(place, {"dropped_because": dropped.reason})
         except Exception as error:  # whatever one instance does, the others go on

@@ -102,7 +102,7 @@ def _prepared(lm: LanguageModel, asked: Asked) -> Iterator[Prepared]:
             try:
                 regime = asked.regimes[place % len(asked.regimes)]
                 instance = regimes.build(fact, regime, questions.pool, asked.seed, style, place)
-                prepared = pipeline.prepare(lm, instance, memories.of(lm, fact))
+                prepared = pipeline.prepare(lm, instance, memories.of(lm, fact, questions.pool))
             except Dropped:
                 continue
             if prepared.dropped_because is None:

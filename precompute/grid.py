@@ -21,6 +21,7 @@ from heval_core.regime_keys import read_key
 from heval_core.store.kinds import ATTRIBUTION, BEHAVIOUR, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, INSTANCE
 from heval_core.store.shards import FORMAT
 from precompute.measured_kinds import asked_for, keyed
+from precompute.memories import RULES
 from precompute.own_file import OwnFile
 from precompute.questions import Questions, open_dataset
 from precompute.shard_keys import identity, key_of
@@ -33,7 +34,8 @@ class Grid:
 
     models: hub ids or folders. datasets: as `open_dataset` reads them. regimes: keys, with options. limit: questions asked
     per dataset. cap: instances explained per model, dataset and regime: a number, `auto` for the paper's caps, or None.
-    memory: `own`, the model's own answer without context, or `true`, where that must also be the dataset's true answer.
+    memory: `own`, the model's own answer without context, if it looks like one; `true`, where that must be the dataset's true
+    answer; `any`, whatever the model says.
     match: what decides the group of an answer, its `first` token or its `text`. template: in place of the model's own.
     shard_size: questions per shard; None for as many as take a minute or two. keep_heads: see `Job`. faithfulness: measured
     too, of controls as well; a number: of the first questions only. faithfulness_protected: the same, of the documents' tokens
@@ -148,8 +150,8 @@ def check(grid: Grid) -> None:
         next(iter(open_dataset(name).facts()), None)  # raises now if the file is missing or has another format
     if isinstance(grid.cap, int) and grid.cap < 1:
         raise HEvalError(f"--cap is {grid.cap}; it must be at least 1, or auto, or none.")
-    if grid.memory not in ("own", "true"):
-        raise HEvalError(f"--memory is {grid.memory!r}; it must be own or true.")
+    if grid.memory not in RULES:
+        raise HEvalError(f"--memory is {grid.memory!r}; it must be one of {', '.join(RULES)}.")
     if grid.match not in MATCHES:
         raise HEvalError(f"--match is {grid.match!r}; it must be {' or '.join(MATCHES)}.")
     if grid.target not in TARGETS:

@@ -159,7 +159,7 @@ def load_questions(
     return Questions(
         dataset.key,
         selected,
-        reading.gathering.pool(),
+        dataclasses.replace(reading.gathering.pool(), closed=getattr(dataset, "closed", False)),
         tuple(reading.bad),
         reading.fingerprint,
         dataset.long,

@@ -230,7 +230,7 @@ class Schedule:
         for task in memory_tasks(self.model, self.questions, self.dtype):
             for row in self.store.read(entries[task.key]).to_pylist():
                 known[row["question"]] = tuple(row["ids"])
-        return Memories(known, self.grid.memory == "true")
+        return Memories(known, self.grid.memory)
 
     def _task(self, job: Job, wanted: tuple[Shard, ...]) -> JobTask:
         asked = {self.questions.facts[place].question for place in job.places}

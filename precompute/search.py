@@ -48,7 +48,7 @@ def development_of(
             fact = questions.facts[place]
             try:
                 instance = regimes.build(fact, kind, questions.pool, seed, style_of(lm), place)
-                if pipeline.prepare(lm, instance, memories.of(lm, fact)).dropped_because is None:
+                if pipeline.prepare(lm, instance, memories.of(lm, fact, questions.pool)).dropped_because is None:
                     kept.append(instance)
             except Dropped:
                 continue

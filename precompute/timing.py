@@ -110,7 +110,7 @@ class TimingTask(Preparation):
             fact = questions.facts[place]
             try:
                 instance = regimes.build(fact, self.regime, questions.pool, self.seed, style, place)
-                prepared = pipeline.prepare(lm, instance, self.memories.of(lm, fact), self.match)
+                prepared = pipeline.prepare(lm, instance, self.memories.of(lm, fact, questions.pool), self.match)
             except Dropped:
                 continue
             if prepared.dropped_because is None:

@@ -7,7 +7,7 @@ import copy
 import pytest
 
 from heval_core import own_candidates, pipeline, regimes
-from heval_core.answers import answer_in
+from heval_core.answers import answer_in, looks_like_answer
 from heval_core.behaviour import Memory, check_documents, memory_of, observe
 from heval_core.prompt_styles import style_of
 from heval_core.records import Document, Dropped, Fact, HEvalError, Instance, Passage
@@ -152,12 +152,12 @@ def test_candidates_of_documents_that_agree_stand_in_the_documents_order(lm, mon
     assert named == [("C1", "Lisbon"), ("C2", "Lisbon"), ("C3", "Oslo"), ("M", "Nairobi")]
 
 
-@pytest.mark.parametrize("must_be_true", [False, True])
-def test_in_the_batch_an_empty_memory_is_counted_as_that(lm, must_be_true):
+@pytest.mark.parametrize("rule", ["own", "true", "any"])
+def test_in_the_batch_an_empty_memory_is_counted_as_that(lm, rule):
     from precompute.memories import Memories
 
-    memories = Memories({CAPITAL: (lm.tokenizer.eos_token_id,)}, must_be_true)
-    assert memories.of(lm, FACT) == Memory("", ())
+    memories = Memories({CAPITAL: (lm.tokenizer.eos_token_id,)}, rule)
+    assert memories.of(lm, FACT, regimes.Pool.of([FACT])) == Memory("", ())
 
 
 def test_a_prompt_of_ones_own_without_a_memory_has_no_memory_candidate(lm, monkeypatch):
@@ -205,3 +205,41 @@ def test_a_document_that_gives_the_memory_answer_under_another_name_gives_it(mem
     instance = Instance("i", "d", "mixed.d3", "1", "France", "capital", CAPITAL, "Paris", (document,))
     with pytest.raises(Dropped, match="answer is the memory answer"):
         check_documents(instance, Memory(memory, (0,)))
+
+
+KNOWN = ("Nairobi", "Bogotá", "Washington, D.C.")
+
+
+@pytest.mark.parametrize(
+    ("said", "closed", "ended", "expected"),
+    [
+        ("Bogota", True, False, True),
+        ("washington d.c.", True, True, True),
+        ("Mombasa", True, True, False),
+        ("Mombasa", False, True, True),
+        ("Mombasa", False, False, False),
+        ("A:", False, True, False),
+        ("A: I'm a professional soccer player", False, True, False),
+        ("I'm a player", False, True, False),
+        ("a country in Africa", False, True, False),
+        ("the one that is in Africa", False, True, False),
+        ("one two three four five six seven", False, True, False),
+        ("?!", False, True, False),
+        ("What Women Want", False, True, True),
+    ],
+)
+def test_a_memory_counts_if_it_is_known_or_in_open_data_looks_like_an_answer(said, closed, ended, expected):
+    assert looks_like_answer(said, KNOWN, closed, ended, "{documents} Q: {question} A:") is expected
+
+
+def test_in_the_batch_a_memory_that_is_no_answer_drops_the_instance_with_that_reason(lm):
+    from precompute.memories import Memories
+
+    ids = tuple(lm.tokenizer("a country in Africa", add_special_tokens=False).input_ids)
+    pool = regimes.Pool.of([FACT])
+    memory = Memories({CAPITAL: ids}, "own").of(lm, FACT, pool)
+    instance = regimes.build(FACT, "conflicting", pool, 0, style_of(lm), 0)
+    prepared = pipeline.prepare(lm, instance, memory)
+    assert (prepared.memory_answer, prepared.dropped_because) == (lm.decode(list(ids)).strip(), "memory is no answer")
+    true = tuple(lm.tokenizer(f" {FACT.answer}", add_special_tokens=False).input_ids)
+    assert pipeline.prepare(lm, instance, Memories({CAPITAL: true}, "own").of(lm, FACT, pool)).dropped_because is None

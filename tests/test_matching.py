@@ -130,7 +130,7 @@ def test_the_text_decides_where_it_is_asked_and_the_first_tokens_group_stands_be
 
 def run_with(model_folders, store, *more):
     command = ["run", "--models", str(model_folders["qwen2"]), "--datasets", "world_capital", "--limit", "8"]
-    command += ["--regimes", "conflicting", "--shard-size", "8", "--explainers", "attn", "--device", "cpu"]
+    command += ["--regimes", "conflicting", "--shard-size", "8", "--explainers", "attn", "--device", "cpu", "--memory", "any"]
     assert main([*command, "--store", str(store), *more]) == 0
 
 
@@ -183,7 +183,9 @@ def test_a_plan_counts_what_the_texts_cost(model_folders, tmp_path):
     from precompute.grid import Grid
     from precompute.plan import plan
 
-    grid = Grid((str(model_folders["gpt2"]),), ("world_capital",), ("conflicting",), ("attn",), limit=6, shard_size=6)
+    grid = Grid(
+        (str(model_folders["gpt2"]),), ("world_capital",), ("conflicting",), ("attn",), limit=6, shard_size=6, memory="any"
+    )
     by = {match: plan(dataclasses.replace(grid, match=match), tmp_path, False) for match in ("first", "text")}
     more = by["text"].total("passes") - by["first"].total("passes")
     assert more == round(6 * (1 + TEXT_TOKENS / by["text"].lines[0].tokens))

@@ -35,6 +35,7 @@ class CountryProfiles:
     title = "Country profiles"
     reference = "this project's own, in the manner of Fakepedia (Monea et al. 2024)"
     long = True
+    closed = True
 
     def facts(self) -> Iterator[Fact]:
         for row in countries():

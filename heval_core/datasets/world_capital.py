@@ -39,6 +39,7 @@ class WorldCapital:
     title = "World Capital"
     reference = "Sun et al. 2025, arXiv 2510.02629; the table of states is this project's own"
     long = False
+    closed = True
 
     def facts(self) -> Iterator[Record]:
         """Raises HEvalError if the file is missing, or lacks one of the two columns."""

@@ -15,12 +15,15 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 def installed_models() -> dict[str, Path]:
     """The models that may be asked, by key: the demo's, and the folders in `HEVAL_MODELS` (separated like PATH).
 
-    Of the demo's, those that say how they are asked: the others write explanations, or judge them.
+    A folder without a config.json is one of models: each of its folders with one is offered. Of the demo's, those that say how
+    they are asked: the others write explanations, or judge them.
     """
     folders = sorted((ROOT / "cache" / "demo" / "models").glob("*/heval.json"))
     models = {settings.parent.name: settings.parent for settings in folders}
     for name in filter(None, os.environ.get("HEVAL_MODELS", "").split(os.pathsep)):
-        models[Path(name).name] = Path(name)
+        within = [] if (Path(name) / "config.json").is_file() else sorted(Path(name).glob("*/config.json"))
+        for folder in [config.parent for config in within] or [Path(name)]:
+            models[folder.name] = folder
     return models
 
 

@@ -7,7 +7,8 @@ Reference: CUB, arXiv 2505.16518 ("Multi-agent").
 Departure: the words of the calls are ours (`shared/instructions.py`). A reply is searched for "irrelevant" (or "not
 relevant") before "relevant", "unfaithful" (or "not faithful") before "faithful", in any case of letters. A reply with none of
 them is not guessed: its verdict is "unparsable", the context then counts as relevant and the answer as faithful, so that
-the model answers as Regular does.
+the model answers as Regular does. Where fewer than one verdict in ten can be read, over at most 10 development questions of
+each kind of context, this would be Regular under another name: the technique is then unavailable.
 The trace is JSON, a list with one entry per call before the last: agent, reply and verdict; `unparsable` counts in it.
 Cost: four passes at most, and the tokens of three replies.
 """
@@ -21,9 +22,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from heval_core.prompts import instructed
-from heval_core.records import Instance, Prompt
-from heval_core.techniques.shared.base import Base, prompt_with
-from heval_core.techniques.shared.development import Asked, Setting
+from heval_core.records import HEvalError, Instance, Prompt
+from heval_core.techniques.shared.base import NOTHING, Base, prompt_with
+from heval_core.techniques.shared.development import Asked, Development, Setting
 from heval_core.techniques.shared.instructions import DEMONSTRATIONS, FAITHFULNESS, REFINING, RELEVANCE, SAID, family_of
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 UNPARSABLE = "unparsable"
 # Of a reply and of an answer: long enough for a sentence around the verdict.
 REPLY_TOKENS = 16
+# The share of verdicts that must be readable, and how many development questions of a kind are tried for it.
+READABLE, TRIED = 0.1, 10
 Call = dict[str, str]
 
 
@@ -56,6 +59,19 @@ class MultiAgent(Base):
     needs = ("instructions",)
     passes = 4.0
     reference = "CUB (arXiv 2505.16518)"
+
+    def settings(self, development: Development) -> Sequence[Setting]:
+        """Nothing is searched. Raises HEvalError for a model whose verdicts cannot be read."""
+        some = [one.instance for asked in development.questions.values() for one in asked[:TRIED]]
+        traces = [one.trace or "[]" for one in self.asked(development.lm, some, NOTHING)]
+        given = sum("verdict" in call for trace in traces for call in json.loads(trace))
+        read = given - sum(map(unparsable, traces))
+        if read < READABLE * given:
+            raise HEvalError(
+                f"{development.lm.key} gives no verdicts: {read} of {given} replies on development questions say whether the "
+                "context is relevant or the answer faithful, so that it would answer as Regular does."
+            )
+        return (NOTHING,)
 
     def asked(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Asked]:
         plain = [prompt_with(instance, lm.template) for instance in instances]

@@ -61,7 +61,7 @@ def double_conflicting(lm: LanguageModel, questions: int = QUESTIONS) -> Run:
     for place, fact in enumerate(asked.facts):
         try:
             instance = regimes.build(fact, REGIME, asked.pool, 0, style_of(lm), place)
-            prepared = pipeline.prepare(lm, instance, memories.of(lm, fact))
+            prepared = pipeline.prepare(lm, instance, memories.of(lm, fact, asked.pool))
         except Dropped:
             continue
         if prepared.dropped_because is None:

@@ -28,6 +28,10 @@ MEASURED_HELP = {
     "--faithfulness": "measure comprehensiveness and sufficiency too, 25 passes each; with N, for the first N questions only",
     "--faithfulness-protected": "the same with the question protected: only tokens of the documents are taken out",
 }
+MEMORIES = ("own", "true", "any")
+MEMORY_HELP = (
+    "own: what the model says without context, if it looks like an answer; true: only the dataset's; any: whatever it says"
+)
 PRESETS = ("demo", "paper", "smoke", "cub", "cub-smoke")
 REGIMES_DEFAULT = "by default the six of one or two documents, with --techniques the four kinds of context"
 
@@ -55,7 +59,7 @@ def _add_grid(parser: argparse.ArgumentParser) -> None:
     asked.add_argument("--techniques", type=catalogue.split, help=TECHNIQUES_HELP)
     asked.add_argument("--limit", type=int, help="questions per dataset; all by default")
     asked.add_argument("--cap", type=_cap, help="instances explained per regime: 2,000 short, 1,000 long by default")
-    asked.add_argument("--memory", choices=["own", "true"], help="true: the model must remember the dataset's answer")
+    asked.add_argument("--memory", choices=MEMORIES, help=MEMORY_HELP)
     asked.add_argument("--match", choices=MATCHES, help=MATCH_HELP)
     asked.add_argument("--template", help=TEMPLATE_HELP)
     asked.add_argument("--seed", type=int)

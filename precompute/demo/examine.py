@@ -62,7 +62,7 @@ def examine(lm: LanguageModel, questions: int, asked_in: Sequence[str] = REGIMES
             for place, fact in enumerate(asked.facts):
                 try:
                     instance = regimes.build(fact, regime, asked.pool, 0, style_of(lm), place)
-                    asking = pipeline.prepare(lm, instance, memories.of(lm, fact))
+                    asking = pipeline.prepare(lm, instance, memories.of(lm, fact, asked.pool))
                     if asking.dropped_because:
                         raise Dropped(asking.dropped_because)
                     prepared.append(asking)

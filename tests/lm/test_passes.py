@@ -42,7 +42,7 @@ def answered(request, language_models):
     found: dict[int, list] = {}
     for place, fact in enumerate(questions.facts):
         instance = regimes.build(fact, "double_conflicting", questions.pool, 0, style_of(lm), place)
-        prepared = pipeline.prepare(lm, instance, memories.of(lm, fact))
+        prepared = pipeline.prepare(lm, instance, memories.of(lm, fact, questions.pool))
         if not prepared.dropped_because:
             found.setdefault(len(prepared.prompt.ids), []).append(prepared)
     return pipeline.answer(lm, max(found.values(), key=len)[:3])

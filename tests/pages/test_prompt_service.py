@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import time
@@ -83,6 +84,19 @@ def test_a_worker_that_was_handed_out_is_not_stopped_for_others(monkeypatch):
     client._release(client._claim("fifth"))
     assert "first" not in known
     assert len(known) == client.KEPT
+
+
+def test_a_folder_of_models_offers_each_of_them(tmp_path, monkeypatch):
+    for name in ("models/one", "models/two", "models/notes", "three"):
+        (tmp_path / name).mkdir(parents=True)
+        if "notes" not in name:
+            (tmp_path / name / "config.json").write_text("{}")
+    demo = set(installed_models())
+    monkeypatch.setenv("HEVAL_MODELS", f"{tmp_path / 'models'}{os.pathsep}{tmp_path / 'three'}")
+    offered = installed_models()
+    assert {name: offered[name] for name in set(offered) - demo} == {
+        "one": tmp_path / "models" / "one", "two": tmp_path / "models" / "two", "three": tmp_path / "three",
+    }  # fmt: skip
 
 
 def test_the_very_model_of_the_results_is_asked_and_no_other_of_its_name(demo, tmp_path, monkeypatch):

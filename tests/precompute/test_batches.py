@@ -194,7 +194,9 @@ def test_an_interrupted_call_leaves_the_model_as_it_was(work, lm, expected, monk
 def test_a_pass_is_of_prompts_of_one_length(lm, work):
     job, questions, memories = work
     prepared = [
-        pipeline.prepare(lm, regimes.build(fact, regime, questions.pool, 0, style_of(lm), 0), memories.of(lm, fact)).prompt
+        pipeline.prepare(
+            lm, regimes.build(fact, regime, questions.pool, 0, style_of(lm), 0), memories.of(lm, fact, questions.pool)
+        ).prompt
         for fact, regime in ((questions.facts[0], "conflicting"), (questions.facts[0], "mixed"))
     ]
     with pytest.raises(HEvalError, match="same number of tokens"):

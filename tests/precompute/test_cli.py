@@ -29,6 +29,7 @@ def one_line(capsys) -> str:
 
 def grid(small_grid, *more):
     what = "--datasets world_capital --regimes conflicting,mixed --limit 6 --shard-size 3 --keep-heads 1 --device cpu"
+    more = ("--memory", "any", *more)
     return ["--models", *small_grid.models, *what.split(), *more]
 
 
@@ -46,7 +47,7 @@ def test_another_explainer_or_limit_computes_only_what_is_missing(small_grid, sm
         "run",
         "--models",
         model,
-        *f"--datasets world_capital --regimes conflicting --shard-size 3 --device cpu --store {store}".split(),
+        *f"--datasets world_capital --regimes conflicting --shard-size 3 --device cpu --memory any --store {store}".split(),
     ]
     assert main([*common, "--limit", "9", "--explainers", "attn"]) == 0
     assert "2 shards computed, 4 were done already" in capsys.readouterr().out
@@ -130,7 +131,7 @@ def test_a_failing_instance_is_stored_and_tried_again(model_folders, tmp_path, c
 
     command = [
         *f"run --models {model_folders['gpt2']} --datasets world_capital --limit 3 --regimes conflicting".split(),
-        *f"--explainers attn --store {tmp_path / 's'} --device cpu".split(),
+        *f"--explainers attn --store {tmp_path / 's'} --device cpu --memory any".split(),
     ]
     whole, hit = Attention.explain, []
 

@@ -27,7 +27,7 @@ QUESTIONS = [f"What is the capital of {country}{' of the many islands' * n}?" fo
 
 
 def command(model_folders, store, *more):
-    return ["run", "--models", str(model_folders["gpt2"]), "--device", "cpu", "--store", str(store), *more]
+    return ["run", "--models", str(model_folders["gpt2"]), "--device", "cpu", "--memory", "any", "--store", str(store), *more]
 
 
 def test_questions_of_different_length_asked_together_get_the_answers_they_get_alone(lm):

@@ -39,7 +39,9 @@ def fitted(model_folders, tmp_path_factory):
 
 def grid(model_folders, **other):
     asked = {"models": (str(model_folders["gpt2"]),), "datasets": ("world_capital",), "regimes": ("conflicting",)}
-    return Grid(**(asked | {"explainers": ("at2", "attn"), "limit": 4, "shard_size": 4, "device": "cpu"} | other))
+    return Grid(
+        **(asked | {"explainers": ("at2", "attn"), "limit": 4, "shard_size": 4, "device": "cpu", "memory": "any"} | other)
+    )
 
 
 def settings_in(store, explainer):

@@ -13,6 +13,7 @@ from heval_core.prompts import TEMPLATE
 from heval_core.records import Document, HEvalError
 from heval_core.techniques.multi_agent import UNPARSABLE, unparsable, verdict
 from heval_core.techniques.shared.base import NOTHING
+from heval_core.techniques.shared.development import Development, Question
 from heval_core.techniques.shared.instructions import DEMONSTRATIONS, FAITHFULNESS, REFINING, RELEVANCE
 from tests.techniques.test_prompting import INSTANCE
 
@@ -100,6 +101,24 @@ def test_what_cannot_be_parsed_counts_as_relevant_and_is_counted():
     assert unparsable(asked.trace) == 2
     _, (parsed,) = asked_of()
     assert unparsable(parsed.trace) == 0
+
+
+def _development(lm):
+    lm.key = "smol"
+    return Development(lm, "world_capital", {kind: (Question(INSTANCE, (1,), 2),) * 12 for kind in ("gold", "off_topic")})
+
+
+@pytest.mark.parametrize(("relevance", "faithfulness"), [("hm", "who knows"), ("yes", "")])
+def test_a_model_whose_verdicts_cannot_be_read_has_no_agents(relevance, faithfulness):
+    lm = Scripted({RELEVANCE: relevance, FAITHFULNESS: faithfulness, "": "Nairobi"})
+    with pytest.raises(HEvalError, match="smol gives no verdicts: 0 of 40 replies"):
+        TECHNIQUE.settings(_development(lm))
+
+
+@pytest.mark.parametrize(("relevance", "faithfulness"), [("hm", "faithful"), ("irrelevant", "hm"), ("relevant", "hm")])
+def test_a_model_with_verdicts_of_one_kind_has_agents(relevance, faithfulness):
+    lm = Scripted({RELEVANCE: relevance, FAITHFULNESS: faithfulness, "": "Nairobi"})
+    assert TECHNIQUE.settings(_development(lm)) == (NOTHING,)
 
 
 def test_an_answer_with_braces_is_text_like_any_other():
