@@ -47,6 +47,7 @@ def _at_fixed_target(measure: Measure) -> Measure:
         meaning=_FIXED + measure.meaning,
         needs="--target context",
         headline="",
+        sections=(measure.key,) if measure.sections is None else measure.sections,
         variant_of=measure.title,
         switch=FIXED,
     )

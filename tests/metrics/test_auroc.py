@@ -13,6 +13,7 @@ from heval_core.metrics import headlines
 from heval_core.metrics.auroc import ContextAuroc, auroc, placements
 from heval_core.metrics.shared.cell import Cell, Fixed, Layout
 from heval_core.metrics.shared.estimate import differences, replicates
+from heval_core.report.plans import plans
 from heval_core.statistics.bootstrap import resample_weights
 from heval_core.store.filters import Filter
 from precompute.demo import aim
@@ -153,6 +154,8 @@ def test_equals_differ_in_one_of_twenty():
 def test_it_is_the_headline_of_context_or_memory():
     assert headlines()["RQ1"].key == "auroc"
     assert headlines()["RQ1"].together == ("c",)
+    assert [own.key for own in plans()["auroc"].measures] == ["auroc", "auroc_fixed"]
+    assert "auroc_fixed" not in plans()
 
 
 def test_stored_values_give_a_board_the_replicates_that_scores_give(tmp_path):
