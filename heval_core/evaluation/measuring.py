@@ -6,6 +6,7 @@ explainer after another.
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heval_core import catalogue
+from heval_core import catalogue, metrics
 from heval_core.evaluation import cells, findings, patterns
 from heval_core.evaluation.kept import Kept
 from heval_core.evaluation.regime import Regime, regime_of
@@ -28,6 +29,7 @@ from heval_core.evaluation.scored import (
     with_controls,
     with_means,
 )
+from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.stored_means import PROTECTED
 from heval_core.records import CELL
 from heval_core.statistics.bootstrap import Resamples
@@ -199,7 +201,13 @@ class _Patterns:
 
 def _is_wanted(key: cells.ValueKey) -> bool:
     """Whether headline or findings combine the value with others."""
-    return (key.metric, key.part, key.k) in findings.WANTED
+    return (key.metric, key.part, key.k) in findings.WANTED | _of_headlines()
+
+
+@functools.cache
+def _of_headlines() -> frozenset[tuple[str, str, int]]:
+    shown = metrics.headlines().values()
+    return frozenset((own.metric, part, own.at(DEFAULT_K)) for own in shown for part in own.together)
 
 
 def _paired(whole: Regime, complete: list[str], scored: Scored, evaluated: cells.Evaluated) -> cells.Evaluated:
@@ -210,5 +218,5 @@ def _paired(whole: Regime, complete: list[str], scored: Scored, evaluated: cells
     regime = scored.common(whole, present)
     if not len(regime.ids):
         return cells.Evaluated([], [], {}, {})
-    metrics = [plugin for key, plugin in catalogue.plugins("metric").items() if key in findings.METRICS]
-    return cells.evaluate(regime, scored.cells(regime, present), metrics, (findings.K,), wanted=_is_wanted)
+    asked = [plugin for key, plugin in catalogue.plugins("metric").items() if key in findings.METRICS]
+    return cells.evaluate(regime, scored.cells(regime, present), asked, (findings.K,), wanted=_is_wanted)

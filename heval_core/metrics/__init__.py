@@ -46,6 +46,8 @@ def _at_fixed_target(measure: Measure) -> Measure:
         parts=tuple(f"{part}{TARGETS[1]}" for part in measure.parts),
         meaning=_FIXED + measure.meaning,
         needs="--target context",
+        headline="",
+        sections=(measure.key,) if measure.sections is None else measure.sections,
         variant_of=measure.title,
         switch=FIXED,
     )

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from heval_core import catalogue, metrics
+from heval_core import catalogue
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.publishing import publish
 from heval_core.explainers.origin import Origin
@@ -95,11 +95,11 @@ def tables(store: Path) -> dict[str, pd.DataFrame]:
 
 
 def _of_boards(reader: Reader, keys: Sequence[str] = ()) -> pd.DataFrame:
-    measures, choices = [metrics.measures()[key] for key in keys], reader.choices()
+    choices = reader.choices()
     there = choices[choices["explained"]][["model", "dataset"]].drop_duplicates()
     found = []
     for model, dataset in there.itertuples(index=False):
-        made = board(reader, Filter(model=(str(model),), dataset=(str(dataset),)), measures)
+        made = board(reader, Filter(model=(str(model),), dataset=(str(dataset),)), keys)
         scaled = [column.key for column in made.columns if column.scaled]
         values = made.values[made.values["column"].isin(scaled)].dropna(subset=["value"])
         found.append(values.assign(model=model, dataset=dataset))

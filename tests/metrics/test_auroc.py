@@ -7,11 +7,17 @@ import pytest
 from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
+from heval_core.evaluation.board.making import board
+from heval_core.evaluation.regime_means import regime_means
 from heval_core.metrics import headlines
 from heval_core.metrics.auroc import ContextAuroc, auroc, placements
 from heval_core.metrics.shared.cell import Cell, Fixed, Layout
 from heval_core.metrics.shared.estimate import differences, replicates
+from heval_core.report.plans import plans
 from heval_core.statistics.bootstrap import resample_weights
+from heval_core.store.filters import Filter
+from precompute.demo import aim
+from tests.planted import noise, plant, published
 
 METRIC = ContextAuroc()
 
@@ -146,4 +152,27 @@ def test_equals_differ_in_one_of_twenty():
 
 
 def test_it_is_the_headline_of_context_or_memory():
-    assert headlines()["RQ1"].metric == "auroc"
+    assert headlines()["RQ1"].key == "auroc"
+    assert headlines()["RQ1"].together == ("c",)
+    assert [own.key for own in plans()["auroc"].measures] == ["auroc", "auroc_fixed"]
+    assert "auroc_fixed" not in plans()
+
+
+def test_stored_values_give_a_board_the_replicates_that_scores_give(tmp_path):
+    """Means over two models: published from scores, and made again from the stored values of instances."""
+    plant(tmp_path, noise, models=2, regimes=("conflicting", "mixed"), explainers=("fa", "ig"), count=120)
+    results = published(tmp_path)
+    for question in ("RQ1", "RQ2"):
+        measure = headlines()[question]
+        own = regime_means(results, Filter(), measure.metric, measure.together, 0, by=()).set_index("explainer")
+        of_scores = results.headline().query("question == @question").set_index("explainer").loc[own.index]
+        assert set(own["interval"]) == {"resampled"}
+        for name in ("value", "low", "high", "n"):
+            assert own[name].to_numpy() == pytest.approx(of_scores[name].to_numpy(), abs=1e-9), (question, name)
+    made = board(results)
+    assert [column.key for column in made.questions] == ["RQ1", "RQ2", "RQ3"]
+    assert {"RQ1", "RQ2"} <= set(made.pairs["column"])
+    assert made.quality[["low", "high"]].notna().all(axis=None)
+    beside = board(results, measures=aim.PAPERS)
+    assert [own.measure.metric for own in beside.questions] == ["group_rank_margin", "instance_rank_margin", "mrr"]
+    assert aim._of_boards(results, aim.PAPERS)["column"].unique().tolist() == ["RQ1", "RQ2", "RQ3"]

@@ -29,15 +29,15 @@ from heval_core.techniques import pareto_front
 from heval_core.wording import dataset_title
 
 
-def board(reader: Reader, chosen: Filter = Filter(), measures: Sequence[Measure] = ()) -> Board:  # noqa: B008
+def board(reader: Reader, chosen: Filter = Filter(), measures: Sequence[str] = ()) -> Board:  # noqa: B008
     """The board of one technique: the filter's, else Regular. A board without rows where nothing is explained.
 
-    measures: one of each question, in place of the headlines and of faithfulness.
+    measures: the key of one of each question, in place of the headlines and of faithfulness.
 
     A regime brings its options along, the decoys and lengths with which it was run: they have columns of their own.
     """
     chosen = _with_options(reader, _of_one_technique(reader, chosen))
-    measured = {measure: _measured(reader, chosen, measure) for measure in measures or known.measured()}
+    measured = {measure: _measured(reader, chosen, measure) for measure in known.measured(measures)}
     found = pd.concat([own.cells for own in measured.values()])
     regimes = list(dict.fromkeys(found["regime"].astype(str)))
     made = board_of(measured, rows_of(reader, list(found["explainer"].unique())), costs_of(reader, chosen, regimes))
