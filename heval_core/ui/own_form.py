@@ -61,21 +61,8 @@ def draw(models: dict[str, Path]) -> tuple[Asked, dict[str, DeltaGenerator]]:
     st.selectbox("Start from an example", list(EXAMPLES), key=_EXAMPLE, on_change=_from_example, index=0)
     model = st.selectbox("Model", list(models), key="own_model")
     template = _choose_template(models[model])
-    documents: list[str] = []
-    answers: list[str | None] = []
     places: dict[str, DeltaGenerator] = {}
-    for number in range(1, int(st.session_state[_COUNT]) + 1):
-        text = st.text_area(f"Document {number}", key=f"own_text_{number}", height=84)
-        below_text = st.empty()
-        answer = st.text_input(f"Answer in document {number}", key=f"own_answer_{number}", placeholder="if you know it")
-        below_answer = st.empty()
-        places.setdefault("text 0", below_text)
-        if text.strip():
-            places |= {f"text {len(documents)}": below_text, f"answer {len(documents)}": below_answer}
-            documents.append(text.strip())
-            answers.append(answer.strip() or None)
-    if st.session_state[_COUNT] < MOST_DOCUMENTS:
-        st.button("Add a document", key="own_add", icon=":material/add:", on_click=_add, width="stretch")
+    documents, answers = _documents(places)
     question = st.text_input("Question", key="own_question")
     places["question"] = st.empty()
     with st.expander("Options"):
@@ -102,6 +89,25 @@ def draw(models: dict[str, Path]) -> tuple[Asked, dict[str, DeltaGenerator]]:
         "template": template,
     }
     return asked, places
+
+
+def _documents(places: dict[str, DeltaGenerator]) -> tuple[list[str], list[str | None]]:
+    """Draw the documents with their answers. Returns those that hold something, and adds their places."""
+    documents: list[str] = []
+    answers: list[str | None] = []
+    for number in range(1, int(st.session_state[_COUNT]) + 1):
+        text = st.text_area(f"Document {number}", key=f"own_text_{number}", height=84)
+        below_text = st.empty()
+        answer = st.text_input(f"Answer in document {number}", key=f"own_answer_{number}", placeholder="if you know it")
+        below_answer = st.empty()
+        places.setdefault("text 0", below_text)
+        if text.strip():
+            places |= {f"text {len(documents)}": below_text, f"answer {len(documents)}": below_answer}
+            documents.append(text.strip())
+            answers.append(answer.strip() or None)
+    if st.session_state[_COUNT] < MOST_DOCUMENTS:
+        st.button("Add a document", key="own_add", icon=":material/add:", on_click=_add, width="stretch")
+    return documents, answers
 
 
 def _choose_template(folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""`citations study`, `export` and `import`: what people are asked on the page Annotate, and what they answered."""
+"""`citations study`, `export`, `import` and `ratings`: what people are asked on the page Annotate, and what they answered."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from heval_core.citations.people.ratings import helpfulness
 from heval_core.citations.people.study import MASKINGS, make_study
 from heval_core.records import HEvalError
 from heval_core.store import annotation_exchange
@@ -40,6 +41,15 @@ def add(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         action.set_defaults(command=function)
         action.add_argument("file", type=Path, help=FILE_HELP)
         action.add_argument("--store", type=Path, default=STORE)
+    ratings = actions.add_parser("ratings", help="how helpful people found explanations, by writer, from published ratings")
+    ratings.set_defaults(command=_ratings)
+    ratings.add_argument("file", type=Path, help="ratings.csv of Transparent-FCExp; nothing of any person is printed")
+
+
+def _ratings(options: argparse.Namespace) -> int:
+    for one in helpfulness(options.file):
+        print(f"{one.writer}: helpfulness {one.mean:.1f}, z {one.z:+.2f}; {one.ratings:,} ratings by {one.people:,} people")
+    return 0
 
 
 def _study(options: argparse.Namespace) -> int:

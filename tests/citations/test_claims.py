@@ -68,6 +68,32 @@ def test_transexp_keeps_the_sentences_of_the_file(tmp_path):
     assert read(TransExp(), tmp_path / "gpt35_full_data.json")[0] == [claim]
 
 
+def of_writer(writer, chain, **more):
+    """A record as the authors' file of a writer has it."""
+    record = samples.exp(chain=["0", chain], **more)
+    by_writer = ("explanation", "masked_cit", "ans_sens", "gen_cit")
+    return record | {name: {writer: record[name]["gpt35"]} for name in by_writer}
+
+
+def test_transexp_reads_the_file_of_any_writer_and_joins_them_by_claim(tmp_path):
+    other = of_writer("llama2-70b", [2, 1])
+    folder = samples.write_exps(tmp_path, {"a1": samples.exp()})
+    samples.write_json(folder / "gpt4_full_data.json", {"a1": of_writer("gpt4", [1]), "a2": of_writer("gpt4", [1])})
+    samples.write_json(folder / "llama2-70b_full_data.json", {"a1": other | {"passage": "0: Another text.\n1: a\n2: b"}})
+    (claim, second), (bad,) = read(TransExp(), folder)
+    assert [(one.writer, one.selected) for one in claim.written] == [("gpt-3.5", (2, 1)), ("gpt-4", (1,))]
+    assert (second.id, [one.writer for one in second.written], claim.problems) == ("a2", ["gpt-4"], ())
+    assert bad.place == "llama2-70b_full_data.json, a1"
+    assert bad.reason == "the id 'a1' is already used at gpt35_full_data.json, a1"
+    # One by its path; its gold sentences are those of the file.
+    alone, bad = read(TransExp(), folder / "gpt4_full_data.json")
+    assert (len(alone), bad, alone[0].problems, [one.writer for one in alone[0].written]) == (2, [], (), ["gpt-4"])
+    (folder / "gpt35_full_data.json").unlink()
+    (folder / "gpt4_full_data.json").unlink()
+    (alone,), bad = read(TransExp(), folder)
+    assert (bad, [one.writer for one in alone.written]) == ([], ["llama-2-70b"])
+
+
 INCONSISTENT = {
     "The file masks no citation.": {"masked_cit": {}, "ans_sens": {}},
     "Passage 1 is cited at the places [0, 1], but ans_sens has [1].": {"ans_sens": {"gpt35": [1]}},

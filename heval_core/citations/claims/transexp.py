@@ -1,11 +1,12 @@
-"""Transparent fact-checking explanations: PolitiHop's claims with cited explanations that GPT-3.5 wrote.
+"""Transparent fact-checking explanations: PolitiHop's claims with cited explanations that language models wrote.
 
-Source: github.com/ruixing76/Transparent-FCExp, `gpt35_full_data.json` and `claim_chain_mapping.json`. Licence: MIT.
+Source: github.com/ruixing76/Transparent-FCExp, `claim_chain_mapping.json` and any of the files by writer,
+`gpt35_full_data.json`, `gpt4_full_data.json`, `llama2-70b_full_data.json`: all that lie in a folder, or one. Licence: MIT.
 Reference: Xing, Baldwin, Lau 2024, "Evaluating Transparency of Machine Generated Fact Checking Explanations".
 Fields: `claim`, `label` (the verdict), `passage` (a numbered line per passage, from 0), `chain` (the passages that a model
 selected, and the writer was given), and by writer: `explanation` (its sentences, with markers), `gen_cit` (what each of them
 cites), `masked_cit` (the passage whose citation was masked, -1 for none) and `ans_sens` (the sentences that cited it). The
-other file has the chains that people selected, by claim.
+other file has the chains that people selected, by claim. A claim that several files have is one claim with several.
 Records: 486. The file's sentences are kept. A record is consistent if masking `masked_cit` here gives `ans_sens`, and reading
 its markers here gives `gen_cit`. Where it is not, its claim has the reason among its problems, and is used all the same.
 """
@@ -26,14 +27,17 @@ from heval_core.datasets._records import Malformed, text_of
 from heval_core.records import HEvalError
 
 _FILE, _CHAINS = "gpt35_full_data.json", "claim_chain_mapping.json"
+_FILES = "*_full_data.json"
 _ORIGIN = Origin(_FILE, "github.com/ruixing76/Transparent-FCExp", option="--claims")
 # What the file calls its writers, where that is not their name.
-_NAMES = {"gpt35": "gpt-3.5"}
+_NAMES = {"gpt35": "gpt-3.5", "gpt4": "gpt-4", "llama2-70b": "llama-2-70b", "llama2-7b": "llama-2-7b"}
+# What a record has by writer.
+_BY_WRITER = ("explanation", "gen_cit", "masked_cit", "ans_sens", "chain_of")
 
 
 @dataclass(frozen=True)
 class TransExp:
-    """path: of the folder with both files; by default the data folder."""
+    """path: of a file, or of the folder with the files of all writers; by default the data folder."""
 
     path: str | None = None
 
@@ -44,10 +48,12 @@ class TransExp:
     def claims(self) -> Iterator[Claim | BadClaim]:
         """Raises HEvalError if one of the files is missing, or is none of these."""
         path = locate(self.key, self.path, _ORIGIN)
-        path = path / _FILE if path.is_dir() else path
-        records, chains = _object(path), _object(path.with_name(_CHAINS))
-        places = ((f"{path.name}, {key}", _with(record, key, chains)) for key, record in records.items())
-        return read_claims(places, _claim)
+        folder = path if path.is_dir() else path.parent
+        several = self.path is None or path.is_dir()
+        files = (sorted(folder.glob(_FILES)) or [folder / _FILE]) if several else [path]
+        chains = _object(folder / _CHAINS) if files[0].is_file() else {}
+        records = ((file.name, key, record) for file in files for key, record in _object(file).items())
+        return read_claims(_joined((f"{name}, {key}", _with(record, key, chains)) for name, key, record in records), _claim)
 
 
 def _object(path: Path) -> dict[str, Any]:
@@ -65,26 +71,43 @@ def _with(record: Any, key: str, chains: dict[str, Any]) -> Any:
         return record
     claim = record.get("claim")
     people = chains.get(claim) if isinstance(claim, str) else None
-    return {**record, "id": key, "people": people.get("chain") if isinstance(people, dict) else None}
+    writers = record.get("explanation")
+    chain_of = dict.fromkeys(writers, record.get("chain")) if isinstance(writers, dict) else {}
+    return {**record, "id": key, "people": people.get("chain") if isinstance(people, dict) else None, "chain_of": chain_of}
+
+
+def _joined(places: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Records of one claim as one, where they are about the same text; else each, so that the second is refused."""
+    found: dict[str, tuple[str, Any]] = {}
+    others = []
+    for place, record in places:
+        if not isinstance(record, dict) or record["id"] not in found:
+            found[record["id"] if isinstance(record, dict) else place] = place, record
+            continue
+        first = found[record["id"]][1]
+        alike = all(first.get(name) == record.get(name) for name in ("claim", "label", "passage"))
+        if alike and all(isinstance(one.get(name), dict) for one in (first, record) for name in _BY_WRITER):
+            found[record["id"]] = found[record["id"]][0], first | {name: first[name] | record[name] for name in _BY_WRITER}
+        else:
+            others.append((place, record))
+    return iter([*found.values(), *others])
 
 
 def _claim(record: dict[str, Any]) -> Claim:
     passages = _passages(text_of(record, "passage"))
-    selected = record.get("chain")
-    if not isinstance(selected, list) or len(selected) != 2:
-        raise Malformed("'chain' should be a list of a number and a list of passages")
+    selected = _selected(record.get("chain"), passages)
     explanations = record.get("explanation")
     if not isinstance(explanations, dict):
         raise Malformed("'explanation' should be an object with a list of sentences by writer")
     people = record.get("people")
-    given, problems = known(numbers(selected[1], "chain"), passages, "chain"), []
-    if not given:
+    problems = []
+    if not selected:
         problems.append("The writer was given no passage.")
     if not isinstance(people, dict):
         problems.append(f"{_CHAINS} does not have the claim.")
     written = []
     for writer, sentences in explanations.items():
-        written.append(_written(writer, sentences, given))
+        written.append(_written(writer, sentences, _selected(record["chain_of"][writer], passages)))
         problems += inconsistencies(record, writer)
     return Claim(
         id=record["id"],
@@ -95,6 +118,13 @@ def _claim(record: dict[str, Any]) -> Claim:
         written=tuple(written),
         problems=tuple(problems),
     )
+
+
+def _selected(chain: Any, passages: tuple[Passage, ...]) -> tuple[int, ...]:
+    """The passages that a writer was given."""
+    if not isinstance(chain, list) or len(chain) != 2:
+        raise Malformed("'chain' should be a list of a number and a list of passages")
+    return known(numbers(chain[1], "chain"), passages, "chain")
 
 
 def _passages(text: str) -> tuple[Passage, ...]:
