@@ -77,6 +77,27 @@ def test_a_single_method_is_not_bold_and_a_missing_value_a_dash():
     assert r"\textbf{$-$0.100}" not in table
 
 
+def test_bold_is_decided_over_the_cells_that_all_methods_of_a_column_have():
+    """ig ran on one of fa's two datasets, where it is better than fa; fa's mean over both is above ig's."""
+    means = pd.DataFrame([mean("fa", "mixed", 0.8) | {"cells": 2}, mean("ig", "mixed", 0.7) | {"cells": 1}])
+    values = {("fa", "easy"): 0.98, ("fa", "hard"): 0.62, ("ig", "hard"): 0.7, ("lexical", "hard"): 0.9, ("ig", "easy"): None}
+    cells = pd.DataFrame(
+        [
+            {"technique": "regular", "model": "m", "dataset": dataset, "regime": "mixed", "part": "C", "explainer": explainer,
+             "value": value, "chance": 0.1}
+            for (explainer, dataset), value in values.items()
+        ]
+    )  # fmt: skip
+    table = paper_table(means, MRR, TITLES, {"lexical"}, "s", cells=cells)
+    assert r"\textbf{0.700}" in table
+    assert table.count(r"\textbf{") == 1
+    assert "Bold: best method, where methods cover different cells over those that all have: m on hard (Mixed)." in table
+    apart = cells[~((cells["explainer"] == "fa") & (cells["dataset"] == "hard"))]
+    table = paper_table(means, MRR, TITLES, {"lexical"}, "s", cells=apart)
+    assert r"\textbf{" not in table
+    assert "none, for no cell has all of them (Mixed)" in table
+
+
 def test_parts_are_columns_and_techniques_rows():
     both = [mean("fa", "mixed", 0.5, "C1"), mean("fa", "mixed", 0.4, "C2"), mean("fa", "mixed", 0.3, "C1", "acd")]
     table = paper_table(pd.DataFrame(both), MRR, TITLES, (), "s")
@@ -129,7 +150,7 @@ def test_the_values_are_those_of_the_means(few):
 
 def test_a_column_over_all_cells_and_an_order_of_rows_are_those_of_the_page():
     overall = pd.DataFrame([mean("fa", "", 0.3), mean("ig", "", 0.4), mean("lexical", "", 0.9)])
-    table = paper_table(MEANS, MRR, TITLES, {"lexical"}, "s", overall=overall, order=["ig", "fa"])
+    table = paper_table(pd.concat([MEANS, overall]), MRR, TITLES, {"lexical"}, "s", order=["ig", "fa"])
     lines = table.splitlines()
     assert any(line.startswith("Explainer & Conflicting & Irrelevant & All cells") for line in lines)
     rows = [line.split(" & ")[0] for line in lines if line.startswith(("Feature", "Integrated", "Lexical"))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from heval_core.figures.cells import apart, as_normalised
-from heval_core.figures.comparable import comparable
+from heval_core.figures.comparable import comparable, goodness, shared
 from heval_core.figures.palette import colour, in_order
 from heval_core.figures.panels import Axis, Mark, Panel, Row, Slot, axis_over, interval, shown
 from heval_core.html import render
@@ -55,13 +55,27 @@ class Measured:
         return bool(self.parts.groupby("regime")["part"].nunique().max() > 1) if len(self.parts) else False
 
     def ranked(self, explainers: Sequence[str]) -> list[str]:
-        """Those that have a value, the best first, but after them those with values in fewer of the cells; then the others."""
+        """Those that have a value, the best first; then the others.
+
+        Where some have values in fewer of the cells, the best over the cells that all of them have; if there is none, those
+        with fewer cells come last.
+        """
+        if self.few.intersection(explainers) and len(good := self.good(explainers)):
+            there = list(good.sort_values(ascending=False, kind="stable").index)
+            return there + [key for key in in_order(list(explainers)) if key not in there]
         values = in_unit(self.overall, self.scaled).set_index("explainer")["at"]
         if self.measure.best == "zero":
             values = self.away
         places = values.sort_values(ascending=self.measure.best != "high", kind="stable")
         there = sorted((key for key in places.index if key in explainers), key=self.few.__contains__)
         return there + [key for key in in_order(list(explainers)) if key not in there]
+
+    def good(self, explainers: Collection[str], regime: str = "") -> pd.Series:
+        """By explainer, how good it is over the cells that all of these have, of one regime or of all; empty without any."""
+        drawn = cells_in_unit(self.cells, self.scaled)
+        own = drawn[drawn["explainer"].isin(list(explainers)) & (drawn["regime"].eq(regime) | (not regime))]
+        found = shared(own.assign(value=own["at"], chance=own["at_chance"]))
+        return goodness(found, self.measure.best).groupby(level="explainer").max() if len(found) else pd.Series(dtype=float)
 
     @cached_property
     def few(self) -> set[str]:
@@ -200,7 +214,7 @@ def _panel(measured: Measured, regime: str, rows: Sequence[Row], places: Places,
     means = {key: own[0] for (place, key), own in places.regimes.items() if place == regime}
     dots = [own for (place, _), of_row in places.parts.items() if place == regime for own in of_row]
     chance = sum(own["at_chance"] for own in dots) / len(dots) if dots else 0.0
-    best = winner(pd.DataFrame(means).T, measured.measure.best, names)
+    best = winner(measured, pd.DataFrame(means).T, names, regime)
     slots = tuple(_slot(measured, regime, row, places, names, chance, row.key == best) for row in rows)
     count = max((own["n"] for own in means.values()), default=0)
     cells = max((own["cells"] for own in means.values()), default=0)
@@ -217,16 +231,16 @@ def _slot(measured: Measured, regime: str, row: Row, places: Places, names: Name
     return Slot(dots, marks, value, best, None if dots else _missing(row, regime, cells, chance))
 
 
-def winner(means: pd.DataFrame, best: str, names: Names) -> str:
-    """The method with the best value of those that are comparable; none for a bias, of which a mean near chance may hide two
-    of opposite sign. means: index explainer; at, cells."""
-    if means.empty or best == "zero":
+def winner(measured: Measured, means: pd.DataFrame, names: Names, regime: str = "") -> str:
+    """The method with the best value, over the cells that all methods have where their numbers of cells differ; none for a
+    bias, of which a mean near chance may hide two of opposite sign. means: index explainer; at, cells."""
+    if means.empty or measured.measure.best == "zero":
         return ""
-    own = means[comparable(means["cells"].astype(float))]["at"].astype(float)
-    known = own[[key for key in own.index if key not in names.controls]].dropna()
-    if known.empty:
-        return ""
-    return str((known if best == "high" else -known).idxmax())
+    own = means[~means.index.isin(list(names.controls))].dropna(subset=["at"])
+    good = own["at"].astype(float) * (1 if measured.measure.best == "high" else -1)
+    if own["cells"].nunique() > 1:
+        good = measured.good(list(own.index), regime)
+    return str(good.idxmax()) if len(good) else ""
 
 
 def _dot(mean: Record, measured: Measured, names: Names) -> Mark:

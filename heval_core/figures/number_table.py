@@ -34,7 +34,8 @@ def number_rows(measured: Measured, explainers: Sequence[str], names: Names) -> 
     one_sided = measured.measure.best != "zero"
     side = "above" if measured.measure.best == "low" else "below"
     heads += [{"title": f"{side} chance", "hint": _WRONG}] if one_sided else []
-    wrong, best = measured.wrong_side, [winner(column, measured.measure.best, names) for column in columns]
+    wrong = measured.wrong_side
+    best = [winner(measured, column, names, regime) for column, regime in zip(columns, [*there, ""], strict=False)]
     reasons = measured.cells.dropna(subset=["unavailable"]).groupby("explainer")["unavailable"].first()
     overall_cells = measured.overall.set_index("explainer")["cells"].astype(float)
     # Those without a number say so in each column.

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.figures.comparable import comparable
+from heval_core.figures.comparable import goodness, named, shared
 from heval_core.figures.palette import in_order
 from heval_core.metrics import part_title
 from heval_core.metrics.shared.measure import Measure
@@ -38,28 +38,30 @@ def paper_table(
     shown: str = "",
     k: int = 0,
     *,
-    overall: pd.DataFrame | None = None,
     order: Sequence[str] = (),
+    cells: pd.DataFrame | None = None,
 ) -> str:
-    """The table with caption and label. means: what `regime_means` gives, by regime, or by regime and part.
+    """The table with caption and label. means: what `regime_means` gives, by regime, or by regime and part; with an empty
+    regime over all cells, which stand in a last column if there are several others.
 
-    The best method of each column is bold; controls stand below a rule and never are. titles: explainer ▶ what it is called.
-    shown: the filter in words; empty for everything. k: 0 where the measure has none. overall: means over all cells, for a
-    last column. order: of the rows, by default the explainers' own.
+    The best method of each column is bold, over the cells that all of the column's methods have; controls stand below a rule
+    and never are. titles: explainer ▶ what it is called. shown: the filter in words; empty for everything. k: 0 where the
+    measure has none. order: of the rows, by default the explainers' own. cells: behind the means, in their unit; without
+    them, nothing is bold where numbers of cells differ.
     """
     placed = _placed(means)
-    if overall is not None and placed["place"].nunique() > 1:
-        placed = pd.concat([placed, overall.assign(place="All cells")], ignore_index=True)
     places = list(dict.fromkeys(placed["place"]))
     methods = placed[~placed["explainer"].isin(list(controls))]
     digits = _digits(methods)
+    of_methods = None if cells is None else cells[~cells["explainer"].isin(list(controls))]
+    leaders = {place: _leaders(own, of_methods, measure) for place, own in methods.groupby("place", sort=False)}
     blocks: list[list[str]] = [[], []]
     there = list(placed["explainer"].unique())
     for explainer in [*(key for key in order if key in there), *(key for key in in_order(there) if key not in order)]:
         for technique, row in placed[placed["explainer"] == explainer].groupby("technique"):
-            cells = {cell["place"]: cell for cell in row.to_dict("records")}
-            best = [_is_best(cells.get(place), methods, measure) for place in places]
-            written = [_cell(cells.get(place), bold, digits) for place, bold in zip(places, best, strict=True)]
+            own = {cell["place"]: cell for cell in row.to_dict("records")}
+            best = [(technique, explainer) in leaders.get(place, ()) for place in places]
+            written = [_cell(own.get(place), bold, digits) for place, bold in zip(places, best, strict=True)]
             name = titles.get(explainer, explainer).removesuffix(" (control)")
             name += f" ({technique})" if placed["technique"].nunique() > 1 else ""
             blocks[explainer in controls].append(_row(escaped(name), written))
@@ -68,7 +70,7 @@ def paper_table(
     label = re.sub(r"[^a-z0-9]+", "-", f"{measure.key} k{k}" if k else measure.key)
     return (
         f"% HEval, snapshot {escaped(snapshot_id)}; needs \\usepackage{{booktabs}}\n\\begin{{table}}\n\\centering\n"
-        f"\\caption{{{_caption(methods, measure, snapshot_id, shown, k)}}}\n\\label{{tab:heval-{label}}}\n"
+        f"\\caption{{{_caption(methods, of_methods, measure, snapshot_id, shown, k)}}}\n\\label{{tab:heval-{label}}}\n"
         f"\\begin{{tabular}}{{l{'c' * len(places)}}}\n\\toprule\n{heading} \\\\\n\\midrule\n{body}\\bottomrule\n"
         "\\end{tabular}\n\\end{table}\n"
     )
@@ -84,10 +86,12 @@ def _placed(means: pd.DataFrame) -> pd.DataFrame:
     parts = means["part"] if "part" in means else pd.Series("", index=means.index)
     several = parts.groupby(means["regime"]).transform("nunique") > 1
     places = [
-        regime_title(regime) + (f", {part_title(part) or part}" if more else "")
+        (regime_title(regime) if regime else "All cells") + (f", {part_title(part) or part}" if more else "")
         for regime, part, more in zip(means["regime"], parts, several, strict=True)
     ]
-    return means.assign(place=places)
+    whole = means["regime"] == ""
+    placed = means.assign(place=places)
+    return placed if placed[~whole]["place"].nunique() > 1 else placed[~whole]
 
 
 def _digits(methods: pd.DataFrame) -> int:
@@ -126,22 +130,42 @@ def _cell(cell: Mapping[str, Any] | None, bold: bool, digits: int) -> tuple[str,
     return shown, f"{{\\footnotesize [{low}, {high}]}}"
 
 
-def _is_best(cell: Mapping[str, Any] | None, methods: pd.DataFrame, measure: Measure) -> bool:
-    """Whether a cell is the best of the comparable methods in its column; never where there is only one."""
-    if cell is None:
-        return False
-    rivals = methods[methods["place"] == cell["place"]]
-    rivals = rivals[comparable(rivals["cells"])]
-    if cell["explainer"] not in set(rivals["explainer"]):
-        return False
-    goodness = {"high": rivals["value"], "low": -rivals["value"], "zero": -(rivals["value"] - rivals["chance"]).abs()}
-    own = {"high": cell["value"], "low": -cell["value"], "zero": -abs(cell["value"] - cell["chance"])}
-    return len(rivals) > 1 and bool(own[measure.best] >= goodness[measure.best].max())
+def _leaders(rivals: pd.DataFrame, cells: pd.DataFrame | None, measure: Measure) -> set[tuple[str, str]]:
+    """(technique, explainer) of the best methods of a column; none where there is only one, or they share no cell."""
+    found = _behind(rivals, cells)
+    if len(rivals) < 2 or found is None or found.empty:
+        return set()
+    good = goodness(found, measure.best)
+    return set(good.index[good >= good.max()])
 
 
-def _caption(methods: pd.DataFrame, measure: Measure, snapshot_id: str, shown: str, k: int) -> str:
+def _behind(rivals: pd.DataFrame, cells: pd.DataFrame | None) -> pd.DataFrame | None:
+    """What decides a column: its means where all are over as many cells, else the cells that all have; None if unknown."""
+    if rivals["cells"].nunique() < 2:
+        return rivals
+    if cells is None:
+        return None
+    for name in ("regime", "part"):
+        there = set(rivals[name].dropna()) - {""} if name in rivals else set()
+        cells = cells[cells[name].isin(there)] if there else cells
+    return shared(cells)
+
+
+def _over(methods: pd.DataFrame, cells: pd.DataFrame | None) -> str:
+    """Which cells decide, in the columns whose methods cover different ones."""
+    said: dict[str, list[str]] = {}
+    for place, rivals in methods.groupby("place", sort=False):
+        found = _behind(rivals, cells)
+        if found is not rivals and len(rivals) > 1:
+            over = "none, for no cell has all of them" if found is None or found.empty else named(found)
+            said.setdefault(over, []).append(str(place))
+    told = "; ".join(f"{escaped(over)} ({escaped(', '.join(places))})" for over, places in said.items())
+    return f", where methods cover different cells over those that all have: {told}" if told else ""
+
+
+def _caption(methods: pd.DataFrame, cells: pd.DataFrame | None, measure: Measure, snapshot_id: str, shown: str, k: int) -> str:
     least, most = (int(end) for end in (methods["cells"].min(), methods["cells"].max())) if len(methods) else (0, 0)
-    cells = f"{least} to {most}" if least < most else f"{most}"
+    count = f"{least} to {most}" if least < most else f"{most}"
     of_k = f", $k = {k}$" if k else ""
     levels = [
         f"{_chance(own)} ({escaped(str(place))})"
@@ -150,11 +174,13 @@ def _caption(methods: pd.DataFrame, measure: Measure, snapshot_id: str, shown: s
     ]
     interval = _BOUND if (methods["interval"] == "bound").any() else ""
     sentences = [
-        f"{escaped(measure.title)} ({escaped(measure.unit)}{of_k}; {_DIRECTION[measure.best]}): means over {cells} cells of "
+        f"{escaped(measure.title)} ({escaped(measure.unit)}{of_k}; {_DIRECTION[measure.best]}): means over {count} cells of "
         "a model and a dataset, with 95\\,\\% intervals over questions.",
         interval,
         f"Chance: {'; '.join(levels)}." if levels else "",
-        "Bold: best method. Below the rule: controls." if (methods.groupby("place").size() > 1).any() else "",
+        f"Bold: best method{_over(methods, cells)}. Below the rule: controls."
+        if (methods.groupby("place").size() > 1).any()
+        else "",
         f"Filter: {escaped(shown)}." if shown else "All models and datasets.",
         f"HEval snapshot {escaped(snapshot_id)}.",
     ]

@@ -95,10 +95,7 @@ class ForcedChoice:
 
     def over(self, cell: Cell, k: int) -> list[Estimate]:
         parts = self.each(cell, k)
-        if not parts:
-            return []
-        found = balanced("balanced", parts, [each.part for each in parts], self.smallest_group)
-        return [found._replace(counted=sum(size for _, size in found.sizes))]
+        return [balanced("balanced", parts, [each.part for each in parts], self.smallest_group)] if parts else []
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
         return means_of_used(self.key, part, documents) if part == "balanced" else ()

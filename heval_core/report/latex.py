@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from heval_core.evaluation.regime_means import regime_means
+from functools import partial
+
+from heval_core.evaluation.regime_means import cells_and_means
+from heval_core.figures.cells import of_measure
 from heval_core.figures.paper_table import paper_table
 from heval_core.report.board_section import BOARD, board_paper
 from heval_core.report.figures import Named
@@ -29,8 +32,10 @@ def latex_of(results: Reader, section: Section) -> str:
     tables = []
     for measure in plan.measures:
         for k in plan.ks if measure.uses_k else (0,):
-            means = regime_means(results, Filter(), measure.metric, measure.parts, k)
+            wanted = ((measure.parts, ("regime", "part")),)
+            cells, (means,) = cells_and_means(results, Filter(), measure.metric, k, wanted)
             means = means[means["regime"].map(measure.asks).astype(bool)]
             if len(means):
-                tables.append(paper_table(means, measure, named.titles, named.controls, results.snapshot_id, k=k))
+                table = partial(paper_table, means, measure, named.titles, named.controls, results.snapshot_id, k=k)
+                tables.append(table(cells=of_measure(cells, measure)))
     return comments + "\n".join(tables) if tables else ""

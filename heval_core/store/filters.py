@@ -34,7 +34,8 @@ class Filter:
     head that MechLight chose, as in `L2H1`. best: explainer and pattern of its best token, as in `fa: answer`, or any but the
     answer, as in `fa: not answer`; all must hold (patterns: `records.PATTERNS`). search: a regular expression (RE2) over
     prompt and answer, ignoring case. changed: answers under a technique other than Regular whose BCU was `gained`, `lost` or
-    the `same`, compared with Regular's answer to the same test question. explained: only instances that explainers ran on.
+    the `same`, compared with Regular's answer to the same test question. explained: only instances that explainers ran on;
+    explained_by: that this one ran on.
     """
 
     model: tuple[str, ...] = ()
@@ -51,6 +52,7 @@ class Filter:
     technique: tuple[str, ...] = ()
     changed: str = ""
     explained: bool = False
+    explained_by: str = ""
 
     @property
     def is_all(self) -> bool:
@@ -110,8 +112,9 @@ class Filter:
             same = "<>" if pattern == NOT_ANSWER else "="
             terms.append(f"instance_id IN (SELECT instance_id FROM pattern WHERE explainer = ? AND pattern {same} ?)")
             values += [explainer, "answer" if pattern == NOT_ANSWER else pattern]
-        if self.explained:
-            terms.append("instance_id IN (SELECT instance_id FROM attribution)")
+        if self.explained or self.explained_by:
+            terms.append("instance_id IN (SELECT instance_id FROM attribution WHERE ? IN ('', explainer))")
+            values.append(self.explained_by)
         if self.changed:
             if self.changed not in _CHANGES:
                 raise HEvalError(f"An answer's BCU is {', '.join(_CHANGES)}, not {self.changed!r}.")

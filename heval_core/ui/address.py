@@ -18,7 +18,7 @@ from heval_core.ui.text import plain
 
 T = TypeVar("T")
 # The slice of the instances; and all that goes along to other pages: which instances are looked at, and by how many tokens.
-SLICED = ("relation", "origin", "tokens", "answer_at", "head", "best", "changed", "explained")
+SLICED = ("relation", "origin", "tokens", "answer_at", "head", "best", "changed", "explained", "explained_by")
 SHARED = ("technique", "model", "dataset", "regime", "group", *SLICED, "search", "k")
 _PAGE, _VIEWS, _NOTICES, _SAID = "page_of_view", "views", "notices", "said_of_link"
 # How many of the known values an error lists.

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from heval_core.evaluation.board.columns import regimes_behind
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.board.records import Board, Column
@@ -118,15 +117,27 @@ def _of_quality(made: Board, key: str) -> str:
     return f"mean of the questions {interval(row['value'], row['low'], row['high'])}{cost}{front}"
 
 
+def behind(made: Board, chosen: Filter, column: Column | None, key: str, model: str) -> Filter | None:
+    """Exactly the instances that a mark counts; None where there are none. column: None for all three questions."""
+    columns = [own.key for own in (made.questions if column is None else (column,))]
+    own = made.places[made.places["column"].isin(columns) & (made.places["explainer"] == key)]
+    own = own if model == EVERY_MODEL else own[own["model"] == model]
+    if own.empty:
+        return None
+    models, datasets, regimes = (tuple(map(str, own[name].unique())) for name in ("model", "dataset", "regime"))
+    groups = () if column is None else MEASURED_ON[column.question][1]
+    return replace(chosen, model=models, dataset=datasets, regime=regimes, group=groups, explained_by=key)
+
+
 def _ways_on(made: Board, chosen: Filter, column: Column | None, key: str, model: str) -> None:
-    own = chosen if model == EVERY_MODEL else replace(chosen, model=(model,))
-    sort = ""
+    own, sort = behind(made, chosen, column, key, model), ""
+    if own is None:
+        return
     if column is not None:
-        regimes, groups = MEASURED_ON[column.question]
-        own = replace(own, regime=regimes_behind(column, made.regimes, regimes), group=groups)
         order = column.measure.sort.format(explainer=key) if column.measure.sort else ""
         sort = order if order in SORTED_BY and key in made.methods else ""
     instance_links.link_to(f"Open its instances{', worst first' if sort else ''}", own, sort)
     if column is not None:
-        asked = instance_links.parameters(replace(own, group=())) | {"tab": [QUESTIONS[column.question].link]}
+        cells = replace(own, group=(), explained_by="")
+        asked = instance_links.parameters(cells) | {"tab": [QUESTIONS[column.question].link]}
         st.page_link("pages/accuracy.py", label="Its cells", icon=":material/scatter_plot:", query_params=asked)

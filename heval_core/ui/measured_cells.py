@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.figures.cells import as_normalised
-from heval_core.figures.measured_panels import Measured, Names, as_shown, panels_of, part_words
+from heval_core.figures.measured_panels import Measured, Names, as_shown, cells_in_unit, panels_of, part_words
 from heval_core.figures.number_table import numbers_html
 from heval_core.figures.palette import in_order
 from heval_core.figures.panels import WITH_CELLS, drawing
@@ -111,7 +111,10 @@ def _numbers(results: Reader, found: Measured, chosen: Filter, names: Names, met
     table = numbers_html(found, [*ranked, *in_order([key for key in there if key in names.controls])], names)
     st.html(table)
     unit = f"From chance (0) to the best possible (1), of {found.measure.unit}" if found.scaled else f"In {found.measure.unit}"
-    st.caption(f"{unit}; means over cells with 95 % intervals, questions resampled in all cells together. Best in bold.")
+    st.caption(
+        f"{unit}; means over cells with 95 % intervals, questions resampled in all cells together. Best in bold, "
+        "over the cells that all methods of a column have."
+    )
     cells = found.cells
     about = {"measure": metric, "unit": found.measure.unit, "filter": str(chosen)}
     if found.scaled:
@@ -121,8 +124,10 @@ def _numbers(results: Reader, found: Measured, chosen: Filter, names: Names, met
     regimes, overall = (as_shown(means, found.scaled) for means in (found.regimes, found.overall))
     # As it is on the page: in its unit, and its rows in their order.
     measure = replace(found.measure, unit=unit[:1].lower() + unit[1:]) if found.scaled else found.measure
-    made = partial(paper_table, overall=overall, order=ranked)
-    paper = partial(made, regimes, measure, titles, controls, results.snapshot_id, about["filter"], k)
+    drawn_cells = cells_in_unit(found.cells, found.scaled)
+    behind = drawn_cells.assign(value=drawn_cells["at"], chance=drawn_cells["at_chance"])
+    made = partial(paper_table, pd.concat([regimes, overall.assign(regime="")]), order=ranked, cells=behind)
+    paper = partial(made, measure, titles, controls, results.snapshot_id, about["filter"], k)
     with st.container(horizontal=True):
         table_exports(results, cells, found.measure.key, about, latex=paper, pictures=False)
         if found.parts["explainer"].isin(drawn).any():

@@ -28,9 +28,10 @@ _SAID = {
     "search": "search: {}",
     "changed": "BCU {} against Regular",
     "explained": "with highlights",
+    "explained_by": "explained by {}",
 }
 # What goes along from the list of instances, and does not cut what is measured.
-_OF_LISTS = ("best", "changed", "explained", "search", "group")
+_OF_LISTS = ("best", "changed", "explained", "explained_by", "search", "group")
 
 
 def slice_bar(results: Reader, chosen: Filter, *, ranked: bool, by_result: bool = False) -> tuple[Filter, bool]:
@@ -42,7 +43,7 @@ def slice_bar(results: Reader, chosen: Filter, *, ranked: bool, by_result: bool 
     ranges = query(results, Reader.ranges, chosen).iloc[0]
     if not ranges["instances"]:
         return chosen, False
-    names = [*address.SLICED[: None if by_result else -3], *(["without_first"] if ranked else [])]
+    names = [*address.SLICED[: None if by_result else -4], *(["without_first"] if ranked else [])]
     held = sum(bool(address.values(name)) for name in names)
     with st.popover(
         f"Slice **{held}**" if held else "Slice", help="Only some of these instances; values are computed for them."
@@ -57,6 +58,7 @@ def slice_bar(results: Reader, chosen: Filter, *, ranked: bool, by_result: bool 
             best=_best(results) if by_result else (),
             changed=_changed(results) if by_result else "",
             explained=_explained(results) if by_result else chosen.explained,
+            explained_by=_explained_by(results) if by_result else "",
         )
         about = "If a tokenizer adds no BOS, the first token of the first document becomes the attention sink."
         without_first = ranked and address.switch(
@@ -74,7 +76,7 @@ def slice_bar(results: Reader, chosen: Filter, *, ranked: bool, by_result: bool 
 
 def _held(results: Reader, names: Sequence[str]) -> None:
     """A chip for each part of the slice that is set; a click removes it."""
-    words = _best_titles(results)
+    words = titles_of(results) | _best_titles(results)
     for name in names:
         asked = address.values(name)
         # The two ends of a range are one part.
@@ -140,6 +142,13 @@ def _changed(results: Reader) -> str:
     about = "Of answers under other techniques, to test questions only."
     held = address.maybe("BCU against Regular", list(titles), "changed", what="change of BCU", titles=titles, help=about)
     return held or ""
+
+
+def _explained_by(results: Reader) -> str:
+    """The explainer that ran on them; any where none is chosen."""
+    titles = titles_of(results)
+    about = "Only instances on which this explainer ran: others may have run on more, or on fewer."
+    return address.maybe("Explained by", list(titles), "explained_by", what="explainer", titles=titles, help=about) or ""
 
 
 def _explained(results: Reader) -> bool:

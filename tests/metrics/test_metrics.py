@@ -18,6 +18,7 @@ from heval_core.metrics.rank_at_k import rank_at_k
 from heval_core.metrics.shared.answer_ranks import chance_reciprocal_rank, reciprocals
 from heval_core.metrics.shared.cell import Cell, Layout
 from heval_core.metrics.shared.document_ranks import segment_ranks
+from heval_core.metrics.shared.estimate import Each, mean_estimate
 from heval_core.records import HEvalError
 from heval_core.statistics.bootstrap import resample_weights
 from heval_core.statistics.scores import ties
@@ -203,3 +204,20 @@ def test_intervals_are_paired_over_questions_and_cover_the_value():
     assert low < estimate.value < high
     np.testing.assert_array_equal(estimate.of_weights(weights), estimate.of_weights(resample_weights(120)))
     assert estimate.of_weights(np.ones((1, 120)))[0] == pytest.approx(estimate.value)
+
+
+@pytest.mark.parametrize(
+    ("best", "chance", "share"), [(1.0, 0.1, 0.99), (1.0, 0.1, 0.95), (20.0, 0.0, 0.97), (0.0, 0.6, 0.98)]
+)
+def test_intervals_end_where_values_end_and_hold_the_truth_next_to_it(best, chance, share):
+    """Most instances are as good as they can be: Hall's interval passed the best value, and had no width where all were."""
+    rng, held = np.random.default_rng(5), []
+    other = 2 * chance - best
+    for _ in range(200):
+        values = np.where(rng.random(60) < share, best, (best + other) / 2)
+        found = mean_estimate(Each("C", values, np.full(60, chance), np.full(60, best)), 5)
+        for (low, high), shift in zip(found.intervals(), (0.0, chance), strict=True):
+            assert min(best, other) - 1e-9 <= low + shift < high + shift <= max(best, other) + 1e-9
+        low, high = found.interval()
+        held.append(low <= share * best + (1 - share) * (best + other) / 2 <= high)
+    assert np.mean(held) > 0.92

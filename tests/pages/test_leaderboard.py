@@ -10,11 +10,13 @@ import pytest
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.board.pairs import counted_pairs
+from heval_core.figures.board_dots import EVERY_MODEL, by_model, by_question
 from heval_core.store.filters import Filter
-from heval_core.ui.board_page import PARAMETER
+from heval_core.ui.board_page import PARAMETER, behind
 from heval_core.ui.tabs.board_whole import exported
 from heval_core.ui.text import plain
 from tests.pages.opening import open_page
+from tests.planted import noise, plant, published
 
 REGULAR = Filter(technique=("regular",), explained=True)
 
@@ -37,6 +39,45 @@ def test_a_mark_in_the_link_opens_its_bar_with_ways_on(demo):
     links = [one.proto.label for one in app.get("page_link")]
     assert "Open its instances, worst first" in links
     assert "Its cells" in links
+
+
+def test_a_marks_list_has_exactly_the_instances_that_the_mark_counts(tmp_path):
+    """ig ran on one of two datasets, and with one of two models on no two documents."""
+
+    def without(instance, explainer):
+        elsewhere = instance["dataset"] == "data-1" or (
+            instance["model"] == "made-up-1" and len(instance["document_starts"]) == 2
+        )
+        return explainer == "ig" and elsewhere
+
+    regimes = ("conflicting", "mixed")
+    how = {"explainers": ("fa", "attn", "ig", "position"), "failed": without}
+    plant(tmp_path, noise, models=2, datasets=2, regimes=regimes, count=100, **how)
+    reader = published(tmp_path)
+    made, counts = board(reader, Filter()), set()
+    drawn = [by_question(made, {}), *(by_model(made, column, {}) for column in made.questions)]
+    marks = {tuple(mark["id"]) for figure in drawn for mark in marks_in(figure)}
+    titles = {column.key: column for column in made.columns}
+    assert {model for _, _, model in marks} == {EVERY_MODEL, *made.models}
+    for key, name, model in marks:
+        values = made.values if model == EVERY_MODEL else made.by_model[made.by_model["model"] == model]
+        (row,) = values[(values["column"] == name) & (values["explainer"] == key)].to_dict("records")
+        own = behind(made, Filter(), titles[name], key, model)
+        assert (0 if own is None else len(reader.instance_ids(own))) == row["n"], (key, name, model)
+        counts.add((key, name, row["n"]))
+    assert len(counts) > len(made.rows) * len(made.questions)
+    # The figure of quality against cost has no counts: its list is of all three questions.
+    every = behind(made, Filter(), None, "fa", EVERY_MODEL)
+    assert (every.model, every.dataset, every.regime) == (made.models, ("data-0", "data-1"), regimes)
+
+
+def marks_in(drawn):
+    """Whatever in a drawing has the id of a mark."""
+    if isinstance(drawn, dict):
+        return ([drawn] if isinstance(drawn.get("id"), list) else []) + [
+            one for own in drawn.values() for one in marks_in(own)
+        ]
+    return [one for own in drawn for one in marks_in(own)] if isinstance(drawn, (list, tuple)) else []
 
 
 @pytest.mark.parametrize("mark", [["fa"], ["gone", "RQ3", "*"], ["fa", "RQ9", "*"], ["fa", "RQ1", "gone"]])

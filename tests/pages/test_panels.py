@@ -157,6 +157,20 @@ def test_the_sentence_names_who_leads_the_best_control_and_who_is_on_the_wrong_s
     assert "0.75 [0.62, 0.88] of the way from chance to the best possible. The best control, position, gets 0.88." in told
 
 
+def test_who_ran_in_fewer_cells_is_ranked_over_those_that_all_have():
+    cells = [("fa", "a", 9.0), ("fa", "b", 3.0), ("ig", "b", 4.0), ("attn", "a", 8.0), ("attn", "b", 2.0)]
+    found = planted("high", *cells)
+    counts = found.overall["explainer"].map({"fa": 2, "ig": 1, "attn": 2})
+    found = replace(found, regimes=found.regimes.assign(cells=counts), overall=found.overall.assign(cells=counts))
+    assert found.ranked(["fa", "attn", "ig"]) == ["ig", "fa", "attn"]
+    rows = number_rows(found, ["ig", "fa", "attn"], NAMES)["rows"]
+    assert [row["cells"][0]["best"] for row in rows] == [True, False, False]
+    # Without a cell that all have, those with fewer come last, and none is best.
+    found = replace(found, cells=found.cells[(found.cells["explainer"] != "fa") | (found.cells["model"] == "a")])
+    assert found.ranked(["fa", "attn", "ig"])[0] == "attn"
+    assert not any(row["cells"][0]["best"] for row in number_rows(found, ["ig", "fa", "attn"], NAMES)["rows"])
+
+
 def test_biases_of_opposite_sign_are_no_small_bias():
     found = planted("zero", ("fa", "a", 4.0), ("fa", "b", 4.2), ("ig", "a", 32.0), ("ig", "b", -28.1))
     assert found.ranked(["fa", "ig"]) == ["fa", "ig"]

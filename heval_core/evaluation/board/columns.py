@@ -56,11 +56,6 @@ def takes(column: Column, regime: str) -> bool:
     return options.decoy == column.decoy and options.length == column.length
 
 
-def regimes_behind(column: Column, regimes: Iterable[str], bases: Collection[str]) -> tuple[str, ...]:
-    """Those of some regimes that a column is over. bases: regimes that its question is asked in; all where it is empty."""
-    return tuple(own for own in regimes if takes(column, own) and (not bases or read_key(own).base in bases))
-
-
 def absent(
     columns: Sequence[Column], apart: Collection[Column], measures: Sequence[Measure], regimes: Collection[str]
 ) -> tuple[tuple[str, str], ...]:

@@ -16,7 +16,7 @@ from heval_core.evaluation.board import columns as known
 from heval_core.evaluation.board.costs import costs_of
 from heval_core.evaluation.board.means import Measured, available, counting, replicates, values_of
 from heval_core.evaluation.board.pairs import pairs_of
-from heval_core.evaluation.board.records import EVERY_SIZE, PAIRS, QUALITY, VALUES, Board, Column, Row
+from heval_core.evaluation.board.records import EVERY_SIZE, PAIRS, PLACES, QUALITY, VALUES, Board, Column, Row
 from heval_core.evaluation.regime_means import cells_and_replicates
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import Measure
@@ -89,7 +89,7 @@ def board_of(measured: Mapping[Measure, Measured], rows: Sequence[Row], costs: p
     pairs = [pairs_of(column, own, measured[column.measure].spread, keys) for column, own in asked.items()]
     values = _together(tables, VALUES)
     quality = _quality(values, asked, measured, methods, costs)
-    places = pd.concat([own[["model", "dataset", "regime"]] for own in counted.values()]) if counted else pd.DataFrame()
+    places = _together([own.assign(column=column.key)[PLACES].drop_duplicates() for column, own in counted.items()], PLACES)
     every = {str(regime) for own in measured.values() for regime in own.cells["regime"]}
     return Board(
         _ordered(rows, quality, values),
@@ -100,7 +100,8 @@ def board_of(measured: Mapping[Measure, Measured], rows: Sequence[Row], costs: p
         costs,
         quality,
         _together(pairs, PAIRS),
-        *(tuple(sorted(places[name].unique())) if len(places) else () for name in ("model", "dataset", "regime")),
+        *(tuple(sorted(places[name].unique())) for name in ("model", "dataset", "regime")),
+        places,  # type: ignore[call-arg]  # mypy takes the three above for any number
     )
 
 

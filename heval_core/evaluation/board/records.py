@@ -16,6 +16,7 @@ VALUES = [
 ]
 PAIRS = ["column", "first", "second", "model", "dataset", "difference", "low", "high", "p", "p_holm", "better", "cells"]
 COSTS = ["explainer", "size", "tokens", "passes", "whole_passes", "n", "seconds", "ratio"]
+PLACES = ["column", "explainer", "model", "dataset", "regime"]
 QUALITY = ["explainer", "value", "low", "high", "whole_passes", "on_front"]
 # The size of a prompt in `costs` that stands for prompts of every size.
 EVERY_SIZE = "all"
@@ -86,7 +87,7 @@ class Board:
     whole_passes over all prompts; on_front: whether no method is as good and as cheap, and better in one.
     pairs: two rows in a model and dataset: difference (first minus second, scaled) in a plain column, low, high (95 %), p,
     p_holm (over the models and datasets of the pair and column), better ("" where p_holm is .05 or more), cells.
-    datasets: their titles.
+    datasets: their titles. places: what each number is over: column, explainer, model, dataset and regime.
     """
 
     rows: tuple[Row, ...]
@@ -100,6 +101,7 @@ class Board:
     models: tuple[str, ...]
     datasets: tuple[str, ...]
     regimes: tuple[str, ...]
+    places: pd.DataFrame
 
     @property
     def methods(self) -> tuple[str, ...]:

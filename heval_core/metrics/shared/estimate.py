@@ -1,9 +1,10 @@
 """The output of metrics: values of instances and of whole cells, with the data for their intervals and tests.
 
 The interval of a mean over instances is Student's, adjusted for skewness (Hall 1992): reciprocal ranks and hits are so skewed
-that bootstrap percentiles over 30 questions cover the truth in only 81 % of draws. If a metric learns from the instances or
-compares them with one another, its interval comes from halves (`statistics.subsampling`). Replicates, for means over cells
-and their comparisons, are a bootstrap over questions, or random sums over halves.
+that bootstrap percentiles over 30 questions cover the truth in only 81 % of draws. Where it would pass the best possible
+value, it is that of a mean between this value and as far on the other side of chance (`statistics.bounded`). If a metric
+learns from the instances or compares them with one another, its interval comes from halves (`statistics.subsampling`).
+Replicates, for means over cells and their comparisons, are a bootstrap over questions, or random sums over halves.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from heval_core.statistics import subsampling
 from heval_core.statistics.bootstrap import Interval, percentile_interval, skewed_interval, weighted_means
+from heval_core.statistics.bounded import Bounded
 from heval_core.statistics.paired_tests import sign_flip_p
 
 SMALLEST_GROUP = 30
@@ -108,10 +110,20 @@ class Estimate(NamedTuple):
             error = subsampling.Error(float(np.sqrt(np.square(influence).sum())), freedom, np.array([]))
             low, high = self._around(error)
             return Interval(low, high), Interval(low - self.chance, high - self.chance)
-        around = skewed_interval(self.value, influence, freedom)
-        if self.chance_columns:
-            influence = influence - self._influence(questions, self.chance_columns)[0]
+        around = self._possible(skewed_interval(self.value, influence, freedom), influence, freedom)
+        if not self.chance_columns:
+            return around, Interval(around.low - self.chance, around.high - self.chance)
+        influence = influence - self._influence(questions, self.chance_columns)[0]
         return around, skewed_interval(self.value - self.chance, influence, freedom)
+
+    def _possible(self, found: Interval, influence: np.ndarray, freedom: int) -> Interval:
+        """It ends before the best value, and has a width where all instances are alike. influence: (Q,) of the questions."""
+        away = self.best - self.chance
+        past = found.high >= self.best if away > 0 else found.low <= self.best
+        if not (past or found.low == found.high) or not (np.isfinite(away) and away and freedom > 0):
+            return found
+        ends = sorted((self.chance - away, self.best))
+        return Bounded(self.value, influence, freedom + 1, min(len(influence), freedom + 1), *ends).interval()
 
     def _around(self, error: subsampling.Error) -> Interval:
         if self.counted:
