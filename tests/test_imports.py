@@ -66,6 +66,7 @@ MAY_IMPORT = {
     "precompute": {
         "protocols",
         *(
+            "answers",
             "behaviour",
             "catalogue",
             "citations",

@@ -12,9 +12,11 @@ from typing import Any
 from heval_core.evaluation.publishing import publish
 from heval_core.evaluation.renew import is_outdated
 from heval_core.evaluation.steps import Told
+from heval_core.evaluation.usable import notes
 from heval_core.records import TECHNIQUE
 from heval_core.store.progress import Progress, progress
 from heval_core.store.published import check_published
+from heval_core.store.shards import ShardStore
 from precompute.commands.options import STORE, existing
 
 # More than anyone reads on a terminal.
@@ -46,7 +48,8 @@ def _status(options: argparse.Namespace) -> int:
     existing(options)
     while True:
         state = progress(options.store)
-        text = "\n".join([*_status_lines(state), *_outdated_line(options.store)])
+        noted = (f"note: {line}" for line in notes(ShardStore(options.store)))
+        text = "\n".join([*_status_lines(state), *noted, *_outdated_line(options.store)])
         again = options.watch and state.process is not None
         print(f"\033[H\033[2J{text}" if again and sys.stdout.isatty() else text, flush=True)
         if not again:
