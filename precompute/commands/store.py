@@ -75,14 +75,17 @@ def _status_lines(state: Progress) -> Iterator[str]:
 
 
 def failure_lines(failures: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """One line for each of the first failures."""
-    for failure in failures[:SHOWN_FAILURES]:
-        where = " · ".join(
-            failure[name] for name in ("model", "dataset", "regime", "technique", "explainer", "place") if failure[name]
-        )
-        yield f"failed: {where}: {failure['error']}"
-    if len(failures) > SHOWN_FAILURES:
-        yield f"failed: {len(failures) - SHOWN_FAILURES:,} more; publish to see them in the table `failure`"
+    """One line for each of the first failures. What failed for many instances alike, such as a refused explainer, is one."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for failure in failures:
+        names = ("model", "dataset", "technique", "explainer", "error")
+        where = " · ".join(failure[name] for name in ("regime", "place") if failure[name])
+        alike.setdefault(tuple(failure[name] for name in names), []).append(where)
+    for (*whose, error), places in list(alike.items())[:SHOWN_FAILURES]:
+        what = f"{len(places):,} times, first at {places[0]}" if len(places) > 1 else places[0]
+        yield f"failed: {' · '.join(filter(None, (*whose, what)))}: {error}"
+    if len(alike) > SHOWN_FAILURES:
+        yield f"failed: {len(alike) - SHOWN_FAILURES:,} more; publish to see them in the table `failure`"
 
 
 def _outdated_line(store: Path) -> Iterator[str]:

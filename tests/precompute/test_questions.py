@@ -16,6 +16,7 @@ from heval_core.prompt_styles import STYLES
 from heval_core.regimes import POOLED
 from heval_core.source_trust import in_training
 from precompute.cli import main
+from precompute.commands.store import failure_lines
 from precompute.questions import load_questions
 from tests.conftest import DEMO_MODELS, ROOT
 
@@ -122,3 +123,17 @@ def run_state_warnings(store):
     app = AppTest.from_function(page, default_timeout=60, args=(str(store),)).run()
     assert not app.exception
     return [warning.value for warning in app.warning if "trained" in warning.value]
+
+
+def test_what_fails_for_many_instances_alike_is_one_line():
+    where = {"model": "m", "dataset": "d", "technique": "regular"}
+    failed = [
+        where | {"explainer": "alti", "regime": regime, "place": f"q{number}", "error": "HEvalError: refused"}
+        for regime in ("conflicting", "mixed")
+        for number in range(3)
+    ]
+    other = where | {"explainer": "fa", "regime": "mixed", "place": "q1", "error": "RuntimeError: out of luck"}
+    assert list(failure_lines([*failed, other])) == [
+        "failed: m · d · regular · alti · 6 times, first at conflicting · q0: HEvalError: refused",
+        "failed: m · d · regular · fa · mixed · q1: RuntimeError: out of luck",
+    ]
