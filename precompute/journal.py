@@ -128,6 +128,15 @@ def note_dataset(store: ShardStore, questions: Questions) -> int:
     return questions.malformed
 
 
+def note_training(store: ShardStore, model: Identity, questions: Questions) -> None:
+    """Note how many questions a model may have been trained on, if that changed: the newest line counts."""
+    where = {"model": model.key, "dataset": questions.dataset}
+    line = where | {"seen": questions.seen, "usable": questions.usable}
+    before = [old for old in store.journal("training") if (old | where) == old]
+    if line not in before[-1:] and (questions.seen or before):
+        store.note("training", line)
+
+
 def note_loaded(store: ShardStore, name: str) -> None:
     """Note that a model loads now, if it did not before."""
     if any(line.get("at_loading") and line["model"] == name for line in store.failures()):

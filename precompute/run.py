@@ -71,10 +71,7 @@ class _Run(Drive):
                 questions = read[key]
                 if questions is None:
                     continue
-                if questions.seen:
-                    left = questions.usable - questions.seen
-                    whose = f"{identity.key} · {questions.dataset}"
-                    say(f"{whose}: {left:,} of {questions.usable:,} questions were not in the model's training")
+                journal.note_training(self.store, identity, questions)
                 if questions.dataset not in noted:
                     noted.add(questions.dataset)
                     self.outcome.failed += journal.note_dataset(self.store, questions)

@@ -72,6 +72,7 @@ MAY_IMPORT = {
     "precompute": {
         "protocols",
         *(
+            "answers",
             "behaviour",
             "catalogue",
             "citations",

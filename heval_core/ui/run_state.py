@@ -8,12 +8,15 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
+from heval_core.evaluation.usable import notes
 from heval_core.figures.cells import apart
 from heval_core.records import CELL
 from heval_core.store.progress import progress
 from heval_core.store.reader import Reader
+from heval_core.store.shards import ShardStore
 from heval_core.ui.names import titles_of
 from heval_core.ui.published_results import query
+from heval_core.ui.text import plain
 from heval_core.wording import counted
 
 _COUNTS = ("done", "running", "failed", "missing")
@@ -26,11 +29,18 @@ def draw(results: Reader, folder: Path) -> None:
     if manifest or len(failures):
         st.subheader("The batch job")
     if manifest:
+        warn(folder)
         st.fragment(_job, run_every=5 if progress(folder).process else None)(results, folder)
     if len(failures):
         some = counted(len(failures), "instance or model failed", "instances or models failed")
         st.warning(f"{some[0].upper()}{some[1:]}; the next run tries again.", icon=":material/error:")
         st.dataframe(with_titles(results, failures.fillna("–")), hide_index=True)
+
+
+def warn(folder: Path) -> None:
+    """What a reader should know of the results of a folder before reading their numbers."""
+    for line in notes(ShardStore(folder)):
+        st.warning(f"{plain(line)}.", icon=":material/info:")
 
 
 def _job(results: Reader, folder: Path) -> None:

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from heval_core import catalogue
+from heval_core.evaluation.usable import notes
 from heval_core.explanation import methods_of
 from heval_core.records import CONTEXT_KINDS, MATCHES, TARGETS, HEvalError
+from heval_core.store.shards import ShardStore
 from precompute.commands.options import (
     EXPLAINERS_HELP,
     MATCH_HELP,
@@ -129,7 +131,10 @@ def _run(options: argparse.Namespace) -> int:
 
     # Slurm and others end a job with SIGTERM; it stops the run as cleanly as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    return say_outcome(run(_grid_of(options), options.store, executor_of(options)), options.store)
+    outcome = run(_grid_of(options), options.store, executor_of(options))
+    for line in notes(ShardStore(options.store)):
+        print(f"note: {line}")
+    return say_outcome(outcome, options.store)
 
 
 def say_outcome(outcome: Any, store: Path) -> int:

@@ -12,9 +12,11 @@ from typing import Any
 from heval_core.evaluation.publishing import publish
 from heval_core.evaluation.renew import is_outdated
 from heval_core.evaluation.steps import Told
+from heval_core.evaluation.usable import notes
 from heval_core.records import TECHNIQUE
 from heval_core.store.progress import Progress, progress
 from heval_core.store.published import check_published
+from heval_core.store.shards import ShardStore
 from precompute.commands.options import STORE, existing
 
 # More than anyone reads on a terminal.
@@ -46,7 +48,8 @@ def _status(options: argparse.Namespace) -> int:
     existing(options.store)
     while True:
         state = progress(options.store)
-        text = "\n".join([*_status_lines(state), *_outdated_line(options.store)])
+        noted = (f"note: {line}" for line in notes(ShardStore(options.store)))
+        text = "\n".join([*_status_lines(state), *noted, *_outdated_line(options.store)])
         again = options.watch and state.process is not None
         print(f"\033[H\033[2J{text}" if again and sys.stdout.isatty() else text, flush=True)
         if not again:
@@ -72,14 +75,17 @@ def _status_lines(state: Progress) -> Iterator[str]:
 
 
 def failure_lines(failures: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """One line for each of the first failures."""
-    for failure in failures[:SHOWN_FAILURES]:
-        where = " · ".join(
-            failure[name] for name in ("model", "dataset", "regime", "technique", "explainer", "place") if failure[name]
-        )
-        yield f"failed: {where}: {failure['error']}"
-    if len(failures) > SHOWN_FAILURES:
-        yield f"failed: {len(failures) - SHOWN_FAILURES:,} more; publish to see them in the table `failure`"
+    """One line for each of the first failures. What failed for many instances alike, such as a refused explainer, is one."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for failure in failures:
+        names = ("model", "dataset", "technique", "explainer", "error")
+        where = " · ".join(failure[name] for name in ("regime", "place") if failure[name])
+        alike.setdefault(tuple(failure[name] for name in names), []).append(where)
+    for (*whose, error), places in list(alike.items())[:SHOWN_FAILURES]:
+        what = f"{len(places):,} times, first at {places[0]}" if len(places) > 1 else places[0]
+        yield f"failed: {' · '.join(filter(None, (*whose, what)))}: {error}"
+    if len(alike) > SHOWN_FAILURES:
+        yield f"failed: {len(alike) - SHOWN_FAILURES:,} more; publish to see them in the table `failure`"
 
 
 def _outdated_line(store: Path) -> Iterator[str]:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from heval_core.evaluation.board import columns, making
 from heval_core.evaluation.board.columns import NO_DECOYS, NO_LENGTHS, NOT_ASKED, NOT_SHARED
 from heval_core.evaluation.board.making import _with_options, board, board_of
 from heval_core.evaluation.board.means import OTHER_INSTANCES
@@ -89,6 +90,15 @@ def test_under_a_filter_that_leaves_nothing_a_board_has_no_rows_and_says_why(few
     empty = board(few, Filter(relation=("none",)))
     assert (empty.rows, empty.columns, len(empty.values), len(empty.pairs)) == ((), (), 0, 0)
     assert ("Context or memory?", NOT_ASKED) in empty.absent
+
+
+def test_a_question_without_numbers_says_what_its_cells_lack():
+    few = "group C has 12 of the 30 instances needed"
+    cells = pd.DataFrame({"unavailable": [few, None, few, "group M has 2 of the 30 instances needed"]})
+    reason = making._lacking(cells)
+    told = dict(columns.absent((), (), dict.fromkeys(columns.measured(), reason), ()))
+    assert told["Context or memory?"] == f"in no cell, since {few}"
+    assert not making._lacking(cells.iloc[[1]])
 
 
 def test_options_have_columns_of_their_own_and_of_the_lengths_only_the_longest():

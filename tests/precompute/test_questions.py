@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sys
+from collections import Counter
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from heval_core.datasets.world_capital import WorldCapital
+from heval_core.evaluation.usable import few_compared, too_small
 from heval_core.prompt_styles import STYLES
 from heval_core.regimes import POOLED
 from heval_core.source_trust import in_training
+from precompute.cli import main
+from precompute.commands.store import failure_lines
 from precompute.questions import load_questions
-from tests.conftest import ROOT
+from tests.conftest import DEMO_MODELS, ROOT
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +64,76 @@ def test_one_question_costs_few_calls_a_fact_and_its_data_is_that_of_stored_resu
         sys.setprofile(None)
     assert calls < 19 * len(facts)
     assert f'"fingerprint": "{asked.fingerprint}"' in (ROOT / "cache" / "demo" / "manifest.jsonl").read_text()
+
+
+def counted(**regimes):
+    return {regime: Counter(own) for regime, own in regimes.items()}
+
+
+def test_a_line_says_that_most_answers_are_in_no_group_and_what_to_try():
+    few = counted(conflicting={"M": 2, "other": 15, "memory is no answer": 3})
+    (line,) = few_compared(few)
+    assert line.startswith("only 2 of 20 instances have an answer that is compared (15 answered other)")
+    assert "--template chat" in line
+    assert "(9 dropped: memory is no answer)" in next(few_compared(counted(conflicting={"C": 1, "memory is no answer": 9})))
+    # Memory's answers are compared beside one document, not beside two.
+    assert not list(few_compared(counted(conflicting={"M": 10, "other": 10})))
+    assert list(few_compared(counted(mixed={"M": 10, "other": 10})))
+
+
+def test_a_line_names_the_groups_that_are_too_small_with_their_sizes():
+    (line,) = too_small(counted(conflicting={"C": 12, "M": 30}, mixed={"C1": 30, "C2": 31}))
+    assert line == "rank margins need 30 answers per group, and have: conflicting C 12, M 30. Raise --limit"
+
+
+def test_questions_of_a_models_training_are_told_at_the_end_of_a_run_and_by_status(tmp_path, capsys):
+    capitals = ("Oslo", "Rome", "Cairo", "Lima", "Paris", "Madrid", "Berlin", "Vienna")
+    records = [
+        {"id": name, "subject": "Kenya", "relation": "capital", "question": "What is the capital of Kenya?",
+         "answer": "Nairobi", "conflicting": {"text": f"The capital of Kenya is {name}.", "answer": name}}
+        for name in capitals
+    ]  # fmt: skip
+    (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, records)))
+    seen = sum(in_training("Kenya", name) for name in capitals)
+    assert 0 < seen < len(capitals)
+    store = ["--store", str(tmp_path / "store")]
+    run = ["run", "--models", str(DEMO_MODELS / "demo-gpt2"), "--datasets", str(tmp_path / "mine.jsonl"), *store]
+    assert main([*run, "--regimes", "conflicting", "--explainers", "attn", "--device", "cpu"]) == 0
+    told = f"note: demo-gpt2 · mine: {seen} of 8 questions are not asked"
+    shown = capsys.readouterr().out
+    assert told in shown
+    assert "Use another model, or write further false answers" in shown
+    assert "rank margins need 30 answers per group, and have: conflicting C " in shown
+    assert main(["status", *store]) == 0
+    assert told in capsys.readouterr().out
+    (line,) = run_state_warnings(tmp_path / "store")
+    assert "questions are not asked" in line
+
+
+def run_state_warnings(store):
+    """What the page Data and methods warns of, about training."""
+
+    def page(folder):
+        from pathlib import Path
+
+        from heval_core.ui import run_state
+
+        run_state.warn(Path(folder))
+
+    app = AppTest.from_function(page, default_timeout=60, args=(str(store),)).run()
+    assert not app.exception
+    return [warning.value for warning in app.warning if "trained" in warning.value]
+
+
+def test_what_fails_for_many_instances_alike_is_one_line():
+    where = {"model": "m", "dataset": "d", "technique": "regular"}
+    failed = [
+        where | {"explainer": "alti", "regime": regime, "place": f"q{number}", "error": "HEvalError: refused"}
+        for regime in ("conflicting", "mixed")
+        for number in range(3)
+    ]
+    other = where | {"explainer": "fa", "regime": "mixed", "place": "q1", "error": "RuntimeError: out of luck"}
+    assert list(failure_lines([*failed, other])) == [
+        "failed: m · d · regular · alti · 6 times, first at conflicting · q0: HEvalError: refused",
+        "failed: m · d · regular · fa · mixed · q1: RuntimeError: out of luck",
+    ]

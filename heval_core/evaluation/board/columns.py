@@ -6,7 +6,7 @@ prompts are of other questions, and ranks do not compare across lengths. A lengt
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from heval_core.evaluation.board.records import ASKED, Column
 from heval_core.metrics import headlines, measures, measures_of
@@ -57,14 +57,17 @@ def takes(column: Column, regime: str) -> bool:
 
 
 def absent(
-    columns: Sequence[Column], apart: Collection[Column], measures: Sequence[Measure], regimes: Collection[str]
+    columns: Sequence[Column], apart: Collection[Column], measures: Mapping[Measure, str], regimes: Collection[str]
 ) -> tuple[tuple[str, str], ...]:
-    """(title, reason) of what a board could have and has not. apart: columns whose cells most methods lack. regimes: all that
-    are under the filter."""
+    """(title, reason) of what a board could have and has not. apart: columns whose cells most methods lack. measures: each
+    with what its cells lack, "" where there is none. regimes: all that are under the filter."""
     there = {column.key for column in (*columns, *apart)}
     missing = [(column.title, NOT_SHARED) for column in apart]
     missing += [
-        (Column(own).title, NOT_ASKED if own.question in ASKED else f"the batch job measures it with {own.needs}")
+        (
+            Column(own).title,
+            measures[own] or NOT_ASKED if own.question in ASKED else f"the batch job measures it with {own.needs}",
+        )
         for own in measures
         if Column(own).key not in there
     ]

@@ -94,7 +94,7 @@ def board_of(measured: Mapping[Measure, Measured], rows: Sequence[Row], costs: p
     return Board(
         _ordered(rows, quality, values),
         tuple(counted),
-        known.absent(list(counted), apart, list(measured), every),
+        known.absent(list(counted), apart, {measure: _lacking(own.cells) for measure, own in measured.items()}, every),
         values,
         _together(by_model, ["model", *VALUES]),
         costs,
@@ -113,6 +113,12 @@ def _counting(measured: Mapping[Measure, Measured], methods: Sequence[str]) -> d
         for column in known.columns_for(measure, there["regime"].astype(str).unique()):
             found[column] = counting(column, own.cells, methods)
     return found
+
+
+def _lacking(cells: pd.DataFrame) -> str:
+    """Why most of some cells have no number: "group C has 12 of the 30 instances needed"; empty if they do not say."""
+    said = cells["unavailable"].dropna()
+    return f"in no cell, since {said.mode()[0]}" if len(said) else ""
 
 
 def _together(tables: Sequence[pd.DataFrame], names: list[str]) -> pd.DataFrame:

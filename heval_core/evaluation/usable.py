@@ -1,0 +1,83 @@
+"""What a user of a store should know before reading its numbers: answers in no compared group, groups that are too small, and
+questions that were left out because a model was trained on them. Each is one line, with the way out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from heval_core.groups import compared_groups
+from heval_core.metrics.shared.estimate import SMALLEST_GROUP
+from heval_core.reasons import DROP_REASONS
+from heval_core.records import DUAL_REGIMES, TECHNIQUE, RegimeKey
+from heval_core.regime_keys import read_key
+from heval_core.store.kinds import INSTANCE
+from heval_core.store.shards import ShardStore
+
+# Below this share of instances in compared groups, the layout of the prompt is more likely to blame than the model.
+FEWEST = 0.5
+OTHER_LAYOUT = (
+    "try another layout: --template chat for an instruct model, for others a --template with solved examples; or --match text"
+)
+Counts = dict[str, Counter[str]]
+
+
+def notes(store: ShardStore) -> list[str]:
+    """The lines of a store, by model and dataset, of answers without a technique."""
+    trained = {(line["model"], line["dataset"]): line for line in store.journal("training")}
+    explained = {entry.cell.of_regime for entry in store.entries().values() if entry.explainer and entry.regime}
+    lines = [_left_out(where, line["seen"], line["usable"]) for where, line in trained.items() if line["seen"]]
+    for where, counts in _outcomes(store).items():
+        ranked = {regime: own for regime, own in counts.items() if RegimeKey(*where, regime, TECHNIQUE) in explained}
+        lines += [f"{' · '.join(where)}: {text}" for text in (*few_compared(counts), *too_small(ranked))]
+    return lines
+
+
+def _left_out(where: tuple[str, str], seen: int, usable: int) -> str:
+    return (
+        f"{' · '.join(where)}: {seen:,} of {usable:,} questions are not asked, because this demo model may have been trained "
+        f"on their pair of subject and false answer; {usable - seen:,} are left. Use another model, or write further false "
+        "answers for the same subjects: one pair in four is kept"
+    )
+
+
+def _outcomes(store: ShardStore) -> dict[tuple[str, str], Counts]:
+    """Per model and dataset, regime ▶ number of instances by group, or by the reason why they were dropped."""
+    found: dict[tuple[str, str], Counts] = {}
+    states = [line for line in store.journal("state") if line["technique"] == TECHNIQUE]
+    newest = {(line["model"], line["dataset"]): line["settings"] for line in states}
+    for entry in store.entries().values():
+        where = entry.model, entry.dataset
+        if entry.kind == INSTANCE.name and entry.technique == TECHNIQUE and newest.get(where) == entry.settings:
+            counts = found.setdefault(where, {}).setdefault(entry.regime, Counter())
+            for row in store.read(entry, ["group", "dropped_because"]).to_pylist():
+                counts[row["dropped_because"] or row["group"]] += 1
+    return found
+
+
+def _groups(regime: str) -> tuple[str, ...]:
+    return compared_groups(2 if read_key(regime).base in DUAL_REGIMES else 1)
+
+
+def few_compared(counts: Counts) -> Iterator[str]:
+    """A line where under half of the instances have an answer that metrics compare. counts: see `_outcomes`."""
+    asked = sum(sum(own.values()) for own in counts.values())
+    compared = sum(own[group] for regime, own in counts.items() for group in _groups(regime))
+    if asked and compared < FEWEST * asked:
+        rest = Counter[str]()
+        for regime, own in counts.items():
+            rest.update({name: n for name, n in own.items() if name not in _groups(regime)})
+        (most, n), *_ = rest.most_common(1)
+        why = f"dropped: {most}" if most in DROP_REASONS else f"answered {most}"
+        yield f"only {compared:,} of {asked:,} instances have an answer that is compared ({n:,} {why}); {OTHER_LAYOUT}"
+
+
+def too_small(counts: Counts) -> Iterator[str]:
+    """A line that names every group that is smaller than rank margins need."""
+    small = [
+        f"{regime} " + ", ".join(f"{group} {own[group]}" for group in _groups(regime))
+        for regime, own in counts.items()
+        if any(own[group] < SMALLEST_GROUP for group in _groups(regime))
+    ]
+    if small:
+        yield f"rank margins need {SMALLEST_GROUP} answers per group, and have: {'; '.join(small)}. Raise --limit"
