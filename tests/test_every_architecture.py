@@ -213,6 +213,7 @@ def test_the_command_line_refuses_in_one_line(kind, tmp_path, capsys):
         saved(kind, demo_tokenizer(), folder)
     command = ["explain", "--model", str(folder), "--context", "The capital of Peru is Lima.", "--question", "Which?"]
     command += ["--memory-answer", "Oslo", "--device", "cpu", "--explainers"]
+    capsys.readouterr()  # saving may have drawn a bar
     for explainer in ("attn", "mechlight"):
         assert main([*command, explainer]) == 2
         told = capsys.readouterr().err.strip().splitlines()
