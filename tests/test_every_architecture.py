@@ -202,6 +202,7 @@ def test_prompts_of_400_tokens(both):
 def test_the_command_line_refuses_in_one_line(kind, made, capsys):
     command = ["explain", "--model", made(kind), "--context", "The capital of Peru is Lima.", "--question", "Which?"]
     command += ["--memory-answer", "Oslo", "--device", "cpu", "--explainers"]
+    capsys.readouterr()  # saving may have drawn a bar
     for explainer in ("attn", "mechlight"):
         assert main([*command, explainer]) == 2
         told = capsys.readouterr().err.strip().splitlines()

@@ -13,7 +13,8 @@ from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
 from heval_core.explainers.attnlrp import AttnLRP
 from heval_core.explainers.cgim import ContrastiveGIM
-from heval_core.lm import changed_backward
+from heval_core.explainers.fuse3 import FusionOfThree
+from heval_core.lm import changed_attention, changed_backward
 from heval_core.lm.changed_modules import Norm
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
@@ -31,12 +32,11 @@ REFUSED = {
     "falcon-new": NO_INTERFACE,
     "gptj": NO_INTERFACE,
     "gpt-neo": NO_INTERFACE,
-    "gemma2": "cannot be run under changed rules: its attention has a softcap",
     "mixtral": r"has parts whose backward rule is not known: \d+\.\d+% of its relevance",
     "olmo": "has a norm, OlmoLayerNorm, whose rule is not known",
 }
 # Architectures without a literal computation here: they pass the check at first use.
-CHECKED = ("cohere", "gemma3", "granite", "opt", "phi3", "qwen3")
+CHECKED = ("cohere", "gemma2", "gemma3", "granite", "opt", "phi3", "qwen3")
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -247,3 +247,41 @@ def test_a_copy_with_other_values_is_refused(made, monkeypatch):
 def test_a_long_prompt_costs_a_forward_pass_more():
     assert cost(KEPT_WHOLE)[:2] == (2, 2 * KEPT_WHOLE)
     assert cost(KEPT_WHOLE + 1)[:2] == (3, 3 * (KEPT_WHOLE + 1))
+
+
+@pytest.mark.parametrize("rules", [ATTNLRP, CGIM, FIXED_ATTENTION])
+def test_capped_attention_equals_its_formula_by_autograd(rules, monkeypatch):
+    """Against the pattern written out, with each share and factor detached; the cap is low enough to change everything."""
+    monkeypatch.setattr(changed_attention, "BLOCK", 2 * 5 * 5)  # one key head at a time
+    torch.manual_seed(1)
+    q, k, v = (torch.randn(1, heads, 5, 4, dtype=torch.float32, requires_grad=True) for heads in (4, 2, 2))
+    mask = (torch.ones(5, 5).tril() * torch.ones(5, 5).triu(-2)).bool()[None, None]
+    options = {"softcap": 0.7, "scaling": 0.9}
+    found, _ = changed_attention._attend(torch.nn.Module(), q, k, v, mask, rules=rules, **options)
+    weights = torch.randn_like(found)
+    gradients = torch.autograd.grad((found * weights).sum(), (q, k, v))
+
+    keys, values = k.repeat_interleave(2, 1), v.repeat_interleave(2, 1)
+    raw = 0.9 * q @ keys.transpose(-1, -2)
+    capped = 0.7 * torch.tanh(raw / 0.7)
+    linear = raw * (capped / raw).detach()
+    pattern = capped.masked_fill(~mask, float("-inf")).softmax(-1).detach()
+    soft = (linear / rules.temperature).masked_fill(~mask, float("-inf")).softmax(-1) * rules.temperature
+    torch.testing.assert_close(found, (pattern @ values).transpose(1, 2), rtol=1e-5, atol=1e-5)
+    own = rules.values * (pattern @ values) + rules.query_key * (soft @ values.detach())
+    expected = torch.autograd.grad((own.transpose(1, 2) * weights).sum(), (q, k, v), allow_unused=True)
+    for name, one, other in zip("qkv", gradients, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5, msg=name)
+
+
+def test_a_low_cap_leaves_the_copys_logits_the_models(tmp_path):
+    config = CONFIGURATIONS["gemma2"]()
+    config.attn_logit_softcapping, config.final_logit_softcapping = 1.5, 6.0
+    torch.manual_seed(3)
+    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path / "capped")
+    AutoTokenizer.from_pretrained(DEMO_MODELS / "demo-gpt2").save_pretrained(tmp_path / "capped")
+    lm = load(str(tmp_path / "capped"), "cpu")
+    clean = CleanPass(lm, [lm.tokenise(assemble(("The capital of Kenya is Lisbon.",), (None,), "Which capital is it?"))])
+    for explainer in (AttnLRP(), ContrastiveGIM(), FusionOfThree()):  # which check the copy, and that relevance is complete
+        assert np.isfinite(explainer.explain(clean, next_tokens(clean))[0].scores).all()
+    assert float(clean.logits.abs().max()) <= 6.0
