@@ -46,6 +46,7 @@ def _at_fixed_target(measure: Measure) -> Measure:
         parts=tuple(f"{part}{TARGETS[1]}" for part in measure.parts),
         meaning=_FIXED + measure.meaning,
         needs="--target context",
+        headline="",
         variant_of=measure.title,
         switch=FIXED,
     )

@@ -146,4 +146,5 @@ def test_equals_differ_in_one_of_twenty():
 
 
 def test_it_is_the_headline_of_context_or_memory():
-    assert headlines()["RQ1"].metric == "auroc"
+    assert headlines()["RQ1"].key == "auroc"
+    assert headlines()["RQ1"].together == ("c",)
