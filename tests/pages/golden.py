@@ -51,7 +51,7 @@ VIEWS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "accuracy": [
         *(("few cells", {"tab": tab}) for tab in ("memory", "document", "token", "faithful", "failures")),
         *(("few cells", CELLS | {"tab": tab}) for tab in ("length", "compare")),
-        ("few cells", {"tab": "document", "unit": "native"}), ("few cells", {"tab": "document", "cell": MARK}),
+        ("few cells", {"tab": "document", "unit": "native"}), ("few cells", {"tab": "document", "document": "Instance margin", "cell": MARK}),
         ("few cells", {"tab": "memory", "memory": "NMutInf", "regime": "mixed"}),
         ("few cells", {"tab": "memory", "cell": MARK}), ("few cells", {"tab": "memory", "cell": MARK[:2]}),
         ("few cells", {"tab": "failures", "explainer": "mechlight", "pattern": "question", "while_right": "fa"}),
