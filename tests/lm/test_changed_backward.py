@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.models.gemma.modeling_gemma import GemmaRMSNorm
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
@@ -22,6 +22,8 @@ from heval_core.lm.rules import ATTNLRP, CGIM, FIXED_ATTENTION, KEPT_WHOLE, cost
 from heval_core.prompts import assemble
 from heval_core.records import HEvalError, Target
 from tests import literal_relevance
+from tests.conftest import DEMO_MODELS
+from tests.literal_models import CONFIGURATIONS
 
 # Mistral's window is shorter than the prompts.
 KINDS = ("gpt2", "gpt_neox", "gpt_neox-sequential", "qwen2", "llama-gqa", "mistral", "gemma")

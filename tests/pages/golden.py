@@ -51,7 +51,8 @@ VIEWS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "accuracy": [
         *(("few cells", {"tab": tab}) for tab in ("memory", "document", "token", "faithful", "failures")),
         *(("few cells", CELLS | {"tab": tab}) for tab in ("length", "compare")),
-        ("few cells", {"tab": "document", "unit": "native"}), ("few cells", {"tab": "document", "cell": MARK}),
+        ("few cells", {"tab": "document", "unit": "native"}),
+        ("few cells", {"tab": "document", "document": "Instance margin", "cell": MARK}),
         ("few cells", {"tab": "memory", "memory": "NMutInf", "regime": "mixed"}),
         ("few cells", {"tab": "memory", "cell": MARK}), ("few cells", {"tab": "memory", "cell": MARK[:2]}),
         ("few cells", {"tab": "failures", "explainer": "mechlight", "pattern": "question", "while_right": "fa"}),
@@ -62,6 +63,8 @@ VIEWS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("few cells", {"model": "demo-gpt2", "dataset": "world_capital"}), ("few cells", {"regime": "conflicting"}),
         ("few cells", {"mark": ["fa", "RQ9", "*"]}), ("few cells", {"tab": "bord"}),
         ("few cells", {"tab": "models", "question": "RQ4"}),
+        ("few cells", {"tab": "models", "question": "RQ2.d1"}),
+        ("few cells", {"tab": "models", "question": "RQ2", "model": "demo-gpt2"}),
         *(("made up", {"tab": tab}) for tab in ("board", "models", "pairs")),
     ],
     "techniques": [*(("few cells", {"tab": tab}) for tab in ("compare", "depends", "search")), ("made up", {})],
@@ -116,3 +119,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    os._exit(0)  # what pages compute ahead in another thread may not survive an orderly end

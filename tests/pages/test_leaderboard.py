@@ -9,12 +9,13 @@ import pytest
 
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.making import board
-from heval_core.evaluation.board.pairs import counted_pairs
 from heval_core.figures.board_dots import EVERY_MODEL, by_model, by_question
 from heval_core.store.filters import Filter
 from heval_core.ui.board_page import PARAMETER, behind
+from heval_core.ui.tabs.board_against import unbeaten
 from heval_core.ui.tabs.board_whole import exported
 from heval_core.ui.text import plain
+from tests.board.planted import level, planted
 from tests.pages.opening import open_page
 from tests.planted import noise, plant, published
 
@@ -92,35 +93,39 @@ def test_the_export_has_every_number_with_its_costs(demo):
     frame = exported(made)
     assert len(frame) == len(made.columns) * len(made.rows)
     assert set(frame[frame["control"]]["explainer"]) == set(made.controls)
-    front = frame[frame["column"] == "RQ1"].set_index("explainer")["on_front"]
-    assert set(front.index[front.astype(bool)]) == {"origin", "cgim", "cdla"}
+    own = made.quality[made.quality["explainer"].isin(made.methods) & made.quality["whole_passes"].notna()]
+    front = {
+        row.explainer
+        for row in own.itertuples()
+        if not ((own["value"] > row.value) & (own["whole_passes"] <= row.whole_passes)).any()
+        and not ((own["value"] >= row.value) & (own["whole_passes"] < row.whole_passes)).any()
+    }
+    assert set(frame[frame["on_front"].astype(bool)]["explainer"]) == front
     again = pd.read_csv(io.StringIO(frame.to_csv(index=False)))
     assert again["value"].tolist() == pytest.approx(frame["value"].tolist())
 
 
-def test_the_pairs_say_who_wins_most(demo):
-    made = board(demo, REGULAR)
-    counts = counted_pairs(made.pairs)
-    methods = counts[counts["first"].isin(made.methods) & counts["second"].isin(made.methods)]
-    wins = methods[methods["first"] == "origin"]["wins"].sum() + methods[methods["second"] == "origin"]["losses"].sum()
-    compared = methods[(methods["first"] == "origin") | (methods["second"] == "origin")]["compared"].sum()
-    said = text_of(open_page("leaderboard", tab="pairs"))
-    losses = methods[methods["first"] == "origin"]["losses"].sum() + methods[methods["second"] == "origin"]["wins"].sum()
-    assert (wins > 0.9 * compared, losses) == (True, 0)
-    assert "**Origin** loses no comparison with another method." in said
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ({"a": 0.9, "b": 0.5, "c": 0.1}, "**A** wins every comparison"),
+        ({"a": 0.9, "b": 0.9, "c": 0.1}, "**A** and **B** lose no comparison"),
+        ({"a": 0.7, "b": 0.4, "ctrl": 0.95}, "Controls beat methods too: **CTRL** in 24 of 24 comparisons."),
+        ({"a": 0.9, "ctrl": 0.1}, "There is no pair of methods to compare. No control beats a method anywhere."),
+    ],
+)
+def test_the_pairs_say_who_wins_most(table, told):
+    made = planted({key: level(value, value, value) for key, value in table.items()}, controls=("ctrl",))
+    assert told in unbeaten(made, made.pairs)
 
 
-def test_one_model_is_named_and_not_counted(demo):
-    app = open_page("leaderboard", model="demo-gpt2", question="RQ2", tab="models")
-    assert not app.error
-    assert f"**Origin** is the best method at telling documents apart on {plain('demo-gpt2')}." in text_of(app)
+def test_the_one_that_wins_most_loses_too():
+    def truth(explainer, question, model, dataset, regime):
+        turned = (model, dataset) == ("model-b", "data-2")
+        return 0.9 if (explainer == "a") != turned else 0.5
 
-
-def test_models_without_a_number_are_not_counted_and_other_prompts_can_be_asked_for(demo):
-    """Context or memory is not asked under decoys, which alone were run with the long models."""
-    said = text_of(open_page("leaderboard", tab="models"))
-    assert "**Origin** is the best method at telling context from memory on all two models." in said
-    app = open_page("leaderboard", tab="models", question="RQ2.d1")
-    assert not app.error
-    said = text_of(app)
-    assert "**Origin** is the best method at telling documents apart, decoy d1, on all two models." in said
+    made = planted(truth=truth, explainers=("a", "b"))
+    own = made.pairs["better"].value_counts()
+    assert own["a"] > own["b"] > 0
+    told = f"**A** wins most: {own['a']} of {len(made.pairs)} comparisons with other methods, and loses {own['b']}."
+    assert told in unbeaten(made, made.pairs)
