@@ -137,13 +137,15 @@ WINDOWS = {"900": (900, 800, False), "853": (853, 533, False), "1280": (1280, 80
 WINDOWS["dark"] = (1280, 800, True)
 
 
-@pytest.mark.demo
-@pytest.mark.parametrize("window", WINDOWS)
-def test_every_page_can_be_read_whatever_the_window(served, demo_results, window):
+ROUNDS = [("some_results", "1280"), *(pytest.param("demo_results", one, marks=pytest.mark.demo) for one in WINDOWS)]
+
+
+@pytest.mark.parametrize(("results", "window"), ROUNDS)
+def test_every_page_can_be_read_whatever_the_window(request, served, results, window):
     """Contrasts of at least 4.5, nothing cut off, no text over another, also beside the form, and no program's words."""
     width, height, dark = WINDOWS[window]
     assert PROSE != DRAWN
-    wrong, address = {}, served(demo_results)
+    wrong, address = {}, served(request.getfixturevalue(results))
     with page_of(width, height, dark) as page:
         for name, path in PAGES.items():
             visit(page, f"{address}/{path}")
