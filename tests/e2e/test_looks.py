@@ -137,11 +137,7 @@ WINDOWS = {"900": (900, 800, False), "853": (853, 533, False), "1280": (1280, 80
 WINDOWS["dark"] = (1280, 800, True)
 
 
-<<<<<<< HEAD
 ROUNDS = [("few_cells", "1280"), *(pytest.param("demo_results", one, marks=pytest.mark.demo) for one in WINDOWS)]
-=======
-ROUNDS = [("some_results", "1280"), *(pytest.param("demo_results", one, marks=pytest.mark.demo) for one in WINDOWS)]
->>>>>>> w-f
 
 
 @pytest.mark.parametrize(("results", "window"), ROUNDS)
