@@ -11,9 +11,7 @@ import pytest
 
 from tests.conftest import ROOT
 
-LINES, FUNCTION_LINES = 300, 45
-# A file of tests is a list of cases, each read by itself.
-TEST_LINES = 400
+LINES, FUNCTION_LINES = 400, 45
 
 
 def sources() -> Iterator[Path]:
@@ -24,7 +22,7 @@ def sources() -> Iterator[Path]:
 
 def test_files_are_short():
     lengths = {path.relative_to(ROOT).as_posix(): len(path.read_text("utf-8").splitlines()) for path in sources()}
-    too_long = {name for name, count in lengths.items() if count > (TEST_LINES if name.startswith("tests/") else LINES)}
+    too_long = {name for name, count in lengths.items() if count > LINES}
     assert not too_long
 
 

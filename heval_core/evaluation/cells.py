@@ -26,7 +26,8 @@ from heval_core.metrics.shared.measure import MirrorMetric
 from heval_core.protocols import Metric
 from heval_core.records import CELL, CellKey, RegimeKey
 from heval_core.statistics.blocks import row_blocks
-from heval_core.statistics.bootstrap import percentile_interval
+from heval_core.statistics.bootstrap import Interval
+from heval_core.statistics.bounded import mean_interval
 
 
 def estimates(
@@ -266,6 +267,16 @@ def _defined(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
+def mean_intervals(found: pd.DataFrame, drawn: np.ndarray | None) -> tuple[Interval, Interval]:
+    """Of the mean of some rows of `cell_metric`, and of that of their normalised values. drawn: see `mean_interval`."""
+    value, low, high, chance, best, scaled = (
+        found[name].to_numpy(dtype=float) for name in ("value", "low", "high", "chance", "best", "normalised")
+    )
+    sides = normalised(np.stack([low, high]), chance, best)
+    moved = None if drawn is None else normalised(drawn, *np.broadcast_arrays(chance, best, drawn)[:2])
+    return mean_interval(value, low, high, drawn), mean_interval(scaled, sides.min(axis=0), sides.max(axis=0), moved)
+
+
 def headline_rows(cells: pd.DataFrame, spread: Mapping[ValueKey, np.ndarray]) -> list[dict[str, Any]]:
     """Means over the cells of a technique, with intervals from replicates that resample the same questions in every cell.
 
@@ -276,10 +287,9 @@ def headline_rows(cells: pd.DataFrame, spread: Mapping[ValueKey, np.ndarray]) ->
         k = measure.at(DEFAULT_K)
         chosen = cells[(cells["metric"] == measure.metric) & cells["part"].isin(measure.together) & (cells["k"] == k)]
         for (technique, explainer), found in chosen[chosen["unavailable"].isna()].groupby(["technique", "explainer"]):
-            drawn = np.stack([spread[value_key(row)] for row in found.to_dict("records")])
-            low, high = percentile_interval(drawn.mean(axis=0))
-            chance, best = (np.broadcast_to(found[[name]].astype(float), drawn.shape) for name in ("chance", "best"))
-            ends = percentile_interval(normalised(drawn, chance, best).mean(axis=0))
+            drawn = np.stack([spread[value_key(row)] for row in found.to_dict("records")], axis=1)
+            ends, scaled = mean_intervals(found, drawn)
+            value, chance, normal = (found[name].to_numpy(dtype=float).mean() for name in ("value", "chance", "normalised"))
             rows.append(
                 {
                     "question": question,
@@ -287,12 +297,11 @@ def headline_rows(cells: pd.DataFrame, spread: Mapping[ValueKey, np.ndarray]) ->
                     "explainer": explainer,
                     "metric": measure.metric,
                     "k": k,
-                    "value": found["value"].astype(float).mean(),
-                    "low": low,
-                    "high": high,
-                    "chance": found["chance"].astype(float).mean(),
-                    "normalised": _defined(found["normalised"].astype(float).mean(skipna=False)),
-                    **{f"normalised_{name}": _defined(end) for name, end in ends._asdict().items()},
+                    "value": value,
+                    **{name: _defined(end) for name, end in ends._asdict().items()},
+                    "chance": chance,
+                    "normalised": _defined(normal),
+                    **{f"normalised_{name}": _defined(end) for name, end in scaled._asdict().items()},
                     "cells": len(found),
                     "n": int(found["n"].sum()),
                 }

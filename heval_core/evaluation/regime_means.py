@@ -1,10 +1,10 @@
 """Means of a measure over cells, with intervals: explainers x regimes, as tables and figures of accuracy show them.
 
-The cells' values are the published ones. The interval of their mean comes from questions that are resampled in all cells
-together, as for the headline: cells share questions, so that no sum of their own errors would be right. What is resampled are
-the instances' stored values (`metrics.shared.stored_means`); under a filter that cuts cells, everything is computed anew.
-Where an error comes from halves, or a value from pairs of mirrored prompts, no replicates are stored. Then the ends of the
-cells' intervals are averaged: a mean's standard error is at most the mean of the cells' errors, whatever these share.
+The cells' values and intervals are the published ones, and a mean's interval is made of theirs (`bounded.mean_interval`), in
+every column by this one rule: of a single cell it is the cell's own, and none passes the best possible value. How far cells
+move together comes from questions that are resampled in all of them, since cells share questions. What is resampled are the
+instances' stored values (`metrics.shared.stored_means`); under a filter that cuts cells, everything is computed anew. Where an
+error comes from halves, or a value from pairs of mirrored prompts, no replicates are stored, and the ends are averaged.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from heval_core import catalogue
 from heval_core.evaluation import cells, live
 from heval_core.evaluation.cells import ValueKey
 from heval_core.evaluation.live import Spread
-from heval_core.metrics.shared.estimate import normalised
 from heval_core.metrics.shared.stored_means import Limited, Mean, SumOfMeans
 from heval_core.records import CELL, CellKey, RegimeKey
 from heval_core.regime_keys import ordered_regimes, read_key
-from heval_core.statistics.bootstrap import Interval, percentile_interval, resampled_sums
+from heval_core.statistics.bootstrap import resampled_sums
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 
@@ -100,24 +99,13 @@ def _keys(found: pd.DataFrame) -> list[ValueKey]:
 
 def _mean(own: pd.DataFrame, keys: Sequence[ValueKey], spread: Spread) -> dict[str, Any]:
     """The mean of some cells, with its interval. own: rows of `cell_metric`, with these keys."""
-    numbers = {name: own[name].to_numpy(dtype=float) for name in ("value", "low", "high", "chance", "best", "normalised")}
-    chance, best = numbers["chance"], numbers["best"]
-    drawn = [spread[key] for key in keys if key in spread] if len(own) > 1 else []
-    means = {name: float(numbers[name].mean()) for name in ("value", "chance", "best", "normalised")}
-    if len(own) > 1 and len(drawn) == len(own):
-        together = np.stack(drawn, axis=1)
-        ends = percentile_interval(together.mean(axis=1))
-        scaled = percentile_interval(normalised(together, *np.broadcast_arrays(chance, best, together)[:2]).mean(axis=1))
-        how = RESAMPLED
-    else:
-        low, high = numbers["low"], numbers["high"]
-        ends = Interval(float(low.mean()), float(high.mean()))
-        both = np.stack([normalised(end, chance, best) for end in (low, high)])
-        scaled = Interval(float(np.min(both, axis=0).mean()), float(np.max(both, axis=0).mean()))
-        how = OF_CELL if len(own) == 1 else BOUND
+    means = {name: float(own[name].to_numpy(dtype=float).mean()) for name in ("value", "chance", "best", "normalised")}
+    together = np.stack([spread[key] for key in keys], axis=1) if all(key in spread for key in keys) else None
+    ends, scaled = cells.mean_intervals(own, together)
+    how = OF_CELL if len(own) == 1 else BOUND if together is None else RESAMPLED
     count = len({key.cell.of_regime for key in keys})
     return {
-        **{name: means[name] for name in ("value", "chance", "best", "normalised")},
+        **means,
         **dict(zip(("low", "high", "normalised_low", "normalised_high"), (*ends, *scaled), strict=True)),
         "cells": count,
         "n": int(own["n"].sum()) if count == len(own) else cells.entering(own),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from heval_core.statistics.bounded import Bounded, Term, share_interval, sum_interval
+from heval_core.statistics.bounded import Bounded, Term, mean_interval, share_interval, sum_interval
 
 
 def mean_of(values, ends=(0.0, 1.0)) -> Bounded:
@@ -90,3 +90,29 @@ def test_paired_differences_are_held(p, q, size):
         low, high = difference(drawn[0] < p, together < q)
         held.append(low <= p - q <= high)
     assert np.mean(held) > 0.92
+
+
+def test_a_mean_over_cells_by_hand():
+    """Distances 3 and 4: 5/2 apart, 7/2 together, and 1/2 against each other; of a single one its own ends."""
+    values, low, high = np.array([10.0, 20.0]), np.array([7.0, 16.0]), np.array([13.0, 24.0])
+    apart, same = np.array([[1, 1], [-1, 1], [1, -1], [-1, -1.0]]), np.array([[1, 1], [-1, -1.0]])
+    for drawn, away in ((apart, 2.5), (same, 3.5), (same * [1, -1], 0.5), (None, 3.5), (same * [1, 0], 3.5)):
+        assert mean_interval(values, low, high, drawn) == pytest.approx((15 - away, 15 + away))
+    assert mean_interval(values[:1], low[:1], high[:1], same[:, :1]) == (7, 13)
+    assert np.isnan(mean_interval(values, np.array([7, np.nan]), high, apart).low)
+
+
+@pytest.mark.parametrize("truth", [0.5, 0.9, 0.97, 0.995])
+@pytest.mark.parametrize("shared", [0.0, 0.6])
+def test_a_mean_over_cells_that_share_questions_is_held(truth, shared):
+    """Four cells of 60 questions; of so many answers some are one draw of the question for all cells."""
+    rng, held, draws = np.random.default_rng(3), 0, 200
+    weights = rng.multinomial(60, np.full(60, 1 / 60), size=400) / 60
+    for _ in range(draws):
+        same = rng.random((60, 4)) < shared
+        right = np.where(same, rng.random((60, 1)) < truth, rng.random((60, 4)) < truth)
+        ends = np.array([mean_of(own).interval() for own in right.T])
+        low, high = mean_interval(right.mean(axis=0), *ends.T, weights @ right)
+        held += low <= truth <= high
+        assert 0 <= low < high <= 1
+    assert held / draws >= 0.92

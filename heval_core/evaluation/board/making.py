@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
 
 import numpy as np
 import pandas as pd
@@ -22,7 +21,7 @@ from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import Measure
 from heval_core.records import TECHNIQUE
 from heval_core.regime_keys import read_key
-from heval_core.statistics.bootstrap import percentile_interval
+from heval_core.statistics.bounded import mean_interval
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.techniques import pareto_front
@@ -154,9 +153,11 @@ def _quality(
     passes = costs[costs["size"] == EVERY_SIZE].set_index("explainer")["whole_passes"]
     rows = []
     for key in whole:
+        of_columns = own[own["explainer"] == key].set_index("column").loc[[column.key for column in asked]]
         parts = [of_column[key] for of_column in drawn if key in of_column]
-        ends = percentile_interval(reduce(np.add, parts) / len(parts)) if len(parts) == len(drawn) else (np.nan, np.nan)
-        rows.append([key, own[own["explainer"] == key]["value"].mean(), *ends, passes.get(key, np.nan), False])
+        together = np.stack(parts, axis=1) if len(parts) == len(drawn) else None
+        ends = mean_interval(*(of_columns[name].to_numpy(dtype=float) for name in ("value", "low", "high")), together)
+        rows.append([key, of_columns["value"].mean(), *ends, passes.get(key, np.nan), False])
     made = pd.DataFrame(rows, columns=QUALITY)
     priced = made["explainer"].isin(list(methods)) & made["whole_passes"].notna()
     points = [(-row.whole_passes, row.value) for row in made[priced].itertuples()]
