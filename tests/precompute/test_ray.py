@@ -1,4 +1,4 @@
-"""One Ray cluster, with a job of each kind: searched, trained, explained and timed. A worker of it is killed."""
+"""One Ray cluster, with a job of each kind: searched, trained and explained. A worker of it is killed."""
 
 from __future__ import annotations
 
