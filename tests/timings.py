@@ -1,7 +1,8 @@
 """How long each file of tests takes: the thirty slowest tests are listed, and a file above a minute fails the run.
 
 Processor seconds count, of the process and of all that it started and waited for: seconds on a clock would say how busy the
-machine is. What a session shares is paid by the test that asks for it first; tests marked `demo` have no limit.
+machine is. What a session shares is paid by the test that asks for it first, and what ends with the session by none; tests
+marked `demo` have no limit.
 """
 
 from __future__ import annotations
@@ -20,14 +21,20 @@ class Timings:
 
     def __init__(self) -> None:
         self.before = _spent()
+        self.ends = False
         self.tests: Counter[str] = Counter()
         self.files: Counter[str] = Counter()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        self.ends = nextitem is None
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
         report = yield
         now = _spent()
-        report.processor_seconds = 0.0 if item.get_closest_marker("demo") else now - self.before
+        of_session = self.ends and call.when == "teardown"
+        report.processor_seconds = 0.0 if of_session or item.get_closest_marker("demo") else now - self.before
         self.before = now
         return report
 

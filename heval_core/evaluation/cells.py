@@ -272,7 +272,7 @@ def mean_intervals(found: pd.DataFrame, drawn: np.ndarray | None) -> tuple[Inter
     value, low, high, chance, best, scaled = (
         found[name].to_numpy(dtype=float) for name in ("value", "low", "high", "chance", "best", "normalised")
     )
-    sides = normalised(np.stack([low, high]), chance, best)
+    sides = np.stack([normalised(end, chance, best) for end in (low, high)])
     moved = None if drawn is None else normalised(drawn, *np.broadcast_arrays(chance, best, drawn)[:2])
     return mean_interval(value, low, high, drawn), mean_interval(scaled, sides.min(axis=0), sides.max(axis=0), moved)
 

@@ -32,17 +32,16 @@ TIED = "Tied scores"
 def scores_table(results: Reader, instance_id: str, attributions: dict[str, StoredAttribution], k: int) -> None:
     """One row per explainer: the share of tied scores, then each metric with its chance level in the column's name."""
     scores = results.scores(instance_id)
-    scores = scores[scores["k"].isin((0, k))]
     titles = query(results, Reader.catalogue, "explainer").set_index("key")["title"]
     names = {measure.metric: measure.instance_title for measure in measures().values() if measure.instance_title}
+    # What an instance adds to the value of a cell only, and says nothing by itself, has no title.
+    scores = scores[scores["k"].isin((0, k)) & scores["metric"].isin(list(names))]
     scores = scores.assign(
         column=[
-            f"{names.get(s.metric, s.metric).format(k=s.k, part=part_in_words(s.part))} (chance {s.chance:.2f})"
-            for s in scores.itertuples()
+            f"{names[s.metric].format(k=s.k, part=part_in_words(s.part))} (chance {s.chance:.2f})" for s in scores.itertuples()
         ]
     )
-    order = [*names, *sorted(set(scores["metric"]) - set(names))]
-    scores = scores.sort_values("metric", key=lambda column: column.map(order.index), kind="stable")
+    scores = scores.sort_values("metric", key=lambda column: column.map(list(names).index), kind="stable")
     table = scores.pivot(index="explainer", columns="column", values="value")
     table = table.reindex(in_order(list(attributions)))[list(dict.fromkeys(scores["column"]))]
     table.insert(0, TIED, [attributions[key].tied for key in table.index])

@@ -15,7 +15,7 @@ from heval_core.ui import measured_cells, picked_cell
 from heval_core.ui.instance_links import groups_of
 from tests.pages.opening import QWEN, open_page
 
-MARK = ["mechlight", "demo-gpt2", "world_capital", "mixed_swap", "C1"]
+MARK = ["fa", "demo-qwen2", "world_capital", "mixed_swap", "C1"]
 
 
 @pytest.fixture
@@ -36,8 +36,10 @@ def test_one_unit_is_from_chance_to_best_and_the_other_the_measures_own(demo, fi
     one, other = figures
     assert [word["text"] for word in one["words"]] == ["chance", "best possible"]
     assert other["words"] == []
-    mean = regime_means(demo, Filter(), "instance_rank_margin", ("balanced",), 5, by=()).set_index("explainer")["value"]["fa"]
-    assert any(f"best: {mean:.1f} [" in m.value for m in native.markdown)
+    mean = regime_means(demo, Filter(), "instance_rank_margin", ("balanced",), 5, by=()).set_index("explainer")["value"][
+        "origin"
+    ]
+    assert any(f"**Origin** tells the used document from the other best: {mean:.1f} [" in m.value for m in native.markdown)
     without = open_page("accuracy", tab="faithful", unit="native")
     assert not without.error  # it has no other unit
 
@@ -46,19 +48,19 @@ def test_the_mark_of_a_link_says_what_it_is_and_leads_to_its_instances_worst_fir
     app = open_page("accuracy", tab="document", document="Instance margin", cell=MARK)
     assert not app.exception
     assert not app.error
-    assert figures[-1]["picked"] == '["mechlight","demo-gpt2","world_capital","mixed_swap","C1"]'
+    assert figures[-1]["picked"] == '["fa","demo-qwen2","world_capital","mixed_swap","C1"]'
     assert (
         sum(mark["id"] == MARK for column in figures[-1]["columns"] for slot in column["slots"] for mark in slot["cells"]) == 1
     )
-    stored = demo.cells(Filter(("demo-gpt2",), ("world_capital",), ("mixed_swap",)), "instance_rank_margin", 5)
-    own = stored.query("explainer == 'mechlight' and part == 'C1'").iloc[0]
+    stored = demo.cells(Filter(("demo-qwen2",), ("world_capital",), ("mixed_swap",)), "instance_rank_margin", 5)
+    own = stored.query("explainer == 'fa' and part == 'C1'").iloc[0]
     said = html_of(app)
-    assert "MechLight · demo-gpt2 · World Capital · Mixed, swapped · used document first" in said
-    assert f"−{abs(own['value']):.1f} [" in said
+    assert "Feature ablation · demo-qwen2 · World Capital · Mixed, swapped · used document first" in said
+    assert f"{own['value']:.1f} [" in said
     assert f"over {own['n']} instances" in said
     (link,) = (one.proto for one in app.get("page_link") if one.proto.label.startswith("Open its instances"))
     asked = parse_qs(link.query_string)
-    assert asked["sort"] == ["margin of mechlight"]
+    assert asked["sort"] == ["margin of fa"]
     assert "descending" not in asked
     chosen = Filter(*(tuple(asked[name]) for name in ("model", "dataset", "regime", "group")))
     assert len(demo.instance_ids(chosen)) == own["n"]
@@ -70,7 +72,7 @@ def test_buttons_of_the_bar_write_the_address(demo, figures):
     app.button(key="compare_picked").click().run()
     assert not app.exception
     asked = {name: app.query_params[name] for name in ("tab", "first", "second", "question")}
-    assert asked == {"tab": "compare", "first": "mechlight", "second": "fa", "question": "document"}
+    assert asked == {"tab": "compare", "first": "fa", "second": "origin", "question": "document"}
     assert "cell" not in app.query_params
     app = open_page("accuracy", tab="document", document="Instance margin", cell=MARK)
     app.button(key="only_this").click().run()

@@ -50,6 +50,7 @@ def made_up(question="Where?", bos=False, second="beta"):
             "candidates": [{"group": "C", "text": " beta", "token_id": 1, "logit": 1.0, "probability": 0.5}],
         },
         "explainers": {"fa": found, "ig": found},
+        "refused": {},
     }
     return Kept(asked_of(question, f"alpha {second}"), result)
 
