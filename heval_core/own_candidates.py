@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heval_core.behaviour import NO_TOKEN, Memory, Names, name_candidates, recall
-from heval_core.groups import context_groups, document_of
+from heval_core.groups import competes, context_groups, document_of
 from heval_core.lm.model import LanguageModel
 from heval_core.records import Behaviour, Dropped, HEvalError
 
@@ -70,7 +70,8 @@ def _candidates_message(dropped: Dropped, answers: tuple[str | None, ...], memor
 def missing_target(behaviour: Behaviour, answers: tuple[str | None, ...]) -> str:
     """Why there is no context answer with a competitor to explain."""
     first, *others = behaviour.candidates or (None,)
-    if first and document_of(first.group) == 0 and any(other.text != first.text for other in others):
+    rivals = [other for other in others if first and competes(first.group, other.group)]
+    if first and document_of(first.group) == 0 and any(rival.text != first.text for rival in rivals):
         return (
             "The candidate answers begin with the same token, so there is no competitor for --target context; leave it out to "
             "explain the answer given."

@@ -215,6 +215,7 @@ def explain_request(
     contain, candidates that cannot be told apart, or an unknown target.
     """
     answers = _answers_of(request)
+    able, refused = _able(lm, explainers)
     prompt = lm.tokenise(assemble(request.documents, answers, request.question, lm.template))
     names, memory_answer = candidates_of(lm, request.question, answers, request.memory_answer, match)
     clean = CleanPass(lm, [prompt])
@@ -223,10 +224,8 @@ def explain_request(
     if explained is None:
         raise HEvalError(missing_target(behaviour, answers))
     attributions: list[Attribution] = []
-    refused: dict[str, str] = {}
-    for explainer in explainers:
+    for explainer in able:
         try:
-            require(lm, explainer.needs)
             attributions += lm.budget.within(
                 clean.length, partial(attributions_of, clean, (explained,), explainer, ["The prompt"])
             )
@@ -234,12 +233,30 @@ def explain_request(
             refused[explainer.key] = str(error)
         progress(explainer.key)
     if refused and not attributions:
-        raise HEvalError(" ".join(dict.fromkeys(refused.values())))
+        raise _all_refused(refused)
     foil = f"{lm.decode(list(explained.foils)).strip()} ({explained.foil_kind})"
     target_text = lm.decode(list(explained.ids))
     return Explained(
         lm.key, prompt, behaviour, answers, target, target_text, foil, tuple(attributions), tuple(refused.items())
     )
+
+
+def _able(lm: LanguageModel, explainers: Iterable[Method]) -> tuple[list[Method], dict[str, str]]:
+    """The explainers whose needs the model meets, and key ▶ reason of the others. Raises HEvalError if there are only others."""
+    able, refused = [], dict[str, str]()
+    for explainer in explainers:
+        try:
+            require(lm, explainer.needs)
+            able.append(explainer)
+        except HEvalError as error:
+            refused[explainer.key] = str(error)
+    if refused and not able:
+        raise _all_refused(refused)
+    return able, refused
+
+
+def _all_refused(refused: dict[str, str]) -> HEvalError:
+    return HEvalError(" ".join(dict.fromkeys(refused.values())))
 
 
 def _answers_of(request: Request) -> tuple[str | None, ...]:

@@ -124,7 +124,7 @@ def test_the_numbers_of_tokens():
 @pytest.mark.slow
 def test_as_a_stage_it_is_stored_published_beside_chance_and_added_later(model_folders, tmp_path, capsys):
     command = f"run --models {model_folders['gpt2']} --datasets world_capital --limit 40 --regimes conflicting".split()
-    command += f"--shard-size 20 --explainers attn --device cpu --store {tmp_path}".split()
+    command += f"--shard-size 20 --explainers attn --device cpu --memory any --store {tmp_path}".split()
     assert main(command) == 0
     before = {key: entry.content for key, entry in ShardStore(tmp_path).entries().items()}
     capsys.readouterr()
@@ -160,7 +160,7 @@ def test_as_a_stage_it_is_stored_published_beside_chance_and_added_later(model_f
 @pytest.mark.slow
 def test_computed_in_one_run_or_later_it_is_the_same(model_folders, tmp_path):
     command = f"run --models {model_folders['qwen2']} --datasets world_capital --regimes mixed --limit 4".split()
-    command += ["--explainers", "fa,mechlight", "--device", "cpu", "--store"]
+    command += ["--explainers", "fa,mechlight", "--device", "cpu", "--memory", "any", "--store"]
     assert main([*command, str(tmp_path / "a"), "--faithfulness"]) == 0
     assert main([*command, str(tmp_path / "b")]) == 0
     assert main([*command, str(tmp_path / "b"), "--faithfulness"]) == 0

@@ -149,7 +149,7 @@ def stores(model_folders, tmp_path_factory):
     """One store with plain faithfulness, to which the protected one of the first questions and then of all is added."""
     folder = tmp_path_factory.mktemp("protected")
     command = f"run --models {model_folders['gpt2']} --datasets world_capital --limit 36 --regimes conflicting".split()
-    command += f"--shard-size 18 --explainers attn --device cpu --store {folder}".split()
+    command += f"--shard-size 18 --explainers attn --device cpu --memory any --store {folder}".split()
     assert main([*command, "--faithfulness"]) == 0
     before = {key: entry.content for key, entry in ShardStore(folder).entries().items()}
     alone = published(folder)

@@ -25,6 +25,7 @@ from precompute.board.borrowed import Lender
 from precompute.board.trial import try_out
 from precompute.fitting import with_fits
 from precompute.grid import Grid, asked_as, check, dtype_of, settings_of
+from precompute.memories import RULES
 from precompute.models import Model
 from precompute.own_file import OwnFile, added
 from precompute.preparation import memory_tasks
@@ -50,8 +51,8 @@ class Beside:
 def beside(grid: Grid, names: Sequence[str], folder: Path, source: Path, say: Say) -> Iterator[Beside]:
     """Run explainers from files (`OwnFile.read`) on a grid, beside those that `source` has of its models and datasets.
 
-    grid: its explainers are computed too; without any, those that the source has. say: is told of each that fails; the
-    others go on. While the context lasts, the explainers are offered like those of the package. Raises HEvalError for a wrong
+    grid: its explainers are computed too; without any, those that the source has; what counts as memory is what does there. say: is
+    told of each that fails; the others go on. While the context lasts, the explainers are offered like those of the package. Raises HEvalError for a wrong
     grid, and where no explainer is left.
     """
     check(grid)
@@ -63,6 +64,7 @@ def beside(grid: Grid, names: Sequence[str], folder: Path, source: Path, say: Sa
             raise HEvalError("No explainer is left to set on the board; each was refused above.")
         keys = tuple(explainer.key for _, explainer in standing)
         lender = Lender(ShardStore(source))
+        grid = _remembering_as(grid, lender)
         others = grid.explainers or _others(grid, lender)
         # One shard holds all of a regime's questions, so that a board of another limit shares none with this one.
         asked = dataclasses.replace(
@@ -143,6 +145,16 @@ def _datasets(grid: Grid) -> tuple[str, ...]:
 def _others(grid: Grid, lender: Lender) -> tuple[str, ...]:
     identities = [identify(name) for name in grid.models]
     return lender.explainers({one.key: one.revision for one in identities}, _datasets(grid))
+
+
+def _remembering_as(grid: Grid, lender: Lender) -> Grid:
+    """The grid with the memory rule of the lender's instances, so that they are the same; unchanged if it has none."""
+    stored, dtype = {(entry.model, entry.settings) for entry in lender.entries}, dtype_of(grid)
+    models = [asked_as(grid, identify(name)) for name in grid.models]
+    for ruled in (dataclasses.replace(grid, memory=rule) for rule in RULES):
+        if any((model.key, settings_of(ruled, model, dtype)) in stored for model in models):
+            return ruled
+    return grid
 
 
 def _prepare(grid: Grid, store: ShardStore, lender: Lender, own: Sequence[str]) -> None:

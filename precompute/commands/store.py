@@ -21,6 +21,7 @@ from precompute.commands.options import STORE, existing
 
 # More than anyone reads on a terminal.
 SHOWN_FAILURES = 100
+WHOSE = ("model", "dataset", "technique", "explainer")
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -76,16 +77,23 @@ def _status_lines(state: Progress) -> Iterator[str]:
 
 def failure_lines(failures: Sequence[dict[str, Any]]) -> Iterator[str]:
     """One line for each of the first failures. What failed for many instances alike, such as a refused explainer, is one."""
-    alike: dict[tuple[str, ...], list[str]] = {}
+    alike: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for failure in failures:
-        names = ("model", "dataset", "technique", "explainer", "error")
-        where = " · ".join(failure[name] for name in ("regime", "place") if failure[name])
-        alike.setdefault(tuple(failure[name] for name in names), []).append(where)
-    for (*whose, error), places in list(alike.items())[:SHOWN_FAILURES]:
-        what = f"{len(places):,} times, first at {places[0]}" if len(places) > 1 else places[0]
-        yield f"failed: {' · '.join(filter(None, (*whose, what)))}: {error}"
-    if len(alike) > SHOWN_FAILURES:
-        yield f"failed: {len(alike) - SHOWN_FAILURES:,} more; publish to see them in the table `failure`"
+        alike.setdefault(tuple(failure[name] for name in (*WHOSE, "error")), []).append(failure)
+    kinds = list(alike.values())
+    for first, *more in kinds[:SHOWN_FAILURES]:
+        if more:
+            what = f"{len(more) + 1:,} times, first at {_joined(first, ('regime', 'place'))}"
+            where = " · ".join(filter(None, (_joined(first, WHOSE), what)))
+        else:
+            where = _joined(first, ("model", "dataset", "regime", "technique", "explainer", "place"))
+        yield f"failed: {where}: {first['error']}"
+    if left := sum(map(len, kinds[SHOWN_FAILURES:])):
+        yield f"failed: {left:,} more; publish to see them in the table `failure`"
+
+
+def _joined(failure: dict[str, Any], names: Sequence[str]) -> str:
+    return " · ".join(failure[name] for name in names if failure[name])
 
 
 def _outdated_line(store: Path) -> Iterator[str]:

@@ -28,7 +28,7 @@ def without_gradients(lm, monkeypatch):
 
 # What looks into heads, and what runs under changed backward rules.
 HEADS = ("attn", "mechlight", "cdla", "alti", "fuse3", "at2")
-CHANGED = ("attnlrp", "cgim", "fuse3", "origin")
+CHANGED = ("attnlrp", "blocks", "cgim", "fuse3", "origin")
 
 
 @pytest.mark.parametrize(

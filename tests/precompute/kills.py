@@ -36,7 +36,12 @@ PROCESSES.set_forkserver_preload(["precompute.cli", "precompute.run", "heval_cor
 def started(*arguments: str, printed: Path = Path(os.devnull)) -> BaseProcess:
     """A process of the command line. printed: the file for what it prints."""
     process = PROCESSES.Process(target=_command, args=(arguments, printed))
-    process.start()
+    # A page that ran before in this process has left itself as the main module, which the new process would run again.
+    main, sys.modules["__main__"] = sys.modules["__main__"], sys.modules[__name__]
+    try:
+        process.start()
+    finally:
+        sys.modules["__main__"] = main
     return process
 
 

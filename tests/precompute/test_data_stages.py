@@ -234,9 +234,9 @@ def test_of_very_many_bad_lines_all_are_stored_or_it_is_said_how_many_were_left_
     left_out = [f"HEvalError: 50 more malformed records; only the first {KEPT_BAD:,} are listed"]
     assert list(more["error"]) == ([] if bad <= KEPT_BAD else left_out)
     assert main(["status", "--store", str(tmp_path / "s")]) == 1
-    lines = capsys.readouterr().out.splitlines()
-    assert sum(line.startswith("failed: ") for line in lines) == 101
-    assert lines[-1] == f"failed: {len(found) - 100:,} more; publish to see them in the table `failure`"
+    alike, *rest = [line for line in capsys.readouterr().out.splitlines() if line.startswith("failed: ")]
+    assert alike.startswith(f"failed: mine · {len(named):,} times, first at mine.jsonl:1: ")  # all for one reason
+    assert rest == [f"failed: mine · mine: {error}" for error in more["error"]]
 
 
 def test_what_fails_again_is_noted_once_and_a_changed_number_replaces_the_earlier_one(tmp_path):
@@ -351,18 +351,7 @@ def test_faithfulness_of_the_first_questions_only_and_later_of_all(model_folders
         rows = [(entry.explainer, places[row["instance_id"]]) for entry, row in found if entry.kind == "faithfulness"]
         return len(rows), {place for _, place in rows}, {explainer for explainer, _ in rows}
 
-    asked = (
-        "--datasets",
-        "world_capital",
-        "--regimes",
-        "conflicting",
-        "--limit",
-        "8",
-        "--explainers",
-        "attn",
-        "--memory",
-        "own",
-    )
+    asked = ("--datasets", "world_capital", "--regimes", "conflicting", "--limit", "8", "--explainers", "attn")
     assert main(command(model_folders, tmp_path, *asked, "--faithfulness", "3")) == 0
     count, places, explainers = measured()
     assert places

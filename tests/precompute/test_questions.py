@@ -135,5 +135,23 @@ def test_what_fails_for_many_instances_alike_is_one_line():
     other = where | {"explainer": "fa", "regime": "mixed", "place": "q1", "error": "RuntimeError: out of luck"}
     assert list(failure_lines([*failed, other])) == [
         "failed: m · d · regular · alti · 6 times, first at conflicting · q0: HEvalError: refused",
-        "failed: m · d · regular · fa · mixed · q1: RuntimeError: out of luck",
+        "failed: m · d · mixed · regular · fa · q1: RuntimeError: out of luck",
     ]
+
+
+def test_what_fails_each_for_another_reason_has_a_line_of_its_own_up_to_a_hundred():
+    failed = [
+        {
+            "model": "",
+            "dataset": "mine",
+            "regime": "",
+            "technique": "",
+            "explainer": "",
+            "place": f"line {n}",
+            "error": f"E{n}",
+        }
+        for n in range(150)
+    ]
+    lines = list(failure_lines([*failed, failed[-1]]))
+    assert lines[:100] == [f"failed: mine · line {n}: E{n}" for n in range(100)]
+    assert lines[100:] == ["failed: 51 more; publish to see them in the table `failure`"]
