@@ -36,7 +36,9 @@ def scores_table(results: Reader, instance_id: str, attributions: dict[str, Stor
     scores = scores[scores["k"].isin((0, k))]
     titles = query(results, Reader.catalogue, "explainer").set_index("key")["title"]
     # A value without a name of its own is only an instance's part in that of its cell.
-    names = {own.metric: own.instance_title or f"Part in {own.title} ({{part}})" for own in measures().values()}
+    names: dict[str, str] = {}
+    for own in measures().values():
+        names.setdefault(own.metric, own.instance_title or f"Part in {own.title} ({{part}})")
     scores = scores.assign(
         column=[
             f"{names.get(s.metric, s.metric).format(k=s.k, part=part_in_words(s.part))} (chance {s.chance:.2f})"
