@@ -15,6 +15,7 @@ from heval_core.figures.instance_page import instance_page
 from heval_core.figures.palette import in_order
 from heval_core.groups import document_of
 from heval_core.metrics import measures
+from heval_core.metrics._features import TARGETS
 from heval_core.metrics.shared.stored_means import PROTECTED
 from heval_core.statistics.correlation import spearman
 from heval_core.statistics.scores import average_ranks
@@ -52,6 +53,7 @@ def scores_table(results: Reader, instance_id: str, attributions: dict[str, Stor
     st.caption(
         "Tied scores: share of the ranked tokens that have the same score as another; their order says nothing. Rank@k: "
         "mean rank of a document's best k tokens, 1 is the top. Reciprocal rank: of the answer's best token. "
+        "Part in AUROC: those from context and those from memory, each averaged, add up to it. "
         "Comprehensiveness and sufficiency: nats the answer loses without the best tokens, or with only them (all: "
         "mean over replacements)."
     )
@@ -61,6 +63,8 @@ def part_in_words(part: str) -> str:
     """A part of a metric as readers call it: `document 2`, `all, question protected`."""
     if part.endswith(PROTECTED):
         return f"{part.removesuffix(PROTECTED)}, question protected"
+    if part.endswith(TARGETS[1]):
+        return f"{part_in_words(part.removesuffix(TARGETS[1]))}, target held fixed"
     document = document_of(part.upper())
     return part if document is None else "the document" if part.upper() == "C" else f"document {document + 1}"
 

@@ -53,7 +53,7 @@ def _wrong_side(found: Measured, methods: list[str], names: Names) -> str:
     side = "above" if found.measure.best == "low" else "below"
     counted = found.wrong_side.loc[methods].query("wrong > 0").sort_values("wrong", ascending=False, kind="stable")
     if counted.empty:
-        return f"None is clearly {side} chance in any cell."
+        return f"No explainer is clearly {side} chance in any cell."
     named: list[str] = []
     for key, row in counted.head(_NAMED).iterrows():
         title = f"**{plain(names.explainer(str(key)))}**"

@@ -24,7 +24,8 @@ def asked(page):
 
 def test_a_click_on_a_mark_says_what_it_is_and_stands_in_the_link(page, address):
     page.set_viewport_size({"width": 1280, "height": 800})
-    visit(page, f"{address}/accuracy?tab=document")
+    four = "explainers=mechlight&explainers=fa&explainers=ig&explainers=attn"
+    visit(page, f"{address}/accuracy?tab=document&document=Instance+margin&{four}")
     one = mark(page, MARK)
     box = one.locator(".hit").bounding_box()
     at = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

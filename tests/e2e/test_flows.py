@@ -42,7 +42,7 @@ VIEWS = {
     "document": "accuracy?tab=document&model=demo-gpt2&regime=mixed&document=Position+bias",
     "token": "accuracy?tab=token&model=demo-gpt2&dataset=world_capital&k=3&token=Answer+in+the+top+k&unit=native",
     "length": "accuracy?tab=length&model=demo-qwen2&along=Place+of+the+answer",
-    "faithful": "accuracy?tab=faithful&model=demo-gpt2&faithful=Sufficiency&accuracy=Group+margin",
+    "faithful": "accuracy?tab=faithful&model=demo-gpt2&faithful=Sufficiency&accuracy=Forced+choice",
     "compare": "accuracy?tab=compare&model=demo-qwen2&first=mechlight&second=attn",
     "board": "leaderboard?model=demo-qwen2&dataset=world_capital&mark=fa&mark=RQ3&mark=%2A",
     "board_models": "leaderboard?tab=models&question=RQ2&dataset=world_capital",
@@ -314,7 +314,7 @@ def test_publishing_while_a_page_is_open_changes_nothing_until_asked(page, small
     store = shutil.copytree(small_store, tmp_path / "store")
     first = Reader(current_file(store)).snapshot_id
     with explorer(HEVAL_STORE=str(store)) as url, somebody_else(page) as page:
-        visit(page, f"{url}/accuracy?tab=document")
+        visit(page, f"{url}/accuracy?tab=document&document=Instance+margin")
         lines = (store / "manifest.jsonl").read_text().splitlines(keepends=True)
         (store / "manifest.jsonl").write_text("".join(line for line in lines if json.loads(line)["explainer"] != "ig"))
         second = Reader(publish(store)).snapshot_id

@@ -7,9 +7,11 @@ function isOpen() {
 }
 
 function show(first) {
-  if (!isOpen()) document.querySelector(BUTTONS.open)?.click();
-  // The form is drawn while the sidebar slides in.
-  if (first) setTimeout(() => document.querySelector("[data-testid=stSidebar] textarea")?.focus(), 350);
+  const slides = !isOpen();
+  if (slides) document.querySelector(BUTTONS.open)?.click();
+  // The form is drawn while the sidebar slides in; a field that somebody chose meanwhile keeps the keyboard.
+  const enter = () => typing(document.activeElement) || document.querySelector("[data-testid=stSidebar] textarea")?.focus();
+  if (first) setTimeout(enter, slides ? 350 : 0);
 }
 
 // To the prompt where there is one, else to the page's title.
