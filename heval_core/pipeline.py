@@ -242,7 +242,7 @@ def explain_request(
 
 
 def _able(lm: LanguageModel, explainers: Iterable[Method]) -> tuple[list[Method], dict[str, str]]:
-    """The explainers whose needs the model meets, and key ▶ reason of the others. Raises HEvalError if there are only others."""
+    """The explainers whose needs the model meets, and key ▶ reason of the others. Raises HEvalError if all are others."""
     able, refused = [], dict[str, str]()
     for explainer in explainers:
         try:

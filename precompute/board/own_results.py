@@ -51,9 +51,9 @@ class Beside:
 def beside(grid: Grid, names: Sequence[str], folder: Path, source: Path, say: Say) -> Iterator[Beside]:
     """Run explainers from files (`OwnFile.read`) on a grid, beside those that `source` has of its models and datasets.
 
-    grid: its explainers are computed too; without any, those that the source has; what counts as memory is what does there. say: is
-    told of each that fails; the others go on. While the context lasts, the explainers are offered like those of the package. Raises HEvalError for a wrong
-    grid, and where no explainer is left.
+    grid: its explainers are computed too; without any, those that the source has. What counts as memory is what does in the
+    source. say: is told of each that fails; the others go on. While the context lasts, the explainers are offered like those
+    of the package. Raises HEvalError for a wrong grid, and where no explainer is left.
     """
     check(grid)
     with ExitStack() as offered:

@@ -156,8 +156,8 @@ def _quality(
         of_columns = own[own["explainer"] == key].set_index("column").loc[[column.key for column in asked]]
         parts = [of_column[key] for of_column in drawn if key in of_column]
         together = np.stack(parts, axis=1) if len(parts) == len(drawn) else None
-        ends = mean_interval(*(of_columns[name].to_numpy(dtype=float) for name in ("value", "low", "high")), together)
-        rows.append([key, of_columns["value"].mean(), *ends, passes.get(key, np.nan), False])
+        value, low, high = (of_columns[name].to_numpy(dtype=float) for name in ("value", "low", "high"))
+        rows.append([key, value.mean(), *mean_interval(value, low, high, together), passes.get(key, np.nan), False])
     made = pd.DataFrame(rows, columns=QUALITY)
     priced = made["explainer"].isin(list(methods)) & made["whole_passes"].notna()
     points = [(-row.whole_passes, row.value) for row in made[priced].itertuples()]
