@@ -53,7 +53,6 @@ def scores_table(results: Reader, instance_id: str, attributions: dict[str, Stor
     st.caption(
         "Tied scores: share of the ranked tokens that have the same score as another; their order says nothing. Rank@k: "
         "mean rank of a document's best k tokens, 1 is the top. Reciprocal rank: of the answer's best token. "
-        "Part in AUROC: those from context and those from memory, each averaged, add up to it. "
         "Comprehensiveness and sufficiency: nats the answer loses without the best tokens, or with only them (all: "
         "mean over replacements)."
     )
