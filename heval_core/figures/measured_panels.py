@@ -61,7 +61,10 @@ class Measured:
         with fewer cells come last.
         """
         if self.few.intersection(explainers) and len(good := self.good(explainers)):
-            there = list(good.sort_values(ascending=False, kind="stable").index)
+            # Of those that are printed alike, who ran in more of the cells is drawn rather than who ran in few.
+            number = self.cells.dropna(subset=["value"]).groupby("explainer").size()
+            order = pd.DataFrame({"printed": good.round(2), "cells": number[good.index], "good": good})
+            there = list(order.sort_values(list(order), ascending=False, kind="stable").index)
             return there + [key for key in in_order(list(explainers)) if key not in there]
         values = in_unit(self.overall, self.scaled).set_index("explainer")["at"]
         if self.measure.best == "zero":

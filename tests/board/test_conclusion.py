@@ -63,6 +63,11 @@ def test_overlapping_intervals_have_no_winner():
     assert "at telling documents apart the intervals of B and A overlap" in text
 
 
+def test_many_whose_intervals_overlap_are_counted_and_not_listed():
+    table = {name: level(0.5 + place / 1000, 0.9 - place / 10, 0.9 - place / 10) for place, name in enumerate("abcde")}
+    assert "at telling context from memory the intervals of five methods overlap" in said(planted(table))
+
+
 def test_the_only_method_is_not_called_the_best():
     text = said(planted({"a": BEST, "random": level(0.0, 0.0, 0.0)}, controls=("random",)))
     assert "best" not in text

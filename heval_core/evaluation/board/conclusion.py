@@ -16,12 +16,14 @@ import pandas as pd
 from heval_core.evaluation.board.columns import column_groups
 from heval_core.evaluation.board.pairs import against, tally
 from heval_core.evaluation.board.records import Board, Column
-from heval_core.wording import listed
+from heval_core.wording import counted, listed
 
 PLAIN, DECOY = "Plain prompts", "decoy "
 AT = {"RQ1": "telling context from memory", "RQ2": "telling documents apart", "RQ3": "finding the token"}
 # So many times fewer passes are worth a word.
 CHEAPER = 3.0
+# More methods than these are counted.
+NAMED = 4
 Written = Callable[[str], str]
 
 
@@ -128,8 +130,13 @@ def _ties(plain: dict[Column, Standing], names: dict[str, str]) -> list[str]:
         if len(own.methods) == 1:
             told.append(f"at {AT[column.question]} {names[own.methods[0]]} is the only method")
         elif not own.winner:
-            told.append(f"at {AT[column.question]} the intervals of {listed([names[key] for key in own.best])} overlap")
+            told.append(f"at {AT[column.question]} {_overlap(own.best, names)}")
     return told
+
+
+def _overlap(best: Sequence[str], names: dict[str, str]) -> str:
+    who = listed([names[key] for key in best]) if len(best) <= NAMED else counted(len(best), "method")
+    return f"the intervals of {who} overlap"
 
 
 def _controls(plain: dict[Column, Standing], names: dict[str, str]) -> list[str]:
@@ -172,7 +179,7 @@ def _changed(column: Column, board: Board, standings: dict[Column, Standing], na
         return f"no method beats the control {names[now.control]} at {AT[column.question]}"
     if now.winner:
         return f"{names[now.winner]} is the best method at {AT[column.question]}"
-    return f"the intervals of {listed([names[key] for key in now.best])} overlap at {AT[column.question]}"
+    return f"{_overlap(now.best, names)} at {AT[column.question]}"
 
 
 def _cheaper(board: Board, plain: dict[Column, Standing], names: dict[str, str]) -> list[str]:
