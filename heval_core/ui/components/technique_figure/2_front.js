@@ -141,7 +141,7 @@ function arrows(parent, data, x, y) {
   }
 }
 
-// Each label takes the nearest place that lies on nothing; one that must go far has a thin line to its point.
+// Each label takes the nearest place that lies on nothing. A thin line leads to its point from far, or past a nearer point.
 function placeLabels(svg, spots, ends, taken) {
   const ways = [[1, -0.9], [-1, -0.9], [1, 0], [-1, 0], [1, 0.9], [-1, 0.9], [0, -1.15], [0, 1.15]];
   for (const one of spots) {
@@ -159,7 +159,9 @@ function placeLabels(svg, spots, ends, taken) {
     }
     const { room, middle, far } = best;
     taken.push({ ...room, weight: 5 });
-    if (far > 24) {
+    const away = ([sx, sy]) => Math.hypot(Math.max(room.left - sx, 0, sx - room.right), Math.max(room.top - sy, 0, sy - room.bottom));
+    const doubtful = spots.some((other) => other !== one && away(other.at) <= away(one.at));
+    if (far > 24 || doubtful) {
       const to = best.wx > 0 ? room.left : best.wx < 0 ? room.right : (room.left + room.right) / 2;
       draw(svg, "line", { class: "leader", x1: px, y1: py, x2: to, y2: middle });
     }
