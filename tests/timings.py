@@ -1,8 +1,7 @@
 """How long each file of tests takes: the thirty slowest tests are listed, and a file above a minute fails the run.
 
 Processor seconds count, of the process and of all that it started and waited for: seconds on a clock would say how busy the
-machine is. What a session shares is paid by the test that asks for it first, and what ends with the session by none; tests
-marked `demo` have no limit.
+machine is. What a session shares is no test's, nor what ends with the session; tests marked `demo` have no limit.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ class Timings:
 
     def __init__(self) -> None:
         self.before = _spent()
+        self.shared = 0.0
         self.ends = False
         self.tests: Counter[str] = Counter()
         self.files: Counter[str] = Counter()
@@ -30,12 +30,21 @@ class Timings:
         self.ends = nextitem is None
 
     @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef) -> Iterator[None]:
+        before, shared = _spent(), self.shared
+        made = yield
+        if fixturedef.scope == "session":
+            self.shared = shared + _spent() - before  # with whatever it asked for itself
+        return made
+
+    @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
         report = yield
         now = _spent()
         of_session = self.ends and call.when == "teardown"
-        report.processor_seconds = 0.0 if of_session or item.get_closest_marker("demo") else now - self.before
-        self.before = now
+        own = now - self.before - self.shared
+        report.processor_seconds = 0.0 if of_session or item.get_closest_marker("demo") else own
+        self.before, self.shared = now, 0.0
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -96,7 +96,9 @@ def mean_interval(values: np.ndarray, low: np.ndarray, high: np.ndarray, drawn: 
     """
     together = np.ones((len(values), len(values)))
     if drawn is not None and len(values) > 1:
-        moved = np.nan_to_num(drawn - np.nanmean(drawn, axis=0))
+        known = np.isfinite(drawn)
+        centre = np.where(known, drawn, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        moved = np.where(known, drawn - centre, 0)
         size = np.sqrt(np.square(moved).sum(axis=0))
         moves = size > 1e-9
         scaled = moved[:, moves] / size[moves]
