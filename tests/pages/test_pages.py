@@ -38,9 +38,9 @@ def test_an_instance_shows_how_many_scores_of_each_explainer_are_tied(made_up, m
     assert table["Tied scores"].tolist() == pytest.approx([stored[key] for key in in_order(list(stored))], abs=1e-3)
 
 
-def test_what_an_instance_only_adds_to_its_cells_value_is_no_column(few):
+def test_what_an_instance_only_adds_to_its_cells_value_is_no_column(demo):
     """AUROC compares instances: one by itself has no value, under either target."""
-    ids = few.query("SELECT min(instance_id) AS id FROM score WHERE metric = 'auroc' AND part = 'c_context'")["id"]
+    ids = demo.query("SELECT min(instance_id) AS id FROM score WHERE metric = 'auroc' AND part = 'c_context'")["id"]
     app = open_page("instances", instance=ids[0])
     assert not app.exception
     table = next(frame.value for frame in app.dataframe if "Tied scores" in frame.value.columns)
