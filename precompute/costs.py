@@ -121,8 +121,7 @@ def times(job: Job, shard: Shard) -> float:
 
 def configuration(model: Identity) -> Any:
     """Of a model whose weights are not loaded."""
-    source, revision = str(model.folder or model.key), "main" if model.folder else model.revision
-    return AutoConfig.from_pretrained(source, trust_remote_code=False, revision=revision)
+    return AutoConfig.from_pretrained(**model.where)
 
 
 @lru_cache(maxsize=64)

@@ -57,7 +57,7 @@ def imports_of(path: Path) -> set[str]:
 
 
 # What each part of the program imports of the others; a new part has to be put here. What plug-ins of a kind may share lies
-# in their own package. `prompts`, `records`, `fingerprint`, `html` and `wording` are the ground that all stand on.
+# in their own package. `prompts`, `records`, `installed`, `html` and `wording` are the ground that all stand on.
 MAY_IMPORT = {
     "app": {"ui"},
     "pages": {"figures", "metrics", "report", "store", "stored", "ui"},
@@ -65,10 +65,10 @@ MAY_IMPORT = {
         "citations",
         "protocols",
         "reasons",
-        *("catalogue", "evaluation", "figures", "groups", "metrics", "prompt_service", "prompts", "records"),
+        *("catalogue", "evaluation", "figures", "groups", "installed", "metrics", "prompt_service", "prompts", "records"),
         *("regime_keys", "report", "shared_passes", "statistics", "store", "stored", "units", "wording"),
     },
-    "prompt_service": {"catalogue", "explanation", "fingerprint", "lm", "pipeline", "records", "stored"},
+    "prompt_service": {"catalogue", "explanation", "installed", "lm", "pipeline", "records", "stored"},
     "precompute": {
         "protocols",
         *(
@@ -86,6 +86,7 @@ MAY_IMPORT = {
             "pipeline",
         ),
         *(
+            "installed",
             "lengths",
             "prompt_styles",
             "prompts",
@@ -144,7 +145,7 @@ MAY_IMPORT = {
     "catalogue": {"protocols", "records"},
     "protocols": {"citations", "datasets", "lm", "metrics", "records", "techniques"},
     "behaviour": {"answers", "groups", "lm", "prompts", "records", "regime_keys"},
-    "lm": {"fingerprint", "prompts", "records"},
+    "lm": {"installed", "prompts", "records"},
     "prompt_styles": {"records", "regimes", "source_trust"},
     "source_trust": {"groups", "prompts", "records"},
     "regimes": {"datasets", "prompts", "records", "regime_keys"},
@@ -156,7 +157,7 @@ MAY_IMPORT = {
     "records": {"reasons"},
     "shared_passes": {"records"},
     "reasons": set(),
-    "fingerprint": set(),
+    "installed": {"records"},
     "html": set(),
     "wording": {"groups", "records", "regime_keys"},
     "groups": set(),

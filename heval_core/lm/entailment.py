@@ -130,16 +130,14 @@ def load(name: str, device: str = "auto", dtype: str = "auto", batch_tokens: int
     if not name:
         raise HEvalError("Which entailment model? Name one: nli(model=ID), a Hugging Face id or a folder.")
     identity, chosen = identify(name), choose_device(device)
-    source = str(identity.folder or identity.key)
-    common = {"trust_remote_code": False, "revision": "main" if identity.folder else identity.revision}
     transformers_logging.disable_progress_bar()
     try:
-        config = AutoConfig.from_pretrained(source, **common)
+        config = AutoConfig.from_pretrained(**identity.where)
         kind = _kind(config)
         if kind is AutoModelForSequenceClassification:
             entailment_label(identity.key, config.id2label)  # before weights are read
-        tokenizer = AutoTokenizer.from_pretrained(source, **common)
-        model = kind.from_pretrained(source, config=config, dtype=choose_dtype(dtype, chosen), use_safetensors=True, **common)
+        tokenizer = AutoTokenizer.from_pretrained(**identity.where)
+        model = kind.from_pretrained(config=config, dtype=choose_dtype(dtype, chosen), use_safetensors=True, **identity.where)
     except HEvalError:
         raise
     except Exception as error:  # from_pretrained raises nearly every class there is, for many reasons

@@ -1,4 +1,5 @@
-"""Loads a model by its Hugging Face id or from a local folder: safetensors only, no remote code, one-line messages."""
+"""Loads a model by its Hugging Face id, from a local folder, or from a GGUF file: safetensors or GGUF only, no remote code,
+one-line messages. A GGUF file is dequantised first (`gguf`)."""
 
 from __future__ import annotations
 
@@ -12,8 +13,9 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, Genera
 from transformers.activations import NewGELUActivation
 from transformers.utils import logging as transformers_logging
 
-from heval_core.fingerprint import folder_revision
+from heval_core.installed import PACKAGED, is_gguf, key_of, places, revision_of
 from heval_core.lm.chat import require_template
+from heval_core.lm.gguf import dequantised
 from heval_core.lm.memory import Budget, first_line
 from heval_core.lm.model import LanguageModel
 from heval_core.prompts import CHAT, TEMPLATE
@@ -48,30 +50,48 @@ def choose_dtype(name: str, device: torch.device) -> torch.dtype:
 class Identity:
     """What is known about a model before its weights are loaded.
 
-    style: the name of its prompt style. folder: None for a model from the hub.
+    style: the name of its prompt style. path: its folder or GGUF file; None for a model from the hub.
     """
 
     key: str
     revision: str
     style: str
     template: str
-    folder: Path | None
+    path: Path | None
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """What `from_pretrained` is told, so that it reads this very model and runs no code of its own."""
+        source, revision = (self.key, self.revision) if self.path is None else (str(self.path), "main")
+        if self.path is not None and self.path.is_file():
+            source = str(dequantised(self.path, self.key, self.revision))
+        return {"pretrained_model_name_or_path": source, "trust_remote_code": False, "revision": revision}
 
 
 def identify(name: str) -> Identity:
-    """A folder's key is its name, a hub model's its id; `ID@REVISION` pins a hub model to a commit, tag or branch.
+    """A folder's key is its name, a GGUF file's its name without `.gguf`, a hub model's its id; `ID@REVISION` pins a hub model
+    to a commit, tag or branch. A packaged model's name (`smollm2`) and what `precompute models` lists stand for their files.
 
-    Raises HEvalError if there is no such folder, or if the hub model is not cached and the hub cannot be reached.
+    Raises HEvalError if there is no such folder or file, or if the hub model is not cached and the hub cannot be reached.
     """
     path = Path(name).expanduser()
+    if not path.exists() and name in PACKAGED:
+        path = PACKAGED[name].path()
+    elif not path.exists() and "/" not in name and (place := places().get(name)):
+        path = place.path
     if path.is_dir():
         if not (path / "config.json").is_file():
             raise HEvalError(f"The folder {name!r} has no config.json, so it is not a Hugging Face model.")
         settings = _settings(path)
         style, template = settings.get("prompt_style", PLAIN), settings.get("template", TEMPLATE)
-        return Identity(path.resolve().name, folder_revision(path), style, template, path)
-    if name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise HEvalError(f"There is no model folder {name!r}; give a local folder or a Hugging Face model id.")
+        return Identity(path.resolve().name, revision_of(path), style, template, path)
+    if path.is_file():
+        if not is_gguf(path):
+            raise HEvalError(f"{name!r} is no GGUF file; give one, a local folder, or a Hugging Face model id.")
+        key = key_of(path) if path.suffix == ".gguf" else name
+        return Identity(key, revision_of(path), PLAIN, TEMPLATE, path.resolve())
+    if name.startswith((".", "/", "~")) or name.endswith(".gguf") or name.count("/") > 1:
+        raise HEvalError(f"There is no model folder or GGUF file {name!r}; give one, or a Hugging Face model id.")
     name, _, revision = name.partition("@")
     try:
         config = AutoConfig.from_pretrained(name, trust_remote_code=False, revision=revision or "main")
@@ -84,8 +104,7 @@ def identify(name: str) -> Identity:
 
 def tokenizer_of(identity: Identity) -> Any:
     """The tokenizer alone; plans and surveys need nothing else of a model."""
-    source, revision = str(identity.folder or identity.key), "main" if identity.folder else identity.revision
-    return AutoTokenizer.from_pretrained(source, trust_remote_code=False, revision=revision)
+    return AutoTokenizer.from_pretrained(**identity.where)
 
 
 def in_template(identity: Identity, template: str) -> Identity:
@@ -111,15 +130,12 @@ def load(name: str, device: str = "auto", dtype: str = "auto", batch_tokens: int
     """
     identity = identify(name)
     chosen = choose_device(device)
-    source = str(identity.folder or identity.key)
-    # Pinned to the commit that was identified: the branch may have moved since.
-    common = {"trust_remote_code": False, "revision": "main" if identity.folder else identity.revision}
     transformers_logging.disable_progress_bar()
     try:
-        config = AutoConfig.from_pretrained(source, **common)
+        config = AutoConfig.from_pretrained(**identity.where)
         tokenizer = tokenizer_of(identity)
         model = AutoModelForCausalLM.from_pretrained(
-            source, config=config, dtype=choose_dtype(dtype, chosen), use_safetensors=True, **common
+            config=config, dtype=choose_dtype(dtype, chosen), use_safetensors=True, **identity.where
         )
     except Exception as error:  # as above
         raise cannot_load(name, error) from error

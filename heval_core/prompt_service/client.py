@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from heval_core.prompt_service.installed import ROOT
+from heval_core.installed import ROOT
 from heval_core.prompt_service.messages import Explain, Request
 from heval_core.records import HEvalError
 

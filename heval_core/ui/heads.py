@@ -10,9 +10,9 @@ import numpy as np
 import streamlit as st
 
 from heval_core.figures.panels import change, shown
+from heval_core.installed import installed, installed_models
 from heval_core.metrics.mrr import ReciprocalRank, reciprocal_rank
 from heval_core.prompt_service.client import ask
-from heval_core.prompt_service.installed import installed, installed_models
 from heval_core.prompt_service.messages import Ablate, Heads, asked_as_stored
 from heval_core.records import HEvalError, head_name
 from heval_core.store.reader import Reader

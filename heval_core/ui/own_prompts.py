@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypedDict
 
 import streamlit as st
 
-from heval_core.prompt_service.installed import installed_models
+from heval_core.installed import installed_models
 from heval_core.prompts import CHAT
 from heval_core.records import MATCHES, TARGETS
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from heval_core.installed import installed_models
 from heval_core.prompt_service.client import Ticket, begin
-from heval_core.prompt_service.installed import installed_models
 from heval_core.ui import address, own_form, own_prompts, soft_links
 from heval_core.ui.own_prompts import Asked
 from heval_core.ui.text import plain

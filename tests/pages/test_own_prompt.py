@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from heval_core import catalogue
-from heval_core.prompt_service.installed import installed_models
+from heval_core.installed import installed_models
 from heval_core.records import Span
 from heval_core.stored import PromptDocument, StoredInstance
 from heval_core.ui import own_form, own_prompts, own_results

@@ -8,8 +8,8 @@ import shutil
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from heval_core.installed import installed_models
 from heval_core.prompt_service import child
-from heval_core.prompt_service.installed import installed_models
 from heval_core.prompts import CHAT, TEMPLATE
 from heval_core.records import HEvalError
 from heval_core.ui import own_form, own_prompts, own_results

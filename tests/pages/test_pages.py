@@ -124,8 +124,8 @@ def test_the_sidebar_explains_a_prompt_like_the_command_line(demo, capsys):
 
 @pytest.mark.slow
 def test_the_worker_says_what_is_wrong_and_survives_being_killed(demo):
+    from heval_core.installed import installed_models
     from heval_core.prompt_service.client import Worker
-    from heval_core.prompt_service.installed import installed_models
     from heval_core.records import HEvalError
 
     worker = Worker()

@@ -10,9 +10,9 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from heval_core.installed import installed, installed_models
 from heval_core.prompt_service import client
 from heval_core.prompt_service.client import Worker
-from heval_core.prompt_service.installed import installed, installed_models
 from heval_core.prompt_service.messages import asked_as_stored
 from heval_core.prompts import TEMPLATE
 from heval_core.records import HEvalError

