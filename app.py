@@ -19,9 +19,8 @@ pages = [
 ]
 # Where people do not annotate, its address says so.
 asked = st.Page("pages/annotate.py", title=annotate.TITLE, visibility="visible" if annotate.is_on() else "hidden")
-page = st.navigation([*pages, asked, *frame.moved()], position="hidden")
+page = st.navigation([*pages, asked], position="hidden")
 page_run.mark()
-frame.rename_old()
 address.enter(page.title)
 with page_run.watched("navigation"):
     frame.draw([*pages, asked] if annotate.is_on() else pages, page)

@@ -1,32 +1,16 @@
-"""What a store's shards show before anything is published: how much there is, and one instance with its attributions."""
+"""What a store's shards show before anything is published: one instance with its attributions."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 from heval_core.regime_keys import read_key
 from heval_core.store.instances import attribution_of, instance_of
 from heval_core.store.kinds import ATTRIBUTION, INSTANCE
 from heval_core.store.shards import Entry, ShardStore
 from heval_core.stored import StoredAttribution, StoredInstance
-
-
-class Amount(NamedTuple):
-    """instances: prompts, including those that metrics leave out."""
-
-    instances: int
-    models: tuple[str, ...]
-    datasets: tuple[str, ...]
-
-
-def amount(source: Path) -> Amount:
-    """What the shards of a store hold, by its manifest alone."""
-    asked = _of_kind(ShardStore(source), INSTANCE.name)
-    models, datasets = (tuple(sorted({getattr(entry, name) for entry in asked})) for name in ("model", "dataset"))
-    return Amount(sum(entry.rows for entry in asked), models, datasets)
 
 
 def preview(source: Path) -> tuple[StoredInstance, dict[str, StoredAttribution]] | None:

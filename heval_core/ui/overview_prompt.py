@@ -18,7 +18,7 @@ from heval_core.store.reader import Reader
 from heval_core.stored import PromptDocument, StoredInstance
 from heval_core.ui import instance_links, soft_links
 from heval_core.ui.names import controls_of, titles_of
-from heval_core.ui.published_results import query, shards_now
+from heval_core.ui.published_results import prompt_now, query
 from heval_core.ui.reading import Row
 from heval_core.wording import counted
 
@@ -44,13 +44,11 @@ def draw(results: Reader, chosen: Filter, ranking: Sequence[str]) -> None:
 
 
 def meanwhile() -> None:
-    """While the results are being published: what there is of them, and one prompt straight from the batch job's files."""
-    now = shards_now()
-    if now is None or now.shown is None:
+    """While the results are being published: one prompt straight from the batch job's files."""
+    now = prompt_now()
+    if now is None:
         return
-    told, (instance, attributions) = now.amount, now.shown
-    of = f"{counted(len(told.models), 'model')} and {counted(len(told.datasets), 'dataset')}"
-    st.caption(f"{told.instances:,} prompts of {of}. Until their numbers are there, this is one of them.")
+    instance, attributions = now
     known = catalogue.variants(attributions)
     keys = in_order([key for key in attributions if key in known])[:MOST]
     rows = [Row(key, known[key].title, attributions[key].signed, attributions[key].scores) for key in keys]

@@ -16,7 +16,7 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from heval_core.records import HEvalError
 from heval_core.store.reader import Reader
-from heval_core.ui import address, ahead, provenance
+from heval_core.ui import address, provenance
 from heval_core.ui.exports import link_button
 from heval_core.ui.published_results import reader
 from heval_core.ui.text import plain
@@ -67,7 +67,6 @@ def results_page(
         st.info(DEMO_NOTE, icon=":material/science:")
     yield results
     provenance.draw(results)
-    ahead.begin(results)
     if link:
         link_button(results)
 

@@ -6,14 +6,14 @@ import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
 
 from heval_core.evaluation import evaluator
 from heval_core.evaluation.renew import is_outdated, obstacle, told
 from heval_core.records import HEvalError
-from heval_core.store.preview import Amount, amount, preview
+from heval_core.store.preview import preview
 from heval_core.store.published import KEPT_FILES, current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import POINTER
@@ -30,6 +30,8 @@ _log = logging.getLogger("heval")
 
 P = ParamSpec("P")
 T = TypeVar("T")
+# One instance and the methods' attributions.
+Preview = tuple[StoredInstance, dict[str, StoredAttribution]]
 
 
 def results_folder() -> Path:
@@ -43,7 +45,7 @@ def results_folder() -> Path:
 def ensure_published(meanwhile: Callable[[], None] | None = None) -> str:
     """Publish the bundled demo results if nothing is published, and any results again that other code has evaluated.
 
-    While that takes, the page shows how far it is. meanwhile: draws what can be shown already (`shards_now`).
+    While that takes, the page shows how far it is. meanwhile: draws what can be shown already (`prompt_now`).
     Returns a sentence if it is not possible and older results stay, else an empty text. Raises HEvalError if the demo
     results cannot be published, and nothing is there.
     """
@@ -80,29 +82,22 @@ def _publishing(source: str, target: str, bundled: bool, modified: float, evalua
     return Publishing(Path(source), Path(target), bundled)
 
 
-class ShardsNow(NamedTuple):
-    """What shards show before they are published. shown: one instance and the methods' attributions, if there are any."""
-
-    amount: Amount
-    shown: tuple[StoredInstance, dict[str, StoredAttribution]] | None
-
-
-def shards_now() -> ShardsNow | None:
-    """What a page can show while its results are being published; None without readable shards."""
+def prompt_now() -> Preview | None:
+    """One prompt of the shards, for a page to show while their results are being published; None without a readable one."""
     folder = results_folder()
     source = DEMO_SHARDS if folder == DEMO_RESULTS else folder
     if not (source / "manifest.jsonl").is_file():
         return None
     try:
-        return _shards_now(str(source), (source / "manifest.jsonl").stat().st_mtime)
+        return _prompt_now(str(source), (source / "manifest.jsonl").stat().st_mtime)
     except Exception:  # a damaged shard is publishing's to report
         _log.exception("nothing can be shown of the shards in %s", source)
         return None
 
 
 @st.cache_data(max_entries=2, show_spinner=False)
-def _shards_now(source: str, modified: float) -> ShardsNow:
-    return ShardsNow(amount(Path(source)), preview(Path(source)))
+def _prompt_now(source: str, modified: float) -> Preview | None:
+    return preview(Path(source))
 
 
 # As many as are kept on disk: each may take the database's limit of memory.

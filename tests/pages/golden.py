@@ -119,4 +119,3 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-    os._exit(0)  # what pages compute ahead in another thread may not survive an orderly end

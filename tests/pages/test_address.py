@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from urllib.parse import parse_qs, urlencode
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from heval_core.store.filters import Filter
-from heval_core.ui import frame
 from heval_core.ui.instance_links import parameters
-from tests.conftest import ROOT
 from tests.pages.opening import open_page
 
 ONE = {"model": ["demo-gpt2"], "dataset": ["world_capital"]}
@@ -157,30 +154,3 @@ def test_the_navigation_carries_filters_on_and_each_page_keeps_its_own_choices(m
     # The same list: the instance is found again.
     visit("Overview", model=["m"], k=["9"], regime=["mixed"])
     assert address.onward("Instances")["instance"] == ["i"]
-
-
-@pytest.mark.parametrize(
-    ("old", "page", "new"),
-    [
-        ("which_token?model=demo-gpt2&token=MRR", "accuracy", "tab=token&model=demo-gpt2&token=MRR"),
-        ("compare?question=Which+token%3F&first=fa", "accuracy", "tab=compare&question=token&first=fa"),
-        ("mechlight_head?instance=abc", "instances", "instance=abc"),
-        ("instances?at_tokens=40-60&at_model=demo-gpt2", "instances", "tokens=40&tokens=60&model=demo-gpt2"),
-        ("failures?at_answer_at=0.25-0.5", "accuracy", "tab=failures&answer_at=25&answer_at=50"),
-        ("about", "data_and_methods", "tab=methods"),
-        ("datasets?dataset=world_capital", "data_and_methods", "tab=data&dataset=world_capital"),
-    ],
-)
-def test_the_first_versions_links_mean_the_same(old, page, new):
-    path, _, query = old.partition("?")
-    view = frame.renamed(parse_qs(query))
-    if path in frame.MOVED:
-        target, tab = frame.MOVED[path]
-        assert target == f"pages/{page}.py"
-        view |= {"tab": [tab]} if tab else {}
-    assert parse_qs(urlencode(view, doseq=True)) == parse_qs(new)
-
-
-def test_every_page_of_the_first_version_leads_somewhere():
-    pages = {path.stem for path in (ROOT / "pages").glob("*.py")}
-    assert {target.removeprefix("pages/").removesuffix(".py") for target, _ in frame.MOVED.values()} <= pages
