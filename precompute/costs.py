@@ -9,6 +9,7 @@ same shards. The store notes the number, and later runs keep to it, so that fini
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from statistics import mean
@@ -21,11 +22,12 @@ from heval_core import catalogue, regimes
 from heval_core.behaviour import TEXT_TOKENS
 from heval_core.faithfulness import LEVELS
 from heval_core.lengths import fitted
+from heval_core.lm.batches import last_logits
 from heval_core.lm.loading import Identity, cannot_load, choose_device, tokenizer_of
 from heval_core.lm.spans import tokenise
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import prompt_of
-from heval_core.records import Cost, Dropped, HEvalError, Instance
+from heval_core.records import Cost, Dropped, HEvalError, Instance, TokenisedPrompt
 from heval_core.regime_keys import read_key
 from heval_core.replacements import REPLACEMENTS
 from heval_core.shared_passes import CLEAN, HEADS, added
@@ -33,6 +35,7 @@ from heval_core.store.kinds import BEHAVIOUR, INSTANCE
 from heval_core.store.shards import ShardStore
 from precompute.grid import Grid, Job, Shard, dtype_of, settings_of
 from precompute.measured_kinds import MEASURED, asked_for
+from precompute.models import Loading, Model
 from precompute.questions import Questions
 
 SIZES = (5, 10, 20, 50, 100, 200)
@@ -44,7 +47,7 @@ OLD_SIZE = 50
 SAMPLE = 20
 # How long a question without documents is, in prompts with them.
 QUESTION_SHARE = 0.2
-# Writing out the answer's text if it decides the group. `calibrate` times it together with the instance.
+# Writing out the answer's text if it decides the group.
 WRITTEN = "written answer"
 
 
@@ -61,7 +64,7 @@ def shard_size(grid: Grid, model: Identity, questions: Questions, store: ShardSt
             return int(line.get("shard_size", OLD_SIZE))
     try:
         tokens = max(mean_tokens(questions, regime, grid.seed, model) for regime in grid.regimes)
-        work = sum(token_forwards(key, tokens) for key in kinds(grid)) * 2 * body_parameters(model)
+        work = sum(cost(key, tokens).tokens for key in kinds(grid)) * 2 * body_parameters(model)
     except HEvalError:
         raise
     except Exception as error:  # from_pretrained raises nearly every class there is, for many reasons
@@ -82,19 +85,10 @@ def kinds(grid: Grid) -> tuple[str, ...]:
     return (*answers, *behaviours, *attributions, *measured)
 
 
-def passes(what: str, tokens: float) -> float:
-    """The cost in forward passes over the whole prompt, as `plan` prints it."""
-    return cost(what, tokens).passes
-
-
-def passes_together(kinds: Iterable[str], tokens: float) -> list[float]:
-    """The same of several, done for one instance in one go: a shared pass counts for the first of them alone."""
-    return [one.passes for one in added((cost(kind, tokens) for kind in kinds), tokens)]
-
-
-def token_forwards(what: str, tokens: float) -> float:
-    """The cost in tokens that go through the model."""
-    return cost(what, tokens).tokens
+def together(kinds: Iterable[str], tokens: float) -> Cost:
+    """The cost of several, done for one instance in one go: a shared pass counts for the first of them alone."""
+    each = added((cost(kind, tokens) for kind in kinds), tokens)
+    return Cost(sum(one.passes for one in each), sum(one.tokens for one in each))
 
 
 def cost(what: str, tokens: float) -> Cost:
@@ -154,19 +148,39 @@ def readable(grid: Grid, model: Identity, say: Callable[[str], None]) -> Grid:
 
 def mean_tokens(questions: Questions, regime: str, seed: int, model: Identity) -> float:
     """The mean length of a regime's first prompts; 0 if none can be made."""
-    tokenizer, counts = _tokenizer(model), []
+    prompts = first_prompts(questions, regime, seed, model)
+    return mean(len(prompt.ids) for prompt in prompts) if prompts else 0.0
 
-    def tokens(instance: Instance) -> int:
-        return len(tokenise(prompt_of(instance, model.template), tokenizer).ids)
 
+def first_prompts(questions: Questions, regime: str, seed: int, model: Identity) -> list[TokenisedPrompt]:
+    """The prompts of a regime's first SAMPLE questions, without those that are dropped."""
+    tokenizer = _tokenizer(model)
+
+    def tokenised(instance: Instance) -> TokenisedPrompt:
+        return tokenise(prompt_of(instance, model.template), tokenizer)
+
+    prompts = []
     for place, fact in enumerate(questions.facts[:SAMPLE]):
         try:
             instance = regimes.build(fact, regime, questions.pool, seed, style_of(model), place)
-            instance = fitted(instance, fact.answer, tokens)
+            prompts.append(tokenised(fitted(instance, fact.answer, lambda one: len(tokenised(one).ids))))
         except Dropped:
             continue
-        counts.append(tokens(instance))
-    return mean(counts) if counts else 0.0
+    return prompts
+
+
+def seconds_per_token(grid: Grid, model: Model, questions: Questions) -> float:
+    """What a token of a forward pass takes on this machine, with the first prompts of the grid's first regime run together.
+
+    Load and first pass, which is slower than any other, do not count. A backward pass counts as a forward one, so that hours
+    are good to a factor of two. Raises HEvalError for a model that cannot be loaded.
+    """
+    lm = model.load(Loading(grid.device, grid.dtype, grid.batch_tokens))
+    prompts = first_prompts(questions, grid.regimes[0], grid.seed, model.identity)
+    last_logits(lm, prompts)
+    started = time.perf_counter()
+    last_logits(lm, prompts)
+    return (time.perf_counter() - started) / max(1, sum(len(prompt.ids) for prompt in prompts))
 
 
 @lru_cache(maxsize=8)

@@ -1,19 +1,18 @@
-"""`plan`: the shards that a grid needs, what they cost (forward passes, time, disk), and how many are done."""
+"""`plan`: the shards that a grid needs, what they cost in forward passes and in time, and how many are done."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from heval_core.lm.loading import identify
 from heval_core.prompt_styles import style_of
+from heval_core.records import Cost
 from heval_core.store.kinds import ATTRIBUTION, CONTEXT_ATTRIBUTION
 from heval_core.store.shards import ShardStore
-from precompute.calibrate import Costs, calibrate
-from precompute.costs import WRITTEN, mean_tokens, passes, passes_together, readable, shard_size, times
+from precompute.costs import WRITTEN, cost, mean_tokens, readable, seconds_per_token, shard_size, times, together
 from precompute.fitting import check_fits, with_fits
 from precompute.grid import Grid, Job, Shard, asked_as, cap_of, check, dtype_of
 from precompute.models import Model
@@ -27,8 +26,9 @@ _SCORES = (ATTRIBUTION.name, CONTEXT_ATTRIBUTION.name)
 
 @dataclass(frozen=True)
 class Line:
-    """One model, dataset and regime. seconds, megabytes: None without a calibration. later: whether the instances to explain
-    are chosen only after all questions are answered; then the plan counts as many as the cap allows."""
+    """One model, dataset and regime. cost: of what is to do, as forward passes and as tokens that go through the model.
+    seconds: None where nothing was timed. later: whether the instances to explain are chosen only after all questions are
+    answered; then the plan counts as many as the cap allows."""
 
     model: str
     dataset: str
@@ -37,10 +37,13 @@ class Line:
     shards: int
     done: int
     tokens: float
-    passes: int
+    cost: Cost
     seconds: float | None
-    megabytes: float | None
     later: bool
+
+    @property
+    def passes(self) -> int:
+        return round(self.cost.passes)
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Plan:
 def plan(grid: Grid, folder: Path, calibrated: bool = True, say: Callable[[str], None] = lambda _: None) -> Plan:
     """Raises HEvalError for a wrong grid or an unknown model.
 
-    calibrated: load each model that has something to do, and time a few instances of each dataset.
+    calibrated: load each model that has something to do, and time one batch of prompts.
     """
     check(grid)
     grid = with_fits(grid, folder)
@@ -69,6 +72,7 @@ def plan(grid: Grid, folder: Path, calibrated: bool = True, say: Callable[[str],
     for name in grid.models:
         model = Model(name, asked_as(grid, identify(name)))
         read = readable(grid, model.identity, say)
+        pace: float | None = None
         for dataset in grid.datasets if read.regimes else ():
             questions = load_questions(dataset, grid.limit, grid.seed, style_of(model.identity))
             able, refused = check_fits(read, model.identity, questions)
@@ -79,45 +83,36 @@ def plan(grid: Grid, folder: Path, calibrated: bool = True, say: Callable[[str],
             work = list(pending(jobs, store))
             to_do += work
             searches += len(unfinished(search_tasks(sized, model, questions, dtype_of(sized)), store))
-            costs = None
-            if calibrated and work:
-                say(f"{model.key} · {questions.dataset}: timing a few instances …")
-                costs = calibrate(sized, model, questions)
             timings = timing_tasks(sized, model, questions, dtype_of(sized))
             to_time = untimed(timings, store)
+            if calibrated and (work or to_time) and pace is None:
+                say(f"{model.key}: timing a few prompts …")
+                pace = seconds_per_token(sized, model, questions)
             for regime in sized.regimes:
                 own = [task for task in to_time if task.regime == regime]
                 done = sum(task.regime == regime for task in timings) - len(own)
-                line = _line(sized, model, questions, regime, jobs, work, costs)
-                lines.append(_with_timings(line, own, done, costs))
+                line = _with_timings(_line(sized, model, questions, regime, jobs, work), own, done)
+                timed = pace is not None and (work or to_time)
+                lines.append(dataclasses.replace(line, seconds=line.cost.tokens * pace) if timed and pace else line)
     return Plan(tuple(lines), tuple(to_do), searches)
 
 
 def _line(
-    grid: Grid,
-    model: Model,
-    questions: Questions,
-    regime: str,
-    jobs: list[Job],
-    work: list[tuple[Job, tuple[Shard, ...]]],
-    costs: Costs | None,
+    grid: Grid, model: Model, questions: Questions, regime: str, jobs: list[Job], work: list[tuple[Job, tuple[Shard, ...]]]
 ) -> Line:
     known = [job for job in jobs if job.regime == regime]
     wanted = [(job, shards) for job, shards in work if job.regime == regime]
-    together = [one for job, shards in wanted for one in _together(job, shards)]
+    groups = [one for job, shards in wanted for one in _together(job, shards)]
     later = bool(grid.explainers) and not any(shard.explainer for job in known for shard in job.shards)
     most = 0
     if later:
         most = min(cap_of(grid, questions) or 0, len(questions.facts))
-        together += [(most, grid.explainers)] * (2 if grid.target == "context" else 1)
+        groups += [(most, grid.explainers)] * (2 if grid.target == "context" else 1)
     if grid.match == "text":
         # Whatever a job does, it answers its instances first.
-        together.append((sum(len(job.places) for job, _ in wanted) + most, (WRITTEN,)))
+        groups.append((sum(len(job.places) for job, _ in wanted) + most, (WRITTEN,)))
     tokens = mean_tokens(questions, regime, grid.seed, model.identity)
-    instances: dict[str, float] = defaultdict(float)
-    for count, kinds in together:
-        for kind in kinds:
-            instances[kind] += count
+    costs = [(count, together(kinds, tokens)) for count, kinds in groups]
     missing = sum(len(shards) for _, shards in wanted)
     return Line(
         model.key,
@@ -127,9 +122,8 @@ def _line(
         missing,
         sum(len(job.shards) for job in known) - missing,
         tokens,
-        round(sum(count * sum(passes_together(kinds, tokens)) for count, kinds in together)),
-        None if costs is None else sum(costs.seconds(kind, tokens) * count for kind, count in instances.items()),
-        None if costs is None else sum(costs.megabytes(kind, tokens) * count for kind, count in instances.items()),
+        Cost(sum(count * one.passes for count, one in costs), sum(count * one.tokens for count, one in costs)),
+        None,
         later,
     )
 
@@ -151,19 +145,16 @@ def _together(job: Job, shards: Sequence[Shard]) -> Iterator[tuple[float, tuple[
     yield everyone, scores[CONTEXT_ATTRIBUTION.name]
 
 
-def _with_timings(line: Line, to_do: Sequence[TimingTask], done: int, costs: Costs | None) -> Line:
+def _with_timings(line: Line, to_do: Sequence[TimingTask], done: int) -> Line:
     """With the shards in which explainers are timed by themselves; each of them is run so often on a few prompts."""
     times_run = (ROUNDS + 1) * min(prompts_of(line.tokens), line.questions)
-    explained = [key for task in to_do for key in task.explainers]
-    seconds = line.seconds
-    if seconds is not None and costs is not None:
-        seconds += times_run * sum(costs.seconds(key, line.tokens) for key in explained)
+    alone = [cost(key, line.tokens) for task in to_do for key in task.explainers]
+    passes, tokens = (times_run * sum(getattr(one, name) for one in alone) for name in ("passes", "tokens"))
     return dataclasses.replace(
         line,
         shards=line.shards + len(to_do),
         done=line.done + done,
-        passes=line.passes + round(times_run * sum(passes(key, line.tokens) for key in explained)),
-        seconds=seconds,
+        cost=Cost(line.cost.passes + passes, line.cost.tokens + tokens),
     )
 
 
@@ -171,19 +162,19 @@ def as_lines(planned: Plan, with_jobs: bool = False) -> Iterator[str]:
     """The plan as a table."""
     yield (
         f"{'model':20} {'dataset':18} {'regime':24} {'questions':>9} {'to do':>6} {'done':>5} {'tokens':>7} "
-        f"{'passes':>11} {'time':>8} {'disk':>8}"
+        f"{'passes':>11} {'time':>8}"
     )
     for line in planned.lines:
         yield (
             f"{line.model:20} {line.dataset:18} {line.regime:24} {line.questions:9} {line.shards:6} {line.done:5} "
-            f"{line.tokens:7.0f} {line.passes:11,} {duration(line.seconds):>8} {size(line.megabytes):>8}"
+            f"{line.tokens:7.0f} {line.passes:11,} {duration(line.seconds):>8}"
         )
     if with_jobs:
         yield ""
         for job, shards in planned.jobs:
             yield f"{job.name}: {', '.join(_what(shard) for shard in shards)}"
     timed = all(line.seconds is not None for line in planned.lines if line.shards)
-    estimate = f", about {duration(planned.total('seconds'))} on this machine and {size(planned.total('megabytes'))} of shards"
+    estimate = f", about {duration(planned.total('seconds'))} on this machine"
     yield (
         f"{int(planned.total('shards'))} shards to do, {int(planned.total('done'))} done already; about "
         f"{int(planned.total('passes')):,} forward passes{estimate if timed and planned.total('shards') else ''} "
@@ -206,9 +197,3 @@ def duration(seconds: float | None) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def size(megabytes: float | None) -> str:
-    if megabytes is None:
-        return "–"
-    return f"{megabytes:.1f} MB" if megabytes < 1000 else f"{megabytes / 1000:.1f} GB"

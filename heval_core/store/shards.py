@@ -222,17 +222,6 @@ def _write_table(kind: ShardKind, table: pa.Table, where: Any) -> None:
     )
 
 
-def weight(kind: str, rows: list[dict[str, Any]]) -> int:
-    """The bytes that rows add to a shard."""
-
-    def written(rows: list[dict[str, Any]]) -> int:
-        buffer = pa.BufferOutputStream()
-        _write_table(KINDS[kind], pa.Table.from_pylist(rows, schema=KINDS[kind].schema), buffer)
-        return int(buffer.getvalue().size)
-
-    return written(rows) - written([])
-
-
 def append_lines(path: Path, records: Sequence[dict[str, Any]]) -> None:
     """Append JSON lines and sync them; an incomplete line before them is ended first."""
     if not records:

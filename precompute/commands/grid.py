@@ -102,10 +102,7 @@ def _size(text: str) -> int | None:
 def _add_plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", action="store_true", help="name every job, not only their number")
     parser.add_argument(
-        "--no-calibrate",
-        dest="calibrate",
-        action="store_false",
-        help="load no model; the plan then estimates no time and no disk space",
+        "--no-calibrate", dest="calibrate", action="store_false", help="load no model; the plan then estimates no time"
     )
 
 
