@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from heval_core.groups import MEMORY, context_groups
@@ -48,8 +49,13 @@ _DUAL_TURNS = ((_T, _U), (_U, _T), (_U, _U), (_T, _T), (_U, _T), (_T, _U), (_T, 
 
 def in_training(subject: str, answer: str) -> bool:
     """Whether the demo's training may pair this subject with this answer: true for three of four pairs, by a fixed hash."""
-    digest = hashlib.blake2b(f"{subject}\x1f{answer}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") % 4 != 0
+    return each_in_training([(subject, answer)])[0]
+
+
+def each_in_training(pairs: Sequence[tuple[str, str]]) -> list[bool]:
+    """The same of many pairs, in one loop: a data set has tens of thousands."""
+    texts = [f"{subject}\x1f{answer}".encode() for subject, answer in pairs]
+    return [int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") % 4 != 0 for text in texts]
 
 
 def is_trusted(source: str) -> bool:
@@ -100,6 +106,9 @@ class TaughtSources:
 
     def admits(self, subject: str, answer: str) -> bool:
         return not in_training(subject, answer)
+
+    def admits_each(self, pairs: Sequence[tuple[str, str]]) -> list[bool]:
+        return [not seen for seen in each_in_training(pairs)]
 
     def present(self, documents: tuple[Document, ...], place: int, key: str) -> tuple[Document, ...]:
         rng = random.Random(f"{key}|sources")

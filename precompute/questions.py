@@ -11,7 +11,7 @@ from pathlib import Path
 
 from heval_core import catalogue, regimes
 from heval_core.datasets._jsonl import JsonLines
-from heval_core.datasets._records import BadRecord, Unusable
+from heval_core.datasets._records import BadRecord, Listing, Unusable
 from heval_core.protocols import Dataset
 from heval_core.records import Fact, HEvalError, Passage
 
@@ -150,11 +150,42 @@ def load_questions(
     style: regimes.PromptStyle,
     left_out: Callable[[BadRecord | Unusable], None] = lambda _: None,
 ) -> Questions:
-    """Read a dataset as a stream; only the selected facts and the pool are held.
+    """Read a dataset as a stream; only the selected facts and the pool are held. Of one that lists its facts, few are made.
 
     left_out: called with each record that is not used. Raises HEvalError for an unknown dataset or an unreadable file.
     """
-    dataset, reading = open_dataset(name), _Reading(style)
+    dataset = open_dataset(name)
+    listing = dataset.listed() if hasattr(dataset, "listed") else None
+    return _all_read(dataset, limit, seed, style, left_out) if listing is None else _made(dataset, listing, limit, seed, style)
+
+
+def _made(dataset: Dataset, listing: Listing, limit: int | None, seed: int, style: regimes.PromptStyle) -> Questions:
+    """The questions of a dataset that lists its facts; only those that are asked are made, and a few for the pool."""
+    admitted, order = style.admits_each(listing.pairs), regimes.in_fixed_order(seed, listing.ids)
+    asked = [number for number in order if admitted[number]][: limit or MOST_QUESTIONS]
+    pool = regimes.Pool.of([listing.make(number) for number in listing.offering])
+    return Questions(
+        dataset.key,
+        tuple([listing.make(number) for number in asked]),
+        dataclasses.replace(pool, closed=getattr(dataset, "closed", False)),
+        (),
+        listing.fingerprint,
+        dataset.long,
+        records=len(listing.ids),
+        usable=len(listing.ids),
+        seen=len(listing.ids) - sum(admitted),
+        relations=tuple(sorted(listing.relations.items())),
+    )
+
+
+def _all_read(
+    dataset: Dataset,
+    limit: int | None,
+    seed: int,
+    style: regimes.PromptStyle,
+    left_out: Callable[[BadRecord | Unusable], None],
+) -> Questions:
+    reading = _Reading(style)
     selected = regimes.first(reading.facts(dataset, left_out), limit or MOST_QUESTIONS, seed)
     return Questions(
         dataset.key,

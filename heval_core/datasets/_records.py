@@ -6,7 +6,7 @@ reason from DROP_REASONS. Neither stops the other records.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -32,6 +32,25 @@ class Unusable:
 
 
 Record = Fact | BadRecord | Unusable
+
+
+@dataclass(frozen=True)
+class Listing:
+    """All facts of a data set that makes them by rule, before any of them is made; a run of few questions makes few.
+
+    fingerprint: of all facts, as reading them gives it; a test compares. ids, pairs: each fact's id, and its subject with its
+    first false answer. relations: how many facts each has. make: the fact of a number. offering: the numbers of a few facts
+    that offer other questions what all do (`regimes.Pool`).
+    """
+
+    fingerprint: str
+    ids: list[str]
+    pairs: list[tuple[str, str]]
+    relations: Mapping[str, int]
+    make: Callable[[int], Fact]
+    offering: Sequence[int]
+
+
 Converted = TypeVar("Converted")
 
 

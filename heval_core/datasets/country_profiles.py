@@ -10,21 +10,22 @@ asked value replaced, so that it has one false statement among true ones. For ea
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from heval_core.datasets._countries import QUESTIONS, RELATIONS, aliases, answers, countries
 from heval_core.datasets._profiles import sentences
+from heval_core.datasets._records import Listing
 from heval_core.records import Fact, Passage
+
+# Of all facts; a test compares it with theirs.
+FINGERPRINT = "b53100045bf3c2f7"
 
 
 def profile(row: Mapping[str, str], relation: str, answer: str) -> Passage:
     """The whole profile as a passage."""
     return Passage(row["country"], answer, " ".join(sentences(row, relation, answer)))
-
-
-def _fixed_order(country: str, relation: str, answer: str) -> int:
-    return zlib.crc32(f"{country}|{relation}|{answer}".encode())
 
 
 @dataclass(frozen=True)
@@ -38,26 +39,45 @@ class CountryProfiles:
     closed = True
 
     def facts(self) -> Iterator[Fact]:
+        yield from (self._fact(*one) for one in self._asked())
+
+    def listed(self) -> Listing | None:
+        """All facts, with as many false answers as usual."""
+        if self.false_answers != CountryProfiles.false_answers:
+            return None
+        asked = self._asked()
+        ids = [f"{row['country']}|{relation}|{answer}" for row, relation, answer in asked]
+        pairs = [(row["country"], answer) for row, _, answer in asked]
+        first_of = {(asked[n][0]["country"], asked[n][1]): n for n in reversed(range(len(asked)))}
+        relations = Counter([relation for _, relation, _ in asked])
+        return Listing(
+            FINGERPRINT, ids, pairs, relations, lambda number: self._fact(*asked[number]), sorted(first_of.values())
+        )
+
+    def _asked(self) -> list[tuple[Mapping[str, str], str, str]]:
+        """(row, relation, false answer) of every fact."""
+        asked = []
         for row in countries():
             for relation in RELATIONS:
-                yield from self._facts_about(row, relation)
+                start = f"{row['country']}|{relation}|"
+                false = [answer for answer in answers(relation) if answer != row[relation]]
+                ordered = sorted([(zlib.crc32(f"{start}{answer}".encode()), answer) for answer in false])
+                asked += [(row, relation, answer) for _, answer in ordered[: self.false_answers]]
+        return asked
 
-    def _facts_about(self, row: Mapping[str, str], relation: str) -> Iterator[Fact]:
+    def _fact(self, row: Mapping[str, str], relation: str, answer: str) -> Fact:
         country, true = row["country"], row[relation]
-        false = [answer for answer in answers(relation) if answer != true]
-        false.sort(key=lambda answer: _fixed_order(country, relation, answer))
-        for answer in false[: self.false_answers]:
-            yield Fact(
-                id=f"{country}|{relation}|{answer}",
-                dataset=self.key,
-                subject=country,
-                relation=relation,
-                question=QUESTIONS[relation].format(x=country),
-                answer=true,
-                conflicting=(profile(row, relation, answer),),
-                own=profile(row, relation, true),
-                aliases=aliases(relation, true, answer),
-            )
+        return Fact(
+            id=f"{country}|{relation}|{answer}",
+            dataset=self.key,
+            subject=country,
+            relation=relation,
+            question=QUESTIONS[relation].format(x=country),
+            answer=true,
+            conflicting=(profile(row, relation, answer),),
+            own=profile(row, relation, true),
+            aliases=aliases(relation, true, answer),
+        )
 
 
 PLUGIN = CountryProfiles()

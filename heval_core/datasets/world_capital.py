@@ -19,10 +19,14 @@ from pathlib import Path
 
 from heval_core.datasets._countries import QUESTIONS, aliases, countries
 from heval_core.datasets._files import Origin, locate
-from heval_core.datasets._records import BadRecord, Record
+from heval_core.datasets._records import BadRecord, Listing, Record
 from heval_core.records import Fact, HEvalError, Passage
 
 _ORIGIN = Origin("world_capitals.csv", "github.com/jmerullo/lm_vector_arithmetic")
+
+
+# Of all facts of the package's own table; a test compares it with theirs.
+FINGERPRINT = "c4d151a7d3a9a168"
 
 
 def statement(country: str, capital: str) -> Passage:
@@ -40,6 +44,22 @@ class WorldCapital:
     reference = "Sun et al. 2025, arXiv 2510.02629; the table of states is this project's own"
     long = False
     closed = True
+
+    def listed(self) -> Listing | None:
+        """All facts of the package's own table."""
+        if self.path is not None:
+            return None
+        own = {row["country"]: row["capital"] for row in countries()}
+        every = sorted(set(own.values()))
+        pairs = [(country, capital) for country in own for capital in every if capital != own[country]]
+        ids = [f"{country}|{capital}" for country, capital in pairs]
+        first_of = {country: number for number, (country, _) in reversed(list(enumerate(pairs)))}
+
+        def make(number: int) -> Fact:
+            country, capital = pairs[number]
+            return self._fact(statement(country, own[country]), capital)
+
+        return Listing(FINGERPRINT, ids, pairs, {"capital": len(ids)}, make, list(first_of.values()))
 
     def facts(self) -> Iterator[Record]:
         """Raises HEvalError if the file is missing, or lacks one of the two columns."""

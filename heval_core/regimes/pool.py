@@ -12,6 +12,7 @@ from heval_core.records import Fact, Passage
 
 # How many passages and answers a relation offers other questions. More would cost memory and time, and help no search.
 POOLED = 400
+DIGEST_SIZE = 12
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class Gathering:
 
 
 def digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_SIZE).digest()
 
 
 def _keep(known: dict[str, tuple[str, ...]], answer: str, names: tuple[str, ...]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,6 +18,9 @@ class PromptStyle(Protocol):
 
     def admits(self, subject: str, answer: str) -> bool:
         """Whether a document that answers a question about `subject` with `answer` may be used."""
+
+    def admits_each(self, pairs: Sequence[tuple[str, str]]) -> list[bool]:
+        """`admits` of many (subject, answer) pairs at once."""
 
     def present(self, documents: tuple[Document, ...], place: int, key: str) -> tuple[Document, ...]:
         """The documents as the model reads them; `place` counts the questions, `key` seeds random choices."""
@@ -36,6 +40,9 @@ class Plain:
 
     def admits(self, subject: str, answer: str) -> bool:
         return True
+
+    def admits_each(self, pairs: Sequence[tuple[str, str]]) -> list[bool]:
+        return [True] * len(pairs)
 
     def present(self, documents: tuple[Document, ...], place: int, key: str) -> tuple[Document, ...]:
         return documents

@@ -10,6 +10,7 @@ from collections import Counter
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from heval_core.datasets.country_profiles import CountryProfiles
 from heval_core.datasets.world_capital import WorldCapital
 from heval_core.evaluation.usable import few_compared, too_small
 from heval_core.prompt_styles import STYLES
@@ -17,7 +18,7 @@ from heval_core.regimes import POOLED
 from heval_core.source_trust import in_training
 from precompute.cli import main
 from precompute.commands.store import failure_lines
-from precompute.questions import load_questions
+from precompute.questions import _all_read, load_questions, open_dataset
 from tests.conftest import DEMO_MODELS, ROOT
 
 
@@ -49,8 +50,27 @@ def test_the_pool_is_that_of_all_facts_whatever_the_limit(facts):
     assert {(a, n) for f in facts for a, n in f.aliases} == {(a, n) for a, (n,) in pool.aliases["capital"].items()}
 
 
-def test_one_question_costs_few_calls_a_fact_and_its_data_is_that_of_stored_results(facts):
-    """43 calls a fact before 2026-11, of this project's own code and of what dataclasses make. Keys hold the fingerprint."""
+def nothing(record):
+    raise AssertionError(record)
+
+
+@pytest.mark.parametrize("style", ["plain", "taught_sources"])
+@pytest.mark.parametrize("name", ["world_capital", "country_profiles"])
+def test_a_listed_dataset_gives_the_questions_that_reading_all_of_it_gives(name, style):
+    """The fingerprint too, which the keys of stored results hold."""
+    listed, read = load_questions(name, 30, 3, STYLES[style]), _all_read(open_dataset(name), 30, 3, STYLES[style], nothing)
+    assert listed == read
+    assert f'"fingerprint": "{listed.fingerprint}"' in (ROOT / "cache" / "demo" / "manifest.jsonl").read_text()
+
+
+def test_other_false_answers_are_another_dataset():
+    assert CountryProfiles(false_answers=2).listed() is None
+    assert WorldCapital("mine.csv").listed() is None
+
+
+@pytest.mark.parametrize("name", ["world_capital", "country_profiles"])
+def test_one_question_makes_few_facts(name):
+    """893,000 calls for World Capital before 2026-11, of this project's own code and of what dataclasses make."""
     calls = 0
 
     def count(frame, event, _):
@@ -59,11 +79,10 @@ def test_one_question_costs_few_calls_a_fact_and_its_data_is_that_of_stored_resu
 
     sys.setprofile(count)
     try:
-        asked = load_questions("world_capital", 1, 0, STYLES["taught_sources"])
+        load_questions(name, 1, 0, STYLES["taught_sources"])
     finally:
         sys.setprofile(None)
-    assert calls < 19 * len(facts)
-    assert f'"fingerprint": "{asked.fingerprint}"' in (ROOT / "cache" / "demo" / "manifest.jsonl").read_text()
+    assert calls < 16_000
 
 
 def counted(**regimes):
