@@ -56,7 +56,7 @@ class CountryProfiles:
 
     def _asked(self) -> list[tuple[Mapping[str, str], str, str]]:
         """(row, relation, false answer) of every fact."""
-        asked = []
+        asked: list[tuple[Mapping[str, str], str, str]] = []
         for row in countries():
             for relation in RELATIONS:
                 start = f"{row['country']}|{relation}|"
