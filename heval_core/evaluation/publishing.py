@@ -23,8 +23,7 @@ from heval_core.evaluation import cells, evaluator, findings, patterns, regimes_
 from heval_core.evaluation.citations import people
 from heval_core.evaluation.citations import tables as citation_tables
 from heval_core.evaluation.citations.standing import standing
-from heval_core.evaluation.findings.citation_evidence import CitationEvidence
-from heval_core.evaluation.findings.technique_evidence import Cell as TechniqueCell
+from heval_core.evaluation.findings import cub
 from heval_core.evaluation.regimes_written import OverCells, Shards
 from heval_core.evaluation.second_process import SecondProcess, Work
 from heval_core.evaluation.steps import Steps, Tell, Told, silent
@@ -79,7 +78,7 @@ def publish(
             studied = citation_tables.insert(writer, store, citations, people.rows_of(answered.questions))
             if studied:
                 writer.insert("person", everybody)
-                _insert_findings(writer, findings.citation_findings(CitationEvidence(*studied)))
+                _insert_findings(writer, findings.citation_findings(*studied))
     published.point_to(target, final, evaluator.evaluator_id())
     published.remove_old(target, final)
     return final
@@ -186,9 +185,7 @@ def _insert_results(
     writer.insert_frame("timing", timings[writer.columns("timing")])
 
 
-def _insert_averages(
-    writer: Writer, whole: OverCells, compared: Sequence[TechniqueCell], resamples: dict[str, Resamples]
-) -> None:
+def _insert_averages(writer: Writer, whole: OverCells, compared: Sequence[cub.Cell], resamples: dict[str, Resamples]) -> None:
     """What is computed over all regimes together. compared: what techniques came to."""
     if whole.rows:
         writer.insert("cell_metric", whole.rows)
@@ -197,7 +194,7 @@ def _insert_averages(
         if of_paper:
             writer.insert("headline", cells.headline_rows(pd.DataFrame(of_paper), whole.spread))
     paired = pd.DataFrame(whole.paired_rows, columns=writer.columns("cell_metric"))
-    rule = findings.rule_of(writer.rule_shares())
+    rule = writer.rule_shares()
     stated = findings.findings(paired, whole.paired_spread, rule) + findings.technique_findings(compared, rule)
     _insert_findings(writer, stated)
     writer.insert_contexts()

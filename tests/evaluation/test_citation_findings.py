@@ -12,8 +12,8 @@ from heval_core.citations import krippendorff_alpha
 from heval_core.citations.scoring import scores
 from heval_core.evaluation.citations import agreements, measured, recovered
 from heval_core.evaluation.citations.answered import Answers
-from heval_core.evaluation.findings import CITATION_CLAIMS, citation_findings
-from heval_core.evaluation.findings.citation_evidence import CitationEvidence
+from heval_core.evaluation.findings import citation_findings, citations
+from heval_core.evaluation.findings.citations import evidence_of
 
 CLAIMS, SENTENCES = 30, 3
 LLM, NLI, LOO = "llm(model=a)", "nli(model=b)", "explainer(loo)"
@@ -70,8 +70,8 @@ def planted(rules, writers=("one", "two"), selectors=("shipped",), datasets=("d"
 
 
 def found(rules, **more):
-    rows = citation_findings(CitationEvidence(*planted(rules, **more)))
-    assert [row["key"] for row in rows] == [claim.key for claim in CITATION_CLAIMS]
+    rows = citation_findings(*planted(rules, **more))
+    assert [row["key"] for row in rows] == [claim.key for claim in citations.CLAIMS]
     assert {row["study"] for row in rows} == {"citations"}
     return {row["key"]: {**row, "effects": json.loads(row["effects"])} for row in rows}
 
@@ -115,8 +115,8 @@ def test_people_s_passages_are_compared_on_the_same_claims():
     assert same["human_better"]["verdict"] == "not enough data"
     frame, resamples = planted({LLM: better_by_people}, selectors=("human", "lexical"))
     odd = frame["claim_id"].str[1:].astype(int) % 2 == 1
-    few = CitationEvidence(frame[(frame["selector"] == "lexical") | odd], resamples)
-    assert few.selector_gain("", "lexical").value == pytest.approx(2 / 3)
+    few = evidence_of(frame[(frame["selector"] == "lexical") | odd], resamples)
+    assert citations.selector_gains(few)["lexical"].drawn[0] == pytest.approx(2 / 3)
 
 
 def test_a_language_model_that_chooses_as_people_do_agrees_with_them():
@@ -133,7 +133,7 @@ def test_a_language_model_that_chooses_as_people_do_agrees_with_them():
 
 def test_numbers_and_intervals_are_those_of_the_tables():
     frame, resamples = planted({"person:ada": often, "person:bo": turning, LLM: often, LOO: turning, "lexical": wrong})
-    (cell, _) = CitationEvidence(frame, resamples).cells
+    (cell, _) = evidence_of(frame, resamples).cells
     rows = frame[frame["writer"] == "one"]
     answers = dict(Answers(rows).of("full"))
     key = {"dataset": "d", "writer": "one", "selector": "shipped", "masking": "full"}
@@ -159,7 +159,7 @@ def test_numbers_and_intervals_are_those_of_the_tables():
 def test_who_was_asked_about_one_passage_is_compared_with_others_on_that_one():
     frame, resamples = planted({LLM: often, "random": turning})
     asked = frame[(frame["annotator"] != LLM) | frame["sampled"]]
-    (cell, _) = CitationEvidence(asked, resamples).cells
+    (cell, _) = evidence_of(asked, resamples).cells
     assert cell.transparent(LLM) is None
     assert cell.lead(LLM, "random").n == CLAIMS
     assert cell.above_chance(LLM).value == pytest.approx(2 / 3 - 1 / 3)
@@ -169,4 +169,4 @@ def test_what_is_not_there_is_said():
     own = found({"random": turning}, sampled=True)
     assert {row["verdict"] for key, row in own.items() if key != "controls_at_chance"} == {"not enough data"}
     assert own["best_still_wrong"]["reason"].endswith("(--masking full).")
-    assert citation_findings(CitationEvidence(planted({LLM: right})[0][:0], {})) == []
+    assert citation_findings(planted({LLM: right})[0][:0], {}) == []

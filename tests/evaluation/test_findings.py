@@ -11,12 +11,13 @@ import pytest
 
 from heval_core.evaluation.cells import ValueKey
 from heval_core.evaluation.comparisons import comparisons
-from heval_core.evaluation.findings import CLAIMS, CONTRADICTED, SUPPORTED, UNDECIDED, Evidence, Rule, effects, find, outcome
-from heval_core.evaluation.findings.effects import Effect
-from heval_core.evaluation.findings.evidence import OVERALL
-from heval_core.evaluation.findings.wording import reason
+from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED, UNDECIDED, effects
+from heval_core.evaluation.findings.claims import by_construction, find
+from heval_core.evaluation.findings.effects import EXPLAINERS, Effect, reason, verdict
+from heval_core.evaluation.findings.paper import CLAIMS, OVERALL, evidence_of
 from heval_core.records import TECHNIQUE, CellKey
 from heval_core.store.filters import Filter
+from heval_core.store.writer import RuleShares
 from tests.planted import QUESTION, noise, plant, published, used_document
 
 LENGTHS = (60, 100)
@@ -132,12 +133,12 @@ def test_an_effect_of_one_cell_is_the_paired_comparison_of_that_cell(tmp_path):
 def test_one_model_or_one_dataset_supports_nothing():
     """The same interval, on the right side: of two models and two datasets it supports, of fewer it is no more than a hint."""
     effect = Effect("a - b", 2.0, 1.0, 3.0, 0.9, 3.1, 0.0, np.inf, 4, 100)
-    assert outcome([effect]) == SUPPORTED
+    assert verdict([effect]) == SUPPORTED
     for models, datasets in ((1, 3), (3, 1)):
         few = replace(effect, models=models, datasets=datasets)
-        assert outcome([few]) == UNDECIDED
+        assert verdict([few]) == UNDECIDED
     against = replace(effect, models=1, least=-np.inf, most=0.0)
-    assert outcome([against]) == CONTRADICTED  # one that it does not hold for is enough
+    assert verdict([against]) == CONTRADICTED  # one that it does not hold for is enough
 
 
 def test_cells_that_differ_by_more_than_their_errors_are_said():
@@ -196,17 +197,17 @@ def effect(low, high, least=0.0, most=np.inf):
 
 def test_verdicts_by_hand():
     above, below, across = effect(1, 3), effect(-3, -1), effect(-1, 1)
-    assert outcome([above]) == SUPPORTED
-    assert outcome([below]) == CONTRADICTED
-    assert outcome([across]) == UNDECIDED
-    assert outcome([above, across]) == UNDECIDED
-    assert outcome([above, below]) == CONTRADICTED
-    assert outcome([above], ["no cell"]) == UNDECIDED
-    assert outcome([below], ["no cell"]) == CONTRADICTED
-    assert outcome([]) == UNDECIDED
-    assert outcome([effect(-3, -0.2)]) == UNDECIDED  # outside at 95 %, but not with the other effects of its sentence
-    assert outcome([effect(-0.05, 0.05, -0.1, 0.1)]) == SUPPORTED
-    assert outcome([replace(above, low=float("nan"), strict_low=float("nan"), strict_high=float("nan"))]) == UNDECIDED
+    assert verdict([above]) == SUPPORTED
+    assert verdict([below]) == CONTRADICTED
+    assert verdict([across]) == UNDECIDED
+    assert verdict([above, across]) == UNDECIDED
+    assert verdict([above, below]) == CONTRADICTED
+    assert verdict([above], ["no cell"]) == UNDECIDED
+    assert verdict([below], ["no cell"]) == CONTRADICTED
+    assert verdict([]) == UNDECIDED
+    assert verdict([effect(-3, -0.2)]) == UNDECIDED  # outside at 95 %, but not with the other effects of its sentence
+    assert verdict([effect(-0.05, 0.05, -0.1, 0.1)]) == SUPPORTED
+    assert verdict([replace(above, low=float("nan"), strict_low=float("nan"), strict_high=float("nan"))]) == UNDECIDED
 
 
 def test_the_taught_rule_says_what_is_true_by_construction(tmp_path):
@@ -222,8 +223,8 @@ def test_the_taught_rule_says_what_is_true_by_construction(tmp_path):
     later = [one.group == "C2" for one in everything if one.group in ("C1", "C2")]
     assert f"{100 * np.mean(later):.0f} % were answered from the later one" in texts["earlier"]
     assert "shortest quarter" in texts["length"]
-    nan = float("nan")
-    assert not any("nan" in Rule(1, 1.0, 1.0, nan, nan).says(about) for about in ("origin", "length", "position"))
+    shares = RuleShares(1, 1.0, 1.0, None, None)
+    assert not any("nan" in by_construction(about, shares) for about in ("origin", "length", "position", "techniques"))
 
 
 @pytest.mark.slow
@@ -317,13 +318,13 @@ def made_up(spread_of, cells=12, seed=0):
                     }
                 )
                 spread[key] = value + rng.normal(0, error, 400)
-    return Evidence(pd.DataFrame(rows), spread)
+    return evidence_of(pd.DataFrame(rows), spread)
 
 
 def test_what_is_only_measured_less_well_is_not_more_variable():
     claim = next(own for own in CLAIMS if own.key == "fa_variable")
     errors = {"fa": 0.05, "mechlight": 0.03, "ig": 0.03, "attn": 0.03}
-    verdicts = [find(made_up(errors, seed=seed), claim)["verdict"] for seed in range(40)]
+    verdicts = [find(claim, made_up(errors, seed=seed), EXPLAINERS)["verdict"] for seed in range(40)]
     assert verdicts.count(SUPPORTED) <= 2
 
 

@@ -7,10 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED, TECHNIQUE_CLAIMS, UNDECIDED
-from heval_core.evaluation.findings.technique_effects import LARGEST, LEAST, Asked
-from heval_core.evaluation.findings.technique_evidence import Mean
-from heval_core.evaluation.findings.technique_statements import MARGIN
+from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED, UNDECIDED
+from heval_core.evaluation.findings.cub import CLAIMS, MARGIN
+from heval_core.evaluation.findings.effects import LARGEST, LEAST, Hypothesis, Number
 from heval_core.records import TECHNIQUE
 from heval_core.store.filters import Filter
 from tests.planted import noise
@@ -67,7 +66,7 @@ def effects_of(reader, key):
     return {effect["label"]: effect for effect in json.loads(finding(reader, key)["effects"])}
 
 
-KEYS = [claim.key for claim in TECHNIQUE_CLAIMS]
+KEYS = [claim.key for claim in CLAIMS]
 BY_OTHERS = ("unaided", "synthesised")
 
 
@@ -136,7 +135,7 @@ def test_what_a_store_lacks_is_said(tmp_path):
     kinds = ("gold", "conflicting")
     reader = stores({TECHNIQUE: blind(0.5), "prompting": blind(0.8)}, tmp_path, datasets=("one", "two"), regimes=kinds)
     found = reader.technique_findings().set_index("key")
-    lacking = {claim.key: claim.lacking for claim in TECHNIQUE_CLAIMS}
+    lacking = {claim.key: claim.lacking for claim in CLAIMS}
     for key in ("unaided", "trade_off", "strong_memory", "blind_decoding", "synthesised"):
         assert found.loc[key, "verdict"] == UNDECIDED
         assert found.loc[key, "reason"] == f"{lacking[key][0].upper()}{lacking[key][1:]}."
@@ -164,7 +163,12 @@ def made_up(label, value, error, rng, resamples=1000):
     """A mean of one cell: what was seen of a true value, and its replicates."""
     seen = value + rng.normal(0, error)
     values = np.concatenate([[seen], seen + rng.normal(0, error, resamples)])
-    return Mean(label, ("m",), ("d",), values[:, None], 100)
+    return number(label, values)
+
+
+def number(label, values):
+    """Of one cell. values: (1 + R,)."""
+    return Number(label, values, values[:, None], frozenset("m"), frozenset("d"), 1, 100)
 
 
 def test_the_largest_of_equals_is_not_ahead_by_being_chosen():
@@ -173,9 +177,9 @@ def test_the_largest_of_equals_is_not_ahead_by_being_chosen():
     wrong = chosen_alone = 0
     for _ in range(200):
         means = tuple(made_up(str(number), 0.0, 0.05, rng) for number in range(30))
-        effect = Asked(means, least=0.0, which=LARGEST).effect(1)
+        effect = Hypothesis(means, least=0.0, which=LARGEST).effect(1)
         wrong += effect.inside
-        alone = Asked((max(means, key=lambda mean: mean.value),), least=0.0).effect(1)
+        alone = Hypothesis((max(means, key=lambda number: number.drawn[0]),), least=0.0).effect(1)
         chosen_alone += alone.inside
     assert wrong <= 14  # 2.5 % are 5
     assert chosen_alone > 90
@@ -184,13 +188,13 @@ def test_the_largest_of_equals_is_not_ahead_by_being_chosen():
 def test_the_interval_of_a_choice_by_hand():
     """Limits at 95 %, and at 97.5 % on the side that the choice is corrected on, of two evenly spread means."""
     first, second = (
-        Mean(name, ("m",), ("d",), np.concatenate([[middle], middle + np.linspace(-0.1, 0.1, 1001)])[:, None], 10)
+        number(name, np.concatenate([[middle], middle + np.linspace(-0.1, 0.1, 1001)]))
         for name, middle in (("first", 0.3), ("second", 0.1))
     )
-    largest = Asked((first, second), least=MARGIN, which=LARGEST).effect(1)
+    largest = Hypothesis((first, second), least=MARGIN, which=LARGEST).effect(1)
     assert (largest.label, largest.value) == ("first", pytest.approx(0.3))
     assert (largest.low, largest.high) == (pytest.approx(0.2 + 0.2 * 0.0125), pytest.approx(0.4 - 0.2 * 0.025))
-    least = Asked((first, second), most=MARGIN, which=LEAST).effect(2)
+    least = Hypothesis((first, second), most=MARGIN, which=LEAST).effect(2)
     assert (least.label, least.value) == ("second", pytest.approx(0.1))
     assert (least.low, least.high) == (pytest.approx(0.2 * 0.025), pytest.approx(0.2 - 0.2 * 0.0125))
     assert (least.strict_low, least.strict_high) == (pytest.approx(0.2 * 0.0125), pytest.approx(0.2 - 0.2 * 0.00625))

@@ -7,7 +7,7 @@ import json
 import pandas as pd
 import pytest
 
-from heval_core.evaluation.findings.statements import CLAIMS
+from heval_core.evaluation.findings.paper import CLAIMS
 from heval_core.report import html
 from heval_core.report.drawing import Scale
 from heval_core.report.forest import WIDTH, claimed, deciding, forest, paper_value, signed, spelled, toward

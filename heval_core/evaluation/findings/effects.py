@@ -1,10 +1,14 @@
 """An effect: a number over cells, its interval, and the range it should lie in; the verdict that follows.
 
+Formula: the largest of m numbers lies, at 95 %, between the highest of their lower limits, each at 1 - .05/m, and the highest
+of their upper limits, each at 95 %. For the largest is nowhere below any of the numbers, and its own upper limit is nowhere
+above the highest one. The least of them likewise, with the sides exchanged. So nothing is chosen first and then measured on
+the same questions: the choice is in the interval. The value beside it is the number whose limit decides.
 Worked by hand: an effect of 2 with the interval [1, 3] lies inside (0, inf) and outside (-inf, 0).
 
->>> outcome([Effect("a - b", 2.0, 1.0, 3.0, 0.9, 3.1, 0.0, np.inf, 4, 100)])
+>>> verdict([Effect("a - b", 2.0, 1.0, 3.0, 0.9, 3.1, 0.0, np.inf, 4, 100)])
 'supported'
->>> outcome([Effect("a - b", 2.0, 1.0, 3.0, 0.9, 3.1, -np.inf, 0.0, 4, 100)])
+>>> verdict([Effect("a - b", 2.0, 1.0, 3.0, 0.9, 3.1, -np.inf, 0.0, 4, 100)])
 'contradicted'
 """
 
@@ -12,17 +16,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from heval_core.evaluation.findings.evidence import Evidence, Series
-from heval_core.records import RegimeKey
+from heval_core.evaluation.techniques.resampled import Spread
 from heval_core.statistics.bootstrap import percentile_interval
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "not enough data"
-# A sentence is supported only with at least this many models, and this many datasets.
-FEWEST = 2
+ONE, LARGEST, LEAST = "one", "largest", "least"
+
+
+class Study(NamedTuple):
+    """What a finding is about. key: as in the column `study`. models, datasets: one, and several, of what its cells are of.
+
+    fewest: how many models and datasets a sentence needs to be supported.
+    """
+
+    key: str
+    models: tuple[str, str] = ("model", "models")
+    datasets: tuple[str, str] = ("dataset", "datasets")
+    fewest: tuple[int, int] = (2, 2)
+
+    def over(self, *numbers: int) -> str:
+        """`3 models and 2 datasets`."""
+        counted = zip(numbers, (self.models, self.datasets), strict=True)
+        return " and ".join(f"{number} {words[number != 1]}" for number, words in counted if number)
+
+    def enough(self, effect: Effect) -> bool:
+        return effect.models >= self.fewest[0] and effect.datasets >= self.fewest[1]
+
+
+EXPLAINERS, TECHNIQUES = Study("explainers"), Study("techniques")
+# Sources of claims are taken as they are: the paper itself has one.
+CITATIONS = Study("citations", ("writer", "writers"), ("source of claims", "sources of claims"), (2, 0))
 
 
 @dataclass(frozen=True)
@@ -53,40 +80,12 @@ class Effect:
     apart: bool = False
 
     @property
-    def enough(self) -> bool:
-        """Whether there are enough models and datasets to support a sentence."""
-        return min(self.models, self.datasets) >= FEWEST
-
-    @property
-    def needed(self) -> str:
-        """How many that is, in words."""
-        return f"{FEWEST} models and {FEWEST} datasets"
-
-    @property
-    def over(self) -> str:
-        """How many there are, in words."""
-        return f"{counted(self.models, 'model')} and {counted(self.datasets, 'dataset')}"
-
-    @property
     def inside(self) -> bool:
         return self.low > self.least and self.high < self.most
 
     @property
     def outside(self) -> bool:
         return self.strict_high < self.least or self.strict_low > self.most
-
-
-def counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def outcome(effects: Sequence[Effect], missing: Sequence[str] = ()) -> str:
-    """The verdict on a sentence. missing: why some of its effects could not be computed."""
-    if any(effect.outside for effect in effects):
-        return CONTRADICTED
-    if effects and not missing and all(effect.inside and effect.enough for effect in effects):
-        return SUPPORTED
-    return UNDECIDED
 
 
 # (…, cells) values, and (cells,) their variance from resampling alone ▶ (…) numbers.
@@ -111,76 +110,93 @@ def size(values: np.ndarray, noise: np.ndarray) -> Any:
     return np.sqrt(np.maximum(0.0, np.mean(np.square(values), axis=-1) - np.mean(noise)))
 
 
-@dataclass(frozen=True)
-class Part:
-    """One effect that a sentence claims, before it is looked up.
+def over_cells(values: np.ndarray, statistic: Statistic) -> np.ndarray:
+    """(1 + R,) of (1 + R, cells) values: the statistic itself, and in each resample.
 
-    `first` minus `second` (or `first` alone), of a statistic over the cells of each series, averaged over the series; it
-    should lie in (least, most). fewest: how many cells it needs.
+    A replicate has the cells' own noise, and once more that of resampling: hence twice the variance is taken off.
+    """
+    noise = np.nanvar(values[1:], axis=0)
+    return np.concatenate([[statistic(values[0], noise)], statistic(values[1:], 2 * noise)])
+
+
+class Number(NamedTuple):
+    """A number over cells. drawn: (1 + R,) the number itself, and in each resample.
+
+    values: (1 + R, V) what enters it, one per cell and measure, in the same way; comparable: whether one of them by itself may
+    lie in the number's range. models, datasets: their names. cells, n: how many cells and instances.
     """
 
-    series: tuple[Series, ...]
-    first: str
-    second: str = ""
-    statistic: Statistic = mean
-    least: float = 0.0
+    label: str
+    drawn: np.ndarray
+    values: np.ndarray
+    models: frozenset[str]
+    datasets: frozenset[str]
+    cells: int
+    n: int
+    comparable: bool = True
+
+
+def mean_of(label: str, found: Iterable[tuple[Iterable[str], Iterable[str], Spread | None]]) -> Number | None:
+    """The mean over cells. found: models, datasets and the value of each; None where it is defined in no cell."""
+    known = [(models, datasets, own) for models, datasets, own in found if own is not None and np.isfinite(own.value)]
+    if not known:
+        return None
+    of_models, of_datasets, each = zip(*known, strict=True)
+    values = np.stack([own.values for own in each], axis=1)
+    models, datasets = (frozenset(name for names in own for name in names) for own in (of_models, of_datasets))
+    return Number(label, values.mean(axis=1), values, models, datasets, len(each), sum(own.n for own in each))
+
+
+class Hypothesis(NamedTuple):
+    """What a sentence implies: a number, or the largest or the least of several, lies in (least, most)."""
+
+    numbers: tuple[Number, ...]
+    least: float = -np.inf
     most: float = np.inf
-    fewest: int = 1
+    which: str = ONE
 
-    @property
-    def label(self) -> str:
-        name = f"{self.first} − {self.second}" if self.second else self.first
-        return f"{name}, {self.series[0].title}" if len(self.series) == 1 else name
+    @classmethod
+    def of(cls, numbers: Iterable[Number | None], *range_and_which: Any, **named: Any) -> list[Hypothesis]:
+        """Of the numbers that are known; none without any."""
+        known = tuple(number for number in numbers if number is not None)
+        return [cls(known, *range_and_which, **named)] if known else []
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(name for name in (self.first, self.second) if name)
-
-    def find(self, evidence: Evidence, family: int, explainers: Iterable[str]) -> Effect | str:
-        """The effect, or why there is none. family: how many effects the sentence has. explainers: required in each cell."""
-        value, spread, seen = 0.0, np.zeros(1), dict[RegimeKey, int]()
-        own_values: list[float] = []
-        own_noise: list[float] = []
-        for series in self.series:
-            places = evidence.places(series, explainers)
-            if len(places) < self.fewest:
-                return _missing(series, len(places), self.fewest, explainers)
-            single, drawn = np.zeros(len(places)), np.zeros((1, len(places)))
-            for name, sign in zip(self.names, (1, -1), strict=False):
-                own, replicates = evidence.values(series, name, places)
-                noise = np.nanvar(replicates, axis=0)
-                value += sign * float(self.statistic(own, noise)) / len(self.series)
-                # A replicate has the cells' own noise, and once more that of resampling.
-                spread = spread + sign * self.statistic(replicates, 2 * noise) / len(self.series)
-                single += sign * own
-                drawn = drawn + sign * replicates
-            own_values += list(single)
-            own_noise += list(np.nanvar(drawn, axis=0))
-            for place in places:
-                seen[place.key] = max(seen.get(place.key, 0), evidence.instances(series, self.first, place))
-        agree = sum(bool(self.least < one < self.most) for one in own_values) if self.statistic in (mean, median) else None
-        strict = percentile_interval(spread, 1 - 0.05 / family)
-        models, datasets = len({key.model for key in seen}), len({key.dataset for key in seen})
+    def effect(self, family: int) -> Effect:
+        """family: how many effects the sentence has."""
+        deciding = self._limits(0.05)[2]
+        own, noise = deciding.values[0], np.nanvar(deciding.values[1:], axis=0)
         return Effect(
-            self.label,
-            value,
-            *percentile_interval(spread),
-            *strict,
+            deciding.label,
+            float(deciding.drawn[0]),
+            *self._limits(0.05)[:2],
+            *self._limits(0.05 / family)[:2],
             self.least,
             self.most,
-            len(seen),
-            sum(seen.values()),
-            agree=agree,
-            places=len(own_values),
-            models=models,
-            datasets=datasets,
-            smallest=min(own_values),
-            largest=max(own_values),
-            apart=agree is not None and differ(own_values, own_noise),
+            deciding.cells,
+            deciding.n,
+            agree=int(((own > self.least) & (own < self.most)).sum()) if deciding.comparable else None,
+            places=len(own),
+            models=len(deciding.models),
+            datasets=len(deciding.datasets),
+            smallest=float(own.min()),
+            largest=float(own.max()),
+            apart=deciding.comparable and differ(own, noise),
         )
 
+    def _limits(self, alpha: float) -> tuple[float, float, Number]:
+        """Both ends at 1 - alpha, and the number whose limit decides on the side that the choice is corrected on."""
+        corrected = alpha / len(self.numbers)
+        sides = {ONE: (alpha, alpha), LARGEST: (corrected, alpha), LEAST: (alpha, corrected)}[self.which]
+        lows, highs = (
+            [percentile_interval(one.drawn[1:], 1 - side)[end] for one in self.numbers] for end, side in enumerate(sides)
+        )
+        best, ends = (min, highs) if self.which == LEAST else (max, lows)
+        deciding = best(zip(ends, self.numbers, strict=True), key=lambda pair: (pair[0], pair[1].drawn[0]))[1]
+        choose = np.min if self.which == LEAST else np.max
+        return float(choose(lows)), float(choose(highs)), deciding
 
-def differ(values: Sequence[float], noise: Sequence[float]) -> bool:
+
+def differ(values: Sequence[float] | np.ndarray, noise: Sequence[float] | np.ndarray) -> bool:
     """Cochran's Q: whether values differ by more than their own variances make them, at 5 %."""
     from scipy.stats import chi2
 
@@ -192,8 +208,36 @@ def differ(values: Sequence[float], noise: Sequence[float]) -> bool:
     return bool(chi2.sf(q, len(own) - 1) < 0.05)
 
 
-def _missing(series: Series, found: int, fewest: int, explainers: Iterable[str]) -> str:
-    where = " and ".join(series.regimes)
-    if found:
-        return f"{found} of the {fewest} cells needed with {series.title} in {where}"
-    return f"no cell with {series.title} in {where} has all of {', '.join(sorted(explainers))}"
+def verdict(effects: Sequence[Effect], missing: Sequence[str] = (), study: Study = EXPLAINERS) -> str:
+    """On a sentence. missing: why some of its effects could not be computed."""
+    if any(effect.outside for effect in effects):
+        return CONTRADICTED
+    if effects and not missing and all(effect.inside and study.enough(effect) for effect in effects):
+        return SUPPORTED
+    return UNDECIDED
+
+
+def reason(decided: str, effects: Sequence[Effect], missing: Sequence[str] = (), study: Study = EXPLAINERS) -> str:
+    """Of a verdict, in words; and where cells differ by more than their own errors, that it holds for these only."""
+    apart = [effect for effect in effects if effect.apart]
+    if not apart:
+        return _why(decided, effects, missing, study)
+    ranges = "; ".join(f"{effect.label} from {effect.smallest:.2g} to {effect.largest:.2g}" for effect in apart)
+    most = max(apart, key=lambda effect: effect.places)
+    where = study.over(most.models, most.datasets)
+    scattered = f"Cells differ by more than their own errors, so this holds only for the {where} here: {ranges}."
+    return f"{_why(decided, effects, missing, study)} {scattered}"
+
+
+def _why(decided: str, effects: Sequence[Effect], missing: Sequence[str], study: Study) -> str:
+    if decided == CONTRADICTED:
+        return f"Against it: {'; '.join(effect.label for effect in effects if effect.outside)}."
+    if decided == SUPPORTED:
+        return f"Every interval lies where the sentence says ({len(effects)} of {len(effects)})."
+    reasons = [*missing]
+    if few := next((effect for effect in effects if not study.enough(effect)), None):
+        reasons.append(f"a verdict needs {study.over(*study.fewest)}; there are {study.over(few.models, few.datasets)}")
+    if undecided := [effect.label for effect in effects if not effect.inside]:
+        reasons.append(f"the interval leaves open: {', '.join(undecided)}")
+    sentence = "; ".join(reasons)
+    return f"{sentence[:1].upper()}{sentence[1:]}."

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from heval_core import catalogue
-from heval_core.evaluation.findings.technique_evidence import WANTED, Cell, Measured
+from heval_core.evaluation.findings.cub import WANTED, Cell, Measured
 from heval_core.evaluation.techniques import cells, correlations, features, front
 from heval_core.evaluation.techniques.resampled import Questions, Spread
 from heval_core.records import TECHNIQUE
@@ -68,7 +68,7 @@ def _of_cell(
         found[technique] = cells.spreads(own, questions)
         ahead = cells.gains(own, regular, questions) if len(regular) else {}
         rows += cells.rows_of({**key, "technique": technique}, found[technique], ahead)
-        if ahead and technique != TECHNIQUE:
+        if ahead:
             gains[technique] = _wanted(ahead)
     conflicting = regular[regular["regime"] == "conflicting"]
     memory = questions.spearman(conflicting, conflicting["memory_strength"], conflicting["bcu"])

@@ -1,0 +1,246 @@
+"""Sentences about citations, after Xing, Baldwin and Lau (arXiv 2406.12645), and the effects that each implies.
+
+Formulas, over cells (writer, selector and source of claims), with F1 the mean over masked citations; readers are people,
+language models and entailment models:
+- llm and people: the largest over language models of the mean of Krippendorff's alpha with people. True above 0.
+- best writer: the largest over writers and readers of the mean share of transparent explanations. True below 1 - MARGIN.
+- people's evidence is better: the least over selectors (llm, lexical) of the mean of F1 of explanations from passages that
+  people selected, less F1 of those from the selector's; of claims that have both, over readers who were asked about both. True
+  above 0. It need not be better: the same is below MARGIN.
+- controls: of each control that reads nothing, the mean of F1 less its chance. True below MARGIN for every one.
+- words: the largest over readers of the mean of F1 less the control lexical's, on the same masked citations. True above 0.
+- explainers and readers part: the largest over pairs of a reader and an explainer of the mean of their alpha. True below
+  RELIABLE, Krippendorff's bar for annotators that can stand in for each other.
+Means are those of the table `cell_recovery`, alpha that of `agreement`. Differences are taken question by question where both
+answered the same ones, and over the claims that both have where the questions differ. Every passage of an explanation is asked
+about where both annotators were asked so (full), else one of each explanation (sample). A verdict is over writers and sources
+of claims instead of models and datasets.
+Departure: the paper has no such tests; alpha is in place of whatever correlation it means. Whether people find an
+explanation helpful is in the report's tables.
+Cost: one matrix product of resamples x claims for each number; for alpha, of resamples x sets x sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pandas as pd
+
+from heval_core.evaluation.citations import agreements, recovered
+from heval_core.evaluation.citations.answered import FULL, SAMPLE, Answers
+from heval_core.evaluation.findings.claims import Claim, Evidence
+from heval_core.evaluation.findings.effects import LARGEST, LEAST, Hypothesis, Number, mean_of
+from heval_core.evaluation.techniques.resampled import Questions, Spread, total
+from heval_core.statistics.bootstrap import Resamples
+
+# What a difference of F1, or of a share, has to exceed.
+MARGIN = 0.05
+RELIABLE = 0.8
+PEOPLE = agreements.PEOPLE
+READER, EXPLAINER, CONTROL = "reader", "explainer", "control"
+HUMAN, MACHINES = "human", ("llm", "lexical")
+# The control that compares words; the others read nothing at all.
+LEXICAL = "lexical"
+_QUESTION = ["explanation_id", "passage"]
+
+
+class Cell:
+    """What annotators answered about one writer's explanations of one source of claims, from one selector's passages.
+
+    names: source of claims, writer, selector. rows: of `recovery`, as `answered.recoveries_of` gives them.
+    """
+
+    def __init__(self, names: tuple[str, str, str], rows: pd.DataFrame, resamples: Resamples):
+        self.dataset, self.model, self.selector = names
+        self._resamples = resamples
+        given = Answers(rows)
+        self._answers = {masking: dict(given.of(masking)) for masking in given.maskings()}
+        self.annotators = {annotator for own in self._answers.values() for annotator in own}
+
+    def asked(self, masking: str, *annotators: str) -> list[pd.DataFrame] | None:
+        """The answers of each of these annotators; None if one has none."""
+        given = self._answers.get(masking, {})
+        return [given[one] for one in annotators] if given.keys() >= set(annotators) else None
+
+    def answers(self, *annotators: str) -> list[pd.DataFrame] | None:
+        """About every passage if all were asked so, else about the sampled ones; None without."""
+        return self.asked(FULL, *annotators) or self.asked(SAMPLE, *annotators)
+
+    def mean(self, rows: pd.DataFrame, values: pd.Series, ends: tuple[float, float] | None = None) -> Spread | None:
+        """The mean of some values of answers, or of what else belongs to claims; None where there is nothing."""
+        questions = Questions(self._resamples, rows["claim_id"])
+        own = pd.DataFrame({"fact_id": rows["claim_id"].to_numpy()})
+        column = questions.column(own, values.reset_index(drop=True), ends=ends)
+        return questions.spreads({("", "mean"): column}).get(("", "mean"))
+
+    def above_chance(self, annotator: str) -> Spread | None:
+        """Mean F1 less its chance."""
+        found = self.answers(annotator)
+        return self.mean(found[0], found[0]["f1"] - found[0]["chance"]) if found else None
+
+    def lead(self, annotator: str, other: str) -> Spread | None:
+        """How far an annotator's F1 is above another's, over the masked citations that both answered."""
+        found = self.answers(annotator, other)
+        if not found:
+            return None
+        first, second = (own.groupby(_QUESTION).agg(claim_id=("claim_id", "first"), f1=("f1", "mean")) for own in found)
+        both = first.join(second[["f1"]], rsuffix="_other", how="inner")
+        return self.mean(both, both["f1"] - both["f1_other"])
+
+    def transparent(self, annotator: str) -> Spread | None:
+        """The share of explanations that are transparent to an annotator who was asked about every passage."""
+        found = self.asked(FULL, annotator)
+        if found is None:
+            return None
+        (share,) = (one for one in recovered.measures(found[0], FULL) if one.measure == "transparent")
+        return self.mean(pd.DataFrame({"claim_id": share.claims}), pd.Series(share.values, dtype=float), share.ends)
+
+    def alpha(self, first: str, second: str) -> Spread | None:
+        """Krippendorff's alpha of two annotators, as the table `agreement` has it. Only the second may be PEOPLE."""
+        found = self.answers(first, second)
+        if not found:
+            return None
+        values, count = agreements.drawn_between(found[0], found[1], second == PEOPLE, self._resamples)
+        return Spread(values, count) if count else None
+
+    def gain_over(self, other: Cell, annotators: list[str]) -> Spread | None:
+        """How much better its citations are recovered than another selector's: the mean over annotators asked about both."""
+        apart = [one for name in annotators if (one := self._apart(other, name)) is not None]
+        return total(((1 / len(apart), one) for one in apart), sum(one.n for one in apart)) if apart else None
+
+    def _apart(self, other: Cell, annotator: str) -> Spread | None:
+        """The mean F1 less the other's, over the claims that both have. n: of the fewer ones."""
+        for masking in (FULL, SAMPLE):
+            found = self.asked(masking, annotator), other.asked(masking, annotator)
+            if found[0] and found[1]:
+                rows = [found[0][0], found[1][0]]
+                shared = set(rows[0]["claim_id"]) & set(rows[1]["claim_id"])
+                kept = [own[own["claim_id"].isin(shared)] for own in rows]
+                one, less = (self.mean(own, own["f1"]) for own in kept)
+                return None if one is None or less is None else total(((1.0, one), (-1.0, less)), min(one.n, less.n))
+        return None
+
+
+def evidence_of(recovery: pd.DataFrame, resamples: Mapping[str, Resamples]) -> Evidence[Cell]:
+    """recovery: as `answered.recoveries_of` gives it. resamples: by source of claims."""
+    groups = recovery.groupby(["dataset", "writer", "selector"], sort=True, observed=True)
+    cells = [Cell(names, rows, resamples[names[0]]) for names, rows in groups]
+    return Evidence(cells, "annotator", (annotator for cell in cells for annotator in cell.annotators))
+
+
+def annotators(evidence: Evidence[Cell], *families: str) -> list[str]:
+    """Of some families (`heval_core.protocols.ANNOTATOR_FAMILIES`, and PEOPLE), people first.
+
+    One that this program lacks is a reader.
+    """
+    family = {key: PEOPLE if key == PEOPLE else getattr(one, "family", READER) for key, one in evidence.plugins.items()}
+    return sorted((key for key in family if family[key] in families), key=lambda key: (key != PEOPLE, key))
+
+
+def _title(evidence: Evidence[Cell], annotator: str) -> str:
+    return "People" if annotator == PEOPLE else evidence.title(annotator)
+
+
+def by_people(evidence: Evidence[Cell]) -> Iterator[tuple[Cell, Cell]]:
+    """Cells with passages that people selected, each with every one of the same writer and claims where a program did."""
+    for cell in evidence.cells:
+        for other in evidence.cells:
+            same = (cell.dataset, cell.model) == (other.dataset, other.model)
+            if same and cell.selector == HUMAN and other.selector.split("(")[0] in MACHINES:
+                yield cell, other
+
+
+def selector_gains(evidence: Evidence[Cell]) -> dict[str, Number | None]:
+    """By selector, how much better citations of explanations from people's passages are recovered than those from its own."""
+    readers = annotators(evidence, PEOPLE, READER)
+    found: dict[str, list[tuple[list[str], list[str], Spread | None]]] = {}
+    for own, other in by_people(evidence):
+        found.setdefault(other.selector, []).append(([own.model], [own.dataset], own.gain_over(other, readers)))
+    return {
+        selector: mean_of(f"F1, people's passages less those of the selector {selector}", found[selector])
+        for selector in sorted(found)
+    }
+
+
+def _alpha(evidence: Evidence[Cell], first: str, second: str) -> Number | None:
+    label = f"alpha of {_title(evidence, first)} and {_title(evidence, second)}"
+    return evidence.mean(label, lambda cell: cell.alpha(first, second))
+
+
+def _llm_as_people(evidence: Evidence[Cell]) -> list[Hypothesis]:
+    models = [key for key in annotators(evidence, READER) if key.split("(")[0] == "llm"]
+    pairs = (_alpha(evidence, key, PEOPLE) for key in models if PEOPLE in evidence.plugins)
+    return Hypothesis.of(pairs, least=0, which=LARGEST)
+
+
+def _best_still_wrong(evidence: Evidence[Cell]) -> list[Hypothesis]:
+    def transparent(writer: str, annotator: str) -> Number | None:
+        label = f"transparent explanations by {writer}, to {_title(evidence, annotator)}"
+        return evidence.mean(label, lambda cell: cell.transparent(annotator), lambda cell: cell.model == writer)
+
+    writers = sorted({cell.model for cell in evidence.cells})
+    found = [transparent(writer, key) for writer in writers for key in annotators(evidence, PEOPLE, READER)]
+    known = [number for number in found if number is not None]
+    # The best of all writers is named: a verdict on it is over all of them.
+    everybody = frozenset(name for number in known for name in number.models)
+    return Hypothesis.of((number._replace(models=everybody) for number in known), most=1 - MARGIN, which=LARGEST)
+
+
+def _controls(evidence: Evidence[Cell]) -> list[Hypothesis]:
+    def above(key: str) -> Number | None:
+        return evidence.mean(f"{_title(evidence, key)}, F1 above chance", lambda cell: cell.above_chance(key))
+
+    blind = [key for key in annotators(evidence, CONTROL) if key != LEXICAL]
+    return [one for key in blind for one in Hypothesis.of([above(key)], most=MARGIN)]
+
+
+def _words(evidence: Evidence[Cell]) -> list[Hypothesis]:
+    def lead(key: str) -> Number | None:
+        label = f"F1, {_title(evidence, key)} less {_title(evidence, LEXICAL)}"
+        return evidence.mean(label, lambda cell: cell.lead(key, LEXICAL))
+
+    readers = annotators(evidence, PEOPLE, READER) if LEXICAL in annotators(evidence, CONTROL) else []
+    return Hypothesis.of(map(lead, readers), least=0, which=LARGEST)
+
+
+def _parted(evidence: Evidence[Cell]) -> list[Hypothesis]:
+    readers, explainers = annotators(evidence, PEOPLE, READER), annotators(evidence, EXPLAINER)
+    pairs = (_alpha(evidence, key, reader) for key in explainers for reader in readers)
+    return Hypothesis.of(pairs, most=RELIABLE, which=LARGEST)
+
+
+_TWO_SELECTORS = "no reader was asked about one writer's explanations both from people's passages and from a selector's"
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        "llm_as_people", "Language models recover masked citations much as people do.",
+        "in the abstract, without a number: LLM annotation correlates with human annotation", "alpha", _llm_as_people,
+        "no language model and people were asked about the same explanations",
+    ),
+    Claim(
+        "best_still_wrong", "Even the best writer's explanations are not all transparent.",
+        "in the abstract, without a number: the best models still attribute inaccurately", "share", _best_still_wrong,
+        "no reader was asked about every passage of an explanation (--masking full)",
+    ),
+    Claim(
+        "human_better", "Explanations from passages that people selected cite better than those from a program's.",
+        "in the third version's abstract, without a number: human-curated evidence is essential", "F1",
+        lambda evidence: Hypothesis.of(selector_gains(evidence).values(), least=0, which=LEAST), _TWO_SELECTORS,
+    ),
+    Claim(
+        "machine_enough", "Explanations from passages that a program selected cite as well as those from people's, or better.",
+        "in the first version's abstract, without a number: similar or higher quality with machine-selected evidence", "F1",
+        lambda evidence: Hypothesis.of(selector_gains(evidence).values(), most=MARGIN, which=LEAST), _TWO_SELECTORS,
+    ),
+    Claim(
+        "controls_at_chance", "What reads nothing finds masked citations no better than chance.",
+        "nothing: the paper has no controls", "F1", _controls, "no control was asked",
+    ),
+    Claim(
+        "beyond_words", "Readers find masked citations better than shared words do.",
+        "nothing: the paper has no controls", "F1", _words, "no reader was asked beside the control lexical",
+    ),
+    Claim(
+        "readers_and_use", "What a writer used is not where readers put its citations.",
+        "nothing: the paper has no explainers", "alpha", _parted, "no explainer was asked beside a reader",
+    ),
+)  # fmt: skip

@@ -1,0 +1,187 @@
+"""Sentences about techniques, after Hagström et al. 2025 (CUB, arXiv 2505.16518), and the effects that each implies.
+
+Formulas, over cells (model and dataset), with d(t, k) technique t's BCU under kind of context k less Regular's, over the
+answers that both gave:
+- best in every kind: of each technique t, the largest over kinds k and other techniques u (Regular too) of the mean of
+  d(u, k) - d(t, k): how far t is behind another one somewhere. The sentence is true if it is above MARGIN for every t.
+- gains on both: of each t, the least of two means: of the gain in context faithfulness, (d(gold) + d(conflicting))/2, and of
+  the gain in robustness, d(irrelevant). True if it is below MARGIN for every t.
+- memory: the mean of Spearman's correlation within cells of BCU on conflicting documents with memory strength, under Regular;
+  every resample of the questions is ranked anew. True below 0.
+- relevance: the mean gain in J of each technique that sees only probabilities. True if it is below MARGIN for every one.
+- synthesised: within models, the mean over techniques of the total BCU on CounterFact, less the same mean over those of NQ and
+  DRUID that there are. True above 0.
+- without a technique: Regular's mean BCU on conflicting and on irrelevant documents. True if both are below 1 - MARGIN.
+Departure: the paper has no tests. MARGIN lets a technique that ties with the best one count as best; without it a tie could
+never be told from a loss. Off-topic documents, which the paper does not have, are one of the kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from heval_core.evaluation.findings.claims import Claim, Evidence
+from heval_core.evaluation.findings.effects import LARGEST, LEAST, Hypothesis, Number, mean_of
+from heval_core.evaluation.techniques.resampled import Spread, total
+from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE
+
+# What a difference of BCU has to exceed: five answers of a hundred.
+MARGIN = 0.05
+SYNTHESISED, REALISTIC = ("counterfact",), ("nq", "druid")
+# (kind of context or total, measure), as in `heval_core.evaluation.techniques.cells`.
+Measured = tuple[str, str]
+IGNORED: Measured = ("irrelevant", "bcu")
+TOTAL, J = ("total", "bcu"), ("total", "discrimination")
+WANTED: frozenset[Measured] = frozenset({(kind, "bcu") for kind in CONTEXT_KINDS} | {TOTAL, J})
+
+
+class Cell(NamedTuple):
+    """What techniques came to with one model on one dataset.
+
+    values: technique ▶ its measures. gains: technique ▶ the same less Regular's, over the instances that both answered.
+    memory: Spearman's correlation of memory strength with BCU on conflicting documents, under Regular; None where it is not
+    defined.
+    """
+
+    model: str
+    dataset: str
+    values: Mapping[str, Mapping[Measured, Spread]]
+    gains: Mapping[str, Mapping[Measured, Spread]]
+    memory: Spread | None
+
+    def gain(self, technique: str, measured: Measured) -> Spread | None:
+        return self.gains.get(technique, {}).get(measured)
+
+    def both_gains(self, technique: str) -> tuple[Spread, Spread] | tuple[None, None]:
+        """In context faithfulness, the mean over gold and conflicting documents, or what there is; and in robustness."""
+        followed = [own for kind in FOLLOWED if (own := self.gain(technique, (kind, "bcu"))) is not None]
+        ignored = self.gain(technique, IGNORED)
+        if not followed or ignored is None:
+            return None, None
+        return _mean(followed), ignored
+
+    def behind(self, technique: str, other: str, kind: str) -> Spread | None:
+        """How far a technique is behind another with one kind of context: the difference of both gains."""
+        own, ahead = self.gain(technique, (kind, "bcu")), self.gain(other, (kind, "bcu"))
+        return None if own is None or ahead is None else total(((1.0, ahead), (-1.0, own)), min(own.n, ahead.n))
+
+
+def _mean(values: Sequence[Spread]) -> Spread:
+    return total(((1 / len(values), own) for own in values), sum(own.n for own in values))
+
+
+def evidence_of(cells: Sequence[Cell]) -> Evidence[Cell]:
+    return Evidence(cells, "technique", (technique for cell in cells for technique in cell.values))
+
+
+def techniques(evidence: Evidence[Cell]) -> list[str]:
+    """Those beside Regular, in the catalogue's order, that are compared with it.
+
+    Where some were asked of two models on as many datasets, only these: of the others nothing could be said anyway.
+    """
+    asked = {name: [cell for cell in evidence.cells if name in cell.gains] for cell in evidence.cells for name in cell.gains}
+    asked.pop(TECHNIQUE, None)
+    enough = [name for name, own in asked.items() if min(len({c.model for c in own}), len({c.dataset for c in own})) > 1]
+    return sorted(enough or asked, key=lambda name: (getattr(evidence.plugins.get(name), "order", 1000), name))
+
+
+def _unaided(evidence: Evidence[Cell]) -> list[Hypothesis]:
+    def regular(kind: str) -> Number | None:
+        own = (kind, "bcu")
+        return evidence.mean(f"Regular's BCU, {_word(kind)}", lambda cell: cell.values.get(TECHNIQUE, {}).get(own))
+
+    found = [Hypothesis.of([regular(kind)], most=1 - MARGIN) for kind in ("conflicting", "irrelevant")]
+    return [*found[0], *found[1]] if all(found) else []
+
+
+def _word(kind: str) -> str:
+    return kind.replace("_", "-")
+
+
+def _best_nowhere(evidence: Evidence[Cell]) -> list[Hypothesis]:
+    def behind(name: str, other: str, kind: str) -> Number | None:
+        label = f"{evidence.title(name)} behind {evidence.title(other)}, {_word(kind)}"
+        return evidence.mean(label, lambda cell: cell.behind(name, other, kind))
+
+    names = techniques(evidence)
+    found = []
+    for name in names:
+        others = [other for other in (TECHNIQUE, *names) if other != name]
+        numbers = (behind(name, other, kind) for other in others for kind in CONTEXT_KINDS)
+        found += Hypothesis.of(numbers, least=MARGIN, which=LARGEST)
+    return found
+
+
+def _gain_on_one(evidence: Evidence[Cell]) -> list[Hypothesis]:
+    def gain(name: str, place: int) -> Number | None:
+        label = f"{evidence.title(name)}, gain in {('faithfulness', 'robustness')[place]}"
+        return evidence.mean(label, lambda cell: cell.both_gains(name)[place])
+
+    names = techniques(evidence)
+    return [one for name in names for one in Hypothesis.of([gain(name, 0), gain(name, 1)], most=MARGIN, which=LEAST)]
+
+
+def _memory(evidence: Evidence[Cell]) -> list[Hypothesis]:
+    label = "correlation of BCU on conflicting documents with memory strength"
+    return Hypothesis.of([evidence.mean(label, lambda cell: cell.memory)], most=0.0)
+
+
+def _blind(evidence: Evidence[Cell]) -> list[Hypothesis]:
+    """Of techniques that see no more than the model's probabilities with the document and without."""
+
+    def gain(name: str) -> Number | None:
+        return evidence.mean(f"{evidence.title(name)}, gain in J", lambda cell: cell.gain(name, J))
+
+    blind = [name for name in techniques(evidence) if getattr(evidence.plugins[name], "family", "") == "decoding"]
+    return [one for name in blind for one in Hypothesis.of([gain(name)], most=MARGIN)]
+
+
+def _inflated(evidence: Evidence[Cell]) -> list[Hypothesis]:
+    found = []
+    for model in sorted({cell.model for cell in evidence.cells}):
+        own = {cell.dataset.split("/")[-1]: cell for cell in evidence.cells if cell.model == model}
+        made, real = ([own[name] for name in names if name in own] for names in (SYNTHESISED, REALISTIC))
+        shared = set.intersection(*(set(cell.gains) - {TECHNIQUE} for cell in (*made, *real))) if made and real else set()
+        easy, hard = ([cell.values[name].get(TOTAL) for cell in cells for name in sorted(shared)] for cells in (made, real))
+        known = [one for one in (*easy, *hard) if one is not None]
+        if shared and len(known) == len(easy) + len(hard):
+            apart = total(((1.0, _mean(known[: len(easy)])), (-1.0, _mean(known[len(easy) :]))), sum(one.n for one in known))
+            found.append(([model], [cell.dataset for cell in (*made, *real)], apart))
+    return Hypothesis.of([mean_of("mean of techniques, CounterFact less NQ and DRUID", found)], least=0.0)
+
+
+_NONE, _RULE = "no technique was compared with Regular", "techniques"
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        "unaided", "Without a technique, models do not use every conflicting document, and irrelevant ones distract them.",
+        "the abstract's reason for techniques, without a number", "BCU", _unaided,
+        "Regular was not asked with both conflicting and irrelevant documents", _RULE,
+    ),
+    Claim(
+        "no_best", "No technique is best in every kind of context.",
+        "in the abstract, without a number: most techniques do not handle all types of context", "BCU", _best_nowhere, _NONE,
+        _RULE,
+    ),
+    Claim(
+        "trade_off", "No technique both follows relevant documents more than Regular and ignores irrelevant ones more.",
+        "in words: gains with relevant documents are paid for with irrelevant ones", "BCU", _gain_on_one,
+        "no technique was compared with Regular on both relevant and irrelevant documents", _RULE,
+    ),
+    Claim(
+        "strong_memory", "Strong memory goes with less use of conflicting documents.",
+        "in words, of BCU's correlation with memory strength", "Spearman's rho", _memory,
+        "no cell has answers of both kinds to conflicting documents and a memory strength that varies", _RULE,
+    ),
+    Claim(
+        "blind_decoding", "Techniques that only see the probabilities do not tell relevant documents from irrelevant ones "
+        "better than Regular.",
+        "nothing: the paper does not measure discrimination", "J", _blind,
+        "no decoding technique was asked with both conflicting and irrelevant documents", _RULE,
+    ),
+    Claim(
+        "synthesised", "Techniques do better on synthesised questions than on real ones.",
+        "in the abstract, without a number: inflated performance on simple synthesised datasets", "BCU", _inflated,
+        "no model was asked under techniques on CounterFact and on NQ or DRUID", _RULE,
+    ),
+)  # fmt: skip

@@ -1,0 +1,311 @@
+"""The sentences of Sun et al. 2025 about explainers, the effects that each implies, and the values that these are made of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from heval_core.evaluation.cells import ValueKey, value_key
+from heval_core.evaluation.findings.claims import Claim, Evidence, plainly
+from heval_core.evaluation.findings.effects import Hypothesis, Number, Statistic, deviation, mean, median, over_cells, size
+from heval_core.metrics.length_sensitivity import PER
+from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES, TECHNIQUE, RegimeKey
+
+METHODS = ("mechlight", "fa", "ig", "attn")
+K = 5
+NEAR_ZERO = 0.1
+DUAL = DUAL_REGIMES[:2]
+MAIN = SINGLE_REGIMES + DUAL
+
+
+class Measured(NamedTuple):
+    """A row of `cell_metric`, and (1 + R,) its value and that in each resample."""
+
+    row: Any
+    values: np.ndarray
+
+
+class Place(NamedTuple):
+    """What explainers have at one part of a metric, in the cells of one regime."""
+
+    key: RegimeKey
+    metric: str
+    part: str
+    k: int
+    measured: dict[str, Measured]
+
+    @property
+    def model(self) -> str:
+        return self.key.model
+
+    @property
+    def dataset(self) -> str:
+        return self.key.dataset
+
+
+@dataclass(frozen=True)
+class Series:
+    """What is compared: a metric's cells. parts: each regime has one of them.
+
+    scale: `best` sets chance to 0 and the best possible value to 1; the name of a detail of the metric divides the value above
+    chance by it (`tokens`) or multiplies (`length_sd`, for a slope per 100 tokens); empty leaves the value as it is.
+    """
+
+    title: str
+    metric: str
+    parts: tuple[str, ...]
+    regimes: tuple[str, ...] = MAIN
+    k: int = 0
+    scale: str = ""
+
+    def at(self, place: Place) -> bool:
+        of_series = place.metric == self.metric and place.part in self.parts and place.k == self.k
+        return of_series and place.key.regime in self.regimes
+
+    def of(self, measured: Measured) -> np.ndarray:
+        """(1 + R,) the values on its scale."""
+        row, values = measured
+        if not self.scale:
+            return values
+        if self.scale == "best":
+            return np.asarray((values - row.chance) / (row.best - row.chance))
+        detail = json.loads(row.details)[self.scale]
+        return np.asarray((values - row.chance) / (detail if self.scale == "tokens" else PER / detail))
+
+
+MRR = Series("MRR", "mrr", ("C", "balanced"))
+MARGIN = Series("group margin", "group_rank_margin", ("c",), SINGLE_REGIMES, K, "best")
+BETWEEN = Series("instance margin", "instance_rank_margin", ("balanced",), DUAL, K, "best")
+OVERALL = (MARGIN, BETWEEN, Series("MRR", "mrr", ("C", "balanced"), scale="best"))
+SLOPES = (
+    Series("slope of MRR", "length_sensitivity", ("mrr",), MAIN, K, "length_sd"),
+    Series("slope of the instance margin", "length_sensitivity", ("instance_rank_margin",), DUAL, K, "length_sd"),
+)
+BIAS = Series("position bias", "position_bias", ("tilt",), DUAL_REGIMES, K, "tokens")
+# The values whose replicates findings need: (metric, part, k).
+WANTED = frozenset(
+    {(one.metric, part, one.k) for one in (MRR, *OVERALL, *SLOPES, BIAS) for part in one.parts} | {("nmutinf", "raw", K)}
+)
+METRICS = frozenset(metric for metric, _, _ in WANTED)
+
+
+def evidence_of(rows: pd.DataFrame, spread: Mapping[ValueKey, np.ndarray]) -> Evidence[Place]:
+    """A store's values for the technique TECHNIQUE, in order.
+
+    rows: of `cell_metric`, with the same instances for all explainers of a regime. spread: (R,) replicates of each value.
+    """
+    places: dict[tuple[RegimeKey, str, str, int], Place] = {}
+    for row in rows[rows["unavailable"].isna() & rows["value"].notna() & (rows["technique"] == TECHNIQUE)].itertuples():
+        if (row.metric, row.part, int(row.k)) in WANTED:
+            key = value_key(row._asdict())
+            regime = key.cell.of_regime
+            place = places.setdefault((regime, *key[1:]), Place(regime, *key[1:], {}))
+            place.measured[key.cell.explainer] = Measured(row, np.concatenate([[row.value], spread[key]]))
+    return Evidence(sorted(places.values(), key=lambda place: (place.key, place.part)))
+
+
+@dataclass(frozen=True)
+class Part:
+    """One effect that a sentence claims, before it is looked up.
+
+    `first` minus `second` (or `first` alone), of a statistic over the cells of each series, averaged over the series; it
+    should lie in (least, most). fewest: how many cells it needs.
+    """
+
+    series: tuple[Series, ...]
+    first: str
+    second: str = ""
+    statistic: Statistic = mean
+    least: float = 0.0
+    most: float = np.inf
+    fewest: int = 1
+
+    @property
+    def label(self) -> str:
+        name = f"{self.first} − {self.second}" if self.second else self.first
+        return f"{name}, {self.series[0].title}" if len(self.series) == 1 else name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name in (self.first, self.second) if name)
+
+    def number(self, evidence: Evidence[Place], explainers: frozenset[str]) -> Number | str:
+        """Over the places at which all these explainers have a value; or why there is none."""
+        drawn: Any = 0.0
+        apart, seen = list[np.ndarray](), dict[RegimeKey, int]()
+        for series in self.series:
+            places = places_of(evidence, series, explainers)
+            if len(places) < self.fewest:
+                return _missing(series, len(places), self.fewest, explainers)
+            values = [np.stack([series.of(one.measured[name]) for one in places], axis=1) for name in self.names]
+            signed = list(zip((1, -1), values, strict=False))
+            drawn = drawn + sum(sign * over_cells(own, self.statistic) for sign, own in signed) / len(self.series)
+            apart.append(np.asarray(sum(sign * own for sign, own in signed)))
+            for place in places:
+                seen[place.key] = max(seen.get(place.key, 0), int(place.measured[self.first].row.n))
+        return Number(
+            self.label,
+            drawn,
+            np.concatenate(apart, axis=1),
+            frozenset(key.model for key in seen),
+            frozenset(key.dataset for key in seen),
+            len(seen),
+            sum(seen.values()),
+            self.statistic in (mean, median),
+        )
+
+    def hypothesis(self, evidence: Evidence[Place], explainers: frozenset[str]) -> Hypothesis | str:
+        number = self.number(evidence, explainers)
+        return number if isinstance(number, str) else Hypothesis((number,), self.least, self.most)
+
+
+def places_of(evidence: Evidence[Place], series: Series, explainers: frozenset[str]) -> list[Place]:
+    """Where all these explainers have a value of a series."""
+
+    def known(place: Place) -> bool:
+        there = {name for name, one in place.measured.items() if series.scale != "best" or pd.notna(one.row.normalised)}
+        return there >= explainers
+
+    return [place for place in evidence.cells if series.at(place) and known(place)]
+
+
+def _missing(series: Series, found: int, fewest: int, explainers: Iterable[str]) -> str:
+    where = " and ".join(series.regimes)
+    if found:
+        return f"{found} of the {fewest} cells needed with {series.title} in {where}"
+    return f"no cell with {series.title} in {where} has all of {', '.join(sorted(explainers))}"
+
+
+Levels = Sequence[tuple[Part, float]]
+
+
+def _claim(
+    key: str,
+    sentence: str,
+    published: str,
+    unit: str,
+    parts: Sequence[Part],
+    construction: str = "origin",
+    levels: Levels = (),
+) -> Claim:
+    """All effects of a sentence are over the cells that have every explainer that it names.
+
+    levels: quantities with the values that the paper reports.
+    """
+    explainers = frozenset(name for part in parts for name in part.names)
+    return Claim(
+        key,
+        sentence,
+        published,
+        unit,
+        lambda evidence: [part.hypothesis(evidence, explainers) for part in parts],
+        construction=construction,
+        levels=lambda evidence: [own for part, value in levels if (own := _level(evidence, part, value, explainers))],
+    )
+
+
+def _level(evidence: Evidence[Place], part: Part, published: float, explainers: frozenset[str]) -> dict[str, Any]:
+    """Of what stands beside the paper's own value: label, value, low, high, cells, n, chance, published; {} without any."""
+    found = part.hypothesis(evidence, explainers)
+    if isinstance(found, str):
+        return {}
+    effect = plainly(found.effect(1))
+    (series,) = part.series
+    chances = np.array(
+        [place.measured[part.first].row.chance for place in places_of(evidence, series, explainers)], dtype=float
+    )
+    chance = float(part.statistic(chances, np.zeros(len(chances))))
+    named = {name: effect[name] for name in ("label", "value", "low", "high", "cells", "n")}
+    return {**named, "chance": chance, "published": published}
+
+
+def _ordered(series: Series, names: Sequence[str], statistic: Statistic = mean) -> tuple[Part, ...]:
+    """The effects that each explainer is above the next."""
+    return tuple(Part((series,), one, other, statistic) for one, other in pairwise(names))
+
+
+def _levels(series: Series, statistic: Statistic = mean, **published: float) -> tuple[tuple[Part, float], ...]:
+    return tuple((Part((series,), name, statistic=statistic), value) for name, value in published.items())
+
+
+def _above(best: str, others: Iterable[str], **more: Any) -> tuple[Part, ...]:
+    return tuple(Part(OVERALL, best, other, **more) for other in others)
+
+
+def _nmutinf(regime: str) -> Series:
+    return Series("NMutInf", "nmutinf", ("raw",), (regime,), K)
+
+
+def _bias(name: str, earlier: bool) -> Part:
+    return Part((BIAS,), name, least=0.0 if earlier else -np.inf, most=np.inf if earlier else 0.0)
+
+
+_CONFLICTING = Series("MRR", "mrr", ("C",), ("conflicting",))
+_TWO = Series("MRR", "mrr", ("balanced",), DUAL)
+CLAIMS: tuple[Claim, ...] = (
+    _claim(
+        "mrr_conflicting", "With one conflicting document MechLight has the highest MRR, then IG, then FA.",
+        "median MRR over models and datasets: mechlight .345, ig .310, fa .175 (attn: mean .147)", "MRR",
+        (*_ordered(_CONFLICTING, ("mechlight", "ig", "fa"), median), Part((_CONFLICTING,), "mechlight", "attn", median)),
+        levels=(*_levels(_CONFLICTING, median, mechlight=0.345, ig=0.310, fa=0.175), *_levels(_CONFLICTING, attn=0.147)),
+    ),
+    _claim(
+        "mrr_dual", "With two documents MechLight has the highest MRR, then IG, then attention.",
+        "mean MRR: mechlight .526, ig .436, attn .162", "MRR", _ordered(_TWO, ("mechlight", "ig", "attn")),
+        levels=_levels(_TWO, mechlight=0.526, ig=0.436, attn=0.162),
+    ),
+    _claim(
+        "nmutinf_conflicting", "With one conflicting document FA removes the most uncertainty about the answer's origin, then "
+        "MechLight, then IG and attention.",
+        "NMutInf: fa 19.8 %, mechlight 16.5 %, ig and attn 9 %", "share of the uncertainty",
+        (*_ordered(_nmutinf("conflicting"), ("fa", "mechlight", "ig")), Part((_nmutinf("conflicting"),), "mechlight", "attn")),
+        levels=_levels(_nmutinf("conflicting"), fa=0.198, mechlight=0.165, ig=0.09, attn=0.09),
+    ),
+    _claim(
+        "nmutinf_double_conflicting", "With two conflicting documents MechLight removes more of the uncertainty about the "
+        "answer's origin than FA.",
+        "NMutInf: mechlight 24.9 %, fa 17.9 %", "share of the uncertainty",
+        (Part((_nmutinf("double_conflicting"),), "mechlight", "fa"),),
+        levels=_levels(_nmutinf("double_conflicting"), mechlight=0.249, fa=0.179),
+    ),
+    _claim(
+        "best_overall", "MechLight is the best of the four over all three questions.", "MechLight best overall",
+        "normalised", _above("mechlight", ("fa", "ig", "attn")),
+    ),
+    _claim(
+        "fa_second", "FA is second best over all three questions: behind MechLight, ahead of IG and attention.",
+        "FA second", "normalised",
+        (*_above("mechlight", ("fa",)), *_above("fa", ("ig", "attn"))),
+    ),
+    _claim(
+        "fa_variable", "FA is the most variable over models, datasets and regimes.", "FA most variable",
+        "standard deviation, normalised", _above("fa", ("mechlight", "ig", "attn"), statistic=deviation, fewest=2),
+    ),
+    _claim(
+        "near_zero", "IG and attention are near zero on \"context or memory?\" and on \"which document?\".",
+        "IG and attention near zero on RQ1 and RQ2", "normalised, root mean square over cells",
+        tuple(
+            Part((one,), name, statistic=size, least=-np.inf, most=NEAR_ZERO)
+            for name in ("ig", "attn") for one in (MARGIN, BETWEEN)
+        ),
+    ),
+    _claim(
+        "length", "All four get worse with longer contexts.", "everything gets worse with longer contexts",
+        "normalised value per standard deviation of the lengths",
+        tuple(Part((one,), name, least=-np.inf, most=0.0) for name in METHODS for one in SLOPES), "length",
+    ),
+    _claim(
+        "earlier", "The attention methods favour the earlier document.", "attention methods favour the earlier document",
+        "share of the prompt", (_bias("attn", True), _bias("mechlight", True)), "position",
+    ),
+    _claim(
+        "later", "FA and IG favour the later document.", "FA and IG favour the later document", "share of the prompt",
+        (_bias("fa", False), _bias("ig", False)), "position",
+    ),
+)  # fmt: skip
