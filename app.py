@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from heval_core.ui import address, annotate, frame, page_run, sidebar
+from heval_core.ui import address, annotate, frame, sidebar
 
 st.set_page_config(page_title="HEval", page_icon=frame.ICON, layout="wide", initial_sidebar_state="collapsed")
 
@@ -20,12 +20,12 @@ pages = [
 # Where people do not annotate, its address says so.
 asked = st.Page("pages/annotate.py", title=annotate.TITLE, visibility="visible" if annotate.is_on() else "hidden")
 page = st.navigation([*pages, asked], position="hidden")
-page_run.mark()
+frame.mark()
 address.enter(page.title)
-with page_run.watched("navigation"):
+with frame.watched("navigation"):
     frame.draw([*pages, asked] if annotate.is_on() else pages, page)
-with page_run.watched("sidebar"):
+with frame.watched("sidebar"):
     sidebar.draw(on_own_page=page.title == frame.OWN_PROMPT)
-with page_run.watched(page.title):
+with frame.watched(page.title):
     page.run()
 address.leave()

@@ -8,20 +8,20 @@ from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, filters
+from heval_core.ui import address, filters, measured_cells
 from heval_core.ui.exports import link_button
-from heval_core.ui.page_run import results_page
-from heval_core.ui.tabs import compare, failures, faithfulness, length_and_position, questions
+from heval_core.ui.frame import results_page
+from heval_core.ui.tabs import compare, failures, faithfulness, length_and_position
 
 # Tab ▶ its name, the question that it answers, and what draws the answer.
 TABS: dict[str, tuple[str, str, Callable[[Reader, Filter, DeltaGenerator], object]]] = {
     "memory": (
         "Context or memory?",
         "Did the answer come from the context or from memory?",
-        partial(questions.draw, question="RQ1"),
+        partial(measured_cells.draw, question="RQ1"),
     ),
-    "document": ("Which document?", "Which document did the answer come from?", partial(questions.draw, question="RQ2")),
-    "token": ("Which token?", "Which token did the answer come from?", partial(questions.draw, question="RQ3")),
+    "document": ("Which document?", "Which document did the answer come from?", partial(measured_cells.draw, question="RQ2")),
+    "token": ("Which token?", "Which token did the answer come from?", partial(measured_cells.draw, question="RQ3")),
     "faithful": ("Is it faithful?", faithfulness.TITLE, faithfulness.draw),
     "length": ("Length and position", length_and_position.TITLE, length_and_position.draw),
     "failures": ("Failures", failures.TITLE, failures.draw),

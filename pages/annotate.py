@@ -2,14 +2,14 @@
 
 import streamlit as st
 
-from heval_core.ui import annotate, page_run
+from heval_core.ui import annotate, frame
 
 OFF = (
     "People annotate only where the explorer was started for it. Stop it, set HEVAL_ANNOTATE=1 in its environment, and start "
     "it again. Without that no page writes anything."
 )
 
-page_run.through_app()
+frame.through_app()
 if annotate.is_on():
     annotate.draw(annotate.study())
 else:

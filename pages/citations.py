@@ -3,9 +3,9 @@
 import streamlit as st
 
 from heval_core.store.reader import Reader
-from heval_core.ui import address, citation_claim, citation_overview, citation_page, filters
+from heval_core.ui import address, citation_claim, citations, filters
 from heval_core.ui.exports import link_button
-from heval_core.ui.page_run import results_page
+from heval_core.ui.frame import results_page
 
 TABS = {"overview": "Overview", "claim": "One claim"}
 EMPTY = (
@@ -17,8 +17,8 @@ EMPTY = (
 
 def page(results: Reader) -> None:
     """The tabs and chips in a line, then the tab."""
-    if not citation_page.has_citations(results):
-        st.title(citation_overview.TITLE)
+    if not citations.has_citations(results):
+        st.title(citations.TITLE)
         st.info(EMPTY, icon=":material/format_quote:")
         link_button(results)
         return
@@ -26,15 +26,15 @@ def page(results: Reader) -> None:
         tab = address.one_of("Tab", list(TABS), "tab", hidden=True, titles=TABS)
         steps = st.container(horizontal=True, key="citation_steps", gap="xsmall", vertical_alignment="center", width="content")
         with filters.row():
-            shown = citation_page.choose(results)
+            shown = citations.choose(results)
             if tab == "overview":
-                measure, masking = citation_page.choose_measure(shown)
+                measure, masking = citations.choose_measure(shown)
             else:
                 chosen = citation_claim.choose(shown)
             link_button(results)
     if tab == "overview":
-        st.title(citation_overview.TITLE)
-        citation_overview.draw(results, shown, measure, masking)
+        st.title(citations.TITLE)
+        citations.draw(results, shown, measure, masking)
     else:
         citation_claim.draw(results, shown, chosen, steps)
 

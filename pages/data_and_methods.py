@@ -4,7 +4,7 @@ import streamlit as st
 
 from heval_core.ui import address, filters
 from heval_core.ui.exports import link_button
-from heval_core.ui.page_run import results_page
+from heval_core.ui.frame import results_page
 from heval_core.ui.tabs import datasets, methods
 
 TABS = {"data": "Data", "methods": "Methods"}

@@ -5,13 +5,13 @@ import streamlit as st
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
-from heval_core.ui import address, drawer, filters, head_counts, heads, surface, technique_answers, walk
+from heval_core.ui import address, drawer, filters, heads, surface, technique_answers, walk
 from heval_core.ui.exports import link_button
+from heval_core.ui.frame import results_page
 from heval_core.ui.instance_tables import html_export, more, scores_table
 from heval_core.ui.names import titles_of
-from heval_core.ui.page_run import results_page
 from heval_core.ui.slice_bar import slice_bar
-from heval_core.ui.technique_page import names_of
+from heval_core.ui.techniques import names_of
 
 
 def page(results: Reader) -> None:
@@ -86,7 +86,7 @@ def one(
     shown_rows = [row for row in rows if not row.control]
     others = {"heads": "Which heads does MechLight choose?"} if mapped else {}
     if more(results, instance, shown_rows, view.k, others) == "heads":
-        head_counts.draw(results, chosen, instance.model)
+        heads.draw_counts(results, chosen, instance.model)
 
 
 with results_page(link=False) as results:

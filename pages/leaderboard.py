@@ -2,15 +2,14 @@
 
 import streamlit as st
 
-from heval_core.ui import address, board_page, filters
+from heval_core.ui import address, board, filters
 from heval_core.ui.exports import link_button
-from heval_core.ui.page_run import results_page
-from heval_core.ui.tabs import board_against, board_models, board_whole
+from heval_core.ui.frame import results_page
 
 TABS = {
-    "board": ("The board", "Which explainer is best, and at what price?", board_whole.draw),
-    "models": ("By model", "Is the same explainer best for every model?", board_models.draw),
-    "pairs": ("One against another", "Which explainer beats which?", board_against.draw),
+    "board": ("The board", "Which explainer is best, and at what price?", board.draw_whole),
+    "models": ("By model", "Is the same explainer best for every model?", board.draw_models),
+    "pairs": ("One against another", "Which explainer beats which?", board.draw_pairs),
 }
 
 with results_page(link=False) as results:
@@ -22,6 +21,6 @@ with results_page(link=False) as results:
             link_button(results)
     _, title, draw = TABS[tab]
     st.title(title)
-    found = board_page.found(results, chosen)
+    found = board.board_of(results, chosen)
     if found is not None:
         draw(results, chosen, found)

@@ -15,7 +15,7 @@ from heval_core.report.write import method_titles, report_of
 from heval_core.store.reader import Reader
 from heval_core.ui import address
 from heval_core.ui.exports import download, table_exports
-from heval_core.ui.page_run import results_page
+from heval_core.ui.frame import results_page
 from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
 

@@ -3,10 +3,9 @@
 import streamlit as st
 
 from heval_core.store.reader import Reader
-from heval_core.ui import address, filters, technique_page
+from heval_core.ui import address, filters, techniques
 from heval_core.ui.exports import link_button
-from heval_core.ui.page_run import results_page
-from heval_core.ui.tabs import techniques_compare, techniques_features, techniques_search
+from heval_core.ui.frame import results_page
 
 TABS = {"compare": "Compare", "depends": "What it depends on", "search": "Search"}
 EMPTY = (
@@ -18,8 +17,8 @@ EMPTY = (
 
 def page(results: Reader) -> None:
     """The tabs and chips in a line, then the tab."""
-    if not technique_page.has_techniques(results):
-        st.title(techniques_compare.TITLE)
+    if not techniques.has_techniques(results):
+        st.title(techniques.COMPARE)
         st.info(EMPTY, icon=":material/tune:")
         link_button(results)
         return
@@ -27,19 +26,19 @@ def page(results: Reader) -> None:
         tab = address.one_of("Tab", list(TABS), "tab", hidden=True, titles=TABS)
         with filters.row():
             if tab == "depends":
-                chosen = techniques_features.choose(results)
+                chosen = techniques.choose_features(results)
             else:
-                shown = technique_page.choose(results, compare=tab == "compare")
+                shown = techniques.choose(results, compare=tab == "compare")
             link_button(results)
     if tab == "depends":
-        st.title(techniques_features.TITLE)
-        techniques_features.draw(results, chosen)
+        st.title(techniques.DEPENDS)
+        techniques.draw_features(results, chosen)
     elif tab == "search":
-        st.title(techniques_search.TITLE)
-        techniques_search.draw(results, shown)
+        st.title(techniques.SEARCH)
+        techniques.draw_search(results, shown)
     else:
-        st.title(techniques_compare.TITLE)
-        techniques_compare.draw(results, shown)
+        st.title(techniques.COMPARE)
+        techniques.draw_compare(results, shown)
 
 
 with results_page(link=False) as results:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from heval_core.figures.instance_page import instance_page
 from heval_core.metrics.shared.cell import DEFAULT_K
-from heval_core.ui import address, heads, own_form, own_prompts, own_results, page_run, sidebar, surface, walk
+from heval_core.ui import address, frame, heads, own_form, own_prompts, sidebar, surface, walk
 from heval_core.ui.component import component
 from heval_core.ui.exports import download
 from heval_core.ui.instance_tables import more
@@ -55,7 +55,7 @@ def bar(shown: dict[str, Kept]) -> None:
     with st.container(horizontal=True, key="filters", gap="xsmall", vertical_alignment="center"):
         if len(there) > 1:
             with st.popover(f"Results **{len(shown)} of {len(there)}**"):
-                titles = {name: plain(own_results.label_of(kept)) for name in there if (kept := own_prompts.find(name))}
+                titles = {name: plain(own_prompts.label_of(kept)) for name in there if (kept := own_prompts.find(name))}
                 about = f"Up to {MOST_BESIDE} are shown side by side."
                 address.some_of("Shown side by side", there, "result", titles=titles, help=about, placeholder="choose some")
         if shown:
@@ -103,8 +103,8 @@ def changed(shown: dict[str, Kept]) -> None:
 
 def show(name: str, kept: Kept, beside: bool) -> None:
     """The reading surface of a result, and the numbers below it."""
-    result, instance = kept.result, own_results.instance_of(kept)
-    rows, mapped = own_results.rows_of(result), own_results.heads_of(result)
+    result, instance = kept.result, own_prompts.instance_of(kept)
+    rows, mapped = own_prompts.rows_of(result), own_prompts.heads_of(result)
     view = surface.view_of(rows, None if beside else mapped.names if mapped else [], len(instance.tokens))
     if beside:
         view = replace(view, pin=None)
@@ -116,19 +116,19 @@ def show(name: str, kept: Kept, beside: bool) -> None:
 
     lead = [("", f"{instance.model}: "), *walk.sentence(instance, rows)]
     surface.draw(instance, all_rows, view, data, instance.question, lead, key=f"reading_{name}", asked=asked)
-    agree = own_results.same_answer(kept)
+    agree = own_prompts.same_answer(kept)
     if agree:
         st.info(agree, icon=":material/handshake:")
-    for left_out in own_results.left_out(result):
+    for left_out in own_prompts.left_out(result):
         st.warning(left_out, icon=":material/block:")
     times = " · ".join(f"{row.title} {result['explainers'][row.explainer]['seconds']:.2f} s" for row in rows)
-    st.caption(f"{own_results.options_line(kept)} {len(result['tokens'])} tokens · {times}")
+    st.caption(f"{own_prompts.options_line(kept)} {len(result['tokens'])} tokens · {times}")
     if not beside:
         more(None, instance, rows, view.k, {})
 
 
 def files(kept: Kept) -> None:
-    name, instance, rows = own_prompts.id_of(kept.asked), own_results.instance_of(kept), own_results.rows_of(kept.result)
+    name, instance, rows = own_prompts.id_of(kept.asked), own_prompts.instance_of(kept), own_prompts.rows_of(kept.result)
     download(
         "As an HTML file", lambda: instance_page(instance, rows, DEFAULT_K, "own prompt"), f"heval-{name}.html", "own_html"
     )
@@ -137,5 +137,5 @@ def files(kept: Kept) -> None:
     download("As JSON", made, f"heval-{name}.json", "own_json", same)
 
 
-page_run.through_app()
+frame.through_app()
 page()

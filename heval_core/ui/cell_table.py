@@ -13,7 +13,7 @@ from heval_core.reasons import DROP_REASONS
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import instance_links
+from heval_core.ui import links
 from heval_core.ui.names import titles_of
 from heval_core.ui.published_results import query
 from heval_core.wording import GROUP_TITLES, number, percent
@@ -91,4 +91,4 @@ def _open_instances(event: Any, table: pd.DataFrame) -> None:
         return
     model, dataset, regime, technique = (str(table.iloc[cells[0][0]][name]) for name in CELL)
     wanted = Filter((model,), (dataset,), (regime,), technique=(technique,))
-    st.switch_page("pages/instances.py", query_params=instance_links.parameters(wanted))
+    st.switch_page("pages/instances.py", query_params=links.parameters(wanted))

@@ -12,7 +12,7 @@ from heval_core.figures.citation_dots import recovery_drawing
 from heval_core.store.citation_queries import ONLY, CitationFilter
 from heval_core.store.reader import Reader
 from heval_core.ui import address
-from heval_core.ui.citation_page import ONLY_TITLES, Shown
+from heval_core.ui.citations import ONLY_TITLES, Shown
 from heval_core.ui.component import component
 from heval_core.ui.marks import dot_panels
 from heval_core.ui.published_results import query

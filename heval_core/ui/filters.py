@@ -18,7 +18,7 @@ from heval_core.store.reader import Reader
 from heval_core.ui import address
 from heval_core.ui.names import titles_of
 from heval_core.ui.published_results import query
-from heval_core.ui.technique_page import names_of
+from heval_core.ui.techniques import names_of
 from heval_core.ui.text import plain
 from heval_core.wording import GROUP_TITLES, REGIME_MEANINGS, REGIME_TITLES
 

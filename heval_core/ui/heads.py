@@ -1,4 +1,4 @@
-"""MechLight's heads beside a prompt: what each contributes, what another would point at, and whether the answer needs them."""
+"""MechLight's heads: what each adds, what another would point at, whether the answer needs them, how often each is chosen."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from heval_core.figures.heads import counts_by_head, head_counts
 from heval_core.figures.panels import change, shown
 from heval_core.installed import installed, installed_models
 from heval_core.metrics.mrr import ReciprocalRank, reciprocal_rank
 from heval_core.prompt_service.client import ask
 from heval_core.prompt_service.messages import Ablate, Heads, asked_as_stored
 from heval_core.records import HEvalError, head_name
+from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
-from heval_core.ui import address
+from heval_core.ui import address, picked
+from heval_core.ui.published_results import query
 from heval_core.ui.reading import Pieces, Row, answer_ranks, said
-from heval_core.wording import ordinal
+from heval_core.ui.text import plain
+from heval_core.wording import ordinal, percent
 
 # The revision of the instance that a prompt of one's own becomes.
 AS_INSTALLED = "as installed"
@@ -207,3 +211,26 @@ def _verdict(more: int, lost: float, chosen: str) -> str:
     if more == 0:
         return f"Yes: no other head matters as much as {chosen}."
     return f"Partly: the answer loses something without {chosen}, but other heads matter more."
+
+
+def draw_counts(results: Reader, chosen: Filter, model: str) -> None:
+    """A square for each head of a model under the filter."""
+    counts = query(results, Reader.chosen_heads, chosen)
+    counts = counts[counts["model"] == model]
+    if counts.empty:
+        st.caption("MechLight was run on no instance under these filters.")
+        return
+    row = results.models().set_index("model").loc[model]
+    table = counts_by_head(counts, int(row["layers"]), int(row["heads"]))
+    most = counts.iloc[0]
+    st.markdown(
+        f"Of {int(table.sum()):,} instances of {plain(model)} under these filters, "
+        f"**{head_name(most['layer'], most['head'])}** was chosen in {percent(most['instances'] / table.sum())}; "
+        f"{int((table > 0).sum())} of {table.size} heads were chosen at all."
+    )
+    head, *_ = picked.figure(head_counts(table), "head_counts", "content") or [""]
+    if head:
+        label = f"Show the instances of {plain(model)} in which {head} was chosen"
+        st.button(label, key="of_head", on_click=address.setter(model=model, head=str(head), instance=None, more=None))
+    else:
+        st.caption("Click a square to get to the instances in which that head was chosen.")

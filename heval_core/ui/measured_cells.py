@@ -2,35 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures.cells import as_normalised
-from heval_core.figures.measured_panels import Measured, Names, as_shown, cells_in_unit, panels_of, part_words
+from heval_core.figures.measured_panels import (
+    ALL,
+    Measured,
+    Names,
+    as_shown,
+    cells_in_unit,
+    in_unit,
+    panels_of,
+    part_words,
+    picked_html,
+    told,
+)
 from heval_core.figures.number_table import numbers_html
 from heval_core.figures.palette import in_order
-from heval_core.figures.panels import WITH_CELLS, drawing
+from heval_core.figures.panels import WITH_CELLS, drawing, interval, shown
 from heval_core.figures.paper_table import paper_table
-from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, pair_table, picked_cell, verdicts
+from heval_core.ui import address, links, pair_table, verdicts
 from heval_core.ui.drawn_explainers import drawn
 from heval_core.ui.exports import download, table_exports
 from heval_core.ui.filters import choose_k, kept
-from heval_core.ui.marks import dot_panels, id_of
-from heval_core.ui.measure_choice import choose_measure, define
-from heval_core.ui.measured_means import can_be_scaled, measured
+from heval_core.ui.marks import dot_panels
+from heval_core.ui.measured_means import can_be_scaled, choose_measure, define, measured
 from heval_core.ui.measured_picture import picture_of
 from heval_core.ui.names import names_of
+from heval_core.ui.selection import Selection
 from heval_core.ui.slice_bar import slice_bar
+from heval_core.ui.text import plain
+from heval_core.wording import regime_title
 
 
-def draw(results: Reader, chosen: Filter, question: str, chips: DeltaGenerator) -> tuple[Measure, int]:
+def draw(results: Reader, chosen: Filter, chips: DeltaGenerator, question: str) -> tuple[Measure, int]:
     """question: a key of QUESTIONS. chips: the row of the page's filters. Returns the measure and the k that were chosen."""
     said = st.container(key="answer")
     with st.container(key="measure_row", horizontal=True, vertical_alignment="center"):
@@ -83,12 +99,11 @@ def _figure(results: Reader, found: Measured, chosen: Filter, names: Names, chip
     controls = in_order([key for key in there if key in names.controls and key not in found.few])
     shown = drawn(methods, names, chips)
     rows, panels, axis = panels_of(found, [*shown, *controls], names)
-    picked = picked_cell.picked_id()
     legend = _legend(found, len(shown), bool(controls), any(slot.missing for panel in panels for slot in panel.slots))
-    figure = drawing(rows, panels, axis, legend, "click a mark for its instances", id_of(picked) if picked else "")
-    dot_panels(figure, "figure", picked_cell.pick)
+    figure = drawing(rows, panels, axis, legend, "click a mark for its instances", CELL.drawn)
+    dot_panels(figure, "figure", CELL.pick)
     models = kept(results, explained=True)["model"].unique()
-    picked_cell.draw(found, chosen, names, list(models))
+    draw_picked(found, chosen, names, list(models))
     return [*shown, *controls]
 
 
@@ -149,3 +164,76 @@ def _all_cells(cells: pd.DataFrame, names: Names) -> None:
     more = ["normalised", "normalised_low", "normalised_high", "p", "unavailable"]
     shown += [name for name in more if name in cells.columns and cells[name].notna().any()]
     st.dataframe(names.readable(cells[shown]).rename(columns={"unavailable": "why not available"}).round(3), hide_index=True)
+
+
+CELL = Selection("cell", ("explainer", "model", "dataset", "regime", "part"))
+
+
+def draw_picked(found: Measured, chosen: Filter, names: Names, models: Sequence[str]) -> None:
+    """models: all that these results have."""
+    id = CELL.id
+    if not id:
+        st.caption("Click a mark to see what it is, and to get to its instances.")
+        return
+    if not _readable(id, names, models):
+        CELL.refuse()
+        return
+    row = _row(found, id)
+    if row is None:
+        st.caption("The mark that was clicked is not part of this figure.")
+        return
+    with CELL.bar():
+        title = f"{names.explainer(id[0])} · {names.place(*id[1:])}"
+        st.html(picked_html(id[0], title, _value_of(row, found)), width="stretch")
+        _ways_on(found, chosen, id, names)
+
+
+def _readable(id: Sequence[str], names: Names, models: Sequence[str]) -> bool:
+    if len(id) != 5:
+        return False
+    explainer, model, dataset, regime, _ = id
+    # What is no regime with a title is no mark of a figure either.
+    known = regime_title(regime) != regime
+    return explainer in names.explainers and model in (ALL, *models) and dataset in (ALL, *names.datasets) and known
+
+
+def _row(found: Measured, id: Sequence[str]) -> Mapping[Any, Any] | None:
+    """The mean or the cell of a mark."""
+    explainer, model, dataset, regime, part = id
+    if model == ALL:
+        rows = in_unit(found.parts, found.scaled)
+    else:
+        rows = cells_in_unit(found.cells, found.scaled)
+        rows = rows[(rows["model"] == model) & (rows["dataset"] == dataset) & rows["value"].notna()]
+    rows = rows[(rows["explainer"] == explainer) & (rows["regime"] == regime) & (rows["part"] == part)]
+    return rows.iloc[0].to_dict() if len(rows) else None
+
+
+def _value_of(row: Mapping[Any, Any], found: Measured) -> str:
+    said = told(row, found)
+    if found.scaled:
+        native = f"{interval(row['value'], row['low'], row['high'])} {found.measure.unit} (chance {shown(row['chance'])})"
+        said = f"{interval(row['at'], row['at_low'], row['at_high'])}, that is {native}"
+    cells = f" in {row['cells']} cells" if "cells" in row else ""
+    return f"{said}, over {int(row['n']):,} instances{cells}"
+
+
+def _ways_on(found: Measured, chosen: Filter, id: tuple[str, ...], names: Names) -> None:
+    explainer, model, dataset, regime, part = id
+    groups = links.groups_of(found.measure, part, regime)
+    own = replace(chosen, regime=(regime,), group=groups or chosen.group)
+    if model != ALL:
+        own = replace(own, model=(model,), dataset=(dataset,))
+    order = found.measure.sort.format(explainer=explainer) if found.measure.sort else ""
+    sort = order if order in SORTED_BY else ""
+    descending = bool(sort) and found.measure.best == "low"
+    links.link_to(f"Open its instances{', worst first' if sort else ''}", own, sort, descending)
+    rival = next((key for key in found.ranked(list(names.explainers)) if key != explainer and key not in names.controls), "")
+    if rival and explainer not in names.controls:
+        question = QUESTIONS[found.measure.question]
+        asked: dict[str, Any] = {"tab": "compare", "first": explainer, "second": rival, "question": question.link}
+        asked[CELL.parameter] = None
+        st.button(f"Compare with {plain(names.explainer(rival))}", key="compare_picked", on_click=address.setter(**asked))
+    alone = {"regime": [regime]} | ({} if model == ALL else {"model": [model], "dataset": [dataset]})
+    label = "Only this regime" if model == ALL else "Only this cell"
+    st.button(label, key="only_this", on_click=address.setter(**alone))

@@ -21,7 +21,7 @@ from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
 from heval_core.regime_keys import ordered_regimes
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import filters, instance_links, soft_links
+from heval_core.ui import filters, links
 from heval_core.ui.exports import table_exports
 from heval_core.ui.names import controls_of, titles_of
 from heval_core.ui.published_results import query
@@ -56,10 +56,10 @@ def draw(results: Reader, chosen: Filter) -> None:
     titles, controls = titles_of(results), controls_of(results)
 
     def cells(question: str) -> str:
-        return soft_links.href("accuracy", instance_links.parameters(chosen) | {"tab": QUESTIONS[question].link})
+        return links.href("accuracy", links.parameters(chosen) | {"tab": QUESTIONS[question].link})
 
     def instances(explainer: str, question: str) -> str:
-        return soft_links.href("instances", behind(chosen, explainer, question))
+        return links.href("instances", behind(chosen, explainer, question))
 
     drawn = scale(headline, titles, controls, cells, instances)
     methods = headline[~headline["explainer"].isin(controls)]
@@ -82,7 +82,7 @@ def behind(chosen: Filter, explainer: str, question: str) -> dict[str, list[str]
     regimes, groups = MEASURED_ON[question]
     regime = tuple(ordered_regimes(chosen.regime, regimes)) or regimes
     sort = headlines()[question].sort.format(explainer=explainer)
-    return instance_links.parameters(replace(chosen, regime=regime, group=groups), sort if sort in SORTED_BY else "")
+    return links.parameters(replace(chosen, regime=regime, group=groups), sort if sort in SORTED_BY else "")
 
 
 def in_all(results: Reader, chosen: Filter) -> str:

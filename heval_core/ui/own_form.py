@@ -13,12 +13,9 @@ from heval_core import catalogue
 from heval_core.prompts import CHAT, TEMPLATE, assemble
 from heval_core.records import MATCHES, TARGETS
 from heval_core.shared_passes import added
-from heval_core.ui.own_prompts import TEMPLATES, Asked
+from heval_core.ui.own_prompts import MATCH_TITLES, TARGET_TITLES, TEMPLATES, Asked
 from heval_core.ui.text import plain
 
-# What `--match` and `--target` of the command line are called here.
-MATCH_TITLES = dict(zip(MATCHES, ("its first token", "its whole text"), strict=True))
-TARGET_TITLES = dict(zip(TARGETS, ("the model's answer", "document 1's answer"), strict=True))
 TEMPLATE_TITLES = dict(zip(TEMPLATES, ("plain prompt", "chat template"), strict=True))
 # Title ▶ documents with their answers, and the question. Each shows another thing on the demo models.
 EXAMPLES: dict[str, tuple[tuple[tuple[str, str], ...], str]] = {

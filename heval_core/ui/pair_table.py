@@ -15,7 +15,7 @@ from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address
 from heval_core.ui.filters import in_regimes
-from heval_core.ui.live_cells import waiting
+from heval_core.ui.measured_means import waiting
 from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
 from heval_core.ui.verdicts import of_pairs

@@ -11,7 +11,7 @@ import streamlit as st
 
 from heval_core.installed import installed_models
 from heval_core.prompt_service.client import Ticket, begin
-from heval_core.ui import address, own_form, own_prompts, soft_links
+from heval_core.ui import address, links, own_form, own_prompts
 from heval_core.ui.own_prompts import Asked
 from heval_core.ui.text import plain
 
@@ -44,7 +44,7 @@ def draw(on_own_page: bool = False) -> None:
             _fill_from_link(models)
         elif st.session_state.get(_OPENS):
             # By the browser: a page with charts that take clicks would take a switch of the server back (Streamlit 1.67).
-            soft_links.go("your_prompt", {"result": st.session_state[_OPENS]})
+            links.go("your_prompt", {"result": st.session_state[_OPENS]})
         asked, places = own_form.draw(models)
         st.session_state[FORM] = asked
         st.caption(own_form.cost(asked, models[asked["model"]]))

@@ -13,7 +13,7 @@ from heval_core.store.reader import Reader
 from heval_core.stored import StoredInstance
 from heval_core.ui import walk
 from heval_core.ui.published_results import query
-from heval_core.ui.technique_page import names_of
+from heval_core.ui.techniques import names_of
 from heval_core.ui.text import plain
 
 _LONGEST = 4000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from streamlit.testing.v1 import AppTest
 
 from heval_core.store.filters import Filter
-from heval_core.ui import page_run
+from heval_core.ui import frame
 from tests.conftest import ROOT
 
 QWEN = {"model": "demo-qwen2", "dataset": "country_profiles"}
@@ -23,6 +23,6 @@ def open_page(page: str, /, **query: str | list[str]) -> AppTest:
     for name, value in query.items():
         app.query_params[name] = value
     if page != "overview":
-        app.session_state[page_run._MARK] = True
+        app.session_state[frame._MARK] = True
         app.switch_page(f"pages/{page}.py")
     return app.run()

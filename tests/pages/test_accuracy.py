@@ -11,8 +11,8 @@ from heval_core.evaluation.regime_means import regime_means
 from heval_core.figures.cells import as_normalised
 from heval_core.metrics import measures
 from heval_core.store.filters import Filter
-from heval_core.ui import measured_cells, picked_cell
-from heval_core.ui.instance_links import groups_of
+from heval_core.ui import measured_cells, selection
+from heval_core.ui.links import groups_of
 from tests.pages.opening import QWEN, open_page
 
 MARK = ["fa", "demo-qwen2", "world_capital", "mixed_swap", "C1"]
@@ -102,10 +102,10 @@ def test_a_figure_without_a_mean_is_not_offered_as_a_file(demo, figures, some):
 
 def test_a_second_click_lets_go_of_a_mark(monkeypatch):
     written = []
-    monkeypatch.setattr(picked_cell.address, "put", lambda **changed: written.append(changed["cell"]))
-    monkeypatch.setattr(picked_cell, "picked_id", lambda: tuple(MARK))
-    picked_cell.pick(MARK)
-    picked_cell.pick([*MARK[:4], "C2"])
+    monkeypatch.setattr(selection.address, "put", lambda **changed: written.append(changed["cell"]))
+    monkeypatch.setattr(selection.address, "values", lambda name: MARK)
+    measured_cells.CELL.pick(MARK)
+    measured_cells.CELL.pick([*MARK[:4], "C2"])
     assert written == [None, [*MARK[:4], "C2"]]
 
 

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from heval_core.store.filters import Filter
-from heval_core.ui.instance_links import parameters
+from heval_core.ui.links import parameters
 from tests.pages.opening import open_page
 
 ONE = {"model": ["demo-gpt2"], "dataset": ["world_capital"]}

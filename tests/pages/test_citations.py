@@ -16,8 +16,8 @@ from heval_core.figures.citation_names import MEASURES, OF_EXPLAINERS, OF_SOURCE
 from heval_core.figures.citation_tables import alphas_html, explanations_html, recovery_html
 from heval_core.figures.panels import shown
 from heval_core.store.citation_queries import ONLY, CitationFilter
-from heval_core.ui.citation_transparency import computed, transparent
 from heval_core.ui.citation_verdicts import of_citations
+from heval_core.ui.citations import computed, transparent
 from tests.citations.published import ANNOTATORS, CONTROLS, DATA, HOSTILE, SELECTOR, WRITERS, explanation_id, plant
 from tests.pages.opening import open_page
 

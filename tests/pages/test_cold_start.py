@@ -16,8 +16,8 @@ from heval_core.evaluation.steps import Told
 from heval_core.store.preview import preview
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
-from heval_core.ui import published_results, publishing_page
-from heval_core.ui.publishing_page import Publishing
+from heval_core.ui import published_results
+from heval_core.ui.published_results import Publishing
 from heval_core.ui.text import plain
 from tests.conftest import DEMO
 
@@ -31,7 +31,7 @@ def cold(made_up, tmp_path, monkeypatch):
     monkeypatch.setattr(published_results, "DEMO_SHARDS", shards)
     monkeypatch.setattr(published_results, "DEMO_RESULTS", tmp_path / "results")
     monkeypatch.setattr(published_results, "RESULTS", tmp_path / "none")
-    monkeypatch.setattr(publishing_page, "LOOK", 0.01)
+    monkeypatch.setattr(published_results, "LOOK", 0.01)
     st.cache_resource.clear()
     return tmp_path / "results"
 
@@ -95,7 +95,7 @@ def test_many_tabs_publish_once_and_each_sees_how_far_it_is(cold, monkeypatch):
         go_on.wait(120)
         publish(source, target, bundled)
 
-    monkeypatch.setattr(publishing_page, "renew_apart", renew_apart)
+    monkeypatch.setattr(published_results, "renew_apart", renew_apart)
     progress = st.delta_generator.DeltaGenerator.progress
     monkeypatch.setattr(
         st.delta_generator.DeltaGenerator,
@@ -124,7 +124,7 @@ def test_what_went_wrong_is_one_sentence(cold, monkeypatch, why):
             raise RuntimeError("secret details")
         return why
 
-    monkeypatch.setattr(publishing_page, "renew_apart", renew_apart)
+    monkeypatch.setattr(published_results, "renew_apart", renew_apart)
     app = opened()
     said = why or "the process that evaluates them could not be started; the log has the details"
     assert [error.value for error in app.error] == [plain(f"The bundled demo results cannot be published: {said}.")]
@@ -133,8 +133,8 @@ def test_what_went_wrong_is_one_sentence(cold, monkeypatch, why):
 
 def test_the_bar_moves_between_two_reports_and_never_beyond_what_is_expected(monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr(publishing_page.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(publishing_page, "renew_apart", lambda *given: None)
+    monkeypatch.setattr(published_results.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(published_results, "renew_apart", lambda *given: None)
     job = Publishing(DEMO, DEMO, bundled=True)
     job._hear(Told("Marking", "", 0.5, 10.0))
     clock[0] = 4.0

@@ -14,18 +14,19 @@ from heval_core.figures.measured_panels import Names
 from heval_core.metrics import measures
 from heval_core.store.filters import Filter
 from heval_core.ui import pair_table
-from heval_core.ui.faithful_points import faithful_and_right
-from heval_core.ui.instance_links import groups_of
+from heval_core.ui.links import groups_of
 from heval_core.ui.pair_table import compared_pair
+from heval_core.ui.tabs.faithfulness import faithful_and_right
 from tests.pages.opening import CELLS, OF_CELLS, open_page
 
 
 @pytest.fixture
 def plain_session(monkeypatch):
     """Views' helpers outside a page: caching goes straight to the reader."""
-    from heval_core.ui import faithful_points, names
+    from heval_core.ui import names
+    from heval_core.ui.tabs import faithfulness
 
-    for module in (faithful_points, pair_table, names):
+    for module in (faithfulness, pair_table, names):
         monkeypatch.setattr(module, "query", lambda results, asked, *arguments: asked(results, *arguments))
 
 

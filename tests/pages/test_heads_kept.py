@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from heval_core.ui import heads, own_results
+from heval_core.ui import heads, own_prompts
 from tests.pages.test_own_prompt import made_up
 
 
@@ -13,6 +13,6 @@ def test_another_revision_of_the_model_is_asked_again(monkeypatch):
     asked = []
     monkeypatch.setattr(heads, "_model_of", lambda instance: "folder")
     monkeypatch.setattr(heads, "ask", lambda request: asked.append(request) or [[[float(len(asked))]]])
-    one = replace(own_results.instance_of(made_up()), revision="first")
+    one = replace(own_prompts.instance_of(made_up()), revision="first")
     rows = [heads.picked_row(None, instance, "L0H0") for instance in (one, replace(one, revision="second"), one)]
     assert [row.scores for row in rows] == [[1.0], [2.0], [1.0]]

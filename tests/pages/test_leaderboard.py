@@ -11,9 +11,7 @@ from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.making import board
 from heval_core.figures.board_dots import EVERY_MODEL, by_model, by_question
 from heval_core.store.filters import Filter
-from heval_core.ui.board_page import PARAMETER, behind
-from heval_core.ui.tabs.board_against import unbeaten
-from heval_core.ui.tabs.board_whole import exported
+from heval_core.ui.board import MARK, behind, exported_board, unbeaten
 from heval_core.ui.text import plain
 from tests.board.planted import level, planted
 from tests.pages.opening import open_page
@@ -35,7 +33,7 @@ def test_the_sentence_is_the_conclusion_of_the_board(demo):
 
 
 def test_a_mark_in_the_link_opens_its_bar_with_ways_on(demo):
-    app = open_page("leaderboard", **{PARAMETER: ["fa", "RQ3", "demo-qwen2"]})
+    app = open_page("leaderboard", **{MARK.parameter: ["fa", "RQ3", "demo-qwen2"]})
     assert not app.error
     links = [one.proto.label for one in app.get("page_link")]
     assert "Open its instances, worst first" in links
@@ -83,14 +81,14 @@ def marks_in(drawn):
 
 @pytest.mark.parametrize("mark", [["fa"], ["gone", "RQ3", "*"], ["fa", "RQ9", "*"], ["fa", "RQ1", "gone"]])
 def test_a_mark_that_is_none_is_refused_in_a_sentence(demo, mark):
-    app = open_page("leaderboard", **{PARAMETER: mark})
+    app = open_page("leaderboard", **{MARK.parameter: mark})
     assert not app.exception
-    assert "should be a mark of the figures: explainer, column and model" in app.error[0].value
+    assert "should be a mark of the figure: explainer, column and model" in app.error[0].value
 
 
 def test_the_export_has_every_number_with_its_costs(demo):
     made = board(demo, REGULAR)
-    frame = exported(made)
+    frame = exported_board(made)
     assert len(frame) == len(made.columns) * len(made.rows)
     assert set(frame[frame["control"]]["explainer"]) == set(made.controls)
     own = made.quality[made.quality["explainer"].isin(made.methods) & made.quality["whole_passes"].notna()]

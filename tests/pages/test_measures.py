@@ -15,7 +15,7 @@ from heval_core.figures.cells import of_measure
 from heval_core.figures.palette import RIM, colour
 from heval_core.metrics import measures, measures_of
 from heval_core.store.filters import Filter
-from heval_core.ui.instance_links import groups_of
+from heval_core.ui.links import groups_of
 from tests.pages.opening import open_page
 
 

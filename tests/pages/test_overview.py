@@ -18,8 +18,9 @@ from heval_core.figures.headline import scale, side_by_side, standings
 from heval_core.records import Candidate, Span
 from heval_core.store.filters import Filter
 from heval_core.stored import PromptDocument, StoredInstance
-from heval_core.ui import overview_prompt, overview_scale
-from heval_core.ui.overview_doors import pair
+from heval_core.ui import overview as page
+from heval_core.ui import overview_scale
+from heval_core.ui.overview import pair
 from heval_core.ui.reading import Row
 from tests.pages.opening import open_page
 from tests.pages.test_taken_away import HOSTILE, a_hostile_instance
@@ -149,7 +150,7 @@ def test_a_long_document_shows_what_is_near_the_answer_and_the_first_choice():
 def test_hostile_text_is_text(demo):
     instance = a_hostile_instance()
     own = card(instance, Row("fa", "FA <i>", True, [0.1 * i for i in range(10)]))
-    told = overview_prompt.sentences(replace(instance, group="C"))
+    told = page.sentences(replace(instance, group="C"))
     body = overview.prompt("t", told, [(own, "x")])
     for forbidden in ("<script", "<img", "<iframe", "<s>", "<style"):
         assert forbidden not in body
@@ -158,12 +159,12 @@ def test_hostile_text_is_text(demo):
 
 
 def test_four_explainers_get_a_card_and_the_best_is_one_of_them():
-    assert overview_prompt.shown(["attn", "fa", "mechlight", "ig"], ["mechlight", "fa"]) == ["mechlight", "fa", "ig", "attn"]
+    assert page.with_cards(["attn", "fa", "mechlight", "ig"], ["mechlight", "fa"]) == ["mechlight", "fa", "ig", "attn"]
     many = [f"own{n}" for n in range(6)]
-    assert overview_prompt.shown([*METHODS, *many], ["own4"])[0] == "own4"
-    assert len(overview_prompt.shown([*METHODS, *many], ["own4"])) == 4
-    assert overview_prompt.shown(["own1"], []) == ["own1"]
-    assert overview_prompt.shown([], ["fa"]) == []
+    assert page.with_cards([*METHODS, *many], ["own4"])[0] == "own4"
+    assert len(page.with_cards([*METHODS, *many], ["own4"])) == 4
+    assert page.with_cards(["own1"], []) == ["own1"]
+    assert page.with_cards([], ["fa"]) == []
 
 
 def a_headline(values: dict[tuple[str, str], float]) -> pd.DataFrame:

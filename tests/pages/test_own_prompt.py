@@ -16,7 +16,7 @@ from heval_core import catalogue
 from heval_core.installed import installed_models
 from heval_core.records import Span
 from heval_core.stored import PromptDocument, StoredInstance
-from heval_core.ui import own_form, own_prompts, own_results
+from heval_core.ui import own_form, own_prompts
 from heval_core.ui.instance_tables import tokens_of
 from heval_core.ui.own_prompts import Kept
 from heval_core.ui.reading import Row, prompt_data
@@ -160,7 +160,7 @@ def test_what_is_wrong_in_the_form_is_said_at_its_field(sent):
 def gone_to(monkeypatch):
     """What the browser is asked to open."""
     asked = []
-    monkeypatch.setattr("heval_core.ui.soft_links.component", lambda name: lambda key, data: asked.append(data["go"]))
+    monkeypatch.setattr("heval_core.ui.links.component", lambda name: lambda key, data: asked.append(data["go"]))
     return asked
 
 
@@ -322,19 +322,19 @@ def test_the_oldest_results_make_room(monkeypatch):
 
 def test_documents_that_agree_are_explained():
     kept = made_up()
-    assert own_results.same_answer(kept) == ""
+    assert own_prompts.same_answer(kept) == ""
     kept.asked.update({"documents": ["a", "b", "c"], "context_answers": ["Lisbon", None, " Lisbon"]})
-    assert own_results.same_answer(kept) == ""  # the model's own answer is another document's
+    assert own_prompts.same_answer(kept) == ""  # the model's own answer is another document's
     kept.result["answer"]["group"] = "ambiguous"
-    assert own_results.same_answer(kept).startswith("Documents 1 and 3 agree on Lisbon, so the answer alone cannot tell")
+    assert own_prompts.same_answer(kept).startswith("Documents 1 and 3 agree on Lisbon, so the answer alone cannot tell")
 
 
 def test_a_bos_is_not_ranked():
     kept = made_up(bos=True)
-    table = tokens_of(own_results.instance_of(kept), own_results.rows_of(kept.result))
+    table = tokens_of(own_prompts.instance_of(kept), own_prompts.rows_of(kept.result))
     assert np.isnan(table["rank, Feature ablation"][0])
     assert table["rank, Feature ablation"][1:].tolist() == [4, 1, 2, 3, 5]
-    assert prompt_data(own_results.instance_of(kept), own_results.rows_of(kept.result))["rows"][0]["rank"] == 1
+    assert prompt_data(own_prompts.instance_of(kept), own_prompts.rows_of(kept.result))["rows"][0]["rank"] == 1
 
 
 def test_what_is_not_ranked_shares_no_sentence_with_what_is():

@@ -12,7 +12,7 @@ from heval_core.installed import installed_models
 from heval_core.prompt_service import child
 from heval_core.prompts import CHAT, TEMPLATE
 from heval_core.records import HEvalError
-from heval_core.ui import own_form, own_prompts, own_results
+from heval_core.ui import own_form, own_prompts
 from heval_core.ui.own_prompts import Kept
 from heval_core.ui.reading import prompt_data
 from tests.conftest import DEMO_MODELS
@@ -115,12 +115,12 @@ def test_the_worker_asks_through_the_template_and_ranks_none_of_it(chatty):
     ranked = "".join(result["tokens"][result["first_ranked"] : result["ranked_end"]])
     assert ranked.strip() == "The capital of Kenya is Oslo.\n\nWhat is the capital of Kenya?"
     kept = Kept(ASKED, result)
-    instance = own_results.instance_of(kept)
+    instance = own_prompts.instance_of(kept)
     assert instance.in_chat
-    drawn = prompt_data(instance, own_results.rows_of(result))
+    drawn = prompt_data(instance, own_prompts.rows_of(result))
     assert (drawn["first_ranked"], drawn["ranked_end"]) == (result["first_ranked"], result["ranked_end"])
-    assert own_results.options_line(kept).startswith("Asked through the chat template. Explained: the model's answer (")
-    assert own_results.label_of(kept).startswith("chatty, chat template: ")
+    assert own_prompts.options_line(kept).startswith("Asked through the chat template. Explained: the model's answer (")
+    assert own_prompts.label_of(kept).startswith("chatty, chat template: ")
     # The next request is a plain one again, by the same loaded model.
     plain = answered(chatty, TEMPLATE)
     assert plain["prompt"] == "The capital of Kenya is Oslo. Q: What is the capital of Kenya? A:"

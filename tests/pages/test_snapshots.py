@@ -11,7 +11,7 @@ from heval_core.evaluation import evaluator
 from heval_core.evaluation.renew import renew
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
-from heval_core.ui import publishing_page
+from heval_core.ui import published_results
 from precompute.run import only_writer
 from tests.pages.opening import open_page
 from tests.planted import published
@@ -75,7 +75,7 @@ def test_a_snapshot_in_a_link_is_compared_and_never_a_path(store, value):
 @pytest.fixture
 def other_code(monkeypatch):
     """From here on this program is one whose formulas have changed. A process of its own would have the code as it is."""
-    monkeypatch.setattr(publishing_page, "renew_apart", renew)
+    monkeypatch.setattr(published_results, "renew_apart", renew)
     yield lambda: (monkeypatch.setattr(evaluator, "source_hash", lambda: "changed"), evaluator.evaluator_id.cache_clear())
     evaluator.evaluator_id.cache_clear()
 

@@ -12,7 +12,7 @@ from heval_core.evaluation.orders import SORTED_BY
 from heval_core.records import HEvalError
 from heval_core.store.filters import Filter
 from heval_core.ui.drawer import PAGE
-from heval_core.ui.instance_links import parameters
+from heval_core.ui.links import parameters
 from tests.pages.opening import open_page
 
 # What the list shows as long as no other technique is chosen.

@@ -135,9 +135,9 @@ def run_state_warnings(store):
     def page(folder):
         from pathlib import Path
 
-        from heval_core.ui import run_state
+        from heval_core.ui.tabs import datasets
 
-        run_state.warn(Path(folder))
+        datasets.warn(Path(folder))
 
     app = AppTest.from_function(page, default_timeout=60, args=(str(store),)).run()
     assert not app.exception

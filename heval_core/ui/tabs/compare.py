@@ -9,10 +9,10 @@ from heval_core.metrics import measures
 from heval_core.metrics.shared.measure import Measure
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, instance_links, picked, verdicts
+from heval_core.ui import address, links, picked, verdicts
 from heval_core.ui.exports import table_exports
 from heval_core.ui.filters import choose_k
-from heval_core.ui.measure_choice import choose_measure, choose_question
+from heval_core.ui.measured_means import choose_measure, choose_question
 from heval_core.ui.names import controls_of, names_of, titles_of
 from heval_core.ui.pair_table import compared_pair
 from heval_core.ui.published_results import query
@@ -50,7 +50,7 @@ def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:
     with said:
         st.markdown(verdicts.of_two(overall, measure, one, other))
     dots = difference_dots(pairs, f"{one} minus {other}, {measure.unit}", measure.best)
-    instance_links.offer_cell(picked.figure(dots, "differences"), chosen, measure, titles_of(results, "dataset"))
+    links.offer_cell(picked.figure(dots, "differences"), chosen, measure, titles_of(results, "dataset"))
     st.caption(
         "One dot per cell, in the colour of the better explainer; filled if the difference is significant (signs flipped by "
         "question, Holm over all pairs of the cell, p < .05). Whiskers: 95 % intervals, questions resampled together. "
@@ -90,4 +90,4 @@ def highest(
     st.caption(f"The {len(instances)} instances with the largest difference. Tick one to get a link to it.")
     if ticked is not None:
         instance_id = str(instances.iloc[ticked]["instance_id"])
-        instance_links.open_instance(f"Open the instance {instance_id}", instance_id)
+        links.open_instance(f"Open the instance {instance_id}", instance_id)

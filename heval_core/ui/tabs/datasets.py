@@ -1,23 +1,29 @@
-"""What were the models asked?"""
+"""What were the models asked, and what did the batch job make of it?"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import pandas as pd
 import streamlit as st
 
 from heval_core.evaluation.text_agreement import text_agreement
+from heval_core.evaluation.usable import notes
+from heval_core.figures.cells import apart
 from heval_core.figures.outcomes import in_regime_order, outcome_bars, sources
 from heval_core.reasons import DROP_REASONS
+from heval_core.records import CELL
 from heval_core.store.filters import Filter
+from heval_core.store.progress import progress
 from heval_core.store.reader import Reader
-from heval_core.ui import cell_table, instance_links, picked, run_state, verdicts
+from heval_core.store.shards import ShardStore
+from heval_core.ui import cell_table, links, picked, verdicts
 from heval_core.ui.names import titles_of
 from heval_core.ui.published_results import query, results_folder
-from heval_core.ui.run_state import with_titles
-from heval_core.wording import GROUP_TITLES, regime_title
+from heval_core.ui.text import plain
+from heval_core.wording import GROUP_TITLES, counted, regime_title
 
 
 def draw(results: Reader, chosen: Filter) -> None:
@@ -39,7 +45,7 @@ def draw(results: Reader, chosen: Filter) -> None:
         st.subheader("Relations")
         relations = with_titles(results, query(results, Reader.relations, chosen))
         st.dataframe(relations, hide_index=True, height=min(38 + 35 * len(relations), 248))
-    run_state.draw(results, results_folder())
+    draw_job(results, results_folder())
 
 
 def kept_and_dropped(results: Reader, chosen: Filter, outcomes: pd.DataFrame) -> None:
@@ -54,7 +60,7 @@ def kept_and_dropped(results: Reader, chosen: Filter, outcomes: pd.DataFrame) ->
         dataset, regime, group = (str(value) for value in clicked[1:])
         behind_bar = replace(chosen, dataset=(dataset,), regime=(regime,), group=(group,) if group else ())
         parts = (datasets.get(dataset, dataset), regime_title(regime), GROUP_TITLES.get(group, group))
-        instance_links.link_to(f"Open the instances of {', '.join(filter(None, parts))}", behind_bar)
+        links.link_to(f"Open the instances of {', '.join(filter(None, parts))}", behind_bar)
     reasons = "; ".join(f"*{reason}*: {DROP_REASONS[reason]}" for reason in dropped)
     st.caption(
         "All chosen models together. Other and ambiguous answers enter no metric. Click a part of a bar for its instances; "
@@ -105,3 +111,51 @@ def read(results: Reader) -> None:
         "Left out: records that no question can be made of, before any is drawn. Asked: the usable questions within the "
         "run's limit. Methods says where each dataset comes from."
     )
+
+
+_COUNTS = ("done", "running", "failed", "missing")
+
+
+def draw_job(results: Reader, folder: Path) -> None:
+    """folder: where the batch job writes what these results are made from."""
+    failures = query(results, Reader.failures)
+    manifest = (folder / "manifest.jsonl").is_file()
+    if manifest or len(failures):
+        st.subheader("The batch job")
+    if manifest:
+        warn(folder)
+        st.fragment(_job, run_every=5 if progress(folder).process else None)(results, folder)
+    if len(failures):
+        some = counted(len(failures), "instance or model failed", "instances or models failed")
+        st.warning(f"{some[0].upper()}{some[1:]}; the next run tries again.", icon=":material/error:")
+        st.dataframe(with_titles(results, failures.fillna("–")), hide_index=True)
+
+
+def warn(folder: Path) -> None:
+    """What a reader should know of the results of a folder before reading their numbers."""
+    for line in notes(ShardStore(folder)):
+        st.warning(f"{plain(line)}.", icon=":material/info:")
+
+
+def _job(results: Reader, folder: Path) -> None:
+    now = progress(folder)
+    if now.process is None:
+        st.markdown(f"No run is active: {counted(now.done, 'shard')} done, {counted(now.missing, 'shard')} missing.")
+    else:
+        left = "" if now.seconds_left is None else f", about {now.seconds_left / 60:.0f} min left"
+        st.markdown(f"A run is active: {counted(now.done, 'shard')} done, {counted(now.missing, 'shard')} missing{left}.")
+        st.progress(now.done / max(1, now.done + now.missing))
+    if now.missing or now.failures:
+        cells = pd.DataFrame([asdict(cell) for cell in now.cells])
+        counts = [name for name in _COUNTS if cells[name].any()]
+        st.dataframe(with_titles(results, apart(cells[[*CELL, *counts]])), hide_index=True)
+
+
+def with_titles(results: Reader, table: pd.DataFrame) -> pd.DataFrame:
+    """The same with titles for keys of datasets, regimes and explainers; columns without any value are left out."""
+    shown = table.copy()
+    for column in ("dataset", "regime", "explainer"):
+        if column in shown:
+            titles = titles_of(results, column)
+            shown[column] = [titles.get(str(key), str(key)) for key in shown[column]]
+    return shown[[name for name in shown if not shown[name].isin(["", "–"]).all()]]

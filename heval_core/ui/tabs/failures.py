@@ -15,7 +15,7 @@ from heval_core.figures.pattern_panels import PATTERN_TITLES, by_answers, patter
 from heval_core.reasons import PATTERNS
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, instance_links, picked, verdicts
+from heval_core.ui import address, links, picked, verdicts
 from heval_core.ui.drawn_explainers import drawn
 from heval_core.ui.exports import table_exports
 from heval_core.ui.marks import dot_panels, id_of
@@ -107,12 +107,12 @@ def _examples(results: Reader, chosen: Filter, explainers: list[str], datasets: 
     if table.empty:
         st.caption("There is none under these filters.")
         return
-    instance_links.link_to(f"Open all {count:,} of them", matching)
+    links.link_to(f"Open all {count:,} of them", matching)
     ticked = picked.row(names.readable(table), "pattern_rows")
     st.caption(f"{len(table)} of {count:,}; tick one to get a link to it.")
     if ticked is not None:
         instance_id = str(table.iloc[ticked]["instance_id"])
-        instance_links.open_instance(f"Open the instance {instance_id}", instance_id)
+        links.open_instance(f"Open the instance {instance_id}", instance_id)
 
 
 def _behind(results: Reader, chosen: Filter, counts: pd.DataFrame, names: Names) -> None:

@@ -1,18 +1,53 @@
 """Is it faithful to the model, and is the faithful one right?"""
 
+from __future__ import annotations
+
+import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.figures.accuracy import scatter
+from heval_core.figures.cells import as_normalised
 from heval_core.figures.replacements import advantage, parts_of, table_of
-from heval_core.metrics import best_of, measures_of
-from heval_core.metrics.shared.measure import QUESTION_PROTECTED
+from heval_core.metrics import best_of, headlines, measures_of
+from heval_core.metrics.shared.measure import QUESTION_PROTECTED, Measure
+from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, instance_links, measured_cells, picked, verdicts
-from heval_core.ui.faithful_points import accuracies, faithful_and_right, faithfulness_measure
+from heval_core.ui import address, links, measured_cells, picked, verdicts
 from heval_core.ui.names import controls_of, titles_of
 from heval_core.ui.published_results import query
+from heval_core.wording import regime_title
+
+
+def accuracies() -> dict[str, Measure]:
+    """What faithfulness is compared with: the Overview's measures, that of tokens first."""
+    shown = sorted(headlines().items(), key=lambda pair: pair[0] != "RQ3")
+    return {measure.title: measure for _, measure in shown}
+
+
+def faithfulness_measure(protected: bool = False) -> Measure:
+    """The first measure of faithfulness stands for it. protected: whether the question is."""
+    return next(own for own in measures_of("faithfulness").values() if (own.switch == QUESTION_PROTECTED) is protected)
+
+
+def faithful_and_right(results: Reader, chosen: Filter, accuracy: str, k: int, protected: bool = False) -> pd.DataFrame:
+    """Faithfulness minus the random control's (x) and normalised accuracy (y) of every cell that has both."""
+    measure, faithfulness = accuracies()[accuracy], faithfulness_measure(protected)
+    faithful = query(results, Reader.cells, chosen, faithfulness.metric, faithfulness.at(k))
+    right = query(results, Reader.cells, chosen, measure.metric, measure.at(k))
+    right = as_normalised(right[right["part"].isin(measure.together)].dropna(subset=["value"]))
+    faithful = faithful[faithful["part"].isin(faithfulness.together)]
+    points = faithful.dropna(subset=["value"]).merge(right, on=[*CELL, "explainer"], suffixes=("", "_right"))
+    labels = [f"{row.model} · {row.dataset} · {regime_title(row.regime)}" for row in points.itertuples()]
+    return points.assign(
+        label=labels,
+        x=points["value"] - points["chance"],
+        x_low=points["above_low"],
+        x_high=points["above_high"],
+        **{f"y{end}": points[f"{name}_right"] for end, name in (("", "value"), ("_low", "low"), ("_high", "high"))},
+    )
+
 
 TITLE = "Is it faithful, and does faithful mean right?"
 
@@ -50,14 +85,12 @@ def faithful_or_right(results: Reader, chosen: Filter, k: int, protected: bool) 
     st.markdown(verdicts.of_faithfulness(points, controls_of(results)))
     x_title = f"{faithfulness.title.lower()} above the random control, {faithfulness.unit}"
     dots = scatter(points, titles_of(results), x_title, f"{accuracy}, normalised: 0 is chance")
-    instance_links.offer_cell(
-        picked.figure(dots, "faithful_and_right"), chosen, accuracies()[accuracy], titles_of(results, "dataset")
-    )
+    links.offer_cell(picked.figure(dots, "faithful_and_right"), chosen, accuracies()[accuracy], titles_of(results, "dataset"))
 
 
 def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:
     """The measures of faithfulness, by replacement, and beside accuracy."""
-    measure, k = measured_cells.draw(results, chosen, "faithfulness", chips)
+    measure, k = measured_cells.draw(results, chosen, chips, "faithfulness")
     protected = measure.switch == QUESTION_PROTECTED
     replacements(results, chosen, protected)
     faithful_or_right(results, chosen, k, protected)

@@ -12,11 +12,10 @@ from heval_core.figures.measured_panels import Names
 from heval_core.metrics.shared.measure import Measure
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, instance_links, picked, verdicts
+from heval_core.ui import address, links, picked, verdicts
 from heval_core.ui.exports import table_exports
 from heval_core.ui.filters import choose_k, in_regimes
-from heval_core.ui.live_cells import waiting
-from heval_core.ui.measure_choice import choose_measure, choose_question, define
+from heval_core.ui.measured_means import choose_measure, choose_question, define, waiting
 from heval_core.ui.names import controls_of, names_of, titles_of
 from heval_core.ui.published_results import query
 
@@ -79,7 +78,7 @@ def offer_quarter(cells: list[Any], chosen: Filter, by: str, measure: Measure, t
     several = len(names) > 1
     name = st.selectbox(f"This quarter, of {len(names)} cells", list(names), key="quarter_of") if several else None
     row = names[name] if name in names else next(iter(names.values()))
-    groups = instance_links.groups_of(measure, row.part, row.regime) or chosen.group
+    groups = links.groups_of(measure, row.part, row.regime) or chosen.group
     quarter = replace(chosen, model=(row.model,), dataset=(row.dataset,), regime=(row.regime,), group=groups)
     if by == "tokens":
         quarter = replace(quarter, tokens=(int(row.least), int(row.most)))
@@ -87,4 +86,4 @@ def offer_quarter(cells: list[Any], chosen: Filter, by: str, measure: Measure, t
     else:
         quarter = replace(quarter, answer_at=(row.least / 100, row.most / 100))
         where = f"the answer at about {row.least:.0f} to {row.most:.0f} % of the prompt"
-    instance_links.link_to(f"Open its instances, those with {where}", quarter)
+    links.link_to(f"Open its instances, those with {where}", quarter)

@@ -1,10 +1,11 @@
-"""Links from a number to its instances, and to single ones."""
+"""Links from a number to its instances, to single ones, and from HTML of our own to other pages."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -14,6 +15,7 @@ from heval_core.metrics.shared.stored_means import PROTECTED
 from heval_core.regime_keys import read_key
 from heval_core.store.filters import Filter
 from heval_core.ui import address
+from heval_core.ui.component import component
 from heval_core.ui.text import plain
 from heval_core.wording import regime_title
 
@@ -79,3 +81,19 @@ def groups_of(measure: Measure, part: str, regime: str) -> tuple[str, ...]:
         return (part,)
     both = compared_groups(2 if read_key(regime).dual else 1)
     return GROUPS_OF_PART.get(part, tuple(group for group in both if not (measure.used_only and group == MEMORY)))
+
+
+def href(page: str, parameters: Mapping[str, str | list[str]]) -> str:
+    """The address of a page, relative to the Overview. page: as in its address."""
+    asked = urlencode(parameters, doseq=True)
+    return f"{page}?{asked}" if asked else page
+
+
+def follow() -> None:
+    """Makes links of the class `soft` on this page such links."""
+    component("soft_links")(key="soft_links", data={})
+
+
+def go(page: str, parameters: Mapping[str, str | list[str]]) -> None:
+    """Open a page now, as if such a link had been clicked; draw it until that page is there."""
+    component("soft_links")(key="soft_link_now", data={"go": href(page, parameters)})

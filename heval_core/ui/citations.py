@@ -1,26 +1,163 @@
-"""Can a reader tell what each sentence rests on? All claims together."""
+"""All claims together: can a reader tell what each sentence rests on? And what both tabs of the page Citations share."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
 
+from heval_core.citations.scoring import ROUNDING
 from heval_core.figures.citation_dots import explainers_drawing, has, not_available, reason, recovery_drawing, told
-from heval_core.figures.citation_names import MEANINGS, MEASURES, OF_EXPLAINERS, OF_EXPLANATIONS, OF_SOURCES
+from heval_core.figures.citation_names import (
+    MASKINGS,
+    MEANINGS,
+    MEASURES,
+    OF_EXPLAINERS,
+    OF_EXPLANATIONS,
+    OF_SOURCES,
+    CitationNames,
+)
 from heval_core.figures.citation_tables import alphas_html, explanations_html, recovery_html
+from heval_core.statistics.bounded import share_interval
+from heval_core.store.citation_queries import CitationFilter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, citation_verdicts
-from heval_core.ui.citation_page import Shown
-from heval_core.ui.citation_transparency import PUBLISHED_AT, transparent
 from heval_core.ui.exports import table_exports
-from heval_core.ui.marks import dot_panels, id_of
+from heval_core.ui.marks import dot_panels
 from heval_core.ui.published_results import query
+from heval_core.ui.selection import Selection
 from heval_core.ui.text import plain
 
+# Measures of one answer each, which the figure on top can show.
+CHOSEN = ("f1", "f1_of_claims", "precision", "recall", "correct_rejection")
+# Which explanations a list is cut to, in words.
+ONLY_TITLES = {
+    "disagree": "annotators disagree",
+    "omitted": "omitted citation",
+    "wrong_marker": "wrong marker, by an explainer",
+    "unreadable": "unreadable answer",
+    "unavailable": "no explanation",
+}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """writers: those that are shown, in stored order; every_writer: all of this source of claims and selector."""
+
+    dataset: str
+    selector: str
+    writers: tuple[str, ...]
+    every_writer: tuple[str, ...]
+    names: CitationNames
+    cells: pd.DataFrame
+
+    def filter(self, only: tuple[str, ...] = (), search: str = "") -> CitationFilter:
+        chosen = self.writers if len(self.writers) < len(self.every_writer) else ()
+        controls = tuple(sorted(key for key in self.names.annotators if self.names.control(key)))
+        return CitationFilter(self.dataset, self.selector, chosen, only, controls, search)
+
+
+def has_citations(results: Reader) -> bool:
+    """Whether these results hold a study of citations at all."""
+    return len(query(results, Reader.citation_choices)) > 0
+
+
+def choose(results: Reader) -> Shown:
+    """Draw the chips of what is looked at; one with a single choice is left out."""
+    choices = query(results, Reader.citation_choices)
+    known = CitationNames.of(query(results, Reader.citation_catalogue), ())
+    dataset = _one("Claims", "claims", list(dict.fromkeys(choices["dataset"])), known)
+    choices = choices[choices["dataset"] == dataset]
+    selector = _one("Selector", "selector", list(dict.fromkeys(choices["selector"])), known)
+    writers = tuple(choices[choices["selector"] == selector]["writer"])
+    cells = query(results, Reader.citation_cells, dataset, selector)
+    names = CitationNames(known.rows, tuple(dict.fromkeys(key for key in cells["annotator"] if key)))
+    return Shown(dataset, selector, _writers(writers), writers, names, cells)
+
+
+def _one(label: str, name: str, options: list[str], names: CitationNames) -> str:
+    """A chip with a menu of which one is chosen, the first by default."""
+    titles = {option: names.named(name, option) for option in options}
+    if len(options) == 1:
+        address.known(name, options, label.lower())
+        return options[0]
+    held = address.value(name) if address.value(name) in options else options[0]
+    with st.popover(f"{label} **{plain(titles[held])}**"):
+        return address.one_of(label, options, name, what=label.lower(), titles=titles, menu=True)
+
+
+def _writers(there: tuple[str, ...]) -> tuple[str, ...]:
+    if len(there) == 1:
+        address.known("writer", there, "writer")
+        return there
+    asked = [writer for writer in there if writer in address.values("writer")]
+    said = plain(asked[0]) if len(asked) == 1 else f"{len(asked) or 'all'} of {len(there)}" if asked else f"all {len(there)}"
+    with st.popover(f"Writers **{said}**"):
+        about = "Who wrote the explanations."
+        chosen = address.some_of("Writers", there, "writer", what="writer", help=about)
+    return tuple(writer for writer in there if writer in chosen) or there
+
+
+def choose_measure(shown: Shown) -> tuple[str, str]:
+    """The chip of measure and masking of the figure on top."""
+    known = set(shown.cells.dropna(subset=["value"])["measure"])
+    there = [measure for measure in CHOSEN if measure in known] or ["f1"]
+    maskings = [masking for masking in MASKINGS if masking in set(shown.cells["masking"])] or ["full"]
+    held = address.value("measure") if address.value("measure") in there else there[0]
+    kind = address.value("masking") if address.value("masking") in maskings else maskings[0]
+    with st.popover(f"Measure **{plain(MEASURES[held])}**, {kind}"):
+        measure = address.one_of("Measure", there, "measure", titles=MEASURES, menu=True)
+        masking = address.one_of("Masking", maskings, "masking", titles=MASKINGS)
+        for name in there:
+            st.caption(f"**{plain(MEASURES[name])}**: {plain(MEANINGS[name])}.")
+    return measure, masking
+
+
+PUBLISHED_AT = 60
+_COLUMNS = [
+    *("dataset", "writer", "selector", "annotator", "masking", "measure", "value", "low", "high", "chance", "n", "claims"),
+    "unavailable",
+]
+
+
+def transparent(results: Reader, cells: pd.DataFrame, dataset: str, selector: str, threshold: int) -> pd.DataFrame:
+    """Rows like those of `cell_recovery` with the measure `transparent`. threshold: in percent of F1."""
+    published = cells[(cells["measure"] == "transparent") & (cells["masking"] == "full")]
+    if threshold == PUBLISHED_AT and published["value"].notna().any():
+        return published
+    live = query(results, computed, dataset, selector, threshold)
+    # Who has no number as published has none at any threshold, for the same reason: some were not asked about every citation.
+    missing = published[published["value"].isna()]
+    gone = set(zip(missing["writer"], missing["annotator"], strict=True))
+    kept = live[[key not in gone for key in zip(live["writer"], live["annotator"], strict=True)]]
+    return pd.concat([kept, missing], ignore_index=True) if len(missing) else kept
+
+
+def computed(results: Reader, dataset: str, selector: str, threshold: int) -> pd.DataFrame:
+    """The same from every explanation's citation that was found worst; 95 % intervals over claims."""
+    least = results.least_f1(dataset, selector)
+    # A writer explains a claim once: one row a claim, one column for each writer and annotator.
+    table = least.pivot(index="claim_id", columns=["writer", "annotator"], values="least")
+    used = table.notna().to_numpy()
+    clear = (table.to_numpy() >= threshold / 100 - ROUNDING).astype(float)
+    rows = []
+    for place, (writer, annotator) in enumerate(table.columns):
+        own = used[:, place]
+        value = float(clear[own, place].mean())
+        low, high = share_interval(value, float(own.sum()))
+        rows.append({
+            "dataset": dataset, "writer": writer, "selector": selector, "annotator": annotator, "masking": "full",
+            "measure": "transparent", "value": value, "low": low, "high": high, "chance": math.nan,
+            "n": int(own.sum()), "claims": int(own.sum()), "unavailable": None,
+        })  # fmt: skip
+    return pd.DataFrame(rows, columns=_COLUMNS)
+
+
 TITLE = "Can a reader tell what each sentence rests on?"
-PARAMETER = "point"
+MARK = Selection("point", ("writer", "annotator"))
 _DEMO = (
     "Demo results: rules wrote these explanations in three hands, careful, sloppy and padding, so that the truth is known; "
     "two tiny models of this project read them. They say nothing about real models."
@@ -33,13 +170,12 @@ def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:
         st.markdown(citation_verdicts.of_citations(shown.cells, measure, masking, shown.writers, shown.names))
     if results.bundled:
         st.caption(_DEMO)
-    picked = tuple(address.values(PARAMETER))
-    own = recovery_drawing(shown.cells, measure, shown.writers, shown.names, masking, picked=id_of(picked) if picked else "")
-    dot_panels(own, "citation_marks", pick)
+    own = recovery_drawing(shown.cells, measure, shown.writers, shown.names, masking, picked=MARK.drawn)
+    dot_panels(own, "citation_marks", MARK.pick)
     missing = not_available(shown.cells[shown.cells["writer"].isin(shown.writers)], measure, masking, shown.names)
     if missing:
         st.caption("Not available: " + "; ".join(f"**{plain(title)}** ({plain(why)})" for title, why in missing) + ".")
-    _selection(shown, measure, masking, picked)
+    _selection(shown, measure, masking, MARK.id)
     _transparency(results, shown)
     _explainers(shown)
     _both_maskings(shown, measure)
@@ -48,25 +184,19 @@ def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:
     _numbers(results, shown, measure, masking)
 
 
-def pick(id: Sequence[str]) -> None:
-    """Hold on to the writer and annotator of a mark; a second click lets go."""
-    held = list(id[:2])
-    address.put(**{PARAMETER: None if held == address.values(PARAMETER) else held})
-
-
 def _selection(shown: Shown, measure: str, masking: str, picked: tuple[str, ...]) -> None:
     """The bar under the figure: what the clicked mark is, and its claims."""
     if not picked:
         return
     known = {(row.writer, row.annotator) for row in shown.cells.itertuples()}
     if len(picked) != 2 or picked not in known:
-        address.unreadable(PARAMETER, "the mark", "a mark of the figure: writer and annotator")
+        MARK.refuse()
         return
     writer, annotator = picked
     cells = shown.cells
     own = cells[(cells["writer"] == writer) & (cells["annotator"] == annotator) & (cells["masking"] == masking)]
     rows = own[own["measure"] == measure].to_dict("records")
-    with st.container(key="selection", horizontal=True, vertical_alignment="center"):
+    with MARK.bar():
         if rows and not pd.isna(rows[0]["value"]):
             who, *said = told(rows[0], shown.names)
         else:
@@ -75,7 +205,6 @@ def _selection(shown: Shown, measure: str, masking: str, picked: tuple[str, ...]
         st.markdown(f"**{plain(who)}** {plain('; '.join(said))}", width="stretch")
         go = address.setter(tab="claim", writer=writer, only=None, explanation=None, passage=None)
         st.button("Its claims", key="claims_of_mark", icon=":material/article:", on_click=go, type="primary")
-        st.button("×", key="let_go", help="Let go of the mark", on_click=address.setter(**{PARAMETER: None}))
 
 
 def _transparency(results: Reader, shown: Shown) -> None:
@@ -101,7 +230,7 @@ def _transparency(results: Reader, shown: Shown) -> None:
             width="stretch",
         )
     rows = transparent(results, shown.cells, shown.dataset, shown.selector, held)
-    dot_panels(recovery_drawing(rows, "transparent", shown.writers, shown.names, "full"), "transparency_marks", pick)
+    dot_panels(recovery_drawing(rows, "transparent", shown.writers, shown.names, "full"), "transparency_marks", MARK.pick)
 
 
 def _explainers(shown: Shown) -> None:
@@ -137,7 +266,7 @@ def _both_maskings(shown: Shown, measure: str) -> None:
         "(sample)."
     )
     both = recovery_drawing(shown.cells, measure, shown.writers, shown.names, "full", beside="sample")
-    dot_panels(both, "masking_marks", pick)
+    dot_panels(both, "masking_marks", MARK.pick)
 
 
 def _agreement(results: Reader, shown: Shown, masking: str) -> None:

@@ -1,0 +1,313 @@
+"""The Leaderboard: the board of the chosen results, what it says, its three tabs, and the bar of a clicked mark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from heval_core.evaluation.board.conclusion import AT, conclusion, standing
+from heval_core.evaluation.board.costs import costs_shown
+from heval_core.evaluation.board.making import board
+from heval_core.evaluation.board.pairs import against, counted_pairs
+from heval_core.evaluation.board.records import ASKED, Board, Column
+from heval_core.evaluation.orders import SORTED_BY
+from heval_core.figures import board_dots, board_table
+from heval_core.figures.board_dots import EVERY_MODEL, by_model, by_question, said
+from heval_core.figures.board_front import ALL_QUESTIONS, front_drawing, passes_of
+from heval_core.figures.board_paper import board_latex
+from heval_core.figures.measured_panels import picked_html
+from heval_core.figures.panels import interval
+from heval_core.metrics.shared.measure import QUESTIONS
+from heval_core.report.board_section import front_of
+from heval_core.report.drawing import as_svg
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
+from heval_core.ui import address, links
+from heval_core.ui.exports import download, table_exports
+from heval_core.ui.marks import dot_panels
+from heval_core.ui.names import meanings_of, names_of
+from heval_core.ui.overview_scale import MEASURED_ON
+from heval_core.ui.published_results import query
+from heval_core.ui.selection import Selection
+from heval_core.ui.technique_figure import technique_figure
+from heval_core.ui.text import plain
+from heval_core.wording import counted, listed
+
+MARK = Selection("mark", ("explainer", "column", "model"))
+NOTHING = (
+    "No explainer ran on what these filters leave. Remove a chip above, or run the batch job with `--explainers fa,ig,attn` "
+    "and publish; this page then compares them by the three questions, by faithfulness and by cost."
+)
+
+
+def board_of(results: Reader, chosen: Filter) -> Board | None:
+    """The board; None, after saying so, where there is none."""
+    made = query(results, board, chosen)
+    if made.rows:
+        return made
+    st.info(NOTHING, icon=":material/leaderboard:")
+    return None
+
+
+def tell(made: Board) -> None:
+    """What the board says, and what it leaves open."""
+    told = conclusion(made, lambda name: f"**{plain(name)}**")
+    with st.container(key="answer"):
+        st.markdown(told.said)
+    if told.harder:
+        st.markdown(told.harder)
+    if told.open:
+        st.caption(f"Not answered here: {' '.join(told.open)}")
+
+
+def choose_question(made: Board) -> Column | None:
+    """One of the questions that have numbers, on plain or other prompts; None, after saying so, where none has."""
+    known = {column.key: column for column in (*made.questions, *(c for c in made.columns if c.scaled and not c.plain))}
+    if not known:
+        st.info("No question has a number under these filters; remove a chip above.", icon=":material/filter_alt_off:")
+        return None
+    titles = {key: column.title for key, column in known.items()}
+    few = len(known) <= len(QUESTIONS)
+    return known[address.one_of("Question", list(known), "question", hidden=True, titles=titles, menu=not few)]
+
+
+def selection(made: Board, chosen: Filter) -> None:
+    """The bar under the figures: what the clicked mark is, and its instances."""
+    id = MARK.id
+    if not id:
+        return
+    columns = {column.key: column for column in made.columns}
+    known = len(id) == 3 and id[0] in made.titles and (id[1] in columns or id[1] == ALL_QUESTIONS)
+    if not known or id[2] not in (EVERY_MODEL, *made.models):
+        MARK.refuse()
+        return
+    key, name, model = id
+    column = columns.get(name)
+    place = "quality" if column is None else column.title
+    title = " · ".join([made.titles[key], *([] if model == EVERY_MODEL else [model]), place])
+    with MARK.bar():
+        st.html(picked_html(key, title, _of_quality(made, key) if column is None else _of_column(made, column, key, model)))
+        _ways_on(made, chosen, column, key, model)
+
+
+def _of_column(made: Board, column: Column, key: str, model: str) -> str:
+    values = made.values if model == EVERY_MODEL else made.by_model[made.by_model["model"] == model]
+    rows = values[(values["column"] == column.key) & (values["explainer"] == key)].to_dict("records")
+    if not rows or pd.isna(rows[0]["value"]):
+        return f"not available: {rows[0]['reason'] if rows else 'not run here'}"
+    lacking = f"; {rows[0]['reason']}" if rows[0]["reason"] else ""
+    return f"{said(rows[0], column)}; {board_dots.counted(rows[0])}{lacking}"
+
+
+def _of_quality(made: Board, key: str) -> str:
+    rows = made.quality[made.quality["explainer"] == key].to_dict("records")
+    if not rows:
+        return "not available: it lacks cells"
+    row = rows[0]
+    cost = "" if pd.isna(row["whole_passes"]) else f", with {passes_of(row['whole_passes'])} over the prompt"
+    front = "; on the front: no other method is as good and as cheap" if row["on_front"] else ""
+    return f"mean of the questions {interval(row['value'], row['low'], row['high'])}{cost}{front}"
+
+
+def behind(made: Board, chosen: Filter, column: Column | None, key: str, model: str) -> Filter | None:
+    """Exactly the instances that a mark counts; None where there are none. column: None for all three questions."""
+    columns = [own.key for own in (made.questions if column is None else (column,))]
+    own = made.places[made.places["column"].isin(columns) & (made.places["explainer"] == key)]
+    own = own if model == EVERY_MODEL else own[own["model"] == model]
+    if own.empty:
+        return None
+    models, datasets, regimes = (tuple(map(str, own[name].unique())) for name in ("model", "dataset", "regime"))
+    groups = () if column is None else MEASURED_ON[column.question][1]
+    return replace(chosen, model=models, dataset=datasets, regime=regimes, group=groups, explained_by=key)
+
+
+def _ways_on(made: Board, chosen: Filter, column: Column | None, key: str, model: str) -> None:
+    own, sort = behind(made, chosen, column, key, model), ""
+    if own is None:
+        return
+    if column is not None:
+        order = column.measure.sort.format(explainer=key) if column.measure.sort else ""
+        sort = order if order in SORTED_BY and key in made.methods else ""
+    links.link_to(f"Open its instances{', worst first' if sort else ''}", own, sort)
+    if column is not None:
+        cells = replace(own, group=(), explained_by="")
+        asked = links.parameters(cells) | {"tab": [QUESTIONS[column.question].link]}
+        st.page_link("pages/accuracy.py", label="Its cells", icon=":material/scatter_plot:", query_params=asked)
+
+
+_ABOUT = (
+    "Questions and their mean run from chance (0) to the best possible (1): means over the cells that most methods have, with "
+    "95 % intervals, questions resampled in all cells together. *Won – tied – lost*: against each other method, at each "
+    "question, in each model and dataset (paired bootstrap, Holm over models and datasets, p < .05). *Passes*: forward passes "
+    "over the whole prompt, counted, or else as each method declares them. Best method in bold; an asterisk marks a row that "
+    "lacks cells and is not compared. Point at a number for what is behind it."
+)
+
+
+def draw_whole(results: Reader, chosen: Filter, made: Board) -> None:
+    """The sentence, both figures, what a click leads to, and the tables."""
+    tell(made)
+    if made.questions:
+        _figures(results, made)
+    selection(made, chosen)
+    st.subheader("The numbers")
+    grid = board_table.main_grid(made)
+    st.html(board_table.as_html(made, grid, "The board: explainers by question, faithfulness and cost"))
+    told = [_ABOUT, board_table.of_faithfulness(made), f"*ms*: {board_table.TIMES}" if made.timed else ""]
+    st.caption(" ".join(filter(None, told)))
+    harder = board_table.harder_grid(made)
+    if harder[0]:
+        st.subheader("Under decoys and at length")
+        st.html(board_table.as_html(made, harder, "The questions under decoys and at the longest length"))
+        st.caption(
+            "Decoys d1 to d3 are read against d0, the same prompts with a neutral sentence. Raw ranks do not compare across "
+            "lengths, these values do."
+        )
+    about = {"filter": str(chosen)}
+    whole = (grid[0] + harder[0], {row.key: [*grid[1][row.key], *harder[1][row.key]] for row in made.rows})
+    paper = partial(board_latex, made, whole, results.snapshot_id, conclusion(made).whole, str(chosen))
+    with st.container(horizontal=True):
+        table_exports(results, exported_board(made), "board", about, latex=paper, pictures=False)
+        picture = front_of(made)
+        if picture is not None:
+            name = f"heval-front-{results.snapshot_id[:8]}.svg"
+            download("SVG", partial(as_svg, picture), name, "svg_front", "Quality against cost")
+
+
+def _figures(results: Reader, made: Board) -> None:
+    front = front_drawing(made, MARK.drawn)
+    with st.container(key="board_figures"):
+        with st.container(key="board_dots"):
+            dot_panels(by_question(made, meanings_of(results), MARK.drawn), "board_figure", MARK.pick)
+        if front is not None:
+            with st.container(key="board_front"):
+                technique_figure("front_figure", MARK.pick, front=front, titles=("Quality against cost", ""))
+
+
+def exported_board(made: Board) -> pd.DataFrame:
+    """A row for each column and explainer, with its costs over all sizes of prompts, and whether it is on the front."""
+    costs = costs_shown(made).set_index("explainer")
+    front = made.quality.set_index("explainer")[["value", "on_front"]].rename(columns={"value": "quality"})
+    controls = made.values["explainer"].isin(list(made.controls))
+    return made.values.assign(control=controls).join(costs, on="explainer").join(front, on="explainer")
+
+
+def draw_models(results: Reader, chosen: Filter, made: Board) -> None:
+    """The question, who is best in which model, a panel for each model, and the numbers."""
+    said = st.container(key="answer")
+    column = choose_question(made)
+    if column is None:
+        return
+    sentence = best_in_each(made, column)
+    said.markdown(sentence)
+    dot_panels(by_model(made, column, meanings_of(results), MARK.drawn), "models_figure", MARK.pick)
+    selection(made, chosen)
+    st.subheader("The numbers")
+    grid = board_table.by_model_grid(made, column)
+    st.html(board_table.as_html(made, grid, f"{column.title}: explainers by model"))
+    st.caption("From chance (0) to the best possible (1), with 95 % intervals, questions resampled. Best method in bold.")
+    own = made.by_model[made.by_model["column"] == column.key]
+    paper = partial(board_latex, made, grid, results.snapshot_id, f"{column.title}, by model.", str(chosen), "board-models")
+    table_exports(results, own, f"board-{column.key.lower()}-models", {"filter": str(chosen)}, latex=paper, pictures=False)
+
+
+def best_in_each(made: Board, column: Column) -> str:
+    """Who is best at a question in which models; where intervals overlap, who they are."""
+    winners: dict[str, list[str]] = {}
+    level = []
+    for model in made.models:
+        here = standing(made, made.by_model[made.by_model["model"] == model], column)
+        if here.winner:
+            winners.setdefault(here.winner, []).append(model)
+        elif here.methods:
+            names = listed([f"**{plain(made.titles[key])}**" for key in here.best])
+            level.append(f"{names} on {plain(model)}")
+    if not winners and not level:
+        return "No method has a number for this question under these filters."
+    at = AT[column.question] + (f", {column.prompts}," if column.prompts else "")
+    if len(winners) == 1 and not level:
+        (winner,) = winners
+        models = made.models_at(column)
+        where = f"all {counted(len(models), 'model')}" if len(models) > 1 else plain(models[0])
+        return f"**{plain(made.titles[winner])}** is the best method at {at} on {where}."
+    told = [
+        f"**{plain(made.titles[key])}** on {listed([plain(model) for model in models])}" for key, models in winners.items()
+    ]
+    said = [f"Best at {at}: {', '.join(told)}."] if told else []
+    said += [f"The intervals of the best overlap: {'; '.join(level)}."] if level else []
+    return " ".join(said)
+
+
+TOGETHER = "all"
+
+
+def draw_pairs(results: Reader, chosen: Filter, made: Board) -> None:
+    """The question, who beats all others, the table of wins, and every difference on demand."""
+    if made.pairs.empty:
+        st.info("Under these filters no two explainers have the same cells of a question.", icon=":material/balance:")
+        return
+    said = st.container(key="answer")
+    there = [question for question in ASKED if question in set(made.pairs["column"])]
+    titles = {TOGETHER: "All questions"} | {question: QUESTIONS[question].title for question in there}
+    asked = address.one_of("Question", list(titles), "question", hidden=True, titles=titles)
+    pairs = made.pairs if asked == TOGETHER else made.pairs[made.pairs["column"] == asked]
+    said.markdown(unbeaten(made, pairs))
+    grid = board_table.pairs_grid(made, None if asked == TOGETHER else asked)
+    st.html(board_table.as_html(made, grid, "Wins, ties and losses of rows against columns", "Row against"))
+    st.caption(
+        "Wins – ties – losses of the row, over models and datasets"
+        + (" and questions" if asked == TOGETHER else "")
+        + ". The "
+        "difference of two means over the same cells and questions is bootstrapped; p from its standard error, Holm over the "
+        "models and datasets of a question and a pair; a win needs p < .05. Bold: every comparison is a win."
+    )
+    if address.switch("Every difference", "differences"):
+        shown = names_of(results).readable(pairs.drop(columns=["cells"]))
+        st.dataframe(shown.rename(columns={"column": "question"}).round(4), hide_index=True)
+    about = {"question": asked, "filter": str(chosen)}
+    paper = partial(
+        board_latex, made, grid, results.snapshot_id, "Wins, ties and losses of rows against columns.", str(chosen)
+    )
+    table_exports(
+        results, exported_pairs(pairs), "board-pairs", about, latex=partial(paper, label="board-pairs"), pictures=False
+    )
+
+
+def unbeaten(made: Board, pairs: pd.DataFrame) -> str:
+    """Which methods win every comparison with methods, or lose none; and the controls that beat a method."""
+    methods = pairs[pairs["first"].isin(list(made.methods)) & pairs["second"].isin(list(made.methods))]
+    own = {key: against(methods, key) for key in made.methods}
+    always = [key for key, one in own.items() if len(one) and (one["better"] == key).all()]
+    never = [key for key, one in own.items() if len(one) and one["better"].isin([key, ""]).all() and key not in always]
+    if always:
+        told = f"{_names(made, always)} wins every comparison with another method."
+    elif never:
+        told = f"{_names(made, never)} {'loses' if len(never) == 1 else 'lose'} no comparison with another method."
+    elif methods.empty:
+        told = "There is no pair of methods to compare."
+    else:
+        ranked = sorted(own, key=lambda key: (own[key]["better"] == key).mean(), reverse=True)
+        best = own[ranked[0]]
+        wins, losses = (best["better"] == ranked[0]).sum(), (~best["better"].isin([ranked[0], ""])).sum()
+        told = (
+            f"{_names(made, ranked[:1])} wins most: {wins} of {len(best)} comparisons with other methods, and loses {losses}."
+        )
+    crossed = pairs[pairs["first"].isin(list(made.methods)) != pairs["second"].isin(list(made.methods))]
+    wins = crossed[crossed["better"].isin(list(made.controls))]["better"].value_counts()
+    if wins.empty:
+        return f"{told} No control beats a method anywhere."
+    often = [f"{_names(made, [str(key)])} in {count:,} of {len(against(crossed, str(key))):,}" for key, count in wins.items()]
+    return f"{told} Controls beat methods too: {listed(often)} comparisons."
+
+
+def _names(made: Board, keys: list[str]) -> str:
+    return listed([f"**{plain(made.titles[key])}**" for key in keys])
+
+
+def exported_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Every difference, with how often its pair is won, tied and lost at its question."""
+    counts = counted_pairs(pairs).drop(columns=["mean difference"])
+    return pairs.merge(counts, on=["column", "first", "second"])

@@ -1,0 +1,194 @@
+"""The Overview: what it is about and which results, one prompt with its highlights, and three ways on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import streamlit as st
+
+from heval_core import catalogue
+from heval_core.evaluation.orders import SORTED_BY
+from heval_core.figures import overview
+from heval_core.figures.cards import card
+from heval_core.figures.headline import side_by_side, standings
+from heval_core.figures.overview import Door, Told
+from heval_core.figures.palette import in_order
+from heval_core.groups import MEMORY
+from heval_core.metrics import headlines
+from heval_core.store.filters import NOT_ANSWER, Filter
+from heval_core.store.reader import Reader
+from heval_core.stored import PromptDocument, StoredInstance
+from heval_core.ui import filters, links
+from heval_core.ui.exports import link_button
+from heval_core.ui.names import controls_of, titles_of
+from heval_core.ui.published_results import prompt_now, query
+from heval_core.ui.reading import Row
+from heval_core.wording import DEMO_NOTE, counted
+
+TITLE = "Which highlight explanation can be trusted?"
+
+
+def draw_head(results: Reader) -> Filter:
+    """Title, introduction, badge and chips. Returns what the chips ask for."""
+    st.html(STYLE)
+    with st.container(key="overview_head", horizontal=True):
+        with st.container(key="overview_words"):
+            st.title(TITLE)
+            st.html(overview.lead())
+        with st.container(key="overview_tools"):
+            if results.bundled:
+                models = counted(len(query(results, Reader.models)), "tiny model")
+                with st.container(key="demo_badge", width="content"):
+                    badge = st.popover(f"Demo results · {models} · what that means", help="Not the paper’s models")
+                    badge.markdown(DEMO_NOTE)
+            with filters.row():
+                chosen = filters.filter_bar(results, ("model", "dataset"), count=False, explained=True)
+                link_button(results)
+    return chosen
+
+
+def ranking(results: Reader, chosen: Filter) -> list[str]:
+    """The methods, best on average over the three questions first: over all results, whatever model or dataset is chosen."""
+    headline = side_by_side(query(results, Reader.headline, Filter(technique=chosen.technique)))
+    controls = controls_of(results)
+    ranked = [key for key in standings(headline).index if key not in controls]
+    rest = [key for key in in_order(list(titles_of(results))) if key not in (*controls, *ranked)]
+    return ranked if ranked else rest
+
+
+MOST = 4
+STYLE = Path(__file__).parent / "components" / "overview.css"
+
+
+def draw_prompt(results: Reader, chosen: Filter, ranking: Sequence[str]) -> None:
+    """ranking: the methods, best first."""
+    keys = with_cards(explainers_with_patterns(results), ranking)
+    found = query(results, Reader.telling_instance, chosen, tuple(keys), keys[0] if keys else "")
+    if found is None:
+        st.info("No instance is left under these filters; remove one of the chips above.", icon=":material/filter_alt_off:")
+        return
+    instance, attributions = results.instance(found), results.attributions(found)
+    controls, titles = controls_of(results), titles_of(results)
+    keys = [key for key in keys if key in attributions] or with_cards([k for k in attributions if k not in controls], ranking)
+    rows = [Row(key, titles.get(key, key), attributions[key].signed, attributions[key].scores) for key in keys]
+    asked = links.parameters(chosen) | {"instance": found}
+    cards = [(card(instance, row), links.href("instances", asked | {"painted": row.explainer})) for row in rows]
+    title = f"One prompt, {counted(len(rows), 'explanation')}"
+    st.html(overview.prompt(title, sentences(instance), cards))
+
+
+def meanwhile() -> None:
+    """While the results are being published: one prompt straight from the batch job's files."""
+    now = prompt_now()
+    if now is None:
+        return
+    instance, attributions = now
+    known = catalogue.variants(attributions)
+    keys = in_order([key for key in attributions if key in known])[:MOST]
+    rows = [Row(key, known[key].title, attributions[key].signed, attributions[key].scores) for key in keys]
+    title = f"One prompt, {counted(len(rows), 'explanation')}"
+    st.html(STYLE)
+    st.html(overview.prompt(title, sentences(instance), [(card(instance, row), "") for row in rows]))
+
+
+def explainers_with_patterns(results: Reader) -> list[str]:
+    """The methods whose first choices are known."""
+    there = dict.fromkeys(value.rpartition(": ")[0] for value in query(results, Reader.best_tokens))
+    return [key for key in there if key not in controls_of(results)]
+
+
+def with_cards(there: Sequence[str], ranking: Sequence[str]) -> list[str]:
+    """The methods that get a card, best first: the best one and the first others in the catalogue's order."""
+    place = {key: number for number, key in enumerate(ranking)}
+    best_first = sorted(in_order(list(there)), key=lambda key: place.get(key, len(place)))
+    others = [key for key in in_order(list(there)) if key not in best_first[:1]]
+    kept = {*best_first[:1], *others[: MOST - 1]}
+    return [key for key in best_first if key in kept]
+
+
+def sentences(instance: StoredInstance) -> Told:
+    """What the prompt is about, and where its answer came from."""
+    documents = [document for document in instance.documents if document.answer]
+    answers = "its answer" if len(documents) == 1 else f"the {counted(len(documents), 'answer')}"
+    key = f"Tint: how strongly it points; frame: its first choice; dotted: {answers}."
+    used = instance.used_document
+    if used is None:
+        why = "from memory" if instance.group == MEMORY else "which is no document’s answer"
+        return Told("The model answers", instance.predicted_text.strip(), f", {why}.", key)
+    believed = _believed(instance.documents, used)
+    after = f", {believed}. A good highlight must find that word."
+    return Told(f"{_opening(documents)} The model answers", instance.predicted_text.strip(), after, key)
+
+
+def _opening(documents: Sequence[PromptDocument]) -> str:
+    off_topic = any(document.kind == "irrelevant" for document in documents)
+    if len(documents) == 1:
+        return "One document, about another subject." if off_topic else "One document."
+    if off_topic:
+        return f"{counted(len(documents), 'document').capitalize()}, not all about the question."
+    differ = len({document.answer for document in documents}) > 1
+    return f"{counted(len(documents), 'document').capitalize()} {'disagree' if differ else 'agree'}."
+
+
+def _believed(documents: Sequence[PromptDocument], used: int) -> str:
+    """Where the answer came from, by the documents' sources where they have some."""
+    sources = [document.source.replace("_", " ") for document in documents if document.source]
+    if len(documents) == len(sources) == 2 and sources[0] != sources[1]:
+        return f"believing the {sources[used]} and not the {sources[1 - used]}"
+    return "as the document says" if len(documents) == 1 else f"as document {used + 1} says"
+
+
+# The explainer whose mistakes are shown where it is not the best one; else those of the worst.
+_SUSPECT = "mechlight"
+
+
+def draw_doors(results: Reader, chosen: Filter, ranking: Sequence[str]) -> None:
+    """ranking: the methods, best first."""
+    doors = [_wrong(results, chosen, ranking), _own_prompt(), _compare(results, chosen, ranking)]
+    st.html(overview.doors(doors))
+
+
+def pair(ranking: Sequence[str]) -> tuple[str, str] | None:
+    """The best method, and one that is often wrong where the best is right."""
+    if len(ranking) < 2:
+        return None
+    return ranking[0], _SUSPECT if _SUSPECT in ranking[1:] else ranking[-1]
+
+
+def _wrong(results: Reader, chosen: Filter, ranking: Sequence[str]) -> Door:
+    both, titles = pair(ranking), titles_of(results)
+    if both is not None:
+        right, wrong = both
+        asked = replace(chosen, best=(f"{right}: answer", f"{wrong}: {NOT_ANSWER}"))
+        count = how_many(results, asked)
+        if count:
+            sort = headlines()["RQ3"].sort.format(explainer=wrong)
+            link = links.parameters(asked, sort if sort in SORTED_BY else "")
+            names = f"{titles.get(right, right)} puts the answer first and {titles.get(wrong, wrong)} does not"
+            about = f"{counted(count, 'instance')} in which {names}"
+            return Door("See one go wrong", about[0].upper() + about[1:], links.href("instances", link))
+    about = f"{counted(how_many(results, chosen), 'instance')}, one by one, with every explainer’s highlights"
+    link = links.parameters(chosen)
+    return Door("Look at the instances", about[0].upper() + about[1:], links.href("instances", link))
+
+
+def _own_prompt() -> Door:
+    return Door("Explain your own prompt", "A filled-in example, explained by a model on this machine", "your_prompt")
+
+
+def _compare(results: Reader, chosen: Filter, ranking: Sequence[str]) -> Door:
+    both, titles = pair(ranking), titles_of(results)
+    asked = links.parameters(chosen) | {"tab": ["compare"]}
+    named = ""
+    if both is not None:
+        asked |= {"first": [both[0]], "second": [both[1]]}
+        named = f"{titles.get(both[0], both[0])} and {titles.get(both[1], both[1])}: "
+    about = f"{named}where they differ, by how much, and on which instances most"
+    return Door("Compare two explainers", about[0].upper() + about[1:], links.href("accuracy", asked))
+
+
+def how_many(results: Reader, chosen: Filter) -> int:
+    """The number of kept instances under a filter: of the list that opens."""
+    return int(query(results, Reader.ranges, chosen)["instances"].iloc[0])

@@ -1,0 +1,329 @@
+"""The page Techniques: what is compared, and its three tabs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from heval_core.figures.technique_differences import differences_drawing, told
+from heval_core.figures.technique_features import correlation_table, features_drawing
+from heval_core.figures.technique_front import EVERY_KIND, front_drawing, share_known
+from heval_core.figures.technique_names import TechniqueNames, between, measure_name, unit_of, with_unit
+from heval_core.figures.technique_table import shown_cells, techniques_html, techniques_latex, unavailable
+from heval_core.figures.technique_trials import Search, searches
+from heval_core.records import CONTEXT_KINDS, TECHNIQUE
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
+from heval_core.ui import address, links, technique_verdicts
+from heval_core.ui.exports import table_exports
+from heval_core.ui.names import titles_of
+from heval_core.ui.published_results import query
+from heval_core.ui.selection import Selection
+from heval_core.ui.technique_figure import technique_figure
+from heval_core.ui.text import plain
+from heval_core.wording import BEHAVIOUR_MEANINGS, BEHAVIOUR_TITLES, REGIME_TITLES, counted, listed
+
+# Measures of one answer each, so that they exist for each kind of context.
+BY_KIND = ("bcu", "ccu", "accuracy", "memory_kept", "neither", "bcu_unknown")
+# What `feature_correlation` calls all datasets together.
+EVERY_DATASET = "all"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a tab shows. cells, points: of one model and dataset, and of the chosen techniques. every, every_point: of all."""
+
+    model: str
+    dataset: str
+    dataset_title: str
+    measure: str
+    names: TechniqueNames
+    cells: pd.DataFrame
+    points: pd.DataFrame
+    trials: pd.DataFrame
+    every: pd.DataFrame
+    every_point: pd.DataFrame
+
+    @property
+    def front(self) -> list[str]:
+        """The techniques on the Pareto front."""
+        return [str(key) for key in self.points[self.points["on_front"].astype(bool)]["technique"]] if len(self.points) else []
+
+    def filter(self, **more: object) -> Filter:
+        return Filter(model=(self.model,), dataset=(self.dataset,), **more)  # type: ignore[arg-type]
+
+
+def names_of(results: Reader) -> TechniqueNames:
+    return TechniqueNames.of(query(results, Reader.techniques))
+
+
+def has_techniques(results: Reader) -> bool:
+    """Whether these results compare techniques at all."""
+    return len(query(results, Reader.technique_cells, Filter())) > 0
+
+
+def choose(results: Reader, *, compare: bool) -> Shown:
+    """Draw the chips. compare: with techniques and measure."""
+    cells = query(results, Reader.technique_cells, Filter())
+    names, datasets = names_of(results), titles_of(results, "dataset")
+    model = _one("Model", "model", _most_compared(cells, "model"))
+    own = cells[cells["model"] == model]
+    dataset = _one("Dataset", "dataset", _most_compared(own, "dataset"), datasets)
+    own = own[own["dataset"] == dataset]
+    chosen = Filter(model=(model,), dataset=(dataset,))
+    points, trials = query(results, Reader.technique_points, chosen), query(results, Reader.technique_trials, chosen)
+    measure, shown = "bcu", names.in_order(own.dropna(subset=["value"])["technique"])
+    if compare:
+        shown = _techniques(shown, names)
+        measure = _measure(own)
+    kept, drawn = shown_cells(own, shown), points[points["technique"].isin([TECHNIQUE, *shown])]
+    return Shown(model, dataset, datasets.get(dataset, dataset), measure, names, kept, drawn, trials, own, points)
+
+
+def _most_compared(cells: pd.DataFrame, column: str) -> list[str]:
+    """The values of a column, first the one with the most techniques on a dataset: that is what a reader sees first."""
+    counts = cells.dropna(subset=["value"]).groupby(["model", "dataset"])["technique"].nunique().groupby(column).max()
+    return sorted(cells[column].unique(), key=lambda one: (-counts.get(one, 0), one))
+
+
+def choose_dataset(results: Reader, correlations: pd.DataFrame) -> str:
+    """The chip of the tab whose numbers pool all models: a dataset, or all of them."""
+    datasets = titles_of(results, "dataset") | {EVERY_DATASET: "all together"}
+    there = sorted(correlations["dataset"].unique(), key=lambda name: (name != EVERY_DATASET, name))
+    return _one("Dataset", "dataset", there, datasets)
+
+
+def choose_technique(keys: list[str], names: TechniqueNames) -> str:
+    return _one("Technique", "under", keys, {key: names.title(key) for key in keys})
+
+
+def _one(label: str, name: str, options: list[str], titles: dict[str, str] | None = None) -> str:
+    """A chip with a menu of which one is chosen, the first by default."""
+    named = {option: (titles or {}).get(option, option) for option in options}
+    held = address.value(name) if address.value(name) in options else options[0]
+    with st.popover(f"{label} **{plain(named[held])}**"):
+        return address.one_of(label, options, name, what=label.lower(), titles=named, menu=True)
+
+
+def _techniques(there: list[str], names: TechniqueNames) -> list[str]:
+    others = [key for key in there if key != TECHNIQUE]
+    asked = [key for key in others if key in address.values("techniques")] or others
+    with st.popover(f"Techniques **{len(asked)} of {len(others)}**"):
+        titles = {key: names.title(key) for key in others}
+        about = "All are compared with Regular, which is always shown. The Pareto front is that of all techniques."
+        chosen = address.some_of("Techniques", others, "techniques", what="technique", titles=titles, help=about)
+    return [key for key in others if key in chosen] or others
+
+
+def _measure(own: pd.DataFrame) -> str:
+    known = set(own.dropna(subset=["value"])["measure"])
+    there = [measure for measure in BY_KIND if measure in known] or ["bcu"]
+    held = address.value("measure") if address.value("measure") in there else there[0]
+    with st.popover(f"Measure **{measure_name(held)}**"):
+        chosen = address.one_of("Measure", there, "measure", titles=BEHAVIOUR_TITLES, menu=True)
+        for measure in there:
+            meaning = BEHAVIOUR_MEANINGS.get(measure, "")
+            st.caption(f"**{plain(measure_name(measure))}**: {plain(meaning)}.")
+    return chosen
+
+
+COMPARE = "Which technique makes a model use its context well?"
+MARK = Selection("point", ("technique", "kind of context"))
+_NOTE_OF_MARKS = (
+    "Filled: the 95 % interval of the paired difference leaves out 0. Bold: on the front. Click a mark for its instances."
+)
+
+
+def draw_compare(results: Reader, shown: Shown) -> None:
+    """The answer in a sentence, both figures, what a click leads to, and the numbers."""
+    with st.container(key="answer"):
+        st.markdown(technique_verdicts.of_techniques(shown.cells, shown.points, shown.names))
+    front = None
+    if len(shown.points):
+        front = front_drawing(shown.points, shown.names, share_known(shown.every), MARK.drawn, shown.every_point)
+    rows = differences_drawing(shown.cells, shown.measure, shown.names, shown.front, MARK.drawn)
+    unit = unit_of(shown.measure)
+    title = f"{measure_name(shown.measure)}: difference to Regular" + (f", in {unit}" if unit else "")
+    both = ("Following against ignoring", title)
+    technique_figure(
+        "technique_marks", MARK.pick, front=front, differences=rows if rows["rows"] else None, titles=both, note=_NOTE_OF_MARKS
+    )
+    _not_available(shown)
+    _selection(results, shown, MARK.id)
+    _numbers(results, shown)
+
+
+def _not_available(shown: Shown) -> None:
+    missing = unavailable(shown.every, shown.trials, shown.names)
+    if missing:
+        st.caption(
+            "Not available: " + "; ".join(f"**{plain(title)}** ({plain(why.rstrip('.'))})" for title, why in missing) + "."
+        )
+
+
+def _selection(results: Reader, shown: Shown, id: tuple[str, ...]) -> None:
+    """The bar under the figure: what the clicked mark is, and its instances."""
+    if not id:
+        return
+    known = set(shown.every["technique"])
+    if len(id) != 2 or id[0] not in known or id[1] not in (EVERY_KIND, *CONTEXT_KINDS):
+        MARK.refuse()
+        return
+    key, kind = id
+    said = _said(shown, key, kind)
+    with MARK.bar():
+        where = "" if kind == EVERY_KIND else f" · {REGIME_TITLES[kind]}"
+        st.markdown(f"**{plain(shown.names.title(key) + where)}** {plain(said)}", width="stretch")
+        _ways_on(results, shown, key, kind)
+
+
+def _said(shown: Shown, key: str, kind: str) -> str:
+    if kind == EVERY_KIND:
+        own = shown.points[shown.points["technique"] == key].to_dict("records")
+        return "" if not own else _of_point(own[0])
+    cells = shown.cells[shown.cells["measure"] == shown.measure]
+    rows = cells[(cells["technique"] == key) & (cells["regime"] == kind)].dropna(subset=["value"]).to_dict("records")
+    return f"{measure_name(shown.measure)} {told(rows[0], shown.measure)}" if rows else "not available"
+
+
+def _of_point(row: Mapping[Any, Any]) -> str:
+    return (
+        f"follows {with_unit(row['context_faithfulness'])} {between(row['faithfulness_low'], row['faithfulness_high'])}, "
+        f"ignores {with_unit(row['robustness'])} {between(row['robustness_low'], row['robustness_high'])}"
+    )
+
+
+def _ways_on(results: Reader, shown: Shown, key: str, kind: str) -> None:
+    """To all instances of the mark, and to those whose BCU differs from Regular's."""
+    regimes = tuple(CONTEXT_KINDS) if kind == EVERY_KIND else (kind,)
+    there = set(shown.every.dropna(subset=["value"])["regime"])
+    wanted = shown.filter(regime=tuple(regime for regime in regimes if regime in there), technique=(key,))
+    links.link_to("Its instances", wanted)
+    if key == TECHNIQUE:
+        return
+    changes = query(results, Reader.changes, wanted)
+    for change, words in (("gained", "gained over Regular"), ("lost", "lost")):
+        count = int(changes[change].sum()) if change in changes else 0
+        if count:
+            links.link_to(f"{count:,} {words}", shown.filter(regime=wanted.regime, technique=(key,), changed=change))
+
+
+def _numbers(results: Reader, shown: Shown) -> None:
+    st.subheader("The numbers")
+    st.html(techniques_html(shown.cells, shown.measure, shown.names, shown.front))
+    name, meaning = measure_name(shown.measure), BEHAVIOUR_MEANINGS.get(shown.measure, "")
+    st.caption(
+        f"**{plain(name)}**: {plain(meaning)}. **Memory kept**: {plain(BEHAVIOUR_MEANINGS['memory_kept'])}. **Neither**: "
+        f"{plain(BEHAVIOUR_MEANINGS['neither'])}. **J**: {plain(BEHAVIOUR_MEANINGS['discrimination'])}. "
+        f"**J, off topic**: {plain(BEHAVIOUR_MEANINGS['discrimination_off_topic'])}. In brackets: 95 % intervals over "
+        "questions. The dashed line of the figure: techniques that treat all documents alike."
+    )
+    about = {"model": shown.model, "dataset": shown.dataset_title, "measure": shown.measure}
+    paper = partial(techniques_latex, shown.cells, shown.measure, shown.names, shown.front, about, results.snapshot_id)
+    table_exports(results, _exported(shown), "techniques", {"shown": shown.measure}, latex=paper, pictures=False)
+
+
+def _exported(shown: Shown) -> pd.DataFrame:
+    """All measures, each row with whether its technique is on the front."""
+    points = shown.points.set_index("technique")[["on_front", "share_on_front"]]
+    return shown.cells.join(points, on="technique")
+
+
+DEPENDS = "What does good use of the context depend on?"
+_NOTE_OF_FEATURES = (
+    "Hollow: over all models and datasets together. Filled: within each of them. Bold with a star: p < .05 after Holm."
+)
+
+
+def choose_features(results: Reader) -> Filter | None:
+    """Draw the chips; None where no correlation is published."""
+    correlations = query(results, Reader.technique_correlations, Filter())
+    if correlations.empty:
+        return None
+    dataset = choose_dataset(results, correlations)
+    names = names_of(results)
+    there = names.in_order(correlations[correlations["dataset"] == dataset]["technique"])
+    return Filter(dataset=(dataset,), technique=(choose_technique(there, names),))
+
+
+def draw_features(results: Reader, chosen: Filter | None) -> None:
+    """The sentence, rho for every feature and kind of context, and the table."""
+    if chosen is None:
+        st.info("These results hold no answers that features could be compared with.", icon=":material/straighten:")
+        return
+    every = query(results, Reader.technique_correlations, Filter())
+    own = every[(every["dataset"] == chosen.dataset[0]) & (every["technique"] == chosen.technique[0])]
+    with st.container(key="answer"):
+        st.markdown(technique_verdicts.of_features(own, names_of(results).title(chosen.technique[0])))
+    titles = ("", "Correlation of BCU with features, Spearman's rho")
+    technique_figure("features", lambda id: None, differences=features_drawing(own), titles=titles, note=_NOTE_OF_FEATURES)
+    st.caption(
+        "Pooled: all answers of all models in one heap, as in CUB. A feature looks guilty there even if it only tells models "
+        "or datasets apart that differ for other reasons. Within: answers are ranked inside each model and dataset, and only "
+        "then put together, so that such differences cannot count. A feature of the model never varies within a model, so it "
+        "has no filled dot. Chance is 0 for both. The pooled p takes all answers as independent; for features of the model it "
+        "is far too small."
+    )
+    st.subheader("The numbers")
+    st.dataframe(correlation_table(own), hide_index=True)
+    table_exports(results, own, "features", pictures=False)
+
+
+SEARCH = "Which settings were chosen, and how clearly?"
+_HEIGHT = 320
+
+
+def draw_search(results: Reader, shown: Shown) -> None:
+    """For each technique that has something to choose: the search in a sentence, and every setting that was tried."""
+    found = searches(shown.trials)
+    with st.container(key="answer"):
+        st.markdown(_answer(found, shown))
+    for search in found:
+        _search(search, shown)
+    failed = shown.trials.dropna(subset=["unavailable"]).drop_duplicates("technique")
+    if len(failed):
+        told = [
+            f"**{plain(shown.names.title(row.technique))}** ({plain(str(row.unavailable).rstrip('.'))})"
+            for row in failed.itertuples()
+        ]
+        st.caption(f"Not searched: {'; '.join(told)}.")
+    st.caption(
+        "Settings are chosen on development questions, by each method's own rule, and then used on the test questions that "
+        "the other numbers are about. COIECD is chosen by gold documents, as in CUB, PH3 by the documents that its mode is "
+        "for, the others by the mean. The mean BCU of gold, conflicting and irrelevant does not settle it where corner "
+        "policies tie at 2/3: a model that always follows is then as good as one that never does but knows the gold answers. "
+        "So all ties are stored and counted."
+    )
+    if len(shown.trials):
+        table_exports(results, shown.trials, "search", pictures=False)
+
+
+def _answer(found: list[Search], shown: Shown) -> str:
+    found = [one for one in found if not one.trained]
+    if not found:
+        return "No technique of these results has a setting to choose."
+    tied = [f"**{plain(shown.names.title(one.technique))}** ({one.ties:,})" for one in found if one.ties > 1]
+    start = f"{counted(len(found), 'technique').capitalize()} had settings to choose."
+    if not tied:
+        return f"{start} Each choice is the only best one on the development questions."
+    return f"{start} Several settings are equally good on the development questions for {listed(tied)}."
+
+
+def _search(search: Search, shown: Shown) -> None:
+    st.subheader(plain(shown.names.title(search.technique)))
+    said = "On" if search.trained else "Chosen:"
+    st.markdown(f"{plain(search.sentence)} {said} **{plain(search.chosen)}**.")
+    if search.trained:
+        return
+    if search.heads:
+        st.markdown(f"It prunes {counted(len(search.heads), 'head')}: {plain(', '.join(search.heads))}.")
+    table = search.table
+    st.dataframe(table, hide_index=True, height=min(_HEIGHT, 38 + 35 * len(table)))
+    st.caption(
+        f"BCU in percent on the development questions, by kind of context; {len(table):,} settings, the chosen one first."
+    )
