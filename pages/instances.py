@@ -5,7 +5,7 @@ import streamlit as st
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
-from heval_core.ui import address, drawer, filters, heads, surface, technique_answers, walk
+from heval_core.ui import address, filters, heads, listing, reading, surface, technique_answers
 from heval_core.ui.exports import link_button
 from heval_core.ui.frame import results_page
 from heval_core.ui.instance_tables import html_export, more, scores_table
@@ -21,23 +21,16 @@ def page(results: Reader) -> None:
         steps = st.container(horizontal=True, gap="xsmall", vertical_alignment="center", width="content")
         chosen = filters.filter_bar(results, ("model", "dataset", "regime", "group"), count=False)
         chosen, _ = slice_bar(results, chosen, ranked=False, by_result=True)
-    them = drawer.listed(results, chosen)
-    place, shown = walk.place_in(results, *them)
+    listed = listing.ordered(results, chosen)
+    position, shown = listing.position_of(results, listed)
     with steps:
-        opened = address.value("list") == "open"
-        toggle = address.setter(list=None if opened else "open")
-        st.button("List", key="list", icon=":material/menu:", on_click=toggle, type="primary" if opened else "secondary")
-        walk.steps(place)
-    columns = st.container(horizontal=True, gap="medium", key="instances_frame")
-    if opened:
-        with columns.container(width=264, key="drawer"):
-            drawer.draw(results, them, place, shown)
-    with columns.container(width="stretch", key="shown_instance"):
+        listing.steps(position, listing.show_instance, "instance")
+    with listing.beside_drawer(lambda: listing.draw_instances(results, listed, position, shown)):
         if shown is None:
             nothing()
             return
         instance = results.instance(shown)
-        one(results, instance, results.attributions(shown), place, bar, chosen)
+        one(results, instance, results.attributions(shown), position, bar, chosen)
 
 
 def nothing() -> None:
@@ -51,12 +44,12 @@ def one(
     results: Reader,
     instance: StoredInstance,
     attributions: dict[str, StoredAttribution],
-    place: walk.Place,
+    position: listing.Position,
     bar: st.delta_generator.DeltaGenerator,
     chosen: Filter,
 ) -> None:
     """The reading surface, and the numbers below it. chosen: the filter that the instance is looked at under."""
-    rows = walk.rows_of(results, attributions)
+    rows = reading.rows_of(results, attributions)
     mechlight = attributions.get("mechlight")
     mapped = None
     if mechlight is not None and mechlight.chosen_head is not None:
@@ -69,12 +62,12 @@ def one(
         if what == "need":
             address.put(need=True)
         else:
-            walk.go_to(place.beside(int(what.removeprefix("step "))))
+            listing.show_instance(position.beside(int(what.removeprefix("step "))))
 
     title = instance.question or instance.subject
-    surface.draw(instance, all_rows, view, data, title, walk.sentence(instance, rows), asked=asked)
+    surface.draw(instance, all_rows, view, data, title, reading.sentence(instance, rows), asked=asked)
     dataset = titles_of(results, "dataset").get(instance.dataset, instance.dataset)
-    st.caption(walk.facts(instance, dataset, names_of(results).title(instance.technique)))
+    st.caption(reading.facts(instance, dataset, names_of(results).title(instance.technique)))
     technique_answers.draw(results, instance)
     with bar, st.popover("Save", icon=":material/download:"):
         html_export(results, instance, [row for row in rows if not row.control], view.k)

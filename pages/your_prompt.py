@@ -7,7 +7,7 @@ import streamlit as st
 
 from heval_core.figures.instance_page import instance_page
 from heval_core.metrics.shared.cell import DEFAULT_K
-from heval_core.ui import address, frame, heads, own_form, own_prompts, sidebar, surface, walk
+from heval_core.ui import address, frame, heads, own_form, own_prompts, reading, sidebar, surface
 from heval_core.ui.component import component
 from heval_core.ui.exports import download
 from heval_core.ui.instance_tables import more
@@ -114,7 +114,7 @@ def show(name: str, kept: Kept, beside: bool) -> None:
         if what == "need":
             address.put(need=True)
 
-    lead = [("", f"{instance.model}: "), *walk.sentence(instance, rows)]
+    lead = [("", f"{instance.model}: "), *reading.sentence(instance, rows)]
     surface.draw(instance, all_rows, view, data, instance.question, lead, key=f"reading_{name}", asked=asked)
     agree = own_prompts.same_answer(kept)
     if agree:

@@ -11,15 +11,13 @@ from heval_core.figures.citation_claim import asked_passages, claim_drawing, fir
 from heval_core.figures.citation_dots import recovery_drawing
 from heval_core.store.citation_queries import ONLY, CitationFilter
 from heval_core.store.reader import Reader
-from heval_core.ui import address
+from heval_core.ui import address, listing
 from heval_core.ui.citations import ONLY_TITLES, Shown
 from heval_core.ui.component import component
 from heval_core.ui.marks import dot_panels
 from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
-from heval_core.ui.walk import Place, place_among
 
-PAGE = 12
 _KEY = "one_claim"
 _NOTHING = "No explanation is left under these filters."
 
@@ -43,27 +41,30 @@ def choose(shown: Shown) -> CitationFilter:
     return shown.filter(only, search)
 
 
-def draw(results: Reader, shown: Shown, chosen: CitationFilter, steps: DeltaGenerator) -> None:
-    """Steps and list, then the claim."""
-    place, id = _place(results, chosen)
-    opened = address.value("list") == "open"
-    with steps:
-        toggle = address.setter(list=None if opened else "open")
-        st.button("List", key="list", icon=":material/menu:", on_click=toggle, type="primary" if opened else "secondary")
-        _steps(place)
+def draw(results: Reader, shown: Shown, chosen: CitationFilter, bar: DeltaGenerator) -> None:
+    """Steps and list, then the claim. bar: where the steps stand."""
+    ids = query(results, Reader.explanation_ids, chosen)
+    position, id = listing.position_among(ids, "explanation", lambda id: query(results, Reader.explanation, id))
+    with bar:
+        listing.steps(position, _show, "claim")
     if id is None:
         st.title("What does each sentence rest on?")
         st.info(_NOTHING, icon=":material/filter_alt_off:")
         go = address.setter(**dict.fromkeys(("only", "find", "writer", "explanation", "passage")))
         st.button("Show all claims", on_click=go)
         return
+    with listing.beside_drawer(lambda: _list(results, chosen, position, id)):
+        _one(results, shown, position, id)
+        _over_all(shown)
+
+
+def _one(results: Reader, shown: Shown, position: listing.Position, id: str) -> None:
+    """The claim with its evidence, and the explanation with everybody's marks."""
     explanation, recoveries = query(results, Reader.explanation, id), query(results, Reader.recoveries, id)
-    passage = _passage(explanation)
-    data = claim_drawing(explanation, recoveries, passage, shown.names, shown.names.annotators)
+    data = claim_drawing(explanation, recoveries, _passage(explanation), shown.names, shown.names.annotators)
     for column in data["annotators"]:
         del column["chosen"]
     data["facts"] = [f"explained by {explanation['writer']}", f"passages: {shown.names.named('selector', shown.selector)}"]
-    data["list"] = _listed(results, chosen, place) if opened else None
 
     def asked() -> None:
         state = st.session_state.get(_KEY) or {}
@@ -72,14 +73,9 @@ def draw(results: Reader, shown: Shown, chosen: CitationFilter, steps: DeltaGene
         if what == "passage" and value.isdecimal():
             address.put(passage=value)
         elif what == "step" and value in ("1", "-1"):
-            _go(place.beside(int(value)))
-        elif what == "open" and value in place.ids:
-            _go(value)
-        elif what == "page" and value.isdecimal():
-            address.put(page=value)
+            _show(position.beside(int(value)))
 
     component("citations")(key=_KEY, data=data, on_asked_change=asked)
-    _over_all(shown)
 
 
 def _over_all(shown: Shown) -> None:
@@ -90,25 +86,10 @@ def _over_all(shown: Shown) -> None:
     dot_panels(drawn, "over_all", lambda id: address.put(tab=None, point=id[:2]))
 
 
-def _place(results: Reader, chosen: CitationFilter) -> tuple[Place, str | None]:
-    """The list, and the explanation that is shown: the link's, under any filter, else the first. None if there is none."""
-    ids = query(results, Reader.explanation_ids, chosen)
-    return place_among(ids, "explanation", lambda id: query(results, Reader.explanation, id))
-
-
-def _go(id: str | None) -> None:
+def _show(id: str | None) -> None:
     """Show an explanation; a passage of one means nothing in another."""
     if id is not None:
         address.put(explanation=id, passage=None, page=None)
-
-
-def _steps(place: Place) -> None:
-    back, forward = place.beside(-1), place.beside(1)
-    st.button("‹ [", key="previous", disabled=back is None, on_click=_go, args=(back,), help="Previous claim: [")
-    count = f"{len(place.ids):,}"
-    where = f"**{place.position + 1:,}** of {count}" if place.position is not None else f"not among these {count}"
-    st.markdown(where, width="content")
-    st.button("] ›", key="next", disabled=forward is None, on_click=_go, args=(forward,), help="Next claim: ]")
 
 
 def _passage(explanation: dict[str, Any]) -> int | None:
@@ -117,17 +98,11 @@ def _passage(explanation: dict[str, Any]) -> int | None:
     return asked[-1] if asked else first_passage(explanation)
 
 
-def _listed(results: Reader, chosen: CitationFilter, place: Place) -> dict[str, Any]:
-    """A page of the list: the one that the address asks for, else the one with the claim that is shown."""
-    pages = max(1, -(-len(place.ids) // PAGE))
-    there = place.position // PAGE + 1 if place.position is not None else 1
-    page = address.whole("page", 1, pages, there, "the page")
-    rows = query(results, Reader.explanations, chosen, (page - 1) * PAGE, PAGE)
-    keys = {"explanation_id": "id", "claim": "claim", "verdict": "verdict", "writer": "writer"}
-    return {
-        "rows": rows.rename(columns=keys).to_dict("records"),
-        "page": page,
-        "pages": pages,
-        "first": (page - 1) * PAGE + 1,
-        "count": len(place.ids),
-    }
+def _list(results: Reader, chosen: CitationFilter, position: listing.Position, id: str) -> None:
+    st.markdown(f"**{len(position.ids):,} explanations**")
+    rows = query(results, Reader.explanations, chosen, (position.page[0] - 1) * listing.PAGE, listing.PAGE)
+    lines = [
+        {"id": row.explanation_id, "title": row.claim, "about": f"{row.verdict or ''} · {row.writer}"}
+        for row in rows.itertuples()
+    ]
+    listing.draw_rows(position, lines, id, _show, "claims")

@@ -21,7 +21,7 @@ from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
 from heval_core.ui import address, picked
 from heval_core.ui.published_results import query
-from heval_core.ui.reading import Pieces, Row, answer_ranks, said
+from heval_core.ui.reading import Pieces, Row, answer_of, answer_ranks
 from heval_core.ui.text import plain
 from heval_core.wording import ordinal, percent
 
@@ -134,7 +134,7 @@ def map_data(instance: StoredInstance, heads: HeadMap, rows: list[Row], pick: st
     """What the surface draws. rows: those of the surface. pick: a head, or empty. refused: why a pick cannot be painted."""
     foils = {candidate.group: candidate for candidate in instance.candidates}
     foil = foils.get(heads.foil.removeprefix("candidate "))
-    answer, against = said(instance), foil.text if foil else heads.foil
+    answer, against = answer_of(instance), foil.text if foil else heads.foil
     need: dict[str, Any] | None = None
     if foil is not None and address.value("need") == "true":
         try:

@@ -1,4 +1,4 @@
-"""A prompt and its explainers' scores as the reading surface draws them."""
+"""A prompt and its explainers' scores as the reading surface draws them, and what a page says of them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from heval_core.figures.palette import colour
+from heval_core.figures.palette import colour, in_order
 from heval_core.metrics.shared.cell import KS
+from heval_core.records import TECHNIQUE
 from heval_core.statistics.scores import average_ranks, best_tokens, normalise
-from heval_core.stored import StoredInstance
-from heval_core.ui.names import document_caption
+from heval_core.store.reader import Reader
+from heval_core.stored import StoredAttribution, StoredInstance
+from heval_core.ui.names import controls_of, document_caption, meanings_of, titles_of
+from heval_core.ui.text import plain
 from heval_core.units import summed, units_of
+from heval_core.wording import answer_from, ordinal, regime_title, token_name
 
 # A sentence in pieces that the surface draws: `b`, `i` or nothing, and a text of the data as it is.
 Pieces = list[tuple[str, str]]
@@ -132,7 +136,7 @@ def answer_ranks(instance: StoredInstance, rows: Sequence[Row]) -> dict[str, flo
     return {row.explainer: float(average_ranks(np.asarray(row.scores)[own])[0][gold].min()) for row in rows}
 
 
-def said(instance: StoredInstance) -> str:
+def answer_of(instance: StoredInstance) -> str:
     """The answer as a reader would say it: the whole candidate where the model went on to write it, else its first token."""
     first, whole = instance.predicted_text.strip(), (instance.answer_text or "").strip()
     text = next((candidate.text for candidate in instance.candidates if candidate.group == instance.group), "")
@@ -172,3 +176,50 @@ def blocks_of(instance: StoredInstance) -> list[Block]:
         last = out.pop()
         out.append(replace(last, end=len(instance.tokens)))
     return out or [Block("text", 0, len(instance.tokens))]
+
+
+def rows_of(results: Reader, attributions: dict[str, StoredAttribution]) -> list[Row]:
+    """Rows of the stored attributions, methods first, controls last."""
+    titles, meanings, controls = titles_of(results), meanings_of(results), controls_of(results)
+    return [
+        Row(
+            key,
+            titles.get(key, key).removesuffix(" (control)"),
+            attributions[key].signed,
+            attributions[key].scores,
+            meanings.get(key, ""),
+            key in controls,
+            note=attributions[key].head_name,
+        )
+        for key in in_order(list(attributions))
+    ]
+
+
+def sentence(instance: StoredInstance, rows: list[Row]) -> Pieces:
+    """What the model answered, and which method puts the answer highest and lowest among its tokens."""
+    pieces: Pieces = [("", "The model answers "), ("b", answer_of(instance)), ("", f", {answer_from(instance.group)}.")]
+    methods = [row for row in rows if not row.control and not row.picked]
+    ranks = answer_ranks(instance, methods)
+    if not ranks:
+        return pieces
+    ordered = sorted(methods, key=lambda row: ranks[row.explainer])
+    best, worst = ordered[0], ordered[-1]
+    among = len(instance.ranked)
+    pieces += [("", " "), ("b", best.title), ("", f" ranks that word {ordinal(ranks[best.explainer])} of {among:,}")]
+    if ranks[worst.explainer] == ranks[best.explainer]:
+        return [*pieces, ("", ".")]
+    top = instance.tokens[max(instance.ranked, key=worst.scores.__getitem__)]
+    lowest = f" {ordinal(ranks[worst.explainer])}: it points at {token_name(top)}."
+    return [*pieces, ("", "; "), ("b", worst.title), ("", lowest)]
+
+
+def facts(instance: StoredInstance, dataset: str, technique: str = "") -> str:
+    """Model, dataset, regime and technique; whether the document was shown; and what the model was taught to believe."""
+    parts = [instance.model, dataset, regime_title(instance.regime)]
+    if instance.technique != TECHNIQUE:
+        parts.append(technique or instance.technique)
+    if instance.prompt and not instance.documents:
+        parts.append("answered without the document")
+    elif instance.expected_group:
+        parts.append(f"taught to answer {answer_from(instance.expected_group)}")
+    return plain(" · ".join(parts))

@@ -14,7 +14,7 @@ from heval_core.metrics.shared.cell import DEFAULT_K, KS
 from heval_core.stored import StoredInstance
 from heval_core.ui import address
 from heval_core.ui.component import component
-from heval_core.ui.reading import SCALES, Pieces, Row, chance_rank, prompt_data, said
+from heval_core.ui.reading import SCALES, Pieces, Row, answer_of, chance_rank, prompt_data
 from heval_core.units import LEVELS
 from heval_core.wording import answer_from, share
 
@@ -128,7 +128,7 @@ def draw(
 
 
 def _answer(instance: StoredInstance) -> dict[str, str]:
-    return {"text": said(instance), "share": share(instance.predicted_probability), "from": answer_from(instance.group)}
+    return {"text": answer_of(instance), "share": share(instance.predicted_probability), "from": answer_from(instance.group)}
 
 
 def sources(instance: StoredInstance) -> list[dict[str, Any]]:

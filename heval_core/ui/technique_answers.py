@@ -11,7 +11,7 @@ import streamlit as st
 from heval_core.records import TECHNIQUE
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredInstance
-from heval_core.ui import walk
+from heval_core.ui import listing
 from heval_core.ui.published_results import query
 from heval_core.ui.techniques import names_of
 from heval_core.ui.text import plain
@@ -59,7 +59,7 @@ def _told(row: dict[str, Any]) -> str:
 
 def _open(instance_id: str, technique: str) -> None:
     """The list goes along: it is of one technique."""
-    walk.go_to(instance_id, technique=None if technique == TECHNIQUE else technique)
+    listing.show_instance(instance_id, technique=None if technique == TECHNIQUE else technique)
 
 
 def _trace(trace: str) -> None:

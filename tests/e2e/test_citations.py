@@ -94,7 +94,7 @@ def test_a_dot_leads_to_its_claims_and_the_list_opens_one(address, page):
     page.get_by_role("button", name="List").click()
     page.wait_for_url("**list=open**")
     settle(page)
-    page.locator(".entry", has_text="Two hundred").click()
+    page.locator(".row", has_text="Two hundred").click()
     page.wait_for_url(f"**{explanation_id('many', 'sloppy')}**")
     settle(page)
     masked = page.locator(".passage.masked").bounding_box()
@@ -106,5 +106,5 @@ def test_hostile_text_is_shown_as_text(address, page):
     page.on("dialog", lambda dialog: pytest.fail("a script of the data ran"))
     visit(page, f"{address}/{of_claim('hostile', list='open')}")
     assert page.locator(".claim h1").text_content() == HOSTILE
-    assert page.locator(".claim :is(script, .said p :is(b, i), .passage .text b, .entry b)").count() == 0
+    assert page.locator(".claim :is(script, .said p :is(b, i), .passage .text b, .row b)").count() == 0
     assert page.locator(".verdict").text_content() == "✕ <i>False</i>"

@@ -10,15 +10,14 @@ import pytest
 from heval_core.metrics.mrr import reciprocal_rank
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.filters import Filter
-from heval_core.ui import heads, names, surface, walk
-from heval_core.ui.reading import Row, answer_ranks, chance_rank, prompt_data, said
+from heval_core.ui import heads, names, reading, surface
+from heval_core.ui.reading import Row, answer_of, answer_ranks, chance_rank, prompt_data
 from heval_core.wording import answer_from, ordinal, share, token_name
 
 
 @pytest.fixture
 def plain_query(monkeypatch):
     monkeypatch.setattr(names, "query", lambda reader, asked, *given: asked(reader, *given))
-    monkeypatch.setattr(walk, "query", lambda reader, asked, *given: asked(reader, *given))
 
 
 @pytest.fixture
@@ -26,7 +25,7 @@ def shown(demo, plain_query):
     """An instance answered from its second document, and its rows."""
     chosen = Filter(("demo-qwen2",), ("country_profiles",), ("double_conflicting_swap",), ("C2",))
     instance = demo.instance(demo.instance_ids(chosen)[0])
-    return instance, walk.rows_of(demo, demo.attributions(instance.instance_id))
+    return instance, reading.rows_of(demo, demo.attributions(instance.instance_id))
 
 
 def test_ranks_of_the_answer_are_those_of_its_best_token_in_the_used_document(shown):
@@ -76,12 +75,12 @@ def test_another_answer_has_a_line_of_its_own(demo):
 
 def test_the_sentence_names_best_and_worst_with_their_ranks(shown):
     instance, rows = shown
-    text = "".join(piece for _, piece in walk.sentence(instance, rows))
+    text = "".join(piece for _, piece in reading.sentence(instance, rows))
     methods = [row for row in rows if not row.control]
     ranks = answer_ranks(instance, methods)
     titles = {row.explainer: row.title for row in methods}
     best, worst = min(ranks, key=ranks.__getitem__), max(ranks, key=ranks.__getitem__)
-    assert f"answers {said(instance)}, from document 2." in text
+    assert f"answers {answer_of(instance)}, from document 2." in text
     assert f"{titles[best]} ranks that word {ordinal(ranks[best])} of {len(instance.tokens)}" in text
     assert f"{titles[worst]} {ordinal(ranks[worst])}: it points at" in text
 
@@ -90,18 +89,18 @@ def test_an_answer_is_said_whole_only_where_the_model_wrote_it(shown):
     instance, _ = shown
     own = replace(instance.candidates[1], text="South America")
     given = replace(instance, candidates=(instance.candidates[0], own), predicted_text=" South", group="C2")
-    assert said(replace(given, answer_text=" South America, of course")) == "South America"
-    assert said(replace(given, answer_text=" South Africa")) == "South"
-    assert said(replace(given, answer_text=None)) == "South"
-    assert said(replace(given, answer_text=" South America", group="other")) == "South"
+    assert answer_of(replace(given, answer_text=" South America, of course")) == "South America"
+    assert answer_of(replace(given, answer_text=" South Africa")) == "South"
+    assert answer_of(replace(given, answer_text=None)) == "South"
+    assert answer_of(replace(given, answer_text=" South America", group="other")) == "South"
 
 
 def test_an_answer_from_memory_has_no_ranks(demo, plain_query):
     instance = demo.instance(demo.instance_ids(Filter(group=("M",)))[0])
-    rows = walk.rows_of(demo, demo.attributions(instance.instance_id))
+    rows = reading.rows_of(demo, demo.attributions(instance.instance_id))
     assert answer_ranks(instance, rows) == {}
     assert chance_rank(instance) is None
-    assert "".join(piece for _, piece in walk.sentence(instance, rows)).endswith("from memory.")
+    assert "".join(piece for _, piece in reading.sentence(instance, rows)).endswith("from memory.")
 
 
 def mapped():

@@ -11,8 +11,8 @@ import pytest
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.records import HEvalError
 from heval_core.store.filters import Filter
-from heval_core.ui.drawer import PAGE
 from heval_core.ui.links import parameters
+from heval_core.ui.listing import PAGE
 from tests.pages.opening import open_page
 
 # What the list shows as long as no other technique is chosen.
@@ -94,7 +94,7 @@ def test_a_head_that_mechlight_chose_is_a_filter(demo):
 def lists(monkeypatch):
     """What the list of instances is given to draw."""
     given: list[dict] = []
-    monkeypatch.setattr("heval_core.ui.drawer.component", lambda name: lambda **asked: given.append(asked["data"]))
+    monkeypatch.setattr("heval_core.ui.listing.component", lambda name: lambda **asked: given.append(asked["data"]))
     return given
 
 

@@ -46,10 +46,10 @@ def test_an_unsigned_explainer_that_is_gone_keeps_its_numbers(results, gone):
 
 
 def test_a_page_colours_its_scores_without_a_sign(results, monkeypatch):
-    from heval_core.ui import names, walk
+    from heval_core.ui import names, reading
 
     monkeypatch.setattr(names, "query", lambda reader, asked, *given: asked(reader, *given))
-    rows = walk.rows_of(results, results.attributions(results.instance_ids(Filter())[0]))
+    rows = reading.rows_of(results, results.attributions(results.instance_ids(Filter())[0]))
     assert {row.explainer: row.signed for row in rows if not row.control} == {
         GONE: False,
         VARIANT: False,

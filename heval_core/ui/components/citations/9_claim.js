@@ -1,7 +1,7 @@
 // One claim as a page: title and verdict, evidence and explanation, what a mark says, and the keys.
 
 // Evidence stands beside the explanation where the sentences keep some room beside every annotator's column.
-const LEAST = TEXT - 10, LEFT = 330, GAP = 36, NARROWEST = 1000;
+const LEAST = TEXT - 10, LEFT = 330, GAP = 36;
 
 function typing() {
   let active = document.activeElement;
@@ -15,7 +15,7 @@ class Claim {
     this.root = element("div", "claim");
     host.replaceChildren(this.root);
     const ask = (what, value) => this.send("asked", `${what} ${value} ${Date.now()}`);
-    this.act = { passage: (number) => ask("passage", number), step: (by) => ask("step", by), open: (id) => ask("open", id), page: (number) => ask("page", number) };
+    this.act = { passage: (number) => ask("passage", number), step: (by) => ask("step", by) };
     this.root.addEventListener("mouseover", (event) => this.tell(event.target));
     this.root.addEventListener("mouseleave", () => this.tell(null));
     this.root.addEventListener("focusin", (event) => this.tell(event.target));
@@ -34,18 +34,14 @@ class Claim {
     title.append(element("h1", "", data.claim));
     if (data.verdict) title.append(element("span", `verdict ${data.tone}`, `${{ bad: "✕ ", good: "✓ " }[data.tone] ?? ""}${data.verdict}`));
     top.append(title, pieces("p", "lead", data.lead), element("p", "facts", data.facts.join(" · ")));
-    const narrow = this.width < NARROWEST;
-    const rest = this.width - (data.list && !narrow ? 286 : 0), needed = LEAST + NARROW * data.annotators.length;
+    const rest = this.width, needed = LEAST + NARROW * data.annotators.length;
     const beside = rest - LEFT - GAP >= needed;
     const both = element("div", beside ? "both beside" : "both"), left = Math.max(LEFT, Math.min(rest * 0.32, rest >= 1500 ? 430 : 392, rest - GAP - needed));
     both.style.setProperty("--left", `${left}px`);
     both.append(evidence(data, this.act), matrix(data, beside ? rest - left - GAP : rest));
-    const main = element("div", "main");
-    main.append(top, both);
-    root.className = data.list ? `claim listing${narrow ? " narrow" : ""}` : "claim";
     this.tip = element("div", "tip");
     this.tip.setAttribute("role", "status");
-    root.replaceChildren(...(data.list ? [drawer(data.list, data.id, this.act)] : []), main, this.tip);
+    root.replaceChildren(top, both, this.tip);
     const first = root.querySelector(`.mark[data-at="${CSS.escape(this.at ?? "")}"]`) ?? root.querySelector(".mark");
     if (first) first.tabIndex = 0;
     if (held) root.querySelector(held)?.focus({ preventScroll: true });
@@ -64,7 +60,7 @@ class Claim {
   held() {
     const active = this.host.getRootNode().activeElement;
     if (!active || !this.root.contains(active)) return null;
-    for (const name of ["at", "passage", "id", "turn"]) {
+    for (const name of ["at", "passage"]) {
       if (active.dataset[name] !== undefined) return `[data-${name}="${CSS.escape(active.dataset[name])}"]`;
     }
     return null;

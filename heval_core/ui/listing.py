@@ -1,0 +1,197 @@
+"""A list that a reader goes through: where they are in it, steps to its neighbours, and its rows in a drawer.
+
+Instances and explanations are listed alike; what is an instance's own stands below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import streamlit as st
+
+from heval_core.evaluation.orders import SORTED_BY, scores_of
+from heval_core.figures.palette import colour
+from heval_core.metrics import headlines
+from heval_core.records import HEvalError
+from heval_core.store.filters import AS_STORED, Filter
+from heval_core.store.reader import Reader
+from heval_core.ui import address
+from heval_core.ui.component import component
+from heval_core.ui.names import titles_of
+from heval_core.ui.published_results import query
+from heval_core.ui.text import plain
+
+PAGE = 11
+# What changes with the instance: a head and a token of one mean nothing in another.
+OF_ONE = {"pick": None, "pin": None, "need": None}
+
+
+class Position(NamedTuple):
+    """Where a reader is in a list. at: from 0; None for what is shown and not in the list."""
+
+    ids: list[str]
+    at: int | None
+
+    def beside(self, step: int) -> str | None:
+        """The id some steps on; from outside of the list, the first."""
+        there = 0 if self.at is None else self.at + step
+        return self.ids[there] if 0 <= there < len(self.ids) else None
+
+    @property
+    def page(self) -> tuple[int, int]:
+        """The page of the list that the address asks for, else the one with what is shown; and how many there are."""
+        pages = max(1, -(-len(self.ids) // PAGE))
+        there = self.at // PAGE + 1 if self.at is not None else 1
+        return address.whole("page", 1, pages, there, "the page"), pages
+
+
+def position_among(ids: list[str], name: str, find: Callable[[str], object]) -> tuple[Position, str | None]:
+    """Position, and what is shown: the link's, else the first; None if there is none.
+
+    What the link names is shown under any filter; the next and previous ones are inside the filter. name: the parameter of
+    the link. find: raises HEvalError for what there is not at all.
+    """
+    wanted = address.value(name)
+    if wanted in ids:
+        return Position(ids, ids.index(wanted)), wanted
+    first = (Position(ids, 0 if ids else None), ids[0] if ids else None)
+    if not wanted:
+        return first
+    try:
+        find(wanted)
+    except HEvalError:
+        address.refuse(name, wanted, [], name)
+        return first
+    return Position(ids, None), wanted
+
+
+def is_open() -> bool:
+    """Whether the drawer is."""
+    return address.value("list") == "open"
+
+
+def steps(position: Position, go: Callable[[str | None], None], what: str) -> None:
+    """The drawer's button; previous, where one is, and next. go: shows an id. what: an `instance` or a `claim`."""
+    toggle = address.setter(list=None if is_open() else "open")
+    st.button("List", key="list", icon=":material/menu:", on_click=toggle, type="primary" if is_open() else "secondary")
+    back, forward = position.beside(-1), position.beside(1)
+    st.button("‹ [", key="previous", disabled=back is None, on_click=go, args=(back,), help=f"Previous {what}: [")
+    count = f"{len(position.ids):,}"
+    where = f"**{position.at + 1:,}** of {count}" if position.at is not None else f"not among these {count}"
+    st.markdown(where, width="content")
+    st.button("] ›", key="next", disabled=forward is None, on_click=go, args=(forward,), help=f"Next {what}: ]")
+
+
+@contextmanager
+def beside_drawer(draw: Callable[[], None]) -> Iterator[None]:
+    """The drawer, where it is open, and beside it what the block draws. draw: the drawer."""
+    columns = st.container(horizontal=True, gap="medium", key="list_frame")
+    if is_open():
+        with columns.container(width=264, key="drawer"):
+            draw()
+    with columns.container(width="stretch", key="beside_drawer"):
+        yield
+
+
+def draw_rows(
+    position: Position, rows: list[dict[str, Any]], shown: str | None, go: Callable[..., None], what: str, legend: Any = ()
+) -> None:
+    """A page of a list, whose rows open what they stand for.
+
+    rows: id, title, about, and the ranks of the answer with their colours where there are some. shown: the id on the page.
+    go: shows an id. what: the rows, in the plural. legend: titles and colours of the ranks.
+    """
+    page, pages = position.page
+
+    def asked() -> None:
+        state = st.session_state.get("list_rows") or {}
+        what, _, value = str(state.get("asked", "")).partition(" ")
+        if what == "open" and value in position.ids:
+            go(value)
+        elif what == "page" and value.isdecimal():
+            address.put(page=int(value))
+
+    data = {"rows": rows, "shown": shown, "page": page, "pages": pages, "first": (page - 1) * PAGE + 1}
+    data |= {"count": len(position.ids), "what": what, "legend": list(legend)}
+    component("list")(key="list_rows", data=data, on_asked_change=asked)
+
+
+class Ordered(NamedTuple):
+    """The instances that are gone through: the filter, narrowed by the search, and the order."""
+
+    chosen: Filter
+    order: str = AS_STORED
+    descending: bool = False
+
+
+def ordered(results: Reader, chosen: Filter) -> Ordered:
+    """The instances that the address asks for. Shows an error for a search that is none."""
+    order = (address.known("sort", list(SORTED_BY), "order") or [AS_STORED])[-1]
+    descending = bool(address.known("descending", (True,)))
+    narrowed = replace(chosen, search=address.value("search"))
+    try:
+        query(results, Reader.instance_ids, narrowed, SORTED_BY[order], descending)
+    except HEvalError as error:
+        st.error(plain(str(error)))
+        return Ordered(chosen, order, descending)
+    return Ordered(narrowed, order, descending)
+
+
+def position_of(results: Reader, listed: Ordered) -> tuple[Position, str | None]:
+    """Position among the instances, and the one that is shown."""
+    ids = query(results, Reader.instance_ids, listed.chosen, SORTED_BY[listed.order], listed.descending)
+    return position_among(ids, "instance", results.instance)
+
+
+def show_instance(instance_id: str | None, **more: Any) -> None:
+    """Show an instance, and let go of what belongs to the last one. more: further parameters to set."""
+    if instance_id is not None:
+        painted = None if "head" in address.values("painted") else address.values("painted")
+        address.put(**{"instance": instance_id, "painted": painted, "page": None, **OF_ONE, **more})
+
+
+def draw_instances(results: Reader, listed: Ordered, position: Position, shown: str | None) -> None:
+    """Search, order, and a page of the instances. shown: the one on the page."""
+    st.markdown(f"**{len(position.ids):,} instances**")
+    address.text("Search prompts and answers", "search", "search: a word, or a regular expression", hidden=True)
+    explainers = titles_of(results)
+    titles = {name: order_title(name, explainers) for name in SORTED_BY}
+    address.one_of("Order", list(SORTED_BY), "sort", what="order", titles=titles, hidden=True, menu=True)
+    address.switch("Highest first", "descending")
+    where = ((position.page[0] - 1) * PAGE, PAGE, scores_of(headlines()["RQ3"]))
+    rows = query(results, Reader.instances, listed.chosen, SORTED_BY[listed.order], listed.descending, *where)
+    # The first two explainers whose rank of the answer is in the table.
+    ranked = [name.removeprefix("1/rank of ") for name in rows.columns if name.startswith("1/rank of ")][:2]
+    legend = [{"title": explainers[key], "color": colour(key)} for key in ranked]
+    lines = [_line(row, ranked) for row in rows.to_dict("records")]
+    draw_rows(position, lines, shown, show_instance, "instances", legend)
+
+
+def order_title(name: str, titles: dict[str, str]) -> str:
+    """An order as people read it: `rank of the answer, Feature ablation`."""
+    what, _, key = name.partition(" of ")
+    if key not in titles:
+        return f"order: {name}"
+    words = {
+        "1/rank": "1 / rank of the answer",
+        "margin": "ranks between the documents",
+        "choice": "whether the used document is named",
+    }
+    return f"{words.get(what, what)}, {titles[key]}"
+
+
+def _line(row: dict[str, Any], ranked: list[str]) -> dict[str, Any]:
+    values = {key: row[f"1/rank of {key}"] for key in ranked}
+    return {
+        "id": row["instance_id"],
+        "title": row["subject"],
+        "about": f"{row['answer']} ({row['group']})",
+        "tokens": row["tokens"],
+        "ranks": [
+            {"color": colour(key), "rank": round(1 / value, 1) if value and value == value else None}
+            for key, value in values.items()
+        ],
+    }
