@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
     from heval_core.lm.model import LanguageModel
     from heval_core.metrics.shared.cell import Cell
-    from heval_core.metrics.shared.estimate import Each, Estimate
     from heval_core.metrics.shared.measure import Measure
+    from heval_core.statistics.values import Each, Value
     from heval_core.techniques.shared.development import Asked, Development, Setting, Trial
 
 FAMILIES = ("perturbation", "gradient", "attention", "mechanistic", "control")  # how an explainer gets at its scores
@@ -132,7 +132,7 @@ class Metric(Plugin, Protocol):
     def each(self, cell: Cell, k: int) -> list[Each]:
         """Values of instances."""
 
-    def over(self, cell: Cell, k: int) -> list[Estimate]:
+    def over(self, cell: Cell, k: int) -> list[Value]:
         """Values of the cell."""
 
 

@@ -16,10 +16,10 @@ from heval_core.evaluation.publishing import publish
 from heval_core.groups import document_of
 from heval_core.metrics import mdl, probe
 from heval_core.metrics._features import Labelled, LearnedMetric
-from heval_core.metrics.shared.estimate import Estimate
 from heval_core.records import DUAL_REGIMES, REGIMES, TECHNIQUE
 from heval_core.statistics import bootstrap
 from heval_core.statistics.scores import tied
+from heval_core.statistics.values import Value
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 
@@ -152,7 +152,7 @@ def published(folder: Path) -> Reader:
         return Reader(publish(folder))
 
 
-def _left_out(metric: LearnedMetric, data: Sequence[Labelled]) -> list[list[Estimate]]:
+def _left_out(metric: LearnedMetric, data: Sequence[Labelled]) -> list[list[Value]]:
     return [one.unavailable(metric.parts, "left out of this test") for one in data]
 
 

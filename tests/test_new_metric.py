@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heval_core.metrics.shared.answer_ranks import of_used_document
-from heval_core.metrics.shared.estimate import means_of_groups
+from heval_core.statistics.values import means_of
 from heval_core.metrics.shared.measure import Measure
 
 
@@ -59,7 +59,7 @@ class ShareOnAnswer:
         return of_used_document(cell, cell.layout.gold, share, lambda gold, length: gold / np.maximum(length, 1))
 
     def over(self, cell, k):
-        return means_of_groups(self.each(cell, k), 3)
+        return means_of(self.each(cell, k), 3)
 
 
 PLUGIN = ShareOnAnswer()

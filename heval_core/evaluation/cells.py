@@ -21,13 +21,13 @@ from heval_core.evaluation.scored import Scored
 from heval_core.groups import MEMORY, document_of
 from heval_core.metrics._features import Labelled, LearnedMetric, labelled, largest
 from heval_core.metrics.shared.cell import DEFAULT_K, KS, Cell, Fixed, Layout
-from heval_core.metrics.shared.estimate import Each, Estimate, normalised, replicates
 from heval_core.metrics.shared.measure import MirrorMetric
 from heval_core.protocols import Metric
 from heval_core.records import CELL, CellKey, RegimeKey
 from heval_core.statistics.blocks import row_blocks
 from heval_core.statistics.bootstrap import Interval
 from heval_core.statistics.bounded import mean_interval
+from heval_core.statistics.values import Each, Value, normalised, replicates
 
 
 def estimates(
@@ -36,7 +36,7 @@ def estimates(
     ks: Iterable[int],
     kept: Kept | None = None,
     visit: Callable[[str, Cell], None] = lambda explainer, cell: None,
-) -> dict[str, dict[tuple[str, int], list[Estimate]]]:
+) -> dict[str, dict[tuple[str, int], list[Value]]]:
     """Estimates by metric, and by (explainer, k), with k = 0 if the metric has none.
 
     cells: with their explainers, of one layout. Each is let go before the next is asked for, so that only one is in memory.
@@ -44,7 +44,7 @@ def estimates(
     visit: is called with every cell too.
     """
     ks = tuple(ks)
-    by_metric: dict[str, dict[tuple[str, int], list[Estimate]]] = {metric.key: {} for metric in metrics}
+    by_metric: dict[str, dict[tuple[str, int], list[Value]]] = {metric.key: {} for metric in metrics}
     learned = [metric for metric in metrics if isinstance(metric, LearnedMetric)]
     data: list[tuple[str, int, Labelled]] = []
     for explainer, cell in cells:
@@ -230,7 +230,7 @@ def _scores(regime: Regime, explainer: str, metric: str, k: int, each: Each) -> 
     return pa.table(columns, names=SCORE_COLUMNS)
 
 
-def metric_row(questions: np.ndarray | None, key: ValueKey, estimate: Estimate) -> dict[str, Any]:
+def metric_row(questions: np.ndarray | None, key: ValueKey, estimate: Value) -> dict[str, Any]:
     """A row of `cell_metric`. questions: (N,) the number of each instance's question, if some share one."""
     low, high, above_low, above_high = (None,) * 4
     if estimate.unavailable is None:

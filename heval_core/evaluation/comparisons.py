@@ -13,10 +13,10 @@ from heval_core import catalogue, metrics
 from heval_core.evaluation import cells
 from heval_core.evaluation.live import stored
 from heval_core.evaluation.regime import Regime
-from heval_core.metrics.shared.estimate import Estimate, differences
 from heval_core.records import CELL
 from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.statistics.paired_tests import holm
+from heval_core.statistics.values import Value, differences
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 
@@ -58,28 +58,27 @@ def comparisons(reader: Reader, chosen: Filter, metric: str, parts: Collection[s
     return Compared(each, _overall(each, spreads))
 
 
-def _pairs(regime: Regime, found: Mapping[str, Estimate], part: str, best: str) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
+def _pairs(regime: Regime, found: Mapping[str, Value], part: str, best: str) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
     """(row, replicates of its difference) of every pair."""
     names = list(combinations(found, 2))
-    apart = differences([(found[first], found[second]) for first, second in names], regime.weights, regime.numbers)
+    apart = differences([(found[first], found[second]) for first, second in names], regime.weights)
     adjusted = holm(np.array([own.p for own in apart]))
     for (first, second), own, p in zip(names, apart, adjusted, strict=True):
-        difference = found[first].value - found[second].value
-        ahead = second if (difference > 0) == (best == "low") else first
+        ahead = second if (own.value > 0) == (best == "low") else first
         better = ahead if p < 0.05 and best != "zero" else ""
         row = {
             **regime.key._asdict(),
             "part": part,
             "first": first,
             "second": second,
-            "difference": difference,
-            **own.interval._asdict(),
+            "difference": own.value,
+            **own.interval(regime.numbers)._asdict(),
             "p": own.p,
             "p_holm": p,
             "better": better,
-            "n": sum(size for _, size in found[first].sizes),
+            "n": own.n,
         }
-        yield row, own.replicates
+        yield row, np.asarray(own.drawn)
 
 
 def _overall(found: pd.DataFrame, spreads: list[np.ndarray]) -> pd.DataFrame:

@@ -24,10 +24,10 @@ import pyarrow.parquet as pq
 
 from heval_core import metrics
 from heval_core.metrics._features import Labelled, LearnedMetric
-from heval_core.metrics.shared.estimate import Estimate
 from heval_core.records import RegimeKey
 from heval_core.statistics import scores, subsampling
 from heval_core.statistics.subsampling import Error
+from heval_core.statistics.values import Value
 
 FOLDER = "evaluated"
 _NUMBERS = ("value", "chance", "best", "p", "bound", "chance_se", "se", "df")
@@ -89,7 +89,7 @@ class Kept:
             for row in _read(self._path):
                 self._known.setdefault(row["key"], []).append(row)
 
-    def of_all(self, metric: LearnedMetric, ks: Sequence[int], data: Sequence[Labelled]) -> list[list[Estimate]]:
+    def of_all(self, metric: LearnedMetric, ks: Sequence[int], data: Sequence[Labelled]) -> list[list[Value]]:
         """Like the metric's `of_all`, with the k of each; kept values are not computed again, and have no runs."""
         keys = [self._key(metric, k, one) for k, one in zip(ks, data, strict=True)]
         missing = [place for place, key in enumerate(keys) if key not in self._known]
@@ -127,7 +127,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _row(key: str, estimate: Estimate, whole: bool) -> dict[str, Any]:
+def _row(key: str, estimate: Value, whole: bool) -> dict[str, Any]:
     error = estimate.error or Error(float("nan"), float("nan"), np.array([]))
     return {
         "key": key,
@@ -143,10 +143,10 @@ def _row(key: str, estimate: Estimate, whole: bool) -> dict[str, Any]:
     }
 
 
-def _estimate(row: Mapping[str, Any]) -> Estimate:
+def _estimate(row: Mapping[str, Any]) -> Value:
     error = None if row["unavailable"] else Error(row["se"], row["df"], np.array(row["deviations"], dtype=np.float64))
     sizes, details = (tuple((name, value) for name, value in json.loads(row[column])) for column in ("sizes", "details"))
-    return Estimate(
+    return Value(
         row["part"],
         row["value"],
         row["chance"],

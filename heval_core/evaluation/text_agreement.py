@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from heval_core.evaluation.techniques.resampled import Column
+from heval_core.statistics.values import Column
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 
@@ -19,8 +19,8 @@ def text_agreement(reader: Reader, chosen: Filter) -> pd.DataFrame:
     rows = []
     for (model, dataset), own in reader.same_group_counts(chosen).groupby(["model", "dataset"]):
         counts = own.groupby("fact_id")[["same", "n"]].sum().to_numpy(dtype=float)
-        (term,) = Column(counts[:, 0], counts[:, 1], (0.0, 1.0)).terms
+        share = Column(counts[:, 0], counts[:, 1], ends=(0.0, 1.0)).bounded()
         same, n = (int(total) for total in counts.sum(axis=0))
-        low, high = term.mean.interval()
+        low, high = share.interval()
         rows.append((model, dataset, n, same, same / n, low, high))
     return pd.DataFrame(rows, columns=COLUMNS)

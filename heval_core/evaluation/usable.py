@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from heval_core.groups import compared_groups
-from heval_core.metrics.shared.estimate import SMALLEST_GROUP
 from heval_core.reasons import DROP_REASONS
 from heval_core.records import DUAL_REGIMES, TECHNIQUE, RegimeKey
 from heval_core.regime_keys import read_key
+from heval_core.statistics.values import SMALLEST_GROUP
 from heval_core.store.kinds import INSTANCE
 from heval_core.store.shards import ShardStore
 

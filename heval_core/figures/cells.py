@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import pandas as pd
 
 from heval_core.metrics import part_title
-from heval_core.metrics.shared.estimate import normalised
 from heval_core.metrics.shared.measure import Measure
 from heval_core.records import CELL
 from heval_core.regime_keys import ordered_regimes
+from heval_core.statistics.values import normalised
 from heval_core.wording import regime_title
 
 

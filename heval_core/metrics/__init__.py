@@ -2,9 +2,9 @@
 
 A metric module has its formula as public functions, and offers `PLUGIN`: `key`, `title`, `higher_is_better`, `uses_k`,
 `measures` (`shared.measure.Measure`: what pages, comparisons and the report show of it), `each(cell, k)` for values of single
-instances (`shared.estimate.Each`, or none), and `over(cell, k)` for values of the whole cell (`shared.estimate.Estimate`, with
-what its interval is computed from). Each value comes with its chance level and the best possible value. Undefined is NaN with
-a reason, never 0. This module gathers what all metrics declare.
+instances (`Each`, or none), and `over(cell, k)` for values of the whole cell (`Value`, with what its interval is computed
+from; both in `heval_core.statistics.values`). Each value comes with its chance level and the best possible value. Undefined
+is NaN with a reason, never 0. This module gathers what all metrics declare.
 """
 
 from __future__ import annotations

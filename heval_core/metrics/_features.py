@@ -20,10 +20,10 @@ import numpy as np
 
 from heval_core.groups import compared_groups
 from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.estimate import Each, Estimate, not_available, too_small
 from heval_core.records import HEvalError
 from heval_core.statistics.bootstrap import priorities
 from heval_core.statistics.subsampling import splits
+from heval_core.statistics.values import Each, Value, too_small
 
 SMALLEST_CLASS = 10
 # Suffixes of parts, by what is explained: the answer given, or the first document's answer in every instance.
@@ -47,12 +47,12 @@ class Labelled:
     def reason(self) -> str | None:
         return too_small(self.sizes, SMALLEST_CLASS)
 
-    def named(self, estimates: list[Estimate]) -> list[Estimate]:
-        """The estimates with this target's suffix on their parts."""
-        return [estimate._replace(part=estimate.part + self.suffix) for estimate in estimates]
+    def named(self, values: list[Value]) -> list[Value]:
+        """The values with this target's suffix on their parts."""
+        return [value._replace(part=value.part + self.suffix) for value in values]
 
-    def unavailable(self, parts: tuple[str, ...], reason: str) -> list[Estimate]:
-        return self.named([not_available(part, self.sizes, reason) for part in parts])
+    def unavailable(self, parts: tuple[str, ...], reason: str) -> list[Value]:
+        return self.named([Value(part, sizes=self.sizes, unavailable=reason) for part in parts])
 
     @property
     def digest(self) -> str:
@@ -77,18 +77,18 @@ class LearnedMetric:
     def each(self, cell: Cell, k: int) -> list[Each]:
         return []
 
-    def over(self, cell: Cell, k: int) -> list[Estimate]:
-        return [estimate for estimates in self.of_all(labelled(cell, k)) for estimate in estimates]
+    def over(self, cell: Cell, k: int) -> list[Value]:
+        return [value for values in self.of_all(labelled(cell, k)) for value in values]
 
-    def of_all(self, data: Sequence[Labelled]) -> list[list[Estimate]]:
-        """The estimates for several explainers, k and targets."""
+    def of_all(self, data: Sequence[Labelled]) -> list[list[Value]]:
+        """The values for several explainers, k and targets."""
         return [
             target.unavailable(self.parts, target.reason) if target.reason else target.named(self.of(target))
             for target in data
         ]
 
-    def of(self, data: Labelled) -> list[Estimate]:
-        """The estimates of one target whose classes are large enough."""
+    def of(self, data: Labelled) -> list[Value]:
+        """The values of one target whose classes are large enough."""
         raise NotImplementedError
 
 

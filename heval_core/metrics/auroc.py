@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -32,11 +31,11 @@ import numpy as np
 from heval_core.groups import MEMORY, context_groups
 from heval_core.metrics._features import TARGETS
 from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Column, Each, Estimate, not_available, too_small
 from heval_core.metrics.shared.measure import Measure
 from heval_core.metrics.shared.segment_sums import segment_shares
 from heval_core.metrics.shared.stored_means import Mean
 from heval_core.records import SINGLE_REGIMES
+from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, mean_of
 
 # Of one document, and of several.
 ONE, SEVERAL = "c", "documents"
@@ -61,13 +60,12 @@ def auroc(context: np.ndarray, memory: np.ndarray) -> float:
     return float(placements(context, memory)[0].mean())
 
 
-class _Placed(NamedTuple):
-    """context, memory: (N,) bool, of which side an instance is. placed: (N,) placements, NaN elsewhere."""
+class _Sides(NamedTuple):
+    """(N,) placements less half of the AUROC, on the side of context and on that of memory; NaN elsewhere."""
 
     part: str
     context: np.ndarray
     memory: np.ndarray
-    placed: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ class ContextAuroc:
         ),
     )
 
-    def _placed(self, cell: Cell) -> Iterator[_Placed]:
+    def _sides(self, cell: Cell) -> Iterator[_Sides]:
         """For each target; none where several documents are never beaten by memory."""
         cell = cell.narrowed("prompt", self.drop_first)
         layout = cell.layout
@@ -111,47 +109,36 @@ class ContextAuroc:
         targets += [] if cell.fixed is None else [(TARGETS[1], *cell.fixed)]
         for suffix, scores, there in targets:
             shares = segment_shares(layout, scores, [layout.context])[:, 0]
-            sides = context & there, memory & there
-            placed = np.full(len(shares), np.nan)
-            if all(side.any() for side in sides):
-                placed[sides[0]], placed[sides[1]] = placements(*(shares[side] for side in sides))
-            yield _Placed(part + suffix, *sides, placed)
+            sides = [np.where(side & there, shares, np.nan) for side in (context, memory)]
+            known = [np.isfinite(side) for side in sides]
+            if all(side.any() for side in known):
+                placed = placements(*(shares[side] for side in known))
+                for side, inside, own in zip(sides, known, placed, strict=True):
+                    side[inside] = own - placed[0].mean() / 2
+            yield _Sides(part + suffix, *sides)
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         """Placements less half of the AUROC: so the means of both sides add up to it. There is no best single value."""
         found = []
-        for part, context, memory, placed in self._placed(cell):
-            if np.isfinite(placed).any():
-                own = placed - placed[context].mean() / 2
-                chance = np.where(context | memory, CHANCE / 2, np.nan)
-                found.append(Each(part, own, chance, np.full(len(own), np.nan)))
+        for part, context, memory in self._sides(cell):
+            own, nothing = np.where(np.isfinite(context), context, memory), np.full(len(context), np.nan)
+            if np.isfinite(context).any() and np.isfinite(memory).any():
+                found.append(Each(part, own, np.where(np.isfinite(own), CHANCE / 2, np.nan), nothing))
         return found
 
-    def over(self, cell: Cell, k: int) -> list[Estimate]:
-        return [self._estimate(own) for own in self._placed(cell)]
-
-    def _estimate(self, own: _Placed) -> Estimate:
-        counts = int(own.context.sum()), int(own.memory.sum())
-        sizes = tuple(zip(("C", MEMORY), counts, strict=True))
-        if reason := too_small(sizes, self.smallest_group):
-            return not_available(own.part, sizes, reason)
-        value = float(own.placed[own.context].mean())
-        sides = own.context, own.memory
-        columns = tuple(Column(own.placed, side) for side in sides)
-        shares = sum(np.where(side, own.placed - value / 2, 0.0) / side.sum() for side in sides)
-        combine = partial(_together, less=value)
-        found = Estimate(own.part, value, CHANCE, 1.0, sizes, None, columns, combine, np.asarray(shares))
-        return found._replace(counted=2 * min(counts))
+    def over(self, cell: Cell, k: int) -> list[Value]:
+        values = []
+        for part, *sides in self._sides(cell):
+            halves = [Each(part, side, np.full(len(side), CHANCE / 2), np.full(len(side), 0.5)) for side in sides]
+            value = mean_of(part, halves, self.smallest_group, (1.0, 1.0), ("C", MEMORY))
+            smaller = min(size for _, size in value.sizes)
+            values.append(value if value.unavailable else value._replace(limits=self.limits, counted=2 * smaller))
+        return values
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
         known = [name + suffix for suffix in TARGETS for name in (ONE, SEVERAL)]
         groups = context_groups(documents), (MEMORY,)
         return tuple(Mean(self.key, part, side) for side in groups) if part in known else ()
-
-
-def _together(means: np.ndarray, less: float) -> np.ndarray:
-    """(…, 2) means of both sides' placements, each of which is the value where all count alike ▶ (…,) values."""
-    return np.asarray(np.clip(means.sum(axis=-1) - less, *ContextAuroc.limits))
 
 
 PLUGIN = ContextAuroc()

@@ -26,12 +26,12 @@ import numpy as np
 
 from heval_core.groups import context_groups
 from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Each, Estimate, balanced
 from heval_core.metrics.shared.measure import Measure
 from heval_core.metrics.shared.segment_sums import segment_shares
 from heval_core.metrics.shared.stored_means import Mean, means_of_used
 from heval_core.records import DUAL_REGIMES, HEvalError
 from heval_core.statistics.scores import ties
+from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, mean_of
 
 SUMS = ("all", "positive")
 
@@ -93,9 +93,9 @@ class ForcedChoice:
             parts.append(Each(group, *(np.where(layout.groups == group, own, np.nan) for own in values)))
         return parts
 
-    def over(self, cell: Cell, k: int) -> list[Estimate]:
+    def over(self, cell: Cell, k: int) -> list[Value]:
         parts = self.each(cell, k)
-        return [balanced("balanced", parts, [each.part for each in parts], self.smallest_group)] if parts else []
+        return [mean_of("balanced", parts, self.smallest_group)] if parts else []
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
         return means_of_used(self.key, part, documents) if part == "balanced" else ()

@@ -22,9 +22,9 @@ import numpy as np
 from heval_core.groups import compared_groups
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.document_ranks import RankSettings
-from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Each, Estimate, difference, too_small
 from heval_core.metrics.shared.measure import Measure
 from heval_core.metrics.shared.stored_means import Mean
+from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, mean_of
 
 
 def group_rank_margin(used: np.ndarray, unused: np.ndarray) -> float:
@@ -72,27 +72,18 @@ class GroupRankMargin(RankSettings):
     def each(self, cell: Cell, k: int) -> list[Each]:
         return []
 
-    def over(self, cell: Cell, k: int) -> list[Estimate]:
+    def over(self, cell: Cell, k: int) -> list[Value]:
         documents = self.documents(cell, k)
-        groups = compared_groups(len(documents))
+        layout, groups = cell.layout, compared_groups(len(documents))
         margins = []
         for each, worst, used in zip(documents, self.worst(cell, k), groups, strict=False):
             rivals = [group for group in groups if group != used]
             unused = " + ".join(rivals)
-            in_used, in_unused = cell.layout.groups == used, np.isin(cell.layout.groups, rivals)
-            margin = difference(
-                each.part,
-                _within(each._replace(best=worst), in_unused),
-                _within(each, in_used),
-                (unused, used),
-                self.smallest_group,
+            in_used, in_unused = (
+                each.within(layout.groups == used),
+                each._replace(best=worst).within(np.isin(layout.groups, rivals)),
             )
-            sizes = margin.sizes[::-1]
-            if margin.unavailable is None:
-                ranked = np.isfinite(each.value)
-                value = group_rank_margin(each.value[in_used & ranked], each.value[in_unused & ranked])
-                margin = margin._replace(value=value)
-            margins.append(margin._replace(sizes=sizes, unavailable=too_small(sizes, self.smallest_group)))
+            margins.append(mean_of(each.part, (in_used, in_unused), self.smallest_group, (-1.0, 1.0), (used, unused)))
         return margins
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
@@ -103,10 +94,6 @@ class GroupRankMargin(RankSettings):
             return ()
         rivals = tuple(group for group in groups if group != used[part])
         return Mean("rank_at_k", part, rivals), Mean("rank_at_k", part, (used[part],), -1.0)
-
-
-def _within(each: Each, group: np.ndarray) -> Each:
-    return Each(each.part, *(np.where(group, values, np.nan) for values in each[1:]))
 
 
 PLUGIN = GroupRankMargin()

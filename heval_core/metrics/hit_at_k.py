@@ -23,10 +23,10 @@ from heval_core.groups import context_groups
 from heval_core.metrics.shared import broken_ties
 from heval_core.metrics.shared.answer_ranks import of_used_document
 from heval_core.metrics.shared.cell import KS, Cell
-from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Each, Estimate, means_of_groups
 from heval_core.metrics.shared.measure import Measure
 from heval_core.metrics.shared.stored_means import Mean, means_of_used
 from heval_core.statistics.scores import Ties
+from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, means_of
 
 
 def chance_hit(gold: int, length: int, k: int) -> float:
@@ -75,8 +75,8 @@ class HitAtK:
 
         return of_used_document(cell, cell.layout.gold, lambda gold: hits(cell.ties, gold, k), chance)
 
-    def over(self, cell: Cell, k: int) -> list[Estimate]:
-        return means_of_groups(self.each(cell, k), self.smallest_group)
+    def over(self, cell: Cell, k: int) -> list[Value]:
+        return means_of(self.each(cell, k), self.smallest_group)
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
         return means_of_used(self.key, part, documents)

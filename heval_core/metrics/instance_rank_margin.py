@@ -24,10 +24,10 @@ import numpy as np
 
 from heval_core.groups import context_groups
 from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.document_ranks import RankSettings, others_than
-from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Each, Estimate, balanced, difference, mean_estimate
+from heval_core.metrics.shared.document_ranks import RankSettings
 from heval_core.metrics.shared.measure import Measure
 from heval_core.metrics.shared.stored_means import Mean, means_of_used
+from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, mean_of
 
 
 def instance_rank_margin(used: np.ndarray, other: np.ndarray) -> float:
@@ -67,24 +67,16 @@ class InstanceRankMargin(RankSettings):
         """Each instance's margin, under the group of the document that was used; NaN elsewhere."""
         return self.margins(cell, k)
 
-    def _mean(self, each: Each, used: Each, others: Each) -> Estimate:
-        estimate, there = mean_estimate(each, self.smallest_group), np.isfinite(each.value)
-        if estimate.unavailable:
-            return estimate
-        return estimate._replace(value=instance_rank_margin(used.value[there], others.value[there]))
-
-    def over(self, cell: Cell, k: int) -> list[Estimate]:
+    def over(self, cell: Cell, k: int) -> list[Value]:
         parts = self.each(cell, k)
         if not parts:
             return []
-        groups = [each.part for each in parts]
-        ranks = self.documents(cell, k)
-        means = [self._mean(each, ranks[number], others_than(number, ranks)) for number, each in enumerate(parts)]
-        overall = balanced("balanced", parts, groups, self.smallest_group)
-        if len(parts) != 2:
-            return [*means, overall]
-        gap = difference("gap", parts[0], parts[1], (groups[0], groups[1]), self.smallest_group)
-        return [*means, overall, gap._replace(best=float("nan"))]  # a bias is best at its chance level
+        means = [mean_of(each.part, [each], self.smallest_group) for each in parts]
+        means.append(mean_of("balanced", parts, self.smallest_group))
+        if len(parts) == 2:
+            gap = mean_of("gap", parts, self.smallest_group, (1.0, -1.0))
+            means.append(gap._replace(best=float("nan")))  # a bias is best at its chance level
+        return means
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
         return means_of_used(self.key, part, documents)

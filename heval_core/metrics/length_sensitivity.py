@@ -25,8 +25,8 @@ import numpy as np
 from heval_core.metrics.shared.answer_ranks import reciprocal_ranks
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.document_ranks import RankSettings
-from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Column, Each, Estimate, normalised, not_available, too_small
 from heval_core.metrics.shared.measure import Measure
+from heval_core.statistics.values import SMALLEST_GROUP, Column, Each, Value, normalised, too_small
 
 PER = 100.0
 FEWEST_LENGTHS = 5
@@ -67,11 +67,11 @@ class LengthSensitivity:
     def each(self, cell: Cell, k: int) -> list[Each]:
         return []
 
-    def over(self, cell: Cell, k: int) -> list[Estimate]:
+    def over(self, cell: Cell, k: int) -> list[Value]:
         values = {"mrr": reciprocal_ranks(cell, cell.layout.gold), "instance_rank_margin": RankSettings().margins(cell, k)}
         return [self._slope(part, each, cell.layout.lengths) for part, each in values.items() if each]
 
-    def _slope(self, part: str, parts: Sequence[Each], lengths: np.ndarray) -> Estimate:
+    def _slope(self, part: str, parts: Sequence[Each], lengths: np.ndarray) -> Value:
         values = [normalised(each.value, each.chance, each.best) for each in parts]
         used = [np.isfinite(of_group) for of_group in values]
         sizes = tuple((each.part, int(there.sum())) for each, there in zip(parts, used, strict=True))
@@ -80,27 +80,26 @@ class LengthSensitivity:
         if reason is None and different < FEWEST_LENGTHS:
             reason = f"prompts have {different} of the {FEWEST_LENGTHS} different lengths needed"
         if reason:
-            return not_available(part, sizes, reason)
+            return Value(part, sizes=sizes, unavailable=reason)
         columns: list[Column] = []
         shares = np.zeros(len(lengths))
         for of_group, there in zip(values, used, strict=True):
             # Centred first, because the means of squares below would lose digits otherwise.
             x = (lengths - lengths[there].mean()) / PER
             y = np.where(there, of_group, 0.0)
-            columns += [Column(column, there) for column in (x, y, x * y, x * x)]
+            columns += [Column.of(column, there) for column in (x, y, x * y, x * x)]
             shares += np.where(there, x * (y - y[there].mean()), 0.0) / float((x[there] ** 2).sum()) / len(parts)
         slopes = [slope(lengths[there], of_group[there]) for of_group, there in zip(values, used, strict=True)]
         spread = float(np.sqrt(np.mean([lengths[there].var() for there in used])))
-        return Estimate(
+        return Value(
             part,
             float(np.mean(slopes)),
             0.0,
             float("nan"),
             sizes,
-            None,
-            tuple(columns),
-            _slopes,
-            shares,
+            columns=tuple(columns),
+            combine=_slopes,
+            exchanged=shares,
             details=(("length_sd", spread),),
         )
 

@@ -36,10 +36,10 @@ import numpy as np
 
 from heval_core.metrics._features import SMALLEST_CLASS, Labelled, LearnedMetric, check_labelled, entropy, standardised
 from heval_core.metrics._nets import BATCH, SMALLEST_FIRST, code_lengths, first_block
-from heval_core.metrics.shared.estimate import Estimate, not_available, on_halves
 from heval_core.metrics.shared.measure import Measure, of_origin
 from heval_core.records import HEvalError
 from heval_core.statistics.subsampling import Runs
+from heval_core.statistics.values import Value
 
 SMALLEST = 2 * (SMALLEST_FIRST + BATCH)
 
@@ -129,23 +129,23 @@ class MinimumDescriptionLength(LearnedMetric):
         ),
     )
 
-    def of_all(self, data: Sequence[Labelled]) -> list[list[Estimate]]:
+    def of_all(self, data: Sequence[Labelled]) -> list[list[Value]]:
         """The estimates for several explainers, k and targets. Nets for the same instances are trained together."""
         together: dict[bytes, list[int]] = {}
         for index, target in enumerate(data):
             together.setdefault(target.labels.tobytes() + target.splits.tobytes(), []).append(index)
-        estimates: list[list[Estimate]] = [[] for _ in data]
+        estimates: list[list[Value]] = [[] for _ in data]
         for indices in together.values():
             for index, trained in zip(indices, self._trained([data[index] for index in indices]), strict=True):
                 estimates[index] = data[index].named(trained)
         return estimates
 
-    def _trained(self, data: list[Labelled]) -> list[list[Estimate]]:
+    def _trained(self, data: list[Labelled]) -> list[list[Value]]:
         """The estimates of targets with the same labels and splits."""
         labels, count = data[0].labels, len(data[0].labels)
         reason = data[0].reason or (f"{count} of the {SMALLEST} instances needed" if count < SMALLEST else None)
         if reason:
-            return [[not_available(part, target.sizes, reason) for part in self.parts] for target in data]
+            return [[Value(part, sizes=target.sizes, unavailable=reason) for part in self.parts] for target in data]
         table = np.zeros((len(data), count, max(target.features.shape[1] for target in data)))
         for row, target in zip(table, data, strict=True):
             row[:, : target.features.shape[1]] = standardised(target.features)
@@ -169,7 +169,7 @@ class MinimumDescriptionLength(LearnedMetric):
         bits = code_lengths(table, orders, labels[orders], self.seed, self.replay)
         return bits[:, :, first_block(size) :].mean(axis=2).reshape(len(table), number, 2, draws)
 
-    def _estimates(self, data: Labelled, bits: np.ndarray, by_chance: np.ndarray, of_halves: np.ndarray) -> list[Estimate]:
+    def _estimates(self, data: Labelled, bits: np.ndarray, by_chance: np.ndarray, of_halves: np.ndarray) -> list[Value]:
         coded, chance, count = _of(bits, data.labels), _of(by_chance, data.labels), len(data.labels)
         blind, doubt = first_block(count), _doubt(data.labels)
         per_label = (blind + (count - blind) * of_halves) / count
@@ -186,14 +186,15 @@ class MinimumDescriptionLength(LearnedMetric):
             share,
         )
 
-        def estimate(part: str, best: float, value_runs: Runs, scale: float, **details: float) -> Estimate:
-            return on_halves(
+        def estimate(part: str, best: float, value_runs: Runs, scale: float, **details: float) -> Value:
+            return Value(
                 part,
                 getattr(coded, part),
                 getattr(chance, part),
                 best,
                 data.sizes,
-                value_runs,
+                error=value_runs.error(),
+                runs=value_runs,
                 p=p,
                 bound=0.0,
                 chance_se=noise * scale,

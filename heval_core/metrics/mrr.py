@@ -28,11 +28,11 @@ from heval_core.groups import context_groups
 from heval_core.metrics.shared.answer_ranks import chance_reciprocal_rank, reciprocal_ranks, reciprocals
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.document_ranks import POOLS
-from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Each, Estimate, means_of_groups
 from heval_core.metrics.shared.measure import Measure
 from heval_core.metrics.shared.stored_means import Mean, means_of_used
 from heval_core.records import HEvalError
 from heval_core.statistics.scores import check, ties
+from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, means_of
 
 
 class ReciprocalRank(NamedTuple):
@@ -107,8 +107,8 @@ class MeanReciprocalRank:
         starts[:, 1:] &= ~gold[:, :-1]
         return starts
 
-    def over(self, cell: Cell, k: int) -> list[Estimate]:
-        return means_of_groups(self.each(cell, k), self.smallest_group)
+    def over(self, cell: Cell, k: int) -> list[Value]:
+        return means_of(self.each(cell, k), self.smallest_group)
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
         return means_of_used(self.key, part, documents)

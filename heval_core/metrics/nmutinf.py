@@ -28,11 +28,11 @@ from typing import NamedTuple
 import numpy as np
 
 from heval_core.metrics._features import SMALLEST_CLASS, Labelled, LearnedMetric, check_labelled, entropy, standardised
-from heval_core.metrics.shared.estimate import Estimate, on_halves
 from heval_core.metrics.shared.measure import of_origin
 from heval_core.records import HEvalError
 from heval_core.statistics.scores import runs
 from heval_core.statistics.subsampling import Runs
+from heval_core.statistics.values import Value
 
 # Distances that differ by less count as equal; in standard deviations of a feature.
 TOLERANCE = 1e-6
@@ -195,22 +195,12 @@ class NormalisedMutualInformation(LearnedMetric):
         range="up to 1",
     )
 
-    def of(self, data: Labelled) -> list[Estimate]:
+    def of(self, data: Labelled) -> list[Value]:
         near = Neighbourhood(data.features, self.n_neighbors)
         whole = _of(near, data.labels, self.permutations, self.seed)
-        return [
-            on_halves(
-                "raw",
-                whole.raw,
-                whole.chance,
-                1.0,
-                data.sizes,
-                self._runs(near, data, whole.raw),
-                p=whole.p,
-                bound=1.0,
-                details=(("adjusted", whole.adjusted),),
-            )
-        ]
+        runs = self._runs(near, data, whole.raw)
+        found = Value("raw", whole.raw, whole.chance, 1.0, data.sizes, p=whole.p, error=runs.error(), runs=runs, bound=1.0)
+        return [found._replace(details=(("adjusted", whole.adjusted),))]
 
     def _runs(self, near: Neighbourhood, data: Labelled, raw: float) -> Runs:
         halves, count = data.splits.reshape(-1, data.splits.shape[2]), len(data.labels)

@@ -23,9 +23,9 @@ import numpy as np
 from heval_core.groups import context_groups
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.document_ranks import RankSettings
-from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Each, Estimate, balanced, mean_estimate
 from heval_core.metrics.shared.measure import Measure
 from heval_core.metrics.shared.stored_means import Mean
+from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, mean_of
 
 
 def lead(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -72,26 +72,25 @@ class PositionBias(RankSettings):
         # There is no best value to normalise by: a bias is best at its chance level.
         return lead(first.value, second.value), lead(first.chance, second.chance), np.full(len(first.value), np.nan)
 
-    def over(self, cell: Cell, k: int) -> list[Estimate]:
-        estimates = []
+    def over(self, cell: Cell, k: int) -> list[Value]:
+        values = []
         for each in self.each(cell, k):
-            groups = [cell.layout.groups == name for name in context_groups(2)]
-            first, second = (Each("tilt", *(np.where(group, values, np.nan) for values in each[1:])) for group in groups)
-            estimate = balanced("tilt", (first, second), context_groups(2), self.smallest_group)
-            if estimate.unavailable is None:
-                lengths = [cell.layout.lengths[np.isfinite(of_group.value)].mean() for of_group in (first, second)]
-                estimate = estimate._replace(details=(("tokens", float(np.mean(lengths))),))
-            estimates.append(estimate)
-        return estimates
+            groups = [each.within(cell.layout.groups == name) for name in context_groups(2)]
+            tilt = mean_of("tilt", groups, self.smallest_group, names=context_groups(2))
+            if tilt.unavailable is None:
+                lengths = [cell.layout.lengths[column.counts > 0].mean() for column in tilt.columns]
+                tilt = tilt._replace(details=(("tokens", float(np.mean(lengths))),))
+            values.append(tilt)
+        return values
 
     def one_way(self, cell: Cell, k: int) -> Each | None:
         """How far the first document ranks above the second, in every instance; None for prompts without two documents."""
         return Each("swap", *self._lead(cell, k)) if len(cell.layout.documents) == 2 else None
 
-    def both_ways(self, one: Each, swapped: Each) -> Estimate:
+    def both_ways(self, one: Each, swapped: Each) -> Value:
         """Part `swap`: the i-th instances of both ask the same question, with the documents swapped."""
         value, chance = (one.value + swapped.value) / 2, (one.chance + swapped.chance) / 2
-        return mean_estimate(Each("swap", value, chance, one.best), self.smallest_group)
+        return mean_of("swap", [Each("swap", value, chance, one.best)], self.smallest_group)
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
         """`swap` is made of pairs of prompts, of which no values are stored."""

@@ -28,9 +28,9 @@ from typing import NamedTuple
 import numpy as np
 
 from heval_core.metrics._features import SMALLEST_CLASS, Labelled, LearnedMetric, check_labelled, entropy
-from heval_core.metrics.shared.estimate import Estimate, on_halves
 from heval_core.metrics.shared.measure import of_origin
 from heval_core.statistics.subsampling import Runs
+from heval_core.statistics.values import Value
 
 STEPS, ENOUGH = 30, 1e-8
 # So many numbers of training data are solved at once: more do not fit a processor's cache.
@@ -157,7 +157,7 @@ class LinearProbe(LearnedMetric):
         ),
     )
 
-    def of(self, data: Labelled) -> list[Estimate]:
+    def of(self, data: Labelled) -> list[Value]:
         features, labels = data.features[None], data.labels[None]
         whole = _contributions(features, labels, self.folds, self.seed)
         shuffled = np.random.default_rng(self.seed).permuted(np.repeat(labels, self.permutations, axis=0), axis=1)
@@ -170,7 +170,7 @@ class LinearProbe(LearnedMetric):
 
     def _estimate(
         self, data: Labelled, part: str, whole: np.ndarray, by_chance: np.ndarray, of_halves: np.ndarray, best: float
-    ) -> Estimate:
+    ) -> Value:
         from scipy.stats import t
 
         number, _, size = data.splits.shape
@@ -180,13 +180,14 @@ class LinearProbe(LearnedMetric):
         apart = (value - chance) / (spread * math.sqrt(1 + 1 / len(draws))) if spread > SAME else 0.0
         p = float(t.sf(apart, len(draws) - 1))
         runs = Runs(np.array([value]), of_halves.mean(axis=1).reshape(number, 2, 1), 2 * size / len(data.labels), whole[0])
-        return on_halves(
+        return Value(
             part,
             value,
             chance,
             best,
             data.sizes,
-            runs,
+            error=runs.error(),
+            runs=runs,
             p=p,
             bound=best,
             counted=len(data.labels) * (part == "accuracy"),

@@ -26,10 +26,10 @@ import numpy as np
 
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.document_ranks import RankSettings, chance_rank, segment_ranks
-from heval_core.metrics.shared.estimate import Each, Estimate
 from heval_core.metrics.shared.measure import Measure
 from heval_core.records import HEvalError
 from heval_core.statistics.scores import check, ties
+from heval_core.statistics.values import Each, Value
 
 
 class RankAtK(NamedTuple):
@@ -77,7 +77,7 @@ class RankAtKMetric(RankSettings):
     def each(self, cell: Cell, k: int) -> list[Each]:
         return self.documents(cell, k)
 
-    def over(self, cell: Cell, k: int) -> list[Estimate]:
+    def over(self, cell: Cell, k: int) -> list[Value]:
         return []
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -82,19 +82,20 @@ def resampled_sums(weights: np.ndarray, columns: np.ndarray) -> np.ndarray:
     return sums
 
 
-def weighted_means(weights: np.ndarray, values: np.ndarray, used: np.ndarray) -> np.ndarray:
-    """(resamples, C) means of the used ones among (N, C) values, under each row of (resamples, N) weights.
+def resampled_means(weights: np.ndarray, columns: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """(resamples, C) means under each row of (resamples, U) weights. columns: C of (U,) sums of values and their numbers.
 
-    NaN if none of them was drawn. One product for all columns is far cheaper than one for each, and columns that use the same
-    instances share one count.
+    NaN if none of them was drawn. One product for all columns is far cheaper than one for each, and columns that count the
+    same units share one count.
     """
-    index_of: dict[bytes, int] = {}
-    counted = [index_of.setdefault(column.tobytes(), len(index_of)) for column in used.T]
-    masks = np.stack([np.frombuffer(mask, dtype=bool) for mask in index_of], axis=1)
-    both = resampled_sums(weights, np.concatenate([np.where(used, values, 0.0), masks], axis=1))
-    sums, counts = both[:, : values.shape[1]], both[:, values.shape[1] :]
+    if not columns:
+        return np.empty((len(weights), 0))
+    place: dict[bytes, int] = {}
+    counted = [place.setdefault(counts.tobytes(), len(place)) for _, counts in columns]
+    numbers = [np.frombuffer(counts) for counts in place]
+    both = resampled_sums(weights, np.stack([*(sums for sums, _ in columns), *numbers], axis=1))
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(sums / counts[:, counted])
+        return np.asarray(both[:, : len(columns)] / both[:, len(columns) :][:, counted])
 
 
 def percentile_interval(replicates: np.ndarray, level: float = 0.95) -> Interval:

@@ -56,13 +56,6 @@ class Bounded(NamedTuple):
         return Interval(self.least + span * low, self.least + span * high)
 
 
-class Term(NamedTuple):
-    """A mean, and by which factor it enters a sum."""
-
-    factor: float
-    mean: Bounded
-
-
 @functools.lru_cache(maxsize=65536)
 def share_interval(share: float, count: float, level: float = LEVEL) -> Interval:
     """The mid-P interval of a share of `count` independent answers; count need not be whole."""
@@ -107,13 +100,13 @@ def mean_interval(values: np.ndarray, low: np.ndarray, high: np.ndarray, drawn: 
     return Interval(float(values.mean()) - down, float(values.mean()) + up)
 
 
-def sum_interval(terms: Sequence[Term], shift: float = 0.0, level: float = LEVEL) -> Interval:
+def sum_interval(terms: Sequence[tuple[float, Bounded]], shift: float = 0.0, level: float = LEVEL) -> Interval:
     """The interval of the sum of some means, each times its factor, plus a constant. Their questions are the same ones."""
-    factors = np.array([term.factor for term in terms])
-    means = np.array([term.mean.value for term in terms])
-    ends = np.array([term.mean.interval(level) for term in terms])
+    factors = np.array([factor for factor, _ in terms])
+    means = np.array([mean.value for _, mean in terms])
+    ends = np.array([mean.interval(level) for _, mean in terms])
     value = float(factors @ means) + shift
-    influence = np.stack([term.factor * term.mean.influence for term in terms])
+    influence = np.stack([factor * mean.influence for factor, mean in terms])
     size = np.sqrt(np.square(influence).sum(axis=1, keepdims=True))
     scaled = np.divide(influence, size, out=np.zeros_like(influence), where=size > 1e-12)
     together = scaled @ scaled.T

@@ -19,10 +19,9 @@ import numpy as np
 
 from heval_core import catalogue
 from heval_core.evaluation.cells import estimates
-from heval_core.evaluation.techniques.resampled import Column, Spread, total
 from heval_core.metrics.shared.cell import Cell, Layout, Measured
-from heval_core.metrics.shared.estimate import Estimate, differences
 from heval_core.statistics.bootstrap import priorities, resample_weights
+from heval_core.statistics.values import Column, Value, differences, total
 from tests.metrics.tables import DOC, put
 
 K = 5
@@ -74,7 +73,7 @@ def cell(where: Layout, strength: float, order: np.ndarray, rng: np.random.Gener
     return Cell.of(where, np.where(where.ranked, scores, 0.0), measured, order)
 
 
-def evaluated(found: list[Cell], metric) -> list[list[Estimate]]:
+def evaluated(found: list[Cell], metric) -> list[list[Value]]:
     own = estimates([metric], ((str(place), one) for place, one in enumerate(found)), (K,))[metric.key]
     return [own[str(place), K if metric.uses_k else 0] for place in range(len(found))]
 
@@ -129,7 +128,7 @@ def calibrate(count: int, dual: bool, strength: float, layouts: int, metrics: li
     return out
 
 
-def drawn_shares(share: float, count: int, rng: np.random.Generator) -> dict[str, tuple[float, Spread]]:
+def drawn_shares(share: float, count: int, rng: np.random.Generator) -> dict[str, tuple[float, Value]]:
     """What a table of techniques has of one draw, with the truth.
 
     A fifth of the questions is answered alike under all four kinds of context, three fifths alike under two techniques.
@@ -143,18 +142,18 @@ def drawn_shares(share: float, count: int, rng: np.random.Generator) -> dict[str
         "of four kinds": (share, mean_of(right.sum(axis=1), np.full(count, 4.0))),
         "of equals": (0.0, ahead_of(right[:, 0], other[:, 0] < share)),
         "less a lower one": (lower, ahead_of(right[:, 0], other[:, 0] < share - lower)),
-        "J": (2 * share - 1, total(((1.0, first), (1.0, second)), 2 * count, -1.0)),
+        "J": (2 * share - 1, total(((1.0, first), (1.0, second)), -1.0)),
     }
 
 
-def mean_of(sums: np.ndarray, counts: np.ndarray | None = None) -> Spread:
-    own = Column(sums.astype(float), np.ones(len(sums)) if counts is None else counts, (0.0, 1.0))
-    return Spread(np.array([own.sums.sum() / own.counts.sum()]), own.n, own.terms)
+def mean_of(sums: np.ndarray, counts: np.ndarray | None = None) -> Value:
+    own = Column(sums.astype(float), np.ones(len(sums)) if counts is None else counts, ends=(0.0, 1.0))
+    return Value("", own.mean(), sizes=(("used", own.n),), columns=(own,))
 
 
-def ahead_of(first: np.ndarray, second: np.ndarray) -> Spread:
+def ahead_of(first: np.ndarray, second: np.ndarray) -> Value:
     """A paired difference, as `evaluation.techniques.cells.gains` has it."""
-    return total(((1.0, mean_of(first & ~second)), (-1.0, mean_of(second & ~first))), len(first))
+    return total(((1.0, mean_of(first & ~second)), (-1.0, mean_of(second & ~first))), n=len(first))
 
 
 def share_table(draws: int) -> str:
@@ -167,7 +166,8 @@ def share_table(draws: int) -> str:
             rng = np.random.default_rng((count, int(share * 1000)))
             found = [drawn_shares(share, count, rng) for _ in range(draws)]
             for name in found[0]:
-                inside = [own[name][1].interval.low <= own[name][0] <= own[name][1].interval.high for own in found]
+                ends = [own[name][1].interval() for own in found]
+                inside = [low <= own[name][0] <= high for own, (low, high) in zip(found, ends, strict=True)]
                 held[name, count].append(float(np.mean(inside)))
             print(count, share, *(f"{name} {held[name, count][-1]:.3f}" for name in found[0]), flush=True)
     places = sorted(held, key=lambda place: list(found[0]).index(place[0]))

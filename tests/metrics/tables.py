@@ -18,9 +18,9 @@ from heval_core.evaluation import cells, live
 from heval_core.evaluation.publishing import publish
 from heval_core.metrics import measures_of
 from heval_core.metrics.shared.cell import Cell, Layout
-from heval_core.metrics.shared.estimate import normalised
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.statistics.bootstrap import percentile_interval
+from heval_core.statistics.values import normalised
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from tests.conftest import ROOT

@@ -12,9 +12,9 @@ from heval_core.evaluation.regime_means import regime_means
 from heval_core.metrics import headlines
 from heval_core.metrics.auroc import ContextAuroc, auroc, placements
 from heval_core.metrics.shared.cell import Cell, Fixed, Layout
-from heval_core.metrics.shared.estimate import differences, replicates
 from heval_core.report.plans import plans
 from heval_core.statistics.bootstrap import resample_weights
+from heval_core.statistics.values import differences, replicates
 from heval_core.store.filters import Filter
 from precompute.demo import aim
 from tests.planted import noise, plant, published

@@ -18,10 +18,10 @@ from heval_core.metrics.rank_at_k import rank_at_k
 from heval_core.metrics.shared.answer_ranks import chance_reciprocal_rank, reciprocals
 from heval_core.metrics.shared.cell import Cell, Layout
 from heval_core.metrics.shared.document_ranks import segment_ranks
-from heval_core.metrics.shared.estimate import Each, mean_estimate
 from heval_core.records import HEvalError
 from heval_core.statistics.bootstrap import resample_weights
 from heval_core.statistics.scores import ties
+from heval_core.statistics.values import Each, mean_of
 
 
 @pytest.mark.parametrize("name", catalogue.plugins("metric"))
@@ -200,10 +200,10 @@ def test_intervals_are_paired_over_questions_and_cover_the_value():
     cell = planted("document")
     weights = resample_weights(120)
     estimate = value_of(InstanceRankMargin(), cell, "balanced")
-    low, high = np.quantile(estimate.of_weights(weights), [0.025, 0.975])
+    low, high = np.quantile(estimate.replicates(weights), [0.025, 0.975])
     assert low < estimate.value < high
-    np.testing.assert_array_equal(estimate.of_weights(weights), estimate.of_weights(resample_weights(120)))
-    assert estimate.of_weights(np.ones((1, 120)))[0] == pytest.approx(estimate.value)
+    np.testing.assert_array_equal(estimate.replicates(weights), estimate.replicates(resample_weights(120)))
+    assert estimate.replicates(np.ones((1, 120)))[0] == pytest.approx(estimate.value)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_intervals_end_where_values_end_and_hold_the_truth_next_to_it(best, chan
     other = 2 * chance - best
     for _ in range(200):
         values = np.where(rng.random(60) < share, best, (best + other) / 2)
-        found = mean_estimate(Each("C", values, np.full(60, chance), np.full(60, best)), 5)
+        found = mean_of("C", [Each("C", values, np.full(60, chance), np.full(60, best))], 5)
         for (low, high), shift in zip(found.intervals(), (0.0, chance), strict=True):
             assert min(best, other) - 1e-9 <= low + shift < high + shift <= max(best, other) + 1e-9
         low, high = found.interval()

@@ -17,8 +17,8 @@ from heval_core.metrics.rank_at_k import RankAtKMetric, rank_at_k
 from heval_core.metrics.shared.answer_ranks import chance_reciprocal_rank
 from heval_core.metrics.shared.cell import KS, Cell, Layout
 from heval_core.metrics.shared.document_ranks import chance_capped, chance_rank
-from heval_core.metrics.shared.estimate import normalised
 from heval_core.records import HEvalError
+from heval_core.statistics.values import normalised
 from tests.metrics import literal
 
 
@@ -188,7 +188,7 @@ def test_the_slope_against_length_is_scikit_learns_and_its_interval_holds_it():
     assert estimate.value == pytest.approx(expected)
     assert estimate.value < -0.5
     weights = np.random.default_rng(1).multinomial(200, np.full(200, 1 / 200), size=300).astype(np.float32)
-    spread = estimate.of_weights(weights)
+    spread = estimate.replicates(weights)
     again = LinearRegression().fit(lengths[:, None] / 100, values, sample_weight=weights[0]).coef_[0]
     assert spread[0] == pytest.approx(again, rel=1e-3)
     assert np.quantile(spread, 0.975) < 0

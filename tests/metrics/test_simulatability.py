@@ -248,7 +248,7 @@ def test_a_cell_gives_what_the_function_gives_and_its_halves_scatter_around_it(m
         assert estimate.value == pytest.approx(expected, rel=1e-4)
         error = estimate.runs.error()
         assert estimate.runs.whole.mean() == pytest.approx(expected, rel=1e-4)
-        spread = estimate.of_weights(np.ones((2000, 150)))
+        spread = estimate.replicates(np.ones((2000, 150)))
         assert abs(np.median(spread) - expected) < 0.1 * error.se
         assert 0.9 < spread.std() / (error.se * math.sqrt(error.df / (error.df - 2))) < 1.1
         if part != "bits":

@@ -11,7 +11,7 @@ import scipy.stats
 from threadpoolctl import threadpool_limits
 
 from heval_core.statistics import bootstrap, correlation, paired_tests
-from heval_core.statistics.bootstrap import Resamples, percentile_interval, resample_weights, weighted_means
+from heval_core.statistics.bootstrap import Resamples, percentile_interval, resample_weights, resampled_means
 from heval_core.statistics.correlation import clustered_spearman, spearman
 from heval_core.statistics.paired_tests import holm, sign_flip_p
 
@@ -47,12 +47,13 @@ def test_holm_is_monotone_and_counts_only_what_was_tested():
     assert holm(np.array([0.9, 0.8])).tolist() == [1.0, 1.0]
 
 
-def test_weighted_means_are_the_means_of_what_was_drawn():
+def test_resampled_means_are_the_means_of_what_was_drawn():
     rng = np.random.default_rng(0)
     values, used = rng.random((30, 2)), rng.random((30, 2)) < 0.7
     draws = rng.integers(0, 30, (5, 30))
     weights = np.stack([np.bincount(row, minlength=30) for row in draws]).astype(np.uint8)
-    for row, found in zip(draws, weighted_means(weights, values, used), strict=True):
+    columns = [(np.where(used, values, 0)[:, place], used[:, place].astype(float)) for place in (0, 1)]
+    for row, found in zip(draws, resampled_means(weights, columns), strict=True):
         for column in (0, 1):
             assert found[column] == pytest.approx(values[row, column][used[row, column]].mean(), rel=1e-12)
 
@@ -61,23 +62,24 @@ def test_resampled_means_depend_neither_on_threads_nor_on_blocks(monkeypatch):
     rng = np.random.default_rng(0)
     values, used = rng.random((3000, 24)), rng.random((3000, 3))[:, np.arange(24) % 3] < 0.5
     weights = resample_weights(3000, 200)
+    columns = list(zip((values * used).T, used.T.astype(float), strict=True))
     found = {}
     for threads in (1, 2):
         with threadpool_limits(threads):
-            found[threads] = weighted_means(weights, values, used)
+            found[threads] = resampled_means(weights, columns)
     np.testing.assert_allclose(found[1], found[2], rtol=1e-13)
     monkeypatch.setattr(bootstrap, "BLOCK", 7 * 3000)
     np.testing.assert_array_equal(resample_weights(3000, 200), weights)
-    np.testing.assert_allclose(weighted_means(weights, values, used), found[1], rtol=1e-13)
+    np.testing.assert_allclose(resampled_means(weights, columns), found[1], rtol=1e-13)
 
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
     rng = np.random.default_rng(1)
     covered = 0
     for trial in range(200):
-        values = rng.normal(2, 3, 80)[:, None]
+        values = rng.normal(2, 3, 80)
         weights = resample_weights(80, 500, seed=trial)
-        low, high = percentile_interval(weighted_means(weights, values, np.ones((80, 1), dtype=bool))[:, 0])
+        low, high = percentile_interval(resampled_means(weights, [(values, np.ones(80))])[:, 0])
         covered += low < 2 < high
     assert 0.89 < covered / 200 < 0.99
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from heval_core.statistics.bounded import Bounded, Term, mean_interval, share_interval, sum_interval
+from heval_core.statistics.bounded import Bounded, mean_interval, share_interval, sum_interval
 
 
 def mean_of(values, ends=(0.0, 1.0)) -> Bounded:
@@ -17,7 +17,7 @@ def mean_of(values, ends=(0.0, 1.0)) -> Bounded:
 
 def difference(first, second):
     apart = np.asarray(first, dtype=float) - second
-    return sum_interval([Term(sign, mean_of((sign * apart).clip(0))) for sign in (1.0, -1.0)])
+    return sum_interval([(sign, mean_of((sign * apart).clip(0))) for sign in (1.0, -1.0)])
 
 
 @pytest.mark.parametrize("size", [20, 55, 157, 500, 2000])
@@ -67,7 +67,7 @@ def test_a_difference_of_independent_shares_is_newcombes():
     assert one.influence @ other.influence == pytest.approx(0, abs=1e-12)
     (low, high), (low_2, high_2) = one.interval(), other.interval()
     expected = (0.4 - np.hypot(0.8 - low, high_2 - 0.4), 0.4 + np.hypot(high - 0.8, 0.4 - low_2))
-    assert sum_interval([Term(1.0, one), Term(-1.0, other)]) == pytest.approx(expected)
+    assert sum_interval([(1.0, one), (-1.0, other)]) == pytest.approx(expected)
 
 
 def test_what_agrees_everywhere_still_has_a_width_and_nothing_passes_the_possible():
@@ -76,7 +76,7 @@ def test_what_agrees_everywhere_still_has_a_width_and_nothing_passes_the_possibl
     low, high = difference(some, some)
     assert -0.08 < low < -0.02 < 0.02 < high < 0.08
     right = mean_of(np.ones(55))
-    low, high = sum_interval([Term(1.0, right), Term(1.0, right)], -1.0)
+    low, high = sum_interval([(1.0, right), (1.0, right)], -1.0)
     assert (low < 0.99, high) == (True, 1)
     assert difference(np.ones(20), np.zeros(20)).high == 1
 

@@ -19,7 +19,7 @@ from heval_core.evaluation.board.records import VALUES, Column
 from heval_core.evaluation.cells import value_key
 from heval_core.evaluation.live import Spread
 from heval_core.evaluation.regime_means import means_of
-from heval_core.metrics.shared.estimate import normalised
+from heval_core.statistics.values import normalised
 
 PLACE = ["model", "dataset", "regime", "part"]
 NOT_RUN = "not run here"

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from heval_core.statistics.bootstrap import Interval, Resamples, percentile_interval, resampled_sums
-from heval_core.statistics.bounded import Bounded, Term, sum_interval
+from heval_core.statistics.bounded import Bounded, sum_interval
 from heval_core.statistics.correlation import resampled_spearman, spearman
 
 
@@ -28,14 +28,14 @@ class Column(NamedTuple):
         return int(self.counts.sum())
 
     @property
-    def terms(self) -> tuple[Term, ...]:
+    def terms(self) -> tuple[tuple[float, Bounded], ...]:
         """What the interval of the mean is made of; nothing without ends."""
         if self.ends is None:
             return ()
         total = self.counts.sum()
         mean = self.sums.sum() / total
         moved = (self.sums - mean * self.counts) / total
-        return (Term(1.0, Bounded(float(mean), moved, self.n, int((self.counts > 0).sum()), *self.ends)),)
+        return ((1.0, Bounded(float(mean), moved, self.n, int((self.counts > 0).sum()), *self.ends)),)
 
 
 class Spread(NamedTuple):
@@ -46,7 +46,7 @@ class Spread(NamedTuple):
 
     values: np.ndarray
     n: int
-    terms: tuple[Term, ...] = ()
+    terms: tuple[tuple[float, Bounded], ...] = ()
     shift: float = 0.0
 
     @property
@@ -71,7 +71,7 @@ def total(parts: Iterable[tuple[float, Spread]], n: int, shift: float = 0.0) -> 
     """The sum of some numbers of the same questions, each times its factor, plus a constant."""
     parts = list(parts)
     values = np.sum([factor * part.values for factor, part in parts], axis=0) + shift
-    terms = [Term(factor * term.factor, term.mean) for factor, part in parts for term in part.terms]
+    terms = [(factor * own, mean) for factor, part in parts for own, mean in part.terms]
     known = all(part.terms for _, part in parts)
     return Spread(values, n, tuple(terms) if known else (), shift + sum(factor * part.shift for factor, part in parts))
 

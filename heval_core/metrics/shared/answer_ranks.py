@@ -9,8 +9,8 @@ import numpy as np
 from heval_core.groups import context_groups
 from heval_core.metrics.shared import broken_ties
 from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.estimate import Each
 from heval_core.statistics.scores import Ties
+from heval_core.statistics.values import Each
 
 
 def of_used_document(

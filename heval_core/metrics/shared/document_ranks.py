@@ -14,10 +14,10 @@ import numpy as np
 from heval_core.groups import context_groups
 from heval_core.metrics.shared import broken_ties
 from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.estimate import Each
 from heval_core.records import HEvalError
 from heval_core.statistics.blocks import row_blocks
 from heval_core.statistics.scores import Ties
+from heval_core.statistics.values import Each
 
 TOKENS = ("best", "global_topk", "all")
 POOLS = ("prompt", "context")

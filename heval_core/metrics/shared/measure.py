@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from heval_core.metrics.shared.cell import DEFAULT_K, Cell
-from heval_core.metrics.shared.estimate import Each, Estimate
 from heval_core.metrics.shared.stored_means import PROTECTED
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
 from heval_core.regime_keys import read_key
+from heval_core.statistics.values import Each, Value
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class MirrorMetric(Protocol):
 
     def one_way(self, cell: Cell, k: int) -> Each | None: ...
 
-    def both_ways(self, one: Each, swapped: Each) -> Estimate: ...
+    def both_ways(self, one: Each, swapped: Each) -> Value: ...
 
 
 _DOCUMENTS_ONLY = (

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.estimate import SMALLEST_GROUP, Column, Each, Estimate, mean_estimate
 from heval_core.metrics.shared.stored_means import PROTECTED, Mean
 from heval_core.replacements import REPLACEMENTS
+from heval_core.statistics.values import SMALLEST_GROUP, Column, Each, Value, mean_of
 
 
 def aopc(before: np.ndarray | float, after: np.ndarray) -> np.ndarray | float:
@@ -37,14 +37,14 @@ class MeasuredMetric:
             if metric == self.key
         ]
 
-    def over(self, cell: Cell, k: int) -> list[Estimate]:
-        estimates = []
+    def over(self, cell: Cell, k: int) -> list[Value]:
+        values = []
         for each in self.each(cell, k):
-            estimate = mean_estimate(each, self.smallest_group)
-            if np.isfinite(estimate.chance):
-                estimate = estimate._replace(chance_columns=(Column(each.chance, np.isfinite(each.chance)),))
-            estimates.append(estimate)
-        return estimates
+            value = mean_of(each.part, [each], self.smallest_group)
+            if np.isfinite(value.chance):
+                value = value._replace(chance_columns=(Column.of(each.chance),))
+            values.append(value)
+        return values
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
         return (Mean(self.key, part),) if part in self.parts else ()

@@ -1,0 +1,399 @@
+"""A value and how sure it is: one `Value` for a mean of instances, a value on halves, and a measured number.
+
+Formula: a mean, or a sum of means, each times a factor, plus a constant (`combine` for what is no such sum). What each
+instance, or each question with all its answers, adds to a mean is a `Column`. `replicates` is the same number under (R, U)
+weights, the draws of each unit; (R,) of many values come from one matrix product. `total` adds values up, `differences`
+subtracts them in pairs with a test, `mean_of` makes a value of the `Each` of some groups, and `Questions` of columns over the
+questions of a cell, with their replicates in `drawn`.
+
+Intervals, 95 %, by what a value is made of:
+- columns with `ends`, their least and largest possible value: mid-P and MOVER (`bounded.sum_interval`);
+- other columns: Student's, adjusted for skewness (Hall 1992), since reciprocal ranks and hits are so skewed that bootstrap
+  percentiles over 30 questions cover the truth in only 81 % of draws. Where it would pass the best possible value, it is
+  that of a mean between this value and as far on the other side of chance (`bounded`);
+- halves of the instances, for values for which instances are each other's neighbours or training data: `subsampling`;
+- replicates alone, such as those of a correlation: their percentiles.
+Several values have one interval of their mean, whatever they are made of: `bounded.mean_interval`.
+Cost: one product of R x U x columns for the replicates of all values of a cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from heval_core.statistics import subsampling
+from heval_core.statistics.bootstrap import Interval, Resamples, percentile_interval, resampled_means, skewed_interval
+from heval_core.statistics.bounded import Bounded, sum_interval
+from heval_core.statistics.correlation import resampled_spearman, spearman
+from heval_core.statistics.paired_tests import sign_flip_p
+
+SMALLEST_GROUP = 30
+NAN = float("nan")
+Key = TypeVar("Key", bound=Hashable)
+
+
+class Each(NamedTuple):
+    """Values of single instances, (N,) each, NaN if undefined.
+
+    part: which document or group. chance: the value of random scores. best: the value of perfect scores.
+    """
+
+    part: str
+    value: np.ndarray
+    chance: np.ndarray
+    best: np.ndarray
+
+    def rows(self, chosen: np.ndarray) -> Each:
+        """The instances chosen by indices."""
+        return Each(self.part, *(values[chosen] for values in self[1:]))
+
+    def within(self, group: np.ndarray) -> Each:
+        """NaN outside a (N,) bool group."""
+        return Each(self.part, *(np.where(group, values, np.nan) for values in self[1:]))
+
+
+class Column(NamedTuple):
+    """A mean, by what each of U instances or questions adds to it: (U,) sums of values, and (U,) how many there are.
+
+    factor: with which the mean enters a value. ends: the least and the largest possible value; None where there are none.
+    """
+
+    sums: np.ndarray
+    counts: np.ndarray
+    factor: float = 1.0
+    ends: tuple[float, float] | None = None
+
+    @classmethod
+    def of(cls, values: np.ndarray, used: np.ndarray | None = None, factor: float = 1.0) -> Column:
+        """Of (N,) values of instances, those that are used; by default those that are defined."""
+        used = np.isfinite(values) if used is None else used
+        return cls(np.where(used, values, 0.0), used.astype(np.float64), factor)
+
+    @property
+    def n(self) -> int:
+        return int(self.counts.sum())
+
+    def mean(self) -> float:
+        return float(self.sums[self.counts > 0].sum() / self.counts.sum()) if self.counts.any() else NAN
+
+    def apart(self) -> np.ndarray:
+        """(U,) how far each unit's values are above the mean, summing to 0."""
+        return self.sums - self.mean() * self.counts
+
+    def bounded(self) -> Bounded:
+        assert self.ends is not None
+        return Bounded(self.mean(), self.apart() / self.counts.sum(), self.n, int((self.counts > 0).sum()), *self.ends)
+
+
+class Value(NamedTuple):
+    """A number of a cell, with what its interval, its replicates and its differences are made of.
+
+    part: which of the numbers of a metric. chance, best: the values of random and perfect scores. sizes: group ▶ instances.
+    unavailable: why value is NaN. p: of the value under chance, if a permutation test gives one. details: further numbers.
+    columns, shift: it is the sum of their means, each times its factor, and of shift. combine: (…, C) means ▶ (…) values,
+    where it is no such sum. limits: which a sum of resampled means may not pass. chance_columns: of a chance level that was
+    measured on random scores and has its own noise; chance_se: of one that was permuted.
+    exchanged: (N,) what each instance adds to the value, up to a constant that all explainers share, so that exchanging two
+    explainers within an instance exchanges these; by default from the columns. counted: N, if it is a share of N.
+    error: from halves, and runs, which it is from; bound: a limit that the value approaches but never passes.
+    drawn: (R,) replicates that are there already.
+    """
+
+    part: str = ""
+    value: float = NAN
+    chance: float = NAN
+    best: float = NAN
+    sizes: tuple[tuple[str, int], ...] = ()
+    unavailable: str | None = None
+    columns: tuple[Column, ...] = ()
+    shift: float = 0.0
+    combine: Callable[[np.ndarray], np.ndarray] | None = None
+    limits: tuple[float, float] | None = None
+    exchanged: np.ndarray | None = None
+    p: float = NAN
+    details: tuple[tuple[str, float], ...] = ()
+    chance_columns: tuple[Column, ...] = ()
+    chance_se: float = 0.0
+    counted: int = 0
+    error: subsampling.Error | None = None
+    runs: subsampling.Runs | None = None
+    bound: float = NAN
+    drawn: np.ndarray | None = None
+
+    @property
+    def n(self) -> int:
+        return sum(size for _, size in self.sizes)
+
+    @property
+    def normalised(self) -> float:
+        return float(normalised(self.value, self.chance, self.best))
+
+    def named(self, value: str, low: str, high: str) -> dict[str, float | None]:
+        """The number and the ends of its interval as columns with these names; None where undefined."""
+        numbers = zip((value, low, high), (self.value, *self.interval()), strict=True)
+        return {name: defined(number) for name, number in numbers}
+
+    def replicates(self, weights: np.ndarray) -> np.ndarray:
+        """(R,) replicates under (R, U) weights; see the function `replicates` for many values at once."""
+        return replicates([self], weights)[0]
+
+    def interval(self, questions: np.ndarray | None = None) -> Interval:
+        """95 % interval. questions: (N,) the question of each instance, as numbers from 0; by default all are different."""
+        return self.intervals(questions)[0]
+
+    def above_chance(self, questions: np.ndarray | None = None) -> Interval:
+        """95 % interval of value minus chance, including the error of a chance level that was measured or permuted."""
+        return self.intervals(questions)[1]
+
+    def intervals(self, questions: np.ndarray | None = None) -> tuple[Interval, Interval]:
+        """`interval` and `above_chance`, which share most of the work."""
+        if self.error is not None:
+            around = self._around(self.error)
+            return around, self._less(self._around(self.error.plus(self.chance_se)) if self.chance_se else around)
+        if not self.columns or all(column.ends for column in self.columns):
+            around = self._of_sum() if self.columns else percentile_interval(np.asarray(self.drawn))
+            return around, self._less(around)
+        influence, freedom = self._influence(questions, self.columns)
+        if self.counted:
+            around = self._around(subsampling.Error(float(np.sqrt(np.square(influence).sum())), freedom, np.array([])))
+            return around, self._less(around)
+        around = self._possible(skewed_interval(self.value, influence, freedom), influence, freedom)
+        if not self.chance_columns:
+            return around, self._less(around)
+        influence = influence - self._influence(questions, self.chance_columns)[0]
+        return around, skewed_interval(self.value - self.chance, influence, freedom)
+
+    def _less(self, around: Interval) -> Interval:
+        return Interval(around.low - self.chance, around.high - self.chance)
+
+    def _of_sum(self) -> Interval:
+        return sum_interval([(column.factor, column.bounded()) for column in self.columns], self.shift)
+
+    def _possible(self, around: Interval, influence: np.ndarray, freedom: int) -> Interval:
+        """It ends before the best value, and has a width where all instances are alike. influence: (Q,) of the questions."""
+        away = self.best - self.chance
+        past = around.high >= self.best if away > 0 else around.low <= self.best
+        if not (past or around.low == around.high) or not (np.isfinite(away) and away and freedom > 0):
+            return around
+        ends = sorted((self.chance - away, self.best))
+        return Bounded(self.value, influence, freedom + 1, min(len(influence), freedom + 1), *ends).interval()
+
+    def _around(self, error: subsampling.Error) -> Interval:
+        if self.counted:
+            return subsampling.share_interval(self.value, error, self.counted)
+        return subsampling.interval(self.value, error, self.bound)
+
+    def _influence(self, questions: np.ndarray | None, columns: tuple[Column, ...]) -> tuple[np.ndarray, int]:
+        """How much each question moves the value, summing to 0; and the degrees of freedom of the value's error.
+
+        To first order: the slope of the value in each mean, times the instance's contribution to that mean.
+        """
+        means = np.array([column.mean() for column in columns])
+        steps = 1e-4 * np.maximum([column.sums[column.counts > 0].std() for column in columns], 1e-9)
+        up, down = np.split(self.of_means(means + np.concatenate([np.diag(steps), -np.diag(steps)])), 2)
+        influence: np.ndarray = np.zeros(len(columns[0].sums))
+        for column, slope in zip(columns, (up - down) / (2 * steps), strict=True):
+            influence += slope / column.n * np.sqrt(column.n / max(column.n - 1, 1)) * column.apart()
+        groups = {column.counts.tobytes(): column.n for column in columns}
+        if questions is not None:
+            influence = np.bincount(questions, influence)
+        return influence, sum(groups.values()) - len(groups)
+
+    def of_means(self, means: np.ndarray) -> np.ndarray:
+        """(…, C) means of its columns ▶ (…) values."""
+        if self.combine is not None:
+            return np.asarray(self.combine(means), dtype=np.float64)
+        values = means @ np.array([column.factor for column in self.columns]) + self.shift
+        return np.asarray(np.clip(values, *self.limits) if self.limits else values)
+
+    @property
+    def shares(self) -> np.ndarray:
+        """(N,) what each instance adds to it: see exchanged."""
+        if self.exchanged is not None:
+            return self.exchanged
+        return np.asarray(sum(column.factor * column.sums / column.counts.sum() for column in self.columns))
+
+    def minus(self, other: Value) -> Value:
+        """The difference of two values over the same units. Its parts, too, are those of one less the other's."""
+        difference = total(((1.0, self), (-1.0, other)), n=self.n)
+        if self.error is not None:
+            assert self.runs is not None
+            assert other.runs is not None
+            apart = self.runs.minus(other.runs)
+            return difference._replace(error=apart.error(), runs=apart, p=apart.p())
+        if self.combine is None and other.combine is None:
+            return difference
+        first = len(self.columns)
+
+        def combine(means: np.ndarray) -> np.ndarray:
+            return self.of_means(means[..., :first]) - other.of_means(means[..., first:])
+
+        return difference._replace(combine=combine, exchanged=self.shares - other.shares)
+
+
+def defined(value: float) -> float | None:
+    """None where it is NaN or infinite."""
+    return float(value) if np.isfinite(value) else None
+
+
+def normalised(value: Any, chance: Any, best: Any) -> Any:
+    """0 at chance, 1 at best; NaN if the two are equal."""
+    span = np.asarray(best, dtype=np.float64) - chance
+    return np.divide(np.subtract(value, chance), span, out=np.full(np.shape(span), np.nan), where=span != 0)
+
+
+def replicates(values: Sequence[Value], weights: np.ndarray) -> list[np.ndarray]:
+    """(R,) replicates of each value under (R, U) weights, or from its halves; () if not available.
+
+    One matrix product serves all columns of all values.
+    """
+    place: dict[int, int] = {}
+    columns: list[Column] = []
+    for value in values:
+        for column in value.columns if value.unavailable is None else ():
+            if place.setdefault(id(column.sums), len(columns)) == len(columns):
+                columns.append(column)
+    means = resampled_means(weights, [(column.sums, column.counts) for column in columns])
+    found = []
+    for value in values:
+        if value.unavailable is not None:
+            found.append(np.array([]))
+        elif value.error is not None:
+            found.append(subsampling.replicates(value.value, value.error, len(weights)))
+        elif value.drawn is not None:
+            found.append(value.drawn)
+        else:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                found.append(value.of_means(means[:, [place[id(column.sums)] for column in value.columns]]))
+    return found
+
+
+def differences(pairs: Sequence[tuple[Value, Value]], weights: np.ndarray) -> list[Value]:
+    """The differences of pairs of available values of one metric and part over one layout, with replicates and p.
+
+    p: two-sided, that the difference is 0: by flipping the signs of instances' differences; of values with runs on halves by
+    Student's t.
+    """
+    apart = [first.minus(second) for first, second in pairs]
+    drawn = replicates(apart, weights)
+    p = [value.p for value in apart]
+    if apart and apart[0].error is None:
+        p = [*map(float, sign_flip_p(np.stack([value.shares for value in apart], axis=1)))]
+    return [value._replace(drawn=own, p=of_pair) for value, own, of_pair in zip(apart, drawn, p, strict=True)]
+
+
+def total(parts: Iterable[tuple[float, Value]], shift: float = 0.0, n: int | None = None) -> Value:
+    """The sum of some numbers of the same units, each times its factor, plus a constant. n: by default that of all of them.
+
+    It has columns if all parts do, and replicates if all parts have them.
+    """
+    parts = list(parts)
+    columns = tuple(column._replace(factor=factor * column.factor) for factor, part in parts for column in part.columns)
+    drawn: Any = None
+    if all(part.drawn is not None for _, part in parts):
+        drawn = np.sum([factor * np.asarray(part.drawn) for factor, part in parts], axis=0) + shift
+    return Value(
+        "",
+        sum(factor * part.value for factor, part in parts) + shift,
+        sizes=(("used", sum(part.n for _, part in parts) if n is None else n),),
+        columns=columns if all(part.columns for _, part in parts) else (),
+        shift=shift + sum(factor * part.shift for factor, part in parts),
+        drawn=drawn,
+    )
+
+
+def mean_of(
+    part: str, groups: Sequence[Each], smallest: int, factors: Sequence[float] = (), names: Sequence[str] = ()
+) -> Value:
+    """The sum of the groups' means over their defined values, each times its factor; by default the mean of the means.
+
+    So groups weigh the same, however many instances they have. Not available if one has fewer than `smallest`. names: of the
+    groups; by default those of their parts.
+    """
+    factors = factors or (1 / len(groups),) * len(groups)
+    columns = tuple(Column.of(each.value, factor=factor) for each, factor in zip(groups, factors, strict=True))
+    named = zip(names or [each.part for each in groups], columns, strict=True)
+    sizes = tuple((name, column.n) for name, column in named)
+    if reason := too_small(sizes, smallest):
+        return Value(part, sizes=sizes, unavailable=reason)
+    used = [column.counts > 0 for column in columns]
+    value, chance, best = (
+        float(sum(factor * own[there].mean() for factor, own, there in zip(factors, of_groups, used, strict=True)))
+        for of_groups in zip(*(each[1:] for each in groups), strict=True)
+    )
+    return Value(part, value, chance, best, sizes, columns=columns)
+
+
+def means_of(parts: Sequence[Each], smallest: int) -> list[Value]:
+    """The mean of each group's instances; with several groups also of all (`balanced`), weighing the same.
+
+    All together need `smallest` instances, and each of them a third of that.
+    """
+    means = [mean_of(each.part, [each], smallest) for each in parts]
+    if len(parts) > 1:
+        together = mean_of("balanced", parts, smallest // 3)
+        reason = too_small((("used", together.n),), smallest)
+        means.append(Value("balanced", sizes=together.sizes, unavailable=reason) if reason else together)
+    return means
+
+
+def too_small(sizes: tuple[tuple[str, int], ...], needed: int) -> str | None:
+    """Why a value is not available, as pages print it; None if every group is large enough."""
+    for group, size in sizes:
+        if size < needed:
+            return f"group {group} has {size} of the {needed} instances needed"
+    return None
+
+
+class Questions:
+    """The questions (or claims) of a cell with their resamples, which are those of the other cells of a dataset."""
+
+    def __init__(self, resamples: Resamples, questions: Iterable[str]):
+        from pandas import Index
+
+        self._all = Index(sorted(set(questions)))
+        self.weights = resamples.of(self._all)
+
+    def column(
+        self,
+        questions: Sequence[str] | np.ndarray,
+        values: np.ndarray,
+        once: bool = False,
+        ends: tuple[float, float] | None = None,
+    ) -> Column:
+        """Of (N,) values and the question of each; NaN is left out. once: every question counts once."""
+        values = np.asarray(values, dtype=float)
+        there = ~np.isnan(values)
+        places = self._all.get_indexer(questions)[there]
+        sums = np.bincount(places, values[there], minlength=len(self._all))
+        counts = np.bincount(places, minlength=len(self._all)).astype(float)
+        if once:
+            sums, counts = sums / np.maximum(counts, 1), np.minimum(counts, 1)
+        return Column(sums, counts, ends=ends)
+
+    def means(self, columns: Mapping[Key, Column]) -> dict[Key, Value]:
+        """The mean of each column that has any value, with replicates, in one matrix product for all."""
+        used = {key: column for key, column in columns.items() if column.n}
+        drawn = resampled_means(self.weights, [(column.sums, column.counts) for column in used.values()])
+        return {
+            key: Value(
+                "", column.mean(), sizes=(("used", column.n),), columns=(column,) if column.ends else (), drawn=drawn[:, place]
+            )
+            for place, (key, column) in enumerate(used.items())
+        }
+
+    def spearman(self, questions: Sequence[str] | np.ndarray, first: np.ndarray, second: np.ndarray) -> Value | None:
+        """The rank correlation of (N,) values; None where one is constant, or there are fewer than three pairs.
+
+        questions: (N,). Pairs in which a value is missing are left out.
+        """
+        x, y = (np.asarray(values, dtype=float) for values in (first, second))
+        known = ~np.isnan(x) & ~np.isnan(y)
+        value = spearman(x[known], y[known]) if known.any() else NAN
+        if not np.isfinite(value):
+            return None
+        drawn = resampled_spearman(x[known], y[known], self.weights[:, self._all.get_indexer(questions)[known]])
+        return Value("", value, sizes=(("used", int(known.sum())),), drawn=drawn)
