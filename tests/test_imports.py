@@ -142,7 +142,7 @@ MAY_IMPORT = {
     "replacements": {"catalogue", "lm", "records"},
     "citations": {"datasets", "lm", "prompts", "records", "statistics", "store"},
     "catalogue": {"protocols", "records"},
-    "protocols": {"citations", "datasets", "lm", "metrics", "records", "techniques"},
+    "protocols": {"citations", "datasets", "lm", "metrics", "records", "statistics", "techniques"},
     "behaviour": {"answers", "groups", "lm", "prompts", "records", "regime_keys"},
     "lm": {"installed", "prompts", "records"},
     "prompt_styles": {"records", "regimes", "source_trust"},

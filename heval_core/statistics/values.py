@@ -352,10 +352,12 @@ class Questions:
     """The questions (or claims) of a cell with their resamples, which are those of the other cells of a dataset."""
 
     def __init__(self, resamples: Resamples, questions: Iterable[str]):
-        from pandas import Index
+        self._places = {question: place for place, question in enumerate(sorted(set(questions)))}
+        self.weights = resamples.of(self._places)
 
-        self._all = Index(sorted(set(questions)))
-        self.weights = resamples.of(self._all)
+    def _of(self, questions: Iterable[str]) -> np.ndarray:
+        """(N,) the place of each question."""
+        return np.array([self._places[question] for question in questions], dtype=np.intp)
 
     def column(
         self,
@@ -367,9 +369,9 @@ class Questions:
         """Of (N,) values and the question of each; NaN is left out. once: every question counts once."""
         values = np.asarray(values, dtype=float)
         there = ~np.isnan(values)
-        places = self._all.get_indexer(questions)[there]
-        sums = np.bincount(places, values[there], minlength=len(self._all))
-        counts = np.bincount(places, minlength=len(self._all)).astype(float)
+        places = self._of(questions)[there]
+        sums = np.bincount(places, values[there], minlength=len(self._places))
+        counts = np.bincount(places, minlength=len(self._places)).astype(float)
         if once:
             sums, counts = sums / np.maximum(counts, 1), np.minimum(counts, 1)
         return Column(sums, counts, ends=ends)
@@ -395,5 +397,5 @@ class Questions:
         value = spearman(x[known], y[known]) if known.any() else NAN
         if not np.isfinite(value):
             return None
-        drawn = resampled_spearman(x[known], y[known], self.weights[:, self._all.get_indexer(questions)[known]])
+        drawn = resampled_spearman(x[known], y[known], self.weights[:, self._of(questions)[known]])
         return Value("", value, sizes=(("used", int(known.sum())),), drawn=drawn)
