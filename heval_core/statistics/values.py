@@ -342,10 +342,8 @@ def means_of(parts: Sequence[Each], smallest: int) -> list[Value]:
 
 def too_small(sizes: tuple[tuple[str, int], ...], needed: int) -> str | None:
     """Why a value is not available, as pages print it; None if every group is large enough."""
-    for group, size in sizes:
-        if size < needed:
-            return f"group {group} has {size} of the {needed} instances needed"
-    return None
+    reasons = (f"group {group} has {size} of the {needed} instances needed" for group, size in sizes if size < needed)
+    return next(reasons, None)
 
 
 class Questions:
