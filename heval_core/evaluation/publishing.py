@@ -31,7 +31,7 @@ from heval_core.evaluation.techniques import tables
 from heval_core.records import REGIMES, TECHNIQUE, HEvalError, RegimeKey
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store import kinds, published
-from heval_core.store.annotation_exchange import Answers, answers
+from heval_core.store.annotations import Answers, answers
 from heval_core.store.shard_rows import ShardRows
 from heval_core.store.shards import PUBLISHED_FORMAT, Entry, ShardStore
 from heval_core.store.writer import Writer, schema

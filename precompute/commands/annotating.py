@@ -10,14 +10,13 @@ from pathlib import Path
 from heval_core.citations.people.ratings import helpfulness
 from heval_core.citations.people.study import MASKINGS, make_study
 from heval_core.records import HEvalError
-from heval_core.store import annotation_exchange
 from heval_core.store.annotation_file import OF_BUNDLED, command
-from heval_core.store.annotations import AnnotationStore
+from heval_core.store.annotations import AnnotationStore, bring_in, export
 from heval_core.store.shards import ShardStore
 from precompute.citations.people import explanations_of, take_over
 from precompute.commands.options import DEMO, DEMO_RESULTS, STORE, existing
 
-FILE_HELP = "a .csv or .jsonl file"
+FILE_HELP = "a .jsonl file"
 
 
 def add(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -80,13 +79,13 @@ def _own(folder: Path) -> None:
 
 
 def _export(options: argparse.Namespace) -> int:
-    print(f"{annotation_exchange.export(options.store, options.file):,} records in {options.file}")
+    print(f"{export(options.store, options.file):,} records in {options.file}")
     return 0
 
 
 def _import(options: argparse.Namespace) -> int:
     _own(options.store)
-    found = annotation_exchange.bring_in(options.store, options.file)
+    found = bring_in(options.store, options.file)
     print(
         f"{found.items:,} items, {found.people:,} people and {found.answers:,} answers added; "
         f"{found.known:,} answers were there"

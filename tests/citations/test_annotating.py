@@ -8,9 +8,8 @@ import pytest
 
 from heval_core.evaluation.citations.standing import standing
 from heval_core.records import HEvalError
-from heval_core.store.annotation_exchange import answers
 from heval_core.store.annotation_file import FILE
-from heval_core.store.annotations import AnnotationStore
+from heval_core.store.annotations import AnnotationStore, answers
 from heval_core.store.shards import ShardStore
 from precompute.citations.people import explanations_of
 from precompute.citations.run import run
@@ -48,7 +47,7 @@ def test_items_go_to_a_file_and_come_back_and_answers_with_them(store, tmp_path,
     for number in range(4):  # three of the practice round come first
         item_id = people.turn(name).item_id
         people.save(name, item_id, people.item(item_id).gold, 80.0, 2.0, f"her answer {number}")
-    for file in (tmp_path / "people.csv", tmp_path / "people.jsonl"):
+    for file in (tmp_path / "people.jsonl",):
         other = tmp_path / f"other-{file.suffix[1:]}"
         assert main(["citations", "export", str(file), "--store", str(store)]) == 0
         assert main(["citations", "import", str(file), "--store", str(other)]) == 0
@@ -84,7 +83,7 @@ def test_what_says_that_there_is_no_study_says_how_to_make_one(store, tmp_path):
 @pytest.mark.parametrize("folder", ["demo", "demo-results"])
 def test_no_study_is_kept_in_what_comes_with_the_program(folder, tmp_path, capsys):
     bundled = ROOT / "cache" / folder
-    for asked in (["study"], ["import", str(tmp_path / "people.csv")]):
+    for asked in (["study"], ["import", str(tmp_path / "people.jsonl")]):
         assert main(["citations", *asked, "--store", str(bundled)]) == 2
         assert f"--store cache/people --from {ROOT / 'cache' / 'demo'}" in capsys.readouterr().err
     assert not (bundled / FILE).exists()
@@ -97,4 +96,4 @@ def test_what_cannot_be_done_is_one_line(tmp_path, store, capsys):
     assert main(["citations", "study", "--store", str(tmp_path / "empty")]) == 2
     assert "has no explanations; run: python -m precompute citations run" in capsys.readouterr().err
     assert main(["citations", "export", str(tmp_path / "people.txt"), "--store", str(store)]) == 2
-    assert ".csv or .jsonl" in capsys.readouterr().err
+    assert "should be .jsonl" in capsys.readouterr().err

@@ -10,13 +10,11 @@ from datetime import datetime, timedelta
 import pytest
 
 from heval_core.citations.people import practice
-from heval_core.citations.people.exchange import read
-from heval_core.citations.people.items import NEGATIVE, POSITIVE, QUESTION, Item
+from heval_core.citations.people.exchange import NEGATIVE, POSITIVE, QUESTION, Item, read
 from heval_core.citations.records import Passage
 from heval_core.records import HEvalError
-from heval_core.store.annotation_exchange import answers, bring_in, export
 from heval_core.store.annotation_file import FILE, transaction
-from heval_core.store.annotations import LEASE, AnnotationStore
+from heval_core.store.annotations import LEASE, AnnotationStore, answers, bring_in, export
 
 HOSTILE = ["<b>x</b>", "=1+1", "'quoted", 'a\rb\nc\t,"', "\u202e", "\x00", "🦉", "", "-2", "\u2028", "null", "[1]"]
 
@@ -147,8 +145,7 @@ def test_people_under_70_percent_on_control_items_are_left_out_and_their_items_a
     assert answers(store.folder).left_out == {}
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_a_study_comes_back_as_it_was_and_is_not_doubled(tmp_path, form):
+def test_a_study_comes_back_as_it_was_and_is_not_doubled(tmp_path):
     items = [
         *practice.ITEMS,
         *(item(n, text=text) for n, text in enumerate(HOSTILE)),
@@ -161,7 +158,7 @@ def test_a_study_comes_back_as_it_was_and_is_not_doubled(tmp_path, form):
         for one in items[::5]:
             answer(store, person, one.item_id, (0, 1), 1 / 3)
             answer(store, person, one.item_id, (), 99.5)
-    file, again = tmp_path / f"all.{form}", tmp_path / f"again.{form}"
+    file, again = tmp_path / "all.jsonl", tmp_path / "again.jsonl"
     count = export(store.folder, file)
     found = bring_in(tmp_path / "two", file)
     assert not found.problems
@@ -199,15 +196,23 @@ def test_what_is_wrong_in_a_file_is_named_and_the_rest_is_taken(store, tmp_path)
     assert found.answers == 1
     said = {
         **dict.fromkeys(("no item 'zz", "names sentence 7", "one of item, person, answer", "the item was changed"), 1),
-        **dict.fromkeys(("0 to 100", "1 to 60 characters", "its helpfulness is missing, or no number", "it is no item"), 1),
+        **dict.fromkeys(
+            (
+                "less than or equal to 100",
+                "1 to 60 characters",
+                "its helpfulness is not right: input should be a valid number",
+                "its passage is not right",
+            ),
+            1,
+        ),
         **dict.fromkeys(("no JSON object", "is no time"), 2),
     }
     assert {words: sum(words in problem for problem in found.problems) for words in said} == said
     assert len(found.problems) == sum(said.values())
-    with pytest.raises(HEvalError, match=r"should be \.csv or \.jsonl"):
+    with pytest.raises(HEvalError, match=r"should be \.jsonl"):
         bring_in(tmp_path / "new", tmp_path / "all.xlsx")
     with pytest.raises(HEvalError, match="cannot be read"):
-        bring_in(tmp_path / "new", tmp_path / "none.csv")
+        bring_in(tmp_path / "new", tmp_path / "none.jsonl")
 
 
 def test_errors_are_one_line_each(store, tmp_path):
@@ -283,4 +288,4 @@ def test_more_people_can_be_wanted_later_and_never_fewer(store):
 
 def items_of(store):
     export(store.folder, store.folder / "items.jsonl")
-    return [one for one in read((store.folder / "items.jsonl").read_text(), "jsonl")[0] if isinstance(one, Item)]
+    return [one for one in read((store.folder / "items.jsonl").read_text())[0] if isinstance(one, Item)]

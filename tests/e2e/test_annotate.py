@@ -11,10 +11,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from heval_core.citations.people import practice
-from heval_core.citations.people.items import QUESTION, Item
+from heval_core.citations.people.exchange import QUESTION, Item
 from heval_core.citations.records import Passage
-from heval_core.store.annotation_exchange import answers
-from heval_core.store.annotations import AnnotationStore
+from heval_core.store.annotations import AnnotationStore, answers
 from tests.e2e.browser import IN_A_BROWSER, explorer, page_of, reload, somebody_else, visit
 from tests.e2e.test_looks import CONTRASTS, CUT_OFF
 

@@ -1,188 +1,32 @@
-"""A study as text, to take it elsewhere: JSON lines, or CSV with the columns of all records. Nothing is lost on the way.
+"""What people are asked and what they answer; and both as text, to take a study elsewhere and back without loss.
 
-The records are items, people (name and when they came) and every answer ever given, those that were changed later too. In CSV
-lists are JSON, and a text that a spreadsheet would take for a formula has an apostrophe in front, which reading takes off.
+The text is JSON lines: items, people (name and when they came) and every answer ever given, those that were changed later too.
 """
 
 from __future__ import annotations
 
-import csv
-import io
+import hashlib
 import json
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
-from heval_core.citations.people.items import KINDS, QUESTION, Item, whole
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
+
 from heval_core.citations.records import Passage
 from heval_core.records import HEvalError
 
-FORMATS = ("csv", "jsonl")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
-# Characters of a cell, and people for an item.
-_LARGEST, _MOST_WANTED = 2**31 - 1, 10_000
+# A question of the study; a control item whose answer is plain, with one sentence or with none; an item of the practice round.
+QUESTION, POSITIVE, NEGATIVE, PRACTICE = KINDS = ("question", "positive", "negative", "practice")
+CONTROLS = (POSITIVE, NEGATIVE)
+# People for an item.
+_MOST_WANTED = 10_000
 
 
-@dataclass(frozen=True)
-class Person:
-    """since: when this person came first, UTC, in ISO form."""
-
-    annotator: str
-    since: str
-
-
-@dataclass(frozen=True)
-class Given:
-    """One answer of a person. answer_id: unique everywhere. predicted: places of the sentences chosen. helpfulness: 0 to 100.
-    at: when, UTC, in ISO form; of several to one item the last counts."""
-
-    answer_id: str
-    item_id: str
-    annotator: str
-    predicted: tuple[int, ...]
-    helpfulness: float
-    seconds: float
-    at: str
-
-
-Record = Item | Person | Given
-_NAMES: dict[type, str] = {Item: "item", Person: "person", Given: "answer"}
-_COLUMNS = (
-    *("record", "item_id", "kind", "explanation_id", "claim", "verdict", "passages", "passage", "sentences", "gold", "wanted"),
-    *("feedback", "annotator", "since", "answer_id", "predicted", "helpfulness", "seconds", "at"),
-)
-_JSON = ("passages", "passage", "sentences", "gold", "wanted", "predicted", "helpfulness", "seconds")
-
-
-def written(records: Iterable[Record], form: str) -> str:
-    """The records as text. form: one of FORMATS. Raises HEvalError for another."""
-    rows = map(_row, records)
-    if _known(form) == "jsonl":
-        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    for row in rows:
-        writer.writerow([_cell(name, row[name]) if name in row else "" for name in _COLUMNS])
-    return out.getvalue()
-
-
-def read(text: str, form: str) -> tuple[list[Record], list[str]]:
-    """The records of a text, and what is wrong with the others, a sentence each. Raises HEvalError for an unknown form."""
-    records: list[Record] = []
-    problems: list[str] = []
-    for place, row in (_lines if _known(form) == "jsonl" else _csv_rows)(text):
-        try:
-            if isinstance(row, str):
-                raise HEvalError(row)
-            records.append(_record(row))
-        except HEvalError as error:
-            problems.append(f"{place}: {error}")
-    return records, problems
-
-
-def _known(form: str) -> str:
-    if form not in FORMATS:
-        raise HEvalError(f"There is no format {form!r} for a study; there are: {', '.join(FORMATS)}.")
-    return form
-
-
-def _row(record: Record) -> dict[str, Any]:
-    row: dict[str, Any] = {"record": _NAMES[type(record)], **vars(record)}
-    if isinstance(record, Item):
-        row["item_id"], row["gold"] = record.item_id, sorted(record.gold)
-        row["passages"] = [[one.number, one.text, one.title] for one in record.passages]
-    return row
-
-
-def _cell(name: str, value: Any) -> str:
-    if name in _JSON:
-        return json.dumps(value, ensure_ascii=False)
-    return f"'{value}" if value.startswith(_FORMULA) else str(value)
-
-
-def _lines(text: str) -> Iterator[tuple[str, Any]]:
-    """(place, object), or (place, what is wrong) for what is none."""
-    # Not splitlines: it would also break lines at signs that JSON leaves as they are.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):
-                row = None
-            yield f"line {number}", row if isinstance(row, dict) else "it is no JSON object"
-
-
-def _csv_rows(text: str) -> Iterator[tuple[str, Any]]:
-    csv.field_size_limit(_LARGEST)
-    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
-    names = next(reader, [])
-    if missing := set(_COLUMNS) - set(names):
-        yield "the first line", f"the columns {', '.join(sorted(missing))} are missing"
-        return
-    for number, cells in enumerate(reader, start=2):
-        if len(cells) != len(names):
-            yield f"row {number}", f"it has {len(cells)} cells; the first line names {len(names)}"
-            continue
-        row = {name: cell.removeprefix("'") for name, cell in zip(names, cells, strict=True)}
-        try:
-            yield f"row {number}", row | {name: json.loads(row[name]) for name in _JSON if row[name]}
-        except (ValueError, RecursionError):
-            yield f"row {number}", "a cell that should hold JSON does not"
-
-
-def _record(row: Mapping[str, Any]) -> Record:
-    kinds: dict[Any, Callable[[Mapping[str, Any]], Record]] = {"item": _item, "person": _person, "answer": _given}
-    name = row.get("record")
-    if not isinstance(name, str) or name not in kinds:
-        raise HEvalError(f"its record is {name!r:.40}; it should be one of {', '.join(kinds)}")
-    return kinds[name](row)
-
-
-def _item(row: Mapping[str, Any]) -> Item:
-    sentences = tuple(map(whole, _list(row, "sentences", str)))
-    gold = frozenset(_list(row, "gold", int))
-    wanted = row.get("wanted")
-    try:
-        passages = tuple(Passage(int(number), whole(text), whole(title)) for number, text, title in row["passages"])
-        item = Item(
-            kind=_text(row, "kind"),
-            explanation_id=_text(row, "explanation_id"),
-            claim=_text(row, "claim"),
-            verdict=_text(row, "verdict"),
-            passages=passages,
-            passage=int(row["passage"]),
-            sentences=sentences,
-            gold=gold,
-            wanted=None if wanted in (None, "") else int(wanted),
-            feedback=_text(row, "feedback"),
-        )
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        raise HEvalError("it is no item: its passages, passage or wanted cannot be read") from None
-    if item.kind not in KINDS:
-        raise HEvalError(f"its kind is {item.kind!r:.40}; it should be one of {', '.join(KINDS)}")
-    if not 1 <= (item.wanted or 1) <= _MOST_WANTED or (item.kind == QUESTION and item.wanted is None):
-        raise HEvalError(f"its wanted is {item.wanted}; it should be from 1 to {_MOST_WANTED:,}")
-    if item.passage not in {one.number for one in passages} or not gold <= set(range(len(sentences))):
-        raise HEvalError("its passage or its gold sentences are not among those it shows")
-    if row.get("item_id") != item.item_id:
-        raise HEvalError(f"its item_id {str(row.get('item_id'))[:40]!r} is not that of its text; the item was changed")
-    return item
-
-
-def _person(row: Mapping[str, Any]) -> Person:
-    return Person(name_of(_text(row, "annotator")), _time(row, "since"))
-
-
-def _given(row: Mapping[str, Any]) -> Given:
-    helpfulness, seconds = _number(row, "helpfulness"), _number(row, "seconds")
-    if not 0 <= helpfulness <= 100 or seconds < 0:
-        raise HEvalError("its helpfulness is not from 0 to 100, or its seconds are negative")
-    chosen = tuple(sorted(set(_list(row, "predicted", int))))
-    person = name_of(_text(row, "annotator"))
-    return Given(_text(row, "answer_id"), _text(row, "item_id"), person, chosen, helpfulness, seconds, _time(row, "at"))
+def whole(text: str) -> str:
+    """The text without what no file can hold: half a surrogate pair is shown as a replacement character."""
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
 def name_of(text: str) -> str:
@@ -193,36 +37,140 @@ def name_of(text: str) -> str:
     return name
 
 
-def _text(row: Mapping[str, Any], name: str) -> str:
-    value = row.get(name)
-    if not isinstance(value, str):
-        raise HEvalError(f"its {name} is missing, or no text")
-    return whole(value)
-
-
-def _number(row: Mapping[str, Any], name: str) -> float:
-    value = row.get(name)
-    try:
-        number = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise HEvalError(f"its {name} is missing, or no number")
-    return number
-
-
-def _list(row: Mapping[str, Any], name: str, of: type) -> list[Any]:
-    value = row.get(name)
-    if not isinstance(value, list) or not all(isinstance(one, of) and not isinstance(one, bool) for one in value):
-        raise HEvalError(f"its {name} should be a list of {'numbers' if of is int else 'texts'}")
-    return value
-
-
-def _time(row: Mapping[str, Any], name: str) -> str:
-    text = _text(row, name)
+def _time(text: str) -> str:
+    """UTC in ISO form, to the microsecond."""
     try:
         time = datetime.fromisoformat(text)
         time = time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
     except (ValueError, OverflowError):
-        raise HEvalError(f"its {name} {text[:40]!r} is no time, such as 2026-01-31T12:00:00") from None
+        raise HEvalError(f"its time {text[:40]!r} is no time, such as 2026-01-31T12:00:00") from None
     return time.isoformat(timespec="microseconds")
+
+
+def _passages(rows: Any) -> Any:
+    try:
+        return [Passage(int(number), whole(text), whole(title)) for number, text, title in rows]
+    except (TypeError, ValueError, AttributeError, OverflowError):
+        raise HEvalError("its passages should be a list of numbers, texts and titles") from None
+
+
+# What is read from elsewhere is as these say.
+Text = Annotated[str, AfterValidator(whole)]
+Name = Annotated[str, AfterValidator(name_of)]
+Time = Annotated[str, AfterValidator(_time)]
+Place = Annotated[int, Field(strict=True)]
+
+
+@dataclass(frozen=True)
+class Item:
+    """One masked citation as a person sees it.
+
+    kind: one of KINDS. explanation_id: whose explanation it shows; nobody is shown one twice, for the second time would show
+    what the first had masked. passages: those that the writer was given. passage: the number of the one at hand. sentences:
+    without its markers. gold: places, from 0, of the sentences that cited it. wanted: how many people are to answer; None
+    where as many as come are asked. feedback: what is said after the answer, in the practice round.
+    """
+
+    kind: str
+    explanation_id: Text
+    claim: Text
+    verdict: Text
+    passages: Annotated[tuple[Passage, ...], BeforeValidator(_passages)]
+    passage: Place
+    sentences: tuple[Text, ...]
+    gold: frozenset[Place]
+    wanted: Annotated[int, Field(strict=True, ge=1, le=_MOST_WANTED)] | None = None
+    feedback: Text = ""
+
+    @property
+    def item_id(self) -> str:
+        """Of all that a person sees and of the answer, so that the same item is the same in every file."""
+        passages = [[passage.number, passage.text, passage.title] for passage in self.passages]
+        seen = [self.kind, self.explanation_id, self.claim, self.verdict, passages, self.passage, self.sentences]
+        return hashlib.sha256(json.dumps([*seen, sorted(self.gold)]).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Person:
+    """since: when this person came first, UTC, in ISO form."""
+
+    annotator: Name
+    since: Time
+
+
+@dataclass(frozen=True)
+class Given:
+    """One answer of a person. answer_id: unique everywhere. predicted: places of the sentences chosen. helpfulness: 0 to 100.
+    at: when, UTC, in ISO form; of several to one item the last counts."""
+
+    answer_id: Text
+    item_id: Text
+    annotator: Name
+    predicted: Annotated[tuple[Place, ...], AfterValidator(lambda chosen: tuple(sorted(set(chosen))))]
+    helpfulness: Annotated[float, Field(strict=True, ge=0, le=100)]
+    seconds: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+    at: Time
+
+
+Record = Item | Person | Given
+_KINDS: dict[str, type[Record]] = {"item": Item, "person": Person, "answer": Given}
+_READERS: dict[str, TypeAdapter[Any]] = {name: TypeAdapter(kind) for name, kind in _KINDS.items()}
+
+
+def written(records: Iterable[Record]) -> str:
+    """The records as text, a line each."""
+    return "".join(json.dumps(_row(record), ensure_ascii=False) + "\n" for record in records)
+
+
+def read(text: str) -> tuple[list[Record], list[str]]:
+    """The records of a text, and what is wrong with the others, a sentence each."""
+    records: list[Record] = []
+    problems: list[str] = []
+    # Not splitlines: it would also break lines at signs that JSON leaves as they are.
+    for number, line in enumerate(text.split("\n"), start=1):
+        try:
+            if line.strip():
+                records.append(_record(line))
+        except HEvalError as error:
+            problems.append(f"line {number}: {error}")
+    return records, problems
+
+
+def _row(record: Record) -> dict[str, Any]:
+    (name,) = (name for name, kind in _KINDS.items() if isinstance(record, kind))
+    row: dict[str, Any] = {"record": name, **vars(record)}
+    if isinstance(record, Item):
+        row["item_id"], row["gold"] = record.item_id, sorted(record.gold)
+        row["passages"] = [[one.number, one.text, one.title] for one in record.passages]
+    return row
+
+
+def _record(line: str) -> Record:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        row = None
+    if not isinstance(row, dict):
+        raise HEvalError("it is no JSON object")
+    name = row.get("record")
+    if not isinstance(name, str) or name not in _KINDS:
+        raise HEvalError(f"its record is {name!r:.40}; it should be one of {', '.join(_KINDS)}")
+    try:
+        record: Record = _READERS[name].validate_python(row)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)[0]
+        raise HEvalError(f"its {wrong['loc'][0]} is not right: {wrong['msg'].lower()}") from None
+    if isinstance(record, Item):
+        _check(record, row.get("item_id"))
+    return record
+
+
+def _check(item: Item, item_id: Any) -> None:
+    if item.kind not in KINDS:
+        raise HEvalError(f"its kind is {item.kind!r:.40}; it should be one of {', '.join(KINDS)}")
+    if item.kind == QUESTION and item.wanted is None:
+        raise HEvalError(f"its wanted is None; it should be from 1 to {_MOST_WANTED:,}")
+    if item.passage not in {one.number for one in item.passages} or not item.gold <= set(range(len(item.sentences))):
+        raise HEvalError("its passage or its gold sentences are not among those it shows")
+    if item_id != item.item_id:
+        raise HEvalError(f"its item_id {str(item_id)[:40]!r} is not that of its text; the item was changed")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.citations.people.quality import Quality, qualities
-from heval_core.store.annotation_exchange import Answers, PersonAnswer
+from heval_core.citations.people.turns import Quality, qualities
+from heval_core.store.annotations import Answers, PersonAnswer
 
 
 def rows_of(people: tuple[PersonAnswer, ...]) -> pd.DataFrame:

@@ -1,19 +1,25 @@
-"""Who is asked which item next.
+"""Who is asked which item next, and whose answers count.
 
 The practice round comes first. Then each person is asked the question that fewest others have answered or hold, so that all
 items stay within one answer of each other as long as anybody may be asked any. In each stretch of 1 / s turns, s being the
 share of explanations that are control items, one turn is a control item's; which one differs from person to person. Ties are
 broken by a hash of person and item: people see items in different orders, and the same person the same order again. Nobody is
 asked about one explanation twice.
+
+Answers count of people who get at least 70 % of their control items right: who name exactly the sentences of the item, which
+for a negative item are none. Somebody who was asked no control item yet is not left out.
+Reference: Xing, Baldwin and Lau (arXiv 2406.12645). Departure: they do not say whether an answer with a sentence too many is
+right; here it is not.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence, Set
 from typing import NamedTuple
 
-from heval_core.citations.people.items import CONTROLS, PRACTICE, QUESTION
+from heval_core.citations.people.exchange import CONTROLS, PRACTICE, QUESTION
 
 
 class Standing(NamedTuple):
@@ -68,3 +74,29 @@ def _stretch(standings: Sequence[Standing]) -> int:
 
 def _hash(*texts: str) -> int:
     return int.from_bytes(hashlib.sha256("\0".join(texts).encode()).digest()[:8], "big")
+
+
+# In hundredths, so that 7 right of 10 are enough whatever a float makes of .7.
+LEAST_PERCENT = 70
+
+
+class Quality(NamedTuple):
+    """Of one person. right: control items answered right. asked: control items answered."""
+
+    right: int
+    asked: int
+
+    @property
+    def counts(self) -> bool:
+        """Whether this person's answers count."""
+        return 100 * self.right >= LEAST_PERCENT * self.asked
+
+
+def qualities(answers: Iterable[tuple[str, Set[int], Set[int]]]) -> dict[str, Quality]:
+    """Person ▶ quality. answers: to control items, each as person, sentences chosen, and sentences that are right."""
+    right: Counter[str] = Counter()
+    asked: Counter[str] = Counter()
+    for person, chosen, gold in answers:
+        asked[person] += 1
+        right[person] += chosen == gold
+    return {person: Quality(right[person], asked[person]) for person in asked}
