@@ -21,7 +21,7 @@ SOURCES = (
     "citations/masking.py", "citations/people", "citations/records.py", "citations/retrieval.py", "citations/scoring.py",
     "evaluation", "evaluation/citations", "evaluation/findings", "evaluation/techniques", "explainers", "explainers/shared",
     "groups.py", "metrics", "metrics/shared", "prompts.py", "protocols.py", "reasons.py", "records.py", "regime_keys.py",
-    "replacements.py", "statistics", "shared_passes.py", "stored.py", "store/__init__.py", "store/annotation_exchange.py",
+    "replacements.py", "statistics", "shared_passes.py", "stored.py", "store/__init__.py",
     "store/annotation_file.py", "store/annotations.py", "store/citation_kinds.py", "store/citation_queries.py",
     "store/database.py", "store/filters.py", "store/instances.py", "store/kinds.py", "store/published.py", "store/reader.py",
     "store/schema.sql", "store/scores.py", "store/shard_kind.py", "store/shard_rows.py", "store/shards.py",
