@@ -159,7 +159,7 @@ def published_once(source: Path, name: str, **how: Any) -> Path:
 
 def published_demo() -> Path:
     """All of the bundled results: what asks for them is marked `demo`."""
-    return published_once(DEMO, "demo", helped=True)
+    return published_once(DEMO, "demo")
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ explainers' settings are in the shards' keys instead, except the controls', whic
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import re
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -15,27 +15,28 @@ from pathlib import Path
 from heval_core import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
-# Every file of this package that publishing and live slices import; a test follows the imports.
-SOURCES = (
-    "__init__.py", "catalogue.py", "citations/__init__.py", "citations/agreement.py", "citations/markers.py",
-    "citations/masking.py", "citations/people", "citations/records.py", "citations/retrieval.py", "citations/scoring.py",
-    "evaluation", "evaluation/citations", "evaluation/findings", "evaluation/techniques", "explainers", "explainers/shared",
-    "groups.py", "metrics", "metrics/shared", "prompts.py", "protocols.py", "reasons.py", "records.py", "regime_keys.py",
-    "replacements.py", "statistics", "shared_passes.py", "stored.py", "store/__init__.py",
-    "store/annotation_file.py", "store/annotations.py", "store/citation_kinds.py", "store/citation_queries.py",
-    "store/database.py", "store/filters.py", "store/instances.py", "store/kinds.py", "store/published.py", "store/reader.py",
-    "store/schema.sql", "store/scores.py", "store/shard_kind.py", "store/shard_rows.py", "store/shards.py",
-    "store/technique_queries.py", "store/writer.py", "techniques/__init__.py", "techniques/shared/__init__.py",
-    "techniques/shared/context_use.py", "units.py",
-)  # fmt: skip
+# What publishes, what computes values live, and the plug-ins of both, which are found by their folders.
+ENTRIES = ("evaluation.publishing", "evaluation.live", "metrics", "explainers")
 LIBRARIES = ("numpy", "pandas", "scikit-learn", "scipy")
+# An import at the head of a file, with all its names. What is imported later is asked of a model, which nothing here does.
+_IMPORT = re.compile(r"^(?:from heval_core\b\.?([\w.]*) import (\([^)]*\)|.*)|import heval_core\.([\w.]+))", re.MULTILINE)
 
 
-def sources() -> Iterator[Path]:
-    """The files of SOURCES, in a fixed order."""
-    for name in SOURCES:
-        path = ROOT / name
-        yield from sorted(path.glob("*.py")) if path.is_dir() else [path]
+@cache
+def sources() -> tuple[Path, ...]:
+    """Every file of this package that ENTRIES import, at any depth, in a fixed order; and the tables' columns."""
+    files = {path.relative_to(ROOT).with_suffix("").as_posix().replace("/", "."): path for path in ROOT.rglob("*.py")}
+    files = {name.removesuffix("__init__").rstrip("."): path for name, path in files.items()}
+    waiting = {name for entry in ENTRIES for name in files if name == entry or name.rpartition(".")[0] == entry}
+    seen: set[str] = {""}
+    while waiting:
+        name = waiting.pop()
+        seen.add(name)
+        for package, names, module in _IMPORT.findall(files[name].read_text(encoding="utf-8")):
+            imported = {module or package, *(f"{package}.{one}".strip(".") for one in re.findall(r"\w+", names))}
+            inside = {one.rsplit(".", depth)[0] for one in imported for depth in range(one.count(".") + 1)}
+            waiting |= inside & files.keys() - seen
+    return (*(files[name] for name in sorted(seen)), ROOT / "store" / "schema.sql")
 
 
 def source_hash() -> str:

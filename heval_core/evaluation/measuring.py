@@ -1,14 +1,16 @@
-"""Publishes one model, dataset, regime and technique: shards ▶ instances, attributions, patterns and metrics.
+"""Publishes one model, dataset, regime and technique after another: shards ▶ instances, attributions, patterns and metrics.
 
-Rows go from shards to tables a few instances at a time, with the scores of all explainers. Then metrics read the tables, one
-explainer after another.
+Rows go from shards to tables a few instances at a time, with the scores of all explainers. Then metrics read the scores, one
+explainer after another. What headline, findings and pattern shares need of a regime stays in memory (`OverRegimes`).
 """
 
 from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,9 +31,12 @@ from heval_core.evaluation.scored import (
     with_controls,
     with_means,
 )
+from heval_core.evaluation.techniques.behaviours import Answers
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.stored_means import PROTECTED
-from heval_core.records import CELL
+from heval_core.reasons import PATTERN_KINDS, PATTERNS
+from heval_core.records import CELL, TECHNIQUE, RegimeKey
+from heval_core.regime_keys import mirror, order, read_key
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.kinds import (
     ATTRIBUTION,
@@ -41,6 +46,8 @@ from heval_core.store.kinds import (
     HEAD_ATTENTION,
     INSTANCE,
     SAMPLE,
+    TIMING,
+    TRIAL,
 )
 from heval_core.store.shard_rows import ShardRows
 from heval_core.store.shards import Entry, ShardStore
@@ -49,25 +56,108 @@ from heval_core.store.writer import Writer
 # What metrics need to know of an instance; of its tokens only how many there are.
 _COLUMNS = (
     *("place", "fact_id", *CELL, "tokens", "first_ranked", "ranked_end", "document_kinds", "document_starts"),
-    *("document_ends", "answer_tokens", "first_mention", "group", "dropped_because"),
+    *("document_ends", "answer_tokens", "first_mention", "group", "expected_group", "dropped_because"),
 )
 
 
-class Measured(NamedTuple):
-    """All metrics of a regime, and what is left of it for comparing it with its mirror.
+class Shards(NamedTuple):
+    """The shards of one regime. size: their bytes."""
 
-    paired: the values for findings, over the instances for which all methods have scores.
+    key: RegimeKey
+    entries: list[Entry]
+    size: int
+
+
+@dataclass
+class OverRegimes:
+    """What is computed over all regimes together is made from this.
+
+    rows, replicates: the cells' values, and the (resamples,) replicates of those that are wanted. paired_rows,
+    paired_replicates: the values for findings, over the instances for which all methods have scores. patterns: see
+    `_Patterns.counts`. followed: see `_followed`. answers: what techniques are compared by.
     """
 
-    evaluated: cells.Evaluated
-    mirrored: cells.Mirrored
-    paired: cells.Evaluated
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    replicates: dict[cells.ValueKey, np.ndarray] = field(default_factory=dict)
+    paired_rows: list[dict[str, Any]] = field(default_factory=list)
+    paired_replicates: dict[cells.ValueKey, np.ndarray] = field(default_factory=dict)
+    patterns: list[pd.DataFrame] = field(default_factory=list)
+    followed: np.ndarray = field(default_factory=lambda: np.zeros((4, 2)))
+    answers: Answers = field(default_factory=Answers)
+
+    def add(self, evaluated: cells.Evaluated, paired: cells.Evaluated) -> None:
+        self.rows += evaluated.rows
+        self.replicates |= evaluated.replicates
+        self.paired_rows += [row for row in paired.rows if (row["metric"], row["part"], row["k"]) in findings.WANTED]
+        self.paired_replicates |= paired.replicates
+
+    def rule_shares(self) -> findings.RuleShares:
+        """How often instances follow the taught rule."""
+        shares = (float(followed / n) if n else None for n, followed in self.followed)
+        return findings.RuleShares(int(self.followed[0, 0]), *shares)
+
+    def pattern_counts(self) -> pd.DataFrame:
+        """Like `Reader.pattern_counts`, for all instances of regimes without options."""
+        place = ["dataset", "technique", "explainer", "fact_id"]
+        counts = [*(PATTERNS), *(f"{key}_chance" for key in PATTERN_KINDS)]
+        if not self.patterns:
+            return pd.DataFrame(columns=[*place, "n", *counts])
+        return pd.concat(self.patterns).groupby(place)[["n", *counts]].sum().reset_index()
 
 
-def insert_regime(
-    writer: Writer, store: ShardStore, entries: list[Entry], resamples: Resamples, keep: bool
-) -> Measured | None:
-    """Evaluate a regime and write its rows. None if every instance was dropped."""
+def by_regime(store: ShardStore, entries: Iterable[Entry]) -> list[Shards]:
+    """The shards of each regime, in the order in which results are stored.
+
+    Searches belong to no single regime, and timings to no instance.
+    """
+    of_regime: dict[RegimeKey, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        if entry.kind not in (TRIAL.name, TIMING.name):
+            of_regime[entry.cell.of_regime].append(entry)
+    return [Shards(key, of_regime[key], store.size(of_regime[key])) for key in sorted(of_regime, key=_order)]
+
+
+def _order(key: RegimeKey) -> tuple[str, str, str, tuple[int, ...]]:
+    return key.model, key.dataset, key.technique, order(key.regime)
+
+
+def insert_regimes(
+    writer: Writer,
+    store: ShardStore,
+    regimes: Sequence[Shards],
+    resamples: Mapping[str, Resamples],
+    keep: bool,
+    ended: Callable[[Shards], None],
+) -> OverRegimes:
+    """Evaluate regimes and write their rows. ended: is called after each."""
+    whole = OverRegimes()
+    for _, of_technique in groupby(regimes, key=lambda one: _order(one.key)[:3]):
+        mirrored: dict[str, cells.Mirrored] = {}
+        group = list(of_technique)
+        whole.answers.insert(writer, store, [entry for one in group for entry in one.entries])
+        for one in group:
+            own = _insert_regime(writer, store, one, resamples[one.key.dataset], keep, whole)
+            if own is not None:
+                mirrored[one.key.regime] = own
+            ended(one)
+        whole.rows += _swaps(mirrored)
+    return whole
+
+
+def _swaps(mirrored: Mapping[str, cells.Mirrored]) -> list[dict[str, Any]]:
+    """Metrics that compare a regime with its mirror, in which the documents are swapped."""
+    pairs = ((own, mirrored.get(mirror(regime) or "")) for regime, own in mirrored.items())
+    return [row for own, swapped in pairs if swapped is not None for row in cells.swap_rows(own, swapped)]
+
+
+def _insert_regime(
+    writer: Writer, store: ShardStore, one: Shards, resamples: Resamples, keep: bool, whole: OverRegimes
+) -> cells.Mirrored | None:
+    """Evaluate a regime and write its rows; what is needed over all regimes goes to `whole`.
+
+    Returns what is left of it for comparing it with its mirror; None if every instance was dropped.
+    """
+    entries, is_plain = one.entries, read_key(one.key.regime).plain
     instances = ShardRows(store, entries, INSTANCE, _COLUMNS)
     methods = ShardRows(store, entries, ATTRIBUTION)
     rows = _without_unsampled(
@@ -79,14 +169,18 @@ def insert_regime(
     heads = (store.read(entry) for entry in entries if entry.kind == HEAD_ATTENTION.name)
     writer.insert_pieces("head_attention", HEAD_ATTENTION.schema, heads)
     used = rows[rows["dropped_because"].isna()].reset_index(drop=True)
-    found = _Patterns()
-    writer.insert_pieces("attribution", ATTRIBUTION.schema, _explained(instances, used, methods, visit=found.add))
+    if is_plain and one.key.technique == TECHNIQUE:
+        whole.followed += _followed(used)
+    on_top = _Patterns()
+    writer.insert_pieces("attribution", ATTRIBUTION.schema, _explained(instances, used, methods, visit=on_top.add))
     towards = ShardRows(store, entries, CONTEXT_ATTRIBUTION)
     writer.insert_pieces(
         "context_attribution", ATTRIBUTION.schema, _explained(instances, used, towards, first_document_tokens)
     )
-    writer.insert("pattern", found.on_top)
-    writer.insert("pattern_chance", found.chance)
+    writer.insert("pattern", on_top.rows)
+    writer.insert("pattern_chance", on_top.chance)
+    if is_plain and on_top.rows:
+        whole.patterns.append(on_top.counts(one.key, used))
     # Agents may have answered without the document: that is explained, but metrics would ask where its tokens rank.
     used = used[used["document_starts"].map(len) == used["document_kinds"].map(len)].reset_index(drop=True)
     if used.empty:
@@ -94,7 +188,19 @@ def insert_regime(
     ids = list(used["instance_id"])
     tables = [writer.scores_of(table, ids) for table in ("attribution", "context_attribution")]
     scored = Scored(tables[0], Measurements.of(_faithful(store, entries)), tables[1])
-    return _measured(writer, store, regime_of(used, resamples), scored, keep)
+    return _measured(writer, store, regime_of(used, resamples), scored, keep, whole)
+
+
+def _followed(kept: pd.DataFrame) -> np.ndarray:
+    """(4, 2) of the instances for which a taught rule implies a group: their number, and how many are of that group.
+
+    Rows: all of them; the shortest and the longest quarter; those answered from one of two documents, and from the second.
+    """
+    ruled = kept[kept["expected_group"].notna()].sort_values(["length", "instance_id"])
+    followed = (ruled["group"] == ruled["expected_group"]).to_numpy(dtype=float)
+    quarters = np.array_split(followed, 4)
+    later = (ruled["group"] == "C2").to_numpy(dtype=float)[ruled["group"].isin(["C1", "C2"]).to_numpy()]
+    return np.array([(len(own), own.sum()) for own in (followed, quarters[0], quarters[3], later)])
 
 
 def _faithful(store: ShardStore, entries: list[Entry]) -> pd.DataFrame:
@@ -105,14 +211,16 @@ def _faithful(store: ShardStore, entries: list[Entry]) -> pd.DataFrame:
     return pd.concat([own for own in rows if len(own)] or rows[:1])
 
 
-def _measured(writer: Writer, store: ShardStore, whole: Regime, scored: Scored, keep: bool) -> Measured:
-    before = Kept(store.folder, whole.key, findings.WANTED, keep)
-    complete, evaluated = cells.evaluate_all(whole, scored, kept=before, wanted=_is_wanted)
+def _measured(
+    writer: Writer, store: ShardStore, regime: Regime, scored: Scored, keep: bool, whole: OverRegimes
+) -> cells.Mirrored:
+    before = Kept(store.folder, regime.key, findings.WANTED, keep)
+    complete, evaluated = cells.evaluate_all(regime, scored, kept=before, wanted=_is_wanted)
     before.save()
     if evaluated.scores:
         writer.insert_arrow("score", pa.concat_tables(evaluated.scores).combine_chunks())
-    mirrored = cells.Mirrored(whole.key, whole.questions, evaluated.ways)
-    return Measured(evaluated, mirrored, _paired(whole, complete, scored, evaluated))
+    whole.add(evaluated, _paired(regime, complete, scored, evaluated))
+    return cells.Mirrored(regime.key, regime.questions, evaluated.ways)
 
 
 def _with_lengths(instances: pd.DataFrame) -> pd.DataFrame:
@@ -171,14 +279,14 @@ def _explained(
     explainers = methods.rows["explainer"].nunique() + len(catalogue.explainers(control=True))
     for piece in _pieces(used, explainers):
         own = methods.take(methods.rows[methods.rows["instance_id"].isin(piece["instance_id"])])
-        told = _told(_taken(instances, piece))
-        rows = with_controls(own, told, answers)
+        whole = _as_frame(_taken(instances, piece))
+        rows = with_controls(own, whole, answers)
         if visit:
-            visit(told, rows)
+            visit(whole, rows)
         yield rows
 
 
-def _told(rows: pa.Table) -> pd.DataFrame:
+def _as_frame(rows: pa.Table) -> pd.DataFrame:
     """Rows as a DataFrame, with tokens as tuples of Python's texts: those of Pandas are slow to go through."""
     return rows.to_pandas().assign(tokens=pd.Series([*map(tuple, rows["tokens"].to_pylist())], dtype=object))
 
@@ -187,16 +295,25 @@ class _Patterns:
     """Rows of the tables `pattern` and `pattern_chance`."""
 
     def __init__(self) -> None:
-        self.on_top: list[dict[str, Any]] = []
+        self.rows: list[dict[str, Any]] = []
         self.chance: list[dict[str, Any]] = []
 
     def add(self, instances: pd.DataFrame, attributions: pa.Table) -> None:
         scores: dict[str, list[tuple[str, np.ndarray]]] = defaultdict(list)
         for row in attributions.select(["instance_id", "explainer", "scores"]).to_pandas().itertuples():
             scores[row.instance_id].append((row.explainer, row.scores))
-        on_top, chance = patterns.rows_of(instances[list(patterns.ASKED)].to_dict("records"), scores)
-        self.on_top += on_top
+        rows, chance = patterns.rows_of(instances[list(patterns.ASKED)].to_dict("records"), scores)
+        self.rows += rows
         self.chance += chance
+
+    def counts(self, key: RegimeKey, instances: pd.DataFrame) -> pd.DataFrame:
+        """Per explainer and question: n instances, the number of each pattern, and the same by chance."""
+        rows = pd.DataFrame(self.rows).merge(instances[["instance_id", "fact_id"]], on="instance_id")
+        chance = pd.DataFrame(self.chance).set_index("instance_id")[list(PATTERN_KINDS)].add_suffix("_chance")
+        kinds = {pattern: rows["pattern"] == pattern for pattern in PATTERNS}
+        counts = rows[["explainer", "fact_id", "instance_id"]].assign(n=1, **kinds).join(chance, on="instance_id")
+        summed = counts.drop(columns="instance_id").groupby(["explainer", "fact_id"]).sum().reset_index()
+        return summed.assign(dataset=key.dataset, technique=key.technique)
 
 
 def _is_wanted(key: cells.ValueKey) -> bool:

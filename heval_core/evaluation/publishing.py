@@ -8,27 +8,25 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from heval_core import __version__, catalogue
-from heval_core.evaluation import cells, evaluator, findings, patterns, regimes_written, second_process
+from heval_core.evaluation import cells, evaluator, findings, patterns
 from heval_core.evaluation.citations import people
 from heval_core.evaluation.citations import tables as citation_tables
 from heval_core.evaluation.citations.standing import standing
-from heval_core.evaluation.findings import cub
-from heval_core.evaluation.regimes_written import OverCells, Shards
-from heval_core.evaluation.second_process import SecondProcess, Work
-from heval_core.evaluation.steps import Steps, Tell, Told, silent
+from heval_core.evaluation.measuring import Shards, by_regime, insert_regimes
 from heval_core.evaluation.techniques import tables
-from heval_core.records import REGIMES, TECHNIQUE, HEvalError, RegimeKey
+from heval_core.records import REGIMES, TECHNIQUE, HEvalError
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store import kinds, published
 from heval_core.store.annotations import Answers, answers
@@ -37,18 +35,66 @@ from heval_core.store.shards import PUBLISHED_FORMAT, Entry, ShardStore
 from heval_core.store.writer import Writer, schema
 
 
+class Told(NamedTuple):
+    """How far a publishing is. phase: in words, for people. part: what was just finished, as keys; often "".
+
+    share: of the work that is done, from 0 to 1. seconds_left: None until something was measured.
+    """
+
+    phase: str
+    part: str = ""
+    share: float = 0.0
+    seconds_left: float | None = None
+
+
+Tell = Callable[[Told], None]
+
+
+def silent(told: Told) -> None:
+    """For those who do not want to be told."""
+
+
+class Steps:
+    """The regimes of a publishing, each as long as its shards' bytes. The seconds left are those at the rate so far."""
+
+    # The share of what comes after the last regime: averages and findings. Measured on the demo results.
+    AFTER = 0.1
+
+    def __init__(self, sizes: list[int], tell: Tell):
+        self._tell = tell
+        self._count, self._ended = len(sizes), 0
+        self._size, self._done = max(1, sum(sizes)), 0
+        # The first step is not measured: it takes longer, because what it needs is loaded.
+        self._first: tuple[float, int] | None = None
+        self._say("")
+
+    def ended(self, one: Shards) -> None:
+        """One regime is done."""
+        self._ended += 1
+        self._done += one.size
+        self._first = self._first or (time.monotonic(), self._done)
+        self._say(" · ".join(part for part in one.key if part != TECHNIQUE))
+
+    def last(self) -> None:
+        """All regimes are done."""
+        self._say("", "Putting the results together")
+
+    def _say(self, part: str, phase: str = "") -> None:
+        share, left = (1 - self.AFTER) * self._done / self._size, None
+        if self._first is not None and self._done > self._first[1]:
+            began, before = self._first
+            left = (time.monotonic() - began) / (self._done - before) * (self._size / (1 - self.AFTER) - self._done)
+        phase = phase or f"Marking every explainer: {self._ended} of {self._count} sets of prompts done"
+        self._tell(Told(phase, part, share, left))
+
+
 def publish(
-    source: Path,
-    target: Path | None = None,
-    bundled: bool = False,
-    tell: Tell = silent,
-    keep: bool | None = None,
-    helped: bool = False,
+    source: Path, target: Path | None = None, bundled: bool = False, tell: Tell = silent, keep: bool | None = None
 ) -> Path:
     """Build the results file of a store and make it the current one.
 
     source: the store with the shards. target: the folder for the file and its pointer, by default the store itself.
-    tell: is called with how far it is. helped: whether a second process may do half of the work (`second_process`).
+    tell: is called with how far it is.
     keep: whether to keep values that take long in the store for the next time (`kept`); by default yes, except for bundled
     results, which belong to the program.
     Returns the published file. Raises HEvalError if there is nothing to publish, or a shard is damaged.
@@ -66,15 +112,14 @@ def publish(
     answered = answers(source) if citations.entries else Answers()
     everybody = people.persons(answered)
     of_people = people.lines_of(answered.questions, everybody)
-    told = [*("|".join([*asked, why]) for asked, why in citations.unavailable.items()), *of_people]
-    snapshot_id = _snapshot_id(entries, bundled, told)
+    beside = [*("|".join([*asked, why]) for asked, why in citations.unavailable.items()), *of_people]
+    snapshot_id = _snapshot_id(entries, bundled, beside)
     final = target / f"results-{snapshot_id}.duckdb"
     if not final.is_file():
-        with _made(final) as (temporary, second), Writer(temporary) as writer:
+        with _made(final) as temporary, Writer(temporary) as writer:
             _insert_provenance(writer, store, entries, snapshot_id, bundled)
             if of_regimes:
-                kept = not bundled if keep is None else keep
-                _insert_results(writer, store, of_regimes, tell, kept, second if helped else None)
+                _insert_results(writer, store, of_regimes, tell, not bundled if keep is None else keep)
             studied = citation_tables.insert(writer, store, citations, people.rows_of(answered.questions))
             if studied:
                 writer.insert("person", everybody)
@@ -85,17 +130,15 @@ def publish(
 
 
 @contextmanager
-def _made(final: Path) -> Iterator[tuple[Path, Path]]:
-    """The files to write a results file into, and a second process's half; swapped in where that succeeds, and gone then."""
+def _made(final: Path) -> Iterator[Path]:
+    """The file to write a results file into; swapped in where that succeeds, and gone then."""
     temporary = final.with_name(f"{final.stem}.{os.getpid()}.tmp")
-    second = temporary.with_name(f"second-{temporary.name}")
     try:
-        yield temporary, second
+        yield temporary
         published.swap_in(temporary, final)
     finally:
-        for file in (temporary, second):
-            for left in (file, Path(f"{file}.wal")):
-                left.unlink(missing_ok=True)
+        for left in (temporary, Path(f"{temporary}.wal")):
+            left.unlink(missing_ok=True)
 
 
 def _refuse_damaged(store: ShardStore, entries: list[Entry]) -> None:
@@ -143,63 +186,28 @@ def _snapshot_id(entries: list[Entry], bundled: bool, beside: Iterable[str] = ()
     return hashlib.sha256("\n".join([*evaluated, *lines]).encode()).hexdigest()[:16]
 
 
-def _insert_results(
-    writer: Writer, store: ShardStore, entries: list[Entry], tell: Tell, keep: bool, second: Path | None
-) -> None:
-    """second: the file for a second process, if there may be one."""
-    regimes = regimes_written.by_regime(store, entries)
-    questions = _questions(store, entries)
-    resamples = second_process.resamples_of(questions)
+def _insert_results(writer: Writer, store: ShardStore, entries: list[Entry], tell: Tell, keep: bool) -> None:
+    regimes = by_regime(store, entries)
+    resamples = {dataset: Resamples(dataset, asked) for dataset, asked in _questions(store, entries).items()}
     steps = Steps([one.size for one in regimes], tell)
-    mine, others = regimes, list[Shards]()
-    if second is not None and second_process.worth_it(regimes):
-        mine, others = regimes_written.halves(regimes)
-
-    done = set[RegimeKey]()
-
-    def ended(one: Shards) -> None:
-        if one.key in done:
-            return  # by the second process, which has failed afterwards
-        done.add(one.key)
-        steps.ended(" · ".join(part for part in one.key if part != TECHNIQUE), one.size)
-
-    helper = None
-    if others and second is not None:
-        work = Work(store.folder, second, others, questions, keep, evaluator.evaluator_id())
-        helper = SecondProcess(work, lambda place: ended(others[place]))
-    try:
-        whole = regimes_written.write(writer, store, mine, resamples, keep, ended)
-        found = helper.result() if helper else None
-    finally:
-        if helper:
-            helper.stop()
-    if found is None:
-        found = regimes_written.write(writer, store, others, resamples, keep, ended)
-    elif second is not None:
-        writer.append(second)
-    whole.extend(found)
+    whole = insert_regimes(writer, store, regimes, resamples, keep, steps.ended)
     steps.last()
-    compared = tables.insert(writer, store, entries, resamples)
-    _insert_averages(writer, whole, compared, resamples)
-    timings = ShardRows(store, entries, kinds.TIMING, kinds.TIMING.schema.names).rows
-    writer.insert_frame("timing", timings[writer.columns("timing")])
-
-
-def _insert_averages(writer: Writer, whole: OverCells, compared: Sequence[cub.Cell], resamples: dict[str, Resamples]) -> None:
-    """What is computed over all regimes together. compared: what techniques came to."""
+    compared = tables.insert(writer, store, entries, resamples, whole.answers)
     if whole.rows:
         writer.insert("cell_metric", whole.rows)
         # Gold and off-topic documents belong to the comparison of techniques; the headline is about the paper's six regimes.
         of_paper = [row for row in whole.rows if row["regime"] in REGIMES]
         if of_paper:
-            writer.insert("headline", cells.headline_rows(pd.DataFrame(of_paper), whole.spread))
+            writer.insert("headline", cells.headline_rows(pd.DataFrame(of_paper), whole.replicates))
     paired = pd.DataFrame(whole.paired_rows, columns=writer.columns("cell_metric"))
-    rule = writer.rule_shares()
-    stated = findings.findings(paired, whole.paired_spread, rule) + findings.technique_findings(compared, rule)
+    rule = whole.rule_shares()
+    stated = findings.findings(paired, whole.paired_replicates, rule) + findings.technique_findings(compared, rule)
     _insert_findings(writer, stated)
     writer.insert_contexts()
-    shares = patterns.pattern_shares(writer.pattern_counts(), resamples.__getitem__)
+    shares = patterns.pattern_shares(whole.pattern_counts(), resamples.__getitem__)
     writer.insert_frame("pattern_share", shares.assign(place=range(len(shares))))
+    timings = ShardRows(store, entries, kinds.TIMING, kinds.TIMING.schema.names).rows
+    writer.insert_frame("timing", timings[writer.columns("timing")])
 
 
 def _insert_findings(writer: Writer, stated: list[dict[str, Any]]) -> None:

@@ -6,14 +6,12 @@ from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from heval_core.records import FOLLOWED, TECHNIQUE
-from heval_core.store.reader import PATTERN_COUNTS
 from heval_core.store.scores import StoredScores
 
 _TEXT = "length(trim(array_to_string(tokens[document_starts[i] + 1:document_ends[i]], '')))"
@@ -29,53 +27,6 @@ SELECT model, dataset, regime, technique, count(*) AS instances, {_SPREAD.format
     count(*) FILTER (put_in) AS substituted
 FROM sized GROUP BY ALL ORDER BY ALL
 """
-# Only the technique that findings are about, and regimes without options.
-_RULE = f"""
-WITH asked AS (
-    SELECT ("group" = expected_group)::INTEGER AS followed, "group",
-        ntile(4) OVER (PARTITION BY model, dataset, regime ORDER BY len(tokens), instance_id) AS quarter
-    FROM instance WHERE dropped_because IS NULL AND expected_group IS NOT NULL AND technique = '{TECHNIQUE}'
-        AND NOT contains(regime, '.'))
-SELECT count(*), avg(followed), avg(followed) FILTER (quarter = 1), avg(followed) FILTER (quarter = 4),
-    avg(("group" = 'C2')::INTEGER) FILTER ("group" IN ('C1', 'C2'))
-FROM asked
-"""
-# Instances that the cap on explanations left out were answered all the same.
-_TEST = "split = 'test' AND coalesce(dropped_because, 'not sampled') = 'not sampled'"
-_TEST_ANSWERS = f"""
-SELECT model, dataset, regime, technique, fact_id, knew, bcu, ccu, correct, memory_kept, neither
-FROM behaviour JOIN instance USING (instance_id) WHERE {_TEST} ORDER BY model, dataset, regime, technique, fact_id
-"""
-_INPUTS = f"""
-SELECT model, dataset, regime, fact_id, relation, question, true_answer, document_answers[1] AS answer,
-    array_to_string(tokens[document_starts[1] + 1 : document_ends[1]], '') AS document,
-    document_ends[1] - document_starts[1] AS length,
-    (first_mention[1][1] - document_starts[1]) / (document_ends[1] - document_starts[1]) AS answer_position,
-    CASE WHEN regime NOT IN (SELECT unnest(?)) THEN alone_probability END AS memory_probability, told.trace
-FROM behaviour JOIN instance USING (instance_id) LEFT JOIN (
-    SELECT model, dataset, regime, fact_id, min_by(trace, technique) AS trace
-    FROM behaviour JOIN instance USING (instance_id) WHERE trace IS NOT NULL GROUP BY ALL
-) told USING (model, dataset, regime, fact_id)
-WHERE {_TEST} AND technique = ? AND len(document_starts) = 1 ORDER BY model, dataset, regime, fact_id
-"""
-_SIZES = """
-SELECT DISTINCT model, parameters FROM model JOIN (SELECT DISTINCT model, revision FROM instance) USING (model, revision)
-ORDER BY model
-"""
-
-
-class RuleShares(NamedTuple):
-    """n: instances with an expected group. followed: the share in which it is the observed group. None if undefined.
-
-    shortest, longest: the same for the shortest and longest quarter of each cell. later: of the instances answered from one
-    of two documents, the share answered from the second.
-    """
-
-    n: int
-    followed: float | None
-    shortest: float | None
-    longest: float | None
-    later: float | None
 
 
 def schema() -> str:
@@ -130,14 +81,6 @@ class Writer:
         self._db.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
         self._db.unregister("incoming")
 
-    def append(self, path: Path) -> None:
-        """All rows of another results file, which a writer has closed."""
-        self._db.execute("ATTACH ? AS other (READ_ONLY)", [str(path)])
-        tables = self._db.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = 'other' ORDER BY 1")
-        for (table,) in tables.fetchall():
-            self._db.execute(f"INSERT INTO {table} SELECT * FROM other.{table}")
-        self._db.execute("DETACH other")
-
     def scores_of(self, table: str, ids: list[str]) -> StoredScores:
         """The scores of some instances that were inserted. table: `attribution` or `context_attribution`."""
         return StoredScores.of(self._arrow, table, ids)
@@ -148,27 +91,3 @@ class Writer:
     def insert_contexts(self) -> None:
         """Fill the table `context` from `instance`."""
         self._db.execute(_CONTEXTS)
-
-    def pattern_counts(self) -> pd.DataFrame:
-        """Like `Reader.pattern_counts`, for all instances of regimes without options."""
-        return self._db.execute(PATTERN_COUNTS.format("NOT contains(regime, '.')")).df()
-
-    def test_answers(self) -> pd.DataFrame:
-        """The answers to test questions under every technique: model, dataset, regime, technique, fact_id, knew, metrics."""
-        return self._db.execute(_TEST_ANSWERS).df()
-
-    def inputs(self) -> pd.DataFrame:
-        """What Regular was asked, by model, dataset, regime and fact_id of the test answers: question and document.
-
-        answer_position: of the answer's first token in the document, from 0 to 1. memory_probability: of Regular's own next
-        token without the document, where it was stored. trace: of a technique that asks the model before it answers.
-        """
-        return self._db.execute(_INPUTS, [list(FOLLOWED), TECHNIQUE]).df()
-
-    def sizes(self) -> pd.DataFrame:
-        """Model and number of parameters."""
-        return self._db.execute(_SIZES).df()
-
-    def rule_shares(self) -> RuleShares:
-        """How often instances follow the taught rule."""
-        return RuleShares(*(self._db.execute(_RULE).fetchone() or (0, None, None, None, None)))

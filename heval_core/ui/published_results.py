@@ -13,9 +13,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 import streamlit as st
 
 from heval_core.evaluation import evaluator
-from heval_core.evaluation.publisher import renew_apart
-from heval_core.evaluation.renew import is_outdated, obstacle, told
-from heval_core.evaluation.steps import Told
+from heval_core.evaluation.publisher import is_outdated, not_renewed, obstacle, renew_apart
+from heval_core.evaluation.publishing import Told
 from heval_core.records import HEvalError
 from heval_core.store.preview import preview
 from heval_core.store.published import KEPT_FILES, current_file
@@ -67,7 +66,7 @@ def ensure_published(meanwhile: Callable[[], None] | None = None) -> str:
         why = job.why
     if why and bundled and current_file(target) is None:
         raise HEvalError(f"The bundled demo results cannot be published: {why}.")
-    return told(target, why) if why and is_outdated(target) else ""
+    return not_renewed(target, why) if why and is_outdated(target) else ""
 
 
 def _newer(target: Path, manifest: Path) -> bool:

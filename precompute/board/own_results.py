@@ -82,7 +82,7 @@ def beside(grid: Grid, names: Sequence[str], folder: Path, source: Path, say: Sa
             raise KeyboardInterrupt
         shown = Filter(model=_models(asked), dataset=_datasets(asked), regime=asked.regimes)
         failed = outcome.failed + bool(outcome.stopped) + len(names) - len(keys)
-        yield Beside(keys, shown, publish(folder, helped=True), failed)
+        yield Beside(keys, shown, publish(folder), failed)
 
 
 def where_all_stand(grid: Grid, source: Path) -> Grid:

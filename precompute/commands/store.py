@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from heval_core.evaluation.publishing import publish
-from heval_core.evaluation.renew import is_outdated
-from heval_core.evaluation.steps import Told
+from heval_core.evaluation.publisher import is_outdated
+from heval_core.evaluation.publishing import Told, publish
 from heval_core.evaluation.usable import notes
 from heval_core.records import TECHNIQUE
 from heval_core.store.progress import Progress, progress
@@ -125,5 +124,5 @@ def _line(told: Told) -> str:
 
 def _publish(options: argparse.Namespace) -> int:
     existing(options.store)
-    print(publish(options.store, tell=lambda told: print(_line(told), file=sys.stderr), helped=True))
+    print(publish(options.store, tell=lambda told: print(_line(told), file=sys.stderr)))
     return 0

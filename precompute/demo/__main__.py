@@ -164,7 +164,7 @@ def _keep_values(store: Path) -> None:
     from heval_core.evaluation.publishing import publish
 
     with tempfile.TemporaryDirectory() as folder:
-        publish(store, Path(folder), bundled=True, keep=True, helped=True)
+        publish(store, Path(folder), bundled=True, keep=True)
 
 
 def _report(options: argparse.Namespace) -> None:
@@ -175,7 +175,7 @@ def _report(options: argparse.Namespace) -> None:
 
     # Published anew: what lies in the cache may be of an earlier state of this program.
     with tempfile.TemporaryDirectory() as folder:
-        published = publish(DEMO, Path(folder), bundled=True, helped=True)
+        published = publish(DEMO, Path(folder), bundled=True)
         options.out.write_text(report_of(Reader(published)).as_html(), encoding="utf-8")
     print(options.out)
 

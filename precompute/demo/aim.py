@@ -90,7 +90,7 @@ def tables(store: Path) -> dict[str, pd.DataFrame]:
     value, low and high run from chance (0) to the best (1).
     """
     with tempfile.TemporaryDirectory() as folder:
-        reader = Reader(publish(store, Path(folder), helped=True))
+        reader = Reader(publish(store, Path(folder)))
         return {"By rank margins, as the paper": _of_boards(reader, PAPERS), "By the headlines": _of_boards(reader)}
 
 

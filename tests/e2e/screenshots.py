@@ -19,7 +19,7 @@ OUT = ROOT / "docs" / "screenshots"
 def main() -> None:
     OUT.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        reader = Reader(publish(ROOT / "cache" / "demo", Path(folder), bundled=True, helped=True))
+        reader = Reader(publish(ROOT / "cache" / "demo", Path(folder), bundled=True))
         chosen = Filter(model=("demo-qwen2",), dataset=("world_capital",), regime=("double_conflicting",), group=("C2",))
         instance = reader.instance_ids(chosen)[1]
         pages = {

@@ -11,13 +11,12 @@ import pytest
 
 from heval_core.evaluation.cells import ValueKey
 from heval_core.evaluation.comparisons import comparisons
-from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED, UNDECIDED, effects
+from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED, UNDECIDED, RuleShares, effects
 from heval_core.evaluation.findings.claims import by_construction, find
 from heval_core.evaluation.findings.effects import EXPLAINERS, Effect, reason, verdict
 from heval_core.evaluation.findings.paper import CLAIMS, OVERALL, evidence_of
 from heval_core.records import TECHNIQUE, CellKey
 from heval_core.store.filters import Filter
-from heval_core.store.writer import RuleShares
 from tests.planted import QUESTION, noise, plant, published, used_document
 
 LENGTHS = (60, 100)

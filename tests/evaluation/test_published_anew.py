@@ -1,4 +1,4 @@
-"""The bundled results once more, in one process with one thread: the same to the bit, the report too, and nothing slow."""
+"""The bundled results once more, with one thread: the same to the bit, the report too, and nothing slow."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def anew(tmp_path_factory):
     return folder, missed
 
 
-def test_they_are_the_same_from_two_processes(anew, demo_results):
+def test_they_are_the_same_with_one_thread(anew, demo_results):
     assert_same(current_file(anew[0]), current_file(demo_results))
 
 

@@ -6,12 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core.evaluation import second_process
-from heval_core.evaluation.publishing import publish
 from heval_core.evaluation.techniques.behaviours import measured
 from heval_core.records import HEvalError
 from heval_core.store.filters import Filter
-from heval_core.store.reader import Reader
 from tests.techniques.planted import FALSE, MEMORY, SOMETHING_ELSE, TRUE, Answer, blind, perfect, plant, published
 
 
@@ -265,13 +262,3 @@ def test_what_sees_only_the_topic_discriminates_off_topic_and_not_within_the_rel
     regular = cell(reader, "regular", "total", "discrimination_off_topic")
     assert regular["value"] == 0
     assert -0.5 < regular["low"] < -0.2 < 0.2 < regular["high"] < 0.5
-
-
-def test_a_second_process_gives_the_same_tables(tmp_path, monkeypatch):
-    folder = plant(tmp_path / "store", {"regular": blind(0.5), "acd": blind(0.2)}, models=("one", "other"), test=12)
-    alone = Reader(publish(folder, tmp_path / "alone"))
-    monkeypatch.setattr(second_process, "worth_it", lambda regimes: True)
-    both = Reader(publish(folder, tmp_path / "both", helped=True))
-    for table in ("behaviour", "cell_behaviour", "pareto", "feature_correlation", "technique_trial"):
-        pd.testing.assert_frame_equal(*(reader.query(f"SELECT * FROM {table}") for reader in (alone, both)))
-    assert len(alone.query("SELECT * FROM behaviour")) == 2 * 2 * 4 * 22

@@ -11,8 +11,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from heval_core.evaluation.publishing import publish
-from heval_core.evaluation.steps import Told
+from heval_core.evaluation.publishing import Told, publish
 from heval_core.store.preview import preview
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from heval_core.evaluation import evaluator
-from heval_core.evaluation.renew import renew
+from heval_core.evaluation.publisher import renew
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.ui import published_results

@@ -57,7 +57,7 @@ def main() -> None:
     from heval_core.evaluation.publishing import publish
 
     with tempfile.TemporaryDirectory() as folder:
-        results = content(publish(ROOT / "cache" / "demo", Path(folder), bundled=True, helped=True))
+        results = content(publish(ROOT / "cache" / "demo", Path(folder), bundled=True))
     lines = (f"{json.dumps(name)}: {json.dumps(_rounded(columns))}" for name, columns in results.items())
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 

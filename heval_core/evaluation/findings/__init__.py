@@ -36,15 +36,14 @@ import pandas as pd
 
 from heval_core.evaluation.cells import ValueKey
 from heval_core.evaluation.findings import citations, cub, paper
-from heval_core.evaluation.findings.claims import find
+from heval_core.evaluation.findings.claims import RuleShares, find
 from heval_core.evaluation.findings.effects import CITATIONS, CONTRADICTED, EXPLAINERS, SUPPORTED, TECHNIQUES, UNDECIDED
 from heval_core.evaluation.findings.paper import METHODS, METRICS, WANTED, K
 from heval_core.statistics.bootstrap import Resamples
-from heval_core.store.writer import RuleShares
 
 __all__ = [
-    "CONTRADICTED", "METHODS", "METRICS", "SUPPORTED", "UNDECIDED", "WANTED", "K", "citation_findings", "findings",
-    "technique_findings",
+    "CONTRADICTED", "METHODS", "METRICS", "SUPPORTED", "UNDECIDED", "WANTED", "K", "RuleShares", "citation_findings",
+    "findings", "technique_findings",
 ]  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -13,7 +13,20 @@ from heval_core import catalogue
 from heval_core.evaluation.findings.effects import Effect, Hypothesis, Number, Study, mean_of, reason, verdict
 from heval_core.evaluation.techniques.resampled import Spread
 from heval_core.records import HEvalError
-from heval_core.store.writer import RuleShares
+
+
+class RuleShares(NamedTuple):
+    """n: instances with an expected group. followed: the share in which it is the observed group. None if undefined.
+
+    shortest, longest: the same for the shortest and longest quarter of each cell. later: of the instances answered from one
+    of two documents, the share answered from the second.
+    """
+
+    n: int
+    followed: float | None
+    shortest: float | None
+    longest: float | None
+    later: float | None
 
 
 class OfCell(Protocol):

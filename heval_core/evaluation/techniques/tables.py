@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -10,10 +10,11 @@ import pandas as pd
 from heval_core import catalogue
 from heval_core.evaluation.findings.cub import WANTED, Cell, Measured
 from heval_core.evaluation.techniques import cells, correlations, features, front
+from heval_core.evaluation.techniques.behaviours import Answers
 from heval_core.evaluation.techniques.resampled import Questions, Spread
 from heval_core.records import TECHNIQUE
 from heval_core.statistics.bootstrap import Resamples
-from heval_core.store.kinds import TRIAL
+from heval_core.store.kinds import INSTANCE, TRIAL
 from heval_core.store.shard_rows import ShardRows
 from heval_core.store.shards import Entry, ShardStore
 from heval_core.store.writer import Writer
@@ -21,16 +22,18 @@ from heval_core.store.writer import Writer
 _CELL = ["model", "dataset"]
 
 
-def insert(writer: Writer, store: ShardStore, entries: Iterable[Entry], resamples: Mapping[str, Resamples]) -> list[Cell]:
-    """Write all rows; the table `behaviour` is filled. Nothing is written where techniques were not compared.
+def insert(
+    writer: Writer, store: ShardStore, entries: Sequence[Entry], resamples: Mapping[str, Resamples], given: Answers
+) -> list[Cell]:
+    """Write all rows. given: the answers under every technique. Nothing is written where techniques were not compared.
 
     Returns what findings are made of.
     """
     trials = ShardRows(store, entries, TRIAL, [name for name in TRIAL.schema.names if name != "weights"]).rows
     trials = trials.iloc[_places(trials)]
     writer.insert_frame("technique_trial", trials[writer.columns("technique_trial")])
-    answers = writer.test_answers().sort_values("technique", key=lambda names: names.map(order), kind="stable")
-    inputs = writer.inputs()
+    answers = given.to_test_questions().sort_values("technique", key=lambda names: names.map(order), kind="stable")
+    inputs = given.inputs()
     known = answers.assign(memory_strength=_memory_strength(answers, inputs))
     rows, points, told = [], [], []
     for (model, dataset), own in known.groupby(_CELL, sort=True):
@@ -42,8 +45,17 @@ def insert(writer: Writer, store: ShardStore, entries: Iterable[Entry], resample
     writer.insert("cell_behaviour", [rows[place] for place in _places(pd.DataFrame(rows, columns=[*_CELL, "technique"]))])
     writer.insert("pareto", points)
     if len(answers):
-        writer.insert("feature_correlation", correlations.rows_of(answers, inputs, writer.sizes()))
+        writer.insert("feature_correlation", correlations.rows_of(answers, inputs, _sizes(store, entries)))
     return told
+
+
+def _sizes(store: ShardStore, entries: Sequence[Entry]) -> pd.DataFrame:
+    """Model and number of parameters."""
+    there = {(entry.model, entry.revision) for entry in entries if entry.kind == INSTANCE.name}
+    lines = [line for line in store.journal("model") if (line["model"], line["revision"]) in there]
+    newest = {(line["model"], line["revision"]): line.get("parameters") for line in lines}
+    sizes = sorted({(model, parameters) for (model, _), parameters in newest.items()})
+    return pd.DataFrame(sizes, columns=["model", "parameters"])
 
 
 def _memory_strength(answers: pd.DataFrame, inputs: pd.DataFrame) -> Any:
