@@ -49,8 +49,7 @@ from heval_core.store.kinds import (
     TIMING,
     TRIAL,
 )
-from heval_core.store.shard_rows import ShardRows
-from heval_core.store.shards import Entry, ShardStore
+from heval_core.store.shards import Entry, ShardRows, ShardStore
 from heval_core.store.writer import Writer
 
 # What metrics need to know of an instance; of its tokens only how many there are.

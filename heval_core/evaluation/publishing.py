@@ -30,9 +30,8 @@ from heval_core.records import REGIMES, TECHNIQUE, HEvalError
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store import kinds, published
 from heval_core.store.annotations import Answers, answers
-from heval_core.store.shard_rows import ShardRows
-from heval_core.store.shards import PUBLISHED_FORMAT, Entry, ShardStore
-from heval_core.store.writer import Writer, schema
+from heval_core.store.shards import PUBLISHED_FORMAT, Entry, ShardRows, ShardStore
+from heval_core.store.writer import Writer
 
 
 class Told(NamedTuple):
@@ -182,7 +181,7 @@ def _state(line: dict[str, Any]) -> tuple[str, str, str]:
 def _snapshot_id(entries: list[Entry], bundled: bool, beside: Iterable[str] = ()) -> str:
     """beside: what is published that is in no shard."""
     lines = sorted(f"{entry.kind}|{entry.key}|{entry.content}" for entry in entries) + sorted(beside)
-    evaluated = [schema(), __version__, evaluator.evaluator_id(), str(bundled)]
+    evaluated = [kinds.SCHEMA, __version__, evaluator.evaluator_id(), str(bundled)]
     return hashlib.sha256("\n".join([*evaluated, *lines]).encode()).hexdigest()[:16]
 
 

@@ -1,157 +1,129 @@
-"""The kinds of shards: what their rows hold, and how they are written."""
+"""The kinds of shards: what their rows hold, and how they are written; and the columns of every table, as schema.sql has them.
+
+A column is declared once, with its comment, in schema.sql. Of kinds without a table, and of what only shards keep, it is here.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pyarrow as pa
 
-from heval_core.store import citation_kinds
-from heval_core.store.shard_kind import FLOATS, INTS, TEXT, TEXTS, ShardKind
 
-INSTANCE = ShardKind(
-    "instance",
-    pa.schema(
-        [
-            *((name, TEXT) for name in ("instance_id", "model", "revision", "dataset", "regime", "technique")),
-            ("place", pa.int32()),
-            *((name, TEXT) for name in ("fact_id", "subject", "relation", "question", "true_answer", "prompt")),
-            ("tokens", TEXTS),
-            ("first_ranked", pa.int32()),
-            ("ranked_end", pa.int32()),
-            ("document_starts", INTS),
-            ("document_ends", INTS),
-            ("question_start", pa.int32()),
-            ("question_end", pa.int32()),
-            *((f"document_{name}", TEXTS) for name in ("answers", "kinds", "origins", "sources")),
-            ("answer_tokens", pa.list_(INTS)),
-            ("first_mention", pa.list_(INTS)),
-            ("memory_answer", TEXT),
-            ("candidate_groups", TEXTS),
-            ("candidate_texts", TEXTS),
-            ("candidate_ids", INTS),
-            ("candidate_leading", INTS),
-            ("candidate_logits", FLOATS),
-            ("candidate_probabilities", FLOATS),
-            ("predicted_text", TEXT),
-            ("predicted_id", pa.int32()),
-            ("predicted_probability", pa.float32()),
-            *((name, TEXT) for name in ("answer_text", "first_group", "text_group")),
-            *((name, TEXT) for name in ("group", "expected_group", "dropped_because")),
-        ]
-    ),
-    ("instance_id",),
-)
-ATTRIBUTION = ShardKind(
-    "attribution",
-    pa.schema(
-        [
-            ("instance_id", TEXT),
-            ("explainer", TEXT),
-            ("scores", FLOATS),
-            ("tied", pa.float32()),
-            ("seconds", pa.float32()),
-            ("settings", TEXT),
-            ("signed", pa.bool_()),
-            ("layer", pa.int32()),
-            ("head", pa.int32()),
-            ("head_scores", FLOATS),
-            ("details", TEXT),
-        ]
-    ),
-    ("instance_id", "explainer"),
-    ("scores.list.element",),
-)
+@dataclass(frozen=True)
+class ShardKind:
+    """name: in the manifest and in file names. key: the columns that identify a row.
+
+    split: float columns stored byte by byte (byte stream split), because their exponents compress far better together.
+    beside: whether an explainer has such rows in addition to its attributions. of_regime: whether its rows belong to one
+    regime.
+    """
+
+    name: str
+    schema: pa.Schema
+    key: tuple[str, ...]
+    split: tuple[str, ...] = ()
+    beside: bool = False
+    of_regime: bool = True
+
+
+# The statements that create the tables.
+SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
+TEXT, TEXTS, INTS, FLOATS = pa.string(), pa.list_(pa.string()), pa.list_(pa.int32()), pa.list_(pa.float32())
+_TYPES = {
+    "VARCHAR": TEXT,
+    "INTEGER": pa.int32(),
+    "BIGINT": pa.int64(),
+    "FLOAT": pa.float32(),
+    "DOUBLE": pa.float64(),
+    "BOOLEAN": pa.bool_(),
+    "TIMESTAMP": pa.timestamp("us"),
+}
+
+
+def _type_of(name: str, lists: str) -> pa.DataType:
+    """lists: a `[]` for each level."""
+    return pa.list_(_type_of(name, lists[2:])) if lists else _TYPES[name]
+
+
+TABLES = {
+    table: pa.schema(
+        [(name, _type_of(kind, lists)) for name, kind, lists in re.findall(r'(?m)^    "?(\w+)"? ([A-Z]+)((?:\[\])*)', columns)]
+    )
+    for table, columns in re.findall(r"(?s)CREATE TABLE (\w+) \((.*?)\n\);", SCHEMA)
+}
+
+
+def _of_table(table: str, *computed: str, **behind: pa.Field) -> pa.Schema:
+    """A table's columns. computed: those that publishing adds. behind: what only shards keep, by the column before it."""
+    schema = pa.schema([field for field in TABLES[table] if field.name not in computed])
+    for before, field in behind.items():
+        schema = schema.insert(schema.get_field_index(before) + 1, field)
+    return schema
+
+
+INSTANCE = ShardKind("instance", _of_table("instance"), ("instance_id",))
+ATTRIBUTION = ShardKind("attribution", _of_table("attribution"), ("instance_id", "explainer"), ("scores.list.element",))
+CONTEXT_ATTRIBUTION = replace(ATTRIBUTION, name="context_attribution", beside=True)
 HEAD_ATTENTION = ShardKind(
-    "head_attention",
-    pa.schema([("instance_id", TEXT), ("layer", pa.int32()), ("head", pa.int32()), ("attention", FLOATS)]),
-    ("instance_id", "layer", "head"),
-    ("attention.list.element",),
+    "head_attention", _of_table("head_attention"), ("instance_id", "layer", "head"), ("attention.list.element",)
 )
 MEMORY = ShardKind("memory", pa.schema([("question", TEXT), ("ids", INTS), ("text", TEXT)]), ("question",), of_regime=False)
 SAMPLE = ShardKind("sample", pa.schema([("fact_id", TEXT)]), ("fact_id",))
+_MEANS = ("comprehensiveness", "sufficiency")
 FAITHFULNESS = ShardKind(
     "faithfulness",
     pa.schema(
         [
-            ("instance_id", TEXT),
-            ("explainer", TEXT),
-            ("replacement", TEXT),
-            ("comprehensiveness", pa.float32()),
-            ("sufficiency", pa.float32()),
+            *((name, TEXT) for name in ("instance_id", "explainer", "replacement")),
+            *((name, pa.float32()) for name in _MEANS),
             ("masked", FLOATS),
             ("kept", FLOATS),
             ("settings", TEXT),
         ]
     ),
     ("instance_id", "explainer", "replacement"),
-    ("comprehensiveness", "sufficiency", "masked.list.element", "kept.list.element"),
+    (*_MEANS, "masked.list.element", "kept.list.element"),
     beside=True,
 )
 # With the question protected: how much is lost, without the single levels of K.
-FAITHFULNESS_PROTECTED = ShardKind(
-    "faithfulness_protected",
-    pa.schema([field for field in FAITHFULNESS.schema if field.name not in ("masked", "kept")]),
-    FAITHFULNESS.key,
-    ("comprehensiveness", "sufficiency"),
-    beside=True,
+FAITHFULNESS_PROTECTED = replace(
+    FAITHFULNESS,
+    name="faithfulness_protected",
+    schema=pa.schema([field for field in FAITHFULNESS.schema if field.name not in ("masked", "kept")]),
+    split=_MEANS,
 )
 # One answer under a technique. Of the instance: its kind of context is its regime.
 BEHAVIOUR = ShardKind(
-    "behaviour",
-    pa.schema(
-        [
-            ("instance_id", TEXT),
-            ("split", TEXT),
-            ("accepted", INTS),
-            ("true_ids", INTS),
-            ("memory_id", pa.int32()),
-            ("alone_id", pa.int32()),
-            ("target_id", pa.int32()),
-            ("probability", pa.float64()),
-            ("alone_probability", pa.float64()),
-            ("knew", pa.bool_()),
-            ("setting", TEXT),
-            ("trace", TEXT),
-        ]
-    ),
-    ("instance_id",),
-    beside=True,
+    "behaviour", _of_table("behaviour", "bcu", "ccu", "correct", "memory_kept", "neither"), ("instance_id",), beside=True
 )
 # A search: one row per setting and context kind; the adapter that was trained, in the first row of the chosen setting.
 TRIAL = ShardKind(
     "trial",
-    pa.schema(
-        [
-            *((name, TEXT) for name in ("model", "revision", "dataset", "technique", "setting", "regime")),
-            ("bcu", pa.float64()),
-            ("n", pa.int32()),
-            ("chosen", pa.bool_()),
-            ("tied", pa.bool_()),
-            ("unavailable", TEXT),
-            ("weights", pa.binary()),
-        ]
-    ),
+    _of_table("technique_trial", model=pa.field("revision", TEXT), unavailable=pa.field("weights", pa.binary())),
     ("model", "dataset", "technique", "setting", "regime"),
 )
 # What explainers take by themselves, in turns on the same prompts in one batch; fa, the yardstick, is always among them.
 TIMING = ShardKind(
-    "timing",
-    pa.schema(
-        [
-            *((name, TEXT) for name in ("model", "revision", "dataset", "regime", "technique", "explainer")),
-            ("batch", pa.int32()),
-            ("length", pa.int32()),
-            ("seconds", pa.float64()),
-            ("passes", pa.float64()),
-            ("yardstick", pa.float64()),
-            ("device", TEXT),
-            ("measured", TEXT),
-        ]
-    ),
-    ("model", "dataset", "regime", "technique", "explainer"),
+    "timing", _of_table("timing", model=pa.field("revision", TEXT)), ("model", "dataset", "regime", "technique", "explainer")
 )
-CONTEXT_ATTRIBUTION = replace(ATTRIBUTION, name="context_attribution", beside=True)
+# Of the study of citations an entry's model is the writer, its explainer the annotator, its technique the selector.
+CLAIM = ShardKind("claim", _of_table("claim", chains=pa.field("written", TEXT)), ("dataset", "claim_id"), of_regime=False)
+EXPLANATION = ShardKind(
+    "explanation",
+    _of_table("explanation", "precision", "recall", "f1", unavailable=pa.field("seconds", pa.float32())),
+    ("explanation_id",),
+    of_regime=False,
+)
+RECOVERY = ShardKind(
+    "recovery",
+    _of_table("recovery", "gold", "precision", "recall", "f1", "chance", "sampled", "helpfulness"),
+    ("explanation_id", "passage", "annotator"),
+    ("scores.list.element",),
+    of_regime=False,
+)
 _EXPLAINED = (ATTRIBUTION, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, FAITHFULNESS, FAITHFULNESS_PROTECTED)
 _OF_INSTANCES = (INSTANCE, *_EXPLAINED, BEHAVIOUR, TRIAL, MEMORY, SAMPLE, TIMING)
-KINDS = {kind.name: kind for kind in (*_OF_INSTANCES, *citation_kinds.KINDS)}
+KINDS = {kind.name: kind for kind in (*_OF_INSTANCES, CLAIM, EXPLANATION, RECOVERY)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -12,7 +11,8 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from heval_core.store.scores import StoredScores
+from heval_core.store.database import StoredScores
+from heval_core.store.kinds import SCHEMA, TABLES
 
 _TEXT = "length(trim(array_to_string(tokens[document_starts[i] + 1:document_ends[i]], '')))"
 _SPREAD = "avg({0}) AS {0}_mean, quantile_cont({0}, 0.05) AS {0}_low, quantile_cont({0}, 0.95) AS {0}_high"
@@ -29,11 +29,6 @@ FROM sized GROUP BY ALL ORDER BY ALL
 """
 
 
-def schema() -> str:
-    """The statements that create the tables."""
-    return files("heval_core.store").joinpath("schema.sql").read_text(encoding="utf-8")
-
-
 class Writer:
     """A new results file, as a context manager that closes it. `table` is never a value from outside."""
 
@@ -43,7 +38,7 @@ class Writer:
         # A checkpoint writes the last rows of every table anew: with few of them a tenth of the time and of the file is saved.
         config = {"memory_limit": "1GiB", "threads": "1", "checkpoint_threshold": "256MiB"}
         self._db = duckdb.connect(str(path), config=config)
-        self._db.execute(schema())
+        self._db.execute(SCHEMA)
 
     def __enter__(self) -> Self:
         return self
@@ -54,10 +49,7 @@ class Writer:
         self._db.close()
 
     def columns(self, table: str) -> list[str]:
-        names = self._db.execute(
-            "SELECT column_name FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index", [table]
-        )
-        return [name for (name,) in names.fetchall()]
+        return list(TABLES[table].names)
 
     def insert(self, table: str, rows: list[dict[str, Any]]) -> None:
         """Rows by column name. Columns that a row lacks become NULL; fields that the table lacks are left out."""

@@ -13,7 +13,7 @@ from heval_core.citations import questions
 from heval_core.citations.records import Claim, Explained
 from heval_core.citations.writing import SHIPPED, Writer, shipped, write
 from heval_core.records import RegimeKey
-from heval_core.store.citation_kinds import EXPLANATION
+from heval_core.store.kinds import EXPLANATION
 from precompute.citations.hashing import hashed
 from precompute.citations.readers import Reader, Served, Watched
 from precompute.citations.study import REGIME

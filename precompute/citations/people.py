@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heval_core.citations.records import Explained
 from heval_core.evaluation.citations.standing import ASKED, standing
-from heval_core.store.citation_kinds import CLAIM, EXPLANATION
+from heval_core.store.kinds import CLAIM, EXPLANATION
 from heval_core.store.lock import only_writer
 from heval_core.store.shards import ShardStore
 from precompute.citations.sources import claim_of, explained_of

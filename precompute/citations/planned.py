@@ -20,7 +20,7 @@ from heval_core.evaluation.citations.standing import Asked
 from heval_core.lm.loading import Identity
 from heval_core.protocols import Annotator
 from heval_core.records import HEvalError
-from heval_core.store.citation_kinds import EXPLANATION, RECOVERY
+from heval_core.store.kinds import EXPLANATION, RECOVERY
 from heval_core.store.shards import FORMAT, Entry, ShardStore
 from precompute.citations.explaining import ExplainTask
 from precompute.citations.hashing import hashed

@@ -12,7 +12,7 @@ from heval_core.citations.questions import questions
 from heval_core.citations.records import Choice, Explained, Question
 from heval_core.citations.writing import Writer
 from heval_core.records import RegimeKey
-from heval_core.store.citation_kinds import RECOVERY
+from heval_core.store.kinds import RECOVERY
 from precompute.citations.readers import Reader, Served, Watched
 from precompute.citations.study import REGIME, SAMPLE
 from precompute.outcome import Failure, Result, named

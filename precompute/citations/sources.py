@@ -13,7 +13,7 @@ from typing import Any
 from heval_core import catalogue
 from heval_core.citations.records import BadClaim, Claim, Explained, Passage, Sentence
 from heval_core.protocols import ClaimData
-from heval_core.store.citation_kinds import CLAIM
+from heval_core.store.kinds import CLAIM
 from heval_core.store.shards import FORMAT
 from precompute.citations.hashing import hashed
 

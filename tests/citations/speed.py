@@ -19,9 +19,8 @@ from heval_core.evaluation.citations import measured, tables
 from heval_core.evaluation.citations.answered import explanations_of, recoveries_of
 from heval_core.evaluation.citations.standing import standing
 from heval_core.evaluation.publishing import publish
-from heval_core.store.citation_kinds import CLAIM
-from heval_core.store.shard_rows import ShardRows
-from heval_core.store.shards import ShardStore
+from heval_core.store.kinds import CLAIM
+from heval_core.store.shards import ShardRows, ShardStore
 from precompute.cli import main as command
 from tests.datasets.samples import write_lines
 

@@ -25,10 +25,9 @@ from heval_core.evaluation.comparisons import comparisons
 from heval_core.evaluation.curves import curve
 from heval_core.evaluation.publishing import publish
 from heval_core.store.filters import Filter
-from heval_core.store.kinds import ATTRIBUTION, INSTANCE
+from heval_core.store.kinds import ATTRIBUTION, INSTANCE, ShardKind
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
-from heval_core.store.shard_kind import ShardKind
 from heval_core.store.shards import Entry, ShardStore, append_lines, sha256_of
 from tests.planted import instance_row
 

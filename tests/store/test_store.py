@@ -17,7 +17,8 @@ from heval_core.prompt_styles import style_of
 from heval_core.records import HEvalError, Span
 from heval_core.store import database
 from heval_core.store.filters import Filter
-from heval_core.store.kinds import KINDS
+from heval_core.store.kinds import KINDS, SCHEMA
+from heval_core.store.kinds import TABLES as COLUMNS
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore, append_lines
@@ -34,6 +35,14 @@ TABLES = {
     "failure": {"error", "happened"},
     "catalogue": {"kind", "key", "title", "signed", "reference", "docstring"},
 }  # fmt: skip
+
+
+def test_columns_are_read_from_the_schema_as_duckdb_reads_it():
+    with duckdb.connect() as db:
+        db.execute(SCHEMA)
+        tables = [name for (name,) in db.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
+        assert {name: db.table(name).to_arrow_table().schema for name in tables} == COLUMNS
+    assert len(tables) == 30
 
 
 @pytest.fixture

@@ -12,9 +12,8 @@ from heval_core.citations.retrieval import retrieval
 from heval_core.citations.scoring import scores
 from heval_core.evaluation.citations.agreements import PEOPLE
 from heval_core.evaluation.citations.written import RETRIEVAL
-from heval_core.store.citation_kinds import EXPLANATION, RECOVERY
-from heval_core.store.shard_rows import ShardRows
-from heval_core.store.shards import Entry, ShardStore
+from heval_core.store.kinds import EXPLANATION, RECOVERY
+from heval_core.store.shards import Entry, ShardRows, ShardStore
 
 SAMPLE, FULL = "sample", "full"
 _OF_CLAIM = ["dataset", "claim_id", "numbers", "chains"]

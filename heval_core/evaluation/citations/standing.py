@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from heval_core.store.citation_kinds import CLAIM, EXPLANATION, RECOVERY
+from heval_core.store.kinds import CLAIM, EXPLANATION, RECOVERY
 from heval_core.store.shards import Entry, ShardStore
 
 # The kind of the journal's lines about what was asked last.

@@ -12,9 +12,8 @@ from heval_core.evaluation.citations import agreements, measured, recovered, sup
 from heval_core.evaluation.citations.answered import Answers, explanations_of, recoveries_of
 from heval_core.evaluation.citations.standing import Asked, Standing
 from heval_core.statistics.bootstrap import Resamples
-from heval_core.store.citation_kinds import CLAIM
-from heval_core.store.shard_rows import ShardRows
-from heval_core.store.shards import ShardStore
+from heval_core.store.kinds import CLAIM
+from heval_core.store.shards import ShardRows, ShardStore
 from heval_core.store.writer import Writer
 
 MASKINGS = ("sample", "full")

@@ -18,8 +18,7 @@ import pandas as pd
 
 from heval_core.records import CELL, EVERY_REGIME, FOLLOWED, TECHNIQUE, HEvalError
 from heval_core.store.kinds import BEHAVIOUR, INSTANCE
-from heval_core.store.shard_rows import ShardRows
-from heval_core.store.shards import Entry, ShardStore
+from heval_core.store.shards import Entry, ShardRows, ShardStore
 from heval_core.store.writer import Writer
 from heval_core.techniques.shared.context_use import bcu, ccu
 

@@ -15,8 +15,7 @@ from heval_core.evaluation.techniques.resampled import Questions, Spread
 from heval_core.records import TECHNIQUE
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.kinds import INSTANCE, TRIAL
-from heval_core.store.shard_rows import ShardRows
-from heval_core.store.shards import Entry, ShardStore
+from heval_core.store.shards import Entry, ShardRows, ShardStore
 from heval_core.store.writer import Writer
 
 _CELL = ["model", "dataset"]
