@@ -8,8 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, filters, measured_cells
-from heval_core.ui.exports import link_button
+from heval_core.ui import filters, measured_cells
 from heval_core.ui.frame import results_page
 from heval_core.ui.tabs import compare, failures, faithfulness, length_and_position
 
@@ -30,11 +29,8 @@ TABS: dict[str, tuple[str, str, Callable[[Reader, Filter, DeltaGenerator], objec
 
 with results_page(link=False) as results:
     titles = {key: tab[0] for key, tab in TABS.items()}
-    with st.container(key="accuracy_top", horizontal=True, vertical_alignment="center"):
-        tab = address.one_of("Question", list(TABS), "tab", "token", hidden=True, titles=titles)
-        with filters.row():
-            chosen = filters.filter_bar(results, ("model", "dataset", "regime"), explained=True)
-            chips = st.container(key="more_chips", horizontal=True, gap="xsmall", width="content", vertical_alignment="center")
-            link_button(results)
+    with filters.tabs_and_chips(results, "accuracy", titles, "Question", "token") as (tab, _):
+        chosen = filters.filter_bar(results, ("model", "dataset", "regime"), explained=True)
+        chips = st.container(key="more_chips", horizontal=True, gap="xsmall", width="content", vertical_alignment="center")
     st.title(TABS[tab][1])
     TABS[tab][2](results, chosen, chips)

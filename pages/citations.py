@@ -3,7 +3,7 @@
 import streamlit as st
 
 from heval_core.store.reader import Reader
-from heval_core.ui import address, citation_claim, citations, filters
+from heval_core.ui import citation_claim, citations, filters
 from heval_core.ui.exports import link_button
 from heval_core.ui.frame import results_page
 
@@ -22,16 +22,12 @@ def page(results: Reader) -> None:
         st.info(EMPTY, icon=":material/format_quote:")
         link_button(results)
         return
-    with st.container(key="citations_top", horizontal=True, vertical_alignment="center"):
-        tab = address.one_of("Tab", list(TABS), "tab", hidden=True, titles=TABS)
-        steps = st.container(horizontal=True, key="citation_steps", gap="xsmall", vertical_alignment="center", width="content")
-        with filters.row():
-            shown = citations.choose(results)
-            if tab == "overview":
-                measure, masking = citations.choose_measure(shown)
-            else:
-                chosen = citation_claim.choose(shown)
-            link_button(results)
+    with filters.tabs_and_chips(results, "citations", TABS) as (tab, steps):
+        shown = citations.choose(results)
+        if tab == "overview":
+            measure, masking = citations.choose_measure(shown)
+        else:
+            chosen = citation_claim.choose(shown)
     if tab == "overview":
         st.title(citations.TITLE)
         citations.draw(results, shown, measure, masking)

@@ -2,8 +2,7 @@
 
 import streamlit as st
 
-from heval_core.ui import address, board, filters
-from heval_core.ui.exports import link_button
+from heval_core.ui import board, filters
 from heval_core.ui.frame import results_page
 
 TABS = {
@@ -14,11 +13,8 @@ TABS = {
 
 with results_page(link=False) as results:
     titles = {key: tab[0] for key, tab in TABS.items()}
-    with st.container(key="leaderboard_top", horizontal=True, vertical_alignment="center"):
-        tab = address.one_of("Tab", list(TABS), "tab", hidden=True, titles=titles)
-        with filters.row():
-            chosen = filters.filter_bar(results, ("model", "dataset", "regime"), explained=True, unnamed=True)
-            link_button(results)
+    with filters.tabs_and_chips(results, "leaderboard", titles) as (tab, _):
+        chosen = filters.filter_bar(results, ("model", "dataset", "regime"), explained=True, variants=True)
     _, title, draw = TABS[tab]
     st.title(title)
     found = board.board_of(results, chosen)

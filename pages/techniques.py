@@ -3,7 +3,7 @@
 import streamlit as st
 
 from heval_core.store.reader import Reader
-from heval_core.ui import address, filters, techniques
+from heval_core.ui import filters, techniques
 from heval_core.ui.exports import link_button
 from heval_core.ui.frame import results_page
 
@@ -22,14 +22,11 @@ def page(results: Reader) -> None:
         st.info(EMPTY, icon=":material/tune:")
         link_button(results)
         return
-    with st.container(key="techniques_top", horizontal=True, vertical_alignment="center"):
-        tab = address.one_of("Tab", list(TABS), "tab", hidden=True, titles=TABS)
-        with filters.row():
-            if tab == "depends":
-                chosen = techniques.choose_features(results)
-            else:
-                shown = techniques.choose(results, compare=tab == "compare")
-            link_button(results)
+    with filters.tabs_and_chips(results, "techniques", TABS) as (tab, _):
+        if tab == "depends":
+            chosen = techniques.choose_features(results)
+        else:
+            shown = techniques.choose(results, compare=tab == "compare")
     if tab == "depends":
         st.title(techniques.DEPENDS)
         techniques.draw_features(results, chosen)

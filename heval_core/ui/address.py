@@ -167,6 +167,34 @@ def one_of(
     return held
 
 
+def chip(
+    label: str,
+    options: Sequence[str],
+    name: str,
+    *,
+    titles: Mapping[str, str] | None = None,
+    alone: bool = True,
+    help: str | None = None,
+    meanings: Mapping[str, str] | None = None,
+) -> str:
+    """A chip that says which of some options is chosen, the first by default, with their menu.
+
+    titles: a chip has what stands before their colon. alone: whether a single option has a chip, too. meanings: of options,
+    listed below the menu.
+    """
+    named = {option: (titles or {}).get(option, option) for option in options}
+    if len(options) == 1 and not alone:
+        known(name, options, label.lower())
+        return options[0]
+    short = {option: plain(title.partition(":")[0]) for option, title in named.items()}
+    held = value(name) if value(name) in options else options[0]
+    with st.popover(f"{label} **{short[held]}**"):
+        held = one_of(label, options, name, what=label.lower(), titles=named, help=help, menu=True)
+        for option in options if meanings is not None else ():
+            st.caption(f"**{short[option]}**: {plain((meanings or {}).get(option, ''))}.")
+    return held
+
+
 def some_of(
     label: str,
     options: Sequence[T],

@@ -79,14 +79,8 @@ def choose(results: Reader) -> Shown:
 
 
 def _one(label: str, name: str, options: list[str], names: CitationNames) -> str:
-    """A chip with a menu of which one is chosen, the first by default."""
     titles = {option: names.named(name, option) for option in options}
-    if len(options) == 1:
-        address.known(name, options, label.lower())
-        return options[0]
-    held = address.value(name) if address.value(name) in options else options[0]
-    with st.popover(f"{label} **{plain(titles[held])}**"):
-        return address.one_of(label, options, name, what=label.lower(), titles=titles, menu=True)
+    return address.chip(label, options, name, titles=titles, alone=False)
 
 
 def _writers(there: tuple[str, ...]) -> tuple[str, ...]:

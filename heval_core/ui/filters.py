@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.metrics.shared.cell import DEFAULT_K, KS
 from heval_core.metrics.shared.measure import Measure
@@ -16,6 +17,7 @@ from heval_core.regime_keys import ordered_regimes
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address
+from heval_core.ui.exports import link_button
 from heval_core.ui.names import titles_of
 from heval_core.ui.published_results import query
 from heval_core.ui.techniques import names_of
@@ -36,6 +38,23 @@ def row() -> Iterator[None]:
     """The chips of a page, side by side."""
     with st.container(horizontal=True, key="filters", gap="xsmall", vertical_alignment="center"):
         yield
+
+
+@contextmanager
+def tabs_and_chips(
+    results: Reader, page: str, titles: Mapping[str, str], label: str = "Tab", default: str | None = None
+) -> Iterator[tuple[str, DeltaGenerator]]:
+    """The top of a page: its tabs, and in a line with them the chips that the block draws and the page's link.
+
+    titles: of the tabs, by their keys. Yields the tab, and a place between tabs and chips.
+    """
+    with st.container(key=f"{page}_top", horizontal=True, vertical_alignment="center"):
+        tab = address.one_of(label, list(titles), "tab", default, hidden=True, titles=titles)
+        key = f"{page}_steps"
+        between = st.container(horizontal=True, key=key, gap="xsmall", vertical_alignment="center", width="content")
+        with row():
+            yield tab, between
+            link_button(results)
 
 
 def _options(choices: pd.DataFrame, column: str) -> list[str]:
@@ -81,18 +100,18 @@ def _regular_first(technique: str) -> tuple[bool, str]:
 
 
 def filter_bar(
-    results: Reader, columns: tuple[str, ...], *, count: bool = True, explained: bool = False, unnamed: bool = False
+    results: Reader, columns: tuple[str, ...], *, count: bool = True, explained: bool = False, variants: bool = False
 ) -> Filter:
     """Draw a chip for each column, each with a menu. Nothing chosen means everything, but of one technique and without decoys
     and lengths.
 
-    count: whether to say how many instances are left. explained: see `kept`. unnamed: whether the page shows decoys and
+    count: whether to say how many instances are left. explained: see `kept`. variants: whether the page shows decoys and
     lengths before they are chosen.
     """
     choices = kept(results, explained=explained)
     if "regime" not in columns:
         choices = plain_regimes(choices)
-    without_options = choices if unnamed or address.values("regime") else plain_regimes(choices)
+    without_options = choices if variants or address.values("regime") else plain_regimes(choices)
     chosen: dict[str, tuple[str, ...]] = {}
     for column in columns:
         options = _options(choices, column)
@@ -104,9 +123,9 @@ def filter_bar(
     technique = _technique(results, sorted(set(choices["technique"]), key=_regular_first))
     if technique:
         choices = choices[choices["technique"].isin(technique)]
-    left = choices if chosen.get("regime") or unnamed else plain_regimes(choices)
+    left = choices if chosen.get("regime") or variants else plain_regimes(choices)
     for column, wanted in chosen.items():
-        there = left[column].str.split(".").str[0].isin(wanted) & unnamed if column == "regime" else False
+        there = left[column].str.split(".").str[0].isin(wanted) & variants if column == "regime" else False
         left = left[left[column].isin(wanted) | there] if wanted else left
     if count:
         st.caption(f"{int(left['instances'].sum()):,} of {int(choices['instances'].sum()):,} instances")
@@ -139,9 +158,6 @@ def _technique(results: Reader, there: list[str]) -> tuple[str, ...]:
     if len(there) < 2:
         address.known("technique", there)
         return ()
-    held = address.value("technique") if address.value("technique") in there else there[0]
     names = names_of(results)
     titles = {key: names.title(key) for key in there}
-    with st.popover(f"Technique **{plain(titles[held])}**"):
-        about = "How the answers were produced"
-        return (address.one_of("Technique", there, "technique", titles=titles, help=about, menu=True),)
+    return (address.chip("Technique", there, "technique", titles=titles, help="How the answers were produced"),)

@@ -71,9 +71,9 @@ def choose(results: Reader, *, compare: bool) -> Shown:
     """Draw the chips. compare: with techniques and measure."""
     cells = query(results, Reader.technique_cells, Filter())
     names, datasets = names_of(results), titles_of(results, "dataset")
-    model = _one("Model", "model", _most_compared(cells, "model"))
+    model = address.chip("Model", _most_compared(cells, "model"), "model")
     own = cells[cells["model"] == model]
-    dataset = _one("Dataset", "dataset", _most_compared(own, "dataset"), datasets)
+    dataset = address.chip("Dataset", _most_compared(own, "dataset"), "dataset", titles=datasets)
     own = own[own["dataset"] == dataset]
     chosen = Filter(model=(model,), dataset=(dataset,))
     points, trials = query(results, Reader.technique_points, chosen), query(results, Reader.technique_trials, chosen)
@@ -95,19 +95,7 @@ def choose_dataset(results: Reader, correlations: pd.DataFrame) -> str:
     """The chip of the tab whose numbers pool all models: a dataset, or all of them."""
     datasets = titles_of(results, "dataset") | {EVERY_DATASET: "all together"}
     there = sorted(correlations["dataset"].unique(), key=lambda name: (name != EVERY_DATASET, name))
-    return _one("Dataset", "dataset", there, datasets)
-
-
-def choose_technique(keys: list[str], names: TechniqueNames) -> str:
-    return _one("Technique", "under", keys, {key: names.title(key) for key in keys})
-
-
-def _one(label: str, name: str, options: list[str], titles: dict[str, str] | None = None) -> str:
-    """A chip with a menu of which one is chosen, the first by default."""
-    named = {option: (titles or {}).get(option, option) for option in options}
-    held = address.value(name) if address.value(name) in options else options[0]
-    with st.popover(f"{label} **{plain(named[held])}**"):
-        return address.one_of(label, options, name, what=label.lower(), titles=named, menu=True)
+    return address.chip("Dataset", there, "dataset", titles=datasets)
 
 
 def _techniques(there: list[str], names: TechniqueNames) -> list[str]:
@@ -123,13 +111,7 @@ def _techniques(there: list[str], names: TechniqueNames) -> list[str]:
 def _measure(own: pd.DataFrame) -> str:
     known = set(own.dropna(subset=["value"])["measure"])
     there = [measure for measure in BY_KIND if measure in known] or ["bcu"]
-    held = address.value("measure") if address.value("measure") in there else there[0]
-    with st.popover(f"Measure **{measure_name(held)}**"):
-        chosen = address.one_of("Measure", there, "measure", titles=BEHAVIOUR_TITLES, menu=True)
-        for measure in there:
-            meaning = BEHAVIOUR_MEANINGS.get(measure, "")
-            st.caption(f"**{plain(measure_name(measure))}**: {plain(meaning)}.")
-    return chosen
+    return address.chip("Measure", there, "measure", titles=BEHAVIOUR_TITLES, meanings=BEHAVIOUR_MEANINGS)
 
 
 COMPARE = "Which technique makes a model use its context well?"
@@ -248,7 +230,10 @@ def choose_features(results: Reader) -> Filter | None:
     dataset = choose_dataset(results, correlations)
     names = names_of(results)
     there = names.in_order(correlations[correlations["dataset"] == dataset]["technique"])
-    return Filter(dataset=(dataset,), technique=(choose_technique(there, names),))
+    return Filter(
+        dataset=(dataset,),
+        technique=(address.chip("Technique", there, "under", titles={key: names.title(key) for key in there}),),
+    )
 
 
 def draw_features(results: Reader, chosen: Filter | None) -> None:
