@@ -9,6 +9,22 @@ import numpy as np
 from heval_core.groups import document_of
 from heval_core.records import Candidate, Span, head_name
 
+# What a document or a candidate answer has ▶ the column of `instance` that lists it for all of them.
+DOCUMENT_COLUMNS = {
+    "start": "document_starts",
+    "end": "document_ends",
+    **{name: f"document_{name}s" for name in ("answer", "kind", "origin", "source")},
+    "answer_tokens": "answer_tokens",
+}
+CANDIDATE_COLUMNS = {
+    "group": "candidate_groups",
+    "text": "candidate_texts",
+    "token_id": "candidate_ids",
+    "leading_id": "candidate_leading",
+    "logit": "candidate_logits",
+    "probability": "candidate_probabilities",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class PromptDocument:

@@ -12,6 +12,9 @@ from heval_core.lm.heads import HeadReading
 from heval_core.pipeline import Prepared
 from heval_core.records import Attribution, Behaviour
 from heval_core.statistics.scores import round_keeping_ranks, round_mantissa, tied
+from heval_core.stored import CANDIDATE_COLUMNS, DOCUMENT_COLUMNS
+
+_OF_DOCUMENTS = ("answer", "kind", "origin", "source")
 
 
 def instance_row(prepared: Prepared, behaviour: Behaviour | None) -> dict[str, Any]:
@@ -26,10 +29,7 @@ def instance_row(prepared: Prepared, behaviour: Behaviour | None) -> dict[str, A
         "document_ends": [span.end for span in prompt.documents],
         "question_start": prompt.question.start,
         "question_end": prompt.question.end,
-        "document_answers": [d.answer for d in instance.documents],
-        "document_kinds": [d.kind for d in instance.documents],
-        "document_origins": [d.origin for d in instance.documents],
-        "document_sources": [d.source for d in instance.documents],
+        **{DOCUMENT_COLUMNS[name]: [getattr(one, name) for one in instance.documents] for name in _OF_DOCUMENTS},
         "answer_tokens": [list(tokens) for tokens in prompt.answer_tokens],
         "first_mention": [list(tokens) for tokens in prompt.first_mention],
         "memory_answer": prepared.memory_answer,
@@ -38,19 +38,11 @@ def instance_row(prepared: Prepared, behaviour: Behaviour | None) -> dict[str, A
     }
     if behaviour is not None:
         row |= {
-            "candidate_groups": [c.group for c in behaviour.candidates],
-            "candidate_texts": [c.text for c in behaviour.candidates],
-            "candidate_ids": [c.token_id for c in behaviour.candidates],
-            "candidate_leading": [c.leading_id for c in behaviour.candidates],
-            "candidate_logits": [c.logit for c in behaviour.candidates],
-            "candidate_probabilities": [c.probability for c in behaviour.candidates],
+            **{column: [getattr(one, name) for one in behaviour.candidates] for name, column in CANDIDATE_COLUMNS.items()},
             "predicted_text": behaviour.text,
             "predicted_id": behaviour.token_id,
             "predicted_probability": behaviour.probability,
-            "answer_text": behaviour.answer_text,
-            "first_group": behaviour.first_group,
-            "text_group": behaviour.text_group,
-            "group": behaviour.group,
+            **{name: getattr(behaviour, name) for name in ("answer_text", "first_group", "text_group", "group")},
         }
     return row
 
@@ -64,14 +56,10 @@ def attribution_row(row_id: str, attribution: Attribution, signed: bool, ranked:
     heads = attribution.head_scores
     return {
         "instance_id": row_id,
-        "explainer": attribution.explainer,
+        **{name: getattr(attribution, name) for name in ("explainer", "seconds", "settings", "layer", "head")},
         "scores": round_keeping_ranks(attribution.scores),
         "tied": tied(attribution.scores[ranked.start : ranked.stop]),
-        "seconds": attribution.seconds,
-        "settings": attribution.settings,
         "signed": signed,
-        "layer": attribution.layer,
-        "head": attribution.head,
         "head_scores": None if heads is None else round_keeping_ranks(heads.ravel()),
         "details": json.dumps(dict(attribution.details)),
     }

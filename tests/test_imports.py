@@ -98,7 +98,7 @@ MAY_IMPORT = {
             "source_trust",
             "statistics",
         ),
-        *("store", "techniques"),
+        *("store", "stored", "techniques"),
     },
     "heval_core": {"explanation"},
     "explanation": {

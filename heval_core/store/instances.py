@@ -15,26 +15,8 @@ from heval_core.reasons import PATTERNS
 from heval_core.records import Candidate, HEvalError, Span
 from heval_core.store.database import Database
 from heval_core.store.filters import AS_STORED, NOT_ANSWER, Filter, Order, ScoreOrder, ordered
-from heval_core.stored import PromptDocument, StoredAttribution, StoredInstance
+from heval_core.stored import CANDIDATE_COLUMNS, DOCUMENT_COLUMNS, PromptDocument, StoredAttribution, StoredInstance
 
-# What a document or a candidate has ▶ the column that lists it for all of them.
-_DOCUMENT = {
-    "start": "document_starts",
-    "end": "document_ends",
-    "answer": "document_answers",
-    "kind": "document_kinds",
-    "origin": "document_origins",
-    "source": "document_sources",
-    "answer_tokens": "answer_tokens",
-}
-_CANDIDATE = {
-    "group": "candidate_groups",
-    "text": "candidate_texts",
-    "token_id": "candidate_ids",
-    "leading_id": "candidate_leading",
-    "logit": "candidate_logits",
-    "probability": "candidate_probabilities",
-}
 _MADE = {"tokens", "documents", "candidates", "question_span", "prompt", "predicted_id"}
 # Two documents about the question, with different answers; and a prompt that is read at a glance.
 _CONTRADICTING = (
@@ -62,12 +44,12 @@ def _records(row: dict[str, Any], columns: Mapping[str, str]) -> list[dict[str, 
 
 def instance_of(row: dict[str, Any]) -> StoredInstance:
     """Its documents are those of the prompt: agents that answered without the document have none."""
-    documents = _records(row, _DOCUMENT) if row["document_starts"] else []
+    documents = _records(row, DOCUMENT_COLUMNS) if row["document_starts"] else []
     return StoredInstance(
         tokens=tuple(row["tokens"] or ()),
         documents=tuple(PromptDocument(**document) for document in documents),
         question_span=Span(row["question_start"] or 0, row["question_end"] or 0),
-        candidates=tuple(Candidate(**candidate) for candidate in _records(row, _CANDIDATE)),
+        candidates=tuple(Candidate(**candidate) for candidate in _records(row, CANDIDATE_COLUMNS)),
         prompt=row["prompt"] or "",
         predicted_id=-1 if row["predicted_id"] is None else row["predicted_id"],
         **{name: value for name, value in row.items() if name in _PLAIN},
