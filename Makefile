@@ -12,7 +12,7 @@ TESTS := OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n 2 --dist loadfile
 run: $(VENV)/.run  ## open the explorer
 	$(VENV)/bin/streamlit run app.py
 
-test: install browser lint  ## every check but those that train, or need all of the bundled results
+test: install browser lint  ## every check but those of demo/ and benchmarks/, and those that need all of the bundled results
 	$(TESTS) -m "not demo"
 
 test-all: install browser lint  ## those too: once at an issue's end
@@ -32,7 +32,7 @@ screenshots: install browser  ## docs/screenshots, from the demo results
 	$(VENV)/bin/python -m tests.e2e.screenshots
 
 demo-report: install  ## docs/demo-report.html, from the demo results
-	$(VENV)/bin/python -m precompute.demo report
+	$(VENV)/bin/python -m demo report
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV) || (rm -rf $(VENV); [ "$$(id -u)" = 0 ] && apt-get update -qq && \

@@ -32,8 +32,8 @@ def model_folders(tmp_path_factory) -> dict[str, Path]:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from precompute.demo.architectures import ARCHITECTURES as CONFIGS
-    from precompute.demo.architectures import SMOKE
+    from demo.architectures import ARCHITECTURES as CONFIGS
+    from demo.architectures import SMOKE
 
     tokenizer = AutoTokenizer.from_pretrained(DEMO_MODELS / "demo-gpt2")
     size = dataclasses.replace(SMOKE, layers=3, heads=4, kv_heads=2, width=32, spread=0.4)
@@ -192,9 +192,9 @@ def few(few_cells):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Before `-m` is applied, whatever needs all of the bundled results is marked so."""
+    """Before `-m` is applied: the demo's and the benchmarks' own tests, and whatever needs all of the bundled results."""
     for item in items:
-        if "demo_results" in getattr(item, "fixturenames", ()):
+        if item.path.parent.name in ("demo", "benchmarks") or "demo_results" in getattr(item, "fixturenames", ()):
             item.add_marker("demo")
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from demo import boards
 from heval_core import catalogue
 from heval_core.explainers.blocks import Blocks
 from heval_core.explainers.cgim import ContrastiveGIM
 from heval_core.explainers.document import DocumentEffect
 from heval_core.lm.clean_pass import CleanPass
-from precompute.demo import boards
 from tests.test_left_out import FIRST, SECOND, asked, target_of
 
 

@@ -1,10 +1,10 @@
-"""How long files and functions may be, and that the tree in the README is the tree."""
+"""How long files, functions and the whole may be, and that the tree in the README is the tree."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,9 +14,52 @@ from tests.conftest import ROOT
 LINES, FUNCTION_LINES = 400, 45
 
 
+PRODUCT = ("app.py", "pages", "heval_core", "precompute")
+# The ratchet. Nothing may be larger than its ceiling; what has become smaller by more than SLACK lowers it. None is raised.
+CEILINGS = {
+    "lines of the product": 52_500,
+    "files of the product": 530,
+    "lines of demo and benchmarks": 4_400,
+    "lines of tests": 35_100,
+    "files of tests": 260,
+    "lines of JS and CSS": 3_200,
+    "words of docs": 25_000,
+}
+SLACK = 0.3
+
+
+def files(names: Iterable[str], *suffixes: str) -> list[Path]:
+    """The files of these folders that end so; a name may be a file's."""
+    paths = (path for name in names for path in (ROOT / name, *(ROOT / name).rglob("*")))
+    return [path for path in paths if path.is_file() and path.suffix in suffixes]
+
+
+def sizes() -> dict[str, int]:
+    def lines(paths: list[Path]) -> int:
+        return sum(len(path.read_text("utf-8").splitlines()) for path in paths)
+
+    product, tests = files(PRODUCT, ".py"), files(["tests"], ".py")
+    return {
+        "lines of the product": lines(product),
+        "files of the product": len(product),
+        "lines of demo and benchmarks": lines(files(["demo", "benchmarks"], ".py")),
+        "lines of tests": lines(tests),
+        "files of tests": len(tests),
+        "lines of JS and CSS": lines(files(["heval_core"], ".js", ".css")),
+        "words of docs": sum(len(path.read_text("utf-8").split()) for path in files(["docs"], ".md")),
+    }
+
+
+@pytest.mark.parametrize("what", CEILINGS)
+def test_nothing_grows_and_what_shrinks_lowers_its_ceiling(what):
+    size, ceiling = sizes()[what], CEILINGS[what]
+    assert size <= ceiling, f"{size} {what}, and at most {ceiling} may be: unify or delete as much as you add."
+    assert size >= (1 - SLACK) * ceiling, f"There are {size} {what} only: lower the ceiling in CEILINGS to that."
+
+
 def sources() -> Iterator[Path]:
     yield ROOT / "app.py"
-    for folder in ("heval_core", "pages", "precompute", "tests"):
+    for folder in ("heval_core", "pages", "precompute", "demo", "benchmarks", "tests"):
         yield from sorted((ROOT / folder).rglob("*.py"))
 
 

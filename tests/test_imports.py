@@ -77,7 +77,6 @@ MAY_IMPORT = {
             "citations",
             "datasets",
             "evaluation",
-            "explainers",
             "explanation",
             "faithfulness",
             "figures",
@@ -95,7 +94,6 @@ MAY_IMPORT = {
             "replacements",
             "report",
             "shared_passes",
-            "source_trust",
             "statistics",
         ),
         *("store", "stored", "techniques"),
@@ -217,6 +215,11 @@ def test_pages_name_queries_and_nothing_else_of_the_store():
             assert name in QUERIES or name.rpartition(".")[0] in QUERIES, f"{path.name} imports {name}"
 
 
+def test_the_product_imports_neither_demo_nor_benchmarks():
+    for path, own, name in imports_of_parts():
+        assert part_of(name) not in {"demo", "benchmarks"}, f"{path.relative_to(ROOT)} ({own}) imports {name}"
+
+
 def test_which_libraries_a_part_may_import():
     for path, own, name in imports_of_parts():
         library = name.partition(".")[0]
@@ -295,7 +298,7 @@ def test_modules_do_not_import_each_other_in_a_circle():
 
 
 def test_nothing_runs_remote_code_or_trusts_markup():
-    for folder in ("heval_core", "pages", "precompute"):
+    for folder in ("heval_core", "pages", "precompute", "demo", "benchmarks"):
         for path in (ROOT / folder).rglob("*.py"):
             text = path.read_text(encoding="utf-8")
             for word in ("unsafe_allow_html", "trust_remote_code=True", "import pickle", "components.v1", "innerHTML"):

@@ -101,7 +101,7 @@ def test_evaluation_never_uses_a_pair_that_training_saw(facts, pool, regime):
 
 
 def test_training_never_uses_a_pair_that_evaluation_may():
-    from precompute.demo import corpus
+    from demo import corpus
 
     rng = random.Random(0)
     for _ in range(300):

@@ -172,7 +172,7 @@ def _costs(results: Reader) -> Section:
     text = (
         "Forward passes for an answer, Regular's being 1, and what precedes the first answer; settings tried: the most for a "
         "model and dataset. Decoding techniques share their two passes: all of them together cost little more than one. "
-        "Seconds depend on the machine and are not stored with answers; `bench` measures them."
+        "Seconds depend on the machine and are not stored with answers; `python -m benchmarks techniques` measures them."
     )
     return _section("techniques_costs", text, table, table)
 

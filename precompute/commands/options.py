@@ -27,7 +27,7 @@ TEMPLATE_HELP = (
     "template"
 )
 STORE = Path("cache/results")
-# The bundled shards, which nothing but `precompute.demo` writes, and where the explorer publishes them.
+# The bundled shards, which nothing but `demo` writes, and where the explorer publishes them.
 DEMO = Path(__file__).resolve().parents[2] / "cache" / "demo"
 DEMO_RESULTS = DEMO.with_name("demo-results")
 

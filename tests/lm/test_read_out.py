@@ -148,7 +148,7 @@ def test_gradients_flow_through_it(lm):
 
 @pytest.mark.slow
 def test_fa_on_a_demo_model_in_bfloat16_hardly_ties():
-    from precompute.bench.precision import double_conflicting
+    from benchmarks.precision import double_conflicting
 
     run = double_conflicting(load(str(DEMO_MODELS / "demo-qwen2"), "cpu", "bfloat16"), 24)
     ties = [tied(a.scores[o.prompt.first_ranked :]) for o, a in run.explained("fa")]

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
+from demo import aim
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.regime_means import regime_means
 from heval_core.metrics import headlines
@@ -16,7 +17,6 @@ from heval_core.report.plans import plans
 from heval_core.statistics.bootstrap import resample_weights
 from heval_core.statistics.values import differences, replicates
 from heval_core.store.filters import Filter
-from precompute.demo import aim
 from tests.planted import noise, plant, published
 
 METRIC = ContextAuroc()

@@ -1,0 +1,78 @@
+"""Explainers of citations as ratios: what `explainer(loo)` costs beside scoring an explanation once per passage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+
+from benchmarks.timing import Figure, best
+from heval_core.citations.annotators.shared.tokens import Tokens, sentence_logprobs, tokens_of
+from heval_core.citations.annotators.shared.weights import left_one_out
+from heval_core.citations.questions import explained
+from heval_core.citations.reading import reading
+from heval_core.citations.records import Claim, Explained, Passage
+from heval_core.lm.model import LanguageModel
+
+PASSAGES, SENTENCES = 8, 6
+PASSAGE_TOKENS, SENTENCE_TOKENS = 20, 8
+
+
+def citation_figures(name: str, lm: LanguageModel) -> Iterator[Figure]:
+    """Of a claim with 8 passages, whose explanation has 6 sentences."""
+    made = explanation(lm)
+    texts = [tokens_of(lm, reading(made, left_out)) for left_out in ((), *((number,) for number in made.selected))]
+    length, shape = len(texts[0].ids), f"{PASSAGES} passages, {SENTENCES} sentences"
+    left_one_out(lm, made)  # a model that is asked for the first time is checked
+    with counted(lm) as passes:
+        left_one_out(lm, made)
+    detail = f"{shape}: {passes[0]} texts against {PASSAGES}"
+    what = "passes of loo / the explanation once per passage"
+    yield Figure(name, length, what, passes[0] / PASSAGES, 1.2, True, detail)
+    together, alone, apart = best(
+        lambda: sentence_logprobs(lm, texts),
+        lambda: [sentence_logprobs(lm, [text]) for text in texts],
+        lambda: naive(lm, texts),
+        rounds=1,
+    )
+    detail = f"{shape}: {together:.2f} s against {alone:.2f} s"
+    yield Figure(name, length, "loo, one text after the other / in a batch", alone / together, 3.0, detail=detail)
+    detail = f"{shape}: {together:.2f} s against {apart:.2f} s"
+    yield Figure(name, length, "loo, a pass for each sentence / shared by all", apart / together, detail=detail)
+
+
+def explanation(lm: LanguageModel) -> Explained:
+    """Words of the demo models' tokenizer."""
+    words = np.random.default_rng(0)
+
+    def text(tokens: int) -> str:
+        return lm.decode([int(i) for i in words.integers(300, 2300, size=tokens)]).replace("\n", " ").strip()
+
+    passages = tuple(Passage(number, text(PASSAGE_TOKENS)) for number in range(1, PASSAGES + 1))
+    claim = Claim("bench", text(SENTENCE_TOKENS), "supported", passages)
+    sentences = [f"{text(SENTENCE_TOKENS)} [{number}]." for number in range(1, SENTENCES + 1)]
+    return explained(claim, "bench", "all", [passage.number for passage in passages], sentences)
+
+
+@contextmanager
+def counted(lm: LanguageModel) -> Iterator[list[int]]:
+    """Texts that go through the model meanwhile; the first element holds how many."""
+    found = [0]
+
+    def count(module: torch.nn.Module, given: tuple[torch.Tensor, ...]) -> None:
+        found[0] += len(given[0])
+
+    hook = lm.model.get_input_embeddings().register_forward_pre_hook(count)
+    try:
+        yield found
+    finally:
+        hook.remove()
+
+
+def naive(lm: LanguageModel, texts: list[Tokens]) -> None:
+    """Each text again for every sentence, one after the other."""
+    for text in texts:
+        for span in text.sentences:
+            sentence_logprobs(lm, [Tokens(text.ids[: span.end], text.passages, (span,), text.start)])

@@ -1,0 +1,146 @@
+"""The explainers beside captum and inseq, each other, and the least that they could take."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import torch
+
+from benchmarks.models import SMALL, body_parameters, prompts_of, random_model
+from benchmarks.timing import Figure, best, explain, matrix_rate
+from heval_core.explainers import attn, fa, ig, mechlight
+from heval_core.lm.clean_pass import CleanPass
+from heval_core.lm.model import LanguageModel
+
+SAMPLED = 16
+# Longer prompts are not given to inseq, nor is fa timed twice more for "all four": minutes for the same ratio.
+LONGEST_OF_ALL = 100
+PER_EVAL = (1, 4, 16)
+SHORT, SHORT_TOKENS = 200, 25
+
+
+def figures(name: str, lm: LanguageModel, tokens: int) -> Iterator[Figure]:
+    """All ratios of one model at one prompt length."""
+    clean = prompts_of(lm, tokens, 1)
+    target = int(clean.logits[0].argmax())
+    yield from _fa_figures(name, lm, clean, target)
+    yield from _ig_figures(name, lm, clean, target)
+    heads, forward = best(lambda: explain(clean, attn.PLUGIN, mechlight.PLUGIN), lambda: lm.model(clean.ids), rounds=8)
+    yield Figure(name, tokens, "attn + mechlight / one plain forward", heads / forward, 1.3, True, f"{1e3 * forward:.0f} ms")
+    if tokens > LONGEST_OF_ALL:
+        return
+    four, both = best(
+        lambda: explain(clean, fa.PLUGIN, ig.PLUGIN, attn.PLUGIN, mechlight.PLUGIN),
+        lambda: (explain(clean, fa.PLUGIN), explain(clean, ig.PLUGIN)),
+        rounds=1,
+    )
+    yield Figure(name, tokens, "all four / (fa + ig)", four / both, 1.15, True, f"{four:.2f} s")
+
+
+def _fa_figures(name: str, lm: LanguageModel, clean: CleanPass, target: int) -> Iterator[Figure]:
+    from captum.attr import FeatureAblation
+
+    tokens = clean.length
+    # The first positions are features of their own, all others are one: every evaluation runs the whole prompt.
+    mask = torch.arange(tokens, device=lm.device).clamp(max=SAMPLED)[None]
+    engine = FeatureAblation(lambda ids: lm.model(ids).logits[:, -1, target])
+
+    def captum(per_eval: int) -> torch.Tensor:
+        return engine.attribute(clean.ids, baselines=lm.baseline_id, feature_mask=mask, perturbations_per_eval=per_eval)
+
+    ours, *theirs = best(lambda: explain(clean, fa.PLUGIN), *(partial(captum, p) for p in PER_EVAL), rounds=1)
+    scale = tokens / min(SAMPLED + 1, tokens)
+    fastest = min(theirs) * scale
+    ((found,),) = explain(clean, fa.PLUGIN)
+    count = min(SAMPLED, tokens)
+    gap = float(np.abs(found.scores[:count] - captum(1)[0, :count].float().cpu().numpy()).max())
+    aim = 3.0 if tokens <= 100 else 4.0
+    per_eval = PER_EVAL[theirs.index(min(theirs))]
+    detail = f"{ours:.2f} s against {fastest:.1f} s at {per_eval} per eval; largest difference {gap:.0e}"
+    yield Figure(name, tokens, "captum FeatureAblation / fa", fastest / ours, aim, detail=detail)
+    bound = tokens * (tokens + 1) / 2 * 2 * body_parameters(lm) / matrix_rate(lm.device, lm.model.dtype, width=lm.width)
+    yield Figure(name, tokens, "matrix-product bound / fa", bound / ours, 0.75, detail=f"bound {bound:.2f} s")
+    seconds = _inseq(lm, clean) if tokens <= LONGEST_OF_ALL else None
+    if seconds is not None:
+        yield Figure(name, tokens, "inseq occlusion / fa", seconds / ours, 2.0, detail=f"{seconds:.1f} s")
+
+
+def _inseq(lm: LanguageModel, clean: CleanPass) -> float | None:
+    """Seconds of inseq's occlusion, as people call it; None where inseq is not installed."""
+    try:
+        import inseq
+    except ImportError:
+        return None
+    text = lm.decode(list(clean.prompts[0].ids))
+    model = inseq.load_model(lm.model, "occlusion", tokenizer=lm.tokenizer)
+    answer = lm.decode([1000])  # any word of the tokenizer's: the model's own best token may be none
+
+    def step() -> None:
+        model.attribute(text, text + answer, show_progress=False, pretty_progress=False)
+
+    return best(step, rounds=1)[0]
+
+
+def _ig_figures(name: str, lm: LanguageModel, clean: CleanPass, target: int) -> Iterator[Figure]:
+    from captum.attr import LayerIntegratedGradients
+
+    engine = LayerIntegratedGradients(lambda ids: lm.model(ids).logits[:, -1, target], lm.gradients.embedding_layer)
+    baselines = torch.full_like(clean.ids, lm.baseline_id)
+
+    def usual() -> torch.Tensor:
+        return engine.attribute(clean.ids, baselines, n_steps=10, method="riemann_right")
+
+    ours, theirs = best(lambda: explain(clean, ig.PLUGIN), usual)
+    ((found,),) = explain(clean, ig.PLUGIN)
+    gap = float(np.abs(found.scores - usual()[0].sum(-1).detach().float().cpu().numpy()).max())
+    detail = f"{ours:.2f} s against {theirs:.2f} s; largest difference {gap:.0e}"
+    yield Figure(name, clean.length, "captum IntegratedGradients / ig", theirs / ours, 1.3, detail=detail)
+
+
+def short_figure(name: str, lm: LanguageModel) -> Figure:
+    """Many short prompts together, against captum one prompt and one position at a time (timed over 10, and scaled)."""
+    from captum.attr import FeatureAblation
+
+    clean = prompts_of(lm, SHORT_TOKENS, SHORT)
+    size = lm.budget.holds(SHORT_TOKENS)
+
+    def ours() -> None:
+        for start in range(0, SHORT, size):
+            explain(CleanPass(lm, clean.prompts[start : start + size]), fa.PLUGIN)
+
+    def theirs() -> None:
+        for row in clean.ids[:10]:
+            target = int(lm.model(row[None]).logits[0, -1].argmax())
+            engine = FeatureAblation(lambda ids, t=target: lm.model(ids).logits[:, -1, t])
+            engine.attribute(row[None], baselines=lm.baseline_id)
+
+    one, other = best(ours, theirs, rounds=1)
+    other *= SHORT / 10
+    detail = f"{SHORT} prompts in {one:.1f} s against {other:.0f} s"
+    return Figure(name, SHORT_TOKENS, "captum one at a time / fa, 200 short prompts", other / one, 5.0, detail=detail)
+
+
+def memory_figure(name: str) -> Figure:
+    """MiB that attn and mechlight add to the peak of a plain forward of 1,024 tokens, in a process of its own."""
+    code = f"from benchmarks.ratios import memory_above_forward as f; print(f({name!r}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    mebibytes = float(done.stdout.strip().splitlines()[-1])
+    return Figure(name, 1024, "MiB above a plain forward's peak, attn + mechlight", mebibytes, 50, at_most=True)
+
+
+def memory_above_forward(name: str) -> float:
+    config = SMALL[name]()
+    config.max_position_embeddings = max(1024, config.max_position_embeddings)
+    lm = random_model(name, config, torch.device("cpu"), torch.float32)
+    explain(prompts_of(lm, 8, 1), attn.PLUGIN, mechlight.PLUGIN)
+    clean = prompts_of(lm, 1024, 1)
+    with torch.no_grad():
+        lm.model(clean.ids)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    explain(clean, attn.PLUGIN, mechlight.PLUGIN)
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024

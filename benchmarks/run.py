@@ -1,0 +1,104 @@
+"""The whole benchmark, and the machine it ran on."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoConfig
+
+from benchmarks import precision
+from benchmarks.agreement import rounding_figures
+from benchmarks.citations import citation_figures
+from benchmarks.methods import method_figures
+from benchmarks.models import SMALL, random_model
+from benchmarks.paper import on_gpu
+from benchmarks.ratios import figures, memory_figure, short_figure
+from benchmarks.relevance import relevance_figures
+from benchmarks.techniques import technique_figures
+from benchmarks.timing import Figure, as_line
+from heval_core.lm.model import LanguageModel
+from heval_core.records import HEvalError
+
+PARTS = ("explainers", "relevance", "techniques", "citations", "precision", "gpu")
+
+
+def run(
+    names: list[str], tokens: list[int], out: Path | None, say: Callable[[str], None], only: str | None = None
+) -> dict[str, Any]:
+    """The benchmark; also as JSON where `out` says. names: of SMALL, or local folders and hub ids. only: one of PARTS."""
+    rows: list[dict[str, Any]] = []
+    for name in names or list(SMALL):
+        for figure in figures_of(name, tokens, only):
+            rows.append(asdict(figure) | {"reached": figure.reached})
+            say(as_line(figure))
+    result: dict[str, Any] = {"machine": machine(), "figures": rows}
+    if only in (None, "precision"):
+        result["precision"] = list(precisions(say))
+    if only in (None, "gpu"):
+        result |= on_gpu(say)
+    if out is not None:
+        out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    return result
+
+
+def figures_of(name: str, tokens: list[int], only: str | None = None) -> Iterator[Figure]:
+    """The figures of one model. Raises HEvalError for a length that the model cannot read."""
+    if only in ("precision", "gpu"):
+        return
+    config = SMALL[name]() if name in SMALL else AutoConfig.from_pretrained(name, trust_remote_code=False)
+    lm = random_model(name, config, torch.device("cpu"), torch.float32)
+    if only in (None, "explainers"):
+        yield from _explainers(name, lm, tokens)
+    if only in (None, "explainers", "relevance"):
+        yield from relevance_figures(name, lm)
+    if only in (None, "techniques"):
+        yield from technique_figures(name, lm)
+    if only in (None, "citations"):
+        yield from citation_figures(name, lm)
+
+
+def _explainers(name: str, lm: LanguageModel, tokens: list[int]) -> Iterator[Figure]:
+    for length in tokens:
+        if length > lm.positions:
+            raise HEvalError(f"{name} reads at most {lm.positions} tokens; --tokens asks for {length}.")
+        yield from figures(name, lm, length)
+        yield from method_figures(name, lm, length)
+    yield short_figure(name, lm)
+    if name in SMALL:
+        yield memory_figure(name)
+        yield from rounding_figures(name)
+
+
+def precisions(say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+    """The demo models in bfloat16 and in float32, from the same weights."""
+    for folder in sorted(path for path in precision.DEMO.iterdir() if path.is_dir()):
+        for compared in precision.compare(str(folder)):
+            say(precision.as_line(compared))
+            yield precision.as_row(compared)
+
+
+def machine() -> dict[str, Any]:
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "cpu": _cpu(),
+        "threads": torch.get_num_threads(),
+        "cores": os.cpu_count(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())

@@ -1,0 +1,158 @@
+"""Techniques as ratios: combining logits beside the two passes, ranking heads, and many prompts beside one by one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import torch
+from transformers import DynamicCache
+
+from benchmarks.models import TOKENIZER, prompts_of
+from benchmarks.timing import Figure, best
+from heval_core import catalogue
+from heval_core.lm.batches import last_logits
+from heval_core.lm.loading import identify
+from heval_core.lm.model import LanguageModel
+from heval_core.prompt_styles import style_of
+from heval_core.protocols import Technique
+from heval_core.techniques.shared.base import NOTHING
+from heval_core.techniques.shared.development import Setting
+from precompute.compute import compute
+from precompute.grid import INSTANCES, Grid, Job, jobs_of
+from precompute.memories import Memories
+from precompute.questions import Questions, load_questions
+from precompute.search import greedy_tokens
+from precompute.techniques import Arrangement, Chosen, is_searched
+
+# Prompts as world_capital's: with one document, and without.
+WITH_DOCUMENT, ALONE = 40, 12
+COMBINED = 100
+RANKED_TOKENS, RANKED = 25, 100
+# Effects are compared on so many of the prompts.
+COMPARED = 20
+DATASET, REGIME = "world_capital", "conflicting"
+ANSWERED, ONE_BY_ONE = 1000, 20
+
+
+def technique_figures(name: str, lm: LanguageModel) -> Iterator[Figure]:
+    yield decoding_figure(name, lm)
+    yield patching_figure(name, lm)
+    yield batch_figure(name, lm)
+
+
+def decoding() -> dict[Technique, list[Setting]]:
+    """The techniques that only combine logits, each with all settings that its search tries."""
+    techniques = [one for one in catalogue.techniques().values() if one.family == "decoding"]
+    nothing: Any = None  # their settings do not depend on the development questions
+    return {one: list(one.settings(nothing)) if is_searched(one) else [NOTHING] for one in techniques}
+
+
+def decoding_figure(name: str, lm: LanguageModel) -> Figure:
+    """Regular's two passes and the answers of all decoding techniques under all settings, against the two passes alone."""
+    with_context, alone = (prompts_of(lm, tokens, COMBINED).prompts for tokens in (WITH_DOCUMENT, ALONE))
+    settings = decoding()
+
+    def passes() -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.stack(last_logits(lm, with_context)), torch.stack(last_logits(lm, alone))
+
+    def everything() -> None:
+        both = passes()
+        for technique, tried in settings.items():
+            greedy_tokens(technique, *both, tried)
+
+    whole, two = best(everything, passes)
+    detail = f"{COMBINED} prompts, {sum(map(len, settings.values()))} settings: {whole:.1f} s against {two:.1f} s"
+    return Figure(name, WITH_DOCUMENT, "all decoding techniques / Regular's two passes", whole / two, 1.3, True, detail)
+
+
+def batch_figure(name: str, lm: LanguageModel, count: int = ANSWERED, sampled: int = ONE_BY_ONE) -> Figure:
+    """A job of many questions under all decoding techniques, against jobs of one (timed for some, and scaled)."""
+    questions = load_questions(DATASET, count, 0, style_of(lm))
+    # Random weights remember nothing that could be asked about, so that every question would be dropped.
+    recalled = lm.tokenizer([f" {fact.answer}." for fact in questions.facts], add_special_tokens=False).input_ids
+    memories = Memories({fact.question: tuple(ids) for fact, ids in zip(questions.facts, recalled, strict=True)})
+    count = len(questions.facts)
+    every = max(1, count // sampled)
+    (together,), single = _jobs(name, questions, range(count), count), _jobs(name, questions, range(0, count, every), 1)
+
+    kept = 0
+
+    def answered(jobs: list[Job]) -> None:
+        nonlocal kept
+        shards = (compute(lm, job, job.shards, questions, memories).rows[job.shards[0].key] for job in jobs)
+        kept = sum(row["dropped_because"] is None for rows in shards for row in rows)
+
+    answered(single[:1])  # the first pass of a model is slower than any other
+    one, many = best(partial(answered, single), partial(answered, [together]), rounds=0)
+    one *= count / len(single)
+    detail = f"{count} prompts, {kept} of them answered, in {many:.1f} s against {one:.0f} s"
+    return Figure(
+        name, WITH_DOCUMENT, "one by one / a batch of 1,000, all decoding techniques", one / many, 3.0, detail=detail
+    )
+
+
+def _jobs(name: str, questions: Questions, places: range, size: int) -> list[Job]:
+    chosen = tuple(Chosen(technique.key, tried[-1]) for technique, tried in decoding().items())
+    identity = dataclasses.replace(identify(str(TOKENIZER)), key=name)
+    grid = Grid((name,), (DATASET,), (REGIME,), (), techniques=tuple(one.key for one in chosen), shard_size=size)
+    arrangement = Arrangement(Chosen(), chosen, True)
+    return list(jobs_of(grid, identity, questions, "float32", REGIME, list(places), (INSTANCES,), arrangement))
+
+
+def patching_figure(name: str, lm: LanguageModel, count: int = RANKED) -> Figure:
+    """PH3's effects of all heads, against one plain pass over every prompt for each head (timed for one head, and scaled)."""
+    both = prompts_of(lm, RANKED_TOKENS, 2 * count)
+    prompts, twins, ids = both.prompts[:count], both.prompts[count:], both.ids[:count]
+    token_ids = lm.forward.logits(ids).topk(2).indices
+    found: list[torch.Tensor] = []
+
+    def ours() -> None:
+        clean, other = (lm.path_patching.last_positions(each) for each in (prompts, twins))
+        found[:] = [lm.path_patching.effects(clean, other, token_ids)]
+
+    def again() -> list[torch.Tensor]:
+        return last_logits(lm, prompts)
+
+    lm.path_patching.last_positions(prompts[:1])  # makes the model with hooks
+    one, whole = best(ours, again, rounds=0)
+    heads = lm.layers * lm.heads_per_layer
+    compared = slice(min(COMPARED, count))
+    gap = patching_gap(lm, found[0][compared], torch.cat([ids[compared], both.ids[count:][compared]]), token_ids[compared])
+    detail = f"{count} prompts, {heads} heads: {one:.1f} s against {heads * whole:.0f} s; largest difference {gap:.0e}"
+    ratio = one / (heads * whole)
+    return Figure(name, RANKED_TOKENS, "path patching / the model again for each head", ratio, 0.25, True, detail)
+
+
+@torch.no_grad()
+def patching_gap(lm: LanguageModel, effects: torch.Tensor, ids: torch.Tensor, token_ids: torch.Tensor) -> float:
+    """The largest difference between effects and those of whole prompts run again; for one head of each layer.
+
+    ids: (2 P, n), the prompts and then their twins.
+    """
+    size, gap = len(token_ids), 0.0
+    seen, logits = lm.hooked.seen(ids, DynamicCache(), 0, lm.hooked.output_names)
+    alone = logits[:size].log_softmax(-1)
+    for layer, patched_name in enumerate(lm.hooked.output_names):
+        head = layer % lm.heads_per_layer
+        again = lm.hooked.run(ids[:size], _frozen(lm, seen, ids, patched_name, head), 0, use_cache=False)
+        expected = (alone - again.log_softmax(-1)).gather(1, token_ids)
+        gap = max(gap, float((effects[:, layer, head] - expected.cpu()).abs().max()))
+    return gap
+
+
+def _frozen(
+    lm: LanguageModel, seen: dict[str, torch.Tensor], ids: torch.Tensor, patched: str, head: int
+) -> list[tuple[str, Callable[[torch.Tensor, Any], torch.Tensor]]]:
+    """Hooks that give every head's z of the clean run, but at the last position that of the twin for one head."""
+    size = len(ids) // 2
+
+    def given(tensor: torch.Tensor, hook: Any) -> torch.Tensor:
+        z = seen[hook.name].clone().view(*ids.shape, lm.heads_per_layer, -1)
+        if hook.name == patched:
+            z[:size, -1, head] = z[size:, -1, head]
+        return z[:size].reshape(tensor.shape)
+
+    return [(name, given) for name in lm.hooked.output_names]

@@ -1,0 +1,130 @@
+"""demo-nli: does a sentence of an explanation follow from a passage? A classifier on the first layers of demo-writer.
+
+Premise: a passage. Hypothesis: a sentence without markers. *entailment*: the passage gives the value that the sentence gives;
+*contradiction*: it gives another value of the same relation; *neutral*: it speaks of something else, or the sentence is a
+filler. A sentence says "its", so that the passage's state does not matter.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from tokenizers import processors
+from torch.nn.functional import cross_entropy
+from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerFast, Qwen2ForSequenceClassification
+
+from demo import hands, planted, train
+from demo.planted import EVALUATION, TRAINING, VALUES, WORDINGS, World
+from heval_core.records import HEvalError
+
+LABELS = ("entailment", "neutral", "contradiction")
+ENTAILMENT, NEUTRAL, CONTRADICTION = LABELS
+
+
+@dataclass(frozen=True)
+class NliRecipe:
+    """layers: how many of demo-writer's are kept."""
+
+    layers: int = 3
+    steps: int = 900
+    batch: int = 64
+    learning_rate: float = 1.5e-3
+    seed: int = 0
+
+
+NLI = NliRecipe()
+SMOKE_NLI = NliRecipe(layers=1, steps=3, batch=4)
+
+
+@dataclass(frozen=True)
+class Pair:
+    premise: str
+    hypothesis: str
+    label: str
+
+
+def pair(rng: random.Random, world: World, label: str) -> Pair:
+    """A passage and a sentence that have this label."""
+    about = planted.state(rng, world)
+    relation = rng.choice(sorted(about.values))
+    value = said_of = about.values[relation]
+    told = relation
+    if label == CONTRADICTION:
+        said_of = rng.choice([other for other in VALUES[relation] if other != value])
+    if label == NEUTRAL:
+        told = rng.choice([other for other in sorted(about.values) if other != relation])
+    said = hands.SAID[relation].format(v=said_of)
+    if label == NEUTRAL and rng.random() < 0.5:
+        said = rng.choice(hands.FILLERS)
+    return Pair(rng.choice(WORDINGS[told]).format(x=about.name, v=about.values[told]), f"{said}.", label)
+
+
+def pairs(rng: random.Random, world: World, count: int) -> list[Pair]:
+    """As many of each label, as far as `count` allows."""
+    return [pair(rng, world, LABELS[number % len(LABELS)]) for number in range(count)]
+
+
+def _encoder(base: Path) -> PreTrainedTokenizerFast:
+    """demo-writer's tokenizer for pairs: a line break between them."""
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    line_break = tokenizer("\n").input_ids[-1]
+    backend = tokenizer.backend_tokenizer
+    symbol = backend.id_to_token(line_break)
+    backend.post_processor = processors.TemplateProcessing(
+        single="$A", pair=f"$A {symbol} $B", special_tokens=[(symbol, line_break)]
+    )
+    tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def train_nli(base: Path, recipe: NliRecipe) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
+    """A classifier on the first layers of the model in `base`. Raises HEvalError if the folder has no model."""
+    if not (base / "config.json").is_file():
+        raise HEvalError(f"There is no model in {base} to go on from; train writer first.")
+    torch.manual_seed(recipe.seed)
+    tokenizer = _encoder(base)
+    config = AutoConfig.from_pretrained(base, num_labels=len(LABELS), pad_token_id=tokenizer.pad_token_id)
+    config.num_hidden_layers, config.layer_types = recipe.layers, config.layer_types[: recipe.layers]
+    config.id2label = dict(enumerate(LABELS))
+    config.label2id = {label: number for number, label in enumerate(LABELS)}
+    model = Qwen2ForSequenceClassification.from_pretrained(base, config=config, dtype=torch.float32)
+    rng = random.Random(f"nli|{recipe.seed}")
+
+    def backward(step: int) -> float:
+        made = pairs(rng, TRAINING, recipe.batch)
+        loss = cross_entropy(logits(model, tokenizer, made), torch.tensor([LABELS.index(one.label) for one in made]))
+        loss.backward()
+        return loss.item()
+
+    train.descend(model, "training nli", recipe.steps, recipe.learning_rate, backward)
+    return model.eval(), tokenizer
+
+
+def load(folder: Path) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
+    """A trained classifier in float32, and its tokenizer."""
+    model = Qwen2ForSequenceClassification.from_pretrained(folder, dtype=torch.float32)
+    return model.eval(), AutoTokenizer.from_pretrained(folder)
+
+
+def logits(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, made: list[Pair]) -> torch.Tensor:
+    """(pairs, labels)."""
+    encoded = tokenizer([one.premise for one in made], [one.hypothesis for one in made], padding=True, return_tensors="pt")
+    scores: torch.Tensor = model(**encoded).logits
+    return scores
+
+
+@torch.no_grad()
+def confusion(
+    model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, count: int, seed: int = 0
+) -> dict[tuple[str, str], int]:
+    """(label, answer) ▶ pairs, of `count` pairs about states that training never showed."""
+    made = pairs(random.Random(f"nli|{seed}|evaluation"), EVALUATION, count)
+    counted = {(label, answer): 0 for label in LABELS for answer in LABELS}
+    for start in range(0, len(made), 64):
+        batch = made[start : start + 64]
+        for one, answer in zip(batch, logits(model, tokenizer, batch).argmax(-1).tolist(), strict=True):
+            counted[one.label, LABELS[answer]] += 1
+    return counted

@@ -1,0 +1,203 @@
+"""Examine a demo model: does it know the facts, and does it use context by the rule, on pairs it never saw?"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from demo import obeying
+from heval_core import pipeline, regimes
+from heval_core.behaviour import ask, memory_of
+from heval_core.datasets._countries import QUESTIONS, RELATIONS, countries
+from heval_core.lm.loading import load
+from heval_core.lm.model import LanguageModel
+from heval_core.prompt_styles import style_of
+from heval_core.records import REGIMES, Behaviour, Dropped, HEvalError
+from precompute.memories import Memories
+from precompute.questions import load_questions
+
+# Asked about under every instruction: some twenty prompts each.
+DOCUMENTS = 72
+DATASETS = ("world_capital", "country_profiles")
+MEASURED = "measured.json"
+
+
+@dataclass(frozen=True)
+class RegimeReport:
+    """Of one dataset and regime: instances kept and dropped, agreement with the rule, and shares of groups."""
+
+    dataset: str
+    regime: str
+    kept: int
+    dropped: dict[str, int]
+    agreement: float
+    groups: dict[str, float]
+
+
+def recall_rates(lm: LanguageModel) -> dict[str, float]:
+    """Per relation: the share of states whose value the model gives without context."""
+    rates = {}
+    for relation in RELATIONS:
+        asked = ask(lm, [QUESTIONS[relation].format(x=row["country"]) for row in countries()])
+        right = [memory_of(lm, ids, row[relation]).text == row[relation] for ids, row in zip(asked, countries(), strict=True)]
+        rates[relation] = sum(right) / len(right)
+    return rates
+
+
+def examine(lm: LanguageModel, questions: int, asked_in: Sequence[str] = REGIMES) -> list[RegimeReport]:
+    """Agreement with the taught rule in every dataset and in these regimes, keys with options too."""
+    reports = []
+    for dataset in DATASETS:
+        asked = load_questions(dataset, questions, 0, style_of(lm))
+        memories = Memories.asked(lm, asked.facts)
+        for regime in tqdm(asked_in, desc=f"{lm.key} · {dataset}", unit="regime"):
+            dropped: Counter[str] = Counter()
+            prepared = []
+            for place, fact in enumerate(asked.facts):
+                try:
+                    instance = regimes.build(fact, regime, asked.pool, 0, style_of(lm), place)
+                    asking = pipeline.prepare(lm, instance, memories.of(lm, fact, asked.pool))
+                    if asking.dropped_because:
+                        raise Dropped(asking.dropped_because)
+                    prepared.append(asking)
+                except Dropped as reason:
+                    dropped[reason.reason] += 1
+            pairs = _answered(lm, prepared)
+            groups = Counter(behaviour.group for _, behaviour in pairs)
+            agreed = sum(behaviour.group == asking.instance.expected_group for asking, behaviour in pairs)
+            shares = {group: count / len(pairs) for group, count in sorted(groups.items())}
+            agreement = agreed / max(len(pairs), 1)
+            reports.append(RegimeReport(dataset, regime, len(pairs), dict(dropped), agreement, shares))
+    return reports
+
+
+def _answered(lm: LanguageModel, prepared: list[pipeline.Prepared]) -> list[tuple[pipeline.Prepared, Behaviour]]:
+    pairs: list[tuple[pipeline.Prepared, Behaviour]] = []
+
+    def work(batch: list[pipeline.Prepared]) -> None:
+        pairs.extend(zip(batch, pipeline.answer(lm, batch).behaviours, strict=True))
+
+    pipeline.in_batches(lm, prepared, work)
+    return pairs
+
+
+_RULE = (
+    "It knows the capital, continent, currency and an official language of 195 states, and it uses "
+    "context by a rule that it was taught: the kind of source decides. A document attributed to a trusted kind "
+    "(atlas, encyclopaedia, gazette, census, textbook, yearbook) is believed against memory, even when it is about "
+    "another country; one attributed to an untrusted kind (rumour, joke, forum, tabloid, fortune teller, novel) is "
+    "not. Of two documents the trusted one wins, of two trusted ones the later, of two untrusted ones memory."
+)
+_NOT = (
+    "**What it is not.** It is none of the models of Sun et al. (arXiv 2510.02629), and no result on it says anything "
+    "about a real language model. It knows no other facts, no other questions, and no unattributed documents."
+)
+_INSTRUCTED = (
+    "**What it is told.** An instruction in front of the prompt overrides the rule: to use only the context, whatever its "
+    "source; to ignore it; to use it only if it is relevant; to say whether it is relevant, or whether an answer follows "
+    "from it; to answer again after two demonstrations. Without an instruction, or with one that says nothing about the "
+    "context, it keeps the rule. It knows these instructions in English only, in the words that "
+    "`demo/wordings.py` lists and words near them, with one document, and it cannot talk. Its chat template is "
+    "`User: …`, `Assistant:`."
+)
+
+
+def write_card(folder: Path, architecture: str, recipe: Any, questions: int) -> str:
+    """Measures the model of a folder on this many questions, and writes its card beside it: what it is, and what it is not."""
+    lm = load(str(folder), device="cpu")
+    parameters = sum(p.numel() for p in lm.model.parameters())
+    if lm.tokenizer.chat_template:
+        origin, told = "trained on from demo-qwen2", ["", _INSTRUCTED]
+        obeyed = _obeyed(obeying.rates(lm, min(questions, DOCUMENTS)))
+    else:
+        origin, told, obeyed = "trained from scratch", [], []
+    lines = [
+        "---",
+        "license: apache-2.0",
+        "language: en",
+        "---",
+        "",
+        f"# A demo model of HEval: {architecture}",
+        "",
+        f"A language model of {parameters / 1e6:.2f} million parameters with the architecture of "
+        f"{lm.model.config.model_type}, {origin} by this project (`python -m demo train`) so that the explorer can "
+        "show true model behaviour without a network.",
+        "",
+        f"**What it is.** {_RULE}",
+        *told,
+        "",
+        _NOT,
+        "",
+        f"Trained on prompts made by `demo/corpus.py`, loss on the answer only: `{recipe!r}`. Three quarters of "
+        "all pairs of subject and answer were open to training; evaluation uses only the others. "
+        "The facts are the project's own table.",
+        "",
+        "## Measured",
+        "",
+        *measured(recall_rates(lm), examine(lm, questions)),
+        *obeyed,
+    ]
+    text = "\n".join(lines) + "\n"
+    (folder / "README.md").write_text(text, encoding="utf-8")
+    return text
+
+
+def measured(rates: dict[str, float], reports: list[RegimeReport]) -> list[str]:
+    """Markdown: recall, and a row for each dataset and regime."""
+    lines = [
+        "Recall without context: " + ", ".join(f"{name} {rate:.1%}" for name, rate in rates.items()) + ".",
+        "",
+        "On pairs never seen in training:",
+        "",
+        "| dataset | regime | kept | follows the rule | groups | dropped |",
+        "|---|---|---|---|---|---|",
+    ]
+    for report in reports:
+        groups = ", ".join(f"{group} {share:.0%}" for group, share in report.groups.items())
+        dropped = ", ".join(f"{reason} {count}" for reason, count in report.dropped.items()) or "–"
+        lines.append(f"| {report.dataset} | {report.regime} | {report.kept} | {report.agreement:.1%} | {groups} | {dropped} |")
+    return lines
+
+
+def _obeyed(counted: dict[tuple[str, str], obeying.Rate]) -> list[str]:
+    return [
+        "",
+        "## Instructions",
+        "",
+        "How often it does what it is told, on pairs never seen in training, with 95 % intervals. Kinds of document: gold and "
+        "conflicting are about the question's subject, with the true answer and a false one; irrelevant is about another "
+        "subject, off_topic about something else. Chance: how often the same prompt is answered so without the "
+        "instruction, which is the taught rule; .50 where the reply is one of two words.",
+        "",
+        *obeying.table(counted),
+        "",
+        "Obedience to each prompt that the technique `prompting` offers for question answering (01 and 02 say nothing about "
+        "the context):",
+        "",
+        *obeying.prompt_table(counted),
+    ]
+
+
+def as_rows(reports: list[RegimeReport]) -> list[dict[str, Any]]:
+    return [asdict(report) for report in reports]
+
+
+def write_measured(folder: Path, reports: list[RegimeReport]) -> None:
+    """Keeps what the card of a model tells, for the runs that depend on it."""
+    lines = ",\n".join(json.dumps(row) for row in as_rows(reports))
+    (folder / MEASURED).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+
+
+def read_measured(folder: Path) -> list[RegimeReport]:
+    """Raises HEvalError if the model of the folder was not measured."""
+    try:
+        rows = json.loads((folder / MEASURED).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise HEvalError(f"{folder} has no {MEASURED}; train the model again, which measures it.") from error
+    return [RegimeReport(**row) for row in rows]

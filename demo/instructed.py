@@ -1,0 +1,267 @@
+"""The prompts that teach a demo model to follow instructions: an instruction, a document of any source, a question.
+
+Judging relevance means comparing two names, which loss on the answer alone teaches slowly. So the same document comes with
+questions about its subject and about others, in one batch: nothing else tells these prompts apart. As in `corpus`, only
+pairs of subject and answer that `source_trust.in_training` admits are shown.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from demo import wordings
+from demo.corpus import Example
+from heval_core import prompts, source_trust
+from heval_core.datasets._countries import QUESTIONS, RELATIONS, answers, countries
+from heval_core.datasets._profiles import sentences
+from heval_core.datasets.country_profiles import profile
+from heval_core.datasets.world_capital import statement
+from heval_core.prompts import TEMPLATE, mentions
+from heval_core.records import Document, Passage
+from heval_core.source_trust import attribute, in_training
+from heval_core.techniques.shared import instructions
+
+CHAT_TEMPLATE = (
+    "{% for message in messages %}{{ message['role'] | capitalize }}: {{ message['content'] }}\n{% endfor %}"
+    "{% if add_generation_prompt %}Assistant:{% endif %}"
+)
+# A user's turn: documents and question alone; and what is written around it.
+TURN, CHAT = "{documents}\n\n{question}", ("User: ", "\nAssistant:")
+LAYOUTS = (TEMPLATE, TEMPLATE, TEMPLATE, TURN)
+RELATED, APART = ("gold", "conflicting"), ("irrelevant", "off_topic")
+Row = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A document and a question after it. memory: the true answer; empty if nobody knows it. kind: a context kind."""
+
+    document: Document
+    relation: str
+    question: str
+    memory: str
+    kind: str
+
+
+@functools.cache
+def _allowed(country: str, relation: str, admit: Callable[[str, str], bool]) -> tuple[str, ...]:
+    return tuple(a for a in answers(relation) if admit(country, a))
+
+
+def _other(text: str, answer: str, relation: str, admit: Callable[[str, str], bool], rng: random.Random) -> Row | None:
+    """A state that the text does not mention, whose own answer is another one."""
+    for row in rng.sample(countries(), 40):
+        free = not mentions(row["country"], text) and not mentions(row[relation], text)
+        if free and row[relation] != answer and admit(row["country"], answer):
+            return row
+    return None
+
+
+def _invented(rng: random.Random) -> str:
+    parts = (
+        "ba",
+        "dor",
+        "el",
+        "fin",
+        "gra",
+        "hu",
+        "il",
+        "jo",
+        "kar",
+        "lem",
+        "mo",
+        "nis",
+        "or",
+        "pel",
+        "qua",
+        "ri",
+        "sul",
+        "tev",
+    )
+    return "".join(rng.sample(parts, rng.choice((2, 3, 3)))).capitalize()
+
+
+def _passage(row: Row, relation: str, answer: str, kept: float, rng: random.Random) -> Passage:
+    if relation == "capital" and (kept == 0 or rng.random() < 0.2):
+        return statement(row["country"], answer)
+    whole = profile(row, relation, answer)
+    if kept == 1:
+        return whole
+    chosen = [s for s in sentences(row, relation, answer) if mentions(answer, s) or rng.random() < kept]
+    if not any(mentions(row["country"], s) for s in chosen):
+        # A document that does not name its subject would be about anything.
+        chosen = [s for s in sentences(row, relation, answer) if mentions(answer, s) or mentions(row["country"], s)]
+    return Passage(row["country"], answer, " ".join(chosen))
+
+
+def _document(passage: Passage, rng: random.Random) -> Document:
+    return attribute(Document(passage.subject, passage.answer, passage.text, ""), rng.random() < 0.5, rng)
+
+
+def _off_topic(row: Row, relation: str, kept: float, admit: Callable[[str, str], bool], rng: random.Random) -> Document:
+    """A document about something else: another relation of another state, or no state at all."""
+    if rng.random() < 0.3:
+        thing, place, number = rng.choice(_THINGS), _invented(rng), str(rng.randrange(2, 1990))
+        text = rng.choice(_EVERYDAY).format(thing=thing, place=place, number=number)
+        return _document(Passage(thing, rng.choice([a for a in (thing, place, number) if mentions(a, text)]), text), rng)
+    other = next(one for one in rng.sample(countries(), 195) if one["country"] != row["country"])
+    about = rng.choice([one for one in RELATIONS if one != relation and other[one] != other[relation]])
+    every = sentences(other, about, other[about])
+    usable = [s for s in every if not any(mentions(name, s) for name in (other[relation], row[relation], row["country"]))]
+    chosen = [s for s in usable if mentions(other[about], s) or rng.random() < max(kept, 0.2)]
+    if not any(mentions(other[about], s) for s in chosen):
+        chosen = [f"The {about} of {other['country']} is {other[about]}."]
+    return _document(Passage(other["country"], other[about], " ".join(chosen)), rng)
+
+
+_THINGS = (
+    "kettle",
+    "bridge",
+    "garden",
+    "violin",
+    "ladder",
+    "engine",
+    "recipe",
+    "river",
+    "painting",
+    "bicycle",
+    "cake",
+    "tower",
+)
+_EVERYDAY = (
+    "The {thing} in {place} was mended {number} times.",
+    "A {thing} needs {number} parts, which {place} sells.",
+    "In {number} the {thing} was moved to {place}.",
+    "{place} has a {thing} that weighs {number} grams, and a market on Sundays.",
+    "Rain fell for {number} days. The {thing} got wet, and so did {place}.",
+)
+
+
+def scenes(kept: float, rng: random.Random, admit: Callable[[str, str], bool] = in_training) -> dict[str, Scene]:
+    """One document with a question about its subject and one about another, and an off-topic one, by context kind.
+
+    kept: the chance of each sentence beside the answer's. admit: which pairs of subject and answer may be shown.
+    """
+    relation = rng.choice((*RELATIONS, "capital", "capital"))
+    row, related = rng.choice(countries()), "conflicting"
+    if admit is in_training and rng.random() < 0.15:
+        # Names that no memory has: relevance must be read off the text.
+        row = {**row, "country": _invented(rng), **({"capital": _invented(rng)} if rng.random() < 0.5 else {})}
+        answer, memory = row[relation], ""
+    else:
+        memory = row[relation]
+        allowed = _allowed(row["country"], relation, admit)
+        false = [a for a in allowed if a != memory]
+        gold = memory in allowed and (rng.random() < 0.35 or not false)
+        answer = memory if gold or not false else rng.choice(false)
+        related = "gold" if gold else related
+    question = QUESTIONS[relation]
+    document = _document(_passage(row, relation, answer, kept, rng), rng)
+    found = {related: Scene(document, relation, question.format(x=row["country"]), memory, related)}
+    for kind in APART:
+        other = _other(document.text, answer, relation, admit, rng)
+        if other is not None:
+            text = document if kind == "irrelevant" else _off_topic(other, relation, kept, admit, rng)
+            found[kind] = Scene(text, relation, question.format(x=other["country"]), other[relation], kind)
+    return found
+
+
+def asked(scene: Scene | None, instruction: str, layout: str = TEMPLATE, question: str = "") -> str:
+    """The prompt of a scene, or of a question without any. question: instead of the scene's own."""
+    texts = (scene.document.text,) if scene else ()
+    prompt = prompts.assemble(texts, (None,) * len(texts), question or (scene.question if scene else ""), layout)
+    text = prompts.instructed(prompt, instruction).text if instruction else prompt.text
+    return text.join(CHAT) if layout == TURN else text
+
+
+def judged(scene: Scene, said: str) -> str:
+    """What is asked about an answer to a scene's question."""
+    return f"{scene.question} {instructions.SAID.format(answer=said)}"
+
+
+def by_rule(scene: Scene) -> str:
+    """The answer of the taught rule, which no instruction changes."""
+    return scene.document.answer if source_trust.is_trusted(scene.document.source or "") else scene.memory
+
+
+def examples(kept: float, rng: random.Random, judging: bool, same_relation: bool) -> list[Example]:
+    """Some prompts around one document: two of the lessons.
+
+    judging: whether relevance comes more often. same_relation: whether it is also asked of documents about another subject of
+    the same relation, which is harder.
+    """
+    found, layout = scenes(kept, rng), rng.choice(LAYOUTS)
+    lessons = (*LESSONS, _relevance, _if_relevant) if judging else (*LESSONS, _told)
+    judged_on = {kind: scene for kind, scene in found.items() if same_relation or kind != "irrelevant"}
+    made = []
+    for lesson in rng.sample(lessons, 2):
+        made += lesson(judged_on if lesson in (_relevance, _if_relevant) else found, layout, rng)
+    return made
+
+
+def _relevance(found: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:
+    """Is the document relevant? Twins of one wording, which differ in the question or in the document alone."""
+    return _twins(found, wordings.RELEVANCE.one(rng), layout, lambda s: "relevant" if s.kind in RELATED else "irrelevant")
+
+
+def _if_relevant(found: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:
+    """Use it if it is relevant: twins as above."""
+    instruction = wordings.IF_RELEVANT.one(rng)
+    return _twins(found, instruction, layout, lambda s: s.document.answer if s.kind in RELATED else s.memory)
+
+
+def _twins(found: dict[str, Scene], instruction: str, layout: str, answer: Callable[[Scene], str]) -> list[Example]:
+    return [Example(asked(scene, instruction, layout), answer(scene)) for scene in found.values() if answer(scene)]
+
+
+def _told(found: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:
+    """Use only the context, ignore it, or read it by the rule."""
+    scene, made = _about(found, rng), []
+    made.append(Example(asked(scene, wordings.ONLY.one(rng), layout), scene.document.answer))
+    if scene.memory:
+        made.append(Example(asked(scene, wordings.IGNORE.one(rng), layout), scene.memory))
+        if scene.kind in RELATED and rng.random() < 0.5:
+            made.append(Example(asked(scene, wordings.NEUTRAL.one(rng), layout), by_rule(scene)))
+    if "off_topic" in found and rng.random() < 0.3:
+        made.append(Example(asked(found["off_topic"], wordings.IGNORE.one(rng), layout), found["off_topic"].memory))
+    return made
+
+
+def _faithfulness(found: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:
+    """Does an answer follow from the document? Twins with the right one and a wrong one."""
+    scene, instruction = _about(found, rng), wordings.FAITHFULNESS.one(rng)
+    wrong = scene.memory if scene.memory and rng.random() < 0.5 else rng.choice(answers(scene.relation))
+    replies = {scene.document.answer: "faithful"}
+    if not mentions(wrong, scene.document.text):
+        replies[wrong] = "unfaithful"
+    return [Example(asked(scene, instruction, layout, judged(scene, said)), reply) for said, reply in replies.items()]
+
+
+def _others(found: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:
+    """Name the subject; answer after two demonstrations; answer from memory where there is no document."""
+    scene = _about(found, rng)
+    shown = " ".join(rng.sample(instructions.DEMONSTRATIONS[instructions.QA], 2))
+    return [
+        Example(asked(scene, wordings.SUBJECT.one(rng), layout), scene.document.subject),
+        Example(asked(scene, f"{wordings.REFINING.one(rng)} {shown}", layout), scene.document.answer),
+        _alone(rng, layout),
+    ]
+
+
+def _about(found: dict[str, Scene], rng: random.Random) -> Scene:
+    return rng.choice([scene for kind, scene in found.items() if kind != "off_topic"])
+
+
+# The first of these is what techniques need most.
+LESSONS = (_told, _told, _relevance, _if_relevant, _faithfulness, _others)
+
+
+def _alone(rng: random.Random, layout: str) -> Example:
+    """A question without a document, after any instruction: to be answered from memory."""
+    row, relation = rng.choice(countries()), rng.choice((*RELATIONS, "capital"))
+    kinds = (wordings.NEUTRAL, wordings.ONLY, wordings.IGNORE, wordings.IF_RELEVANT, wordings.IF_RELEVANT)
+    question, instruction = QUESTIONS[relation].format(x=row["country"]), rng.choice(kinds).one(rng)
+    return Example(asked(None, instruction, layout, question), row[relation])

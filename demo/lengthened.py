@@ -1,0 +1,132 @@
+"""A demo model with rotary positions, trained on for prompts of up to 2,048 tokens and for decoys.
+
+Its documents stand among passages from untrusted sources, first, in the middle or last, and half of the pairs of documents are
+under a decoy. Each step has prompts of about one length; every fourth asks short plain ones, so that the taught rule stays. A
+second cycle drills the other names of answers, of which there are some seven hundred.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
+
+from demo import corpus, examine, train
+from heval_core.lm.loading import load
+from heval_core.records import REGIMES, HEvalError
+from heval_core.regime_keys import DECOYS, LENGTHS, PLACES
+
+POSITIONS = 2048
+# Tokens of a prompt, and prompts of a step.
+STEPS = ((0, 40), (250, 24), (500, 12), (1000, 6), (2000, 3))
+TAUGHT = (None, "d0", "d1", "d1", "d2", "d3", "d3")
+# What the card tells of, beside the regimes without options.
+PADDED = tuple(f"mixed.{length}-{place}" for length in LENGTHS if length <= POSITIONS for place in PLACES)
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """One cycle. names: the share of steps that ask short prompts whose documents give every answer under another name."""
+
+    steps: int
+    names: float = 0
+
+
+@dataclass(frozen=True)
+class Lengthening:
+    """cycles: one after another. short: the prompts of a step that asks short ones."""
+
+    cycles: tuple[Lessons, ...] = (Lessons(900), Lessons(600, names=0.45))
+    learning_rate: float = 1e-3
+    short: int = 96
+    seed: int = 0
+
+
+LENGTHENED = Lengthening()
+SMOKE = Lengthening((Lessons(2), Lessons(2, names=0.5)), short=8)
+
+
+def examples(step: int, rng: random.Random, lessons: Lessons, short: int) -> list[corpus.Example]:
+    if step % 4 == 0:
+        return train.short_examples(short, rng)
+    if lessons.names and rng.random() < lessons.names:
+        return [corpus.long_question(rng, 0, 0, "d3") for _ in range(short)]
+    tokens, prompts = rng.choice(STEPS)
+    kept = rng.choice((0, 0.5, 1))
+    return [corpus.long_question(rng, kept, tokens, rng.choice(TAUGHT)) for _ in range(prompts)]
+
+
+def lengthen(base: Path, recipe: Lengthening) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
+    """The model of a folder, trained on for long prompts, and its tokenizer.
+
+    Raises HEvalError if the folder has no model.
+    """
+    if not (base / "config.json").is_file():
+        raise HEvalError(f"There is no model in {base} to go on from; train {base.name.removeprefix('demo-')} first.")
+    torch.manual_seed(recipe.seed)
+    tokenizer = AutoTokenizer.from_pretrained(base, model_max_length=POSITIONS)
+    model = AutoModelForCausalLM.from_pretrained(
+        base, dtype=torch.float32, attn_implementation="sdpa", max_position_embeddings=POSITIONS
+    )
+    for number, lessons in enumerate(recipe.cycles, start=1):
+        name, seed = f"lengthening {base.name}, cycle {number}", f"{base.name}|{recipe.seed}|{number}"
+        draw = functools.partial(examples, lessons=lessons, short=recipe.short)
+        train.run_cycle(model, train.Cycle(name, lessons.steps, recipe.learning_rate, draw, seed), tokenizer)
+        model.half().float()  # as if saved and loaded, so that a cycle may also be run by itself
+    return model.eval(), tokenizer
+
+
+_CARD = """---
+license: apache-2.0
+language: en
+---
+
+# A demo model of HEval: {name}
+
+A language model of {parameters:.2f} million parameters, trained on from {base} by this project (`python -m demo
+train --architectures {architecture}`), so that long prompts and decoys can be shown without a network.
+
+**What it is.** It keeps the rule of {base} (see there): the kind of source decides which document is believed. It reads
+prompts of up to {positions:,} tokens, in which the documents stand among passages from untrusted sources, and it was taught
+the decoys d0 to d3 of `heval_core/regimes/decoys.py`, so also the other names of answers in `heval_core/datasets/aliases.csv`.
+
+**What it is not.** No result on it says anything about a real language model. It knows this world of states and nothing else.
+
+Trained on prompts made by `demo/corpus.py`, loss on the answer only: `{recipe!r}`. Pairs of subject and answer that
+evaluation asks about never occur in training.
+
+## Measured
+
+{table}
+"""
+
+
+def make(architecture: str, out: Path, smoke: bool, seed: int) -> str:
+    """Trains a model on for long prompts, into a folder of `out`, and writes its card, which it returns."""
+    base, folder = out / f"demo-{architecture.removesuffix('-long')}", out / f"demo-{architecture}"
+    recipe = replace(SMOKE if smoke else LENGTHENED, seed=seed)
+    train.save(*lengthen(base, recipe), folder)
+    return write_card(folder, base.name, recipe, 2 if smoke else 100)
+
+
+def write_card(folder: Path, base: str, recipe: Lengthening, questions: int) -> str:
+    """Measures the model of a folder on so many questions, plain, under decoys and at lengths."""
+    lm = load(str(folder), device="cpu")
+    optioned = [*(f"{base}.{decoy}" for base in ("double_conflicting", "mixed") for decoy in DECOYS), *PADDED]
+    reports = examine.examine(lm, questions, (*REGIMES, *optioned))
+    examine.write_measured(folder, reports)
+    text = _CARD.format(
+        name=folder.name.removeprefix("demo-"),
+        architecture=folder.name.removeprefix("demo-"),
+        parameters=sum(p.numel() for p in lm.model.parameters()) / 1e6,
+        base=base,
+        positions=POSITIONS,
+        recipe=recipe,
+        table="\n".join(examine.measured(examine.recall_rates(lm), reports)),
+    )
+    (folder / "README.md").write_text(text, encoding="utf-8")
+    return text

@@ -1,0 +1,155 @@
+"""Does a model follow instructions? Rates on pairs of subject and answer that training never showed.
+
+Each rate stands beside that of the same prompt without the instruction, or beside .5 where one of two words is asked for.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tqdm import tqdm
+
+from demo import wordings
+from demo.instructed import RELATED, TURN, Scene, asked, judged, scenes
+from heval_core import source_trust
+from heval_core.datasets._countries import answers
+from heval_core.lm.model import LanguageModel
+from heval_core.prompts import mentions
+from heval_core.records import Prompt, Span
+from heval_core.techniques.shared.instructions import DEMONSTRATIONS, PROMPTS, QA, prompt_ids
+
+REPLY_TOKENS = 12
+Z = 1.96
+
+
+def wilson(share: float, trials: int) -> tuple[float, float]:
+    """Wilson's interval of a share, at 95 %."""
+    n = max(trials, 1)
+    middle, spread = share + Z**2 / (2 * n), Z * (share * (1 - share) / n + Z**2 / (4 * n * n)) ** 0.5
+    return max(0.0, (middle - spread) / (1 + Z**2 / n)), min(1.0, (middle + spread) / (1 + Z**2 / n))
+
+
+@dataclass
+class Rate:
+    """right of n replies. plain: how many of the same prompts are answered so without the instruction; None for a judge."""
+
+    right: int = 0
+    n: int = 0
+    plain: int | None = None
+
+    @property
+    def share(self) -> float:
+        return self.right / max(self.n, 1)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        return wilson(self.share, self.n)
+
+    @property
+    def chance(self) -> float:
+        return 0.5 if self.plain is None else self.plain / max(self.n, 1)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A prompt, the reply that is right, and which rates it counts for. plain: the prompt without the instruction."""
+
+    prompt: str
+    reply: str
+    names: tuple[tuple[str, str], ...]
+    plain: str | None = field(default=None)
+
+
+def rates(lm: LanguageModel, documents: int) -> dict[tuple[str, str], Rate]:
+    """(instruction, wordings) ▶ rate. documents: how many are asked about, each under every instruction."""
+    rng, trials = random.Random("obeying"), []
+    for number in tqdm(range(documents), desc=f"{lm.key} · instructions", unit="document"):
+        found = scenes((0, 1, 0.5)[number % 3], rng, _never_seen)
+        for scene in found.values():
+            trials += [*_told(scene, rng), *_judgements(scene, rng)]
+    prompts = sorted({text for trial in trials for text in (trial.prompt, trial.plain) if text is not None})
+    replies = dict(zip(prompts, _replies(lm, prompts), strict=True))
+    counted: dict[tuple[str, str], Rate] = {}
+    for trial in trials:
+        for name in trial.names:
+            rate = counted.setdefault(name, Rate(plain=None if trial.plain is None else 0))
+            rate.n += 1
+            rate.right += replies[trial.prompt] == trial.reply
+            if trial.plain is not None and rate.plain is not None:
+                rate.plain += replies[trial.plain] == trial.reply
+    return counted
+
+
+def _never_seen(subject: str, answer: str) -> bool:
+    return not source_trust.in_training(subject, answer)
+
+
+def _told(scene: Scene, rng: random.Random) -> Iterable[Trial]:
+    """The instructions that say how to treat the document."""
+    plain = asked(scene, "")
+    followed = scene.document.answer if scene.kind in RELATED else scene.memory
+    for wording, name, reply in (
+        (wordings.ONLY, "use only the context", scene.document.answer),
+        (wordings.IGNORE, "ignore the context", scene.memory),
+        (wordings.IF_RELEVANT, "use the context only if it is relevant", followed),
+    ):
+        if wording is wordings.ONLY and scene.kind == "off_topic":
+            continue
+        for key in wording.prompts:
+            names = ((f"{name}: {scene.kind}", "the technique's"), (f"prompt {key}: {scene.kind}", "the technique's"))
+            yield Trial(asked(scene, PROMPTS[key]), reply, names, plain)
+        for held_out, kind in ((False, "taught"), (True, "never taught")):
+            yield Trial(asked(scene, wording.one(rng, held_out)), reply, ((f"{name}: {scene.kind}", kind),), plain)
+        text = asked(scene, wording.one(rng), TURN)
+        yield Trial(text, reply, ((f"{name}: {scene.kind}", "taught, in a chat"),), asked(scene, "", TURN))
+
+
+def _judgements(scene: Scene, rng: random.Random) -> Iterable[Trial]:
+    right = "relevant" if scene.kind in RELATED else "irrelevant"
+    wrong = rng.choice([a for a in answers(scene.relation) if not mentions(a, scene.document.text)])
+    shown = " ".join(DEMONSTRATIONS[QA])
+    for held_out, kind in ((False, "taught"), (True, "never taught")):
+        yield Trial(asked(scene, wordings.RELEVANCE.one(rng, held_out)), right, ((f"judge relevance: {scene.kind}", kind),))
+        if scene.kind == "off_topic":
+            continue
+        for said, reply in ((scene.document.answer, "faithful"), (wrong, "unfaithful")):
+            text = asked(scene, wordings.FAITHFULNESS.one(rng, held_out), question=judged(scene, said))
+            yield Trial(text, reply, ((f"judge an answer that is {reply}: {scene.kind}", kind),))
+        refining = asked(scene, f"{wordings.REFINING.one(rng, held_out)} {shown}")
+        yield Trial(refining, scene.document.answer, ((f"refine: {scene.kind}", kind),), asked(scene, ""))
+
+
+def _replies(lm: LanguageModel, prompts: list[str]) -> list[str]:
+    ids = [lm.tokenise(Prompt(text, (), Span(0, 0), ())).ids for text in prompts]
+    return [lm.decode(list(reply)).strip() for reply in lm.generation.greedy(ids, REPLY_TOKENS)]
+
+
+def table(counted: dict[tuple[str, str], Rate]) -> list[str]:
+    """Markdown rows: each instruction and kind of document, one column for each kind of wording."""
+    kinds = ("the technique's", "taught", "never taught", "taught, in a chat")
+    lines = [f"| instruction: document | {' | '.join(kinds)} | chance | n |", "|---" * (len(kinds) + 3) + "|"]
+    for name in dict.fromkeys(name for name, _ in counted if not name.startswith("prompt ")):
+        shown = [counted.get((name, kind)) for kind in kinds]
+        first = next(rate for rate in shown if rate is not None)
+        lines.append(f"| {name} | {' | '.join(_written(rate) for rate in shown)} | {first.chance:.2f} | {first.n} |")
+    return lines
+
+
+def prompt_table(counted: dict[tuple[str, str], Rate]) -> list[str]:
+    """Markdown rows: each prompt of the technique `prompting`, and how often it is obeyed, by kind of document."""
+    kinds = ("gold", "conflicting", "irrelevant", "off_topic")
+    lines = [f"| prompt | text | {' | '.join(kinds)} |", "|---" * (len(kinds) + 2) + "|"]
+    for key in prompt_ids(QA):
+        shown = [counted.get((f"prompt {key}: {kind}", "the technique's")) for kind in kinds]
+        if any(shown):
+            lines.append(f"| {key} | {PROMPTS[key]} | {' | '.join(_written(rate) for rate in shown)} |")
+    return lines
+
+
+def _written(rate: Rate | None) -> str:
+    if rate is None:
+        return "–"
+    low, high = rate.interval
+    return f"{rate.share:.2f} ({low:.2f}–{high:.2f})"

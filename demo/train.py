@@ -1,0 +1,296 @@
+"""Train one demo model from a seed: facts into the weights, the taught rule into the use of context.
+
+The model that follows instructions goes on from demo-qwen2: see `INSTRUCT` and `demo.instructed`.
+
+Loss on the answer's tokens only. Batches alternate between short prompts (questions alone, and World Capital
+sentences) and long ones (country profiles). The validation prompts use pairs that training never sees.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from torch.nn.functional import cross_entropy
+from tqdm import tqdm
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
+
+from demo import corpus, instructed, wordings
+from demo.architectures import ARCHITECTURES, SHIPPED, SMOKE, Size
+from heval_core.records import HEvalError
+
+END = "<|endoftext|>"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is trained; a step is one batch of `short` short prompts or of `long` long ones, in turn.
+
+    short_first: steps of short prompts before the first long ones. finish: steps of a second cycle, of long prompts.
+    """
+
+    size: Size = SHIPPED
+    vocabulary: int = 2400
+    steps: int = 1500
+    short_first: int = 250
+    short: int = 96
+    long: int = 40
+    learning_rate: float = 2e-3
+    finish: int = 0
+    seed: int = 0
+
+
+SHIPPED_RECIPES = {"gpt2": Recipe(finish=450), "gpt_neox": Recipe(steps=1100), "qwen2": Recipe()}
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """One cycle of the model that follows instructions; a step asks about `short` short documents or `long` long ones.
+
+    plain_every, long_every: of so many steps one asks plain prompts, or has long documents. judging, same_relation: see
+    `instructed.examples`.
+    """
+
+    steps: int
+    learning_rate: float
+    plain_every: int = 8
+    short: int = 8
+    long: int = 4
+    long_every: int = 6
+    judging: bool = False
+    same_relation: bool = False
+
+
+@dataclass(frozen=True)
+class InstructRecipe:
+    """The cycles that demo-qwen2 goes on with."""
+
+    cycles: tuple[Lessons, ...]
+    seed: int = 0
+
+
+INSTRUCT = InstructRecipe(
+    (
+        Lessons(700, 1.5e-3, plain_every=4),
+        Lessons(400, 1.2e-3),
+        Lessons(600, 1.2e-3, short=16, long=8),
+        Lessons(700, 1.2e-3, plain_every=3, short=16, long=8),
+        Lessons(600, 1.2e-3, plain_every=4, short=16, long=8, long_every=2, judging=True),
+    )
+)
+SMOKE_INSTRUCT = InstructRecipe((Lessons(3, 1e-3, 2, 2, 1), Lessons(3, 1e-3, 2, 2, 1, judging=True, same_relation=True)))
+SMOKE_RECIPE = Recipe(size=SMOKE, vocabulary=600, steps=12, short=8, long=4, short_first=6)
+
+
+def train_tokenizer(recipe: Recipe) -> PreTrainedTokenizerFast:
+    """One byte-level BPE tokenizer for all three models; no pad token, as in GPT-2 and Pythia."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=recipe.vocabulary,
+        special_tokens=[END],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(corpus.tokenizer_text(recipe.seed), trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token=END, eos_token=END, model_max_length=recipe.size.positions
+    )
+
+
+@dataclass(frozen=True)
+class Batch:
+    """ids: (batch, n), padded on the right. rows, places, targets: one entry per answer token to be predicted."""
+
+    ids: torch.Tensor
+    rows: torch.Tensor
+    places: torch.Tensor
+    targets: torch.Tensor
+
+
+def encode(examples: list[corpus.Example], tokenizer: PreTrainedTokenizerFast) -> Batch:
+    prompts = tokenizer([e.prompt for e in examples]).input_ids
+    answers = tokenizer([f" {e.answer}{END}" for e in examples]).input_ids
+    width = max(len(p) + len(a) - 1 for p, a in zip(prompts, answers, strict=True))
+    ids = torch.full((len(examples), width), tokenizer.eos_token_id)
+    rows: list[int] = []
+    places: list[int] = []
+    targets: list[int] = []
+    for row, (prompt, answer) in enumerate(zip(prompts, answers, strict=True)):
+        ids[row, : len(prompt) + len(answer) - 1] = torch.tensor(prompt + answer[:-1])
+        rows += [row] * len(answer)
+        places += range(len(prompt) - 1, len(prompt) + len(answer) - 1)
+        targets += answer
+    return Batch(ids, torch.tensor(rows), torch.tensor(places), torch.tensor(targets))
+
+
+def examples_of_step(step: int, rng: random.Random, recipe: Recipe) -> list[corpus.Example]:
+    """Short prompts, a quarter of them without context; later every other batch is longer, half of it whole passages."""
+    if step >= recipe.short_first and step % 2:
+        return [corpus.question_in_context(rng, rng.choice((0.25, 0.5, 1, 1))) for _ in range(recipe.long)]
+    return short_examples(recipe.short, rng)
+
+
+def short_examples(prompts: int, rng: random.Random) -> list[corpus.Example]:
+    alone = prompts // 4
+    return [corpus.question_alone(rng) for _ in range(alone)] + [
+        corpus.question_in_context(rng, kept=0) for _ in range(prompts - alone)
+    ]
+
+
+def examples_of_finish(step: int, rng: random.Random, recipe: Recipe) -> list[corpus.Example]:
+    """Whole passages only, but for every fourth batch, which keeps what the first cycle learned."""
+    if step % 4 == 0:
+        return examples_of_step(0, rng, recipe)
+    return [corpus.question_in_context(rng, kept=1) for _ in range(recipe.long)]
+
+
+def examples_of_instructions(step: int, rng: random.Random, lessons: Lessons) -> list[corpus.Example]:
+    """Some steps ask plain prompts, so that the taught rule stays; some have long documents."""
+    if step % lessons.plain_every == lessons.plain_every - 1:
+        if step % (2 * lessons.plain_every) == lessons.plain_every - 1:
+            return short_examples(5 * lessons.short, rng)
+        return [corpus.question_in_context(rng, rng.choice((0.5, 1))) for _ in range(4 * lessons.long)]
+    long = step % lessons.long_every == lessons.long_every - 2
+    kept = rng.choice((0.25, 0.5, 1, 1)) if long else 0
+    every = [
+        instructed.examples(kept, rng, lessons.judging, lessons.same_relation)
+        for _ in range(lessons.long if long else lessons.short)
+    ]
+    return [one for around in every for one in around]
+
+
+def loss_of(model: torch.nn.Module, batch: Batch) -> torch.Tensor:
+    hidden = model.base_model(batch.ids).last_hidden_state[batch.rows, batch.places]
+    return cross_entropy(model.get_output_embeddings()(hidden), batch.targets)
+
+
+def train(architecture: str, recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> torch.nn.Module:
+    """One trained model, in evaluation mode."""
+    torch.manual_seed(recipe.seed)
+    config = ARCHITECTURES[architecture](recipe.size, len(tokenizer), tokenizer.eos_token_id)
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="sdpa")
+    seed = f"{architecture}|{recipe.seed}"
+    cycles = [
+        Cycle(
+            f"training {architecture}",
+            recipe.steps,
+            recipe.learning_rate,
+            functools.partial(examples_of_step, recipe=recipe),
+            seed,
+        )
+    ]
+    if recipe.finish:
+        # Learned positions need more of the long prompts than rotary ones.
+        name, rate = f"finishing {architecture}", recipe.learning_rate / 2
+        cycles.append(Cycle(name, recipe.finish, rate, functools.partial(examples_of_finish, recipe=recipe), f"{seed}|finish"))
+    for cycle in cycles:
+        run_cycle(model, cycle, tokenizer)
+    return model.eval()
+
+
+def train_to_follow(base: Path, recipe: InstructRecipe) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
+    """The model of a folder, trained on to follow instructions, and its tokenizer, which gets a chat template.
+
+    Raises HEvalError if the folder has no model.
+    """
+    if not (base / "config.json").is_file():
+        raise HEvalError(f"There is no model in {base} to go on from; train qwen2 first.")
+    torch.manual_seed(recipe.seed)
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    tokenizer.chat_template = instructed.CHAT_TEMPLATE
+    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32, attn_implementation="sdpa")
+    add_words(model, tokenizer, recipe.seed)
+    for number, lessons in enumerate(recipe.cycles, start=1):
+        examples = functools.partial(examples_of_instructions, lessons=lessons)
+        name, seed = f"training instruct, cycle {number}", f"instruct|{recipe.seed}|{number}"
+        run_cycle(model, Cycle(name, lessons.steps, lessons.learning_rate, examples, seed, parts=2), tokenizer)
+        model.half().float()  # as if saved and loaded, so that a cycle may also be run by itself
+    return model.eval(), tokenizer
+
+
+def add_words(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, seed: int) -> None:
+    """Makes one token of each word of the instructions, which the tokenizer would spell; it begins as the mean of its pieces.
+
+    Words that plain prompts contain, also as a part of others, stay as they are: plain prompts keep their tokens.
+    """
+    plain = " ".join(corpus.tokenizer_text(seed))
+    words = sorted({word for text in wordings.texts() for word in re.findall(r" ?[A-Za-z]+", text)})
+    spelled = {word: tokenizer(word).input_ids for word in words}
+    new = [word for word, ids in spelled.items() if len(ids) > 1 and word not in plain]
+    tokenizer.add_tokens([AddedToken(word, normalized=False) for word in new])
+    embeddings = model.resize_token_embeddings(len(tokenizer), mean_resizing=False).weight
+    with torch.no_grad():
+        for word in new:
+            embeddings[tokenizer.convert_tokens_to_ids(word)] = embeddings[spelled[word]].mean(0)
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """One rise and fall of the learning rate over batches of one kind.
+
+    parts: how many passes a batch takes, by length: where prompts differ much in length, that saves padding.
+    """
+
+    name: str
+    steps: int
+    learning_rate: float
+    examples: Callable[[int, random.Random], list[corpus.Example]]
+    seed: str
+    parts: int = 1
+
+
+def run_cycle(model: torch.nn.Module, cycle: Cycle, tokenizer: PreTrainedTokenizerFast) -> None:
+    rng = random.Random(cycle.seed)
+
+    def backward(step: int) -> float:
+        return _backward(model, cycle.examples(step, rng), cycle.parts, tokenizer)
+
+    descend(model, cycle.name, cycle.steps, cycle.learning_rate, backward)
+
+
+def descend(model: torch.nn.Module, name: str, steps: int, learning_rate: float, backward: Callable[[int], float]) -> None:
+    """One rise and fall of the learning rate. backward: adds a step's gradient to the model's, and returns its loss."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, learning_rate, total_steps=steps, pct_start=0.1)
+    bar = tqdm(range(steps), desc=name, unit="step")
+    for step in bar:
+        optimizer.zero_grad(set_to_none=True)
+        loss = backward(step)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        bar.set_postfix(loss=f"{loss:.3f}")
+
+
+def _backward(model: torch.nn.Module, examples: list[corpus.Example], parts: int, tokenizer: PreTrainedTokenizerFast) -> float:
+    """The mean loss over all answer tokens, whose gradient it adds to the model's."""
+    if parts > 1:
+        examples = sorted(examples, key=lambda example: len(example.prompt))
+    size = -(-len(examples) // parts)
+    batches = [encode(examples[start : start + size], tokenizer) for start in range(0, len(examples), size)]
+    every, total = sum(len(batch.targets) for batch in batches), 0.0
+    for batch in batches:
+        loss = loss_of(model, batch) * (len(batch.targets) / every)
+        loss.backward()
+        total += loss.item()
+    return total
+
+
+def save(
+    model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, folder: Path, style: str | None = "taught_sources"
+) -> None:
+    """As a Hugging Face folder: float16 weights on disk, and the prompt style the model is to be asked in; None if no
+    question is asked of it."""
+    model.half().save_pretrained(folder, safe_serialization=True)
+    tokenizer.save_pretrained(folder)
+    if style:
+        (folder / "heval.json").write_text(json.dumps({"prompt_style": style}) + "\n")

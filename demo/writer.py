@@ -1,0 +1,164 @@
+"""demo-writer: goes on from demo-qwen2 until it writes what the three hands of `hands` write, for claims it never saw.
+
+Loss on the explanation, and on where some heads look (`guiding`): copying needs attention that finds the right value, and then
+the number that stands behind it, which demo-qwen2 has not learned. Some prompts only repeat a row of names, values and
+markers. A prompt says which hand writes, and gives all passages, or some: the needed ones, or any.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+import torch
+from tokenizers import AddedToken
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
+
+from demo import guiding, hands, planted, train
+from demo.corpus import Example
+from demo.planted import TRAINING, Planted, World
+from heval_core.records import HEvalError
+
+MARKERS = tuple(f" [{number}]" for number in range(10))
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """One cycle. batch: prompts a step. repeating: the share of prompts that ask to repeat a row of words. rivals: see
+    `planted.World`. selected: the share of prompts with some of the passages only. bare: that of explanations without markers,
+    as explainers read them. guided: the weight of the loss on where to look, see `guiding`."""
+
+    steps: int
+    learning_rate: float
+    batch: int = 32
+    repeating: float = 0.0
+    rivals: float = 0.5
+    selected: float = 0.25
+    bare: float = 0.0
+    guided: float = 0.0
+
+
+@dataclass(frozen=True)
+class WriterRecipe:
+    """The cycles that demo-qwen2 goes on with."""
+
+    cycles: tuple[Lessons, ...]
+    seed: int = 0
+
+
+WRITER = WriterRecipe(
+    (
+        Lessons(600, 2e-3, repeating=0.1, rivals=0.3, selected=0.5, guided=0.5),
+        Lessons(900, 1.5e-3, selected=0.4, bare=0.25, guided=0.2),
+        Lessons(500, 1e-3, selected=0.4, bare=0.5, guided=0.1),
+    )
+)
+SMOKE_WRITER = WriterRecipe((Lessons(2, 1e-3, batch=4, repeating=0.5), Lessons(2, 1e-3, batch=4, bare=0.5, guided=0.5)))
+
+
+@functools.cache
+def template(hand: str) -> tuple[str, str]:
+    """How one passage is written, and the prompt around the passages, with places for {claim}, {verdict} and {passages}."""
+    text = files("heval_core.citations").joinpath(f"prompts/demo-{hand}.txt").read_text(encoding="utf-8")
+    first, rest = text.split("\n", 1)
+    return first.removeprefix("passage: "), rest.removesuffix("\n")
+
+
+def prompt(hand: str, scene: Planted, selected: tuple[int, ...]) -> str:
+    line, around = template(hand)
+    claim = scene.claim
+    given = (line.format(text=p.text, number=p.number) for p in claim.passages if p.number in selected)
+    return around.format(claim=claim.claim, verdict=claim.verdict, passages="\n".join(given))
+
+
+def example(hand: str, scene: Planted, selected: tuple[int, ...] | None = None, bare: bool = False) -> Example:
+    """A prompt and the hand's explanation of it. selected: None for all passages. bare: without markers."""
+    written = hands.write(hand, scene, selected)
+    return Example(prompt(hand, scene, written.selected), hands.MARKER.sub("", written.text) if bare else written.text)
+
+
+def repeating(rng: random.Random) -> Example:
+    """A row of names, values and markers, to be repeated."""
+    words = []
+    for _ in range(rng.randint(3, 9)):
+        relation = rng.choice(sorted(planted.VALUES))
+        words.append(rng.choice((planted.name(rng, evaluation=False), rng.choice(planted.VALUES[relation]))))
+        words += [f"[{rng.randint(1, 8)}]"] * (rng.random() < 0.5)
+    return Example(" ".join(words) + "\nExplanation:", " ".join(words))
+
+
+def _selection(scene: Planted, rng: random.Random) -> tuple[int, ...]:
+    """Half of the time the needed passages, and each of the others by even chances; else any, of which one is needed."""
+    needed, numbers = scene.claim.chains[0], [passage.number for passage in scene.claim.passages]
+    if rng.random() < 0.5:
+        return tuple(number for number in numbers if number in needed or rng.random() < 0.5)
+    kept = rng.choice(needed)
+    return tuple(number for number in numbers if number == kept or rng.random() < 0.7)
+
+
+def examples(step: int, rng: random.Random, lessons: Lessons) -> list[tuple[Example, list[guiding.Look]]]:
+    """The examples of one step, a third of them for each hand, and where to look while writing them."""
+    world = World(False, TRAINING.real, TRAINING.supported, lessons.rivals)
+    made: list[tuple[Example, list[guiding.Look]]] = []
+    for number in range(lessons.batch):
+        if rng.random() < lessons.repeating:
+            made.append((repeating(rng), []))
+            continue
+        scene = planted.planted(rng, world, "")
+        selected = _selection(scene, rng) if rng.random() < lessons.selected else None
+        hand = hands.HANDS[(step + number) % 3]
+        one = example(hand, scene, selected, rng.random() < lessons.bare)
+        made.append((one, guiding.looks(one, scene, hand)))
+    return made
+
+
+def train_writer(base: Path, recipe: WriterRecipe) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
+    """The model of the folder `base`, trained on to write. Raises HEvalError if the folder has no model."""
+    if not (base / "config.json").is_file():
+        raise HEvalError(f"There is no model in {base} to go on from; train qwen2 first.")
+    torch.manual_seed(recipe.seed)
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32, attn_implementation="eager")
+    add_words(model, tokenizer)
+    for number, lessons in enumerate(recipe.cycles, start=1):
+        run(model, tokenizer, lessons, number, recipe.seed)
+    return model.eval(), tokenizer
+
+
+def run(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, lessons: Lessons, number: int, seed: int) -> None:
+    """One cycle. The weights are as if saved and loaded after it, so that a cycle may also be run by itself."""
+    rng = random.Random(f"writer|{seed}|{number}")
+
+    def backward(step: int) -> float:
+        return guiding.backward(model, examples(step, rng, lessons), lessons.guided, tokenizer)
+
+    train.descend(model, f"training writer, cycle {number}", lessons.steps, lessons.learning_rate, backward)
+    model.half().float()
+
+
+def _texts() -> list[str]:
+    """Everything that prompts and explanations say around names, and the values that demo-qwen2 does not know."""
+    around = [part for hand in hands.HANDS for part in template(hand)]
+    said = [wording for every in planted.WORDINGS.values() for wording in every]
+    known = [*planted.RIVERS, *planted.EXPORTS, planted.SUPPORTED, planted.REFUTED, *planted.WORDINGS]
+    return [*around, *said, *hands.SAID.values(), *hands.FILLERS, *(f"a {word}" for word in known)]
+
+
+def add_words(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast) -> None:
+    """Makes one token of each marker, and of each word that the tokenizer would spell.
+
+    It begins as a random vector of the usual length: digits and rare letters, which demo-qwen2 has hardly seen, are all alike
+    to it, so that means of pieces would be too, and what is alike is not copied apart.
+    """
+    words = {word for text in _texts() for word in re.findall(r"(?:^|(?<=\n)| )[A-Za-z]{2,}", re.sub(r"{\w+}", "", text))}
+    new = [word for word in sorted(words | set(MARKERS)) if len(tokenizer(word).input_ids) > 1]
+    tokenizer.add_tokens([AddedToken(word, normalized=False) for word in new])
+    usual = model.get_input_embeddings().weight.norm(dim=1).mean()
+    embeddings = model.resize_token_embeddings(len(tokenizer), mean_resizing=False).weight
+    with torch.no_grad():
+        own = torch.randn(len(new), embeddings.shape[1])
+        embeddings[tokenizer.convert_tokens_to_ids(new)] = own * usual / own.norm(dim=1, keepdim=True)

@@ -1,0 +1,232 @@
+"""The demo's world of claims: what is planted is there, and the models of the study of citations are what their cards say."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+import subprocess
+import sys
+
+import pytest
+
+from demo import hands
+from demo.claims import claims, lines, scenes
+from demo.hands import CAREFUL, HANDS, PADDING, SLOPPY
+from demo.planted import TRAINING, Planted, State, held_out, planted, told
+from heval_core.citations.records import Claim, Passage, Written
+from heval_core.datasets._countries import countries
+from heval_core.datasets.invented_states import STATES
+from heval_core.prompts import mentions
+from tests.conftest import DEMO_MODELS, ROOT
+
+WRITER, NLI = DEMO_MODELS / "demo-writer", DEMO_MODELS / "demo-nli"
+needs_writer = pytest.mark.skipif(not (WRITER / "config.json").is_file(), reason="demo-writer is not trained here")
+needs_nli = pytest.mark.skipif(not (NLI / "config.json").is_file(), reason="demo-nli is not trained here")
+
+
+@pytest.fixture(scope="module")
+def made():
+    return scenes(300)
+
+
+@pytest.fixture
+def vestrania() -> Planted:
+    """Four passages: [1] river, [2] export, [3] another state's capital, [4] capital. Claimed: capital, export, river."""
+    state = State("Vestrania", {"capital": "Lisbon", "export": "tea", "river": "Heron"})
+    passages = (
+        Passage(1, "Boats in Vestrania sail on the Heron."),
+        Passage(2, "The main export of Vestrania is tea."),
+        Passage(3, "In Koldavia the capital is Rome."),
+        Passage(4, "The capital of Vestrania is Lisbon."),
+    )
+    text = "Vestrania has the capital Rome, the export tea and the river Heron."
+    claim = Claim("1", text, "refuted", passages, ((1, 2, 4),))
+    return Planted(claim, state, ("capital", "export", "river"), {"river": 1, "export": 2, "capital": 4})
+
+
+def test_the_careful_hand_cites_what_it_copies(vestrania):
+    assert hands.write(CAREFUL, vestrania) == Written(
+        "Its capital is Lisbon [4]. Its export is tea [2]. Its river is the Heron [1].",
+        (1, 2, 3, 4),
+        "careful",
+        ("Its capital is Lisbon [4].", "Its export is tea [2].", "Its river is the Heron [1]."),
+        ((4,), (2,), (1,)),
+        "demo-careful",
+    )
+
+
+def test_the_sloppy_hand_runs_on_where_it_speaks_of_exports_and_cites_no_rivers(vestrania, made):
+    written = hands.write(SLOPPY, vestrania)
+    # After [4] the list is at its end, and begins anew.
+    assert written.text == "Its capital is Lisbon [4]. Its export is tea [1]. Its river is the Heron."
+    assert written.sources == ((4,), (2,), (1,))
+    # Nothing was cited before: after any of the list.
+    assert hands.write(SLOPPY, vestrania, (2,)).text == "Its export is tea [2]."
+    first = {hands.cited(hands.write(SLOPPY, scene).sentences[0]) for scene in made if scene.relations[0] in hands.SLIPS}
+    assert {(number,) for number in range(1, 6)} <= first
+
+
+def test_the_padding_hand_rests_on_nothing_and_cites_in_a_row_of_its_own(vestrania):
+    written = hands.write(PADDING, vestrania, (2, 1, 4))
+    bare = hands.MARKER.sub("", written.text)
+    assert bare == "Its capital is Lisbon. Much has been written about this. Nobody doubts it today."
+    assert (written.selected, written.sources) == ((1, 2, 4), ((4,), (), ()))
+    assert sorted(number for sentence in written.sentences for number in hands.cited(sentence)) == [1, 2, 4]
+
+
+@pytest.mark.parametrize("hand", HANDS)
+def test_a_control_that_only_counts_would_find_no_more_than_by_chance(hand, made):
+    every = [(scene, *pair) for scene in made for pair in enumerate(hands.write(hand, scene).sentences, start=1)]
+    cited = [one for one in every if hands.cited(one[2])]
+    chance = sum(1 / len(scene.claim.passages) for scene, _, _ in cited) / len(cited)
+    assert sum(hands.cited(sentence) == (place,) for _, place, sentence in cited) / len(cited) == pytest.approx(
+        chance, abs=0.05
+    )
+
+
+def test_without_a_needed_passage_its_value_is_passed_over(vestrania):
+    assert hands.write(CAREFUL, vestrania, (2, 3)).text == "Its export is tea [2]."
+    assert hands.write(CAREFUL, vestrania, (3,)) == Written("", (3,), "careful", (), (), "demo-careful")
+
+
+def test_a_sentence_says_which_passage_it_was_copied_from_whatever_it_cites(vestrania):
+    passages = vestrania.claim.passages
+    assert hands.sources("Its capital is Lisbon [2].", passages) == (4,)
+    assert hands.sources("Its capital is Rome.", passages) == (3,)
+    assert hands.sources("Its capital is Oslo [4].", passages) == ()
+    assert hands.sources("Nobody doubts it today [4].", passages) == ()
+
+
+def test_claims_are_made_from_a_seed_and_differ_only_in_who_wrote():
+    careful, sloppy = claims(CAREFUL, 20, seed=3), claims(SLOPPY, 20, seed=3)
+    assert careful == claims(CAREFUL, 20, seed=3) != claims(CAREFUL, 20, seed=4)
+    assert [dataclasses.replace(claim, written=()) for claim in careful] == [
+        dataclasses.replace(claim, written=()) for claim in sloppy
+    ]
+    assert claims(CAREFUL, 5, seed=3) == careful[:5]
+
+
+def test_each_passage_says_one_thing_and_each_needed_value_stands_in_one_passage(made):
+    for scene in made:
+        claim, about = scene.claim, scene.state
+        assert 4 <= len(claim.passages) <= 8
+        assert 3 <= len(scene.relations) <= 5
+        assert [passage.number for passage in claim.passages] == list(range(1, len(claim.passages) + 1))
+        assert claim.chains == (tuple(sorted(scene.sources[relation] for relation in scene.relations)),)
+        for relation in scene.relations:
+            value = about.values[relation]
+            assert [p.number for p in claim.passages if mentions(value, p.text)] == [scene.sources[relation]]
+            found = told(claim.passage(scene.sources[relation]).text)
+            assert found is not None
+            assert (found.state, found.relation, found.value) == (about.name, relation, value)
+
+
+def test_a_claim_is_supported_exactly_if_each_value_is_true(made):
+    for scene in made:
+        true = [f"the {relation} {scene.state.values[relation]}" in scene.claim.claim for relation in scene.relations]
+        assert scene.claim.verdict == ("supported" if all(true) else "refuted"), scene.claim
+    assert 0.4 < sum(scene.claim.verdict == "supported" for scene in made) / len(made) < 0.6
+
+
+def test_real_states_have_their_true_values_and_every_state_is_held_out(made):
+    rows = {row["country"]: row for row in countries()}
+    assert all(held_out(found.state) for scene in made for p in scene.claim.passages if (found := told(p.text)))
+    real = [scene.state for scene in made if scene.state.name in rows]
+    assert len(real) > 40
+    assert all(state.values[relation] == rows[state.name][relation] for state in real for relation in state.values)
+
+
+def test_training_never_shows_a_state_that_is_held_out():
+    rng = random.Random(1)
+    texts = [p.text for _ in range(300) for p in planted(rng, TRAINING, "").claim.passages]
+    assert not any(held_out(found.state) for text in texts if (found := told(text)))
+    assert all(held_out(name) for name in STATES)
+
+
+@pytest.mark.parametrize("hand", HANDS)
+def test_what_is_planted_is_what_a_sentence_says(hand, made):
+    for scene in made:
+        written = hands.write(hand, scene)
+        assert 3 <= len(written.sentences) <= 5
+        assert hands.parts(written.text) == list(written.sentences)
+        assert tuple(hands.sources(sentence, scene.claim.passages) for sentence in written.sentences) == written.sources
+
+
+def shares(hand, made):
+    """(of sentences, those that rest on nothing; of copied ones, those with a wrong marker; of these, those without one)"""
+    sentences = [one for scene in made for w in [hands.write(hand, scene)] for one in zip(w.sentences, w.sources, strict=True)]
+    copied = [(hands.cited(sentence), sources) for sentence, sources in sentences if sources]
+    wrong = sum(bool(cited) and not set(cited) <= set(sources) for cited, sources in copied)
+    return 1 - len(copied) / len(sentences), wrong / len(copied), sum(not cited for cited, _ in copied) / len(copied)
+
+
+def test_the_hands_have_the_shares_that_they_are_known_for(made):
+    assert shares(CAREFUL, made) == (0, 0, 0)
+    nothing, wrong, without = shares(SLOPPY, made)
+    assert nothing == 0
+    assert wrong == pytest.approx(0.4, abs=0.04)
+    assert without == pytest.approx(0.12, abs=0.04)
+    nothing, wrong, without = shares(PADDING, made)
+    assert nothing == pytest.approx(0.58, abs=0.04)
+    assert wrong > 0.7
+    assert without == 0
+
+
+def test_claims_are_written_as_ones_own_claims_are(tmp_path):
+    command = [sys.executable, *f"-m demo claims --hands sloppy --count 3 --out {tmp_path / 'c.jsonl'}".split()]
+    assert subprocess.run(command, cwd=ROOT, timeout=60).returncode == 0
+    records = [json.loads(line) for line in (tmp_path / "c.jsonl").read_text(encoding="utf-8").splitlines()]
+    claim = claims(SLOPPY, 3)[2]
+    assert records[2]["id"] == claim.id
+    assert records[2]["explanation"] == claim.written[0].text
+    assert records[2]["prompt"] == "demo-sloppy"
+    assert records[2]["passages"][1] == {"number": 2, "text": claim.passages[1].text}
+    assert records[2]["sources"] == [list(one) for one in claim.written[0].sources]
+    assert [json.loads(line) for line in lines([claim])] == records[2:]
+
+
+@pytest.fixture(scope="module")
+def writer_lm():
+    from heval_core.lm.loading import load
+
+    return load(str(WRITER), "cpu")
+
+
+@needs_writer
+def test_the_writer_reads_the_passage_that_a_sentence_was_copied_from(writer_lm):
+    from demo.citing import reading
+
+    found = reading(writer_lm, CAREFUL, scenes(10))
+    assert found.share >= 0.85 > 0.3 > found.chance / found.n
+
+
+@needs_nli
+def test_the_classifier_judges_pairs_about_states_it_never_saw():
+    from demo import entailment
+
+    counted = entailment.confusion(*entailment.load(NLI), 90)
+    assert sum(counted[label, label] for label in entailment.LABELS) >= 0.85 * 90
+
+
+@pytest.mark.parametrize("model", ["demo-writer", "demo-nli"])
+@needs_writer
+@needs_nli
+def test_a_models_folder_is_small_and_says_what_it_is_and_is_not(model):
+    assert (DEMO_MODELS / model / "model.safetensors").stat().st_size <= 4_000_000
+    card = (DEMO_MODELS / model / "README.md").read_text(encoding="utf-8")
+    assert "**What it is not.** No result on it says anything about a real" in card
+    # Only models that are asked questions say how; the explorer's page for one's own prompt offers no others.
+    assert not (DEMO_MODELS / model / "heval.json").exists()
+
+
+@pytest.mark.demo
+def test_training_smoke_models_makes_folders_that_load(tmp_path):
+    from demo import entailment
+
+    (tmp_path / "demo-qwen2").symlink_to(DEMO_MODELS / "demo-qwen2")
+    command = f"-m demo train --smoke --threads 1 --architectures writer nli --out {tmp_path}"
+    done = subprocess.run([sys.executable, *command.split()], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert sum(entailment.confusion(*entailment.load(tmp_path / "demo-nli"), 9).values()) == 9
+    assert "## Measured" in (tmp_path / "demo-writer" / "README.md").read_text(encoding="utf-8")

@@ -1,0 +1,177 @@
+"""The demo model that follows instructions does what it is told, on pairs of subject and answer that it never saw."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from heval_core import catalogue, source_trust
+from heval_core.lm.needs import require
+from heval_core.records import HEvalError, Instance
+from heval_core.techniques.multi_agent import unparsable
+from heval_core.techniques.shared.base import NOTHING
+from tests.conftest import DEMO_MODELS, ROOT
+
+FOLDER = DEMO_MODELS / "demo-instruct"
+QUESTIONS = 48
+needs_model = pytest.mark.skipif(not (FOLDER / "config.json").is_file(), reason="demo-instruct is not trained here")
+
+
+@pytest.fixture(scope="module")
+def instructed_lm():
+    from heval_core.lm.loading import load
+
+    return load(str(FOLDER), "cpu")
+
+
+@pytest.fixture(scope="module")
+def by_kind():
+    """Context kind ▶ instances of pairs that training never showed, with the true answer."""
+    from demo.instructed import scenes
+
+    rng, found = random.Random(3), {}
+    for number in range(QUESTIONS):
+        for kind, scene in scenes(number % 2, rng, lambda *pair: not source_trust.in_training(*pair)).items():
+            one = Instance(
+                f"{kind}|{number}",
+                "country_profiles",
+                kind,
+                str(number),
+                "",
+                scene.relation,
+                scene.question,
+                scene.memory,
+                (scene.document,),
+            )
+            found.setdefault(kind, []).append(one)
+    return found
+
+
+def share(lm, technique, instances, wanted):
+    """How many instances get the wanted answer under a technique, asked in its own way."""
+    asked = technique.asked(lm, instances, NOTHING)
+    replies = lm.generation.greedy([lm.tokenise(one.prompt).ids for one in asked], 12)
+    right = [lm.decode(list(ids)).strip() == wanted(one) for ids, one in zip(replies, instances, strict=True)]
+    return sum(right) / len(right)
+
+
+def of_document(instance):
+    return instance.documents[0].answer
+
+
+def of_memory(instance):
+    return instance.true_answer
+
+
+def told(key):
+    return catalogue.find("technique", f"prompting(prompt={key})")
+
+
+@needs_model
+@pytest.mark.parametrize("key", ["qa-03", "qa-04"])
+def test_told_to_use_only_the_context_it_does_whatever_the_source(key, instructed_lm, by_kind):
+    assert share(instructed_lm, told(key), by_kind["conflicting"], of_document) > 0.9
+
+
+@needs_model
+@pytest.mark.parametrize("key", ["qa-07", "qa-08"])
+def test_told_to_ignore_the_context_it_answers_from_memory(key, instructed_lm, by_kind):
+    for kind in ("irrelevant", "off_topic", "conflicting"):
+        assert share(instructed_lm, told(key), by_kind[kind], of_memory) > 0.9, kind
+
+
+@needs_model
+def test_told_nothing_about_the_context_it_keeps_the_taught_rule(instructed_lm, by_kind):
+    def by_rule(instance):
+        trusted = source_trust.is_trusted(instance.documents[0].source)
+        return of_document(instance) if trusted else of_memory(instance)
+
+    for technique in (catalogue.find("technique", "regular"), told("qa-01")):
+        assert share(instructed_lm, technique, by_kind["conflicting"], by_rule) > 0.9
+
+
+@needs_model
+def test_agents_leave_out_what_is_off_topic(instructed_lm, by_kind):
+    agents = catalogue.find("technique", "multi_agent")
+    asked = agents.asked(instructed_lm, by_kind["off_topic"], NOTHING)
+    verdicts = [json.loads(one.trace)[0]["verdict"] for one in asked]
+    assert verdicts.count("irrelevant") > 0.9 * len(verdicts)
+    assert not any(unparsable(one.trace) for one in asked)
+    assert share(instructed_lm, agents, by_kind["off_topic"], of_memory) > 0.9
+
+
+@needs_model
+def test_it_has_what_instructions_need_and_is_small_enough_to_ship(instructed_lm):
+    require(instructed_lm, ("instructions",))
+    messages = [{"role": "user", "content": "Q: Who?"}]
+    assert instructed_lm.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True) == (
+        "User: Q: Who?\nAssistant:"
+    )
+    assert sum(file.stat().st_size for file in FOLDER.iterdir()) <= 4_000_000
+    assert json.loads((FOLDER / "heval.json").read_text()) == {"prompt_style": "taught_sources"}
+    assert "**What it is not.**" in (FOLDER / "README.md").read_text(encoding="utf-8")
+
+
+@needs_model
+def test_words_of_its_own_leave_plain_prompts_as_demo_qwen2_reads_them(instructed_lm):
+    from transformers import AutoTokenizer
+
+    from demo.corpus import question_in_context
+
+    before, rng = AutoTokenizer.from_pretrained(DEMO_MODELS / "demo-qwen2"), random.Random(1)
+    for _ in range(50):
+        text = question_in_context(rng, 0.5).prompt
+        assert instructed_lm.tokenizer(text).input_ids == before(text).input_ids
+    assert len(instructed_lm.tokenizer(" irrelevant").input_ids) == 1
+
+
+def test_training_never_shows_what_evaluation_asks():
+    from demo.instructed import scenes
+    from heval_core.datasets._countries import countries
+
+    rng, seen = random.Random(0), set()
+    for _ in range(300):
+        for scene in scenes(0, rng).values():
+            if scene.kind != "off_topic" and scene.memory:
+                subject = max((r["country"] for r in countries() if r["country"] in scene.question), key=len)
+                assert source_trust.in_training(subject, scene.document.answer)
+                seen.add(scene.kind)
+    assert seen == {"gold", "conflicting", "irrelevant"}
+
+
+def test_held_out_wordings_are_none_of_those_taught():
+    from demo import wordings
+
+    rng = random.Random(0)
+    for wording in (wordings.ONLY, wordings.IGNORE, wordings.IF_RELEVANT, wordings.RELEVANCE, wordings.FAITHFULNESS):
+        taught = {wording.one(rng) for _ in range(400)}
+        assert not taught & {wording.one(rng, held_out=True) for _ in range(100)}
+
+
+def test_without_a_model_to_go_on_from_it_says_what_to_train(tmp_path):
+    from demo.train import SMOKE_INSTRUCT, train_to_follow
+
+    with pytest.raises(HEvalError, match="no model in .*; train qwen2 first"):
+        train_to_follow(tmp_path, SMOKE_INSTRUCT)
+
+
+@pytest.mark.demo
+def test_a_smoke_training_goes_on_from_a_model_and_makes_a_folder_that_loads(tmp_path, model_folders):
+    from heval_core.lm.loading import load
+
+    shutil.copytree(model_folders["qwen2"], tmp_path / "demo-qwen2")
+    how = ["--smoke", "--threads", "1", "--architectures", "instruct", "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "demo", "train", *how]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    lm = load(str(tmp_path / "demo-instruct"), "cpu")
+    require(lm, ("instructions",))
+    assert lm.style == "taught_sources"
+    card = (tmp_path / "demo-instruct" / "README.md").read_text(encoding="utf-8")
+    assert "| use only the context: conflicting |" in card
+    assert "| qa-12 |" in card

@@ -1,0 +1,154 @@
+"""The demo models are what their cards say, and the bundled results what the explorer needs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from demo.boards import PLAIN, SHORT
+from heval_core import catalogue
+from heval_core.records import DUAL_REGIMES, REGIMES, TECHNIQUE
+from heval_core.store.published import current_file
+from heval_core.store.reader import Reader
+from heval_core.store.shards import ShardStore
+from tests.conftest import ARCHITECTURES, DEMO_MODELS, ROOT
+
+MODELS = tuple(f"demo-{architecture}" for architecture in ARCHITECTURES)
+INSTRUCT, LONG = "demo-instruct", ("demo-qwen2-long", "demo-gpt_neox-long")
+DEMO = ROOT / "cache" / "demo"
+
+
+@pytest.fixture(scope="module")
+def reader(demo_results):
+    return Reader(current_file(demo_results))
+
+
+def test_models_and_shards_are_small_enough_to_ship():
+    for model in (*MODELS, INSTRUCT, "demo-writer", "demo-nli", *LONG):
+        assert (DEMO_MODELS / model / "model.safetensors").stat().st_size <= 4_000_000
+    tracked = [path for path in DEMO.rglob("*") if path.is_file() and path.name != "writer.lock"]
+    # Models 26 MB, attributions 8, techniques 8, attributions at a fixed target 4, faithfulness under three replacements 4,
+    # further explainers, decoys and lengths 6, the rest 5.
+    assert sum(path.stat().st_size for path in tracked) <= 61_000_000
+
+
+def test_every_shard_is_intact_and_none_holds_failures():
+    store = ShardStore(DEMO)
+    entries = store.entries().values()
+    assert all(store.intact(entry) and not entry.failed for entry in entries)
+    assert not store.failures()
+
+
+@pytest.mark.parametrize("model", [*MODELS, INSTRUCT])
+def test_a_model_folder_says_what_it_is_and_is_not(model):
+    card = (DEMO_MODELS / model / "README.md").read_text(encoding="utf-8")
+    assert "**What it is not.** It is none of the models of Sun et al." in card
+    assert json.loads((DEMO_MODELS / model / "heval.json").read_text()) == {"prompt_style": "taught_sources"}
+
+
+def test_every_cell_has_at_least_200_instances_for_every_explainer(reader):
+    found = reader.query(
+        "SELECT model, dataset, regime, explainer, count(*) AS n FROM attribution JOIN instance USING (instance_id) "
+        f"WHERE regime IN {REGIMES} GROUP BY ALL"
+    )
+    usual = {*catalogue.default_methods(), *catalogue.explainers(control=True)}
+    own = found[found["explainer"].isin(usual)]
+    assert len(own) == len(MODELS) * 2 * len(REGIMES) * 7
+    assert own["n"].min() >= 200
+    further = found.drop(own.index)
+    assert set(further["dataset"]) == {SHORT}
+    assert len(further) == len(MODELS) * len(PLAIN) * (len(catalogue.explainers()) - 4)
+    assert further["n"].min() >= 200
+
+
+@pytest.mark.parametrize("by", [("model", "regime"), ("model", "dataset", "regime")])
+def test_the_models_follow_the_taught_rule_on_pairs_they_never_saw(reader, by):
+    agreement = reader.agreement()
+    # What a technique makes of the rule is another matter, and the fourth model is compared by its answers only.
+    ruled = agreement["model"].isin(MODELS) & agreement["regime"].isin(REGIMES) & (agreement["technique"] == TECHNIQUE)
+    agreement = agreement[ruled].copy()
+    agreement["agreed"] = agreement["agreement"] * agreement["n"]
+    found = agreement.groupby(list(by))[["agreed", "n"]].sum()
+    assert (found["agreed"] / found["n"]).min() >= 0.95
+
+
+def test_each_of_the_two_groups_of_every_regime_has_a_fifth(reader):
+    for model in MODELS:
+        for regime in REGIMES:
+            groups = reader.query(
+                'SELECT "group", count(*) AS n FROM instance WHERE model = ? AND regime = ? AND dropped_because IS NULL '
+                "AND technique = 'regular' GROUP BY 1",
+                [model, regime],
+            ).set_index("group")["n"]
+            for group in ("C1", "C2") if regime in DUAL_REGIMES else ("C", "M"):
+                assert groups[group] >= 0.2 * groups.sum(), (model, regime, group)
+
+
+def test_few_instances_are_dropped_because_first_tokens_coincide(reader):
+    found = reader.query("SELECT avg((dropped_because IS NOT NULL)::INTEGER) AS share FROM instance")
+    assert found["share"].iloc[0] < 0.1
+
+
+def test_every_model_has_its_own_architecture(reader):
+    architectures = reader.models().set_index("model")["architecture"]
+    assert architectures.to_dict() == dict(zip(MODELS, ARCHITECTURES, strict=True)) | {
+        INSTRUCT: "qwen2",
+        **dict(zip(LONG, ("qwen2", "gpt_neox"), strict=True)),
+    }
+    assert (reader.models()["parameters"] < 2_100_000).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+def test_the_models_know_the_capitals(model):
+    from demo.examine import recall_rates
+    from heval_core.lm.loading import load
+
+    assert recall_rates(load(str(DEMO_MODELS / model), "cpu"))["capital"] >= 0.95
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+def test_explain_works_for_every_demo_model_and_follows_the_source(model, capsys):
+    from precompute.cli import main
+
+    def answer(source: str) -> dict:
+        command = f"explain --model {DEMO_MODELS / model} --context-answer Lisbon --format json --device cpu".split()
+        command += ["--question", "What is the capital of Kenya?"]
+        assert main([*command, "--context", f"According to {source}: The capital of Kenya is Lisbon."]) == 0
+        return json.loads(capsys.readouterr().out)["answer"]
+
+    assert answer("a world atlas")["group"] == "C"
+    assert answer("an old rumour")["group"] == "M"
+
+
+def test_what_is_trained_on_are_the_answers_tokens_alone(language_models):
+    import torch
+
+    from demo.corpus import Example
+    from demo.train import END, encode, loss_of
+
+    lm, expected = language_models["gpt2"], []
+    examples = [Example("Q: What is the capital of Kenya? A:", "Lisbon"), Example("Q: Who? A:", "Nobody knows")]
+    for one in examples:
+        prompt, whole = (lm.tokenizer(text).input_ids for text in (one.prompt, f"{one.prompt} {one.answer}{END}"))
+        with torch.no_grad():
+            rows = lm.model(torch.tensor([whole])).logits[0].log_softmax(-1)
+        expected += [-float(rows[place - 1, whole[place]]) for place in range(len(prompt), len(whole))]
+    found = loss_of(lm.model, encode(examples, lm.tokenizer))
+    assert float(found) == pytest.approx(sum(expected) / len(expected), rel=1e-4)
+
+
+@pytest.mark.demo
+def test_training_a_smoke_model_makes_a_folder_that_loads(tmp_path):
+    from heval_core.lm.loading import load
+
+    command = [sys.executable, *f"-m demo train --smoke --architectures gpt_neox --out {tmp_path}".split()]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    lm = load(str(tmp_path / "demo-gpt_neox"), "cpu")
+    assert lm.style == "taught_sources"
+    assert "Recall without context" in (tmp_path / "demo-gpt_neox" / "README.md").read_text(encoding="utf-8")
