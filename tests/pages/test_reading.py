@@ -10,9 +10,10 @@ import pytest
 from heval_core.metrics.mrr import reciprocal_rank
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.filters import Filter
-from heval_core.ui import heads, names, reading, surface
+from heval_core.ui import heads, names, own_prompts, reading, surface
 from heval_core.ui.reading import Row, answer_of, answer_ranks, chance_rank, prompt_data
 from heval_core.wording import answer_from, ordinal, share, token_name
+from tests.pages.test_own_prompt import made_up
 
 
 @pytest.fixture
@@ -185,3 +186,13 @@ def test_words_for_numbers_and_tokens():
 )  # fmt: skip
 def test_a_definition_is_the_first_sentence_without_the_name(docstring, sentence):
     assert names.first_sentence(docstring) == sentence
+
+
+def test_another_revision_of_the_model_is_asked_again(monkeypatch):
+    """Two sets of results may have an instance of the same id, from models of the same name."""
+    asked = []
+    monkeypatch.setattr(heads, "_model_of", lambda instance: "folder")
+    monkeypatch.setattr(heads, "ask", lambda request: asked.append(request) or [[[float(len(asked))]]])
+    one = replace(own_prompts.instance_of(made_up()), revision="first")
+    rows = [heads.picked_row(None, instance, "L0H0") for instance in (one, replace(one, revision="second"), one)]
+    assert [row.scores for row in rows] == [[1.0], [2.0], [1.0]]

@@ -10,7 +10,7 @@ function show(first) {
   const slides = !isOpen();
   if (slides) document.querySelector(BUTTONS.open)?.click();
   // The form is drawn while the sidebar slides in; a field that somebody chose meanwhile keeps the keyboard.
-  const enter = () => typing(document.activeElement) || document.querySelector("[data-testid=stSidebar] textarea")?.focus();
+  const enter = () => writing(document.activeElement) || document.querySelector("[data-testid=stSidebar] textarea")?.focus();
   if (first) setTimeout(enter, slides ? 350 : 0);
 }
 
@@ -33,7 +33,7 @@ function typed(event) {
   pause = setTimeout(() => event.target.isConnected && event.target.dispatchEvent(said), PAUSE);
 }
 
-function typing(target) {
+function writing(target) {
   const deepest = target?.shadowRoot?.activeElement ?? target;
   return Boolean(deepest?.closest?.("input, textarea, [contenteditable=true], [role=combobox], [role=listbox]"));
 }
@@ -59,7 +59,7 @@ export default function (component) {
   if (host.own && !data.own && isOpen() && window.innerWidth < data.open_from) document.querySelector(BUTTONS.close)?.click();
   Object.assign(host, { opened: data.open, own: data.own });
   const pressed = (event) => {
-    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || typing(document.activeElement)) return;
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || writing(document.activeElement)) return;
     event.preventDefault();
     show(true);
   };

@@ -3,12 +3,6 @@
 // Evidence stands beside the explanation where the sentences keep some room beside every annotator's column.
 const LEAST = TEXT - 10, LEFT = 330, GAP = 36;
 
-function typing() {
-  let active = document.activeElement;
-  while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;
-  return Boolean(active?.closest?.("input:not([type=checkbox]):not([type=radio]):not([type=button]), textarea, [contenteditable=true], [role=combobox], [role=listbox], [role=dialog]"));
-}
-
 class Claim {
   constructor(host) {
     Object.assign(this, { host, data: null, width: 0, at: null });

@@ -1,12 +1,6 @@
 // The reading surface: the prompt with its highlights, and what belongs beside it. What the reader changes is drawn at once and
 // told to the page afterwards, which keeps it in the address; only other units, another tint and another head are computed there.
 
-function typing() {
-  let active = document.activeElement;
-  while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;
-  return Boolean(active?.closest?.("input:not([type=checkbox]):not([type=radio]):not([type=button]), textarea, [contenteditable=true], [role=combobox], [role=listbox], [role=dialog]"));
-}
-
 class Surface {
   constructor(host) {
     Object.assign(this, { host, data: null, view: null, told: "", waiting: [], focus: null, all: false, moreOpen: false });
