@@ -7,10 +7,10 @@ from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
 from heval_core.ui import address, filters, heads, listing, reading, surface, technique_answers
 from heval_core.ui.exports import link_button
+from heval_core.ui.filters import slice_bar
 from heval_core.ui.frame import results_page
 from heval_core.ui.instance_tables import html_export, more, scores_table
 from heval_core.ui.names import titles_of
-from heval_core.ui.slice_bar import slice_bar
 from heval_core.ui.techniques import names_of
 
 

@@ -35,13 +35,12 @@ from heval_core.store.reader import Reader
 from heval_core.ui import address, links, pair_table, verdicts
 from heval_core.ui.drawn_explainers import drawn
 from heval_core.ui.exports import download, table_exports
-from heval_core.ui.filters import choose_k, kept
+from heval_core.ui.filters import choose_k, kept, slice_bar
 from heval_core.ui.marks import dot_panels
 from heval_core.ui.measured_means import can_be_scaled, choose_measure, define, measured
 from heval_core.ui.measured_picture import picture_of
 from heval_core.ui.names import names_of
 from heval_core.ui.selection import Selection
-from heval_core.ui.slice_bar import slice_bar
 from heval_core.ui.text import plain
 from heval_core.wording import regime_title
 
@@ -59,27 +58,27 @@ def draw(results: Reader, chosen: Filter, chips: DeltaGenerator, question: str) 
         # First the unit, then k: whether there are two units is known when the values are.
         unit = st.container(width="content")
         k = measure.at(choose_k()) if measure.uses_k else 0
-    found = measured(results, sliced, measure, metric, k)
-    if found is None or found.cells.empty:
-        st.info(_nothing(measure, found is None), icon=":material/filter_alt_off:")
+    values = measured(results, sliced, measure, metric, k)
+    if values is None or values.cells.empty:
+        st.info(_nothing(measure, values is None), icon=":material/filter_alt_off:")
         return measure, k
     with unit:
-        found = replace(found, scaled=_scaled(found))
+        values = replace(values, scaled=_scaled(values))
     names = names_of(results)
     with said:
-        st.markdown(verdicts.of_measure(found, names))
+        st.markdown(verdicts.of_measure(values, names))
     define(measure)
-    shown = _figure(results, found, sliced, names, chips)
-    _numbers(results, found, sliced, names, metric, k, shown)
+    shown = _figure(results, values, sliced, names, chips)
+    _numbers(results, values, sliced, names, metric, k, shown)
     return measure, k
 
 
-def _scaled(found: Measured) -> bool:
+def _scaled(values: Measured) -> bool:
     """Whether numbers run from chance to the best possible, where there is a best possible one."""
-    if not can_be_scaled(found):
+    if not can_be_scaled(values):
         address.known("unit", ("native",), "unit")
         return False
-    titles = {"scaled": "0–1", "native": found.measure.unit}
+    titles = {"scaled": "0–1", "native": values.measure.unit}
     about = "0 is chance and 1 the best possible value, so that explainers compare across prompts of different length."
     return address.one_of("Unit", list(titles), "unit", hidden=True, titles=titles, help=about) == "scaled"
 
@@ -92,70 +91,72 @@ def _nothing(measure: Measure, not_asked: bool) -> str:
     return "No cell is left under these filters for this question; remove a filter above, or the slice."
 
 
-def _figure(results: Reader, found: Measured, chosen: Filter, names: Names, chips: DeltaGenerator) -> list[str]:
+def _figure(results: Reader, values: Measured, chosen: Filter, names: Names, chips: DeltaGenerator) -> list[str]:
     """Returns the explainers that are drawn."""
-    there = list(found.cells["explainer"].unique())
-    methods = [key for key in found.ranked(there) if key not in names.controls]
-    controls = in_order([key for key in there if key in names.controls and key not in found.few])
+    there = list(values.cells["explainer"].unique())
+    methods = [key for key in values.ranked(there) if key not in names.controls]
+    controls = in_order([key for key in there if key in names.controls and key not in values.few])
     shown = drawn(methods, names, chips)
-    rows, panels, axis = panels_of(found, [*shown, *controls], names)
-    legend = _legend(found, len(shown), bool(controls), any(slot.missing for panel in panels for slot in panel.slots))
+    rows, panels, axis = panels_of(values, [*shown, *controls], names)
+    legend = _legend(values, len(shown), bool(controls), any(slot.missing for panel in panels for slot in panel.slots))
     figure = drawing(rows, panels, axis, legend, "click a mark for its instances", CELL.drawn)
     dot_panels(figure, "figure", CELL.pick)
     models = kept(results, explained=True)["model"].unique()
-    draw_picked(found, chosen, names, list(models))
+    draw_picked(values, chosen, names, list(models))
     return [*shown, *controls]
 
 
-def _legend(found: Measured, methods: int, controls: bool, missing: bool) -> list[tuple[str, str]]:
+def _legend(values: Measured, methods: int, controls: bool, missing: bool) -> list[tuple[str, str]]:
     legend = [("dot", "mean with its 95 % interval")]
-    if found.in_parts:
-        first, second = (part_words(part) for part in found.measure.parts[:2])
+    if values.in_parts:
+        first, second = (part_words(part) for part in values.measure.parts[:2])
         legend = [("pair", f"{first}, {second.removeprefix('used document ')}, with 95 % intervals; number: mean")]
     legend += [("cell", "one cell: a model on a dataset")] if methods <= WITH_CELLS else []
-    side = {"high": "below chance", "low": "above chance, worse than it"}.get(found.measure.best)
+    side = {"high": "below chance", "low": "above chance, worse than it"}.get(values.measure.best)
     legend += [("below", side)] if side else []
     legend += [("control", "control")] if controls else []
     return legend + ([("missing", "not available")] if missing else [])
 
 
-def _numbers(results: Reader, found: Measured, chosen: Filter, names: Names, metric: str, k: int, drawn: list[str]) -> None:
+def _numbers(results: Reader, values: Measured, chosen: Filter, names: Names, metric: str, k: int, drawn: list[str]) -> None:
     st.subheader("The numbers")
-    there = list(found.cells["explainer"].unique())
-    ranked = found.ranked([key for key in there if key not in names.controls])
-    table = numbers_html(found, [*ranked, *in_order([key for key in there if key in names.controls])], names)
+    there = list(values.cells["explainer"].unique())
+    ranked = values.ranked([key for key in there if key not in names.controls])
+    table = numbers_html(values, [*ranked, *in_order([key for key in there if key in names.controls])], names)
     st.html(table)
-    unit = f"From chance (0) to the best possible (1), of {found.measure.unit}" if found.scaled else f"In {found.measure.unit}"
+    unit = (
+        f"From chance (0) to the best possible (1), of {values.measure.unit}" if values.scaled else f"In {values.measure.unit}"
+    )
     st.caption(
         f"{unit}; means over cells with 95 % intervals, questions resampled in all cells together. Best in bold, "
         "over the cells that all methods of a column have."
     )
-    cells = found.cells
-    about = {"measure": metric, "unit": found.measure.unit, "filter": str(chosen)}
-    if found.scaled:
+    cells = values.cells
+    about = {"measure": metric, "unit": values.measure.unit, "filter": str(chosen)}
+    if values.scaled:
         scaled = as_normalised(cells)
         cells = cells.assign(normalised_low=scaled["low"], normalised_high=scaled["high"])
     titles, controls = names.explainers, names.controls
-    regimes, overall = (as_shown(means, found.scaled) for means in (found.regimes, found.overall))
+    regimes, overall = (as_shown(means, values.scaled) for means in (values.regimes, values.overall))
     # As it is on the page: in its unit, and its rows in their order.
-    measure = replace(found.measure, unit=unit[:1].lower() + unit[1:]) if found.scaled else found.measure
-    drawn_cells = cells_in_unit(found.cells, found.scaled)
+    measure = replace(values.measure, unit=unit[:1].lower() + unit[1:]) if values.scaled else values.measure
+    drawn_cells = cells_in_unit(values.cells, values.scaled)
     behind = drawn_cells.assign(value=drawn_cells["at"], chance=drawn_cells["at_chance"])
     made = partial(paper_table, pd.concat([regimes, overall.assign(regime="")]), order=ranked, cells=behind)
     paper = partial(made, measure, titles, controls, results.snapshot_id, about["filter"], k)
     with st.container(horizontal=True):
-        table_exports(results, cells, found.measure.key, about, latex=paper, pictures=False)
-        if found.parts["explainer"].isin(drawn).any():
-            name = f"heval-{found.measure.key}-{results.snapshot_id[:8]}.svg"
+        table_exports(results, cells, values.measure.key, about, latex=paper, pictures=False)
+        if values.parts["explainer"].isin(drawn).any():
+            name = f"heval-{values.measure.key}-{results.snapshot_id[:8]}.svg"
             about_picture = "The figure, without the marks of single cells"
-            download("SVG", partial(picture_of, found, drawn, names), name, "svg_figure", about_picture)
+            download("SVG", partial(picture_of, values, drawn, names), name, "svg_figure", about_picture)
     count = len(cells.drop_duplicates(["model", "dataset", "regime", "technique"]))
     with st.container(horizontal=True):
         every, pairs = address.switch(f"All {count} cells", "cells"), address.switch("Explainer against explainer", "pairs")
     if every:
         _all_cells(cells, names)
     if pairs:
-        pair_table.draw(results, chosen, metric, found.measure, k, names)
+        pair_table.draw(results, chosen, metric, values.measure, k, names)
 
 
 def _all_cells(cells: pd.DataFrame, names: Names) -> None:
@@ -169,7 +170,7 @@ def _all_cells(cells: pd.DataFrame, names: Names) -> None:
 CELL = Selection("cell", ("explainer", "model", "dataset", "regime", "part"))
 
 
-def draw_picked(found: Measured, chosen: Filter, names: Names, models: Sequence[str]) -> None:
+def draw_picked(values: Measured, chosen: Filter, names: Names, models: Sequence[str]) -> None:
     """models: all that these results have."""
     id = CELL.id
     if not id:
@@ -178,14 +179,14 @@ def draw_picked(found: Measured, chosen: Filter, names: Names, models: Sequence[
     if not _readable(id, names, models):
         CELL.refuse()
         return
-    row = _row(found, id)
+    row = _row(values, id)
     if row is None:
         st.caption("The mark that was clicked is not part of this figure.")
         return
     with CELL.bar():
         title = f"{names.explainer(id[0])} · {names.place(*id[1:])}"
-        st.html(picked_html(id[0], title, _value_of(row, found)), width="stretch")
-        _ways_on(found, chosen, id, names)
+        st.html(picked_html(id[0], title, _value_of(row, values)), width="stretch")
+        _ways_on(values, chosen, id, names)
 
 
 def _readable(id: Sequence[str], names: Names, models: Sequence[str]) -> bool:
@@ -197,40 +198,40 @@ def _readable(id: Sequence[str], names: Names, models: Sequence[str]) -> bool:
     return explainer in names.explainers and model in (ALL, *models) and dataset in (ALL, *names.datasets) and known
 
 
-def _row(found: Measured, id: Sequence[str]) -> Mapping[Any, Any] | None:
+def _row(values: Measured, id: Sequence[str]) -> Mapping[Any, Any] | None:
     """The mean or the cell of a mark."""
     explainer, model, dataset, regime, part = id
     if model == ALL:
-        rows = in_unit(found.parts, found.scaled)
+        rows = in_unit(values.parts, values.scaled)
     else:
-        rows = cells_in_unit(found.cells, found.scaled)
+        rows = cells_in_unit(values.cells, values.scaled)
         rows = rows[(rows["model"] == model) & (rows["dataset"] == dataset) & rows["value"].notna()]
     rows = rows[(rows["explainer"] == explainer) & (rows["regime"] == regime) & (rows["part"] == part)]
     return rows.iloc[0].to_dict() if len(rows) else None
 
 
-def _value_of(row: Mapping[Any, Any], found: Measured) -> str:
-    said = told(row, found)
-    if found.scaled:
-        native = f"{interval(row['value'], row['low'], row['high'])} {found.measure.unit} (chance {shown(row['chance'])})"
+def _value_of(row: Mapping[Any, Any], values: Measured) -> str:
+    said = told(row, values)
+    if values.scaled:
+        native = f"{interval(row['value'], row['low'], row['high'])} {values.measure.unit} (chance {shown(row['chance'])})"
         said = f"{interval(row['at'], row['at_low'], row['at_high'])}, that is {native}"
     cells = f" in {row['cells']} cells" if "cells" in row else ""
     return f"{said}, over {int(row['n']):,} instances{cells}"
 
 
-def _ways_on(found: Measured, chosen: Filter, id: tuple[str, ...], names: Names) -> None:
+def _ways_on(values: Measured, chosen: Filter, id: tuple[str, ...], names: Names) -> None:
     explainer, model, dataset, regime, part = id
-    groups = links.groups_of(found.measure, part, regime)
+    groups = links.groups_of(values.measure, part, regime)
     own = replace(chosen, regime=(regime,), group=groups or chosen.group)
     if model != ALL:
         own = replace(own, model=(model,), dataset=(dataset,))
-    order = found.measure.sort.format(explainer=explainer) if found.measure.sort else ""
+    order = values.measure.sort.format(explainer=explainer) if values.measure.sort else ""
     sort = order if order in SORTED_BY else ""
-    descending = bool(sort) and found.measure.best == "low"
+    descending = bool(sort) and values.measure.best == "low"
     links.link_to(f"Open its instances{', worst first' if sort else ''}", own, sort, descending)
-    rival = next((key for key in found.ranked(list(names.explainers)) if key != explainer and key not in names.controls), "")
+    rival = next((key for key in values.ranked(list(names.explainers)) if key != explainer and key not in names.controls), "")
     if rival and explainer not in names.controls:
-        question = QUESTIONS[found.measure.question]
+        question = QUESTIONS[values.measure.question]
         asked: dict[str, Any] = {"tab": "compare", "first": explainer, "second": rival, "question": question.link}
         asked[CELL.parameter] = None
         st.button(f"Compare with {plain(names.explainer(rival))}", key="compare_picked", on_click=address.setter(**asked))
