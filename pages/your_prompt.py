@@ -7,7 +7,7 @@ import streamlit as st
 
 from heval_core.figures.instance_page import instance_page
 from heval_core.metrics.shared.cell import DEFAULT_K
-from heval_core.ui import address, frame, heads, own_form, own_prompts, reading, sidebar, surface
+from heval_core.ui import address, frame, heads, own_prompts, reading, sidebar, surface
 from heval_core.ui.component import component
 from heval_core.ui.exports import download
 from heval_core.ui.instance_tables import more
@@ -89,7 +89,7 @@ def empty() -> None:
             "here. The button above, or the key /, opens the form on every page.",
             icon=":material/edit_note:",
         )
-        for title, (documents, question) in own_form.EXAMPLES.items():
+        for title, (documents, question) in sidebar.EXAMPLES.items():
             texts = " ".join(f"“{text}”" for text, _ in documents)
             st.markdown(f"**{title}.** {plain(texts)} *{plain(question)}*")
 

@@ -25,11 +25,6 @@ _ROUNDING = 1e-6
 GROUPS_OF_PART = {"balanced": compared_groups(2), "all": (), f"all{PROTECTED}": (), "swap": ()}
 
 
-def open_instance(label: str, instance_id: str, **more: str) -> None:
-    """A link to one instance. more: further parameters of its page."""
-    st.page_link(INSTANCES, label=label, icon=":material/article:", query_params={"instance": instance_id, **more})
-
-
 def link_to(label: str, chosen: Filter, sort: str = "", descending: bool = False) -> None:
     """A link to the instances under a filter. sort: a key of SORTED_BY; as stored where it is empty."""
     st.page_link(INSTANCES, label=plain(label), icon=":material/article:", query_params=parameters(chosen, sort, descending))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -9,6 +10,7 @@ import streamlit as st
 
 from heval_core.figures.layout import legible
 from heval_core.ui.exports import PICTURE
+from heval_core.ui.links import INSTANCES
 
 _REMOVED = ["zoom2d", "pan2d", "select2d", "lasso2d", "zoomIn2d", "zoomOut2d", "autoScale2d", "resetScale2d"]
 
@@ -29,8 +31,12 @@ def figure(drawn: object, key: str, width: str = "stretch") -> list[Any]:
     return list(points[0].get("customdata") or []) if points else []
 
 
-def row(table: pd.DataFrame, key: str, height: int | str = "auto") -> int | None:
-    """Draw a table. Returns the position of the row that is ticked; None without one."""
-    event = st.dataframe(table, hide_index=True, on_select="rerun", selection_mode="single-row", key=key, height=height)
+def instances(table: pd.DataFrame, ids: Sequence[str], key: str, about: str) -> None:
+    """Draw a table of instances; the one that is ticked has a link. ids: of its rows. about: the caption below it."""
+    event = st.dataframe(table, hide_index=True, on_select="rerun", selection_mode="single-row", key=key)
+    st.caption(about)
     rows = event.selection.rows if event else []
-    return rows[0] if rows and rows[0] < len(table) else None
+    if rows and rows[0] < len(table):
+        instance_id = str(list(ids)[rows[0]])
+        asked = {"instance": instance_id}
+        st.page_link(INSTANCES, label=f"Open the instance {instance_id}", icon=":material/article:", query_params=asked)

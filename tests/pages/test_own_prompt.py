@@ -16,7 +16,7 @@ from heval_core import catalogue
 from heval_core.installed import installed_models
 from heval_core.records import Span
 from heval_core.stored import PromptDocument, StoredInstance
-from heval_core.ui import own_form, own_prompts
+from heval_core.ui import own_prompts, sidebar
 from heval_core.ui.instance_tables import tokens_of
 from heval_core.ui.own_prompts import Kept
 from heval_core.ui.reading import Row, prompt_data
@@ -223,7 +223,7 @@ def test_a_prompt_that_is_too_long_for_its_model_is_said_while_it_is_typed(demo,
 
 def test_an_example_fills_the_form_and_documents_can_be_added(demo, sent):
     app = form()
-    for title, (documents, question) in own_form.EXAMPLES.items():
+    for title, (documents, question) in sidebar.EXAMPLES.items():
         app.sidebar.selectbox(key="own_example").set_value(title).run()
         assert [box.value for box in app.sidebar.text_area] == [text for text, _ in documents]
         assert app.sidebar.text_input(key="own_question").value == question

@@ -12,7 +12,7 @@ from heval_core.installed import installed_models
 from heval_core.prompt_service import child
 from heval_core.prompts import CHAT, TEMPLATE
 from heval_core.records import HEvalError
-from heval_core.ui import own_form, own_prompts
+from heval_core.ui import own_prompts, sidebar
 from heval_core.ui.own_prompts import Kept
 from heval_core.ui.reading import prompt_data
 from tests.conftest import DEMO_MODELS
@@ -88,7 +88,7 @@ def test_a_links_template_is_what_the_form_holds(demo, chatty, sent):
 @pytest.mark.parametrize(("settings", "offered"), [("", False), ("{", False), ("[]", False), ('{"chat_template": "x"}', True)])
 def test_a_template_is_found_in_the_tokenizers_files(tmp_path, settings, offered):
     (tmp_path / "tokenizer_config.json").write_text(settings)
-    assert own_form.has_chat_template(tmp_path) == offered
+    assert sidebar.has_chat_template(tmp_path) == offered
 
 
 def test_a_model_whose_own_template_is_its_chat_is_asked_so_unless_one_chooses_otherwise(demo, chatty, sent):
@@ -97,9 +97,9 @@ def test_a_model_whose_own_template_is_its_chat_is_asked_so_unless_one_chooses_o
     del app.session_state["own_template"]
     app.sidebar.selectbox(key="own_model").set_value("chatty").run()
     assert choices(app)[0].value == CHAT
-    assert own_form.template_of({**ASKED, "template": "plain"}, chatty) == TEMPLATE
+    assert sidebar.template_of({**ASKED, "template": "plain"}, chatty) == TEMPLATE
     (chatty / "heval.json").write_text(json.dumps({"template": "{documents} {question}"}))
-    assert own_form.template_of({**ASKED, "template": "plain"}, chatty) == "{documents} {question}"
+    assert sidebar.template_of({**ASKED, "template": "plain"}, chatty) == "{documents} {question}"
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from heval_core.prompts import TEMPLATE
 from heval_core.records import HEvalError
 from heval_core.store.filters import Filter, bounded
 from heval_core.ui.heads import picked_row
-from heval_core.ui.own_form import count_tokens, layout_of
+from heval_core.ui.sidebar import count_tokens, layout_of
 from tests.conftest import ROOT
 
 

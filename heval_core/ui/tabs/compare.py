@@ -86,8 +86,5 @@ def highest(
         st.caption("In no instance.")
         return
     named = instances.rename(columns={"first": titles[higher], "second": titles[lower]}).round(3)
-    ticked = picked.row(names_of(results).readable(named), f"higher_{higher}")
-    st.caption(f"The {len(instances)} instances with the largest difference. Tick one to get a link to it.")
-    if ticked is not None:
-        instance_id = str(instances.iloc[ticked]["instance_id"])
-        links.open_instance(f"Open the instance {instance_id}", instance_id)
+    about = f"The {len(instances)} instances with the largest difference. Tick one to get a link to it."
+    picked.instances(names_of(results).readable(named), instances["instance_id"], f"higher_{higher}", about)

@@ -108,11 +108,8 @@ def _examples(results: Reader, chosen: Filter, explainers: list[str], datasets: 
         st.caption("There is none under these filters.")
         return
     links.link_to(f"Open all {count:,} of them", matching)
-    ticked = picked.row(names.readable(table), "pattern_rows")
-    st.caption(f"{len(table)} of {count:,}; tick one to get a link to it.")
-    if ticked is not None:
-        instance_id = str(table.iloc[ticked]["instance_id"])
-        links.open_instance(f"Open the instance {instance_id}", instance_id)
+    about = f"{len(table)} of {count:,}; tick one to get a link to it."
+    picked.instances(names.readable(table), table["instance_id"], "pattern_rows", about)
 
 
 def _behind(results: Reader, chosen: Filter, counts: pd.DataFrame, names: Names) -> None:
