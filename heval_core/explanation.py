@@ -24,7 +24,7 @@ from heval_core.records import Attribution, Behaviour, HEvalError, head_name
 from heval_core.statistics.scores import normalise, tied
 from heval_core.stored import PromptDocument
 from heval_core.units import LEVELS, summed, units_of
-from heval_core.wording import group_title
+from heval_core.words import group_title
 
 if TYPE_CHECKING:  # importing this costs no torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

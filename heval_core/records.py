@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heval_core.reasons import DROP_REASONS
+from heval_core.words import DROP_REASONS
 
 SINGLE_REGIMES = ("conflicting", "irrelevant")
 DUAL_REGIMES = ("double_conflicting", "mixed", "double_conflicting_swap", "mixed_swap")

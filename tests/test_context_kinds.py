@@ -7,12 +7,11 @@ import json
 
 import pytest
 
-from heval_core import catalogue, pipeline, regimes, source_trust
+from heval_core import catalogue, pipeline, regimes, source_trust, words
 from heval_core.behaviour import Memory, accepted_tokens, check_documents, check_labels, observe
 from heval_core.prompts import mentions
 from heval_core.records import EVERY_REGIME, REGIMES, Document, Dropped, Fact, HEvalError, Instance, Passage
 from heval_core.regimes import Plain, Pool, build, select
-from heval_core.wording import REGIME_MEANINGS, REGIME_TITLES
 from precompute.grid import check_numbers
 
 STYLES = {"plain": Plain(), "taught_sources": source_trust.TaughtSources()}
@@ -252,5 +251,5 @@ def test_commands_accept_every_regime_and_name_them_all():
 
 
 def test_no_page_shows_the_key_of_a_regime():
-    assert set(REGIME_TITLES) == set(REGIME_MEANINGS) == set(EVERY_REGIME)
-    assert not [title for title in REGIME_TITLES.values() if "_" in title]
+    assert set(words.REGIMES) == set(EVERY_REGIME)
+    assert not [word for word in words.REGIMES.values() if "_" in word.title or not word.meaning]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from heval_core.present.numbers import number
 from heval_core.records import TECHNIQUE
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
-from heval_core.wording import number
 from tests.conftest import DEMO, ROOT
 
 MODELS = ("demo-gpt2", "demo-gpt_neox", "demo-qwen2")

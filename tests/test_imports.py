@@ -56,16 +56,16 @@ def imports_of(path: Path) -> set[str]:
 
 
 # What each part of the program imports of the others; a new part has to be put here. What plug-ins of a kind may share lies
-# in their own package. `prompts`, `records`, `installed`, `html` and `wording` are the ground that all stand on.
+# in their own package. `prompts`, `records`, `installed`, `html` and `words` are the ground that all stand on.
 MAY_IMPORT = {
     "app": {"ui"},
     "pages": {"figures", "metrics", "report", "store", "stored", "ui"},
     "ui": {
+        "present",
         "citations",
         "protocols",
-        "reasons",
         *("catalogue", "evaluation", "figures", "groups", "installed", "metrics", "prompt_service", "prompts", "records"),
-        *("regime_keys", "report", "shared_passes", "statistics", "store", "stored", "units", "wording"),
+        *("regime_keys", "report", "shared_passes", "statistics", "store", "stored", "units", "words"),
     },
     "prompt_service": {"catalogue", "explanation", "installed", "lm", "pipeline", "records", "stored"},
     "precompute": {
@@ -101,7 +101,7 @@ MAY_IMPORT = {
     "heval_core": {"explanation"},
     "explanation": {
         *("catalogue", "protocols", "figures", "groups", "html", "lm", "pipeline", "records", "statistics", "stored", "units"),
-        "wording",
+        "words",
     },
     "pipeline": {
         *("behaviour", "protocols", "groups", "lengths", "lm", "own_candidates", "prompts", "records", "regime_keys"),
@@ -109,14 +109,15 @@ MAY_IMPORT = {
     },
     "own_candidates": {"behaviour", "groups", "lm", "records"},
     "report": {
-        *("reasons", "regime_keys", "evaluation", "figures", "html", "metrics", "records", "statistics", "store", "wording")
+        "present",
+        *("regime_keys", "evaluation", "figures", "html", "metrics", "records", "statistics", "store", "words"),
     },
     "figures": {
-        *("reasons", "regime_keys", "catalogue", "citations", "evaluation", "protocols", "html", "metrics", "records"),
-        *("statistics", "stored", "wording"),
+        "present",
+        *("regime_keys", "catalogue", "citations", "evaluation", "protocols", "html", "metrics", "records"),
+        *("statistics", "stored", "words"),
     },
     "evaluation": {
-        "reasons",
         "regime_keys",
         "catalogue",
         "citations",
@@ -128,9 +129,9 @@ MAY_IMPORT = {
         "statistics",
         "store",
         "techniques",
-        "wording",
+        "words",
     },
-    "store": {"citations", "reasons", "records", "regime_keys", "statistics", "stored"},
+    "store": {"citations", "records", "words", "regime_keys", "statistics", "stored"},
     "metrics": {"catalogue", "protocols", "groups", "records", "regime_keys", "replacements", "statistics"},
     "statistics": {"records"},
     "explainers": {"lm", "records", "shared_passes", "statistics", "units"},
@@ -151,12 +152,12 @@ MAY_IMPORT = {
     "prompts": {"records", "regime_keys"},
     "stored": {"groups", "records"},
     "regime_keys": {"records"},
-    "records": {"reasons"},
+    "records": {"words"},
     "shared_passes": {"records"},
-    "reasons": set(),
     "installed": {"records"},
     "html": set(),
-    "wording": {"groups", "records", "regime_keys"},
+    "words": {"groups"},
+    "present": {"records", "regime_keys", "words"},
     "groups": set(),
     "units": {"records"},
 }
@@ -168,7 +169,7 @@ LIBRARIES = {
     "streamlit": {"app", "pages", "ui"},
     "plotly": {"figures"},
     "jinja2": {"html"},
-    "pandas": {"evaluation", "explanation", "figures", "precompute", "report", "store", "ui", "wording"},
+    "pandas": {"evaluation", "explanation", "figures", "precompute", "report", "store", "ui", "present"},
     "sklearn": {"metrics", "statistics"},
     "ray": {"precompute"},
     "peft": {"lm"},

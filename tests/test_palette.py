@@ -13,7 +13,7 @@ from plotly.validator_cache import ValidatorCache
 from heval_core import catalogue
 from heval_core.explainers import document, fa, random
 from heval_core.figures import palette
-from heval_core.reasons import DROP_REASONS, PATTERNS
+from heval_core.words import DROP_REASONS, PATTERNS
 from tests.conftest import ROOT
 
 # Machado, Oliveira & Fernandes 2009, severity 1, on linear RGB.

@@ -34,7 +34,6 @@ from heval_core.evaluation.scored import (
 from heval_core.evaluation.techniques.behaviours import Answers
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.stored_means import PROTECTED
-from heval_core.reasons import PATTERN_KINDS, PATTERNS
 from heval_core.records import CELL, TECHNIQUE, RegimeKey
 from heval_core.regime_keys import mirror, order, read_key
 from heval_core.statistics.bootstrap import Resamples
@@ -51,6 +50,7 @@ from heval_core.store.kinds import (
 )
 from heval_core.store.shards import Entry, ShardRows, ShardStore
 from heval_core.store.writer import Writer
+from heval_core.words import PATTERN_KINDS, PATTERNS
 
 # What metrics need to know of an instance; of its tokens only how many there are.
 _COLUMNS = (

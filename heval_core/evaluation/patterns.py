@@ -20,11 +20,11 @@ import pandas as pd
 
 from heval_core.groups import document_of
 from heval_core.prompts import mentions
-from heval_core.reasons import PATTERN_KINDS, PATTERNS
 from heval_core.regime_keys import read_key
 from heval_core.statistics.bootstrap import Resamples, percentile_interval, resampled_sums
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
+from heval_core.words import PATTERN_KINDS, PATTERNS
 
 NEAR = 3
 SENTENCE_ENDS = ".!?…。！？"

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from heval_core.groups import compared_groups
-from heval_core.reasons import DROP_REASONS
 from heval_core.records import DUAL_REGIMES, TECHNIQUE, RegimeKey
 from heval_core.regime_keys import read_key
 from heval_core.statistics.values import SMALLEST_GROUP
 from heval_core.store.kinds import INSTANCE
 from heval_core.store.shards import ShardStore
+from heval_core.words import DROP_REASONS
 
 # Below this share of instances in compared groups, the layout of the prompt is more likely to blame than the model.
 FEWEST = 0.5

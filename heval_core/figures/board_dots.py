@@ -8,8 +8,9 @@ from typing import Any
 import pandas as pd
 
 from heval_core.evaluation.board.records import Board, Column
-from heval_core.figures.panels import WITH_CELLS, Mark, Panel, Row, Slot, axis_over, drawing, interval, shown
+from heval_core.figures.panels import WITH_CELLS, Mark, Panel, Row, Slot, axis_over, drawing
 from heval_core.metrics.shared.measure import QUESTIONS
+from heval_core.present.numbers import interval, number
 
 # Stands for all models together in the id of a mark.
 EVERY_MODEL = "*"
@@ -94,7 +95,7 @@ def _place(model: str, column: Column) -> str:
 def said(row: Record, column: Column) -> str:
     """`0.38 [0.37, 0.39] of the way from chance to the best possible, that is 18 [18, 19] ranks (chance 0.0)`."""
     native = f"{interval(row['native'], row['native_low'], row['native_high'])} {column.measure.unit}"
-    of_chance = f" (chance {shown(row['native_chance'])})"
+    of_chance = f" (chance {number(row['native_chance'])})"
     if not column.scaled:
         return native + of_chance
     return f"{interval(row['value'], row['low'], row['high'])} from chance (0) to best (1), that is {native}{of_chance}"

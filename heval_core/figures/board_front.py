@@ -13,7 +13,8 @@ import pandas as pd
 
 from heval_core.evaluation.board.records import Board
 from heval_core.figures.palette import RIM, colour
-from heval_core.figures.panels import interval, ticks
+from heval_core.figures.panels import ticks
+from heval_core.present.numbers import COST, interval, number, passes
 
 # Stands for the three questions together in the id of a point.
 ALL_QUESTIONS = "quality"
@@ -65,22 +66,7 @@ class _Cost:
             inside = [value for value in values if self.cheap <= math.log10(value) <= self.dear]
             if len(inside) > 1:
                 break
-        return [{"at": self.at(value), "text": digits_of(value)} for value in inside]
-
-
-def passes_of(passes: float) -> str:
-    """`1 pass`, `0.5 passes`, `120 passes`."""
-    shown = digits_of(passes)
-    return f"{shown} pass" if shown == "1" else f"{shown} passes"
-
-
-def digits_of(value: float) -> str:
-    """Two significant digits, and all of a whole number."""
-    if value <= 0:
-        return "0"
-    digits = max(0, 1 - math.floor(math.log10(value)))
-    text = f"{value:,.{digits}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+        return [{"at": self.at(value), "text": number(value, COST)} for value in inside]
 
 
 def _ticks(low: float, high: float) -> list[dict[str, Any]]:
@@ -88,8 +74,8 @@ def _ticks(low: float, high: float) -> list[dict[str, Any]]:
 
 
 def _axis_of(board: Board) -> str:
-    number = len(board.questions)
-    return "Quality: mean of the three questions →" if number == 3 else f"Quality: mean of {number} of the three questions →"
+    count = len(board.questions)
+    return "Quality: mean of the three questions →" if count == 3 else f"Quality: mean of {count} of the three questions →"
 
 
 def _level(row: pd.Series, board: Board) -> dict[str, Any]:
@@ -103,7 +89,7 @@ def _point(row: dict[str, Any], board: Board, cost: _Cost) -> dict[str, Any]:
     about = [
         board.titles[key],
         f"quality {interval(row['value'], row['low'], row['high'])}",
-        f"{passes_of(row['whole_passes'])} over the prompt",
+        f"{passes(row['whole_passes'])} over the prompt",
     ]
     about += ["on the front: no other method is as good and as cheap"] if row["on_front"] else []
     hue = {"shape": "method", "color": colour(key), "rim": RIM}
@@ -121,7 +107,7 @@ def _point(row: dict[str, Any], board: Board, cost: _Cost) -> dict[str, Any]:
 def summary(own: pd.DataFrame, board: Board) -> str:
     """The figure in words, for those who do not see it."""
     told = [
-        f"{board.titles[row.explainer]} {row.value:.2f} with {passes_of(row.whole_passes)}"
+        f"{board.titles[row.explainer]} {row.value:.2f} with {passes(row.whole_passes)}"
         + (", on the front" if row.on_front else "")
         for row in own.itertuples()
     ]

@@ -12,10 +12,9 @@ from heval_core.evaluation.board.columns import column_groups
 from heval_core.evaluation.board.pairs import against, tallies
 from heval_core.evaluation.board.records import EVERY_SIZE, Board, Column
 from heval_core.figures.board_dots import counted, said
-from heval_core.figures.board_front import digits_of, passes_of
-from heval_core.figures.panels import shown
 from heval_core.html import render
 from heval_core.metrics.shared.measure import QUESTION_PROTECTED
+from heval_core.present.numbers import COST, number, passes
 
 NOT_PROTECTED = "The question may be taken out too: this rewards pointing at the prompt's end, see the position control."
 PROTECTED = "Only tokens of the documents are taken out, with the question protected."
@@ -79,7 +78,7 @@ def pairs_grid(board: Board, column: str | None) -> Grid:
 def _pair(counts: Mapping[str, float] | None, same: bool) -> Cell:
     if counts is None:
         return Cell("") if same else NOTHING
-    mean = f"mean difference {shown(counts['mean difference'])}, in {counts['compared']} comparisons"
+    mean = f"mean difference {number(counts['mean difference'])}, in {counts['compared']} comparisons"
     return Cell(_score(counts), why=mean, best=counts["wins"] == counts["compared"])
 
 
@@ -110,8 +109,8 @@ def _of_column(board: Board, column: Column, values: pd.DataFrame | None = None)
             cells[row["explainer"]] = Cell("–", why=str(row["reason"]))
             continue
         about = f"{said(row, column)}; {counted(row)}" + (f"; {row['reason']}" if row["reason"] else "")
-        value = shown(row["value"]) + ("*" if row["reason"] else "")
-        ends_of = f"[{shown(row['low'])}, {shown(row['high'])}]"
+        value = number(row["value"]) + ("*" if row["reason"] else "")
+        ends_of = f"[{number(row['low'])}, {number(row['high'])}]"
         cells[row["explainer"]] = Cell(value, ends_of, about, row["value"] == best and row["explainer"] in board.methods)
     return Head(heading(column), hint), cells
 
@@ -136,8 +135,8 @@ def _quality(board: Board) -> _Part:
     best = methods["value"].max() if len(methods) > 1 else None
     cells = {
         str(row.explainer): Cell(
-            shown(row.value),
-            f"[{shown(row.low)}, {shown(row.high)}]",
+            number(row.value),
+            f"[{number(row.low)}, {number(row.high)}]",
             "",
             row.value == best and row.explainer in board.methods,
         )
@@ -167,8 +166,8 @@ def _costs(board: Board) -> list[_Part]:
         tokens = f"{own['tokens'].median():,.0f} tokens"
         cells = {
             str(row.explainer): Cell(
-                digits_of(row.whole_passes),
-                why=f"together as long as {passes_of(row.whole_passes)} over all of it; {passes_of(row.passes)} declared",
+                number(row.whole_passes, COST),
+                why=f"together as long as {passes(row.whole_passes)} over all of it; {passes(row.passes)} declared",
             )
             for row in own.itertuples()
             if not pd.isna(row.passes)
@@ -183,7 +182,7 @@ def _costs(board: Board) -> list[_Part]:
 
 
 def _of_time(row: Any) -> Cell:
-    return Cell(digits_of(1000 * row.seconds), f"({digits_of(row.ratio)} × fa)", "all passes that it uses are in it")
+    return Cell(number(1000 * row.seconds, COST), f"({number(row.ratio, COST)} × fa)", "all passes that it uses are in it")
 
 
 def as_html(board: Board, grid: Grid, caption: str, corner: str = "Explainer") -> str:

@@ -11,9 +11,10 @@ from heval_core.figures.highlights import Scored
 from heval_core.figures.palette import colour
 from heval_core.html import visible
 from heval_core.metrics.shared.cell import DEFAULT_K
+from heval_core.present.numbers import ordinal
 from heval_core.statistics.scores import average_ranks
 from heval_core.stored import StoredInstance
-from heval_core.wording import ordinal, token_name
+from heval_core.words import token_name
 
 # A part of a longer prompt shows only what is near an answer or the explainer's first choice.
 _LONG, _NEAR = 40, 6

@@ -8,10 +8,10 @@ import pandas as pd
 
 from heval_core.metrics import part_title
 from heval_core.metrics.shared.measure import Measure
+from heval_core.present.names import regime_title
 from heval_core.records import CELL
 from heval_core.regime_keys import ordered_regimes
 from heval_core.statistics.values import normalised
-from heval_core.wording import regime_title
 
 
 def of_measure(cells: pd.DataFrame, measure: Measure) -> pd.DataFrame:

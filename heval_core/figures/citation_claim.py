@@ -9,8 +9,8 @@ import numpy as np
 
 from heval_core.citations import markers
 from heval_core.figures.citation_names import PEOPLE, PERSON, CitationNames
-from heval_core.figures.panels import shown
-from heval_core.wording import counted, listed
+from heval_core.present.numbers import number
+from heval_core.words import counted, listed
 
 _REFUTES = ("false", "refut", "pants", "contradict", "no ", "not true", "incorrect", "fake")
 _SUPPORTS = ("true", "support", "correct", "entail", "yes")
@@ -212,7 +212,7 @@ def _column(
     problems = [str(row["problem"]) for row in rows if row["problem"]]
     chosen = {place for row in rows for place in row["predicted"] or []}
     mean = {name: float(np.mean([row[name] for row in rows])) for name in ("precision", "recall", "f1", "chance")}
-    made |= {"f1": mean["f1"], "text": shown(mean["f1"]), "chance": shown(mean["chance"]), "chosen": chosen}
+    made |= {"f1": mean["f1"], "text": number(mean["f1"]), "chance": number(mean["chance"]), "chosen": chosen}
     made["score"] = _score(mean, len(gold), bool(chosen))
     if problems and len(problems) == len(rows):
         why = f"its answer could not be read: {problems[0]}"
@@ -227,8 +227,8 @@ def _score(mean: Mapping[str, float], gold: int, marked: bool) -> list[str]:
             "marks a sentence though none cited this passage" if marked else "marks none, which is right: no sentence cited it"
         )
         return [right, "F1 is 0 where no sentence should be marked"]
-    values = ", ".join(f"{name} {shown(mean[name])}" for name in ("precision", "recall"))
-    return [f"F1 {shown(mean['f1'])}, where chance gives {shown(mean['chance'])}", values]
+    values = ", ".join(f"{name} {number(mean[name])}" for name in ("precision", "recall"))
+    return [f"F1 {number(mean['f1'])}, where chance gives {number(mean['chance'])}", values]
 
 
 def _cell(
@@ -245,11 +245,11 @@ def _cell(
     if not scores or place >= len(scores):
         return made
     score = float(scores[place])
-    about.append(f"score {shown(score)}")
+    about.append(f"score {number(score)}")
     if heaviest and place < len(heaviest) and column["family"] == "explainer":
         value, passage = heaviest[place]
         own = passage == rows[0]["passage"]
-        about.append("of all passages this one weighs most" if own else f"[{passage}] weighs most here: {shown(value)}")
+        about.append("of all passages this one weighs most" if own else f"[{passage}] weighs most here: {number(value)}")
         top = max((abs(one) for one, _ in heaviest), default=0.0)
         made["weight"] = round(min(max(score / top, -1.0), 1.0), 3) if top else 0.0
     return made

@@ -8,10 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.figures.citation_names import MASKINGS, MEANINGS, MEASURES, TRUTH, CitationNames
+from heval_core.figures.citation_names import TRUTH, CitationNames
 from heval_core.figures.palette import RIM
-from heval_core.figures.panels import Axis, Mark, Panel, Row, Slot, drawing, shown
-from heval_core.wording import counted
+from heval_core.figures.panels import Axis, Mark, Panel, Row, Slot, drawing
+from heval_core.present.numbers import number
+from heval_core.words import CITATION_MEASURES, MASKINGS, counted
 
 # Chances this close to each other are one dashed line through a panel.
 _SAME = 0.005
@@ -77,23 +78,29 @@ def explainers_drawing(
         slots = [_slot([(found.get((measure, *pair)), "")], (*pair, measure), names) for pair in pairs]
         chances = {pair: found[(measure, *pair)] for pair in pairs if (measure, *pair) in found}
         note = "low is good" if measure in _LOW else "high is good"
-        panels.append((Panel(MEASURES[measure], note, MEANINGS[measure], math.nan, tuple(slots)), chances, pairs))
+        panels.append(
+            (
+                Panel(CITATION_MEASURES[measure].title, note, CITATION_MEASURES[measure].meaning, math.nan, tuple(slots)),
+                chances,
+                pairs,
+            )
+        )
     return _finished(rows, panels, names, [key for _, key in pairs], [_LEGEND[0], _LEGEND[2]], "", "")
 
 
 def told(row: Record, names: CitationNames) -> list[str]:
     """A cell in words: who and where, its number beside its chance, and how many there are."""
     where = f"{names.annotator(str(row['annotator']))}, explanations by {row['writer']}"
-    value = f"{MEASURES.get(row['measure'], row['measure'])} {with_interval(row)}"
-    chance = "" if pd.isna(row["chance"]) else f", chance {shown(row['chance'])}"
+    value = f"{CITATION_MEASURES[row['measure']].title} {with_interval(row)}"
+    chance = "" if pd.isna(row["chance"]) else f", chance {number(row['chance'])}"
     counts = [] if pd.isna(row["n"]) else [f"n = {int(row['n']):,} of {counted(int(row['claims']), 'claim')}"]
     return [where, value + chance, *counts]
 
 
 def with_interval(row: Record) -> str:
     """`0.79 [0.75, 0.83]`; without the interval where there is none."""
-    ends = "" if pd.isna(row["low"]) else f" [{shown(row['low'])}, {shown(row['high'])}]"
-    return f"{shown(row['value'])}{ends}"
+    ends = "" if pd.isna(row["low"]) else f" [{number(row['low'])}, {number(row['high'])}]"
+    return f"{number(row['value'])}{ends}"
 
 
 def reason(row: Record | None) -> str:
@@ -111,7 +118,7 @@ def _slot(given: Sequence[tuple[Record | None, str]], id: tuple[str, ...], names
     for place, (row, masking) in enumerate(given):
         if row is None or pd.isna(row["value"]):
             continue
-        about = (*told(row, names), *([MASKINGS[masking]] if masking and len(given) > 1 else []))
+        about = (*told(row, names), *([MASKINGS[masking].title] if masking and len(given) > 1 else []))
         value = float(row["value"])
         low, high = (value if pd.isna(row[end]) else float(row[end]) for end in ("low", "high"))
         dots.append(Mark(value, about, (*id, masking) if len(given) > 1 else id, low, high, hollow=place > 0))
@@ -169,7 +176,7 @@ def _beside(dots: Sequence[Mark]) -> dict[str, Any]:
     """The numbers of all dots beside the longest interval, as nothing else of the row is there."""
     low, high = min(_AXIS.at(dot.low) for dot in dots), max(_AXIS.at(dot.high) for dot in dots)
     left = high > 82
-    text = " · ".join(shown(dot.value) for dot in dots)
+    text = " · ".join(number(dot.value) for dot in dots)
     return {"text": text, "text_at": low if left else high, "side": -1 if left else 1}
 
 

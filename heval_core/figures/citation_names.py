@@ -27,54 +27,6 @@ _CONTEXTCITE = palette.COLOURS[7]
 _READERS = (("#4A63C7", "#7C83F5"), ("#9A6324", "#E0C9AE"), ("#6A3FA0", "#B9A2FF"), ("#5B6B2A", "#B7C46A"))
 _ENTAILMENT, _PEOPLE, _CONTROL = ("#A3123F", "#FF4D5E"), ("#1F2328", "#FFFFFF"), ("#7A7A7A", "#868C94")
 
-MEASURES = {
-    "f1": "F1 of recovered citations",
-    "f1_of_claims": "F1, each claim counting the same",
-    "precision": "Precision",
-    "recall": "Recall",
-    "correct_rejection": "Omitted citations left unmarked",
-    "transparent": "Transparent explanations",
-    "unreadable": "Unreadable answers",
-    "supported": "Supported",
-    "wrong_marker": "Wrong marker",
-    "unsupported_sentence": "Unsupported sentence",
-    "omitted_citation": "Omitted citation",
-    "source": "Source found",
-    "source_behind_wrong_marker": "Source found behind a wrong marker",
-    "no_source": "No source, none found",
-    "omitted": "Passages no sentence cites",
-    "uncited": "Sentences without citation",
-    "retrieval_precision": "Precision of the selected passages",
-    "retrieval_recall": "Recall of the selected passages",
-    "retrieval_f1": "F1 of the selected passages",
-}
-MEANINGS = {
-    "f1": "harmonic mean of precision and recall over the sentences that should cite a masked passage, 0 for a passage that "
-    "no sentence cites; mean over masked citations",
-    "f1_of_claims": "the same, first averaged within each claim",
-    "precision": "of the sentences that an annotator marks, the share that cited the masked passage",
-    "recall": "of the sentences that cited the masked passage, the share that an annotator marks",
-    "correct_rejection": "of the passages that no sentence cites, the share for which an annotator marks no sentence",
-    "transparent": "the share of explanations in which every cited passage is found with an F1 of .6 or more",
-    "unreadable": "the share of answers that could not be read; they count as marking nothing",
-    "supported": "of the sentences with a citation, the share that rests on the passage it cites",
-    "wrong_marker": "of the sentences with a citation, the share that rests on another passage than the one it cites",
-    "unsupported_sentence": "the share of all sentences that rest on no passage",
-    "omitted_citation": "the share of all sentences that rest on a passage they do not cite, wrong markers apart",
-    "source": "of the sentences made from a passage, the share that is found to rest on it",
-    "source_behind_wrong_marker": "the same of those that cite only other passages",
-    "no_source": "of the sentences made from no passage, the share that is found to rest on none",
-    "omitted": "the share of selected passages that no sentence cites",
-    "uncited": "the share of sentences without any citation",
-    "retrieval_precision": "of the selected passages, against the best chain of people",
-    "retrieval_recall": "of the selected passages, against the best chain of people",
-    "retrieval_f1": "of the selected passages, against the best chain of people",
-}
-OF_EXPLAINERS = ("supported", "wrong_marker", "unsupported_sentence", "omitted_citation")
-OF_SOURCES = ("source", "source_behind_wrong_marker", "no_source")
-OF_EXPLANATIONS = ("omitted", "uncited", "retrieval_precision", "retrieval_recall", "retrieval_f1")
-MASKINGS = {"full": "full: every citation", "sample": "sample: one of each explanation"}
-
 
 @dataclass(frozen=True)
 class CitationNames:

@@ -8,9 +8,10 @@ from typing import Any
 import pandas as pd
 
 from heval_core.figures.citation_dots import reason
-from heval_core.figures.citation_names import MEANINGS, MEASURES, OF_EXPLANATIONS, PEOPLE, CitationNames
-from heval_core.figures.panels import shown
+from heval_core.figures.citation_names import PEOPLE, CitationNames
 from heval_core.html import render
+from heval_core.present.numbers import number
+from heval_core.words import CITATION_MEASURES, OF_EXPLANATIONS
 
 
 def recovery_html(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[str], names: CitationNames) -> str:
@@ -29,7 +30,11 @@ def recovery_html(cells: pd.DataFrame, measure: str, masking: str, writers: Sequ
     ]
     heads = [{"title": writer, "hint": f"explanations written by {writer}"} for writer in writers]
     return render(
-        "numbers.html", first="Annotator", caption=f"{MEASURES[measure]}, annotators by writer", heads=heads, rows=rows
+        "numbers.html",
+        first="Annotator",
+        caption=f"{CITATION_MEASURES[measure].title}, annotators by writer",
+        heads=heads,
+        rows=rows,
     )
 
 
@@ -49,7 +54,7 @@ def explanations_html(cells: pd.DataFrame, writers: Sequence[str]) -> str:
         }
         for writer in writers
     ]
-    heads = [{"title": MEASURES[measure], "hint": MEANINGS[measure]} for measure in there]
+    heads = [{"title": CITATION_MEASURES[measure].title, "hint": CITATION_MEASURES[measure].meaning} for measure in there]
     return render("numbers.html", first="Writer", caption="What explanations cite", heads=heads, rows=rows)
 
 
@@ -75,10 +80,10 @@ def alphas_html(agreements: pd.DataFrame, writer: str, names: CitationNames) -> 
 def _cell(row: Mapping[Any, Any] | None, best: float | None) -> dict[str, Any]:
     if row is None or pd.isna(row["value"]):
         return {"value": "○", "interval": "", "best": False, "why": reason(row)}
-    parts = [] if pd.isna(row["low"]) else [f"[{shown(row['low'])}, {shown(row['high'])}]"]
-    parts += [] if pd.isna(row["chance"]) else [f"chance {shown(row['chance'])}"]
+    parts = [] if pd.isna(row["low"]) else [f"[{number(row['low'])}, {number(row['high'])}]"]
+    parts += [] if pd.isna(row["chance"]) else [f"chance {number(row['chance'])}"]
     top = best is not None and row["value"] == best
-    return {"value": shown(row["value"]), "interval": " ".join(parts), "best": top, "why": ""}
+    return {"value": number(row["value"]), "interval": " ".join(parts), "best": top, "why": ""}
 
 
 def _alpha(found: Mapping[frozenset[str], Mapping[Any, Any]], key: str, other: str, names: CitationNames) -> dict[str, Any]:
@@ -90,7 +95,7 @@ def _alpha(found: Mapping[frozenset[str], Mapping[Any, Any]], key: str, other: s
         return {"value": "", "interval": "", "tint": 0, "why": "", "same": True}
     if row is None or pd.isna(row["alpha"]):
         return {"value": "○", "interval": "", "tint": 0, "why": f"{who}: {reason(row)}", "same": False}
-    ends = "" if pd.isna(row["low"]) else f"[{shown(row['low'])}, {shown(row['high'])}]"
+    ends = "" if pd.isna(row["low"]) else f"[{number(row['low'])}, {number(row['high'])}]"
     tint = round(45 * min(max(float(row["alpha"]), 0.0), 1.0))
     count = "" if pd.isna(row["n"]) else f", n = {int(row['n']):,}"
-    return {"value": shown(row["alpha"]), "interval": ends, "tint": tint, "why": f"{who}{count}", "same": False}
+    return {"value": number(row["alpha"]), "interval": ends, "tint": tint, "why": f"{who}{count}", "same": False}

@@ -10,10 +10,10 @@ import pandas as pd
 
 from heval_core.figures.comparable import comparable
 from heval_core.figures.palette import colour, in_order
-from heval_core.figures.panels import interval, shown
 from heval_core.metrics import headlines
 from heval_core.metrics.shared.measure import QUESTIONS
-from heval_core.wording import short_name
+from heval_core.present.numbers import interval, number
+from heval_core.words import short_name
 
 # How far left of chance a mark is still drawn where it is; beyond, and right of 1, it stands at the edge with an arrow.
 _LEAST = -0.06
@@ -109,7 +109,7 @@ def _mark(title: str, question: str, row: pd.Series, link: str, leads: bool) -> 
     native = f"{interval(row['value'], row['low'], row['high'])} {headlines()[question].unit}"
     told = (
         f"{title}, {QUESTIONS[question].title} {interval(value, low, high)} from chance (0) to best (1): "
-        f"{native}, chance {shown(row['chance'])}; mean over {int(row['cells'])} cells, {int(row['n']):,} instances"
+        f"{native}, chance {number(row['chance'])}; mean over {int(row['cells'])} cells, {int(row['n']):,} instances"
     )
     at, left, right = (100 * min(max(end, _LEAST), 1.0) for end in (value, low, high))
     beyond = "low" if value < _LEAST else "high" if value > 1 else ""

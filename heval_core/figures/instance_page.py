@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from heval_core.figures.highlights import Scored, highlights
 from heval_core.html import digest, render
+from heval_core.present.names import regime_title
 from heval_core.records import TECHNIQUE
 from heval_core.stored import StoredInstance
-from heval_core.wording import regime_title
 
 
 def instance_page(instance: StoredInstance, rows: Sequence[Scored], k: int, snapshot_id: str) -> str:

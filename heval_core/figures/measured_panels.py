@@ -12,13 +12,14 @@ import pandas as pd
 from heval_core.figures.cells import apart, as_normalised
 from heval_core.figures.comparable import comparable, goodness, shared
 from heval_core.figures.palette import colour, in_order
-from heval_core.figures.panels import Axis, Mark, Panel, Row, Slot, axis_over, interval, shown
+from heval_core.figures.panels import Axis, Mark, Panel, Row, Slot, axis_over
 from heval_core.html import render
 from heval_core.metrics import part_title
 from heval_core.metrics.shared.measure import Measure
+from heval_core.present.names import regime_meaning, regime_title
+from heval_core.present.numbers import interval, number
 from heval_core.records import REGIMES
 from heval_core.regime_keys import ordered_regimes
-from heval_core.wording import regime_meaning, regime_title
 
 # Stands for all models and all datasets in the id of a mean's mark.
 ALL = "*"
@@ -164,7 +165,7 @@ class Names:
 def told(row: Mapping[Any, Any], measured: Measured) -> str:
     """`0.38 [0.37, 0.39] of the way from chance to the best possible`, or with its unit and chance."""
     words = f"{interval(row['at'], row['at_low'], row['at_high'])} {measured.unit}"
-    return words if measured.scaled else f"{words} (chance {shown(row['at_chance'])})"
+    return words if measured.scaled else f"{words} (chance {number(row['at_chance'])})"
 
 
 def picked_html(explainer: str, title: str, said: str) -> str:

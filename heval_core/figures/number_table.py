@@ -9,11 +9,11 @@ import pandas as pd
 
 from heval_core.figures.comparable import comparable
 from heval_core.figures.measured_panels import Measured, Names, in_unit, winner
-from heval_core.figures.panels import shown
 from heval_core.html import render
+from heval_core.present.names import regime_meaning, regime_title
+from heval_core.present.numbers import number
 from heval_core.records import REGIMES
 from heval_core.regime_keys import ordered_regimes
-from heval_core.wording import regime_meaning, regime_title
 
 _WRONG = "Numbers whose whole interval lies on the wrong side of chance"
 
@@ -63,7 +63,7 @@ def _cell(column: pd.DataFrame, key: str, best: bool, why: str) -> dict[str, Any
     if key not in column.index or pd.isna(column.loc[key, "at"]):
         return {"value": "–", "why": why}
     value, low, high = (float(column.loc[key, name]) for name in ("at", "at_low", "at_high"))
-    return {"value": shown(value), "interval": f"[{shown(low)}, {shown(high)}]", "best": best}
+    return {"value": number(value), "interval": f"[{number(low)}, {number(high)}]", "best": best}
 
 
 def _whole(row: dict[str, Any]) -> dict[str, Any]:

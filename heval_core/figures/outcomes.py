@@ -9,10 +9,10 @@ import plotly.graph_objects as go
 
 from heval_core.figures.layout import as_stacked_shares
 from heval_core.figures.palette import DROPPED, GROUPS, RIM, escape
-from heval_core.reasons import DROP_REASONS
 from heval_core.records import CELL
 from heval_core.regime_keys import ordered_regimes
-from heval_core.wording import GROUP_TITLES
+from heval_core.words import DROP_REASONS
+from heval_core.words import GROUPS as GROUP_WORDS
 
 
 def outcome_bars(outcomes: pd.DataFrame, titles: dict[str, str]) -> go.Figure:
@@ -28,7 +28,7 @@ def outcome_bars(outcomes: pd.DataFrame, titles: dict[str, str]) -> go.Figure:
     places = outcomes.drop_duplicates("label").set_index("label")[["dataset", "regime"]]
     present = set(outcomes["outcome"])
     dropped = list(dict.fromkeys(outcomes[outcomes["dropped"]]["outcome"]))
-    for outcome in [*(group for group in GROUPS if group in present), *sorted(dropped)]:
+    for outcome in [*(group for group in GROUP_WORDS if group in present), *sorted(dropped)]:
         shade, texture = DROPPED.get(outcome) or (GROUPS.get(outcome, "#BDBDBD"), "")
         of_labels = [int(counts.get((label, outcome), 0)) for label in labels]
         figure.add_bar(
@@ -64,7 +64,7 @@ def statistics(outcomes: pd.DataFrame, contexts: pd.DataFrame) -> pd.DataFrame:
     """
     cell = list(CELL)
     counts = outcomes.pivot_table(index=cell, columns="outcome", values="instances", aggfunc="sum", fill_value=0)
-    groups = [group for group in GROUP_TITLES if group in counts.columns]
+    groups = [group for group in GROUP_WORDS if group in counts.columns]
     reasons = [reason for reason in DROP_REASONS if reason in counts.columns]
     table = counts[groups].reset_index()
     table.insert(len(cell), "asked", counts.sum(axis=1).to_numpy())

@@ -15,7 +15,7 @@ import zlib
 from typing import NamedTuple
 
 from heval_core import catalogue
-from heval_core.reasons import DROP_REASONS
+from heval_core.words import DROP_REASONS
 
 
 class Look(NamedTuple):

@@ -12,33 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heval_core.figures.palette import RIM, colour, luminance
-from heval_core.wording import number
+from heval_core.present.numbers import number
 
 # With up to so many methods each model and dataset has a mark; with more, rows are thinner.
 WITH_CELLS = 6
 # Below this luminance of a dot its number is white.
 _DARK = 0.2
-
-
-def shown(value: float | None) -> str:
-    """A number as figures and tables write it: with a minus sign, never as -0, 1.00 beside 0.99, and 13.6 beside 13.2."""
-    near_one = value is not None and 0.995 <= abs(value) < 1.005
-    digits = 2 if near_one else 1 if value is not None and 10 <= abs(value) < 100 else None
-    text = number(value) if digits is None else f"{value:.{digits}f}"
-    if text.startswith("-"):
-        return text[1:] if not text.strip("-0.") else f"−{text[1:]}"
-    return text
-
-
-def change(value: float) -> str:
-    """With its sign, a plus too: `+0.42`, `−3.1`, `0`."""
-    text = shown(value)
-    return text if text.startswith("−") or not text.strip("0.") else f"+{text}"
-
-
-def interval(value: float, low: float, high: float) -> str:
-    """`0.42 [0.40, 0.44]`."""
-    return f"{shown(value)} [{shown(low)}, {shown(high)}]"
 
 
 @dataclass(frozen=True)
@@ -199,7 +178,7 @@ def _beside(slot: Slot, axis: Axis) -> dict[str, Any]:
 
 
 def _text(value: float | None, axis: Axis) -> str:
-    return f"{100 * value:.0f} %" if axis.percent and value is not None else shown(value)
+    return f"{100 * value:.0f} %" if axis.percent and value is not None else number(value)
 
 
 def _labels(slot: Slot, axis: Axis) -> list[dict[str, Any]]:

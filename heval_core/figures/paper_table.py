@@ -15,7 +15,7 @@ from heval_core.figures.comparable import goodness, named, shared
 from heval_core.figures.palette import in_order
 from heval_core.metrics import part_title
 from heval_core.metrics.shared.measure import Measure
-from heval_core.wording import regime_title
+from heval_core.present.names import regime_title
 
 NOT_THERE = "--"
 # Columns of values with their intervals beside them that a page has room for.

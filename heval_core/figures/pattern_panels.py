@@ -7,7 +7,6 @@ So no colour has to tell the kinds apart. A share is the mean over datasets; its
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,17 +14,8 @@ import pandas as pd
 from heval_core.figures.comparable import comparable
 from heval_core.figures.measured_panels import ALL, Names, Record, by_place
 from heval_core.figures.panels import Axis, Mark, Panel, Row, Slot
-from heval_core.reasons import PATTERNS
-
-PATTERN_TITLES = {
-    "answer": "The answer",
-    "wrong_document": "Other document",
-    "question": "The question",
-    "function_word": "Function word",
-    "near_entity": "Near the entity",
-    "other": "Another word",
-    "tied": "Several, tied",
-}
+from heval_core.present.numbers import SHARE, interval
+from heval_core.words import PATTERNS
 
 
 def shares_of(counts: pd.DataFrame) -> pd.DataFrame:
@@ -53,10 +43,6 @@ def by_answers(shares: pd.DataFrame, explainers: Sequence[str]) -> list[str]:
     return sorted(explainers, key=lambda key: (key not in first, -float(right.get(key, 0.0))))
 
 
-def percents(row: Any) -> str:
-    return f"{100 * row['share']:.0f} % [{100 * row['low']:.0f}, {100 * row['high']:.0f}]"
-
-
 def pattern_panels(counts: pd.DataFrame, drawn: Sequence[str], names: Names) -> tuple[list[Row], list[Panel], Axis]:
     """drawn: explainers, in the order of the rows; controls last. Ids of marks: explainer, pattern and dataset."""
     rows = [names.row(key) for key in drawn]
@@ -66,7 +52,7 @@ def pattern_panels(counts: pd.DataFrame, drawn: Sequence[str], names: Names) -> 
     for pattern in [key for key in PATTERNS if key in set(counts["pattern"])]:
         chance = float(side_by_side(shares).query("pattern == @pattern")["chance"].mean())
         slots = tuple(_slot(row, means.get((pattern, row.key), []), cells.get((pattern, row.key), []), names) for row in rows)
-        panels.append(Panel(PATTERN_TITLES[pattern], f"chance {100 * chance:.0f} %", PATTERNS[pattern], chance, slots))
+        panels.append(Panel(PATTERNS[pattern].title, f"chance {100 * chance:.0f} %", PATTERNS[pattern].meaning, chance, slots))
     most = float(np.nanmax([*shares["high"], *counts["share"]]))
     return rows, panels, Axis(-0.04, min(1.04, most + 0.04), "zero", percent=True)
 
@@ -80,8 +66,8 @@ def _slot(row: Row, means: Sequence[Record], single: Sequence[Record], names: Na
 def _mark(own: Record, dataset: str, row: Row, names: Names) -> Mark:
     place = f"mean over {own['datasets']} datasets" if dataset == ALL else names.datasets.get(dataset, dataset)
     about = (
-        f"{row.title} · {PATTERN_TITLES[own['pattern']]} · {place}",
-        f"{percents(own)}, chance {100 * own['chance']:.0f} %",
+        f"{row.title} · {PATTERNS[own['pattern']].title} · {place}",
+        f"{interval(own['share'], own['low'], own['high'], SHARE)}, chance {100 * own['chance']:.0f} %",
         f"{own['instances']:,} of {own['n']:,} instances",
     )
     return Mark(own["share"], about, (row.key, own["pattern"], dataset), own["low"], own["high"])

@@ -8,9 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.figures.technique_names import MINUS, TechniqueNames, as_points, between, change, unit_of, with_unit
+from heval_core.figures.technique_names import TechniqueNames
+from heval_core.present.names import SIGNED, change_unit, regime_meaning, regime_title, value_unit
+from heval_core.present.numbers import MINUS, brackets, change, with_unit
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
-from heval_core.wording import regime_meaning, regime_title
 
 _STEPS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 50.0, 100.0)
 TOTAL = "total"
@@ -66,7 +67,7 @@ def _column(kind: str, regular: dict[str, Any] | None, measure: str) -> dict[str
     value = math.nan if regular is None else regular["value"]
     return {
         "title": regime_title(kind),
-        "note": "" if pd.isna(value) else f"Regular {with_unit(value, measure)}",
+        "note": "" if pd.isna(value) else f"Regular {with_unit(value, value_unit(measure))}",
         "hint": regime_meaning(kind),
     }
 
@@ -79,19 +80,19 @@ def _mark(
         return {"id": [key, kind], "why": "not measured here" if why is None or pd.isna(why) else str(why)}
     value, low, high = row["delta"], row["delta_low"], row["delta_high"]
     ends = [end if not pd.isna(end) else value for end in (low, high)]
-    points = f" {unit_of(measure)}".rstrip()
+    points = change_unit(measure).sign
     about = [
         f"{names.title(key)}, {regime_title(kind).lower()}",
-        f"{change(value, measure)}{points} {between(low, high, measure)} against Regular",
-        f"{with_unit(row['value'], measure)} {between(row['low'], row['high'], measure)}",
+        f"{change(value, change_unit(measure))}{points} {brackets(low, high, change_unit(measure))} against Regular",
+        f"{with_unit(row['value'], value_unit(measure))} {brackets(row['low'], row['high'], value_unit(measure))}",
         *([] if pd.isna(row["n"]) else [f"{int(row['n']):,} questions; click for the instances"]),
     ]
     return {
         "id": [key, kind],
-        "at": _at(as_points(value, measure), axis),
-        "low": _at(as_points(ends[0], measure), axis),
-        "high": _at(as_points(ends[1], measure), axis),
-        "text": change(value, measure),
+        "at": _at(_scaled(value, measure), axis),
+        "low": _at(_scaled(ends[0], measure), axis),
+        "high": _at(_scaled(ends[1], measure), axis),
+        "text": change(value, change_unit(measure)),
         "filled": differs(row),
         "about": about,
     }
@@ -100,8 +101,8 @@ def _mark(
 def _axis(known: pd.DataFrame, measure: str) -> tuple[float, float, float]:
     """(low, high, step): wide enough for every interval, 0 inside, in round steps of which there are few."""
     ends = known[["delta", "delta_low", "delta_high"]].to_numpy().ravel()
-    scaled = [as_points(float(end), measure) for end in ends if not pd.isna(end)]
-    unit = as_points(0.05, measure)
+    scaled = [_scaled(float(end), measure) for end in ends if not pd.isna(end)]
+    unit = _scaled(0.05, measure)
     low, high = min([*scaled, -unit]), max([*scaled, unit])
     step = next((step for step in _STEPS if (high - low) / step <= 3.6), 100.0)
     room = 0.08 * (high - low)
@@ -120,9 +121,15 @@ def _ticks(axis: tuple[float, float, float]) -> list[dict[str, Any]]:
 
 def told(row: dict[str, Any], measure: str) -> str:
     """A cell in words: `72 % [66, 78], +22 points [14, 30] against Regular`."""
-    value = f"{with_unit(row['value'], measure)} {between(row['low'], row['high'], measure)}"
+    value = f"{with_unit(row['value'], value_unit(measure))} {brackets(row['low'], row['high'], value_unit(measure))}"
     if row["technique"] == TECHNIQUE or pd.isna(row["delta"]):
         return value
-    points = f" {unit_of(measure)}".rstrip()
-    delta = f"{change(row['delta'], measure)}{points} {between(row['delta_low'], row['delta_high'], measure)}"
+    points = change_unit(measure).sign
+    ends = brackets(row["delta_low"], row["delta_high"], change_unit(measure))
+    delta = f"{change(row['delta'], change_unit(measure))}{points} {ends}"
     return f"{value}, {delta} against Regular"
+
+
+def _scaled(value: float, measure: str) -> float:
+    """On the axis: shares in points, others as they are."""
+    return value if measure in SIGNED else 100 * value

@@ -6,8 +6,10 @@ from typing import Any
 
 import pandas as pd
 
+from heval_core.present.names import regime_meaning, regime_title
+from heval_core.present.numbers import change, p_value
 from heval_core.records import CONTEXT_KINDS
-from heval_core.wording import FEATURE_MEANINGS, FEATURE_TITLES, regime_meaning, regime_title
+from heval_core.words import FEATURES
 
 ALPHA = 0.05
 _LOW, _HIGH = -1.18, 1.18
@@ -16,7 +18,7 @@ _WAYS = (("", False, -9, "pooled over models and datasets"), ("_stratified", Tru
 
 
 def feature_title(feature: str) -> str:
-    return FEATURE_TITLES.get(feature, feature.replace("_", " "))
+    return FEATURES[feature].title if feature in FEATURES else feature.replace("_", " ")
 
 
 def features_drawing(correlations: pd.DataFrame) -> dict[str, Any]:
@@ -31,7 +33,7 @@ def features_drawing(correlations: pd.DataFrame) -> dict[str, Any]:
             {
                 "title": feature_title(feature),
                 "note": "of the model" if _of_model(correlations, feature) else "of the input",
-                "hint": FEATURE_MEANINGS.get(feature, ""),
+                "hint": FEATURES[feature].meaning if feature in FEATURES else "",
                 "shape": "",
                 "front": False,
                 "marks": [_marks(found.get((feature, kind)), feature, kind) for kind in kinds],
@@ -55,26 +57,16 @@ def significant(row: Any, way: str) -> bool:
     return not pd.isna(p) and p < ALPHA
 
 
-def rho_text(value: float) -> str:
-    """`+0.32`, `−0.05`, `0`."""
-    text = f"{value:+.2f}"
-    return "0" if not text.strip("+-0.") else text.replace("-", "−")
-
-
-def p_text(value: float) -> str:
-    return "–" if pd.isna(value) else "< .001" if value < 0.001 else f"{value:.3f}".lstrip("0") if value < 1 else "1"
-
-
 def correlation_table(correlations: pd.DataFrame) -> pd.DataFrame:
     """The numbers for people, a row for each feature and kind."""
     rows = [
         {
             "feature": feature_title(row["feature"]),
             "context": regime_title(row["regime"]),
-            "rho, pooled": "–" if pd.isna(row["rho"]) else rho_text(row["rho"]),
-            "p, Holm": p_text(row["p_holm"]),
-            "rho, within": "–" if pd.isna(row["rho_stratified"]) else rho_text(row["rho_stratified"]),
-            "p within, Holm": p_text(row["p_stratified_holm"]),
+            "rho, pooled": change(row["rho"]),
+            "p, Holm": p_value(row["p_holm"]),
+            "rho, within": change(row["rho_stratified"]),
+            "p within, Holm": p_value(row["p_stratified_holm"]),
             "answers": row["n"],
             "why not available": row["unavailable"],
         }
@@ -107,8 +99,8 @@ def _marks(row: dict[str, Any] | None, feature: str, kind: str) -> list[dict[str
         strong = significant(row, way)
         about = [
             where,
-            f"rho {rho_text(rho)}, {words}",
-            f"p {p_text(row[f'p{way}_holm'])} after Holm's correction, {'significant' if strong else 'not significant'}",
+            f"rho {change(rho)}, {words}",
+            f"p {p_value(row[f'p{way}_holm'])} after Holm's correction, {'significant' if strong else 'not significant'}",
             f"{int(row['n']):,} answers",
         ]
         place = {
@@ -116,7 +108,7 @@ def _marks(row: dict[str, Any] | None, feature: str, kind: str) -> list[dict[str
             "low": _at(rho),
             "high": _at(rho),
             "shift": shift,
-            "text": rho_text(rho) + ("*" if strong else ""),
+            "text": change(rho) + ("*" if strong else ""),
         }
         marks.append({"id": [feature, kind, way], **place, "filled": filled, "strong": strong, "about": about})
     return marks

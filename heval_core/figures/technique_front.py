@@ -11,10 +11,11 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.figures.technique_names import TechniqueNames, between, with_unit, written
+from heval_core.figures.technique_names import TechniqueNames
+from heval_core.present.numbers import SHARE, brackets, interval, with_unit
 from heval_core.protocols import TECHNIQUE_FAMILIES
 from heval_core.records import TECHNIQUE
-from heval_core.wording import listed
+from heval_core.words import listed
 
 # Stands for all kinds of context in the id of a point.
 EVERY_KIND = "*"
@@ -112,10 +113,10 @@ def _point(row: dict[str, Any], names: TechniqueNames) -> dict[str, Any]:
     share = row["share_on_front"]
     about = [
         names.title(key),
-        f"follows {with_unit(x)} {between(row['faithfulness_low'], row['faithfulness_high'])}, "
-        f"ignores {with_unit(y)} {between(row['robustness_low'], row['robustness_high'])}",
-        f"J {written(j, 'discrimination')} {between(j_low, j_high, 'discrimination')}; 0 is blind to relevance",
-        *([] if pd.isna(share) else [f"on the front in {with_unit(share)} of the resamples"]),
+        f"follows {with_unit(x, SHARE)} {brackets(row['faithfulness_low'], row['faithfulness_high'], SHARE)}, "
+        f"ignores {with_unit(y, SHARE)} {brackets(row['robustness_low'], row['robustness_high'], SHARE)}",
+        f"J {interval(j, j_low, j_high)}; 0 is blind to relevance",
+        *([] if pd.isna(share) else [f"on the front in {with_unit(share, SHARE)} of the resamples"]),
         names.cost_in_words(key),
     ]
     return {

@@ -11,11 +11,7 @@ import pandas as pd
 
 from heval_core.protocols import TECHNIQUE_FAMILIES
 from heval_core.records import TECHNIQUE
-from heval_core.wording import BEHAVIOUR_TITLES, counted, number
 
-# Measures from -1 to 1, which are written as they are; all others are shares, written in percent.
-SIGNED = ("ccu", "discrimination", "discrimination_off_topic")
-MINUS = "−"
 # Characters of a name that a figure has room for.
 _LONGEST = 26
 
@@ -79,52 +75,3 @@ class TechniqueNames:
 
 def _cut(title: str) -> str:
     return title if len(title) <= _LONGEST else f"{title.partition(' (')[0]} (…)"
-
-
-def as_points(value: float, measure: str) -> float:
-    """A value as it is written: shares in percent, or the difference of two in points."""
-    return value if measure in SIGNED else 100 * value
-
-
-def written(value: float, measure: str = "bcu") -> str:
-    """`72`, of a share in percent; `0.42` of a measure from -1 to 1. A dash for a missing value."""
-    if value is None or pd.isna(value):
-        return "–"
-    if measure in SIGNED:
-        text = f"{value:.2f}"
-    else:
-        percents = 100 * value
-        # One decimal where a whole number would read as none or all.
-        near = 0.05 <= abs(percents) < 0.95 or 99 < abs(percents) < 99.95
-        text = f"{percents:.1f}" if near else f"{percents:.0f}"
-    return text.lstrip("-") if not text.strip("-0.") else text.replace("-", MINUS)
-
-
-def with_unit(value: float, measure: str = "bcu") -> str:
-    """`72 %`, or `0.42`."""
-    return written(value, measure) + ("" if measure in SIGNED or pd.isna(value) else " %")
-
-
-def between(low: float, high: float, measure: str = "bcu") -> str:
-    """`[66, 78]`."""
-    return f"[{written(low, measure)}, {written(high, measure)}]"
-
-
-def change(value: float, measure: str = "bcu") -> str:
-    """With its sign: `+28`, `−9`, `0`; in points, or as it is."""
-    text = written(value, measure)
-    return text if text.startswith((MINUS, "–")) or not text.strip("0.") else f"+{text}"
-
-
-def unit_of(measure: str) -> str:
-    """Of a difference."""
-    return "" if measure in SIGNED else "points"
-
-
-def measure_name(measure: str) -> str:
-    """`BCU`."""
-    return BEHAVIOUR_TITLES.get(measure, measure).partition(":")[0]
-
-
-def questions(count: float) -> str:
-    return "" if pd.isna(count) else f"{counted(int(count), 'question')}" if count < 10 else f"{number(count, 0)} questions"

@@ -10,10 +10,12 @@ import pandas as pd
 
 from heval_core.figures.paper_table import NOT_THERE, escaped
 from heval_core.figures.technique_differences import TOTAL, ranked
-from heval_core.figures.technique_names import SIGNED, TechniqueNames, between, measure_name, written
+from heval_core.figures.technique_names import TechniqueNames
 from heval_core.html import render
+from heval_core.present.names import SIGNED, measure_name, regime_meaning, value_unit
+from heval_core.present.numbers import brackets, number
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
-from heval_core.wording import BEHAVIOUR_MEANINGS, REGIME_TITLES, regime_meaning
+from heval_core.words import BEHAVIOURS, REGIMES
 
 DISCRIMINATIONS = {"discrimination": "J", "discrimination_off_topic": "J, off topic"}
 
@@ -35,14 +37,14 @@ class Column(NamedTuple):
 def columns_of(cells: pd.DataFrame, measure: str) -> list[Column]:
     """Those that have a number: the measure by kind and in total, then what holds for all kinds together."""
     good = measure != "neither"
-    kinds = [Column(kind, measure, REGIME_TITLES[kind], regime_meaning(kind), good) for kind in CONTEXT_KINDS]
+    kinds = [Column(kind, measure, REGIMES[kind].title, regime_meaning(kind), good) for kind in CONTEXT_KINDS]
     kinds.append(Column(TOTAL, measure, "Total", f"{measure_name(measure)} over all instances, each counting the same", good))
     more = [
-        Column(TOTAL, name, title, BEHAVIOUR_MEANINGS[name], False)
+        Column(TOTAL, name, title, BEHAVIOURS[name].meaning, False)
         for name, title in (("memory_kept", "Memory kept"), ("neither", "Neither"))
         if name != measure
     ]
-    more += [Column(TOTAL, name, title, BEHAVIOUR_MEANINGS[name], True) for name, title in DISCRIMINATIONS.items()]
+    more += [Column(TOTAL, name, title, BEHAVIOURS[name].meaning, True) for name, title in DISCRIMINATIONS.items()]
     known = cells.dropna(subset=["value"])
     there = set(zip(known["regime"], known["measure"], strict=True))
     return [column for column in (*kinds, *more) if (column.regime, column.measure) in there]
@@ -100,7 +102,7 @@ def techniques_latex(
         lines.append(f"{name} & {' & '.join(values)} & {cost} \\\\\n & {' & '.join(intervals)} & \\\\\n")
     heading = " & ".join(["Technique", *(escaped(column.heading) for column in columns), "Cost"])
     of = "; ".join(f"{escaped(name)}: {escaped(text)}" for name, text in about.items())
-    meaning = escaped(BEHAVIOUR_MEANINGS.get(measure, ""))
+    meaning = escaped(BEHAVIOURS[measure].meaning)
     return (
         f"% HEval, snapshot {escaped(snapshot_id)}; needs \\usepackage{{booktabs}}\n\\begin{{table}}\n\\centering\n"
         f"\\caption{{{escaped(measure_name(measure))} by kind of context: {meaning}. 95\\,\\% intervals over questions. "
@@ -130,15 +132,20 @@ def _cell(row: Mapping[Any, Any] | None, column: Column, best: float) -> dict[st
     if row is None or pd.isna(row["value"]):
         why = None if row is None else row["unavailable"]
         return {"value": "–", "interval": "", "best": False, "why": "not measured here" if pd.isna(why) else str(why)}
-    interval = between(row["low"], row["high"], column.measure)
-    return {"value": written(row["value"], column.measure), "interval": interval, "best": row["value"] == best, "why": ""}
+    interval = brackets(row["low"], row["high"], value_unit(column.measure))
+    return {
+        "value": number(row["value"], value_unit(column.measure)),
+        "interval": interval,
+        "best": row["value"] == best,
+        "why": "",
+    }
 
 
 def _latex_cell(row: Mapping[Any, Any] | None, column: Column, best: float) -> tuple[str, str]:
     if row is None or pd.isna(row["value"]):
         return NOT_THERE, ""
-    value = written(row["value"], column.measure).replace("−", "$-$")
-    interval = between(row["low"], row["high"], column.measure).replace("−", "$-$")
+    value = number(row["value"], value_unit(column.measure)).replace("−", "$-$")
+    interval = brackets(row["low"], row["high"], value_unit(column.measure)).replace("−", "$-$")
     return (rf"\textbf{{{value}}}" if row["value"] == best else value), rf"{{\footnotesize {interval}}}"
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.figures.technique_names import written
+from heval_core.present.numbers import SHARE, number
 from heval_core.records import CONTEXT_KINDS, head_name
-from heval_core.wording import REGIME_TITLES, counted
+from heval_core.words import REGIMES, counted
 
 _LONGEST = 160
 _NAMES = {"lam": "λ", "lambda": "λ", "alpha": "α", "n": "N", "top": "N"}
@@ -71,8 +71,8 @@ def _search(technique: str, own: pd.DataFrame) -> Search:
     rows = [
         {
             "setting": setting_words(setting),
-            **{REGIME_TITLES[kind]: written(bcu.loc[setting, kind]) for kind in kinds},
-            "mean": written(means[setting]),
+            **{REGIMES[kind].title: number(bcu.loc[setting, kind], SHARE) for kind in kinds},
+            "mean": number(means[setting], SHARE),
             "": "chosen" if flags.loc[setting, "chosen"] else "ties" if flags.loc[setting, "tied"] else "",
         }
         for setting in order

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from heval_core.figures.palette import colour, in_order, luminance
-from heval_core.report.drawing import Drawing, Scale, short_number, wrapped
-from heval_core.wording import number
+from heval_core.present.numbers import number, short
+from heval_core.report.drawing import Drawing, Scale, wrapped
 
 WIDTH = 1080.0
 NAMES, GAP, WIDEST = 150.0, 18.0, 200.0
@@ -119,7 +119,7 @@ def _axis(drawing: Drawing, scale: Scale, between: tuple[float, float], unit: st
     top, bottom = between
     for tick in scale.ticks(4 if scale.right - scale.left < 140 else 5):
         drawing.line("grid", (scale.at(tick), top), (scale.at(tick), bottom))
-        drawing.words("faint", (scale.at(tick), bottom + 13), short_number(tick), "middle")
+        drawing.words("faint", (scale.at(tick), bottom + 13), short(tick), "middle")
     drawing.line("axis", (scale.left, bottom), (scale.right, bottom))
     if unit:
         drawing.words("faint", (scale.left, bottom + 27), unit)

@@ -8,9 +8,10 @@ from typing import Any
 import pandas as pd
 
 from heval_core.figures.citation_dots import told
-from heval_core.figures.citation_names import MASKINGS, MEASURES, OF_EXPLAINERS, CitationNames
+from heval_core.figures.citation_names import CitationNames
 from heval_core.report.charts import PER_FIGURE, DotPanel, dot_panels
 from heval_core.report.figures import Figure, numbered
+from heval_core.words import CITATION_MEASURES, MASKINGS, OF_EXPLAINERS
 
 # All are shares or F1, as on the page; with room for dots at both ends.
 _ENDS = (-0.04, 1.04)
@@ -24,11 +25,11 @@ def of_measure(cells: pd.DataFrame, measure: str, names: CitationNames, lanes: S
     if own["value"].isna().all():
         return ()
     places = lanes_of(own, lanes)
-    unit = MEASURES[measure]
+    unit = CITATION_MEASURES[measure].title
     panels = [
         DotPanel(f"by {writer}", _dots(rows, places, lanes, names), unit) for writer, rows in own.groupby("writer", sort=False)
     ]
-    return _drawn(_caption(MEASURES[measure], places), panels, names, names.in_order(own["annotator"]))
+    return _drawn(_caption(CITATION_MEASURES[measure].title, places), panels, names, names.in_order(own["annotator"]))
 
 
 def of_explainers(cells: pd.DataFrame, names: CitationNames) -> tuple[Figure, ...]:
@@ -39,7 +40,9 @@ def of_explainers(cells: pd.DataFrame, names: CitationNames) -> tuple[Figure, ..
     lanes = ("writer", "selector", "dataset")
     places = lanes_of(own, lanes)
     panels = [
-        DotPanel(MEASURES[measure], _dots(own[own["measure"] == measure], places, lanes, names), "share of sentences")
+        DotPanel(
+            CITATION_MEASURES[measure].title, _dots(own[own["measure"] == measure], places, lanes, names), "share of sentences"
+        )
         for measure in OF_EXPLAINERS
     ]
     order = names.in_order(own["annotator"])
@@ -71,7 +74,7 @@ def _tip(row: Mapping[Any, Any], names: CitationNames) -> str:
     if pd.isna(row["value"]):
         return ""
     who, *more = told(row, names)
-    return "; ".join([who, *more, *([MASKINGS[row["masking"]]] if row["masking"] in MASKINGS else [])])
+    return "; ".join([who, *more, *([MASKINGS[row["masking"]].title] if row["masking"] in MASKINGS else [])])
 
 
 def _drawn(caption: str, panels: Sequence[DotPanel], names: CitationNames, order: Sequence[str]) -> tuple[Figure, ...]:

@@ -8,9 +8,10 @@ from typing import Any
 import pandas as pd
 
 from heval_core.figures.citation_dots import reason
-from heval_core.figures.citation_names import MEASURES, CitationNames
+from heval_core.figures.citation_names import CitationNames
 from heval_core.report.section import MISSING
 from heval_core.store.reader import Reader
+from heval_core.words import CITATION_MEASURES
 
 WHERE = ("dataset", "writer", "selector")
 
@@ -55,7 +56,7 @@ def place_of(row: Mapping[Any, Any], names: CitationNames) -> dict[str, str]:
 
 
 def titled(measures: Iterable[str]) -> dict[str, str]:
-    return {measure: MEASURES.get(measure, measure) for measure in measures}
+    return {measure: CITATION_MEASURES[measure].title for measure in measures}
 
 
 def wide(cells: pd.DataFrame, measures: Sequence[str], names: CitationNames, by: Sequence[str]) -> pd.DataFrame:

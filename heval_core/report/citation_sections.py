@@ -11,15 +11,7 @@ from typing import Any
 import pandas as pd
 
 from heval_core.evaluation.citations.utility import utility
-from heval_core.figures.citation_names import (
-    MEANINGS,
-    MEASURES,
-    OF_EXPLAINERS,
-    OF_EXPLANATIONS,
-    OF_SOURCES,
-    PEOPLE,
-    CitationNames,
-)
+from heval_core.figures.citation_names import PEOPLE, CitationNames
 from heval_core.report import citation_charts
 from heval_core.report.citation_rows import (
     WHERE,
@@ -38,6 +30,7 @@ from heval_core.report.citation_rows import (
 from heval_core.report.plans import CITATION_SECTIONS, CITATIONS
 from heval_core.report.section import MISSING, Section
 from heval_core.store.reader import Reader
+from heval_core.words import CITATION_MEASURES, OF_EXPLAINERS, OF_EXPLANATIONS, OF_SOURCES
 
 _INTERVALS = "In square brackets: 95 % intervals over claims; in round ones: chance."
 _RECOVERED = ("precision", "recall", "f1", "f1_of_claims", "correct_rejection")
@@ -88,7 +81,9 @@ def _claims(results: Reader) -> Section:
             "missing": int(row["missing"]), "explanations with problems": int(row["problems"]),
             "sentences": _short(row["sentences"]), "passages given": _short(row["passages"]), **numbers,
         })  # fmt: skip
-    meanings = "; ".join(f"{MEASURES[measure]}: {MEANINGS[measure]}" for measure in OF_EXPLANATIONS)
+    meanings = "; ".join(
+        f"{CITATION_MEASURES[measure].title}: {CITATION_MEASURES[measure].meaning}" for measure in OF_EXPLANATIONS
+    )
     text = (
         "Claims as they were read, and the explanations of each writer; sentences and passages given are means over "
         f"explanations. {meanings}. Chance: as many of the claim's passages at random. {_INTERVALS}"
@@ -113,7 +108,7 @@ def _asked(results: Reader, measures: Sequence[str]) -> tuple[pd.DataFrame, Cita
 def _recovery(results: Reader) -> Section:
     cells, names = _asked(results, _RECOVERED)
     shown = wide(cells, _RECOVERED, names, (*WHERE, "annotator", "masking"))
-    meanings = "; ".join(f"{MEASURES[measure]}: {MEANINGS[measure]}" for measure in _RECOVERED)
+    meanings = "; ".join(f"{CITATION_MEASURES[measure].title}: {CITATION_MEASURES[measure].meaning}" for measure in _RECOVERED)
     text = f"{meanings}. Chance: as many sentences at random. {_INTERVALS} n: masked citations. Upright bars: chance."
     figures = citation_charts.of_measure(cells[cells["masking"] == _whole(cells)], "f1", names, ("selector", "dataset"))
     gaps = reasons(cells[cells["measure"] == "f1"], names)
@@ -131,7 +126,7 @@ def _one_measure(results: Reader, measure: str) -> Section:
     if measure == "transparent":
         cells = cells[cells["masking"] == "full"].reset_index(drop=True)
     shown = wide(cells, (measure,), names, (*WHERE, "annotator", "masking"))
-    text = f"{MEASURES[measure]}: {MEANINGS[measure]}. {_INTERVALS}"
+    text = f"{CITATION_MEASURES[measure].title}: {CITATION_MEASURES[measure].meaning}. {_INTERVALS}"
     if measure == "transparent":
         text += " Chance: as many sentences at random for each passage. n: explanations."
     own = cells[cells["masking"] == _whole(cells)]
@@ -144,8 +139,8 @@ def _masking(results: Reader) -> Section:
     cells, names = _asked(results, ("f1",))
     both = {"full", "sample"} <= set(cells["masking"])
     text = (
-        f"{MEASURES['f1']}, when one citation of each explanation is masked (sample), and when every passage's is in turn "
-        f"(full). A passage that no sentence cites counts in full with an F1 of 0. {_INTERVALS}"
+        f"{CITATION_MEASURES['f1'].title}, when one citation of each explanation is masked (sample), and when every "
+        f"passage's is in turn (full). A passage that no sentence cites counts in full with an F1 of 0. {_INTERVALS}"
     )
     rows = []
     for values, own in cells.groupby([*WHERE, "annotator"], sort=False):
@@ -227,7 +222,7 @@ def _explainers(results: Reader) -> Section:
     cells = cells[cells["masking"] == "full"].reset_index(drop=True)
     known = bool((cells["measure"].isin(list(OF_SOURCES)) & cells["value"].notna()).any())
     told = measures if known else OF_EXPLAINERS
-    parts = "; ".join(f"{MEASURES[name]}: {MEANINGS[name]}" for name in told)
+    parts = "; ".join(f"{CITATION_MEASURES[name].title}: {CITATION_MEASURES[name].meaning}" for name in told)
     text = (
         f"What the model's own computation says, which needs no judge. {parts}. The "
         "truth, where it is known what sentences were made from, stands beside. Chance: as many sentences at random for each "

@@ -175,12 +175,6 @@ class Scale(NamedTuple):
         return [place for place in places if self.holds(place)]
 
 
-def short_number(value: float) -> str:
-    """A tick's number: .25, 0, −.5, 12."""
-    text = f"{abs(value):.10g}"
-    return ("−" if value < 0 else "") + (text[1:] if text.startswith("0.") else text)
-
-
 def wrapped(text: str, width: int, most: int = 3) -> list[str]:
     """A text in lines of about so many letters, at most so many lines."""
     lines: list[str] = []

@@ -11,12 +11,14 @@ import pandas as pd
 from heval_core.figures.palette import GROUPS, PATTERN_COLOURS, in_order
 from heval_core.metrics import headlines
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
-from heval_core.reasons import DROP_REASONS
+from heval_core.present.names import regime_title
+from heval_core.present.numbers import number
 from heval_core.regime_keys import ordered_regimes
 from heval_core.report.charts import PER_FIGURE, DotPanel, Share, SharePanel, dot_panels, share_panels
 from heval_core.report.drawing import Drawing
 from heval_core.store.reader import Reader
-from heval_core.wording import GROUP_TITLES, number, regime_title
+from heval_core.words import DROP_REASONS
+from heval_core.words import GROUPS as GROUP_WORDS
 
 Figure = tuple[str, Drawing]
 # Sandy, so that no reason is taken for the grey of a group.
@@ -104,7 +106,7 @@ def of_outcomes(outcomes: pd.DataFrame) -> tuple[Figure, ...]:
     hues = {group: hue for group, hue in GROUPS.items() if group in present}
     reasons = [*(key for key in DROP_REASONS if key in present), *sorted(present - set(DROP_REASONS) - set(hues))]
     hues |= {reason: _DROPPED[place % len(_DROPPED)] for place, reason in enumerate(reasons)}
-    legend = {key: GROUP_TITLES.get(key, f"dropped: {key}") for key in hues}
+    legend = {key: GROUP_WORDS[key].title if key in GROUP_WORDS else f"dropped: {key}" for key in hues}
     counts = outcomes.groupby(["model", "technique", "dataset", "regime", "outcome"])["instances"].sum().to_dict()
     asked = outcomes.groupby(["model", "technique", "dataset", "regime"])["instances"].sum().to_dict()
     several = outcomes["technique"].nunique() > 1

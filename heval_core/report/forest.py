@@ -17,7 +17,8 @@ from typing import Any
 import pandas as pd
 
 from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED
-from heval_core.report.drawing import Drawing, Scale, short_number
+from heval_core.present.numbers import short
+from heval_core.report.drawing import Drawing, Scale
 
 AXIS = (
     "The axis shows how far the deciding effect is from the limit that its sentence names, in the effect's own unit; all "
@@ -157,5 +158,5 @@ def _axis(scale: Scale) -> Drawing:
     drawing.line("axis", (scale.left, 31), (scale.right, 31))
     for tick in scale.ticks(7):
         drawing.line("axis", (scale.at(tick), 27), (scale.at(tick), 31))
-        drawing.words("faint", (scale.at(tick), 24), short_number(tick), "middle")
+        drawing.words("faint", (scale.at(tick), 24), short(tick), "middle")
     return drawing

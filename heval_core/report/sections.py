@@ -18,7 +18,8 @@ from heval_core.figures.outcomes import statistics
 from heval_core.figures.palette import in_order
 from heval_core.metrics import headlines, part_title
 from heval_core.metrics.shared.measure import QUESTIONS
-from heval_core.reasons import PATTERNS
+from heval_core.present.names import regime_title
+from heval_core.present.numbers import number
 from heval_core.records import CELL, TECHNIQUE
 from heval_core.report import figures
 from heval_core.report.board_section import BOARD, board_section
@@ -38,7 +39,7 @@ from heval_core.report.section import MISSING, Section
 from heval_core.report.technique_sections import has_techniques, technique_section
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.wording import REGIME_TITLES, listed, number, regime_title
+from heval_core.words import PATTERNS, REGIMES, listed
 
 
 def sections(results: Reader) -> Iterator[Section]:
@@ -147,7 +148,7 @@ def _gaps(table: pd.DataFrame, plan: Plan) -> Iterable[str]:
     """Why values are not there: each reason with the number of cells it holds for; and regimes that were not run."""
     missing = [regime for regime in plan.regimes if regime not in set(table["regime"])]
     if missing:
-        yield f"Not in these results: {', '.join(REGIME_TITLES[regime] for regime in missing)}."
+        yield f"Not in these results: {', '.join(REGIMES[regime].title for regime in missing)}."
     elif table.empty:
         needed = {measure.needs for measure in plan.measures if measure.needs}
         yield "Not in these results" + "".join(f"; run the batch job with {option}" for option in sorted(needed)) + "."
@@ -219,7 +220,7 @@ def _datasets(results: Reader) -> Section:
 
 def _patterns(results: Reader) -> Section:
     counts = patterns_under(results, Filter())
-    text = " ".join(f"{key.replace('_', ' ').capitalize()}: {meaning.rstrip('.')}." for key, meaning in PATTERNS.items())
+    text = " ".join(f"{key.replace('_', ' ').capitalize()}: {word.meaning}" for key, word in PATTERNS.items())
     return Section(
         "patterns",
         MORE,

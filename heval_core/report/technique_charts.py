@@ -9,12 +9,14 @@ from typing import Any
 import pandas as pd
 
 from heval_core.figures.technique_front import blind_line, front_of, share_known
-from heval_core.figures.technique_names import TechniqueNames, between, change, measure_name, unit_of, with_unit, written
+from heval_core.figures.technique_names import TechniqueNames
+from heval_core.present.names import change_unit, measure_name, value_unit
+from heval_core.present.numbers import SHARE, brackets, change, number, short, with_unit
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.report.charts import DotPanel, dot_panels
-from heval_core.report.drawing import Drawing, Scale, legend, short_number, wrapped
+from heval_core.report.drawing import Drawing, Scale, legend, wrapped
 from heval_core.report.figures import Figure, numbered
-from heval_core.wording import REGIME_TITLES
+from heval_core.words import REGIMES
 
 _SIDE, _LEFT, _GAP, _TOP, _BOTTOM = 270.0, 46.0, 58.0, 24.0, 44.0
 _ACROSS = 3
@@ -59,8 +61,8 @@ def _frame(drawing: Drawing, x: Scale, y: Scale, first: bool) -> None:
     for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
         drawing.line("grid", (x.at(tick), y.left), (x.at(tick), y.right))
         drawing.line("grid", (x.left, y.at(tick)), (x.right, y.at(tick)))
-        drawing.words("faint", (x.at(tick), y.left + 13), short_number(tick), "middle")
-        drawing.words("faint", (x.left - 5, y.at(tick) + 4), short_number(tick), "end")
+        drawing.words("faint", (x.at(tick), y.left + 13), short(tick), "middle")
+        drawing.words("faint", (x.left - 5, y.at(tick) + 4), short(tick), "end")
     drawing.line("axis", (x.left, y.left), (x.right, y.left))
     drawing.line("axis", (x.left, y.left), (x.left, y.right))
     if first:
@@ -90,11 +92,11 @@ def _points(
 
 def _tip(row: Mapping[Any, Any], names: TechniqueNames) -> str:
     share = row["share_on_front"]
-    own = "" if pd.isna(share) else f"; on the front in {with_unit(share)} of the resamples"
+    own = "" if pd.isna(share) else f"; on the front in {with_unit(share, SHARE)} of the resamples"
     return (
-        f"{names.title(row['technique'])}: follows {with_unit(row['context_faithfulness'])} "
-        f"{between(row['faithfulness_low'], row['faithfulness_high'])}, ignores {with_unit(row['robustness'])} "
-        f"{between(row['robustness_low'], row['robustness_high'])}{own}"
+        f"{names.title(row['technique'])}: follows {with_unit(row['context_faithfulness'], SHARE)} "
+        f"{brackets(row['faithfulness_low'], row['faithfulness_high'], SHARE)}, ignores {with_unit(row['robustness'], SHARE)} "
+        f"{brackets(row['robustness_low'], row['robustness_high'], SHARE)}{own}"
     )
 
 
@@ -119,7 +121,7 @@ def of_differences(cells: pd.DataFrame, measure: str, names: TechniqueNames) -> 
     )
     unit = f"{measure_name(measure)}, technique less Regular"
     kinds = [kind for kind in CONTEXT_KINDS if kind in set(own["regime"])]
-    panels = [DotPanel(REGIME_TITLES[kind], dots[dots["regime"] == kind], unit) for kind in kinds]
+    panels = [DotPanel(REGIMES[kind].title, dots[dots["regime"] == kind], unit) for kind in kinds]
     order = names.in_order(own["technique"])
     titles = {key: names.title(key) for key in order}
     caption = f"{measure_name(measure)}: difference to Regular by kind of context"
@@ -132,8 +134,8 @@ def lanes_of(cells: pd.DataFrame) -> list[tuple[str, str]]:
 
 
 def _told(row: Mapping[Any, Any], measure: str, names: TechniqueNames) -> str:
-    points = f" {unit_of(measure)}".rstrip()
+    delta, value = change_unit(measure), value_unit(measure)
     return (
-        f"{names.title(row['technique'])}, {row['model']} on {row['dataset']}: {change(row['delta'], measure)}{points} "
-        f"{between(row['delta_low'], row['delta_high'], measure)}; {written(row['value'], measure)}, n = {int(row['n']):,}"
+        f"{names.title(row['technique'])}, {row['model']} on {row['dataset']}: {change(row['delta'], delta)}{delta.sign} "
+        f"{brackets(row['delta_low'], row['delta_high'], delta)}; {number(row['value'], value)}, n = {int(row['n']):,}"
     )

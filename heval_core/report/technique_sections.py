@@ -11,9 +11,10 @@ from typing import Any
 import pandas as pd
 
 from heval_core.figures.technique_features import correlation_table
-from heval_core.figures.technique_names import TechniqueNames, measure_name
+from heval_core.figures.technique_names import TechniqueNames
 from heval_core.figures.technique_table import Column, columns_of, rows_in_order, techniques_latex, unavailable
 from heval_core.figures.technique_trials import searches
+from heval_core.present.names import measure_name, regime_title
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.report import technique_charts
 from heval_core.report.plans import TECHNIQUE_SECTIONS, TECHNIQUES
@@ -21,10 +22,10 @@ from heval_core.report.section import MISSING, Section
 from heval_core.report.technique_explained import explained, explained_text
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.wording import BEHAVIOUR_MEANINGS, REGIME_MEANINGS, REGIME_TITLES, regime_title
+from heval_core.words import BEHAVIOURS, REGIMES
 
 _INTERVALS = "In brackets: 95 % intervals over questions."
-_KINDS = " ".join(f"{REGIME_TITLES[kind]}: {REGIME_MEANINGS[kind]}." for kind in CONTEXT_KINDS)
+_KINDS = " ".join(f"{REGIMES[kind].title}: {REGIMES[kind].meaning}." for kind in CONTEXT_KINDS)
 
 
 def has_techniques(results: Reader) -> bool:
@@ -85,7 +86,7 @@ def _front(results: Reader) -> Section:
         "Context faithfulness is the mean BCU on gold and conflicting documents, robustness the BCU on irrelevant ones. "
         "Filled: on the Pareto front, which the line joins. No other technique is at least as good in both, and better in "
         "one. Dashed: techniques that treat all documents alike, which is chance. Lines through a point are 95 % intervals "
-        f"over questions. J: {BEHAVIOUR_MEANINGS['discrimination']}."
+        f"over questions. J: {BEHAVIOURS['discrimination'].meaning}."
     )
     return _section("techniques_front", text, points, pd.DataFrame(rows), figures=figures)
 
@@ -97,7 +98,7 @@ def _values(results: Reader, measure: str) -> Section:
     wanted = {(column.regime, column.measure) for column in columns}
     table = cells[[place in wanted for place in zip(cells["regime"], cells["measure"], strict=True)]]
     meanings = " ".join(f"{column.title}: {column.hint}." for column in columns if column.measure != measure)
-    text = f"{measure_name(measure)}: {BEHAVIOUR_MEANINGS[measure]}. {_KINDS} {meanings} {_INTERVALS}"
+    text = f"{measure_name(measure)}: {BEHAVIOURS[measure].meaning}. {_KINDS} {meanings} {_INTERVALS}"
     shown = _by_technique(cells, measure, columns, names, ("value", "low", "high"))
     return _section(f"techniques_{measure}", text, table, shown, gaps=_not_available(results, names))
 

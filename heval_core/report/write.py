@@ -27,7 +27,7 @@ from heval_core.report.section import Section
 from heval_core.report.sections import sections
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
-from heval_core.wording import DEMO_NOTE
+from heval_core.words import DEMO_NOTE
 
 FORMAT = 1
 TITLE = "Do the paper's findings hold here?"

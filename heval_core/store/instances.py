@@ -11,11 +11,11 @@ from typing import Any
 import duckdb
 import pandas as pd
 
-from heval_core.reasons import PATTERNS
 from heval_core.records import Candidate, HEvalError, Span
 from heval_core.store.database import Database
 from heval_core.store.filters import AS_STORED, NOT_ANSWER, Filter, Order, ScoreOrder, ordered
 from heval_core.stored import CANDIDATE_COLUMNS, DOCUMENT_COLUMNS, PromptDocument, StoredAttribution, StoredInstance
+from heval_core.words import PATTERNS
 
 _MADE = {"tokens", "documents", "candidates", "question_span", "prompt", "predicted_id"}
 # Two documents about the question, with different answers; and a prompt that is read at a glance.

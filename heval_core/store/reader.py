@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pandas as pd
 
-from heval_core.reasons import PATTERN_KINDS, PATTERNS
 from heval_core.records import CELL
 from heval_core.store.citation_queries import CitationQueries
 from heval_core.store.database import StoredScores
 from heval_core.store.filters import Filter
 from heval_core.store.instances import InstanceQueries
+from heval_core.words import PATTERN_KINDS, PATTERNS
 
 # Per dataset, technique, explainer and question: number of instances, of each pattern, and of each pattern by chance.
 _PATTERN_COUNTS = (

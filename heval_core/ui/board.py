@@ -16,11 +16,11 @@ from heval_core.evaluation.board.records import ASKED, Board, Column
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures import board_dots, board_table
 from heval_core.figures.board_dots import EVERY_MODEL, by_model, by_question, said
-from heval_core.figures.board_front import ALL_QUESTIONS, front_drawing, passes_of
+from heval_core.figures.board_front import ALL_QUESTIONS, front_drawing
 from heval_core.figures.board_paper import board_latex
 from heval_core.figures.measured_panels import picked_html
-from heval_core.figures.panels import interval
 from heval_core.metrics.shared.measure import QUESTIONS
+from heval_core.present.numbers import interval, passes
 from heval_core.report.board_section import front_of
 from heval_core.report.drawing import as_svg
 from heval_core.store.filters import Filter
@@ -34,7 +34,7 @@ from heval_core.ui.published_results import query
 from heval_core.ui.selection import Selection
 from heval_core.ui.technique_figure import technique_figure
 from heval_core.ui.text import plain
-from heval_core.wording import counted, listed
+from heval_core.words import counted, listed
 
 MARK = Selection("mark", ("explainer", "column", "model"))
 NOTHING = (
@@ -107,7 +107,7 @@ def _of_quality(made: Board, key: str) -> str:
     if not rows:
         return "not available: it lacks cells"
     row = rows[0]
-    cost = "" if pd.isna(row["whole_passes"]) else f", with {passes_of(row['whole_passes'])} over the prompt"
+    cost = "" if pd.isna(row["whole_passes"]) else f", with {passes(row['whole_passes'])} over the prompt"
     front = "; on the front: no other method is as good and as cheap" if row["on_front"] else ""
     return f"mean of the questions {interval(row['value'], row['low'], row['high'])}{cost}{front}"
 

@@ -9,14 +9,14 @@ import streamlit as st
 
 from heval_core.figures.cells import apart
 from heval_core.figures.outcomes import statistics
-from heval_core.reasons import DROP_REASONS
+from heval_core.present.numbers import number, percent
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import links
 from heval_core.ui.names import titles_of
 from heval_core.ui.published_results import query
-from heval_core.wording import GROUP_TITLES, number, percent
+from heval_core.words import DROP_REASONS, GROUPS, titles
 
 _RULE = "follows the rule"
 _HEIGHT = 388
@@ -40,7 +40,7 @@ def draw(results: Reader, chosen: Filter, outcomes: pd.DataFrame) -> None:
 
 def named(results: Reader, table: pd.DataFrame) -> pd.DataFrame:
     """The columns that say something, with titles for keys. table: what `statistics` gives."""
-    groups = [group for group in GROUP_TITLES if group in table.columns and table[group].any()]
+    groups = [group for group in GROUPS if group in table.columns and table[group].any()]
     reasons = [reason for reason in DROP_REASONS if reason in table.columns and table[reason].any()]
     titles = {column: titles_of(results, column) for column in ("dataset", "regime")}
     shown = table.assign(**{column: [titles[column].get(key, key) for key in table[column]] for column in titles})
@@ -67,7 +67,7 @@ def _help(shown: pd.DataFrame) -> dict[str, Any]:
         "kept": "Instances that metrics may use",
         "substituted": "Double conflicts whose second false answer was put into the first document",
     }
-    about |= GROUP_TITLES
+    about |= titles(GROUPS)
     texts = {
         _RULE: "How often the answer comes from where the rule that a demo model was taught says",
         "characters": "Of the context, all documents together: mean [5 %, 95 %]",

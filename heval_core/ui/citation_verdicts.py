@@ -9,9 +9,8 @@ import pandas as pd
 
 from heval_core.figures.citation_dots import with_interval
 from heval_core.figures.citation_names import CitationNames
-from heval_core.figures.panels import shown
+from heval_core.present.numbers import number, percent
 from heval_core.ui.text import plain
-from heval_core.wording import percent
 
 
 def of_citations(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[str], names: CitationNames) -> str:
@@ -58,11 +57,11 @@ def _number(row: dict[str, Any], shares: dict[str, float], name: bool = True, sa
 
     said: whether it is said already that nobody beats chance.
     """
-    number = with_interval(row).replace("[", r"\[").replace("]", r"\]")
-    chance = "" if pd.isna(row["chance"]) else f" (chance {shown(row['chance'])})"
+    value = with_interval(row).replace("[", r"\[").replace("]", r"\]")
+    chance = "" if pd.isna(row["chance"]) else f" (chance {number(row['chance'])})"
     if not said and not _above_chance(row):
         chance += ", no better than chance"
     where = f" for **{plain(row['writer'])}**" if name else ""
     share = shares.get(str(row["writer"]))
     clear = "" if share is None else f", where {percent(share)} of explanations are transparent"
-    return f"{number}{chance}{where}{clear}"
+    return f"{value}{chance}{where}{clear}"

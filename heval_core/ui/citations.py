@@ -11,15 +11,7 @@ import streamlit as st
 
 from heval_core.citations.scoring import ROUNDING
 from heval_core.figures.citation_dots import explainers_drawing, has, not_available, reason, recovery_drawing, told
-from heval_core.figures.citation_names import (
-    MASKINGS,
-    MEANINGS,
-    MEASURES,
-    OF_EXPLAINERS,
-    OF_EXPLANATIONS,
-    OF_SOURCES,
-    CitationNames,
-)
+from heval_core.figures.citation_names import CitationNames
 from heval_core.figures.citation_tables import alphas_html, explanations_html, recovery_html
 from heval_core.statistics.bounded import share_interval
 from heval_core.store.citation_queries import CitationFilter
@@ -30,6 +22,7 @@ from heval_core.ui.marks import dot_panels
 from heval_core.ui.published_results import query
 from heval_core.ui.selection import Selection
 from heval_core.ui.text import plain
+from heval_core.words import CITATION_MEASURES, MASKINGS, OF_EXPLAINERS, OF_EXPLANATIONS, OF_SOURCES, titles
 
 # Measures of one answer each, which the figure on top can show.
 CHOSEN = ("f1", "f1_of_claims", "precision", "recall", "correct_rejection")
@@ -102,11 +95,11 @@ def choose_measure(shown: Shown) -> tuple[str, str]:
     maskings = [masking for masking in MASKINGS if masking in set(shown.cells["masking"])] or ["full"]
     held = address.value("measure") if address.value("measure") in there else there[0]
     kind = address.value("masking") if address.value("masking") in maskings else maskings[0]
-    with st.popover(f"Measure **{plain(MEASURES[held])}**, {kind}"):
-        measure = address.one_of("Measure", there, "measure", titles=MEASURES, menu=True)
-        masking = address.one_of("Masking", maskings, "masking", titles=MASKINGS)
+    with st.popover(f"Measure **{plain(CITATION_MEASURES[held].title)}**, {kind}"):
+        measure = address.one_of("Measure", there, "measure", titles=titles(CITATION_MEASURES), menu=True)
+        masking = address.one_of("Masking", maskings, "masking", titles=titles(MASKINGS))
         for name in there:
-            st.caption(f"**{plain(MEASURES[name])}**: {plain(MEANINGS[name])}.")
+            st.caption(f"**{plain(CITATION_MEASURES[name].title)}**: {plain(CITATION_MEASURES[name].meaning)}.")
     return measure, masking
 
 
@@ -242,7 +235,9 @@ def _explainers(shown: Shown) -> None:
 
 
 def _meanings(measures: Sequence[str]) -> str:
-    return "; ".join(f"**{plain(MEASURES[name])}**: {plain(MEANINGS[name])}" for name in measures)
+    return "; ".join(
+        f"**{plain(CITATION_MEASURES[name].title)}**: {plain(CITATION_MEASURES[name].meaning)}" for name in measures
+    )
 
 
 def _pick_explainer(id: Sequence[str]) -> None:
@@ -256,8 +251,8 @@ def _both_maskings(shown: Shown, measure: str) -> None:
         return
     st.subheader("Does it matter which citation is masked?")
     st.caption(
-        f"{plain(MEASURES[measure])}, when every citation is masked in turn (full), and when one of each explanation is "
-        "(sample)."
+        f"{plain(CITATION_MEASURES[measure].title)}, when every citation is masked in turn (full), and when one of each "
+        "explanation is (sample)."
     )
     both = recovery_drawing(shown.cells, measure, shown.writers, shown.names, "full", beside="sample")
     dot_panels(both, "masking_marks", MARK.pick)
@@ -296,7 +291,8 @@ def _numbers(results: Reader, shown: Shown, measure: str, masking: str) -> None:
     st.subheader("The numbers")
     st.html(recovery_html(shown.cells, measure, masking, shown.writers, shown.names))
     st.caption(
-        f"**{plain(MEASURES[measure])}**, {masking} masking: {plain(MEANINGS[measure])}. In brackets: 95 % intervals over "
+        f"**{plain(CITATION_MEASURES[measure].title)}**, {masking} masking: "
+        f"{plain(CITATION_MEASURES[measure].meaning)}. In brackets: 95 % intervals over "
         "claims. Chance: F1 expected of as many sentences chosen at random. ○: not available; hover for the reason. The "
         "exports hold every measure."
     )

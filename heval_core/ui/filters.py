@@ -13,7 +13,6 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from heval_core.figures.pattern_panels import PATTERN_TITLES
 from heval_core.metrics.shared.cell import DEFAULT_K, KS
 from heval_core.metrics.shared.measure import Measure
 from heval_core.records import TECHNIQUE, head_name
@@ -26,12 +25,12 @@ from heval_core.ui.names import titles_of
 from heval_core.ui.published_results import query
 from heval_core.ui.techniques import names_of
 from heval_core.ui.text import plain
-from heval_core.wording import GROUP_TITLES, REGIME_MEANINGS, REGIME_TITLES
+from heval_core.words import GROUPS, PATTERNS, REGIMES
 
 # Column ▶ its chip, the same for all of them, and in the plural.
 _LABELS = {"model": "Models", "dataset": "Datasets", "regime": "Regimes", "group": "Answers"}
 _HELP = {
-    "regime": "\n\n".join(f"**{title}**: {REGIME_MEANINGS[key]}" for key, title in REGIME_TITLES.items())
+    "regime": "\n\n".join(f"**{word.title}**: {word.meaning}" for word in REGIMES.values())
     + "\n\nRegimes with a decoy or a length are shown only if they are chosen.",
     "group": "Where the answer came from.",
 }
@@ -63,7 +62,7 @@ def tabs_and_chips(
 
 def _options(choices: pd.DataFrame, column: str) -> list[str]:
     values = list(dict.fromkeys(choices[column]))
-    order = ordered_regimes(values) if column == "regime" else list(GROUP_TITLES) if column == "group" else sorted(values)
+    order = ordered_regimes(values) if column == "regime" else list(GROUPS) if column == "group" else sorted(values)
     return [value for value in order if value in values] + [value for value in values if value not in order]
 
 
@@ -245,7 +244,7 @@ def _best_titles(results: Reader) -> dict[str, str]:
     named = {}
     for option in query(results, Reader.best_tokens):
         explainer, _, pattern = option.rpartition(": ")
-        what = "not the answer" if pattern == NOT_ANSWER else PATTERN_TITLES.get(pattern, pattern).lower()
+        what = "not the answer" if pattern == NOT_ANSWER else PATTERNS[pattern].title.lower()
         named[option] = f"{titles.get(explainer, explainer)} first: {what}"
     return named
 

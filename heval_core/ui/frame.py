@@ -25,7 +25,7 @@ from heval_core.ui.exports import link_button
 from heval_core.ui.names import titles_of
 from heval_core.ui.published_results import query, reader
 from heval_core.ui.text import plain
-from heval_core.wording import DEMO_NOTE
+from heval_core.words import DEMO_NOTE
 
 _log = logging.getLogger("heval")
 _MARK = "came_through_app"

@@ -10,9 +10,9 @@ import numpy as np
 import streamlit as st
 
 from heval_core.figures.heads import counts_by_head, head_counts
-from heval_core.figures.panels import change, shown
 from heval_core.installed import installed, installed_models
 from heval_core.metrics.mrr import ReciprocalRank, reciprocal_rank
+from heval_core.present.numbers import change, number, ordinal, percent
 from heval_core.prompt_service.client import ask
 from heval_core.prompt_service.messages import Ablate, Heads, asked_as_stored
 from heval_core.records import HEvalError, head_name
@@ -23,7 +23,6 @@ from heval_core.ui import address, picked
 from heval_core.ui.published_results import query
 from heval_core.ui.reading import Pieces, Row, answer_of, answer_ranks
 from heval_core.ui.text import plain
-from heval_core.wording import ordinal, percent
 
 # The revision of the instance that a prompt of one's own becomes.
 AS_INSTALLED = "as installed"
@@ -168,13 +167,15 @@ def _told_picked(instance: StoredInstance, heads: HeadMap, rows: list[Row], pick
     """The picked head beside the chosen one: in S, in the rank of the answer, and in its reciprocal rank."""
     behind = heads.of(heads.chosen) - heads.of(pick)
     told: Pieces = [("b", f"{pick} instead of {heads.chosen}"), ("", f": {change(heads.of(pick))} for "), ("i", answer)]
-    told += [("", " over "), ("i", against), ("", f", {shown(behind)} less than the chosen head.")]
+    told += [("", " over "), ("i", against), ("", f", {number(behind)} less than the chosen head.")]
     by_name = {row.explainer: row for row in rows if row.picked or row.explainer == "mechlight"}
     ranks = answer_ranks(instance, list(by_name.values()))
     if pick in ranks and "mechlight" in ranks:
         now, before = (_reciprocal(instance, by_name[name]) for name in (pick, "mechlight"))
         told += [("", " It would put "), ("i", answer), ("", f" {ordinal(ranks[pick])}, not {ordinal(ranks['mechlight'])}: ")]
-        told.append(("", f"reciprocal rank {shown(now.value)} instead of {shown(before.value)}, chance {shown(now.chance)}."))
+        told.append(
+            ("", f"reciprocal rank {number(now.value)} instead of {number(before.value)}, chance {number(now.chance)}.")
+        )
     return told
 
 

@@ -17,6 +17,7 @@ from heval_core.groups import document_of
 from heval_core.metrics import measures
 from heval_core.metrics._features import TARGETS
 from heval_core.metrics.shared.stored_means import PROTECTED
+from heval_core.present.numbers import number
 from heval_core.statistics.correlation import spearman
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.reader import Reader
@@ -25,7 +26,7 @@ from heval_core.ui import address
 from heval_core.ui.exports import download, table_exports
 from heval_core.ui.published_results import query
 from heval_core.ui.reading import Row
-from heval_core.wording import answer_from, number
+from heval_core.words import answer_from
 
 TIED = "Tied scores"
 

@@ -12,12 +12,12 @@ import streamlit as st
 from heval_core.groups import MEMORY, compared_groups, document_of
 from heval_core.metrics.shared.measure import Measure
 from heval_core.metrics.shared.stored_means import PROTECTED
+from heval_core.present.names import regime_title
 from heval_core.regime_keys import read_key
 from heval_core.store.filters import Filter
 from heval_core.ui import address
 from heval_core.ui.component import component
 from heval_core.ui.text import plain
-from heval_core.wording import regime_title
 
 INSTANCES = "pages/instances.py"
 _ROUNDING = 1e-6

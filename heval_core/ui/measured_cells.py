@@ -27,9 +27,11 @@ from heval_core.figures.measured_panels import (
 )
 from heval_core.figures.number_table import numbers_html
 from heval_core.figures.palette import in_order
-from heval_core.figures.panels import WITH_CELLS, drawing, interval, shown
+from heval_core.figures.panels import WITH_CELLS, drawing
 from heval_core.figures.paper_table import paper_table
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
+from heval_core.present.names import regime_title
+from heval_core.present.numbers import interval, number
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links, pair_table, verdicts
@@ -42,7 +44,6 @@ from heval_core.ui.measured_picture import picture_of
 from heval_core.ui.names import names_of
 from heval_core.ui.selection import Selection
 from heval_core.ui.text import plain
-from heval_core.wording import regime_title
 
 
 def draw(results: Reader, chosen: Filter, chips: DeltaGenerator, question: str) -> tuple[Measure, int]:
@@ -213,7 +214,7 @@ def _row(values: Measured, id: Sequence[str]) -> Mapping[Any, Any] | None:
 def _value_of(row: Mapping[Any, Any], values: Measured) -> str:
     said = told(row, values)
     if values.scaled:
-        native = f"{interval(row['value'], row['low'], row['high'])} {values.measure.unit} (chance {shown(row['chance'])})"
+        native = f"{interval(row['value'], row['low'], row['high'])} {values.measure.unit} (chance {number(row['chance'])})"
         said = f"{interval(row['at'], row['at_low'], row['at_high'])}, that is {native}"
     cells = f" in {row['cells']} cells" if "cells" in row else ""
     return f"{said}, over {int(row['n']):,} instances{cells}"

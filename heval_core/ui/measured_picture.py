@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from heval_core.figures.measured_panels import ALL, Measured, Names, in_unit, part_words, told
+from heval_core.present.names import regime_title
 from heval_core.records import REGIMES
 from heval_core.regime_keys import ordered_regimes
 from heval_core.report.charts import DotPanel, dot_panels
 from heval_core.report.drawing import as_svg
-from heval_core.wording import regime_title
 
 
 def picture_of(found: Measured, drawn: Sequence[str], names: Names) -> str:

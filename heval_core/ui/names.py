@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import re
 
+from heval_core import words
 from heval_core.figures.measured_panels import Names
+from heval_core.present.names import regime_title
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredInstance
 from heval_core.ui.published_results import query
-from heval_core.wording import GROUP_TITLES, REGIME_TITLES, dataset_title, regime_title
+from heval_core.words import dataset_title
 
 
 def titles_of(results: Reader, kind: str = "explainer") -> dict[str, str]:
     """Key ▶ title, of all explainers, datasets, regimes or groups. A model's name is its title."""
     if kind == "regime":
-        return REGIME_TITLES | {key: regime_title(key) for key in query(results, Reader.choices)["regime"].unique()}
+        return words.titles(words.REGIMES) | {
+            key: regime_title(key) for key in query(results, Reader.choices)["regime"].unique()
+        }
     if kind == "group":
-        return GROUP_TITLES
+        return words.titles(words.GROUPS)
     if kind == "model":
         return {}
     known = query(results, Reader.catalogue, kind)

@@ -25,7 +25,7 @@ from heval_core.ui.exports import link_button
 from heval_core.ui.names import controls_of, titles_of
 from heval_core.ui.published_results import prompt_now, query
 from heval_core.ui.reading import Row
-from heval_core.wording import DEMO_NOTE, counted
+from heval_core.words import DEMO_NOTE, counted
 
 TITLE = "Which highlight explanation can be trusted?"
 

@@ -13,10 +13,10 @@ from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures import overview
 from heval_core.figures.headline import scale, side_by_side, standings
 from heval_core.figures.overview import Words
-from heval_core.figures.panels import interval, shown
 from heval_core.groups import compared_groups, context_groups
 from heval_core.metrics import headlines
 from heval_core.metrics.shared.measure import QUESTIONS
+from heval_core.present.numbers import interval, number
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
 from heval_core.regime_keys import ordered_regimes
 from heval_core.store.filters import Filter
@@ -25,7 +25,7 @@ from heval_core.ui import filters, links
 from heval_core.ui.exports import table_exports
 from heval_core.ui.names import controls_of, titles_of
 from heval_core.ui.published_results import query
-from heval_core.wording import counted, listed, short_name
+from heval_core.words import counted, listed, short_name
 
 # Question ▶ the regimes and groups of the instances that its measure is of.
 MEASURED_ON = {
@@ -175,7 +175,7 @@ def table_of(headline: pd.DataFrame, titles: Mapping[str, str]) -> pd.DataFrame:
                 "explainer": titles.get(row["explainer"], row["explainer"]),
                 "between chance (0) and best (1)": interval(row["normalised"], row["normalised_low"], row["normalised_high"]),
                 "value": f"{interval(row['value'], row['low'], row['high'])} {unit}",
-                "chance": shown(row["chance"]),
+                "chance": number(row["chance"]),
                 "instances": int(row["n"]),
                 "cells": int(row["cells"]),
             }

@@ -10,6 +10,8 @@ import numpy as np
 
 from heval_core.figures.palette import colour, in_order
 from heval_core.metrics.shared.cell import KS
+from heval_core.present.names import regime_title
+from heval_core.present.numbers import ordinal
 from heval_core.records import TECHNIQUE
 from heval_core.statistics.scores import average_ranks, best_tokens, normalise
 from heval_core.store.reader import Reader
@@ -17,7 +19,7 @@ from heval_core.stored import StoredAttribution, StoredInstance
 from heval_core.ui.names import controls_of, document_caption, meanings_of, titles_of
 from heval_core.ui.text import plain
 from heval_core.units import summed, units_of
-from heval_core.wording import answer_from, ordinal, regime_title, token_name
+from heval_core.words import answer_from, token_name
 
 # A sentence in pieces that the surface draws: `b`, `i` or nothing, and a text of the data as it is.
 Pieces = list[tuple[str, str]]

@@ -11,12 +11,13 @@ import streamlit as st
 from heval_core.figures.palette import in_order
 from heval_core.groups import context_groups, numbered
 from heval_core.metrics.shared.cell import DEFAULT_K, KS
+from heval_core.present.numbers import percent
 from heval_core.stored import StoredInstance
 from heval_core.ui import address
 from heval_core.ui.component import component
 from heval_core.ui.reading import SCALES, Pieces, Row, answer_of, chance_rank, prompt_data
 from heval_core.units import LEVELS
-from heval_core.wording import answer_from, share
+from heval_core.words import answer_from
 
 MODES = ("text", "rows")
 
@@ -128,7 +129,7 @@ def draw(
 
 
 def _answer(instance: StoredInstance) -> dict[str, str]:
-    return {"text": answer_of(instance), "share": share(instance.predicted_probability), "from": answer_from(instance.group)}
+    return {"text": answer_of(instance), "share": percent(instance.predicted_probability), "from": answer_from(instance.group)}
 
 
 def sources(instance: StoredInstance) -> list[dict[str, Any]]:
@@ -167,4 +168,4 @@ def sources(instance: StoredInstance) -> list[dict[str, Any]]:
                 "used": True,
             }
         )
-    return [line | {"percent": share(line["share"])} for line in lines]
+    return [line | {"percent": percent(line["share"])} for line in lines]

@@ -6,11 +6,13 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.figures.technique_features import feature_title, rho_text, significant
-from heval_core.figures.technique_names import TechniqueNames, between, change, written
+from heval_core.figures.technique_features import feature_title, significant
+from heval_core.figures.technique_names import TechniqueNames
+from heval_core.present.names import regime_title, value_unit
+from heval_core.present.numbers import POINTS, brackets, change, number
 from heval_core.records import FOLLOWED, TECHNIQUE
 from heval_core.ui.text import plain
-from heval_core.wording import REGIME_TITLES, counted, listed, regime_title
+from heval_core.words import REGIMES, counted, listed
 
 _IGNORED = "irrelevant"
 # Kind ▶ what a technique that gains on it does, and the kind that may pay for it.
@@ -60,7 +62,7 @@ def _trade(by_place: ByPlace, names: TechniqueNames) -> list[str]:
         if gains:
             best = max(gains, key=lambda row: row["delta"])
             cost = by_place.get((str(best["technique"]), other))
-            against = f", at {_delta(cost)} on {REGIME_TITLES[other].lower()} ones" if cost is not None else ""
+            against = f", at {_delta(cost)} on {REGIMES[other].title.lower()} ones" if cost is not None else ""
             said.append(f"{_bold(names.title(str(best['technique'])))} {words} documents most ({_delta(best)}{against}).")
         elif own:
             said.append(f"No technique surely {words} documents more.")
@@ -74,8 +76,8 @@ def _discrimination(points: pd.DataFrame, names: TechniqueNames) -> list[str]:
     above = known[known["discrimination_low"] > 0].sort_values("discrimination", ascending=False)
     if len(above):
         best = above.iloc[0]
-        interval = between(best["discrimination_low"], best["discrimination_high"], "discrimination")
-        value = written(best["discrimination"], "discrimination")
+        interval = brackets(best["discrimination_low"], best["discrimination_high"], value_unit("discrimination"))
+        value = number(best["discrimination"], value_unit("discrimination"))
         name = _bold(names.title(str(best["technique"])))
         return [
             f"{name} tells relevant documents from irrelevant ones best: J {value} {interval}, where 0 is blind and 1 perfect."
@@ -94,7 +96,7 @@ def _off_topic(cells: pd.DataFrame, points: pd.DataFrame, names: TechniqueNames)
     if above.empty:
         return []
     best = above.iloc[0]
-    interval = f"{written(best['value'], measure)} {between(best['low'], best['high'], measure)}"
+    interval = f"{number(best['value'], value_unit(measure))} {brackets(best['low'], best['high'], value_unit(measure))}"
     return [f"{_bold(names.title(str(best['technique'])))} tells off-topic ones best: J {interval}."]
 
 
@@ -120,7 +122,7 @@ def of_features(correlations: pd.DataFrame, technique: str) -> str:
 
 
 def _rho(row: dict[str, Any]) -> str:
-    return rho_text(row["rho_stratified"])
+    return change(row["rho_stratified"])
 
 
 def _where(row: dict[str, Any]) -> str:
@@ -132,12 +134,12 @@ def _bold(title: str) -> str:
 
 
 def _delta(row: dict[str, Any]) -> str:
-    return f"{change(row['delta'])} points {between(row['delta_low'], row['delta_high'])}".replace("[", r"\[").replace(
-        "]", r"\]"
-    )
+    return f"{change(row['delta'], POINTS)} points {brackets(row['delta_low'], row['delta_high'], POINTS)}".replace(
+        "[", r"\["
+    ).replace("]", r"\]")
 
 
 def _deltas(key: str, by_place: ByPlace, kinds: tuple[str, ...]) -> str:
     return ", ".join(
-        f"{REGIME_TITLES[kind].lower()} {_delta(by_place[key, kind])}" for kind in kinds if (key, kind) in by_place
+        f"{REGIMES[kind].title.lower()} {_delta(by_place[key, kind])}" for kind in kinds if (key, kind) in by_place
     )

@@ -13,9 +13,11 @@ import streamlit as st
 from heval_core.figures.technique_differences import differences_drawing, told
 from heval_core.figures.technique_features import correlation_table, features_drawing
 from heval_core.figures.technique_front import EVERY_KIND, front_drawing, share_known
-from heval_core.figures.technique_names import TechniqueNames, between, measure_name, unit_of, with_unit
+from heval_core.figures.technique_names import TechniqueNames
 from heval_core.figures.technique_table import shown_cells, techniques_html, techniques_latex, unavailable
 from heval_core.figures.technique_trials import Search, searches
+from heval_core.present.names import change_unit, measure_name
+from heval_core.present.numbers import SHARE, brackets, interval, with_unit
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -26,7 +28,7 @@ from heval_core.ui.published_results import query
 from heval_core.ui.selection import Selection
 from heval_core.ui.technique_figure import technique_figure
 from heval_core.ui.text import plain
-from heval_core.wording import BEHAVIOUR_MEANINGS, BEHAVIOUR_TITLES, REGIME_TITLES, counted, listed
+from heval_core.words import BEHAVIOURS, REGIMES, counted, listed, titles
 
 # Measures of one answer each, so that they exist for each kind of context.
 BY_KIND = ("bcu", "ccu", "accuracy", "memory_kept", "neither", "bcu_unknown")
@@ -111,7 +113,13 @@ def _techniques(there: list[str], names: TechniqueNames) -> list[str]:
 def _measure(own: pd.DataFrame) -> str:
     known = set(own.dropna(subset=["value"])["measure"])
     there = [measure for measure in BY_KIND if measure in known] or ["bcu"]
-    return address.chip("Measure", there, "measure", titles=BEHAVIOUR_TITLES, meanings=BEHAVIOUR_MEANINGS)
+    return address.chip(
+        "Measure",
+        there,
+        "measure",
+        titles=titles(BEHAVIOURS),
+        meanings={word.key: word.meaning for word in BEHAVIOURS.values()},
+    )
 
 
 COMPARE = "Which technique makes a model use its context well?"
@@ -129,7 +137,7 @@ def draw_compare(results: Reader, shown: Shown) -> None:
     if len(shown.points):
         front = front_drawing(shown.points, shown.names, share_known(shown.every), MARK.drawn, shown.every_point)
     rows = differences_drawing(shown.cells, shown.measure, shown.names, shown.front, MARK.drawn)
-    unit = unit_of(shown.measure)
+    unit = change_unit(shown.measure).sign.strip()
     title = f"{measure_name(shown.measure)}: difference to Regular" + (f", in {unit}" if unit else "")
     both = ("Following against ignoring", title)
     technique_figure(
@@ -159,7 +167,7 @@ def _selection(results: Reader, shown: Shown, id: tuple[str, ...]) -> None:
     key, kind = id
     said = _said(shown, key, kind)
     with MARK.bar():
-        where = "" if kind == EVERY_KIND else f" · {REGIME_TITLES[kind]}"
+        where = "" if kind == EVERY_KIND else f" · {REGIMES[kind].title}"
         st.markdown(f"**{plain(shown.names.title(key) + where)}** {plain(said)}", width="stretch")
         _ways_on(results, shown, key, kind)
 
@@ -175,8 +183,8 @@ def _said(shown: Shown, key: str, kind: str) -> str:
 
 def _of_point(row: Mapping[Any, Any]) -> str:
     return (
-        f"follows {with_unit(row['context_faithfulness'])} {between(row['faithfulness_low'], row['faithfulness_high'])}, "
-        f"ignores {with_unit(row['robustness'])} {between(row['robustness_low'], row['robustness_high'])}"
+        f"follows {interval(row['context_faithfulness'], row['faithfulness_low'], row['faithfulness_high'], SHARE)}, "
+        f"ignores {with_unit(row['robustness'], SHARE)} {brackets(row['robustness_low'], row['robustness_high'], SHARE)}"
     )
 
 
@@ -198,11 +206,11 @@ def _ways_on(results: Reader, shown: Shown, key: str, kind: str) -> None:
 def _numbers(results: Reader, shown: Shown) -> None:
     st.subheader("The numbers")
     st.html(techniques_html(shown.cells, shown.measure, shown.names, shown.front))
-    name, meaning = measure_name(shown.measure), BEHAVIOUR_MEANINGS.get(shown.measure, "")
+    name, meaning = measure_name(shown.measure), BEHAVIOURS[shown.measure].meaning
     st.caption(
-        f"**{plain(name)}**: {plain(meaning)}. **Memory kept**: {plain(BEHAVIOUR_MEANINGS['memory_kept'])}. **Neither**: "
-        f"{plain(BEHAVIOUR_MEANINGS['neither'])}. **J**: {plain(BEHAVIOUR_MEANINGS['discrimination'])}. "
-        f"**J, off topic**: {plain(BEHAVIOUR_MEANINGS['discrimination_off_topic'])}. In brackets: 95 % intervals over "
+        f"**{plain(name)}**: {plain(meaning)}. **Memory kept**: {plain(BEHAVIOURS['memory_kept'].meaning)}. **Neither**: "
+        f"{plain(BEHAVIOURS['neither'].meaning)}. **J**: {plain(BEHAVIOURS['discrimination'].meaning)}. "
+        f"**J, off topic**: {plain(BEHAVIOURS['discrimination_off_topic'].meaning)}. In brackets: 95 % intervals over "
         "questions. The dashed line of the figure: techniques that treat all documents alike."
     )
     about = {"model": shown.model, "dataset": shown.dataset_title, "measure": shown.measure}

@@ -8,15 +8,14 @@ from typing import Any
 import pandas as pd
 
 from heval_core.figures.measured_panels import Measured, Names, in_unit, told
-from heval_core.figures.panels import change, interval, shown
-from heval_core.figures.pattern_panels import PATTERN_TITLES, percents
 from heval_core.figures.replacements import Advantage
 from heval_core.metrics.shared.measure import Measure
-from heval_core.reasons import DROP_REASONS
+from heval_core.present.names import regime_title
+from heval_core.present.numbers import SHARE, change, interval, number, percent
 from heval_core.records import CELL
 from heval_core.statistics.correlation import clustered_spearman
 from heval_core.ui.text import plain
-from heval_core.wording import number, percent, regime_title
+from heval_core.words import DROP_REASONS, PATTERNS
 
 # What the best explainer at a question does better than the others.
 _DOES_BEST = {
@@ -37,14 +36,14 @@ def of_measure(found: Measured, names: Names) -> str:
     best, means = methods[0], in_unit(found.overall, found.scaled).set_index("explainer")
     title = f"**{plain(names.explainer(best))}**"
     if found.measure.best == "zero":
-        away = f"{shown(found.away[best])} {found.measure.unit} away on average over {int(means.loc[best, 'cells'])} cells"
+        away = f"{number(found.away[best])} {found.measure.unit} away on average over {int(means.loc[best, 'cells'])} cells"
         return f"{title} stays nearest to chance: {away}. Its mean is {told(means.loc[best].to_dict(), found)}."
     does = _DOES_BEST.get(found.measure.question, "is best")
     said = [f"{title} {does}: {told(means.loc[best].to_dict(), found)}."]
     controls = [key for key in there if key in names.controls and key != "random"]
     if controls:
         rival = controls[0]
-        said.append(f"The best control, {plain(names.explainer(rival))}, gets {shown(float(means.loc[rival, 'at']))}.")
+        said.append(f"The best control, {plain(names.explainer(rival))}, gets {number(float(means.loc[rival, 'at']))}.")
     return " ".join([*said, _wrong_side(found, methods, names)])
 
 
@@ -139,15 +138,20 @@ def of_patterns(shares: pd.DataFrame, names: Names) -> str:
     best, worst = right.iloc[0], right.iloc[-1]
     wrong = methods[(methods["explainer"] == worst["explainer"]) & (methods["pattern"] != "answer")]
     said = (
-        f"**{plain(names.explainer(best['explainer']))}** puts the answer's token first in {plain(percents(best))} of its "
-        f"instances, **{plain(names.explainer(worst['explainer']))}** in {plain(percents(worst))} "
+        f"**{plain(names.explainer(best['explainer']))}** puts the answer's token first in {_share(best)} of its "
+        f"instances, **{plain(names.explainer(worst['explainer']))}** in {_share(worst)} "
         f"(chance {percent(best['chance'])})"
     )
     if wrong.empty:
         return f"{said}."
     instead = wrong.loc[wrong["share"].idxmax()]
-    kind = PATTERN_TITLES[instead["pattern"]].lower()
-    return f"{said}; what it most often puts first instead is *{kind}* ({plain(percents(instead))})."
+    kind = PATTERNS[instead["pattern"]].title.lower()
+    return f"{said}; what it most often puts first instead is *{kind}* ({_share(instead)})."
+
+
+def _share(row: Any) -> str:
+    """`72 % [66, 78]`, in Markdown."""
+    return plain(interval(row["share"], row["low"], row["high"], SHARE))
 
 
 def of_outcomes(outcomes: pd.DataFrame) -> str:
@@ -157,7 +161,7 @@ def of_outcomes(outcomes: pd.DataFrame) -> str:
     groups = outcomes[~outcomes["dropped"]].groupby("outcome")["instances"].sum()
     kept = int(groups.sum())
     from_memory = int(groups.get("M", 0)) / max(kept, 1)
-    why = f", most often because {plain(DROP_REASONS.get(dropped.index[0], dropped.index[0]))}" if len(dropped) else ""
+    why = f", most often because {plain(DROP_REASONS[dropped.index[0]].meaning)}" if len(dropped) else ""
     return (
         f"Of {asked:,} instances asked, {kept:,} are kept ({percent(kept / asked)}); "
         f"{int(dropped.sum()):,} are dropped{why}. {percent(from_memory)} of the kept answers came from memory."

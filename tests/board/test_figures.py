@@ -12,8 +12,9 @@ from heval_core.evaluation.board.making import board_of
 from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Board, Row
 from heval_core.figures import board_table
 from heval_core.figures.board_dots import by_model, by_question
-from heval_core.figures.board_front import digits_of, front_drawing, passes_of
+from heval_core.figures.board_front import front_drawing
 from heval_core.figures.board_paper import board_latex
+from heval_core.present.numbers import COST, number, passes
 from tests.board.planted import cells_of, level, planted, truth_of
 
 TABLE = {
@@ -98,12 +99,12 @@ def test_one_method_or_no_cost_has_no_front(made):
 
 
 @pytest.mark.parametrize(
-    ("passes", "expected"),
+    ("count", "expected"),
     [(0.126, "0.13 passes"), (0.999, "1 pass"), (1, "1 pass"), (1.04, "1 pass"), (20.4, "20 passes"), (1708, "1,708 passes")],
 )
-def test_passes_have_two_digits_or_are_whole(passes, expected):
-    assert passes_of(passes) == expected
-    assert digits_of(passes) == expected.split()[0]
+def test_passes_have_two_digits_or_are_whole(count, expected):
+    assert passes(count) == expected
+    assert number(count, COST) == expected.split()[0]
 
 
 def test_the_table_has_every_number_and_the_best_methods_in_bold(made):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from heval_core.evaluation.patterns import chance_of, kinds_of, padding_of, pattern_of, rows_of
-from heval_core.reasons import PATTERN_KINDS as ALL_KINDS
-from heval_core.reasons import PATTERNS
+from heval_core.words import PATTERN_KINDS as ALL_KINDS
+from heval_core.words import PATTERNS
 
 TOKENS = [
     "Rome",

@@ -12,12 +12,13 @@ import pytest
 
 from heval_core.figures.citation_claim import FOUND, MISSED, NONE, UNKNOWN, WRONG, claim_drawing, first_passage
 from heval_core.figures.citation_dots import explainers_drawing, recovery_drawing
-from heval_core.figures.citation_names import MEASURES, OF_EXPLAINERS, OF_SOURCES, CitationNames
+from heval_core.figures.citation_names import CitationNames
 from heval_core.figures.citation_tables import alphas_html, explanations_html, recovery_html
-from heval_core.figures.panels import shown
+from heval_core.present.numbers import number
 from heval_core.store.citation_queries import ONLY, CitationFilter
 from heval_core.ui.citation_verdicts import of_citations
 from heval_core.ui.citations import computed, transparent
+from heval_core.words import CITATION_MEASURES, OF_EXPLAINERS, OF_SOURCES
 from tests.citations.published import ANNOTATORS, CONTROLS, DATA, HOSTILE, SELECTOR, WRITERS, explanation_id, plant
 from tests.pages.opening import open_page
 
@@ -87,8 +88,8 @@ def test_the_answer_says_the_tables_numbers(cells):
     said = text_of(open_page("citations"))
     for writer, measure in itertools.product(("careful", "padding"), ("f1", "transparent")):
         row = one(cells, annotator="llm(model=large)", masking="full", writer=writer, measure=measure)
-        number = f"{shown(row['value'])} [{shown(row['low'])}, {shown(row['high'])}] (chance {shown(row['chance'])})"
-        assert (number if measure == "f1" else f"{100 * row['value']:.0f} % of explanations are transparent") in said
+        value = f"{number(row['value'])} [{number(row['low'])}, {number(row['high'])}] (chance {number(row['chance'])})"
+        assert (value if measure == "f1" else f"{100 * row['value']:.0f} % of explanations are transparent") in said
 
 
 def test_an_answer_no_better_than_chance_is_called_so(cells):
@@ -120,16 +121,16 @@ def test_every_dot_is_where_the_table_says(cells):
             )
             chance = panel["chance"] if panel["chance"] is not None else slot["chance"]
             assert chance == pytest.approx(100 * row["chance"], abs=0.6)
-            assert f"chance {shown(row['chance'])}" in dot["about"][1]
+            assert f"chance {number(row['chance'])}" in dot["about"][1]
             label = slot["labels"][0] if key in CONTROLS else slot
-            assert label["text"] == shown(row["value"])
+            assert label["text"] == number(row["value"])
 
 
 def test_both_maskings_stand_side_by_side(cells):
     made = recovery_drawing(cells, "f1", ("careful",), NAMES, "full", beside="sample")
     slot = made["columns"][0]["slots"][NAMES.in_order(cells.query("annotator != ''")["annotator"]).index("nli")]
     values = cells.query("annotator == 'nli' and writer == 'careful' and measure == 'f1'").set_index("masking")["value"]
-    assert slot["text"] == f"{shown(values['full'])} · {shown(values['sample'])}"
+    assert slot["text"] == f"{number(values['full'])} · {number(values['sample'])}"
     assert [dot.get("hollow", False) for dot in slot["dots"]] == [False, True]
 
 
@@ -159,7 +160,7 @@ def test_the_truth_stands_below_the_explainers_where_it_is_known(cells):
     assert made["columns"][0]["slots"][-1]["dots"][0]["at"] == 50
     found = known.assign(measure="source", value=0.9, low=0.8, high=1.0, chance=0.2)
     own = explainers_drawing(found, OF_SOURCES, ("sloppy",), NAMES)
-    assert [panel["title"] for panel in own["columns"]] == [MEASURES[name] for name in OF_SOURCES]
+    assert [panel["title"] for panel in own["columns"]] == [CITATION_MEASURES[name].title for name in OF_SOURCES]
     assert own["columns"][0]["slots"][0]["dots"][0]["at"] == pytest.approx(90)
     assert "missing" in own["columns"][1]["slots"][0]
 
@@ -169,11 +170,11 @@ def test_tables_hold_the_tables_numbers(store, cells):
     for row in (
         cells.query("measure == 'f1' and masking == 'full' and annotator != ''").dropna(subset=["value"]).to_dict("records")
     ):
-        assert f"[{shown(row['low'])}, {shown(row['high'])}] chance {shown(row['chance'])}" in said
+        assert f"[{number(row['low'])}, {number(row['high'])}] chance {number(row['chance'])}" in said
     agreements = store.citation_agreement(DATA, SELECTOR, "full")
     alphas = alphas_html(agreements, "sloppy", NAMES)
     for row in agreements[agreements["writer"] == "sloppy"].to_dict("records"):
-        assert re.search(rf">{re.escape(shown(row['alpha']))} <small>\[{shown(row['low'])}, {shown(row['high'])}\]", alphas)
+        assert re.search(rf">{re.escape(number(row['alpha']))} <small>\[{number(row['low'])}, {number(row['high'])}\]", alphas)
     assert "0.40 <small>[0.30, 0.60]" in explanations_html(cells, tuple(WRITERS))
 
 
@@ -250,8 +251,8 @@ def test_every_mark_is_what_the_answer_and_the_citations_make_it(store, claim):
             assert mark["state"] == {(True, True): FOUND, (True, False): WRONG, (False, True): MISSED}.get((yes, should), NONE)
             assert data["sentences"][place]["gold"] == should
             if row["scores"]:
-                assert f"score {shown(row['scores'][place])}" in mark["about"]
-        assert (own["text"], own["chance"]) == (shown(row["f1"]), shown(row["chance"]))
+                assert f"score {number(row['scores'][place])}" in mark["about"]
+        assert (own["text"], own["chance"]) == (number(row["f1"]), number(row["chance"]))
     json.dumps([{**own, "chosen": []} for own in data["annotators"]])
 
 
@@ -277,7 +278,7 @@ def test_explainers_say_which_passage_weighs_most(store):
         words = (
             "of all passages this one weighs most"
             if best == passage
-            else f"[{best}] weighs most here: {shown(own[best][place])}"
+            else f"[{best}] weighs most here: {number(own[best][place])}"
         )
         assert words in mark["about"]
         assert mark["weight"] == pytest.approx(own[passage][place] / top, abs=1e-3)
@@ -342,7 +343,9 @@ def test_a_picked_mark_leads_to_its_claims(cells):
     (row,) = cells.query("annotator == 'nli' and writer == 'padding' and measure == 'f1' and masking == 'full'").to_dict(
         "records"
     )
-    assert f"{shown(row['value'])} [{shown(row['low'])}, {shown(row['high'])}], chance {shown(row['chance'])}" in text_of(app)
+    assert f"{number(row['value'])} [{number(row['low'])}, {number(row['high'])}], chance {number(row['chance'])}" in text_of(
+        app
+    )
     next(one for one in app.button if one.key == "claims_of_mark").click().run()
     assert not app.exception
     assert app.query_params["tab"] in ("claim", ["claim"])

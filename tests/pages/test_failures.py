@@ -10,10 +10,10 @@ import pytest
 
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.measured_panels import Names
-from heval_core.figures.pattern_panels import PATTERN_TITLES, by_answers, pattern_panels, shares_of, side_by_side
-from heval_core.reasons import PATTERNS
+from heval_core.figures.pattern_panels import by_answers, pattern_panels, shares_of, side_by_side
 from heval_core.store.filters import Filter
 from heval_core.ui.tabs import failures
+from heval_core.words import PATTERNS, titles
 from tests.pages.opening import open_page
 
 
@@ -101,9 +101,9 @@ def test_the_figure_has_a_panel_for_each_kind_and_means_of_the_datasets_shares(d
     assert set(by_answers(shares, methods)[:4]) == set(whole)
     assert set(side_by_side(shares)["explainer"]) == {*whole, "lexical", "random", "position"}
     rows, panels, axis = pattern_panels(counts, ["fa", "random"], names)
-    assert [panel.title for panel in panels] == [PATTERN_TITLES[key] for key in PATTERNS if key in set(counts["pattern"])]
+    assert [panel.title for panel in panels] == [PATTERNS[key].title for key in PATTERNS if key in set(counts["pattern"])]
     for panel in panels:
-        pattern = next(key for key, title in PATTERN_TITLES.items() if title == panel.title)
+        pattern = next(key for key, title in titles(PATTERNS).items() if title == panel.title)
         of_kind = counts[counts["pattern"] == pattern]
         own = of_kind[of_kind["explainer"] == "fa"]
         (mean,), cells = panel.slots[0].dots, panel.slots[0].cells

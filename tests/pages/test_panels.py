@@ -12,9 +12,10 @@ import pytest
 
 from heval_core.figures.measured_panels import ALL, Measured, Names, panels_of
 from heval_core.figures.number_table import number_rows, numbers_html
-from heval_core.figures.panels import Axis, Mark, Panel, Row, Slot, axis_over, drawing, shown, ticks
+from heval_core.figures.panels import Axis, Mark, Panel, Row, Slot, axis_over, drawing, ticks
 from heval_core.metrics import measures
 from heval_core.metrics.shared.measure import Measure
+from heval_core.present.numbers import number
 from heval_core.store.filters import Filter
 from heval_core.ui.measured_means import can_be_scaled, measured
 from heval_core.ui.measured_picture import picture_of
@@ -82,7 +83,7 @@ def test_a_control_beyond_the_axis_is_cut_and_leaves_the_methods_their_room(demo
         assert not any(mark.get("beyond") for slot in methods for mark in (*slot["dots"], *slot["cells"]))
         first = position["dots"][0]
         assert (first["at"], first["beyond"]) == (0, -1)
-        assert position["labels"][0]["text"] == f"1: {shown(panel.slots[-1].dots[0].value)}"
+        assert position["labels"][0]["text"] == f"1: {number(panel.slots[-1].dots[0].value)}"
 
 
 def test_a_control_of_which_both_parts_are_cut_has_one_number():
@@ -109,7 +110,7 @@ def test_the_table_bolds_the_best_method_and_counts_who_is_below_chance(demo):
     ).set_index("explainer")
     regimes = ["double_conflicting", "mixed", "double_conflicting_swap", "mixed_swap"]
     for key, row in zip([*METHODS, "lexical", "position"], table["rows"], strict=True):
-        assert [cell["value"] for cell in row["cells"][:4]] == [shown(together[key, regime]) for regime in regimes]
+        assert [cell["value"] for cell in row["cells"][:4]] == [number(together[key, regime]) for regime in regimes]
         assert row["cells"][-1]["value"] == f"{counts.loc[key, 'wrong']} of {counts.loc[key, 'numbers']}"
     for place, regime in enumerate(regimes):
         bold = [key for key, row in zip(METHODS, table["rows"], strict=False) if row["cells"][place]["best"]]
@@ -221,7 +222,7 @@ def test_ticks_are_round_and_few(ends, expected):
      (123.4, "123"), (-12.0, "−12.0"), (None, "–"), (math.nan, "–")],
 )  # fmt: skip
 def test_numbers_have_a_minus_sign_and_enough_digits_for_their_intervals(value, text):
-    assert shown(value) == text
+    assert number(value) == text
 
 
 def test_the_saved_picture_has_the_same_means(demo):
@@ -231,5 +232,5 @@ def test_the_saved_picture_has_the_same_means(demo):
     root = ElementTree.fromstring(picture)
     said = " ".join(root.itertext())
     mean = found.parts.query("explainer == 'fa' and regime == 'mixed' and part == 'C2'")["normalised"].iloc[0]
-    assert f"A <b> & c, Mixed · used document second: {shown(mean)} [" in said
+    assert f"A <b> & c, Mixed · used document second: {number(mean)} [" in said
     assert "Double conflicting" in said

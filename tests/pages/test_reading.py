@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from heval_core.metrics.mrr import reciprocal_rank
+from heval_core.present.numbers import ordinal, percent
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.filters import Filter
 from heval_core.ui import heads, names, own_prompts, reading, surface
 from heval_core.ui.reading import Row, answer_of, answer_ranks, chance_rank, prompt_data
-from heval_core.wording import answer_from, ordinal, share, token_name
+from heval_core.words import answer_from, token_name
 from tests.pages.test_own_prompt import made_up
 
 
@@ -165,7 +166,7 @@ def test_words_for_numbers_and_tokens():
     assert [ordinal(rank) for rank in (1, 2, 3, 4, 11, 12, 13, 21, 102, 2.5)] == [
         "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "about 2nd",
     ]  # fmt: skip
-    assert [share(p) for p in (1, 0.98, 0.012, 0.004, 0.0002, 0)] == ["100 %", "98 %", "1 %", "0.4 %", "< 0.1 %", "0 %"]
+    assert [percent(p) for p in (1, 0.98, 0.012, 0.004, 0.0002, 0)] == ["100 %", "98 %", "1 %", "0.4 %", "< 0.1 %", "0 %"]
     assert [token_name(token) for token in (" .", " census", "\n", ":")] == [
         "a full stop",
         "“census”",

@@ -12,7 +12,7 @@ from heval_core.citations.records import Passage
 from heval_core.evaluation.citations import measured
 from heval_core.evaluation.citations.utility import utility
 from heval_core.figures.citation_dots import with_interval
-from heval_core.figures.panels import shown as as_page
+from heval_core.present.numbers import number as as_page
 from heval_core.report import html
 from heval_core.report.plans import CITATION_SECTIONS, section_titles
 from heval_core.report.sections import section, sections, studied

@@ -8,8 +8,9 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 
+from heval_core.present.numbers import short
 from heval_core.report.charts import BAR, LABELS, NAMES, DotPanel, Share, SharePanel, dot_panels, share_panels
-from heval_core.report.drawing import DARK, Drawing, Scale, as_svg, short_number, wrapped
+from heval_core.report.drawing import DARK, Drawing, Scale, as_svg, wrapped
 
 TITLES = {"fa": "Feature ablation", "random": "Random"}
 SVG = "{http://www.w3.org/2000/svg}"
@@ -67,7 +68,7 @@ def test_a_control_beyond_the_methods_is_an_arrow_with_its_number_and_does_not_s
     drawing = dot_panels("t", [DotPanel("Mixed", frame, "ranks")], TITLES, {"random"}, shared=True)
     (dot,) = elements(drawing, "circle")
     assert float(dot.get("cx")) == 250.0
-    assert "-80" in [own.text for own in elements(drawing, "text", "faint")]
+    assert "−80.0" in [own.text for own in elements(drawing, "text", "faint")]
     (arrow,) = elements(drawing, "path", "ring")
     assert arrow.get("d").startswith(f"M{NAMES + 4 - 2.4:g} ")
 
@@ -137,7 +138,7 @@ def test_an_axis_without_extent_still_has_room():
 
 
 def test_numbers_of_ticks_are_short():
-    assert [short_number(value) for value in (0.25, 0.0, -0.5, 12.0)] == [".25", "0", "−.5", "12"]
+    assert [short(value) for value in (0.25, 0.0, -0.5, 12.0)] == [".25", "0", "−.5", "12"]
 
 
 def test_long_names_break_at_spaces_and_underscores():

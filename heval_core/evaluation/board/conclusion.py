@@ -16,7 +16,7 @@ import pandas as pd
 from heval_core.evaluation.board.columns import column_groups
 from heval_core.evaluation.board.pairs import against, tally
 from heval_core.evaluation.board.records import Board, Column
-from heval_core.wording import counted, listed
+from heval_core.words import counted, listed
 
 PLAIN, DECOY = "Plain prompts", "decoy "
 AT = {"RQ1": "telling context from memory", "RQ2": "telling documents apart", "RQ3": "finding the token"}

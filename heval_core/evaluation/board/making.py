@@ -25,7 +25,7 @@ from heval_core.statistics.bounded import mean_interval
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.techniques import pareto_front
-from heval_core.wording import dataset_title
+from heval_core.words import dataset_title
 
 
 def board(reader: Reader, chosen: Filter = Filter(), measures: Sequence[str] = ()) -> Board:  # noqa: B008

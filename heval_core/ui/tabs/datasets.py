@@ -9,11 +9,12 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
+from heval_core import words
 from heval_core.evaluation.text_agreement import text_agreement
 from heval_core.evaluation.usable import notes
 from heval_core.figures.cells import apart
 from heval_core.figures.outcomes import in_regime_order, outcome_bars, sources
-from heval_core.reasons import DROP_REASONS
+from heval_core.present.names import regime_title
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.progress import progress
@@ -23,7 +24,7 @@ from heval_core.ui import cell_table, links, picked, verdicts
 from heval_core.ui.names import titles_of
 from heval_core.ui.published_results import query, results_folder
 from heval_core.ui.text import plain
-from heval_core.wording import GROUP_TITLES, counted, regime_title
+from heval_core.words import DROP_REASONS, counted, group_title
 
 
 def draw(results: Reader, chosen: Filter) -> None:
@@ -54,14 +55,14 @@ def kept_and_dropped(results: Reader, chosen: Filter, outcomes: pd.DataFrame) ->
     datasets = titles_of(results, "dataset")
     labels = labels_of(outcomes, datasets)
     dropped = [reason for reason in DROP_REASONS if reason in set(outcomes["outcome"])]
-    titles = GROUP_TITLES | {reason: f"dropped: {reason}" for reason in dropped}
+    titles = words.titles(words.GROUPS) | {reason: f"dropped: {reason}" for reason in dropped}
     clicked = picked.figure(outcome_bars(outcomes.assign(label=labels), titles), "outcomes")
     if clicked:
         dataset, regime, group = (str(value) for value in clicked[1:])
         behind_bar = replace(chosen, dataset=(dataset,), regime=(regime,), group=(group,) if group else ())
-        parts = (datasets.get(dataset, dataset), regime_title(regime), GROUP_TITLES.get(group, group))
+        parts = (datasets.get(dataset, dataset), regime_title(regime), group_title(group))
         links.link_to(f"Open the instances of {', '.join(filter(None, parts))}", behind_bar)
-    reasons = "; ".join(f"*{reason}*: {DROP_REASONS[reason]}" for reason in dropped)
+    reasons = "; ".join(f"*{reason}*: {DROP_REASONS[reason].meaning}" for reason in dropped)
     st.caption(
         "All chosen models together. Other and ambiguous answers enter no metric. Click a part of a bar for its instances; "
         "of what was dropped, those that were kept beside it." + (f" Dropped: {reasons}." if reasons else "")

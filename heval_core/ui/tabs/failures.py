@@ -7,12 +7,12 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from heval_core import words
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.measured_panels import ALL, Names
 from heval_core.figures.palette import in_order
 from heval_core.figures.panels import WITH_CELLS, drawing
-from heval_core.figures.pattern_panels import PATTERN_TITLES, by_answers, pattern_panels, shares_of, side_by_side
-from heval_core.reasons import PATTERNS
+from heval_core.figures.pattern_panels import by_answers, pattern_panels, shares_of, side_by_side
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links, picked, verdicts
@@ -22,7 +22,7 @@ from heval_core.ui.marks import dot_panels, id_of
 from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
-from heval_core.wording import listed
+from heval_core.words import PATTERNS, listed
 
 TITLE = "What do explainers point at when they fail?"
 SHOWN = 25
@@ -87,7 +87,7 @@ def _examples(results: Reader, chosen: Filter, explainers: list[str], datasets: 
         explainer = address.one_of("Instances in which", explainers, "explainer", what="explainer", titles=titles, menu=True)
     with second:
         patterns = list(PATTERNS)
-        pattern = address.one_of("points at", patterns, "pattern", patterns[1], titles=PATTERN_TITLES, menu=True)
+        pattern = address.one_of("points at", patterns, "pattern", patterns[1], titles=words.titles(words.PATTERNS), menu=True)
     with third:
         everywhere = {ALL: "all datasets"} | {key: names.datasets.get(key, key) for key in datasets}
         dataset = address.one_of("in", list(everywhere), "in_dataset", what="dataset", titles=everywhere, menu=True)
@@ -114,11 +114,11 @@ def _examples(results: Reader, chosen: Filter, explainers: list[str], datasets: 
 
 def _behind(results: Reader, chosen: Filter, counts: pd.DataFrame, names: Names) -> None:
     with st.expander("What each kind is"):
-        st.markdown("\n".join(f"- **{PATTERN_TITLES[key]}**: {text}" for key, text in PATTERNS.items()))
+        st.markdown("\n".join(f"- **{PATTERNS[key].title}**: {text}" for key, (_, _, text, _) in PATTERNS.items()))
         st.caption(
             "The first that holds, in this order: the answer, other document, the question, function word, near the entity."
         )
     if address.switch("The numbers", "numbers"):
-        shown = counts.assign(pattern=counts["pattern"].map(PATTERN_TITLES))
+        shown = counts.assign(pattern=counts["pattern"].map(words.titles(words.PATTERNS)))
         st.dataframe(names.readable(shown).round(3), hide_index=True)
     table_exports(results, counts, "patterns", {"filter": str(chosen)}, pictures=False)

@@ -11,13 +11,13 @@ from heval_core.figures.cells import as_normalised
 from heval_core.figures.replacements import advantage, parts_of, table_of
 from heval_core.metrics import best_of, headlines, measures_of
 from heval_core.metrics.shared.measure import QUESTION_PROTECTED, Measure
+from heval_core.present.names import regime_title
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links, measured_cells, picked, verdicts
 from heval_core.ui.names import controls_of, titles_of
 from heval_core.ui.published_results import query
-from heval_core.wording import regime_title
 
 
 def accuracies() -> dict[str, Measure]:

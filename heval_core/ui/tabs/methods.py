@@ -12,7 +12,7 @@ from heval_core.figures.palette import colour, in_order
 from heval_core.protocols import TECHNIQUE_FAMILIES
 from heval_core.store.reader import Reader
 from heval_core.ui.published_results import query
-from heval_core.wording import short_name
+from heval_core.words import short_name
 
 _STYLE = Path(__file__).parent.parent / "components" / "definitions.css"
 CITE = """@misc{sun2025highlight,
