@@ -151,7 +151,7 @@ def of_patterns(shares: pd.DataFrame, names: Names) -> str:
 
 def _share(row: Any) -> str:
     """`72 % [66, 78]`, in Markdown."""
-    return plain(interval(row["share"], row["low"], row["high"], SHARE))
+    return interval(row["share"], row["low"], row["high"], SHARE).replace("[", r"\[").replace("]", r"\]")
 
 
 def of_outcomes(outcomes: pd.DataFrame) -> str:

@@ -13,8 +13,9 @@ from heval_core.figures.technique_front import better_on_both, blind_line, front
 from heval_core.figures.technique_names import TechniqueNames
 from heval_core.figures.technique_table import columns_of, rows_in_order, techniques_html, techniques_latex, unavailable
 from heval_core.figures.technique_trials import heads_of, searches, setting_words
+from heval_core.present import numbers
 from heval_core.present.names import value_unit
-from heval_core.present.numbers import POINTS, SHARE, change, number
+from heval_core.present.numbers import SHARE, change, number
 from heval_core.ui.technique_verdicts import of_features, of_techniques
 
 KINDS = ("gold", "conflicting", "irrelevant")
@@ -176,7 +177,7 @@ def test_a_technique_without_any_number_is_listed_with_its_reason_once():
 def test_numbers_never_read_as_minus_zero_and_shares_keep_what_tells_them_from_none_and_all():
     shares = (-0.0001, 0.0001, 0.004, 0.996, 0.9999, 1.0, 0.5, math.nan)
     assert [number(share, SHARE) for share in shares] == ["0", "< 0.1", "0.4", "99.6", "> 99.9", "100", "50", "–"]
-    assert [change(value, POINTS) for value in (0.28, -0.09, 0.0)] == ["+28", "−9", "0"]
+    assert [change(value, numbers.POINTS) for value in (0.28, -0.09, 0.0)] == ["+28", "−9", "0"]
     assert number(-0.123, value_unit("ccu")) == "−0.12"
     assert [number(value) for value in (-0.0001, 0.42, 0.996, 3.14, 13.61, 7545)] == [
         "0.00",
