@@ -8,8 +8,8 @@ import pandas as pd
 
 from heval_core.figures.palette import in_order
 from heval_core.metrics.shared.stored_means import PROTECTED
+from heval_core.words import REPLACEMENTS
 
-PARTS = {"baseline": "feature ablation's baseline token", "drawn": "drawn by frequency", "deletion": "deletion", "all": "mean"}
 CELL = ["model", "dataset", "regime"]
 
 
@@ -54,9 +54,9 @@ def table_of(frames: dict[str, pd.DataFrame], titles: dict[str, str]) -> pd.Data
     columns = {}
     for metric, cells in frames.items():
         means = cells.dropna(subset=["value"]).groupby(["part", "explainer"])["value"].mean()
-        for part, words in PARTS.items():
+        for part, word in REPLACEMENTS.items():
             if part in means:
-                columns[f"{metric}, {words}"] = means[part]
+                columns[f"{metric}, {word.title}"] = means[part]
     table = pd.DataFrame(columns)
     table = table.reindex(in_order(list(table.index)))
     table.index = pd.Index([titles.get(key, key) for key in table.index], name="explainer")

@@ -15,6 +15,7 @@ from heval_core.figures.board_front import front_drawing
 from heval_core.figures.board_paper import board_latex
 from heval_core.figures.board_table import TIMES, Grid, harder_grid, heading, main_grid
 from heval_core.metrics.shared.measure import QUESTION_PROTECTED
+from heval_core.present.numbers import EXACT, interval
 from heval_core.report.drawing import Drawing, Scale, legend
 from heval_core.report.figures import Figure
 from heval_core.report.plans import GLANCE, OTHER
@@ -64,7 +65,7 @@ def _shown(made: Board) -> pd.DataFrame:
     """The table of the page, with three decimals as in all sections."""
     heads, cells = _whole(made)
     exact = {
-        (row["column"], row["explainer"]): f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+        (row["column"], row["explainer"]): interval(row["value"], row["low"], row["high"], EXACT)
         + ("*" if row["reason"] else "")
         for row in made.values.dropna(subset=["value"]).to_dict("records")
     }

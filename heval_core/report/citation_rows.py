@@ -9,6 +9,7 @@ import pandas as pd
 
 from heval_core.figures.citation_dots import reason
 from heval_core.figures.citation_names import CitationNames
+from heval_core.present import numbers
 from heval_core.report.section import MISSING
 from heval_core.store.reader import Reader
 from heval_core.words import CITATION_MEASURES
@@ -37,9 +38,8 @@ def number(row: Mapping[Any, Any] | None) -> str:
     """`0.790 [0.750, 0.830] (0.220)`: the interval and the chance, where there are any."""
     if row is None or pd.isna(row["value"]):
         return MISSING
-    interval = "" if pd.isna(row["low"]) else f" [{row['low']:.3f}, {row['high']:.3f}]"
-    chance = "" if pd.isna(row["chance"]) else f" ({row['chance']:.3f})"
-    return f"{row['value']:.3f}{interval}{chance}"
+    chance = "" if pd.isna(row["chance"]) else f" ({numbers.number(row['chance'], numbers.EXACT)})"
+    return numbers.interval(row["value"], row["low"], row["high"], numbers.EXACT) + chance
 
 
 def count(row: Mapping[Any, Any] | None) -> int:

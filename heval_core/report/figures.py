@@ -12,7 +12,7 @@ from heval_core.figures.palette import GROUPS, PATTERN_COLOURS, in_order
 from heval_core.metrics import headlines
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.present.names import regime_title
-from heval_core.present.numbers import number
+from heval_core.present.numbers import interval, number
 from heval_core.regime_keys import ordered_regimes
 from heval_core.report.charts import PER_FIGURE, DotPanel, Share, SharePanel, dot_panels, share_panels
 from heval_core.report.drawing import Drawing
@@ -59,7 +59,7 @@ def of_cells(caption: str, cells: pd.DataFrame, measure: Measure, named: Named) 
         return []
     lanes = {place: lane for lane, place in enumerate(_lanes(cells))}
     tips = [
-        f"{row.title}, {row.model} on {row.dataset}: {number(row.value)} [{number(row.low)}, {number(row.high)}], "
+        f"{row.title}, {row.model} on {row.dataset}: {interval(row.value, row.low, row.high)}, "
         f"chance {number(row.chance)}, n = {row.n:,}"
         for row in cells.itertuples()
     ]
@@ -85,7 +85,7 @@ def of_headline(table: pd.DataFrame, named: Named) -> tuple[Figure, ...]:
     for question, measure in headlines().items():
         own = table[table["question"] == question]
         tips = [
-            f"{named.titles.get(row.explainer, row.explainer)}: {number(row.value)} [{number(row.low)}, {number(row.high)}], "
+            f"{named.titles.get(row.explainer, row.explainer)}: {interval(row.value, row.low, row.high)}, "
             f"chance {number(row.chance)}, {row.cells} cells, n = {row.n:,}"
             for row in own.itertuples()
         ]

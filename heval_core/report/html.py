@@ -14,6 +14,7 @@ import pandas as pd
 
 from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED
 from heval_core.html import asset, digest, render
+from heval_core.present.numbers import EXACT, interval, number
 from heval_core.report import forest
 from heval_core.report.drawing import DARK, LIGHT, Drawing, Theme, as_svg
 from heval_core.report.section import Section
@@ -122,7 +123,7 @@ def effects_of(row: Mapping[str, Any]) -> pd.DataFrame:
         [
             {
                 "effect": effect["label"],
-                row["unit"]: _interval(effect),
+                row["unit"]: interval(effect["value"], effect["low"], effect["high"], EXACT),
                 "expected": f"below {effect['most']:g}" if effect["least"] is None else f"above {effect['least']:g}",
                 "holds in": "–" if effect["agree"] is None else f"{effect['agree']} of {effect['places']}",
                 "cells": effect["cells"],
@@ -139,21 +140,13 @@ def levels_of(row: Mapping[str, Any]) -> pd.DataFrame:
         [
             {
                 "explainer": level["label"],
-                "here": _interval(level),
-                "chance": _number(level["chance"]),
-                "published": _number(level["published"]),
+                "here": interval(level["value"], level["low"], level["high"], EXACT),
+                "chance": number(level["chance"], EXACT),
+                "published": number(level["published"], EXACT),
             }
             for level in json.loads(row["levels"])
         ]
     )
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}".replace("-", "−")
-
-
-def _interval(row: dict[str, Any]) -> str:
-    return f"{_number(row['value'])} [{_number(row['low'])}, {_number(row['high'])}]"
 
 
 def _section(section: Section) -> dict[str, Any]:

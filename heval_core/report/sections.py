@@ -6,7 +6,7 @@ and its gaps: what it needs and the store does not have. Its numbers come from t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -19,7 +19,7 @@ from heval_core.figures.palette import in_order
 from heval_core.metrics import headlines, part_title
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.present.names import regime_title
-from heval_core.present.numbers import number
+from heval_core.present.numbers import EXACT, PERCENT_EXACT, brackets, interval, number, span
 from heval_core.records import CELL, TECHNIQUE
 from heval_core.report import figures
 from heval_core.report.board_section import BOARD, board_section
@@ -108,7 +108,7 @@ def _shown(table: pd.DataFrame) -> pd.DataFrame:
     for names, own in by_place.items():
         n = max(int(row["n"]) for row in own.values())
         values = {name: _with_interval(own[name], n) if name in own else MISSING for name in explainers}
-        chance = _span([row["chance"] for row in own.values() if pd.notna(row["chance"])])
+        chance = span([row["chance"] for row in own.values()], EXACT)
         first = next(iter(own.values()))
         named = dict(zip(columns, names, strict=True))
         rows.append({**named, "n": n, "groups": _groups(first["group_sizes"]), "chance": chance, **values})
@@ -128,20 +128,10 @@ def _groups(group_sizes: str) -> str:
     return sizes if "," in sizes else ""
 
 
-def _span(values: Sequence[float]) -> str:
-    """The value, or the smallest and the largest of several: some measures have a chance level per explainer."""
-    if not values:
-        return MISSING
-    least, most = f"{min(values):.3f}", f"{max(values):.3f}"
-    return least if least == most else f"{least} to {most}"
-
-
 def _with_interval(row: Mapping[str, Any], n: int) -> str:
     """n: of the cell; an explainer with fewer instances shows its own."""
-    if pd.isna(row["value"]):
-        return MISSING
-    less = "" if int(row["n"]) == n else f", n = {int(row['n'])}"
-    return f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]{less}"
+    less = "" if pd.isna(row["value"]) or int(row["n"]) == n else f", n = {int(row['n'])}"
+    return interval(row["value"], row["low"], row["high"], EXACT) + less
 
 
 def _gaps(table: pd.DataFrame, plan: Plan) -> Iterable[str]:
@@ -168,7 +158,7 @@ def _headline(results: Reader) -> Section:
     few = sorted({str(titles.get(key, key)) for key in every.loc[every.index.difference(table.index), "explainer"]})
     for question in headlines():
         for row in table[table["question"] == question].itertuples():
-            value, chance = f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}]", f"{row.chance:.3f}"
+            value, chance = interval(row.value, row.low, row.high, EXACT), number(row.chance, EXACT)
             short = QUESTIONS[question].title
             rows.append((short, row.technique, row.explainer, value, chance, int(row.cells), int(row.n)))
     missing = [QUESTIONS[question].title for question in headlines() if question not in set(table["question"])]
@@ -198,8 +188,7 @@ def _datasets(results: Reader) -> Section:
     shown = apart(table.copy())
     for name in ("characters", "tokens"):
         shown[name] = [
-            f"{number(row[f'{name}_mean'])} [{number(row[f'{name}_low'])}, {number(row[f'{name}_high'])}]"
-            for row in table.to_dict("records")
+            interval(row[f"{name}_mean"], row[f"{name}_low"], row[f"{name}_high"]) for row in table.to_dict("records")
         ]
         shown = shown.drop(columns=[f"{name}_{end}" for end in ("mean", "low", "high")])
     shown["regime"] = shown["regime"].map(regime_title)
@@ -240,13 +229,13 @@ def _shown_patterns(counts: pd.DataFrame) -> pd.DataFrame:
         common = {"dataset": dataset, "technique": technique}
         for explainer, patterns in of_dataset.groupby("explainer"):
             shares = {
-                row.pattern: f"{100 * row.share:.1f} [{100 * row.low:.1f}, {100 * row.high:.1f}]"
+                row.pattern: f"{number(row.share, PERCENT_EXACT)} {brackets(row.low, row.high, PERCENT_EXACT)}"
                 for row in patterns.itertuples()
             }
             rows.append({**common, "explainer": explainer, "n": int(patterns["n"].iloc[0]), **shares})
         # Explainers that ran on fewer instances have another chance level.
         chance = of_dataset[of_dataset["n"] == of_dataset["n"].max()].groupby("pattern")["chance"].mean()
-        rows.append({**common, "explainer": "chance", **{key: f"{100 * share:.1f}" for key, share in chance.items()}})
+        rows.append({**common, "explainer": "chance", **{key: number(share, PERCENT_EXACT) for key, share in chance.items()}})
     there = [pattern for pattern in PATTERNS if pattern in set(counts["pattern"])]
     shown = pd.DataFrame(rows, columns=["dataset", "technique", "explainer", "n", *there])
     shown = apart(shown)

@@ -15,6 +15,7 @@ from heval_core.figures.technique_names import TechniqueNames
 from heval_core.figures.technique_table import Column, columns_of, rows_in_order, techniques_latex, unavailable
 from heval_core.figures.technique_trials import searches
 from heval_core.present.names import measure_name, regime_title
+from heval_core.present.numbers import EXACT, interval, number
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.report import technique_charts
 from heval_core.report.plans import TECHNIQUE_SECTIONS, TECHNIQUES
@@ -77,7 +78,7 @@ def _front(results: Reader) -> Section:
             "robustness": _number(row, "robustness", "robustness_low", "robustness_high"),
             "J": _number(row, "discrimination", "discrimination_low", "discrimination_high"),
             "on the front": "yes" if row["on_front"] else "no",
-            "in which share of resamples": MISSING if pd.isna(row["share_on_front"]) else f"{row['share_on_front']:.3f}",
+            "in which share of resamples": number(row["share_on_front"], EXACT),
             "n": row["n"],
         }
         for row in points.to_dict("records")
@@ -135,10 +136,7 @@ def _by_technique(
 
 
 def _number(row: Mapping[Any, Any] | None, value: str, low: str, high: str) -> str:
-    if row is None or pd.isna(row[value]):
-        return MISSING
-    interval = "" if pd.isna(row[low]) else f" [{row[low]:.3f}, {row[high]:.3f}]"
-    return f"{row[value]:.3f}{interval}"
+    return MISSING if row is None else interval(row[value], row[low], row[high], EXACT)
 
 
 def _not_available(results: Reader, names: TechniqueNames) -> Iterator[str]:
@@ -254,9 +252,9 @@ def technique_latex(results: Reader, section: Section) -> str:
         return ""
     cells, points = results.technique_cells(Filter()), results.technique_points(Filter())
     names, titles, tables = _names(results), _titles(results), list[str]()
-    for number, ((model, dataset), own) in enumerate(cells.groupby(["model", "dataset"], sort=True), start=1):
+    for place, ((model, dataset), own) in enumerate(cells.groupby(["model", "dataset"], sort=True), start=1):
         on = points[(points["model"] == model) & (points["dataset"] == dataset) & points["on_front"].astype(bool)]
         about = {"model": str(model), "dataset": titles.get(str(dataset), str(dataset)), "measure": measure}
         text = techniques_latex(own, measure, names, set(on["technique"]), about, results.snapshot_id)
-        tables.append(text.replace(f"{{tab:heval-techniques-{measure}}}", f"{{tab:heval-techniques-{measure}-{number}}}"))
+        tables.append(text.replace(f"{{tab:heval-techniques-{measure}}}", f"{{tab:heval-techniques-{measure}-{place}}}"))
     return "\n".join(tables)

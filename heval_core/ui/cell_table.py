@@ -9,7 +9,7 @@ import streamlit as st
 
 from heval_core.figures.cells import apart
 from heval_core.figures.outcomes import statistics
-from heval_core.present.numbers import number, percent
+from heval_core.present.numbers import interval, percent
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -81,7 +81,7 @@ def _help(shown: pd.DataFrame) -> dict[str, Any]:
 
 
 def _range(row: dict[str, Any], name: str) -> str:
-    return f"{number(row[f'{name}_mean'])} [{number(row[f'{name}_low'])}, {number(row[f'{name}_high'])}]"
+    return interval(row[f"{name}_mean"], row[f"{name}_low"], row[f"{name}_high"])
 
 
 def _open_instances(event: Any, table: pd.DataFrame) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from heval_core.evaluation.leaderboard import leaderboard
 from heval_core.figures.headline import side_by_side
+from heval_core.present.numbers import EXACT, interval
 from heval_core.report import html
 from heval_core.report.plans import plans, section_titles
 from heval_core.report.sections import section, studied
@@ -70,7 +71,7 @@ def test_headline_patterns_instances_and_findings_are_what_their_pages_show(few,
     for row in (*told["findings"], *told["technique_findings"], *told.get("citation_findings", ())):
         assert f'id="finding-{row["key"]}"' in shown
         for effect in row["effects"]:
-            written = "{value:.3f} [{low:.3f}, {high:.3f}]".format(**effect).replace("-", "−")
+            written = interval(effect["value"], effect["low"], effect["high"], EXACT)
             assert f"<td>{written}</td>" in shown
 
 
@@ -101,7 +102,7 @@ def test_the_html_holds_the_numbers_of_the_json(report, told):
     for own in told["sections"]:
         for row in own["rows"]:
             if "explainer" in row and row.get("value") is not None and row.get("low") is not None:
-                assert f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]" in cells
+                assert interval(row["value"], row["low"], row["high"], EXACT) in cells
     assert len(told["findings"]) == 11
     assert page.count('<span class="verdict') == 11 + len(told["technique_findings"]) + len(told.get("citation_findings", ()))
 
