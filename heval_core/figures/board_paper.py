@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from heval_core.evaluation.board.records import Board
 from heval_core.figures.board_table import Cell, Grid
-from heval_core.figures.paper_table import NOT_THERE, escaped
+from heval_core.figures.paper_table import NOT_THERE, booktabs, escaped, stacked
 
 
 def board_latex(board: Board, grid: Grid, snapshot_id: str, said: str = "", shown: str = "", label: str = "board") -> str:
@@ -17,14 +17,8 @@ def board_latex(board: Board, grid: Grid, snapshot_id: str, said: str = "", show
     heads, cells = grid
     lines = {row.key: _row(row.title, cells[row.key]) for row in board.rows}
     blocks = ["".join(lines[key] for key in keys) for keys in (board.methods, board.controls) if keys]
-    heading = " & ".join(["Explainer", *(_heading(head.title) for head in heads)])
-    return (
-        f"% HEval, snapshot {escaped(snapshot_id)}; needs \\usepackage{{booktabs}}\n\\begin{{table*}}\n\\centering\n"
-        f"\\caption{{{_caption(board, snapshot_id, said, shown)}}}\n\\label{{tab:heval-{label}}}\n"
-        f"\\begin{{tabular}}{{l{'c' * len(heads)}}}\n\\toprule\n{heading} \\\\\n\\midrule\n"
-        + "\\midrule\n".join(blocks)
-        + "\\bottomrule\n\\end{tabular}\n\\end{table*}\n"
-    )
+    caption = _caption(board, snapshot_id, said, shown)
+    return booktabs(["Explainer", *(stacked(head.title) for head in heads)], blocks, caption, label, snapshot_id, "*")
 
 
 def _row(title: str, cells: Sequence[Cell]) -> str:
@@ -45,11 +39,6 @@ def _value(cell: Cell) -> str:
 
 def _minus(text: str) -> str:
     return text.replace("−", "$-$").replace("–", "--").replace("×", r"$\times$")
-
-
-def _heading(title: str) -> str:
-    stacked = r", \\ ".join(escaped(part) for part in title.split(", "))
-    return f"\\shortstack{{{stacked}}}" if ", " in title else stacked
 
 
 def _caption(board: Board, snapshot_id: str, said: str, shown: str) -> str:

@@ -65,14 +65,24 @@ def paper_table(
             name = titles.get(explainer, explainer).removesuffix(" (control)")
             name += f" ({technique})" if placed["technique"].nunique() > 1 else ""
             blocks[explainer in controls].append(_row(escaped(name), written))
-    body = "\\midrule\n".join("".join(block) for block in blocks if block)
-    heading = " & ".join(("Explainer", *map(_heading, places)))
     label = re.sub(r"[^a-z0-9]+", "-", f"{measure.key} k{k}" if k else measure.key)
+    caption = _caption(methods, of_methods, measure, snapshot_id, shown, k)
+    return booktabs(
+        ["Explainer", *map(stacked, places)], ["".join(block) for block in blocks if block], caption, label, snapshot_id
+    )
+
+
+def booktabs(heads: Sequence[str], blocks: Sequence[str], caption: str, label: str, snapshot_id: str, star: str = "") -> str:
+    """The table of a paper: heads over blocks of rows, with a rule between two blocks.
+
+    heads, blocks, caption: in LaTeX. star: `*` for a table as wide as both columns of a page.
+    """
     return (
-        f"% HEval, snapshot {escaped(snapshot_id)}; needs \\usepackage{{booktabs}}\n\\begin{{table}}\n\\centering\n"
-        f"\\caption{{{_caption(methods, of_methods, measure, snapshot_id, shown, k)}}}\n\\label{{tab:heval-{label}}}\n"
-        f"\\begin{{tabular}}{{l{'c' * len(places)}}}\n\\toprule\n{heading} \\\\\n\\midrule\n{body}\\bottomrule\n"
-        "\\end{tabular}\n\\end{table}\n"
+        f"% HEval, snapshot {escaped(snapshot_id)}; needs \\usepackage{{booktabs}}\n\\begin{{table{star}}}\n\\centering\n"
+        f"\\caption{{{caption}}}\n\\label{{tab:heval-{label}}}\n\\begin{{tabular}}{{l{'c' * (len(heads) - 1)}}}\n\\toprule\n"
+        f"{' & '.join(heads)} \\\\\n\\midrule\n"
+        + "\\midrule\n".join(blocks)
+        + f"\\bottomrule\n\\end{{tabular}}\n\\end{{table{star}}}\n"
     )
 
 
@@ -106,11 +116,11 @@ def _number(value: float, digits: int) -> str:
     return text.lstrip("-") if not text.strip("-0.") else f"$-${text[1:]}" if text.startswith("-") else text
 
 
-def _heading(place: str) -> str:
+def stacked(place: str) -> str:
     """In a line for each of its words behind a comma."""
     lines = [escaped(part) for part in place.split(", ")]
-    stacked = r", \\ ".join(lines)
-    return f"\\shortstack{{{stacked}}}" if len(lines) > 1 else stacked
+    lines_below = r", \\ ".join(lines)
+    return f"\\shortstack{{{lines_below}}}" if len(lines) > 1 else lines_below
 
 
 def _row(name: str, cells: Sequence[tuple[str, str]]) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from heval_core.figures.paper_table import NOT_THERE, escaped
+from heval_core.figures.paper_table import NOT_THERE, booktabs, escaped
 from heval_core.figures.technique_differences import TOTAL, ranked
 from heval_core.figures.technique_names import TechniqueNames
 from heval_core.html import render
@@ -100,18 +100,15 @@ def techniques_latex(
         name = escaped(names.title(key)) + (r"$^\dagger$" if key in front else "")
         cost = escaped(names.cost(key)).replace("×", r"$\times$") or NOT_THERE
         lines.append(f"{name} & {' & '.join(values)} & {cost} \\\\\n & {' & '.join(intervals)} & \\\\\n")
-    heading = " & ".join(["Technique", *(escaped(column.heading) for column in columns), "Cost"])
     of = "; ".join(f"{escaped(name)}: {escaped(text)}" for name, text in about.items())
     meaning = escaped(BEHAVIOURS[measure].meaning)
-    return (
-        f"% HEval, snapshot {escaped(snapshot_id)}; needs \\usepackage{{booktabs}}\n\\begin{{table}}\n\\centering\n"
-        f"\\caption{{{escaped(measure_name(measure))} by kind of context: {meaning}. 95\\,\\% intervals over questions. "
-        f"J is BCU conflicting + BCU irrelevant - 1 (or off topic in place of irrelevant): 0 for a technique that is blind to "
-        f"relevance. $\\dagger$: on the Pareto front. {of}. "
-        f"HEval snapshot {escaped(snapshot_id)}.}}\n\\label{{tab:heval-techniques-{measure.replace('_', '-')}}}\n"
-        f"\\begin{{tabular}}{{l{'c' * (len(columns) + 1)}}}\n\\toprule\n{heading} \\\\\n\\midrule\n{''.join(lines)}"
-        "\\bottomrule\n\\end{tabular}\n\\end{table}\n"
+    caption = (
+        f"{escaped(measure_name(measure))} by kind of context: {meaning}. 95\\,\\% intervals over questions. "
+        "J is BCU conflicting + BCU irrelevant - 1 (or off topic in place of irrelevant): 0 for a technique that is blind to "
+        f"relevance. $\\dagger$: on the Pareto front. {of}. HEval snapshot {escaped(snapshot_id)}."
     )
+    heads = ["Technique", *(escaped(column.heading) for column in columns), "Cost"]
+    return booktabs(heads, ["".join(lines)], caption, f"techniques-{measure.replace('_', '-')}", snapshot_id)
 
 
 _Found = Mapping[tuple[str, str, str], Mapping[Any, Any]]
