@@ -92,22 +92,6 @@ def test_filters_of_a_deep_link_survive_every_click_in_the_navigation_and_back_g
     assert "document=MDL" not in page.url
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("which_token?model=demo-gpt2&dataset=world_capital", "/accuracy"),
-        ("mechlight_head?model=demo-qwen2", "/instances"),
-        ("about", "/data_and_methods"),
-    ],
-)
-def test_an_old_address_leads_to_where_its_content_is_now(address, page, old, new):
-    visit(page, f"{address}/{old}")
-    page.wait_for_url(f"**{new}**")
-    wanted = parse_qs(urlsplit(f"/{old}").query)
-    found = parse_qs(urlsplit(page.url).query)
-    assert {name: found.get(name) for name in wanted} == wanted
-
-
 def middle_of(page, figure, place):
     """Where a part of a figure is, once the figure is in the middle of the window."""
     figure.wait_for()
