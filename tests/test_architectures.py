@@ -232,7 +232,9 @@ def test_a_revision_pins_a_hub_model(monkeypatch):
     found = loading.identify("org/model@v1")
     assert asked == [("org/model", "v1")]
     assert (found.key, found.revision) == ("org/model", "c0ffee")
-    monkeypatch.setattr(loading.AutoTokenizer, "from_pretrained", lambda name, **o: asked.append((name, o["revision"])))
+    monkeypatch.setattr(
+        loading.AutoTokenizer, "from_pretrained", lambda **o: asked.append((o["pretrained_model_name_or_path"], o["revision"]))
+    )
     loading.tokenizer_of(found)
     assert asked[-1] == ("org/model", "c0ffee")  # the very commit, wherever the tag may point by now
 

@@ -197,6 +197,6 @@ def test_fas_advantage_is_how_much_more_it_gains_from_its_own_token_than_other_m
     assert advantage(cells, {"random"}, lower_is_better=True) == Advantage(-1.5, -0.5, 2, 0)
     told = of_replacements({"comprehensiveness": found, "sufficiency": Advantage(-1.5, -0.5, 2, 0)})
     assert "1.5 nats better in comprehensiveness (the other methods 0.50 nats better; it gains more in 2 of 2 cells)" in told
-    assert told.endswith("make it look **1.0 nats better** in comprehensiveness and **1.0 nats worse** in sufficiency.")
+    assert told.endswith("make it look **1.00 nats better** in comprehensiveness and **1.00 nats worse** in sufficiency.")
     assert advantage(cells[cells["part"] == "baseline"], set(), lower_is_better=False) is None
     assert advantage(cells[cells["explainer"] != "fa"], set(), lower_is_better=False) is None

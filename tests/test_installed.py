@@ -85,7 +85,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path):
     (tmp_path / "notes.gguf").write_text("notes")
     with pytest.raises(HEvalError, match="is no GGUF file; give one, a local folder, or a Hugging Face model id"):
         identify(str(tmp_path / "notes.gguf"))
-    with pytest.raises(HEvalError, match="There is no model folder or GGUF file 'nowhere.gguf'"):
+    with pytest.raises(HEvalError, match="There is no model folder 'nowhere.gguf', and no such GGUF file"):
         identify("nowhere.gguf")
 
 

@@ -37,7 +37,7 @@ def split(text: str) -> list[str]:
     places, read = [0], first
     for start in _starts(blanked):
         begun = _begun(text, blanked, start) if start > read else None
-        if begun is not None and begun < len(text):
+        if begun is not None and read < begun < len(text):
             places.append(begun)
             read = begun
     places.append(len(text))

@@ -98,7 +98,7 @@ def legend(keys: Sequence[str], names: TechniqueNames) -> list[dict[str, str]]:
 def summary(points: pd.DataFrame, names: TechniqueNames) -> str:
     """The figure in words, for those who do not see it."""
     told = [
-        f"{names.title(row.technique)} {with_unit(row.context_faithfulness)} and {with_unit(row.robustness)}"
+        f"{names.title(row.technique)} {with_unit(row.context_faithfulness, SHARE)} and {with_unit(row.robustness, SHARE)}"
         + (", on the front" if row.on_front else "")
         for row in points.itertuples()
     ]

@@ -91,7 +91,7 @@ def identify(name: str) -> Identity:
         key = key_of(path) if path.suffix == ".gguf" else name
         return Identity(key, revision_of(path), PLAIN, TEMPLATE, path.resolve())
     if name.startswith((".", "/", "~")) or name.endswith(".gguf") or name.count("/") > 1:
-        raise HEvalError(f"There is no model folder or GGUF file {name!r}; give one, or a Hugging Face model id.")
+        raise HEvalError(f"There is no model folder {name!r}, and no such GGUF file; give one, or a Hugging Face model id.")
     name, _, revision = name.partition("@")
     try:
         config = AutoConfig.from_pretrained(name, trust_remote_code=False, revision=revision or "main")

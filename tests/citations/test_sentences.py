@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from heval_core.citations.sentences import split
@@ -38,6 +38,7 @@ def test_sentences_end_where_a_reader_ends_them(text, sentences):
     assert split(text) == sentences
 
 
+@example(["It is", ". ", "[1]", ". ", "[sic]"])
 @given(
     st.lists(
         st.sampled_from(["It is", ". ", ".", "? ", "[1]", " [2, 3]", "[sic]", "\n", '"', "(", ")", ", ", "\ud800", "\0", "é"])
