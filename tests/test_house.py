@@ -17,15 +17,15 @@ LINES, FUNCTION_LINES = 400, 45
 PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # The ratchet. Nothing may be larger than its ceiling; what has become smaller by more than SLACK lowers it. None is raised.
 CEILINGS = {
-    "lines of the product": 52_500,
-    "files of the product": 530,
-    "lines of demo and benchmarks": 4_400,
-    "lines of tests": 35_100,
-    "files of tests": 260,
-    "lines of JS and CSS": 3_200,
-    "words of docs": 25_000,
+    "lines of the product": 50_830,
+    "files of the product": 455,
+    "lines of demo and benchmarks": 4_230,
+    "lines of tests": 34_940,
+    "files of tests": 253,
+    "lines of JS and CSS": 3_120,
+    "words of docs": 24_910,
 }
-SLACK = 0.3
+SLACK = 0.02
 
 
 def files(names: Iterable[str], *suffixes: str) -> list[Path]:
