@@ -16,7 +16,7 @@ from heval_core import catalogue
 from heval_core.records import Target
 from tests.conftest import ROOT
 
-EXPLAINER, DATASET, DATASET_TEST = re.findall(
+EXPLAINER, DATASET, DATASET_TEST, TECHNIQUE, ANNOTATOR = re.findall(
     r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), flags=re.DOTALL
 )
 
@@ -36,15 +36,17 @@ def test_the_explainer_in_contributing_works_as_printed(clean, tmp_path, monkeyp
 
 @pytest.fixture(scope="module")
 def extended(tmp_path_factory):
-    """A copy of the project with one explainer and one dataset more; nothing else in it is changed."""
+    """A copy of the project with one plug-in more of four kinds; nothing else in it is changed."""
     copy = tmp_path_factory.mktemp("project")
-    for folder in ("heval_core", "precompute", "tests", ".streamlit"):
+    for folder in ("heval_core", "precompute", "demo", "tests", ".streamlit"):
         shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", copy)
     (copy / "cache").symlink_to(ROOT / "cache")
     (copy / "heval_core" / "explainers" / "saliency.py").write_text(EXPLAINER)
     (copy / "heval_core" / "datasets" / "rivers.py").write_text(DATASET)
     (copy / "tests" / "datasets" / "test_rivers.py").write_text(DATASET_TEST)
+    (copy / "heval_core" / "techniques" / "halved.py").write_text(TECHNIQUE)
+    (copy / "heval_core" / "citations" / "annotators" / "longest.py").write_text(ANNOTATOR)
     return copy
 
 
@@ -101,10 +103,11 @@ print(json.dumps({
 
 @pytest.mark.slow
 def test_the_examples_pass_the_checks_of_make_lint(extended):
-    files = ("heval_core/explainers/saliency.py", "heval_core/datasets/rivers.py", "tests/datasets/test_rivers.py")
-    run_in(extended, "-m", "ruff", "check", *files)
-    run_in(extended, "-m", "ruff", "format", "--check", *files)
-    run_in(extended, "-m", "mypy", "--no-error-summary", *files[:2])
+    plugins = ("explainers/saliency.py", "datasets/rivers.py", "techniques/halved.py", "citations/annotators/longest.py")
+    files = [f"heval_core/{name}" for name in plugins]
+    run_in(extended, "-m", "ruff", "check", *files, "tests/datasets/test_rivers.py")
+    run_in(extended, "-m", "ruff", "format", "--check", *files, "tests/datasets/test_rivers.py")
+    run_in(extended, "-m", "mypy", "--no-error-summary", *files)
 
 
 @pytest.mark.slow
@@ -113,14 +116,14 @@ def test_one_file_more_is_planned_and_kept_to_the_contract(extended):
         extended,
         "-m",
         "pytest",
-        "tests/contracts/test_plugins.py",
+        "tests/contracts",
         "tests/datasets/test_rivers.py",
         "-k",
-        "saliency or rivers or number_of_its_own",
+        "saliency or rivers or halved or longest or number_of_its_own or numbers_of_their_own",
     )
-    # Named and documented (2), declared (2), costs (1), scores and company on three models (6), numbers (4), facts (1), and
-    # the test of its own (1).
-    assert "17 passed" in tests
+    # Named and documented (4), declared (4), numbers (5), costs (1), scores and company on three models (6), facts (1), what a
+    # technique says and how it decodes (2), what an annotator says and answers (2), and the dataset's own test (1).
+    assert "26 passed" in tests
     sample = "from pathlib import Path; from tests.datasets import samples; samples.sample_of('rivers', Path('data'))"
     run_in(extended, "-c", sample)
     model = str(ROOT / "cache" / "demo" / "models" / "demo-gpt2")

@@ -20,7 +20,7 @@ CEILINGS = {
     "lines of the product": 50_830,
     "files of the product": 455,
     "lines of demo and benchmarks": 4_230,
-    "lines of tests": 34_940,
+    "lines of tests": 34_950,
     "files of tests": 253,
     "lines of JS and CSS": 3_120,
     "words of docs": 24_910,
