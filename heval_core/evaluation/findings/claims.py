@@ -11,8 +11,8 @@ import numpy as np
 
 from heval_core import catalogue
 from heval_core.evaluation.findings.effects import Effect, Hypothesis, Number, Study, mean_of, reason, verdict
-from heval_core.evaluation.techniques.resampled import Spread
 from heval_core.records import HEvalError
+from heval_core.statistics.values import Value
 
 
 class RuleShares(NamedTuple):
@@ -57,7 +57,7 @@ class Evidence(Generic[Cell]):
         return str(getattr(self.plugins.get(key), "title", key)).removesuffix(" (control)")
 
     def mean(
-        self, label: str, of: Callable[[Cell], Spread | None], within: Callable[[Cell], bool] = lambda cell: True
+        self, label: str, of: Callable[[Cell], Value | None], within: Callable[[Cell], bool] = lambda cell: True
     ) -> Number | None:
         """Over the cells, those within a part of them, in which the value is defined; None without any."""
         return mean_of(label, (([cell.model], [cell.dataset], of(cell)) for cell in self.cells if within(cell)))

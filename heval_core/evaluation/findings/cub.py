@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 from heval_core.evaluation.findings.claims import Claim, Evidence
 from heval_core.evaluation.findings.effects import LARGEST, LEAST, Hypothesis, Number, mean_of
-from heval_core.evaluation.techniques.resampled import Spread, total
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE
+from heval_core.statistics.values import Value, total
 
 # What a difference of BCU has to exceed: five answers of a hundred.
 MARGIN = 0.05
@@ -46,14 +46,14 @@ class Cell(NamedTuple):
 
     model: str
     dataset: str
-    values: Mapping[str, Mapping[Measured, Spread]]
-    gains: Mapping[str, Mapping[Measured, Spread]]
-    memory: Spread | None
+    values: Mapping[str, Mapping[Measured, Value]]
+    gains: Mapping[str, Mapping[Measured, Value]]
+    memory: Value | None
 
-    def gain(self, technique: str, measured: Measured) -> Spread | None:
+    def gain(self, technique: str, measured: Measured) -> Value | None:
         return self.gains.get(technique, {}).get(measured)
 
-    def both_gains(self, technique: str) -> tuple[Spread, Spread] | tuple[None, None]:
+    def both_gains(self, technique: str) -> tuple[Value, Value] | tuple[None, None]:
         """In context faithfulness, the mean over gold and conflicting documents, or what there is; and in robustness."""
         followed = [own for kind in FOLLOWED if (own := self.gain(technique, (kind, "bcu"))) is not None]
         ignored = self.gain(technique, IGNORED)
@@ -61,14 +61,14 @@ class Cell(NamedTuple):
             return None, None
         return _mean(followed), ignored
 
-    def behind(self, technique: str, other: str, kind: str) -> Spread | None:
+    def behind(self, technique: str, other: str, kind: str) -> Value | None:
         """How far a technique is behind another with one kind of context: the difference of both gains."""
         own, ahead = self.gain(technique, (kind, "bcu")), self.gain(other, (kind, "bcu"))
-        return None if own is None or ahead is None else total(((1.0, ahead), (-1.0, own)), min(own.n, ahead.n))
+        return None if own is None or ahead is None else total(((1.0, ahead), (-1.0, own)), n=min(own.n, ahead.n))
 
 
-def _mean(values: Sequence[Spread]) -> Spread:
-    return total(((1 / len(values), own) for own in values), sum(own.n for own in values))
+def _mean(values: Sequence[Value]) -> Value:
+    return total((1 / len(values), own) for own in values)
 
 
 def evidence_of(cells: Sequence[Cell]) -> Evidence[Cell]:
@@ -146,7 +146,7 @@ def _inflated(evidence: Evidence[Cell]) -> list[Hypothesis]:
         easy, hard = ([cell.values[name].get(TOTAL) for cell in cells for name in sorted(shared)] for cells in (made, real))
         known = [one for one in (*easy, *hard) if one is not None]
         if shared and len(known) == len(easy) + len(hard):
-            apart = total(((1.0, _mean(known[: len(easy)])), (-1.0, _mean(known[len(easy) :]))), sum(one.n for one in known))
+            apart = total(((1.0, _mean(known[: len(easy)])), (-1.0, _mean(known[len(easy) :]))))
             found.append(([model], [cell.dataset for cell in (*made, *real)], apart))
     return Hypothesis.of([mean_of("mean of techniques, CounterFact less NQ and DRUID", found)], least=0.0)
 

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heval_core.evaluation.techniques.resampled import Spread
 from heval_core.statistics.bootstrap import percentile_interval
+from heval_core.statistics.values import Value
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "not enough data"
 ONE, LARGEST, LEAST = "one", "largest", "least"
@@ -136,13 +136,13 @@ class Number(NamedTuple):
     comparable: bool = True
 
 
-def mean_of(label: str, found: Iterable[tuple[Iterable[str], Iterable[str], Spread | None]]) -> Number | None:
+def mean_of(label: str, found: Iterable[tuple[Iterable[str], Iterable[str], Value | None]]) -> Number | None:
     """The mean over cells. found: models, datasets and the value of each; None where it is defined in no cell."""
     known = [(models, datasets, own) for models, datasets, own in found if own is not None and np.isfinite(own.value)]
     if not known:
         return None
     of_models, of_datasets, each = zip(*known, strict=True)
-    values = np.stack([own.values for own in each], axis=1)
+    values = np.stack([np.append(own.value, own.drawn) for own in each], axis=1)
     models, datasets = (frozenset(name for names in own for name in names) for own in (of_models, of_datasets))
     return Number(label, values.mean(axis=1), values, models, datasets, len(each), sum(own.n for own in each))
 

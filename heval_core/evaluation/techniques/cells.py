@@ -18,8 +18,8 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.evaluation.techniques.resampled import Questions, Spread, total
 from heval_core.records import CONTEXT_KINDS
+from heval_core.statistics.values import Questions, Value, total
 
 TOTAL = "total"
 # What a measure is the mean of.
@@ -43,14 +43,14 @@ _MISSING = {
     "bcu_unknown": "The model knew every one of these answers from memory.",
     "accuracy": "The true answer of none of these questions is known.",
 }
-Spreads = dict[tuple[str, str], Spread]
+Means = dict[tuple[str, str], Value]
 # The least and the largest possible value; of other measures 0 and 1.
 ENDS = {"ccu": (-1.0, 1.0)}
 # The same of what an answer is ahead of another one, or behind it.
 APART = {"ccu": (0.0, 2.0)}
 
 
-def spreads(rows: pd.DataFrame, questions: Questions, ends: Mapping[str, tuple[float, float]] = ENDS) -> Spreads:
+def means(rows: pd.DataFrame, questions: Questions, ends: Mapping[str, tuple[float, float]] = ENDS) -> Means:
     """(regime, measure) ▶ its mean over answers of one technique. rows: their fact_id, regime, knew and metrics."""
     columns = {}
     for regime in (*CONTEXT_KINDS, TOTAL):
@@ -60,37 +60,37 @@ def spreads(rows: pd.DataFrame, questions: Questions, ends: Mapping[str, tuple[f
             if measure == "bcu_unknown":
                 values = values.where(own["knew"].eq(False))
             once = measure == "memory_kept" and regime == TOTAL
-            columns[regime, measure] = questions.column(own, values, once, ends.get(measure, (0.0, 1.0)))
-    found = questions.spreads(columns)
+            columns[regime, measure] = questions.column(own["fact_id"], values, once, ends.get(measure, (0.0, 1.0)))
+    found = questions.means(columns)
     for measure, (followed, ignored) in DISCRIMINATIONS.items():
         both = [found.get((kind, "bcu")) for kind in (followed, ignored)]
         if both[0] and both[1]:
-            found[TOTAL, measure] = total(((1.0, both[0]), (1.0, both[1])), both[0].n + both[1].n, -1.0)
+            found[TOTAL, measure] = total(((1.0, both[0]), (1.0, both[1])), shift=-1.0)
     return found
 
 
-def gains(own: pd.DataFrame, regular: pd.DataFrame, questions: Questions) -> Spreads:
+def gains(own: pd.DataFrame, regular: pd.DataFrame, questions: Questions) -> Means:
     """What a technique is ahead of Regular, over the instances that both answered: ahead on some of them, behind on others."""
     both = own.merge(regular, on=["regime", "fact_id"], suffixes=("", "_regular"))
     names = list(dict.fromkeys(MEASURES.values()))
     apart = both[names].to_numpy(dtype=float) - both[[f"{name}_regular" for name in names]].to_numpy(dtype=float)
     ahead, behind = (
-        spreads(both.assign(**dict(zip(names, (sign * apart).clip(0).T, strict=True))), questions, APART) for sign in (1, -1)
+        means(both.assign(**dict(zip(names, (sign * apart).clip(0).T, strict=True))), questions, APART) for sign in (1, -1)
     )
-    return {key: total(((1.0, spread), (-1.0, behind[key])), spread.n) for key, spread in ahead.items()}
+    return {key: total(((1.0, value), (-1.0, behind[key])), n=value.n) for key, value in ahead.items()}
 
 
-def rows_of(key: Mapping[str, str], found: Spreads, ahead: Spreads) -> list[dict[str, Any]]:
+def rows_of(key: Mapping[str, str], found: Means, ahead: Means) -> list[dict[str, Any]]:
     """The rows of one technique. key: model, dataset and technique. ahead: `gains`; empty where Regular was not asked."""
     asked = [(regime, measure) for regime in (*CONTEXT_KINDS, TOTAL) for measure in MEASURES]
     rows = []
     for regime, measure in [*asked, *((TOTAL, measure) for measure in DISCRIMINATIONS)]:
         row: dict[str, Any] = {**key, "regime": regime, "measure": measure, "n": 0}
-        spread = found.get((regime, measure))
-        if spread is None:
+        value = found.get((regime, measure))
+        if value is None:
             row["unavailable"] = _reason(regime, measure, found)
         else:
-            row |= spread.named("value", "low", "high") | {"n": spread.n}
+            row |= value.named("value", "low", "high") | {"n": value.n}
             row["chance"] = 0.0 if measure in DISCRIMINATIONS else None
             if (regime, measure) in ahead:
                 row |= ahead[regime, measure].named("delta", "delta_low", "delta_high")
@@ -103,7 +103,7 @@ def unavailable_row(key: Mapping[str, str], reason: str) -> dict[str, Any]:
     return {**key, "regime": TOTAL, "measure": "bcu", "n": 0, "unavailable": reason}
 
 
-def _reason(regime: str, measure: str, found: Spreads) -> str:
+def _reason(regime: str, measure: str, found: Means) -> str:
     needed = DISCRIMINATIONS.get(measure, () if regime == TOTAL else (regime,))
     absent = [KIND_WORDS[kind] for kind in needed if (kind, "bcu") not in found]
     if absent:

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from heval_core.evaluation.techniques.cells import Spreads
-from heval_core.evaluation.techniques.resampled import Spread, total
+from heval_core.evaluation.techniques.cells import Means
 from heval_core.records import FOLLOWED
+from heval_core.statistics.values import Value, total
 from heval_core.techniques.shared.context_use import pareto_front
 
 IGNORED = "irrelevant"
@@ -28,13 +28,13 @@ IGNORED = "irrelevant"
 
 class Point(NamedTuple):
     technique: str
-    faithfulness: Spread
-    robustness: Spread
-    discrimination: Spread | None
+    faithfulness: Value
+    robustness: Value
+    discrimination: Value | None
 
 
-def rows_of(key: Mapping[str, str], found: Mapping[str, Spreads], rows: pd.DataFrame) -> list[dict[str, Any]]:
-    """The points of one model and dataset. found: technique ▶ its spreads. rows: the test answers, for counting questions."""
+def rows_of(key: Mapping[str, str], found: Mapping[str, Means], rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """The points of one model and dataset. found: technique ▶ its means. rows: the test answers, for counting questions."""
     followed = [kind for kind in FOLLOWED if any((kind, "bcu") in own for own in found.values())]
     needed = [(kind, "bcu") for kind in (*followed, IGNORED)]
     if not followed:
@@ -58,9 +58,9 @@ def rows_of(key: Mapping[str, str], found: Mapping[str, Spreads], rows: pd.DataF
     ]
 
 
-def _point(technique: str, own: Spreads, followed: Sequence[str]) -> Point:
+def _point(technique: str, own: Means, followed: Sequence[str]) -> Point:
     of_kinds = [own[kind, "bcu"] for kind in followed]
-    faithfulness = total(((1 / len(of_kinds), one) for one in of_kinds), sum(one.n for one in of_kinds))
+    faithfulness = total((1 / len(of_kinds), one) for one in of_kinds)
     return Point(technique, faithfulness, own[IGNORED, "bcu"], own.get(("total", "discrimination")))
 
 
@@ -68,7 +68,9 @@ def on_the_front(points: Sequence[Point]) -> list[float | None]:
     """Of each point, the share of the resamples in which it lies on the front; None where no resample has all points."""
     if not points:
         return []
-    drawn = np.stack([[point.faithfulness.values[1:], point.robustness.values[1:]] for point in points])
+    drawn: np.ndarray = np.stack(
+        [[np.asarray(own.drawn) for own in (point.faithfulness, point.robustness)] for point in points]
+    )
     drawn = drawn[:, :, np.isfinite(drawn).all(axis=(0, 1))]
     if not drawn.shape[2]:
         return [None] * len(points)

@@ -11,9 +11,9 @@ from heval_core import catalogue
 from heval_core.evaluation.findings.cub import WANTED, Cell, Measured
 from heval_core.evaluation.techniques import cells, correlations, features, front
 from heval_core.evaluation.techniques.behaviours import Answers
-from heval_core.evaluation.techniques.resampled import Questions, Spread
 from heval_core.records import TECHNIQUE
 from heval_core.statistics.bootstrap import Resamples
+from heval_core.statistics.values import Questions, Value
 from heval_core.store.kinds import INSTANCE, TRIAL
 from heval_core.store.shards import Entry, ShardRows, ShardStore
 from heval_core.store.writer import Writer
@@ -72,22 +72,22 @@ def _of_cell(
     questions = Questions(resamples, answers["fact_id"])
     regular = answers[answers["technique"] == TECHNIQUE]
     rows: list[dict[str, Any]] = []
-    found: dict[str, cells.Spreads] = {}
-    gains: dict[str, dict[Measured, Spread]] = {}
+    found: dict[str, cells.Means] = {}
+    gains: dict[str, dict[Measured, Value]] = {}
     for technique in answers["technique"].unique():
         own = answers[answers["technique"] == technique]
-        found[technique] = cells.spreads(own, questions)
+        found[technique] = cells.means(own, questions)
         ahead = cells.gains(own, regular, questions) if len(regular) else {}
         rows += cells.rows_of({**key, "technique": technique}, found[technique], ahead)
         if ahead:
             gains[technique] = _wanted(ahead)
     conflicting = regular[regular["regime"] == "conflicting"]
-    memory = questions.spearman(conflicting, conflicting["memory_strength"], conflicting["bcu"])
+    memory = questions.spearman(conflicting["fact_id"], conflicting["memory_strength"], conflicting["bcu"])
     told = Cell(model, dataset, {name: _wanted(own) for name, own in found.items()}, gains, memory)
     return rows, front.rows_of(key, found, answers), told
 
 
-def _wanted(found: cells.Spreads) -> dict[Measured, Spread]:
+def _wanted(found: cells.Means) -> dict[Measured, Value]:
     """A store has many cells, and every number has its replicates."""
     return {measured: own for measured, own in found.items() if measured in WANTED}
 
