@@ -157,10 +157,11 @@ def ahead_of(first: np.ndarray, second: np.ndarray) -> Value:
 
 
 def share_table(draws: int) -> str:
-    """Coverage by kind of number, questions and share."""
-    lines = ["| number | questions | " + " | ".join(f"p = {share:g}" for share in SHARES) + " |"]
-    lines.append("|" + "---|" * (2 + len(SHARES)))
-    held: dict[tuple[str, int], list[float]] = defaultdict(list)
+    """Coverage by kind of number, questions and share: the lower of those at p and at 1 - p."""
+    pairs = [sorted({share, round(1 - share, 3)}) for share in SHARES if share <= 0.5]
+    heads = ["p = " + ", ".join(f"{share:g}".removeprefix("0") for share in pair) for pair in pairs]
+    lines = ["| number | questions | " + " | ".join(heads) + " |", "|" + "---|" * (2 + len(heads))]
+    held: dict[tuple[str, int], dict[float, float]] = defaultdict(dict)
     for count in QUESTIONS:
         for share in SHARES:
             rng = np.random.default_rng((count, int(share * 1000)))
@@ -168,12 +169,18 @@ def share_table(draws: int) -> str:
             for name in found[0]:
                 ends = [own[name][1].interval() for own in found]
                 inside = [low <= own[name][0] <= high for own, (low, high) in zip(found, ends, strict=True)]
-                held[name, count].append(float(np.mean(inside)))
-            print(count, share, *(f"{name} {held[name, count][-1]:.3f}" for name in found[0]), flush=True)
+                held[name, count][share] = float(np.mean(inside))
+            print(count, share, *(f"{name} {held[name, count][share]:.3f}" for name in found[0]), flush=True)
     places = sorted(held, key=lambda place: list(found[0]).index(place[0]))
-    return "\n".join(
-        [*lines, *(f"| {name} | {n} | {' | '.join(f'{own:.3f}' for own in held[name, n])} |" for name, n in places)]
-    )
+    for name, n in places:
+        lines.append(
+            f"| {name} | {n} | " + " | ".join(short(min(held[name, n][share] for share in pair)) for pair in pairs) + " |"
+        )
+    return "\n".join(lines)
+
+
+def short(share: float) -> str:
+    return f"{share:.3f}".removeprefix("0")
 
 
 def metrics() -> list[str]:
@@ -181,24 +188,24 @@ def metrics() -> list[str]:
 
 
 def as_table(found: dict[tuple[int, bool, float], dict[tuple[str, str], Calibrated]], sizes: list[int]) -> str:
-    """One line a metric and part: coverage / false positives for each size, of those that know nothing and something."""
-    places = sorted({(place, dual) for (_, dual, _), own in found.items() for place in own}, key=lambda p: (p[1], p[0]))
-    heads = [f"{what}, N = {size:,}" for what in ("nothing known", "something known") for size in sizes]
-    lines = ["| documents | metric | part | " + " | ".join(heads) + " |", "|" + "---|" * (3 + len(heads))]
-    for (metric, part), dual in places:
+    """One line a metric, the worst of its parts: coverage/false positives by size, knowing nothing and something."""
+    metrics = sorted({(dual, metric) for (_, dual, _), own in found.items() for metric, _ in own})
+    heads = [f"{what}, N = {size:,}" for what in ("nothing", "something") for size in sizes]
+    lines = ["| documents | metric | " + " | ".join(heads) + " |", "|" + "---|" * (2 + len(heads))]
+    for dual, metric in metrics:
         cells = []
         for strength in (0.0, 1.0):
             for size in sizes:
-                one = found.get((size, dual, strength), {}).get((metric, part))
-                if one is None:
-                    cells.append("")
-                    continue
-                told = [f"{one.covers:.3f}", f"{one.differs:.3f}"]
-                told += [f"{one.chance:.3f}"] if not np.isnan(one.chance) else []
-                told += [f"{one.above:.3f}"] if not np.isnan(one.above) else []
-                cells.append(" / ".join(told))
-        lines.append(f"| {2 if dual else 1} | {metric} | {part} | " + " | ".join(cells) + " |")
+                of_parts = [own for (key, _), own in found.get((size, dual, strength), {}).items() if key == metric]
+                cells.append("/".join(short(value) for value in worst(of_parts) if not np.isnan(value)))
+        lines.append(f"| {2 if dual else 1} | {metric} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def worst(of_parts: list[Calibrated]) -> list[float]:
+    """The lowest coverage, the most differences of equals, the lowest coverage of chance, and the most p below .05."""
+    covers, chance, differs, above, _ = np.array(of_parts, dtype=float).T.reshape(5, -1)
+    return [pick(own) for pick, own in zip((min, max, min, max), (covers, differs, chance, above), strict=True) if len(own)]
 
 
 def main() -> None:

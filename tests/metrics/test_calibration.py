@@ -44,5 +44,5 @@ def test_mdls_intervals_hold_the_truth_too(strength):
 def test_the_table_names_what_it_shows():
     table = as_table({(60, False, 0.0): calibrate(60, False, 0.0, 1, ["hit_at_k"])}, [60])
     head, _, row = table.splitlines()
-    assert head.startswith("| documents | metric | part | nothing known, N = 60 |")
-    assert row.startswith("| 1 | hit_at_k | C | ")
+    assert head.startswith("| documents | metric | nothing, N = 60 |")
+    assert row.startswith("| 1 | hit_at_k | ")
