@@ -23,7 +23,7 @@ CEILINGS = {
     "lines of tests": 34_950,
     "files of tests": 253,
     "lines of JS and CSS": 3_120,
-    "words of docs": 18_399,
+    "words of docs": 14_018,
 }
 SLACK = 0.02
 

@@ -157,11 +157,11 @@ def ahead_of(first: np.ndarray, second: np.ndarray) -> Value:
 
 
 def share_table(draws: int) -> str:
-    """Coverage by kind of number, questions and share: the lower of those at p and at 1 - p."""
+    """Coverage by kind of number and share, p or 1 - p: lowest and highest over numbers of questions."""
     pairs = [sorted({share, round(1 - share, 3)}) for share in SHARES if share <= 0.5]
     heads = ["p = " + ", ".join(f"{share:g}".removeprefix("0") for share in pair) for pair in pairs]
-    lines = ["| number | questions | " + " | ".join(heads) + " |", "|" + "---|" * (2 + len(heads))]
-    held: dict[tuple[str, int], dict[float, float]] = defaultdict(dict)
+    lines = ["| number | " + " | ".join(heads) + " |", "|" + "---|" * (1 + len(heads))]
+    held: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
     for count in QUESTIONS:
         for share in SHARES:
             rng = np.random.default_rng((count, int(share * 1000)))
@@ -169,13 +169,11 @@ def share_table(draws: int) -> str:
             for name in found[0]:
                 ends = [own[name][1].interval() for own in found]
                 inside = [low <= own[name][0] <= high for own, (low, high) in zip(found, ends, strict=True)]
-                held[name, count][share] = float(np.mean(inside))
-            print(count, share, *(f"{name} {held[name, count][share]:.3f}" for name in found[0]), flush=True)
-    places = sorted(held, key=lambda place: list(found[0]).index(place[0]))
-    for name, n in places:
-        lines.append(
-            f"| {name} | {n} | " + " | ".join(short(min(held[name, n][share] for share in pair)) for pair in pairs) + " |"
-        )
+                held[name][share].append(float(np.mean(inside)))
+            print(count, share, *(f"{name} {held[name][share][-1]:.3f}" for name in found[0]), flush=True)
+    for name, own in held.items():
+        covers = [[value for share in pair for value in own[share]] for pair in pairs]
+        lines.append(f"| {name} | " + " | ".join(f"{short(min(values))}–{short(max(values))}" for values in covers) + " |")
     return "\n".join(lines)
 
 

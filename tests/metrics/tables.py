@@ -29,7 +29,6 @@ SINGLE = {"AUROC": ("auroc", "c"), "group margin c": ("group_rank_margin", "c"),
 DUAL = {
     "forced choice": ("forced_choice", "balanced"),
     "group margin c1": ("group_rank_margin", "c1"),
-    "group margin c2": ("group_rank_margin", "c2"),
     "instance margin": ("instance_rank_margin", "balanced"),
     "MRR": ("mrr", "balanced"),
     **TOLD,
