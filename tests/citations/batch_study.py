@@ -18,6 +18,9 @@ from heval_core.records import HEvalError
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
+from precompute.citations.run import run
+from precompute.citations.study import Study
+from precompute.run import Outcome
 
 
 @dataclass(frozen=True)
@@ -38,14 +41,9 @@ class Lines:
                 continue
             told = json.loads(line)
             written = tuple(
-                Written(
-                    " ".join(own["sentences"]),
-                    tuple(own["selected"]),
-                    own["writer"],
-                    tuple(own["sentences"]),
-                    _sources(own["sources"]),
-                )
+                Written(" ".join(said), tuple(own["selected"]), own["writer"], said, _sources(own["sources"]))
                 for own in told["written"]
+                for said in [tuple(own["sentences"])]
             )
             passages = tuple(Passage(number, f"Passage {number} of {told['id']}.") for number in told["numbers"])
             chains = tuple(tuple(chain) for chain in told.get("chains", ()))
@@ -106,6 +104,18 @@ def line(name: str, *sentences: str, **more: Any) -> str:
 def write(path: Path, *lines: str) -> Path:
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+def study(claims: Path, **more: Any) -> Study:
+    """Of claims as `line` has them, explained as they came and asked of the annotator `first`."""
+    asked = {"writers": ("shipped",), "annotators": ("first",), "device": "cpu", "shard_size": 5}
+    return Study((f"lines={claims}",), **asked | more)
+
+
+def ran(store: Path, *lines: str, **more: Any) -> Outcome:
+    """The study of these claims, every citation masked, in a store."""
+    store.mkdir(parents=True, exist_ok=True)
+    return run(study(write(store / "claims.txt", *lines), masking="full", **more), store)
 
 
 def rows(store: Path, kind: str = "recovery") -> list[dict[str, Any]]:

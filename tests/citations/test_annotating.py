@@ -13,18 +13,15 @@ from heval_core.store.annotations import AnnotationStore, answers
 from heval_core.store.shards import ShardStore
 from precompute.citations.people import explanations_of
 from precompute.citations.run import run
-from precompute.citations.study import Study
 from precompute.cli import main
-from tests.citations.batch_study import Chooser, known, line, published, write
+from tests.citations.batch_study import published, study
 from tests.conftest import ROOT
 
 
 @pytest.fixture
-def store(tmp_path, monkeypatch):
-    """Six claims, each explained in two sentences that cite passages 1 and 2 of three."""
-    known(monkeypatch, Chooser("first", lambda question: {0}))
-    claims = write(tmp_path / "claims", *(line(f"claim {number}", "One [1].", "Two [2].") for number in range(6)))
-    run(Study((f"lines={claims}",), ("shipped",), annotators=("first",), device="cpu"), tmp_path / "store")
+def store(tmp_path, first, claims):
+    """Half of the claims, and what the annotator said of them."""
+    run(study(claims, limit=6), tmp_path / "store")
     return tmp_path / "store"
 
 
@@ -47,13 +44,12 @@ def test_items_go_to_a_file_and_come_back_and_answers_with_them(store, tmp_path,
     for number in range(4):  # three of the practice round come first
         item_id = people.turn(name).item_id
         people.save(name, item_id, people.item(item_id).gold, 80.0, 2.0, f"her answer {number}")
-    for file in (tmp_path / "people.jsonl",):
-        other = tmp_path / f"other-{file.suffix[1:]}"
-        assert main(["citations", "export", str(file), "--store", str(store)]) == 0
-        assert main(["citations", "import", str(file), "--store", str(other)]) == 0
+    file, other = str(tmp_path / "people.jsonl"), tmp_path / "other"
+    assert main(["citations", "export", file, "--store", str(store)]) == 0
+    for _ in range(2):
+        assert main(["citations", "import", file, "--store", str(other)]) == 0
         assert answers(other) == answers(store)
-        assert main(["citations", "import", str(file), "--store", str(other)]) == 0
-        assert "0 items, 0 people and 0 answers added; 4 answers were there" in capsys.readouterr().out
+    assert "0 items, 0 people and 0 answers added; 4 answers were there" in capsys.readouterr().out
     (given,) = answers(store).questions
     assert (given.annotator, given.predicted, given.helpfulness) == ("person:ada", given.gold, 80.0)
 
@@ -90,10 +86,11 @@ def test_no_study_is_kept_in_what_comes_with_the_program(folder, tmp_path, capsy
 
 
 def test_what_cannot_be_done_is_one_line(tmp_path, store, capsys):
-    assert main(["citations", "study", "--store", str(tmp_path / "nowhere")]) == 2
-    assert "There is no store" in capsys.readouterr().err
     ShardStore(tmp_path / "empty").create()
-    assert main(["citations", "study", "--store", str(tmp_path / "empty")]) == 2
-    assert "has no explanations; run: python -m precompute citations run" in capsys.readouterr().err
-    assert main(["citations", "export", str(tmp_path / "people.txt"), "--store", str(store)]) == 2
-    assert "should be .jsonl" in capsys.readouterr().err
+    for asked, told in (
+        (["study", "--store", str(tmp_path / "nowhere")], "There is no store"),
+        (["study", "--store", str(tmp_path / "empty")], "has no explanations; run: python -m precompute citations run"),
+        (["export", str(tmp_path / "people.txt"), "--store", str(store)], "should be .jsonl"),
+    ):
+        assert main(["citations", *asked]) == 2
+        assert told in capsys.readouterr().err

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import pytest
 
+from heval_core.citations.annotators.shared.tokens import tokens_of
 from heval_core.citations.reading import FOLDER, asked, layout, parsed, reading
 from heval_core.citations.records import Claim, Explained, Passage, Sentence
+from heval_core.lm.loading import load
+from heval_core.prompts import CHAT
 from heval_core.records import HEvalError
 
-CLAIM = Claim(
-    "1",
-    "Peru is {verdict} large.",
-    "true",
-    (Passage(3, "Lima is {claim} its capital."), Passage(5, "It borders Chile.", "Peru"), Passage(9, "Unused.")),
-)
+PASSAGES = (Passage(3, "Lima is {claim} its capital."), Passage(5, "It borders Chile.", "Peru"), Passage(9, "Unused."))
+CLAIM = Claim("1", "Peru is {verdict} large.", "true", PASSAGES)
 SENTENCES = (Sentence("Lima leads [3].", "Lima leads.", (3,)), Sentence("", "", ()), Sentence("It is big.", "It is big.", ()))
 EXPLAINED = Explained(CLAIM, "w", "all", (3, 5), SENTENCES)
+
+
+TURNS = "{% for m in messages %}<{{ m.role }}>\n{{ m.content }}\n{% endfor %}<assistant>{{ '\\n' }}"
+
+
+def test_in_a_chat_the_explanation_follows_the_header_of_the_answer(model_folders):
+    lm = load(str(model_folders["gpt2"]), "cpu")
+    lm.tokenizer.chat_template = TURNS
+    with lm.asked_in(CHAT):
+        text = tokens_of(lm, reading(EXPLAINED, {3}))
+    assert lm.tokenizer.decode(text.ids).endswith("Explanation:\n<assistant>\nLima leads. It is big.")
+    parts = [lm.tokenizer.decode(text.ids[span.start : span.end]).strip() for span in (*text.passages, *text.sentences)]
+    assert parts == ["[5] Peru: It borders Chile.", "Lima leads.", "", "It is big."]
 
 
 def texts(text, spans):

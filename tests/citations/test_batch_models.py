@@ -76,16 +76,19 @@ def test_a_server_that_goes_away_is_no_answer_and_one_that_talks_nonsense_is(cla
     assert unreadable["value"].tolist() == [1]
 
 
-def test_a_demo_model_answers_behind_a_server_as_it_does_in_memory(claims, tmp_path, monkeypatch):
+def test_a_demo_model_writes_and_answers_behind_a_server_as_it_does_in_memory(claims, tmp_path, monkeypatch):
     no_waiting(monkeypatch)
+    how = {"selectors": ("shipped", "all")}
     with serving(by(LocalSpeaker(load(QWEN, "cpu"))), ("demo-qwen2",)) as server:
-        asked = study(claims, annotators=("llm(model=demo-qwen2)",), llm=server.url)
-        assert run(asked, tmp_path / "served").failed == 0
+        asked = {"writers": ("shipped", "demo-qwen2"), "annotators": ("llm(model=demo-qwen2)",), "llm": server.url}
+        assert run(study(claims, **asked, **how), tmp_path / "served").failed == 0
         assert len(server.asked) > 3
-    assert run(study(claims, annotators=(f"llm(model={QWEN})",)), tmp_path / "local").failed == 0
-    there, here = ([row | {"seconds": 0} for row in rows(tmp_path / name)] for name in ("served", "local"))
-    assert there == here
-    assert len(here) == 6
+    asked = {"writers": ("shipped", QWEN), "annotators": (f"llm(model={QWEN})",)}
+    assert run(study(claims, **asked, **how), tmp_path / "local").failed == 0
+    for kind in ("explanation", "recovery"):
+        there, here = ([row | {"seconds": 0} for row in rows(tmp_path / name, kind)] for name in ("served", "local"))
+        assert there == here
+        assert len(here) >= 6
 
 
 def test_nobody_looks_into_a_model_behind_a_server(claims, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
@@ -11,27 +12,13 @@ from heval_core.records import HEvalError
 from heval_core.store.shards import ShardStore
 from precompute.citations.plan import as_lines, plan
 from precompute.citations.run import run
-from precompute.citations.study import Study
+from precompute.citations.study import Study, check
 from tests.citations import samples
-from tests.citations.batch_study import Chooser, known, line, published, rows, write
+from tests.citations.batch_study import line, published, ran, rows, study, write
 from tests.conftest import ROOT
 from tests.datasets.samples import write_lines
 
 QWEN = str(ROOT / "cache" / "demo" / "models" / "demo-qwen2")
-
-
-@pytest.fixture
-def first(monkeypatch) -> None:
-    known(monkeypatch, Chooser("first", lambda question: {0}))
-
-
-@pytest.fixture
-def claims(tmp_path):
-    return write(tmp_path / "claims", *(line(f"claim {number}", "One [1].", "Two [2].") for number in range(3)))
-
-
-def study(claims, **more) -> Study:
-    return Study((f"lines={claims}",), **{"writers": ("shipped",), "annotators": ("first",), "device": "cpu"} | more)
 
 
 def test_an_annotator_whose_model_is_missing_costs_only_itself(tmp_path):
@@ -48,7 +35,7 @@ def test_an_annotator_whose_model_is_missing_costs_only_itself(tmp_path):
 
 def test_what_is_named_twice_is_done_once(first, claims, tmp_path):
     asked = study(claims, writers=("shipped", "shipped"), annotators=("first", "first"))
-    assert run(asked, tmp_path / "store").computed == 2
+    assert run(asked, tmp_path / "store").computed == 6
     assert sum("first" in told for told in as_lines(plan(asked, tmp_path / "store"))) == 1
 
 
@@ -69,9 +56,8 @@ def test_an_explanation_that_was_written_to_another_prompt_is_another_one(tmp_pa
         run(Study((str(path),), ("shipped",), annotators=("random",), device="cpu"), tmp_path / "store")
     made = rows(tmp_path / "store", "explanation")
     assert [row["prompt_id"] for row in made] == list(prompts)
-    assert (
-        len({row["explanation_id"] for row in made}) == len({row["explanation_id"] for row in rows(tmp_path / "store")}) == 3
-    )
+    for kept in (made, rows(tmp_path / "store")):
+        assert len({row["explanation_id"] for row in kept}) == 3
 
 
 def test_half_a_surrogate_pair_costs_nothing_but_itself(tmp_path):
@@ -84,7 +70,27 @@ def test_half_a_surrogate_pair_costs_nothing_but_itself(tmp_path):
 
 def test_where_every_explanation_has_one_passage_sample_and_full_are_the_same(first, tmp_path):
     one = [line(f"claim {number}", "One [1].", "Two.", selected=[1]) for number in range(3)]
-    run(study(write(tmp_path / "claims", *one), masking="full"), tmp_path / "store")
+    ran(tmp_path / "store", *one)
     cells = published(tmp_path / "store").query("SELECT * FROM cell_recovery WHERE annotator = 'first'")
     found = cells.set_index(["masking", "measure"])["value"]
     assert found["full", "f1"] == found["sample", "f1"] == found["full", "transparent"] == 1
+
+
+WRONG = {
+    "names no writer": {"writers": ("",)},
+    "There is no selector 'nearest'": {"selectors": ("nearest",)},
+    "There is no annotator 'oracle'": {"annotators": ("oracle",)},
+    "--masking is 'half'; it must be sample or full.": {"masking": "half"},
+    "--limit is 0; it must be at least 1.": {"limit": 0},
+    "There is no file /no/such/file.": {"claims": ("lines=/no/such/file",)},
+    "--shard-size is 0; it must be at least 1.": {"shard_size": 0},
+    "Two of --claims are called lines; give one of the files another name.": {"claims": ("lines=a", "lines=b")},
+}
+
+
+@pytest.mark.parametrize(("message", "asked"), WRONG.items())
+def test_what_is_wrong_is_said_in_one_line_before_anything_is_done(first, claims, message, asked):
+    with pytest.raises(HEvalError) as error:
+        check(dataclasses.replace(study(claims), **asked))
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)

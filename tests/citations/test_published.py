@@ -21,9 +21,7 @@ from heval_core.evaluation.publishing import publish
 from heval_core.store.annotations import AnnotationStore
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
-from precompute.citations.run import run
-from precompute.citations.study import Study
-from tests.citations.batch_study import Chooser, known, line, published, write
+from tests.citations.batch_study import Chooser, known, line, published, ran
 from tests.planted import marking, plant
 
 EXPLAINED = {("a", 1): {0}, ("a", 2): set(), ("a", 3): {1}, ("b", 1): {0, 1}, ("b", 2): set()}
@@ -39,20 +37,16 @@ def unread(question):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory) -> Reader:
-    folder = tmp_path_factory.mktemp("published")
-    file = write(
-        folder / "claims",
+    store = tmp_path_factory.mktemp("published") / "store"
+    claims = (
         line("a", "One [1].", "Two [2].", "Three.", sources=[[1], [3], []], chains=[[1, 2]]),
         line("b", "It is [2].", "It was.", selected=[1, 2], chains=[[1], [2, 3]]),
     )
     with pytest.MonkeyPatch.context() as patch:
         explainer = Chooser("explainer", explained, control=False, family="explainer")
         known(patch, Chooser("first", lambda question: {0}), explainer, Chooser("unread", unread))
-        asked = Study(
-            (f"lines={file}",), ("shipped",), annotators=("first", "explainer", "unread"), masking="full", device="cpu"
-        )
-        assert run(asked, folder / "store").failed == 0
-        return published(folder / "store")
+        assert ran(store, *claims, annotators=("first", "explainer", "unread")).failed == 0
+        return published(store)
 
 
 def cell(results: Reader, annotator: str, measure: str, masking: str = "full") -> pd.Series:
@@ -165,16 +159,13 @@ def test_agreement_by_hand(results):
 
 def people() -> pd.DataFrame:
     """Two questions about one explanation each; two people and a model answered both, the gold sets are {0} and {1}."""
+    answers = (("x", [[0], [0, 2], [0, 1]], (0,)), ("y", [[1]] * 3, (1,)))
     given = [
-        ("x", 1, "person:ada", {0}, {0}),
-        ("x", 1, "person:bo", {0, 2}, {0}),
-        ("x", 1, "model", {0, 1}, {0}),
-        ("y", 1, "person:ada", {1}, {1}),
-        ("y", 1, "person:bo", {1}, {1}),
-        ("y", 1, "model", {1}, {1}),
+        (name, 1, who, predicted, gold)
+        for name, chosen, gold in answers
+        for who, predicted in zip(("person:ada", "person:bo", "model"), chosen, strict=True)
     ]
-    names = ["explanation_id", "passage", "annotator", "predicted", "gold"]
-    rows = pd.DataFrame([(*one[:3], sorted(one[3]), tuple(sorted(one[4]))) for one in given], columns=names)
+    rows = pd.DataFrame(given, columns=["explanation_id", "passage", "annotator", "predicted", "gold"])
     sizes = {"chosen": rows["predicted"].map(len), "golds": 1, "sentences": 4, "passages": 1, "sampled": True}
     return rows.assign(
         claim_id=rows["explanation_id"], problem=None, precision=1.0, recall=1.0, f1=[1, 0.5, 0.5, 1, 1, 1], **sizes
@@ -199,10 +190,8 @@ def test_people_count_together_and_against_others_with_one_common_label():
     assert of_people["transparent"].tolist() == [1, 1]
 
 
-def test_what_people_answered_is_published_with_the_others(tmp_path, monkeypatch):
-    known(monkeypatch, Chooser("first", lambda question: {0}))
-    file = write(tmp_path / "claims", line("a", "One [1].", "Two [2]."))
-    run(Study((f"lines={file}",), ("shipped",), annotators=("first",), masking="full", device="cpu"), tmp_path / "store")
+def test_what_people_answered_is_published_with_the_others(tmp_path, first):
+    ran(tmp_path / "store", line("a", "One [1].", "Two [2]."))
     before = published(tmp_path / "store")
     name = before.query("SELECT explanation_id FROM explanation")["explanation_id"].iloc[0]
     passages = (Passage(1, "x"), Passage(2, "y"), Passage(3, "z"))
@@ -269,23 +258,19 @@ def test_what_several_people_answered_about_a_passage_counts_once():
 def test_where_no_explanation_could_be_read_explainers_say_so(tmp_path, monkeypatch):
     nothing = Chooser("explainer", lambda _: Choice(frozenset(), problem="too long"), family="explainer", control=False)
     known(monkeypatch, nothing)
-    claims = write(tmp_path / "claims", line("a", "One [1].", "Two [2]."))
-    run(Study((f"lines={claims}",), ("shipped",), annotators=("explainer",), masking="full", device="cpu"), tmp_path / "store")
-    cells = published(tmp_path / "store").query(
-        "SELECT * FROM cell_recovery WHERE annotator = 'explainer' AND masking = 'full'"
-    )
+    ran(tmp_path / "store", line("a", "One [1].", "Two [2]."), annotators=("explainer",))
+    where = "WHERE annotator = 'explainer' AND masking = 'full'"
+    cells = published(tmp_path / "store").query(f"SELECT * FROM cell_recovery {where}")
     said = cells.set_index("measure")["unavailable"]
     assert {said[measure] for measure in support.KINDS} == {"No explanation could be read."}
 
 
-def test_the_other_study_is_published_as_before_beside_citations_and_without_them(tmp_path, monkeypatch):
-    known(monkeypatch, Chooser("first", lambda question: {0}))
+def test_the_other_study_is_published_as_before_beside_citations_and_without_them(tmp_path, first):
     plant(tmp_path / "store", marking(lambda *_: 0.5), regimes=("conflicting",), explainers=("fa",), count=30)
     publish(tmp_path / "store")
     before = Reader(published_file(tmp_path / "store"))
     assert before.query("SELECT * FROM claim").empty
-    file = write(tmp_path / "claims", line("a", "One [1].", "Two."))
-    run(Study((f"lines={file}",), ("shipped",), annotators=("first",), device="cpu"), tmp_path / "store")
+    ran(tmp_path / "store", line("a", "One [1].", "Two.", selected=[1]))
     after = published(tmp_path / "store")
     stated = "finding WHERE study <> 'citations'"
     for table in ("instance", "attribution", "score", "cell_metric", "headline", stated, "pattern_share"):
