@@ -6,12 +6,11 @@ import streamlit as st
 
 from heval_core.report.drawing import DARK, LIGHT, as_svg
 from heval_core.report.forest import AXIS
-from heval_core.report.html import VERDICTS, answer, citation_answer, forest_table, technique_answer
-from heval_core.report.latex import latex_of
-from heval_core.report.plans import section_titles
+from heval_core.report.html import VERDICTS, forest_table, studies_of
+from heval_core.report.plans import section_plans
 from heval_core.report.section import Section
 from heval_core.report.sections import section, studied
-from heval_core.report.write import method_titles, report_of
+from heval_core.report.write import report_of
 from heval_core.store.reader import Reader
 from heval_core.ui import address
 from heval_core.ui.exports import download, table_exports
@@ -39,40 +38,39 @@ def is_dark() -> bool:
 
 def draw_section(results: Reader, drawn: Section) -> None:
     """Draw one of the paper's tables or figures: the figures, how to read them, and the table they are made of."""
+    key = drawn.plan.key
     for gap in drawn.gaps:
         st.info(plain(gap), icon=":material/info:")
     for number, (caption, drawing) in enumerate(drawn.figures, start=1):
-        name = f"heval-{drawn.key}-{number}-{results.snapshot_id[:8]}.svg"
+        name = f"heval-{key}-{number}-{results.snapshot_id[:8]}.svg"
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"**{plain(caption)}**", width="content")
-            download("SVG", partial(as_svg, drawing), name, f"svg_{drawn.key}_{number}")
+            download("SVG", partial(as_svg, drawing), name, f"svg_{key}_{number}")
         st.image(as_svg(drawing, DARK if is_dark() else LIGHT), width=int(drawing.width))
     st.caption(plain(drawn.text))
-    if len(drawn.shown):
+    if drawn.shown:
         with st.expander("The numbers"):
-            st.dataframe(drawn.shown, hide_index=True)
-        table_exports(results, drawn.table, drawn.key, latex=lambda: latex_of(results, drawn), pictures=False)
+            for table in drawn.shown:
+                st.caption(plain(table.title))
+                st.dataframe(table.frame(), hide_index=True)
+        with st.container(horizontal=True):
+            table_exports(results, drawn.rows, key, latex=lambda: drawn.for_a_paper(results), pictures=False)
 
 
 with results_page(TITLE, ABOUT, demo_note=True) as results:
-    findings = query(results, Reader.findings)
-    if len(findings):
-        st.markdown(answer(findings))
-        st.html(forest_table(findings, query(results, method_titles), is_dark()))
+    about, *others = query(results, studies_of)
+    if about.answer:
+        st.markdown(about.answer)
+        st.html(forest_table(about, is_dark()))
     st.caption(f"{plain(AXIS)} {plain(VERDICTS)}")
     downloads(results)
-    about_techniques = query(results, Reader.technique_findings)
-    if len(about_techniques):
-        st.subheader("Techniques: what makes a model use its context")
-        st.markdown(technique_answer(about_techniques))
-        st.html(forest_table(about_techniques, {}, is_dark()))
-    about_citations = query(results, Reader.citation_findings)
-    if len(about_citations):
-        st.subheader("Citations: does an explanation rest on what it cites?")
-        st.markdown(citation_answer(about_citations))
-        st.html(forest_table(about_citations, {}, is_dark()))
+    for study in others:
+        if study.answer:
+            st.subheader(study.heading)
+            st.markdown(study.answer)
+            st.html(forest_table(study, is_dark()))
     st.subheader("The paper's tables and figures")
     # The link carries an option as it is shown.
-    keys = {title: key for key, title in section_titles(**query(results, studied)).items()}
+    keys = {plan.heading: key for key, plan in section_plans(**query(results, studied)).items()}
     title = address.one_of("Table or figure", list(keys), "section", menu=True)
     draw_section(results, query(results, section, keys[title]))

@@ -132,8 +132,8 @@ def test_length_and_position_offers_it(asked):
 def test_the_report_and_the_export_have_it(asked, store, tmp_path):
     assert KEY in plans()
     found = section(asked, KEY)
-    assert found.title == TITLE
-    assert found.table["value"].notna().any()
+    assert found.plan.title == TITLE
+    assert found.rows["value"].notna().any()
     export(store[0], tmp_path, ["csv"])
     for table in ("cell_metric", "score"):
         assert KEY in set(pd.read_csv(tmp_path / f"{table}.csv")["metric"])

@@ -12,7 +12,7 @@ from heval_core import catalogue
 from heval_core.evaluation import live
 from heval_core.evaluation.board.making import board
 from heval_core.faithfulness import Faithfulness, levels
-from heval_core.figures.board_table import NOT_PROTECTED, PROTECTED, main_grid, of_faithfulness
+from heval_core.figures.board_table import NOT_PROTECTED, PROTECTED, main_table, of_faithfulness
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.metrics import measures
 from heval_core.prompts import assemble
@@ -180,12 +180,12 @@ def test_as_a_stage_it_is_added_later_published_beside_the_plain_one_and_shown(s
     assert {key: now[key] for key in of_own} == pytest.approx(of_own)
     made = board(reader)
     assert of_faithfulness(made).endswith(PROTECTED)
-    assert [head.title for head in main_grid(made)[0] if "protected" in head.title] == [
+    assert [head.title for head in main_table(made).heads if "protected" in head.title] == [
         "Comprehensiveness, question protected, nats",
         "Sufficiency, question protected, nats",
     ]
     assert not any(column.measure.title == "Comprehensiveness" for column in made.columns)
-    assert set(section(reader, "faithfulness").table["measure"]) >= {
+    assert set(section(reader, "faithfulness").rows["measure"]) >= {
         measures()["comprehensiveness_protected"].title,
         measures()["comprehensiveness"].title,
     }

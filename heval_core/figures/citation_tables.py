@@ -1,101 +1,113 @@
-"""The tables of citations: a measure by annotator and writer, what explanations cite, and where annotators agree."""
+"""Tables of citations: annotators by writer, what explanations cite, and how far annotators agree."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from heval_core.figures.citation_dots import reason
 from heval_core.figures.citation_names import PEOPLE, CitationNames
-from heval_core.html import render
-from heval_core.present.numbers import number
+from heval_core.present.table import Cell, Head, Row, Table, counted, crossed, number_cell, reason
 from heval_core.words import CITATION_MEASURES, OF_EXPLANATIONS
 
+_INTERVALS = "In brackets: 95 % intervals over claims."
+_CHANCE = f"{_INTERVALS} Chance: expected of as many sentences, or passages, chosen at random."
+WHERE = ("dataset", "writer", "selector")
 
-def recovery_html(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[str], names: CitationNames) -> str:
+
+def recovery_table(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[str], names: CitationNames) -> Table:
     """One measure: annotators by writer, each number with its interval and its chance."""
     own = cells[(cells["measure"] == measure) & (cells["masking"] == masking) & (cells["annotator"] != "")]
-    found = {(row["annotator"], row["writer"]): row for row in own.to_dict("records")}
+    by_annotator = crossed(own, ["annotator"], "writer")
     best = own[own["writer"].isin(writers)].groupby("writer")["value"].max()
-    rows = [
-        {
-            "title": names.annotator(key),
-            "note": "control" if names.control(key) else "",
-            "control": names.control(key),
-            "cells": [_cell(found.get((key, writer)), best.get(writer)) for writer in writers],
-        }
+    rows = tuple(
+        Row(
+            (names.annotator(key),),
+            tuple(with_chance(by_annotator[key,].get(writer), best.get(writer)) for writer in writers),
+            names.control(key),
+        )
         for key in names.in_order(own["annotator"])
-    ]
-    heads = [{"title": writer, "hint": f"explanations written by {writer}"} for writer in writers]
-    return render(
-        "numbers.html",
-        first="Annotator",
-        caption=f"{CITATION_MEASURES[measure].title}, annotators by writer",
-        heads=heads,
-        rows=rows,
     )
+    heads = tuple(Head(writer, f"explanations written by {writer}") for writer in writers)
+    title = CITATION_MEASURES[measure].title
+    note = f"{title}, {masking} masking: {CITATION_MEASURES[measure].meaning}. {_CHANCE}"
+    return Table(f"{title}, annotators by writer", ("Annotator",), heads, rows, note, f"citations-{measure.replace('_', '-')}")
 
 
-def explanations_html(cells: pd.DataFrame, writers: Sequence[str]) -> str:
+def explanations_table(cells: pd.DataFrame, writers: Sequence[str]) -> Table:
     """What explanations cite: a row for each writer, a column for each measure that has a row."""
-    own = cells[(cells["annotator"] == "") & cells["measure"].isin(OF_EXPLANATIONS)]
-    found: dict[tuple[str, str], Mapping[Any, Any]] = {}
-    for row in own.to_dict("records"):
-        found.setdefault((row["measure"], row["writer"]), row)
-    there = [measure for measure in OF_EXPLANATIONS if any(key[0] == measure for key in found)]
-    rows = [
-        {
-            "title": writer,
-            "note": "",
-            "control": False,
-            "cells": [_cell(found.get((measure, writer)), None) for measure in there],
-        }
+    own = cells[(cells["annotator"] == "") & cells["measure"].isin(OF_EXPLANATIONS)].drop_duplicates(["writer", "measure"])
+    by_writer = crossed(own, ["writer"], "measure")
+    there = [measure for measure in OF_EXPLANATIONS if measure in set(own["measure"])]
+    rows = tuple(
+        Row((writer,), tuple(with_chance(by_writer.get((writer,), {}).get(measure)) for measure in there))
         for writer in writers
-    ]
-    heads = [{"title": CITATION_MEASURES[measure].title, "hint": CITATION_MEASURES[measure].meaning} for measure in there]
-    return render("numbers.html", first="Writer", caption="What explanations cite", heads=heads, rows=rows)
+    )
+    heads = tuple(Head(CITATION_MEASURES[measure].title, CITATION_MEASURES[measure].meaning) for measure in there)
+    return Table("What explanations cite", ("Writer",), heads, rows, _CHANCE, "citations-explanations")
 
 
-def alphas_html(agreements: pd.DataFrame, writer: str, names: CitationNames) -> str:
+def alphas_table(agreements: pd.DataFrame, writer: str, names: CitationNames) -> Table:
     """Krippendorff's alpha of any two annotators of one writer's explanations, as a triangle."""
     own = agreements[agreements["writer"] == writer]
-    found: dict[frozenset[str], Mapping[Any, Any]] = {}
-    for row in own.to_dict("records"):
-        found[frozenset((str(row["first"]), str(row["second"])))] = row
+    pairs = {frozenset((str(row["first"]), str(row["second"]))): row for row in own.to_dict("records")}
     keys = names.in_order([*own["first"], *own["second"]])
-    rows = [
-        {
-            "title": names.annotator(key),
-            "control": names.control(key),
-            "cells": [_alpha(found, key, other, names) for other in keys[: place + 1]] + [None] * (len(keys) - place - 1),
-        }
+    rows = tuple(
+        Row(
+            (names.annotator(key),),
+            tuple(_alpha(pairs, key, other, names) if other in keys[: place + 1] else Cell("") for other in keys),
+            names.control(key),
+        )
         for place, key in enumerate(keys)
-    ]
-    heads = [{"title": names.annotator(key), "colour": names.colour(key)} for key in keys]
-    return render("alphas.html", caption=f"Agreement between annotators of explanations by {writer}", heads=heads, rows=rows)
-
-
-def _cell(row: Mapping[Any, Any] | None, best: float | None) -> dict[str, Any]:
-    if row is None or pd.isna(row["value"]):
-        return {"value": "○", "interval": "", "best": False, "why": reason(row)}
-    parts = [] if pd.isna(row["low"]) else [f"[{number(row['low'])}, {number(row['high'])}]"]
-    parts += [] if pd.isna(row["chance"]) else [f"chance {number(row['chance'])}"]
-    top = best is not None and row["value"] == best
-    return {"value": number(row["value"]), "interval": " ".join(parts), "best": top, "why": ""}
-
-
-def _alpha(found: Mapping[frozenset[str], Mapping[Any, Any]], key: str, other: str, names: CitationNames) -> dict[str, Any]:
-    row = found.get(frozenset((key, other)))
-    who = (
-        f"{names.annotator(key)} and {names.annotator(other)}" if key != other else f"{names.annotator(key)} among themselves"
     )
+    heads = tuple(Head(names.annotator(key), colour=names.colour(key)) for key in keys)
+    return Table(f"Agreement between annotators of explanations by {writer}", ("",), heads, rows)
+
+
+def wide_table(cells: pd.DataFrame, measures: Sequence[str], names: CitationNames, by: Sequence[str]) -> Table:
+    """A row for each combination of the columns `by`, a column for each measure. n: citations, sentences or explanations."""
+    there = [measure for measure in measures if measure in set(cells["measure"])]
+    rows = []
+    for place, row in crossed(cells, by, "measure").items():
+        counts = [own["n"] for own in row.values() if not pd.isna(own["n"])]
+        numbers = (with_chance(row.get(measure)) for measure in there)
+        rows.append(Row(titles_of(dict(zip(by, place, strict=True)), names), (*numbers, counted(max(counts, default=0)))))
+    heads = tuple(Head(CITATION_MEASURES[measure].title, CITATION_MEASURES[measure].meaning) for measure in there)
+    keys = tuple("claims" if name == "dataset" else name for name in by)
+    return Table("", keys, (*heads, Head("n")), tuple(rows))
+
+
+def titles_of(place: Mapping[str, str], names: CitationNames) -> tuple[str, ...]:
+    """What the values of some columns are called. place: column ▶ value."""
+    kinds = {"dataset": "claims", "selector": "selector"}
+    return tuple(
+        annotator_title(value, names) if name == "annotator" else names.named(kinds[name], value) if name in kinds else value
+        for name, value in place.items()
+    )
+
+
+def annotator_title(key: str, names: CitationNames) -> str:
+    return f"{names.annotator(key)} (control)" if key and names.control(key) else names.annotator(key)
+
+
+def with_chance(row: Mapping[Any, Any] | None, best: float | None = None) -> Cell:
+    """A number with its interval, and its chance where it has one. best: the number that is bold."""
+    cell = number_cell(row)
+    if row is None or cell.value is None:
+        return cell
+    chance = None if pd.isna(row["chance"]) else float(row["chance"])
+    return replace(cell, chance=chance, best=best is not None and row["value"] == best)
+
+
+def _alpha(pairs: Mapping[frozenset[str], Mapping[Any, Any]], key: str, other: str, names: CitationNames) -> Cell:
+    row = pairs.get(frozenset((key, other)))
     if key == other and key != PEOPLE and row is None:
-        return {"value": "", "interval": "", "tint": 0, "why": "", "same": True}
-    if row is None or pd.isna(row["alpha"]):
-        return {"value": "○", "interval": "", "tint": 0, "why": f"{who}: {reason(row)}", "same": False}
-    ends = "" if pd.isna(row["low"]) else f"[{number(row['low'])}, {number(row['high'])}]"
-    tint = round(45 * min(max(float(row["alpha"]), 0.0), 1.0))
+        return Cell("", tint=0)
+    who = f"{names.annotator(key)} " + ("among themselves" if key == other else f"and {names.annotator(other)}")
+    cell = number_cell(row, of=("alpha", "low", "high"))
+    if row is None or cell.value is None:
+        return replace(cell, why=f"{who}: {reason(row)}", tint=0)
     count = "" if pd.isna(row["n"]) else f", n = {int(row['n']):,}"
-    return {"value": number(row["alpha"]), "interval": ends, "tint": tint, "why": f"{who}{count}", "same": False}
+    return replace(cell, why=f"{who}{count}", tint=round(45 * min(max(cell.value, 0.0), 1.0)))

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from heval_core.figures.paper_table import NOT_THERE, booktabs, escaped
 from heval_core.figures.technique_differences import TOTAL, ranked
 from heval_core.figures.technique_names import TechniqueNames
-from heval_core.html import render
-from heval_core.present.names import SIGNED, measure_name, regime_meaning, value_unit
-from heval_core.present.numbers import brackets, number
+from heval_core.present.names import SIGNED, change_unit, measure_name, regime_meaning, value_unit
+from heval_core.present.table import Cell, Head, Row, Table, crossed, number_cell
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.words import BEHAVIOURS, REGIMES
 
-DISCRIMINATIONS = {"discrimination": "J", "discrimination_off_topic": "J, off topic"}
+DISCRIMINATIONS = ("discrimination", "discrimination_off_topic")
+VALUES, CHANGES = ("value", "low", "high"), ("delta", "delta_low", "delta_high")
 
 
 class Column(NamedTuple):
@@ -26,12 +24,8 @@ class Column(NamedTuple):
     regime: str
     measure: str
     title: str
-    hint: str
+    meaning: str
     best: bool
-
-    @property
-    def heading(self) -> str:
-        return self.title + ("" if self.measure in SIGNED else ", %")
 
 
 def columns_of(cells: pd.DataFrame, measure: str) -> list[Column]:
@@ -39,15 +33,12 @@ def columns_of(cells: pd.DataFrame, measure: str) -> list[Column]:
     good = measure != "neither"
     kinds = [Column(kind, measure, REGIMES[kind].title, regime_meaning(kind), good) for kind in CONTEXT_KINDS]
     kinds.append(Column(TOTAL, measure, "Total", f"{measure_name(measure)} over all instances, each counting the same", good))
-    more = [
-        Column(TOTAL, name, title, BEHAVIOURS[name].meaning, False)
-        for name, title in (("memory_kept", "Memory kept"), ("neither", "Neither"))
-        if name != measure
-    ]
-    more += [Column(TOTAL, name, title, BEHAVIOURS[name].meaning, True) for name, title in DISCRIMINATIONS.items()]
+    more = [(name, False) for name in ("memory_kept", "neither") if name != measure]
+    more += [(name, True) for name in DISCRIMINATIONS]
+    kinds += [Column(TOTAL, name, BEHAVIOURS[name].short, BEHAVIOURS[name].meaning, best) for name, best in more]
     known = cells.dropna(subset=["value"])
     there = set(zip(known["regime"], known["measure"], strict=True))
-    return [column for column in (*kinds, *more) if (column.regime, column.measure) in there]
+    return [column for column in kinds if (column.regime, column.measure) in there]
 
 
 def rows_in_order(cells: pd.DataFrame, measure: str, names: TechniqueNames) -> list[str]:
@@ -56,94 +47,48 @@ def rows_in_order(cells: pd.DataFrame, measure: str, names: TechniqueNames) -> l
     return [key for key in (TECHNIQUE,) if key in keys] + [key for key in keys if key != TECHNIQUE]
 
 
-def techniques_html(cells: pd.DataFrame, measure: str, names: TechniqueNames, front: Collection[str]) -> str:
-    """The table as HTML. cells: of one model and dataset. front: techniques on the Pareto front."""
-    columns = columns_of(cells, measure)
-    found = _by_place(cells)
-    best = [_best(column, found) for column in columns]
-    rows = []
-    for key in rows_in_order(cells, measure, names):
-        numbers = [
-            _cell(found.get((key, column.regime, column.measure)), column, top)
-            for column, top in zip(columns, best, strict=True)
-        ]
-        cost = {"value": names.cost(key) or "–", "interval": "", "best": False, "why": names.cost_in_words(key)}
-        note = "on the front" if key in front else ""
-        rows.append({"title": names.title(key), "note": note, "control": False, "cells": [*numbers, cost]})
-    heads = [{"title": column.heading, "hint": column.hint} for column in columns]
-    heads.append(
-        {"title": "cost of an answer", "hint": "Forward passes, Regular's being 1, and what precedes the first answer"}
-    )
-    return render(
-        "numbers.html", first="Technique", caption="The numbers, techniques by kind of context", heads=heads, rows=rows
-    )
-
-
-def techniques_latex(
+def technique_table(
     cells: pd.DataFrame,
     measure: str,
     names: TechniqueNames,
-    front: Collection[str],
-    about: Mapping[str, str],
-    snapshot_id: str,
-) -> str:
-    """The table of a paper, with booktabs. about: what it is of, such as model and dataset; all of it is escaped."""
-    columns, found = columns_of(cells, measure), _by_place(cells)
-    best = [_best(column, found) for column in columns]
-    lines = []
+    front: Collection[str] = (),
+    of: tuple[str, str, str] = VALUES,
+    title: str = "The numbers, techniques by kind of context",
+) -> Table:
+    """cells: of one model and dataset. front: techniques on the Pareto front. of: VALUES, or CHANGES since Regular."""
+    columns = columns_of(cells.dropna(subset=[of[0]]), measure)
+    by_place = crossed(cells, ["regime", "measure"], "technique")
+    own = [by_place[column.regime, column.measure] for column in columns]
+    unit = value_unit if of == VALUES else change_unit
+    tops = [_highest(column, rows, of[0]) for column, rows in zip(columns, own, strict=True)]
+    rows = []
     for key in rows_in_order(cells, measure, names):
-        values, intervals = [], []
-        for column, top in zip(columns, best, strict=True):
-            value, interval = _latex_cell(found.get((key, column.regime, column.measure)), column, top)
-            values.append(value)
-            intervals.append(interval)
-        name = escaped(names.title(key)) + (r"$^\dagger$" if key in front else "")
-        cost = escaped(names.cost(key)).replace("×", r"$\times$") or NOT_THERE
-        lines.append(f"{name} & {' & '.join(values)} & {cost} \\\\\n & {' & '.join(intervals)} & \\\\\n")
-    of = "; ".join(f"{escaped(name)}: {escaped(text)}" for name, text in about.items())
-    meaning = escaped(BEHAVIOURS[measure].meaning)
-    caption = (
-        f"{escaped(measure_name(measure))} by kind of context: {meaning}. 95\\,\\% intervals over questions. "
-        "J is BCU conflicting + BCU irrelevant - 1 (or off topic in place of irrelevant): 0 for a technique that is blind to "
-        f"relevance. $\\dagger$: on the Pareto front. {of}. HEval snapshot {escaped(snapshot_id)}."
-    )
-    heads = ["Technique", *(escaped(column.heading) for column in columns), "Cost"]
-    return booktabs(heads, ["".join(lines)], caption, f"techniques-{measure.replace('_', '-')}", snapshot_id)
+        numbers = [
+            number_cell(row := found.get(key), unit(column.measure), of, best=row is not None and row[of[0]] == top)
+            for column, found, top in zip(columns, own, tops, strict=True)
+        ]
+        cost = Cell(names.cost(key) or "–", why=names.cost_in_words(key))
+        rows.append(Row((names.title(key),), (*numbers, cost), note="on the front" if key in front else ""))
+    heads = [Head(column.title + ("" if column.measure in SIGNED else ", %"), column.meaning) for column in columns]
+    heads.append(Head("cost of an answer", "Forward passes, Regular's being 1, and what precedes the first answer"))
+    label = f"techniques-{measure.replace('_', '-')}"
+    return Table(title, ("Technique",), tuple(heads), tuple(rows), _note(columns, measure), label)
 
 
-_Found = Mapping[tuple[str, str, str], Mapping[Any, Any]]
+def _note(columns: list[Column], measure: str) -> str:
+    """What the columns are, each once."""
+    more = {own.measure: own for own in columns if own.measure != measure}
+    told = [
+        f"{measure_name(measure)}: {BEHAVIOURS[measure].meaning}",
+        *(f"{own.title}: {own.meaning}" for own in more.values()),
+    ]
+    return ". ".join([*told, "In brackets: 95 % intervals over questions."])
 
 
-def _by_place(cells: pd.DataFrame) -> _Found:
-    return {(row["technique"], row["regime"], row["measure"]): row for row in cells.to_dict("records")}
-
-
-def _best(column: Column, found: _Found) -> float:
-    """The highest number of a column; NaN where none is to be bold."""
-    values = [row["value"] for (_, *place), row in found.items() if place == [column.regime, column.measure]]
-    known = [value for value in values if not pd.isna(value)]
-    return max(known) if column.best and len(known) > 1 else math.nan
-
-
-def _cell(row: Mapping[Any, Any] | None, column: Column, best: float) -> dict[str, Any]:
-    if row is None or pd.isna(row["value"]):
-        why = None if row is None else row["unavailable"]
-        return {"value": "–", "interval": "", "best": False, "why": "not measured here" if pd.isna(why) else str(why)}
-    interval = brackets(row["low"], row["high"], value_unit(column.measure))
-    return {
-        "value": number(row["value"], value_unit(column.measure)),
-        "interval": interval,
-        "best": row["value"] == best,
-        "why": "",
-    }
-
-
-def _latex_cell(row: Mapping[Any, Any] | None, column: Column, best: float) -> tuple[str, str]:
-    if row is None or pd.isna(row["value"]):
-        return NOT_THERE, ""
-    value = number(row["value"], value_unit(column.measure)).replace("−", "$-$")
-    interval = brackets(row["low"], row["high"], value_unit(column.measure)).replace("−", "$-$")
-    return (rf"\textbf{{{value}}}" if row["value"] == best else value), rf"{{\footnotesize {interval}}}"
+def _highest(column: Column, rows: Mapping[str, Mapping[Any, Any]], of: str) -> float | None:
+    """The highest number of a column; None where none is to be bold."""
+    known = [row[of] for row in rows.values() if not pd.isna(row[of])]
+    return max(known) if column.best and len(known) > 1 else None
 
 
 def unavailable(cells: pd.DataFrame, trials: pd.DataFrame, names: TechniqueNames) -> list[tuple[str, str]]:
@@ -155,8 +100,3 @@ def unavailable(cells: pd.DataFrame, trials: pd.DataFrame, names: TechniqueNames
             if row["technique"] not in has:
                 told.setdefault(str(row["technique"]), str(row["unavailable"]))
     return [(names.title(key), told[key]) for key in names.in_order(told)]
-
-
-def shown_cells(cells: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """The cells of some techniques; Regular's always, since the others are compared with it."""
-    return cells[cells["technique"].isin([TECHNIQUE, *keys])]

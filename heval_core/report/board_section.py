@@ -5,77 +5,29 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-import pandas as pd
-
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.costs import costs_shown
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.board.records import Board
 from heval_core.figures.board_front import front_drawing
-from heval_core.figures.board_paper import board_latex
-from heval_core.figures.board_table import TIMES, Grid, harder_grid, heading, main_grid
-from heval_core.metrics.shared.measure import QUESTION_PROTECTED
-from heval_core.present.numbers import EXACT, interval
+from heval_core.figures.board_table import whole_table
 from heval_core.report.drawing import Drawing, Scale, legend
-from heval_core.report.figures import Figure
-from heval_core.report.plans import GLANCE, OTHER
+from heval_core.report.plans import Plan
 from heval_core.report.section import Section
 from heval_core.store.reader import Reader
 
-BOARD = "board"
-_ABOUT = (
-    "Questions and their mean run from chance (0) to the best possible (1): means over the cells that most methods have, with "
-    "95 % intervals over questions. Won, tied and lost: against each other method, at each question, in each model and "
-    "dataset (paired bootstrap, Holm over models and datasets, p < .05). Passes: forward passes over the whole prompt, "
-    "counted or else declared. {faithful} A row with an asterisk lacks cells."
-)
-_UNPROTECTED = "Faithfulness takes tokens out wherever they stand, the question's too."
-_PROTECTED = "Faithfulness takes tokens of the documents out, with the question protected."
 _LEFT, _WIDE, _TALL, _RIGHT, _BOTTOM = 46.0, 520.0, 300.0, 30.0, 44.0
 
 
-def board_section(results: Reader) -> Section:
+def board_section(results: Reader, plan: Plan) -> Section:
     """The board of everything that is explained under Regular."""
     made = board(results)
-    told = conclusion(made)
-    front = front_of(made)
-    figures: tuple[Figure, ...] = () if front is None else (("Quality against cost", front),)
-    table = made.values.merge(costs_shown(made), on="explainer", how="left")
+    told, front, table = conclusion(made), front_of(made), whole_table(made)
+    several = " Answers are those under Regular." if results.choices()["technique"].nunique() > 1 else ""
+    rows = made.values.merge(costs_shown(made), on="explainer", how="left")
+    figures = () if front is None else (("Quality against cost", front),)
     gaps = told.open if made.rows else ("No explainer ran.",)
-    several = results.choices()["technique"].nunique() > 1
-    protected = any(column.measure.switch == QUESTION_PROTECTED for column in made.columns)
-    about = _ABOUT.format(faithful=_PROTECTED if protected else _UNPROTECTED)
-    about = f"{about} Answers are those under Regular." if several else about
-    about = f"{about} ms: {TIMES}" if made.timed else about
-    return Section(BOARD, GLANCE, *OTHER[BOARD], f"{told.whole} {about}", figures, table, _shown(made), gaps)
-
-
-def board_paper(results: Reader) -> str:
-    """The section's table for a paper; empty where no explainer ran."""
-    made = board(results)
-    return board_latex(made, _whole(made), results.snapshot_id, conclusion(made).whole) if made.rows else ""
-
-
-def _whole(made: Board) -> Grid:
-    (heads, cells), (more, further) = main_grid(made), harder_grid(made)
-    return [*heads, *more], {row.key: [*cells[row.key], *further[row.key]] for row in made.rows}
-
-
-def _shown(made: Board) -> pd.DataFrame:
-    """The table of the page, with three decimals as in all sections."""
-    heads, cells = _whole(made)
-    exact = {
-        (row["column"], row["explainer"]): interval(row["value"], row["low"], row["high"], EXACT)
-        + ("*" if row["reason"] else "")
-        for row in made.values.dropna(subset=["value"]).to_dict("records")
-    }
-    keys = {heading(column): column.key for column in made.columns}
-    rows = []
-    for row in made.rows:
-        texts = {head.title: f"{cell.value} {cell.interval}".strip() for head, cell in zip(heads, cells[row.key], strict=True)}
-        texts |= {title: exact[key, row.key] for title, key in keys.items() if (key, row.key) in exact}
-        rows.append({"explainer": row.title + (" (control)" if row.control else ""), **texts})
-    return pd.DataFrame(rows)
+    return Section(plan, f"{told.whole} {table.note}{several}", (table,), rows, figures, gaps)
 
 
 def front_of(made: Board) -> Drawing | None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from heval_core.figures.measured_panels import Names
 from heval_core.figures.palette import GROUPS, PATTERN_COLOURS, in_order
 from heval_core.metrics import headlines
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
@@ -37,6 +38,9 @@ class Named(NamedTuple):
         known = results.catalogue("explainer")
         titles = {key: str(title).removesuffix(" (control)") for key, title in zip(known["key"], known["title"], strict=True)}
         return cls(titles, set(known[known["control"].astype(bool)]["key"]))
+
+    def as_names(self) -> Names:
+        return Names(self.titles, {}, frozenset(self.controls))
 
 
 def _lanes(frame: pd.DataFrame) -> list[tuple[str, str]]:

@@ -14,10 +14,13 @@ import pandas as pd
 
 from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED
 from heval_core.html import asset, digest, render
-from heval_core.present.numbers import EXACT, interval, number
+from heval_core.present.numbers import EXACT, number
+from heval_core.present.table import Table, number_cell
 from heval_core.report import forest
 from heval_core.report.drawing import DARK, LIGHT, Drawing, Theme, as_svg
+from heval_core.report.figures import Named
 from heval_core.report.section import Section
+from heval_core.store.reader import Reader
 
 VERDICTS = (
     "Supported: the 95 % interval of every effect lies in the range that the sentence claims. Contradicted: an interval lies "
@@ -30,68 +33,67 @@ RULE = "What the demo models' training rule implies"
 def page(
     title: str,
     notes: Sequence[str],
-    findings: tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame],
+    studies: Sequence[Study],
     sections: Sequence[Section],
     provenance: Sequence[tuple[str, pd.DataFrame]],
-    titles: Mapping[str, str],
 ) -> str:
-    """The whole file. notes: paragraphs under the title; one that begins with "!" is a warning. titles: of the methods.
-
-    findings: about explainers, about techniques, and about citations; each may be empty.
-    """
+    """The whole file. notes: paragraphs under the title; one that begins with "!" is a warning. studies: without a sentence
+    some may be empty."""
     script = asset("report.js")
-    (rows, axis), *others = (forest.forest(own, names) for own, names in zip(findings, (titles, {}, {}), strict=True))
-    (technique_rows, technique_axis), (citation_rows, citation_axis) = others
+    first, *others = ({"key": own.key, "heading": own.heading, "answer": own.answer, **_forest(own, LIGHT)} for own in studies)
     return render(
         "report.html",
         title=title,
-        answer=answer(findings[0]) if len(findings[0]) else "",
-        technique_answer=technique_answer(findings[1]),
-        technique_rows=[_row(row, LIGHT) for row in technique_rows],
-        technique_axis=_drawn(technique_axis, LIGHT),
-        citation_answer=citation_answer(findings[2]),
-        citation_rows=[_row(row, LIGHT) for row in citation_rows],
-        citation_axis=_drawn(citation_axis, LIGHT),
+        first=first,
+        others=others,
         notes=notes,
         verdicts=VERDICTS,
         about_axis=forest.AXIS,
-        rows=[_row(row, LIGHT) for row in rows],
-        axis=_drawn(axis, LIGHT),
         sections=[_section(section) for section in sections],
-        provenance=[(name, table_of(frame)) for name, frame in provenance],
+        provenance=[Table.of(frame, name) for name, frame in provenance],
         script=script,
         script_digest=digest(script),
     )
 
 
-def forest_table(findings: pd.DataFrame, titles: Mapping[str, str], dark: bool) -> str:
+class Study(NamedTuple):
+    """Sentences of a paper as tests. findings: rows of a table of findings. titles: explainer ▶ what it is called."""
+
+    key: str
+    heading: str
+    findings: pd.DataFrame
+    titles: Mapping[str, str]
+
+    @property
+    def answer(self) -> str:
+        """What the table says, in a sentence; empty without any."""
+        counts = self.findings["verdict"].value_counts() if len(self.findings) else {}
+        held, against = int(counts.get(SUPPORTED, 0)), int(counts.get(CONTRADICTED, 0))
+        left = len(self.findings) - held - against
+        of = f"{len(self.findings)} sentences about {self.key}" if self.key else f"the paper's {len(self.findings)} sentences"
+        told = (_so_many(held, "holds", "hold"), _so_many(against, "is", "are"), _so_many(left, "stays", "stay"))
+        return "Of {}, {} in these results, {} contradicted, and {} open.".format(of, *told) if len(self.findings) else ""
+
+
+def studies_of(results: Reader) -> tuple[Study, Study, Study]:
+    """What is said of explainers, techniques and citations; each may be empty."""
+    named = Named.of(results)
+    titles = {key: title for key, title in named.titles.items() if key not in named.controls}
+    return (
+        Study("", "", results.findings(), titles),
+        Study("techniques", "Techniques: what makes a model use its context", results.technique_findings(), {}),
+        Study("citations", "Citations: does an explanation rest on what it cites?", results.citation_findings(), {}),
+    )
+
+
+def forest_table(study: Study, dark: bool) -> str:
     """The findings alone, to stand in a page that lets no SVG through: there the drawings are images."""
-    theme = DARK if dark else LIGHT
-    rows, axis = forest.forest(findings, titles)
-    return render("forest.html", rows=[_row(row, theme) for row in rows], axis=_drawn(axis, theme))
+    return render("forest.html", **_forest(study, DARK if dark else LIGHT))
 
 
-def answer(findings: pd.DataFrame) -> str:
-    """What the table says, in a sentence."""
-    return f"Of the paper's {len(findings)} sentences, {_counted(findings)}."
-
-
-def technique_answer(findings: pd.DataFrame) -> str:
-    """The same of the sentences about techniques."""
-    return f"Of {len(findings)} sentences about techniques, {_counted(findings)}."
-
-
-def citation_answer(findings: pd.DataFrame) -> str:
-    """The same of the sentences about citations."""
-    return f"Of {len(findings)} sentences about citations, {_counted(findings)}."
-
-
-def _counted(findings: pd.DataFrame) -> str:
-    counts = findings["verdict"].value_counts()
-    held, against = int(counts.get(SUPPORTED, 0)), int(counts.get(CONTRADICTED, 0))
-    left = len(findings) - held - against
-    told = [_so_many(held, "holds", "hold"), _so_many(against, "is", "are"), _so_many(left, "stays", "stay")]
-    return f"{told[0]} in these results, {told[1]} contradicted, and {told[2]} open"
+def _forest(study: Study, theme: Theme) -> dict[str, Any]:
+    rows, axis = forest.forest(study.findings, study.titles)
+    return {"rows": [_row(row, theme) for row in rows], "axis": _drawn(axis, theme)}
 
 
 def _so_many(count: int, one: str, several: str) -> str:
@@ -112,41 +114,39 @@ def _drawn(drawing: Drawing, theme: Theme) -> Drawn:
 
 
 def _row(row: forest.ForestRow, theme: Theme) -> dict[str, Any]:
-    frames = [table_of(frame) for frame in (effects_of(row.finding), levels_of(row.finding)) if len(frame)]
+    tables = [own for own in (effects_of(row.finding), levels_of(row.finding)) if own.rows]
     own = {name: getattr(row, name) for name in ("finding", "style", "sign", "effect", "number", "reported")}
-    return {**own, "drawing": _drawn(row.drawing, theme), "tables": frames, "rule": RULE}
+    return {**own, "drawing": _drawn(row.drawing, theme), "tables": tables, "rule": RULE}
 
 
-def effects_of(row: Mapping[str, Any]) -> pd.DataFrame:
+def effects_of(row: Mapping[str, Any]) -> Table:
     """The effects of a finding as readers see them: value, interval, expected range, and how many cells agree."""
-    return pd.DataFrame(
-        [
-            {
-                "effect": effect["label"],
-                row["unit"]: interval(effect["value"], effect["low"], effect["high"], EXACT),
-                "expected": f"below {effect['most']:g}" if effect["least"] is None else f"above {effect['least']:g}",
-                "holds in": "–" if effect["agree"] is None else f"{effect['agree']} of {effect['places']}",
-                "cells": effect["cells"],
-                "n": f"{effect['n']:,}",
-            }
-            for effect in json.loads(row["effects"])
-        ]
-    )
+    rows = [
+        {
+            "effect": effect["label"],
+            row["unit"]: number_cell(effect, EXACT),
+            "expected": f"below {effect['most']:g}" if effect["least"] is None else f"above {effect['least']:g}",
+            "holds in": None if effect["agree"] is None else f"{effect['agree']} of {effect['places']}",
+            "cells": effect["cells"],
+            "n": effect["n"],
+        }
+        for effect in json.loads(row["effects"])
+    ]
+    return Table.of(pd.DataFrame(rows))
 
 
-def levels_of(row: Mapping[str, Any]) -> pd.DataFrame:
+def levels_of(row: Mapping[str, Any]) -> Table:
     """A finding's values beside the paper's own; empty where the paper reports none."""
-    return pd.DataFrame(
-        [
-            {
-                "explainer": level["label"],
-                "here": interval(level["value"], level["low"], level["high"], EXACT),
-                "chance": number(level["chance"], EXACT),
-                "published": number(level["published"], EXACT),
-            }
-            for level in json.loads(row["levels"])
-        ]
-    )
+    rows = [
+        {
+            "explainer": level["label"],
+            "here": number_cell(level, EXACT),
+            "chance": number(level["chance"], EXACT),
+            "published": number(level["published"], EXACT),
+        }
+        for level in json.loads(row["levels"])
+    ]
+    return Table.of(pd.DataFrame(rows))
 
 
 def _section(section: Section) -> dict[str, Any]:
@@ -154,24 +154,4 @@ def _section(section: Section) -> dict[str, Any]:
         {"caption": caption, "svg": _drawn(drawing, LIGHT), "narrow": drawing.width < 600}
         for caption, drawing in section.figures
     ]
-    table = table_of(section.shown) if len(section.shown) else None
-    named = {name: getattr(section, name) for name in ("key", "chapter", "title", "paper", "text", "gaps")}
-    return {**named, "figures": figures, "table": table}
-
-
-class Table(NamedTuple):
-    """A table of text."""
-
-    columns: list[str]
-    rows: list[list[str]]
-
-
-def table_of(frame: pd.DataFrame) -> Table:
-    """Every value as text; a dash for what is not there."""
-    return Table(
-        [str(column) for column in frame.columns],
-        [
-            ["–" if not isinstance(value, (list, dict)) and pd.isna(value) else str(value) for value in row]
-            for row in frame.itertuples(index=False)
-        ],
-    )
+    return {"plan": section.plan, "text": section.text, "gaps": section.gaps, "figures": figures, "tables": section.shown}

@@ -1,4 +1,4 @@
-"""What a report's sections are: those of the paper (arXiv 2510.02629), and one for each measure that is not in it."""
+"""What a report's sections are: those of the papers, ours, and one for each measure that is in none of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _DUAL, _SWAPPED = DUAL_REGIMES[:2], DUAL_REGIMES[2:]
 
 @dataclass(frozen=True)
 class Plan:
-    """A section made of cells of the measures that declare it (`Measure.sections`). ks: of those that have one."""
+    """chapter: the heading it stands under. paper: what it is in the paper. Where it is of measures (`Measure.sections`), its
+    regimes, and the ks of those that have one."""
 
     key: str
     chapter: str
@@ -24,14 +25,19 @@ class Plan:
     ks: tuple[int, ...] = (DEFAULT_K,)
 
     @property
+    def heading(self) -> str:
+        return f"{self.title} ({self.paper})"
+
+    @property
     def measures(self) -> tuple[Measure, ...]:
         """In order; each in the regimes of the section, if it has any."""
-        shown = (m for m in measures().values() if self.key in (m.sections or (m.key,)) and m.question)
-        return tuple(replace(measure, regimes=self.regimes) if self.regimes else measure for measure in shown)
+        own = (m for m in measures().values() if self.key in (m.sections or (m.key,)) and m.question)
+        return tuple(replace(measure, regimes=self.regimes) if self.regimes else measure for measure in own)
 
 
 GLANCE, MAIN, MORE, _ELSE = "At a glance", "The paper's figures", "The paper's appendix", "Beyond the paper"
-# What the paper shows. Measures that declare none of these sections get one of their own.
+TECHNIQUES, CITATIONS = "Techniques", "Citations"
+# What the paper (arXiv 2510.02629) shows. Measures that declare none of these sections get one of their own.
 _OF_PAPER = (
     Plan("group_margins", MAIN, "Context or memory: group rank margins", "Fig. 2", SINGLE_REGIMES),
     Plan("simulatability", MAIN, "Context or memory: can the origin be told?", "Fig. 3", SINGLE_REGIMES),
@@ -48,40 +54,35 @@ _OF_PAPER = (
     Plan("simulatability_swap", MORE, "Documents swapped: can the origin be told?", "B.13", _SWAPPED),
     Plan("mrr_swap", MORE, "Documents swapped: mean reciprocal rank", "B.14", _SWAPPED),
 )
-OTHER = {
-    "headline": ("The three questions, over all cells", "as on the Overview"),
-    "board": ("The leaderboard: quality, pairs and cost", "ours"),
-    "datasets": ("Instances: kept, dropped, and how long their contexts are", "Table A.2"),
-    "patterns": ("Failure patterns: what each explainer's best token is", "B.4"),
-}
-
-
-TECHNIQUES = "Techniques"
+_OTHER = (
+    Plan("headline", GLANCE, "The three questions, over all cells", "as on the Overview"),
+    Plan("board", GLANCE, "The leaderboard: quality, pairs and cost", "ours"),
+    Plan("datasets", MAIN, "Instances: kept, dropped, and how long their contexts are", "Table A.2"),
+    Plan("patterns", MORE, "Failure patterns: what each explainer's best token is", "B.4"),
+)
 # After CUB (arXiv 2505.16518); where techniques were compared.
-TECHNIQUE_SECTIONS = {
-    "techniques_front": ("Following against ignoring", "CUB"),
-    "techniques_bcu": ("BCU by technique and kind of context", "CUB"),
-    "techniques_bcu_gain": ("BCU: differences to Regular", "CUB"),
-    "techniques_ccu": ("CCU by technique and kind of context", "CUB"),
-    "techniques_ccu_gain": ("CCU: differences to Regular", "CUB"),
-    "techniques_costs": ("What techniques cost", "CUB"),
-    "techniques_features": ("What BCU depends on", "CUB"),
-    "techniques_search": ("Which settings were chosen, and how clearly", "CUB"),
-    "techniques_explained": ("Explanations before and after a technique", "ours"),
-}
-
-CITATIONS = "Citations"
+_TECHNIQUES = (
+    Plan("techniques_front", TECHNIQUES, "Following against ignoring", "CUB"),
+    Plan("techniques_bcu", TECHNIQUES, "BCU by technique and kind of context", "CUB"),
+    Plan("techniques_bcu_gain", TECHNIQUES, "BCU: differences to Regular", "CUB"),
+    Plan("techniques_ccu", TECHNIQUES, "CCU by technique and kind of context", "CUB"),
+    Plan("techniques_ccu_gain", TECHNIQUES, "CCU: differences to Regular", "CUB"),
+    Plan("techniques_costs", TECHNIQUES, "What techniques cost", "CUB"),
+    Plan("techniques_features", TECHNIQUES, "What BCU depends on", "CUB"),
+    Plan("techniques_search", TECHNIQUES, "Which settings were chosen, and how clearly", "CUB"),
+    Plan("techniques_explained", TECHNIQUES, "Explanations before and after a technique", "ours"),
+)
 # After Xing, Baldwin and Lau (arXiv 2406.12645); where citations were studied.
-CITATION_SECTIONS = {
-    "citations_claims": ("Claims, passages and explanations", "Xing et al."),
-    "citations_recovery": ("Masked citations recovered, by annotator, writer and selector", "Xing et al."),
-    "citations_transparent": ("Transparent explanations", "Xing et al."),
-    "citations_masking": ("One citation of each explanation masked, or every one", "Xing et al."),
-    "citations_agreement": ("Where annotators agree", "Xing et al."),
-    "citations_people": ("What people say: helpfulness, entropy, control items", "Xing et al."),
-    "citations_explainers": ("What explainers say the writer used", "ours"),
-    "citations_unreadable": ("Answers that could not be read", "ours"),
-}
+_CITATIONS = (
+    Plan("citations_claims", CITATIONS, "Claims, passages and explanations", "Xing et al."),
+    Plan("citations_recovery", CITATIONS, "Masked citations recovered, by annotator, writer and selector", "Xing et al."),
+    Plan("citations_transparent", CITATIONS, "Transparent explanations", "Xing et al."),
+    Plan("citations_masking", CITATIONS, "One citation of each explanation masked, or every one", "Xing et al."),
+    Plan("citations_agreement", CITATIONS, "Where annotators agree", "Xing et al."),
+    Plan("citations_people", CITATIONS, "What people say: helpfulness, entropy, control items", "Xing et al."),
+    Plan("citations_explainers", CITATIONS, "What explainers say the writer used", "ours"),
+    Plan("citations_unreadable", CITATIONS, "Answers that could not be read", "ours"),
+)
 
 
 def plans() -> dict[str, Plan]:
@@ -94,13 +95,10 @@ def plans() -> dict[str, Plan]:
     return {plan.key: plan for plan in (*_OF_PAPER, *further)}
 
 
-def section_titles(techniques: bool = False, citations: bool = False, explainers: bool = True) -> dict[str, str]:
-    """Section ▶ what it is called and what it is in the paper, in order. techniques, citations, explainers: with those about
-    them."""
-    named = {key: (plan.title, plan.paper) for key, plan in plans().items()} | OTHER | TECHNIQUE_SECTIONS | CITATION_SECTIONS
-    order = ["headline", "board", "datasets", *plans()] if explainers else []
-    if explainers:
-        order.insert(order.index("faithfulness") + 1, "patterns")
-    order += TECHNIQUE_SECTIONS if techniques else ()
-    order += CITATION_SECTIONS if citations else ()
-    return {key: "{} ({})".format(*named[key]) for key in order}
+def section_plans(techniques: bool = False, citations: bool = False, explainers: bool = True) -> dict[str, Plan]:
+    """All sections by key, in order. techniques, citations, explainers: with those about them."""
+    headline, board, datasets, patterns = _OTHER
+    of_measures = list(plans().values())
+    place = 1 + [plan.key for plan in of_measures].index("faithfulness")
+    own = [headline, board, datasets, *of_measures[:place], patterns, *of_measures[place:]] if explainers else []
+    return {plan.key: plan for plan in (*own, *(_TECHNIQUES if techniques else ()), *(_CITATIONS if citations else ()))}

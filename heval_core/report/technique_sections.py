@@ -5,27 +5,29 @@ Their numbers come from the same queries as those of the page Techniques.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from heval_core.figures.technique_features import correlation_table
 from heval_core.figures.technique_names import TechniqueNames
-from heval_core.figures.technique_table import Column, columns_of, rows_in_order, techniques_latex, unavailable
+from heval_core.figures.technique_table import CHANGES, VALUES, columns_of, technique_table, unavailable
 from heval_core.figures.technique_trials import searches
 from heval_core.present.names import measure_name, regime_title
-from heval_core.present.numbers import EXACT, interval, number
+from heval_core.present.numbers import EXACT, number
+from heval_core.present.table import Table, number_cell
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.report import technique_charts
-from heval_core.report.plans import TECHNIQUE_SECTIONS, TECHNIQUES
-from heval_core.report.section import MISSING, Section
+from heval_core.report.plans import Plan
+from heval_core.report.section import Section
 from heval_core.report.technique_explained import explained, explained_text
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.words import BEHAVIOURS, REGIMES
 
-_INTERVALS = "In brackets: 95 % intervals over questions."
 _KINDS = " ".join(f"{REGIMES[kind].title}: {REGIMES[kind].meaning}." for kind in CONTEXT_KINDS)
 
 
@@ -33,27 +35,10 @@ def has_techniques(results: Reader) -> bool:
     return len(results.technique_findings()) > 0
 
 
-def technique_section(results: Reader, key: str) -> Section:
-    """One of TECHNIQUE_SECTIONS."""
-    makers: dict[str, Callable[[Reader], Section]] = {
-        "techniques_front": _front,
-        "techniques_bcu": lambda results: _values(results, "bcu"),
-        "techniques_bcu_gain": lambda results: _gains(results, "bcu"),
-        "techniques_ccu": lambda results: _values(results, "ccu"),
-        "techniques_ccu_gain": lambda results: _gains(results, "ccu"),
-        "techniques_costs": _costs,
-        "techniques_features": _features,
-        "techniques_search": _search,
-        "techniques_explained": _explained,
-    }
-    return makers[key](results)
-
-
-def _section(key: str, text: str, table: pd.DataFrame, shown: pd.DataFrame, **more: Any) -> Section:
+def _section(plan: Plan, text: str, tables: tuple[Table, ...], rows: pd.DataFrame, **more: Any) -> Section:
     """more: figures, gaps."""
-    title, paper = TECHNIQUE_SECTIONS[key]
-    gaps = tuple(more.get("gaps", ())) or (() if len(table) else ("Not in these results.",))
-    return Section(key, TECHNIQUES, title, paper, text, more.get("figures", ()), table, shown, gaps)
+    gaps = tuple(more.pop("gaps", ())) or (() if len(rows) else ("Not in these results.",))
+    return Section(plan, text, tables, rows, gaps=gaps, **more)
 
 
 def _names(results: Reader) -> TechniqueNames:
@@ -66,17 +51,17 @@ def _titles(results: Reader) -> dict[str, str]:
     return dict(zip(known["dataset"], known["title"], strict=True))
 
 
-def _front(results: Reader) -> Section:
+def _front(results: Reader, plan: Plan) -> Section:
     points, names = results.technique_points(Filter()), _names(results)
     figures = technique_charts.of_front(points, results.technique_cells(Filter()), names, _titles(results))
+    numbers = {"context faithfulness": ("context_faithfulness", "faithfulness"), "robustness": ("robustness", "robustness"),
+               "J": ("discrimination", "discrimination")}  # fmt: skip
     rows = [
         {
             "model": row["model"],
             "dataset": row["dataset"],
             "technique": names.title(row["technique"]),
-            "context faithfulness": _number(row, "context_faithfulness", "faithfulness_low", "faithfulness_high"),
-            "robustness": _number(row, "robustness", "robustness_low", "robustness_high"),
-            "J": _number(row, "discrimination", "discrimination_low", "discrimination_high"),
+            **{title: number_cell(row, of=(name, f"{end}_low", f"{end}_high")) for title, (name, end) in numbers.items()},
             "on the front": "yes" if row["on_front"] else "no",
             "in which share of resamples": number(row["share_on_front"], EXACT),
             "n": row["n"],
@@ -89,54 +74,48 @@ def _front(results: Reader) -> Section:
         "one. Dashed: techniques that treat all documents alike, which is chance. Lines through a point are 95 % intervals "
         f"over questions. J: {BEHAVIOURS['discrimination'].meaning}."
     )
-    return _section("techniques_front", text, points, pd.DataFrame(rows), figures=figures)
+    return _section(plan, text, (Table.of(pd.DataFrame(rows)),), points, figures=figures)
 
 
-def _values(results: Reader, measure: str) -> Section:
+def _values(measure: str, results: Reader, plan: Plan) -> Section:
     """A measure by kind of context and in total, and what holds for all kinds together."""
     cells, names = results.technique_cells(Filter()), _names(results)
-    columns = columns_of(cells, measure)
-    wanted = {(column.regime, column.measure) for column in columns}
-    table = cells[[place in wanted for place in zip(cells["regime"], cells["measure"], strict=True)]]
-    meanings = " ".join(f"{column.title}: {column.hint}." for column in columns if column.measure != measure)
-    text = f"{measure_name(measure)}: {BEHAVIOURS[measure].meaning}. {_KINDS} {meanings} {_INTERVALS}"
-    shown = _by_technique(cells, measure, columns, names, ("value", "low", "high"))
-    return _section(f"techniques_{measure}", text, table, shown, gaps=_not_available(results, names))
+    tables = tuple(_tables(results, cells, measure, VALUES, names))
+    text = f"{tables[0].note if tables else ''} {_KINDS}"
+    return _section(plan, text, tables, _behind(cells, measure), gaps=_not_available(results, names))
 
 
-def _gains(results: Reader, measure: str) -> Section:
+def _gains(measure: str, results: Reader, plan: Plan) -> Section:
     """The differences to Regular, over the instances that both answered."""
     cells, names = results.technique_cells(Filter()), _names(results)
     own = cells[cells["technique"] != TECHNIQUE].dropna(subset=["delta"])
-    columns = columns_of(own, measure)
-    wanted = {(column.regime, column.measure) for column in columns}
-    table = own[[place in wanted for place in zip(own["regime"], own["measure"], strict=True)]]
-    figures = technique_charts.of_differences(cells, measure, names)
     lanes = "; ".join(f"{model} on {dataset}" for model, dataset in technique_charts.lanes_of(own))
     text = (
         f"{measure_name(measure)} of each technique less Regular's, over the instances that both answered; chance is 0. Every "
-        f"dot is a model on a dataset, from top to bottom: {lanes}. {_INTERVALS}"
+        f"dot is a model on a dataset, from top to bottom: {lanes}. In brackets: 95 % intervals over questions."
     )
-    shown = _by_technique(own, measure, columns, names, ("delta", "delta_low", "delta_high"))
-    return _section(f"techniques_{measure}_gain", text, table, shown, figures=figures)
+    figures = technique_charts.of_differences(cells, measure, names)
+    return _section(plan, text, tuple(_tables(results, own, measure, CHANGES, names)), _behind(own, measure), figures=figures)
 
 
-def _by_technique(
-    cells: pd.DataFrame, measure: str, columns: Iterable[Column], names: TechniqueNames, numbers: tuple[str, str, str]
-) -> pd.DataFrame:
-    """A row for each technique of a model and dataset, a column for each kind and measure."""
-    rows = []
-    for (model, dataset), own in cells.groupby(["model", "dataset"], sort=True):
-        found = {(row["technique"], row["regime"], row["measure"]): row for row in own.to_dict("records")}
-        for key in rows_in_order(own, measure, names):
-            values = {column.title: _number(found.get((key, column.regime, column.measure)), *numbers) for column in columns}
-            total = found.get((key, "total", measure), {})
-            rows.append({"model": model, "dataset": dataset, "technique": names.title(key), **values, "n": total.get("n", 0)})
-    return pd.DataFrame(rows)
+def _behind(cells: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """The rows that a measure's tables show."""
+    wanted = {column[:2] for column in columns_of(cells, measure)}
+    return cells[[place in wanted for place in zip(cells["regime"], cells["measure"], strict=True)]]
 
 
-def _number(row: Mapping[Any, Any] | None, value: str, low: str, high: str) -> str:
-    return MISSING if row is None else interval(row[value], row[low], row[high], EXACT)
+def _tables(
+    results: Reader, cells: pd.DataFrame, measure: str, of: tuple[str, str, str], names: TechniqueNames
+) -> Iterator[Table]:
+    """The page's table of each model and dataset."""
+    points, titles = results.technique_points(Filter()), _titles(results)
+    points = points[points["on_front"].astype(bool)]
+    for place, ((model, dataset), own) in enumerate(cells.groupby(["model", "dataset"], sort=True), start=1):
+        front = set(points[(points["model"] == model) & (points["dataset"] == dataset)]["technique"])
+        title = f"{measure_name(measure)}, {model} on {titles.get(str(dataset), dataset)}"
+        table = technique_table(own, measure, names, front, of, title)
+        gain = "" if of == VALUES else "-gain"
+        yield replace(table, label=f"{table.label}{gain}-{place}")
 
 
 def _not_available(results: Reader, names: TechniqueNames) -> Iterator[str]:
@@ -152,109 +131,94 @@ def _not_available(results: Reader, names: TechniqueNames) -> Iterator[str]:
         yield f"{title} is not available with {', '.join(sorted(places))}: {why}."
 
 
-def _costs(results: Reader) -> Section:
+def _costs(results: Reader, plan: Plan) -> Section:
     """Of the techniques of these results."""
     names = _names(results)
     cells, trials = results.technique_cells(Filter()), results.technique_trials(Filter())
-    keys = names.in_order([*cells["technique"], *trials["technique"]])
     counts = trials.groupby(["technique", "model", "dataset"])["setting"].nunique().groupby("technique").max()
-    rows = [
+    rows = pd.DataFrame(
         {
             "technique": names.title(key),
-            "passes for an answer": names.cost(key).partition(",")[0].rstrip(" ×") or MISSING,
+            "passes for an answer": names.cost(key).partition(",")[0].rstrip(" ×") or None,
             "before the first answer": names.cost(key).partition(", ")[2] or "nothing",
-            "settings tried": int(counts.get(key, 0)) or MISSING,
+            "settings tried": str(counts[key]) if counts.get(key, 0) else None,
         }
-        for key in keys
-    ]
-    table = pd.DataFrame(rows)
+        for key in names.in_order([*cells["technique"], *trials["technique"]])
+    )
     text = (
         "Forward passes for an answer, Regular's being 1, and what precedes the first answer; settings tried: the most for a "
         "model and dataset. Decoding techniques share their two passes: all of them together cost little more than one. "
         "Seconds depend on the machine and are not stored with answers; `python -m benchmarks techniques` measures them."
     )
-    return _section("techniques_costs", text, table, table)
+    return _section(plan, text, (Table.of(rows),), rows)
 
 
-def _features(results: Reader) -> Section:
-    table, names = results.technique_correlations(Filter()), _names(results)
-    known = table.dropna(subset=["rho"])
-    parts = []
-    for dataset in dict.fromkeys(known["dataset"]):
-        for key in names.in_order(known[known["dataset"] == dataset]["technique"]):
-            own = known[(known["dataset"] == dataset) & (known["technique"] == key)]
-            shown = correlation_table(own)
-            parts.append(shown.assign(dataset=dataset, technique=names.title(key)))
-    columns = ["dataset", "technique"]
-    every = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
-    every = every[[*columns, *(name for name in every.columns if name not in columns)]]
-    without = len(table) - len(known)
-    gaps = [f"{without} of {len(table)} correlations are not defined; `results.json` has the reasons."] if without else []
+def _features(results: Reader, plan: Plan) -> Section:
+    every, names = results.technique_correlations(Filter()), _names(results)
+    known = every.dropna(subset=["rho"])
+    parts = [
+        correlation_table(own).assign(dataset=dataset, technique=names.title(key))
+        for dataset, of_dataset in known.groupby("dataset", sort=False)
+        for key, own in sorted(of_dataset.groupby("technique"), key=lambda named: names.in_order([str(named[0])]))
+    ]
+    shown = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["dataset", "technique"])
+    shown = shown[["dataset", "technique", *shown.columns.drop(["dataset", "technique"])]]
+    without = len(every) - len(known)
+    gaps = [f"{without} of {len(every)} correlations are not defined; `results.json` has the reasons."] if without else []
     text = (
         "Spearman's correlation of BCU with features of the model and of the input; chance is 0. Pooled: all answers of all "
         "models together, as in CUB, with p as if these were independent. Within: ranks within each model and dataset, with p "
         "over questions. Both p are corrected by Holm over the features of a dataset, kind of context and technique."
     )
-    return _section("techniques_features", text, table, every, gaps=gaps)
+    return _section(plan, text, (Table.of(shown),), every, gaps=gaps)
 
 
-def _search(results: Reader) -> Section:
-    table, names = results.technique_trials(Filter()), _names(results)
-    rows = []
-    for (model, dataset), own in table.groupby(["model", "dataset"], sort=True):
-        for search in searches(own):
-            rows.append(
-                {
-                    "model": model,
-                    "dataset": dataset,
-                    "technique": names.title(search.technique),
-                    "settings tried": search.settings,
-                    "as good as the chosen one": search.ties,
-                    "chosen": search.chosen + (f": {', '.join(search.heads)}" if search.heads else ""),
-                    "on": search.questions or MISSING,
-                }
-            )
+def _search(results: Reader, plan: Plan) -> Section:
+    trials, names = results.technique_trials(Filter()), _names(results)
+    rows = [
+        {
+            "model": model,
+            "dataset": dataset,
+            "technique": names.title(search.technique),
+            "settings tried": search.settings,
+            "as good as the chosen one": search.ties,
+            "chosen": search.chosen + (f": {', '.join(search.heads)}" if search.heads else ""),
+            "on": search.questions or None,
+        }
+        for (model, dataset), own in trials.groupby(["model", "dataset"], sort=True)
+        for search in searches(own)
+    ]
     text = (
         "Settings are chosen on development questions, by each method's own rule; all other numbers are of test questions. As "
         "good as the chosen one: settings that tie by that rule, the chosen one among them. Where many tie, the choice among "
         "them is arbitrary."
     )
     gaps = () if rows else ("No technique of these results has settings to choose.",)
-    return _section("techniques_search", text, table, pd.DataFrame(rows), gaps=gaps)
+    return _section(plan, text, (Table.of(pd.DataFrame(rows)),), trials, gaps=gaps)
 
 
-def _explained(results: Reader) -> Section:
-    table = explained(results)
+def _explained(results: Reader, plan: Plan) -> Section:
+    table, names = explained(results), _names(results)
     if table.empty:
         gap = "No answer under a technique was explained; run the batch job with --techniques and --explainers."
-        return _section("techniques_explained", explained_text(), table, table, gaps=[gap])
-    names = _names(results)
-    shown = pd.DataFrame(
-        {
-            **{name: table[name] for name in ("model", "dataset")},
-            "regime": [regime_title(regime) for regime in table["regime"]],
-            "technique": [names.title(key) for key in table["technique"]],
-            **{name: table[name] for name in ("explainer", "measure", "part")},
-            "Regular": [_number(row, "regular", "regular_low", "regular_high") for row in table.to_dict("records")],
-            "under it": [_number(row, "value", "low", "high") for row in table.to_dict("records")],
-            "difference": [_number(row, "delta", "delta_low", "delta_high") for row in table.to_dict("records")],
-            "n": [f"{row.regular_n} and {row.n}" for row in table.itertuples()],
-        }
+        return _section(plan, explained_text(), (), table, gaps=[gap])
+    numbers = {"Regular": ("regular", "regular_low", "regular_high"), "under it": VALUES, "difference": CHANGES}
+    shown = table[["model", "dataset", "regime", "technique", "explainer", "measure", "part"]].assign(
+        regime=table["regime"].map(regime_title),
+        technique=table["technique"].map(names.title),
+        **{title: [number_cell(row, of=of) for row in table.to_dict("records")] for title, of in numbers.items()},
+        n=[f"{row.regular_n} and {row.n}" for row in table.itertuples()],
     )
-    kept = shown if shown["part"].nunique() > 1 else shown.drop(columns="part")
-    return _section("techniques_explained", explained_text(), table, kept)
+    shown = shown if shown["part"].nunique() > 1 else shown.drop(columns="part")
+    return _section(plan, explained_text(), (Table.of(shown),), table)
 
 
-def technique_latex(results: Reader, section: Section) -> str:
-    """The tables of BCU and CCU as those of the page; empty for other sections."""
-    measure = section.key.removeprefix("techniques_")
-    if measure not in ("bcu", "ccu"):
-        return ""
-    cells, points = results.technique_cells(Filter()), results.technique_points(Filter())
-    names, titles, tables = _names(results), _titles(results), list[str]()
-    for place, ((model, dataset), own) in enumerate(cells.groupby(["model", "dataset"], sort=True), start=1):
-        on = points[(points["model"] == model) & (points["dataset"] == dataset) & points["on_front"].astype(bool)]
-        about = {"model": str(model), "dataset": titles.get(str(dataset), str(dataset)), "measure": measure}
-        text = techniques_latex(own, measure, names, set(on["technique"]), about, results.snapshot_id)
-        tables.append(text.replace(f"{{tab:heval-techniques-{measure}}}", f"{{tab:heval-techniques-{measure}-{place}}}"))
-    return "\n".join(tables)
+TECHNIQUES: dict[str, Callable[[Reader, Plan], Section]] = {
+    "techniques_front": _front,
+    "techniques_costs": _costs,
+    "techniques_features": _features,
+    "techniques_search": _search,
+    "techniques_explained": _explained,
+    **{f"techniques_{measure}": partial(_values, measure) for measure in ("bcu", "ccu")},
+    **{f"techniques_{measure}_gain": partial(_gains, measure) for measure in ("bcu", "ccu")},
+}

@@ -20,8 +20,6 @@ from heval_core.records import HEvalError
 from heval_core.report import html
 from heval_core.report.citation_sections import has_citations
 from heval_core.report.drawing import as_svg
-from heval_core.report.figures import Named
-from heval_core.report.latex import latex_of
 from heval_core.report.plans import CITATIONS
 from heval_core.report.section import Section
 from heval_core.report.sections import sections
@@ -45,35 +43,30 @@ CITATION_NOTE = (
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """Everything a report holds, before it is written in one form or another. gaps: what the whole store does not have.
-
-    titles: of the methods. technique_findings, citation_findings: empty where these were not studied.
+    """Everything a report holds, before it is written in one form or another. studies: what is said of explainers, techniques
+    and citations; each may be empty. gaps: what the whole store does not have.
     """
 
     snapshot_id: str
     bundled: bool
-    findings: pd.DataFrame
-    technique_findings: pd.DataFrame
-    citation_findings: pd.DataFrame
+    studies: tuple[html.Study, html.Study, html.Study]
     headline: pd.DataFrame
     sections: tuple[Section, ...]
     provenance: tuple[tuple[str, pd.DataFrame], ...]
     gaps: tuple[str, ...]
-    titles: dict[str, str]
 
     @property
     def citations(self) -> bool:
         """Whether citations were studied."""
-        return any(section.chapter == CITATIONS for section in self.sections)
+        return any(section.plan.chapter == CITATIONS for section in self.sections)
 
     def as_html(self) -> str:
-        findings = (self.findings, self.technique_findings, self.citation_findings)
-        return html.page(TITLE, self.notes(), findings, self.sections, self.provenance, self.titles)
+        return html.page(TITLE, self.notes(), self.studies, self.sections, self.provenance)
 
     def notes(self) -> list[str]:
         """The paragraphs under the title."""
         models = ", ".join(self.provenance[0][1]["model"])
-        if self.citations and not len(self.findings):
+        if self.citations and not len(self.studies[0].findings):
             made = f"Computed from the published results {self.snapshot_id} by HEval {__version__}, which hold citations only."
             return [*([f"!{DEMO_NOTE}"] if self.bundled else []), made, CITATION_NOTE]
         return [
@@ -82,25 +75,31 @@ class Report:
             f"{self.snapshot_id} by HEval {__version__}. Models: {models}. Lines and brackets are 95 % intervals over "
             "questions; chance is what random scores get. The numbers behind figures are folded, and on paper left out where "
             "they are not open.",
-            *([TECHNIQUE_NOTE] if len(self.technique_findings) else []),
+            *([TECHNIQUE_NOTE] if len(self.studies[1].findings) else []),
             *([CITATION_NOTE] if self.citations else []),
             *self.gaps,
         ]
 
     def as_json(self) -> str:
         """All numbers, unrounded."""
+        about, *others = self.studies
         content = {
             "format": FORMAT,
             "program": __version__,
             "snapshot": self.snapshot_id,
             "demo": self.bundled,
             "gaps": list(self.gaps),
-            "findings": records(self.findings),
-            **({"technique_findings": records(self.technique_findings)} if len(self.technique_findings) else {}),
-            **({"citation_findings": records(self.citation_findings)} if len(self.citation_findings) else {}),
+            "findings": records(about.findings),
+            **{f"{own.key[:-1]}_findings": records(own.findings) for own in others if len(own.findings)},
             "headline": records(self.headline),
             "sections": [
-                {"key": s.key, "title": s.title, "paper": s.paper, "gaps": list(s.gaps), "rows": records(s.table)}
+                {
+                    "key": s.plan.key,
+                    "title": s.plan.title,
+                    "paper": s.plan.paper,
+                    "gaps": list(s.gaps),
+                    "rows": records(s.rows),
+                }
                 for s in self.sections
             ],
             "provenance": {name: records(frame) for name, frame in self.provenance},
@@ -113,21 +112,12 @@ def report_of(results: Reader) -> Report:
     return Report(
         results.snapshot_id,
         results.bundled,
-        results.findings(),
-        results.technique_findings(),
-        results.citation_findings(),
+        html.studies_of(results),
         results.headline(),
         tuple(sections(results)),
         tuple(_provenance(results)),
         tuple(_gaps(results)),
-        method_titles(results),
     )
-
-
-def method_titles(results: Reader) -> dict[str, str]:
-    """What methods are called, by key; without controls, whose keys are words of sentences."""
-    named = Named.of(results)
-    return {key: title for key, title in named.titles.items() if key not in named.controls}
 
 
 def write(store: Path, folder: Path, say: Callable[[str], None] = lambda _: None) -> None:
@@ -141,14 +131,14 @@ def write(store: Path, folder: Path, say: Callable[[str], None] = lambda _: None
         (folder / "tables").mkdir(parents=True, exist_ok=True)
         _put(folder / "report.html", report.as_html(), say)
         _put(folder / "results.json", report.as_json(), say)
-        tables = {section.key: latex_of(results, section) for section in report.sections}
+        tables = {section.plan.key: section.latex(results) for section in report.sections}
         for key, text in tables.items():
             if text:
                 _put(folder / "tables" / f"{key}.tex", text, say)
         (folder / "figures").mkdir(exist_ok=True)
         for section in report.sections:
             for number, (_, drawing) in enumerate(section.figures, start=1):
-                _put(folder / "figures" / f"{section.key}-{number}.svg", as_svg(drawing) + "\n", say)
+                _put(folder / "figures" / f"{section.plan.key}-{number}.svg", as_svg(drawing) + "\n", say)
         _clear(folder, report.sections, tables)
     except OSError as error:
         raise HEvalError(f"The folder {folder} cannot be written: {error.strerror or error}.") from error
@@ -157,9 +147,9 @@ def write(store: Path, folder: Path, say: Callable[[str], None] = lambda _: None
 def _clear(folder: Path, drawn: Sequence[Section], tables: Mapping[str, str]) -> None:
     """Remove tables and figures of an earlier report that this one does not have."""
     for section in drawn:
-        names = {f"{section.key}-{number}.svg" for number, _ in enumerate(section.figures, start=1)}
-        old = [path for path in (folder / "figures").glob(f"{section.key}-*.svg") if path.name not in names]
-        for path in [*old, *([] if tables[section.key] else [folder / "tables" / f"{section.key}.tex"])]:
+        names = {f"{section.plan.key}-{number}.svg" for number, _ in enumerate(section.figures, start=1)}
+        old = [path for path in (folder / "figures").glob(f"{section.plan.key}-*.svg") if path.name not in names]
+        for path in [*old, *([] if tables[section.plan.key] else [folder / "tables" / f"{section.plan.key}.tex"])]:
             path.unlink(missing_ok=True)
 
 

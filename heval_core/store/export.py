@@ -130,19 +130,3 @@ def as_csv(frame: pd.DataFrame) -> str:
 
 def _is_list(value: Any) -> bool:
     return isinstance(value, (list, tuple)) or type(value).__name__ == "ndarray"
-
-
-def as_latex(frame: pd.DataFrame, snapshot_id: str, notes: Iterable[str] = ()) -> str:
-    """A booktabs table; text is escaped, so that nothing from the data is a command. notes: comments above it."""
-    plainly = frame.map(lambda value: ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value)
-    styled = plainly.rename(columns=str).style.hide(axis="index").format(_digits, escape="latex", na_rep="--")
-    styled = styled.format_index(escape="latex", axis="columns")
-    comments = "".join(f"% {' '.join(note.split())}\n" for note in notes)
-    return f"% HEval, snapshot {snapshot_id}; needs \\usepackage{{booktabs}}\n{comments}{styled.to_latex(hrules=True)}"
-
-
-def _digits(value: Any) -> Any:
-    """Three decimals, or three significant digits if the decimals would all be zeros."""
-    if not isinstance(value, float):
-        return value
-    return f"{value:.3f}" if value == 0 or abs(value) >= 1e-3 else f"{value:.3g}"

@@ -17,7 +17,6 @@ from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures import board_dots, board_table
 from heval_core.figures.board_dots import EVERY_MODEL, by_model, by_question, said
 from heval_core.figures.board_front import ALL_QUESTIONS, front_drawing
-from heval_core.figures.board_paper import board_latex
 from heval_core.figures.measured_panels import picked_html
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.present.numbers import interval, passes
@@ -26,7 +25,7 @@ from heval_core.report.drawing import as_svg
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links
-from heval_core.ui.exports import download, table_exports
+from heval_core.ui.exports import download, draw_table
 from heval_core.ui.marks import dot_panels
 from heval_core.ui.names import meanings_of, names_of
 from heval_core.ui.overview_scale import MEASURED_ON
@@ -138,15 +137,6 @@ def _ways_on(made: Board, chosen: Filter, column: Column | None, key: str, model
         st.page_link("pages/accuracy.py", label="Its cells", icon=":material/scatter_plot:", query_params=asked)
 
 
-_ABOUT = (
-    "Questions and their mean run from chance (0) to the best possible (1): means over the cells that most methods have, with "
-    "95 % intervals, questions resampled in all cells together. *Won – tied – lost*: against each other method, at each "
-    "question, in each model and dataset (paired bootstrap, Holm over models and datasets, p < .05). *Passes*: forward passes "
-    "over the whole prompt, counted, or else as each method declares them. Best method in bold; an asterisk marks a row that "
-    "lacks cells and is not compared. Point at a number for what is behind it."
-)
-
-
 def draw_whole(results: Reader, chosen: Filter, made: Board) -> None:
     """The sentence, both figures, what a click leads to, and the tables."""
     tell(made)
@@ -154,27 +144,17 @@ def draw_whole(results: Reader, chosen: Filter, made: Board) -> None:
         _figures(results, made)
     selection(made, chosen)
     st.subheader("The numbers")
-    grid = board_table.main_grid(made)
-    st.html(board_table.as_html(made, grid, "The board: explainers by question, faithfulness and cost"))
-    told = [_ABOUT, board_table.of_faithfulness(made), f"*ms*: {board_table.TIMES}" if made.timed else ""]
-    st.caption(" ".join(filter(None, told)))
-    harder = board_table.harder_grid(made)
-    if harder[0]:
-        st.subheader("Under decoys and at length")
-        st.html(board_table.as_html(made, harder, "The questions under decoys and at the longest length"))
-        st.caption(
-            "Decoys d1 to d3 are read against d0, the same prompts with a neutral sentence. Raw ranks do not compare across "
-            "lengths, these values do."
-        )
     about = {"filter": str(chosen)}
-    whole = (grid[0] + harder[0], {row.key: [*grid[1][row.key], *harder[1][row.key]] for row in made.rows})
-    paper = partial(board_latex, made, whole, results.snapshot_id, conclusion(made).whole, str(chosen))
-    with st.container(horizontal=True):
-        table_exports(results, exported_board(made), "board", about, latex=paper, pictures=False)
-        picture = front_of(made)
-        if picture is not None:
-            name = f"heval-front-{results.snapshot_id[:8]}.svg"
-            download("SVG", partial(as_svg, picture), name, "svg_front", "Quality against cost")
+    draw_table(results, board_table.main_table(made), exported_board(made), "board", about)
+    harder = board_table.harder_table(made)
+    if harder.heads:
+        st.subheader("Under decoys and at length")
+        st.html(harder.html())
+        st.caption(harder.note)
+    picture = front_of(made)
+    if picture is not None:
+        name = f"heval-front-{results.snapshot_id[:8]}.svg"
+        download("SVG", partial(as_svg, picture), name, "svg_front", "Quality against cost")
 
 
 def _figures(results: Reader, made: Board) -> None:
@@ -206,12 +186,9 @@ def draw_models(results: Reader, chosen: Filter, made: Board) -> None:
     dot_panels(by_model(made, column, meanings_of(results), MARK.drawn), "models_figure", MARK.pick)
     selection(made, chosen)
     st.subheader("The numbers")
-    grid = board_table.by_model_grid(made, column)
-    st.html(board_table.as_html(made, grid, f"{column.title}: explainers by model"))
-    st.caption("From chance (0) to the best possible (1), with 95 % intervals, questions resampled. Best method in bold.")
     own = made.by_model[made.by_model["column"] == column.key]
-    paper = partial(board_latex, made, grid, results.snapshot_id, f"{column.title}, by model.", str(chosen), "board-models")
-    table_exports(results, own, f"board-{column.key.lower()}-models", {"filter": str(chosen)}, latex=paper, pictures=False)
+    name = f"board-{column.key.lower()}-models"
+    draw_table(results, board_table.by_model_table(made, column), own, name, {"filter": str(chosen)})
 
 
 def best_in_each(made: Board, column: Column) -> str:
@@ -255,25 +232,11 @@ def draw_pairs(results: Reader, chosen: Filter, made: Board) -> None:
     asked = address.one_of("Question", list(titles), "question", hidden=True, titles=titles)
     pairs = made.pairs if asked == TOGETHER else made.pairs[made.pairs["column"] == asked]
     said.markdown(unbeaten(made, pairs))
-    grid = board_table.pairs_grid(made, None if asked == TOGETHER else asked)
-    st.html(board_table.as_html(made, grid, "Wins, ties and losses of rows against columns", "Row against"))
-    st.caption(
-        "Wins – ties – losses of the row, over models and datasets"
-        + (" and questions" if asked == TOGETHER else "")
-        + ". The "
-        "difference of two means over the same cells and questions is bootstrapped; p from its standard error, Holm over the "
-        "models and datasets of a question and a pair; a win needs p < .05. Bold: every comparison is a win."
-    )
+    table = board_table.pairs_table(made, None if asked == TOGETHER else asked)
+    draw_table(results, table, exported_pairs(pairs), "board-pairs", {"question": titles[asked], "filter": str(chosen)})
     if address.switch("Every difference", "differences"):
         shown = names_of(results).readable(pairs.drop(columns=["cells"]))
         st.dataframe(shown.rename(columns={"column": "question"}).round(4), hide_index=True)
-    about = {"question": asked, "filter": str(chosen)}
-    paper = partial(
-        board_latex, made, grid, results.snapshot_id, "Wins, ties and losses of rows against columns.", str(chosen)
-    )
-    table_exports(
-        results, exported_pairs(pairs), "board-pairs", about, latex=partial(paper, label="board-pairs"), pictures=False
-    )
 
 
 def unbeaten(made: Board, pairs: pd.DataFrame) -> str:

@@ -10,14 +10,15 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.citations.scoring import ROUNDING
-from heval_core.figures.citation_dots import explainers_drawing, has, not_available, reason, recovery_drawing, told
+from heval_core.figures.citation_dots import explainers_drawing, has, not_available, recovery_drawing, told
 from heval_core.figures.citation_names import CitationNames
-from heval_core.figures.citation_tables import alphas_html, explanations_html, recovery_html
+from heval_core.figures.citation_tables import alphas_table, explanations_table, recovery_table
+from heval_core.present.table import reason
 from heval_core.statistics.bounded import share_interval
 from heval_core.store.citation_queries import CitationFilter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, citation_verdicts
-from heval_core.ui.exports import table_exports
+from heval_core.ui.exports import draw_table
 from heval_core.ui.marks import dot_panels
 from heval_core.ui.published_results import query
 from heval_core.ui.selection import Selection
@@ -272,7 +273,7 @@ def _agreement(results: Reader, shown: Shown, masking: str) -> None:
         f"gives, below 0 less. In brackets: 95 % intervals, claims resampled. Explanations by "
         f"{plain(writer)}, {masking} masking."
     )
-    st.html(alphas_html(agreements, writer, shown.names))
+    st.html(alphas_table(agreements, writer, shown.names).html())
 
 
 def _claims_button(label: str, only: str) -> None:
@@ -284,18 +285,14 @@ def _explanations(shown: Shown) -> None:
     if not has(shown.cells, OF_EXPLANATIONS):
         return
     st.subheader("What do explanations cite?")
-    st.html(explanations_html(shown.cells, shown.writers))
+    table = explanations_table(shown.cells, shown.writers)
+    st.html(table.html())
+    st.caption(table.note)
 
 
 def _numbers(results: Reader, shown: Shown, measure: str, masking: str) -> None:
     st.subheader("The numbers")
-    st.html(recovery_html(shown.cells, measure, masking, shown.writers, shown.names))
-    st.caption(
-        f"**{plain(CITATION_MEASURES[measure].title)}**, {masking} masking: "
-        f"{plain(CITATION_MEASURES[measure].meaning)}. In brackets: 95 % intervals over "
-        "claims. Chance: F1 expected of as many sentences chosen at random. ○: not available; hover for the reason. The "
-        "exports hold every measure."
-    )
     own = shown.cells[shown.cells["writer"].isin(shown.writers)]
     about = {"claims": shown.names.named("claims", shown.dataset), "shown": measure, "masking shown": masking}
-    table_exports(results, own, "citations", about, pictures=False)
+    table = recovery_table(shown.cells, measure, masking, shown.writers, shown.names)
+    draw_table(results, table, own, "citations", about)

@@ -1,18 +1,21 @@
-"""Downloads of a page: its table as CSV, Parquet and LaTeX, its figures as pictures; and a link to its exact view."""
+"""A page's table, and its downloads: CSV, Parquet and LaTeX, figures as pictures; and a link to its exact view."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from heval_core.store.export import as_csv, as_latex, long_table
+from heval_core.present.table import Table
+from heval_core.store.export import as_csv, long_table
 from heval_core.store.reader import Reader
 from heval_core.ui.component import component
 from heval_core.ui.published_results import SNAPSHOT
+from heval_core.ui.text import plain
 
 PICTURE = "picture"
 _MIME = {
@@ -33,23 +36,40 @@ def download(label: str, content: Any, name: str, key: str, about: str | None = 
     st.download_button(label, content, name, kind, key=key, help=about, icon=icon, on_click="ignore", width=width)
 
 
+def draw_table(results: Reader, table: Table, frame: pd.DataFrame, name: str, about: Mapping[str, str] | None = None) -> None:
+    """A table with how to read it, and its downloads. frame: its numbers as they are stored."""
+    st.html(table.html())
+    st.caption(with_terms(table.note))
+    table_exports(results, frame, name, about, latex=lambda: (table.exact(),), pictures=False)
+
+
+def with_terms(note: str) -> str:
+    """A note in Markdown, with the words that it explains in bold: those before a colon."""
+    parts = re.split(r"(?:^|(?<=[.?] ))([A-Z][^.:;]{0,50})(?=: )", note)
+    return "".join(f"**{plain(part)}**" if place % 2 else plain(part) for place, part in enumerate(parts))
+
+
 def table_exports(
     results: Reader,
     frame: pd.DataFrame,
     name: str,
     about: Mapping[str, str] | None = None,
     *,
-    latex: Callable[[], str] | None = None,
+    latex: Callable[[], Sequence[Table]] | None = None,
     pictures: bool = True,
 ) -> None:
     """Download buttons for a table; the file's name has the snapshot it was made from. Files are made when asked for.
 
-    about: what the table is of, such as its measure and filter: columns of CSV and Parquet, comments of LaTeX. latex: makes
-    the table of a paper, where there is one; by default the table itself. pictures: whether there are figures with a camera.
+    about: what the table is of, such as its measure and filter: columns of CSV and Parquet, sentences of LaTeX. latex: makes
+    the tables of a paper; by default the frame is one. pictures: whether there are figures with a camera.
     """
     notes = {key: text for key, text in (about or {}).items() if text}
     stem = "-".join(["heval", name, *(["filtered"] if "filter" in notes else []), results.snapshot_id[:8]])
-    comments = [f"{key}: {text}" for key, text in notes.items()]
+
+    def papers() -> str:
+        tables = latex() if latex else (Table.of(long_table(frame)),)
+        about = [f"{key[:1].upper()}{key[1:]}: {text}." for key, text in notes.items()]
+        return "\n".join(table.latex(results.snapshot_id, *about) for table in tables)
 
     def noted() -> pd.DataFrame:
         return long_table(frame).assign(**notes)
@@ -57,7 +77,7 @@ def table_exports(
     files: dict[str, tuple[Callable[[], str | bytes], str]] = {
         "CSV": (lambda: as_csv(noted()), "csv"),
         "Parquet": (lambda: as_parquet(noted()), "parquet"),
-        "LaTeX": (latex or (lambda: as_latex(long_table(frame), results.snapshot_id, comments)), "tex"),
+        "LaTeX": (papers, "tex"),
     }
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for label, (made, kind) in files.items():

@@ -13,11 +13,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures.cells import as_normalised
+from heval_core.figures.measure_table import measure_table
 from heval_core.figures.measured_panels import (
     ALL,
     Measured,
     Names,
-    as_shown,
     cells_in_unit,
     in_unit,
     panels_of,
@@ -25,10 +25,8 @@ from heval_core.figures.measured_panels import (
     picked_html,
     told,
 )
-from heval_core.figures.number_table import numbers_html
 from heval_core.figures.palette import in_order
 from heval_core.figures.panels import WITH_CELLS, drawing
-from heval_core.figures.paper_table import paper_table
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.present.names import regime_title
 from heval_core.present.numbers import interval, number
@@ -121,32 +119,16 @@ def _legend(values: Measured, methods: int, controls: bool, missing: bool) -> li
 
 def _numbers(results: Reader, values: Measured, chosen: Filter, names: Names, metric: str, k: int, drawn: list[str]) -> None:
     st.subheader("The numbers")
-    there = list(values.cells["explainer"].unique())
-    ranked = values.ranked([key for key in there if key not in names.controls])
-    table = numbers_html(values, [*ranked, *in_order([key for key in there if key in names.controls])], names)
-    st.html(table)
-    unit = (
-        f"From chance (0) to the best possible (1), of {values.measure.unit}" if values.scaled else f"In {values.measure.unit}"
-    )
-    st.caption(
-        f"{unit}; means over cells with 95 % intervals, questions resampled in all cells together. Best in bold, "
-        "over the cells that all methods of a column have."
-    )
+    table = measure_table(values, names, k)
+    st.html(table.html())
+    st.caption(plain(table.note))
     cells = values.cells
     about = {"measure": metric, "unit": values.measure.unit, "filter": str(chosen)}
     if values.scaled:
         scaled = as_normalised(cells)
         cells = cells.assign(normalised_low=scaled["low"], normalised_high=scaled["high"])
-    titles, controls = names.explainers, names.controls
-    regimes, overall = (as_shown(means, values.scaled) for means in (values.regimes, values.overall))
-    # As it is on the page: in its unit, and its rows in their order.
-    measure = replace(values.measure, unit=unit[:1].lower() + unit[1:]) if values.scaled else values.measure
-    drawn_cells = cells_in_unit(values.cells, values.scaled)
-    behind = drawn_cells.assign(value=drawn_cells["at"], chance=drawn_cells["at_chance"])
-    made = partial(paper_table, pd.concat([regimes, overall.assign(regime="")]), order=ranked, cells=behind)
-    paper = partial(made, measure, titles, controls, results.snapshot_id, about["filter"], k)
     with st.container(horizontal=True):
-        table_exports(results, cells, values.measure.key, about, latex=paper, pictures=False)
+        table_exports(results, cells, values.measure.key, about, latex=lambda: (table.exact(),), pictures=False)
         if values.parts["explainer"].isin(drawn).any():
             name = f"heval-{values.measure.key}-{results.snapshot_id[:8]}.svg"
             about_picture = "The figure, without the marks of single cells"

@@ -10,8 +10,9 @@ import streamlit as st
 
 from heval_core import catalogue
 from heval_core.evaluation import live
-from heval_core.evaluation.regime_means import Wanted, cells_and_means, means_of
+from heval_core.evaluation.regime_means import cells_and_means, means_of
 from heval_core.figures.cells import of_measure
+from heval_core.figures.measure_table import wanted_of
 from heval_core.figures.measured_panels import Measured
 from heval_core.metrics import measures_of
 from heval_core.metrics._features import LearnedMetric
@@ -87,7 +88,7 @@ def measured(results: Reader, chosen: Filter, measure: Measure, metric: str, k: 
     limited = in_regimes(chosen, measure)
     if limited is None:
         return None
-    wanted: tuple[Wanted, ...] = ((measure.parts, ("regime", "part")), (measure.together, ("regime",)), (measure.together, ()))
+    wanted = wanted_of(measure)
     if (limited.cuts_cells or metric != measure.metric) and takes_long(metric):
         cells = live_cells(results, limited, metric, k)
         means = [means_of(cells, {}, *own) for own in wanted]

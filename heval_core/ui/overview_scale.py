@@ -12,18 +12,18 @@ from heval_core.evaluation.leaderboard import leaderboard
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures import overview
 from heval_core.figures.headline import scale, side_by_side, standings
+from heval_core.figures.measure_table import headline_table
 from heval_core.figures.overview import Words
 from heval_core.groups import compared_groups, context_groups
 from heval_core.metrics import headlines
 from heval_core.metrics.shared.measure import QUESTIONS
-from heval_core.present.numbers import interval, number
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
 from heval_core.regime_keys import ordered_regimes
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import filters, links
-from heval_core.ui.exports import table_exports
-from heval_core.ui.names import controls_of, titles_of
+from heval_core.ui.exports import draw_table
+from heval_core.ui.names import controls_of, names_of, titles_of
 from heval_core.ui.published_results import query
 from heval_core.words import counted, listed, short_name
 
@@ -151,33 +151,7 @@ def numbers(results: Reader, chosen: Filter) -> None:
     box = st.expander("The numbers behind these dots", key="headline_numbers", on_change="rerun")
     if not box.open:
         return
-    headline, titles = headline_of(results, chosen), titles_of(results)
+    headline = headline_of(results, chosen)
     with box:
-        st.dataframe(table_of(headline, titles), hide_index=True)
-        st.caption(
-            "Means over all cells (model, dataset, regime) in which the measure is available; with two documents, answers "
-            "from the first and from the second have the same weight. Between chance and best: each cell from 0 (chance) to 1 "
-            "(the best possible value), then the mean. Intervals are 95 %, questions resampled in all cells together. "
-            + " ".join(f"{QUESTIONS[question].title} {measure.headline}." for question, measure in headlines().items())
-        )
-        table_exports(results, headline, "leaderboard", {"filter": str(chosen)}, pictures=False)
-
-
-def table_of(headline: pd.DataFrame, titles: Mapping[str, str]) -> pd.DataFrame:
-    """The headline as it is read: value and interval in one column, chance beside them."""
-    rows = []
-    order = {question: place for place, question in enumerate(QUESTIONS)}
-    for row in headline.sort_values("question", key=lambda column: column.map(order), kind="stable").to_dict("records"):
-        unit = headlines()[row["question"]].unit
-        rows.append(
-            {
-                "question": QUESTIONS[row["question"]].title,
-                "explainer": titles.get(row["explainer"], row["explainer"]),
-                "between chance (0) and best (1)": interval(row["normalised"], row["normalised_low"], row["normalised_high"]),
-                "value": f"{interval(row['value'], row['low'], row['high'])} {unit}",
-                "chance": number(row["chance"]),
-                "instances": int(row["n"]),
-                "cells": int(row["cells"]),
-            }
-        )
-    return pd.DataFrame(rows)
+        draw_table(results, headline_table(headline, names_of(results)), headline, "leaderboard", {"filter": str(chosen)})
+        st.caption(" ".join(f"{QUESTIONS[question].title} {own.headline}." for question, own in headlines().items()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -14,7 +13,7 @@ from heval_core.figures.technique_differences import differences_drawing, told
 from heval_core.figures.technique_features import correlation_table, features_drawing
 from heval_core.figures.technique_front import EVERY_KIND, front_drawing, share_known
 from heval_core.figures.technique_names import TechniqueNames
-from heval_core.figures.technique_table import shown_cells, techniques_html, techniques_latex, unavailable
+from heval_core.figures.technique_table import technique_table, unavailable
 from heval_core.figures.technique_trials import Search, searches
 from heval_core.present.names import change_unit, measure_name
 from heval_core.present.numbers import SHARE, brackets, interval, with_unit
@@ -22,7 +21,7 @@ from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links, technique_verdicts
-from heval_core.ui.exports import table_exports
+from heval_core.ui.exports import draw_table, table_exports
 from heval_core.ui.names import titles_of
 from heval_core.ui.published_results import query
 from heval_core.ui.selection import Selection
@@ -83,7 +82,7 @@ def choose(results: Reader, *, compare: bool) -> Shown:
     if compare:
         shown = _techniques(shown, names)
         measure = _measure(own)
-    kept, drawn = shown_cells(own, shown), points[points["technique"].isin([TECHNIQUE, *shown])]
+    kept, drawn = own[own["technique"].isin([TECHNIQUE, *shown])], points[points["technique"].isin([TECHNIQUE, *shown])]
     return Shown(model, dataset, datasets.get(dataset, dataset), measure, names, kept, drawn, trials, own, points)
 
 
@@ -205,17 +204,10 @@ def _ways_on(results: Reader, shown: Shown, key: str, kind: str) -> None:
 
 def _numbers(results: Reader, shown: Shown) -> None:
     st.subheader("The numbers")
-    st.html(techniques_html(shown.cells, shown.measure, shown.names, shown.front))
-    name, meaning = measure_name(shown.measure), BEHAVIOURS[shown.measure].meaning
-    st.caption(
-        f"**{plain(name)}**: {plain(meaning)}. **Memory kept**: {plain(BEHAVIOURS['memory_kept'].meaning)}. **Neither**: "
-        f"{plain(BEHAVIOURS['neither'].meaning)}. **J**: {plain(BEHAVIOURS['discrimination'].meaning)}. "
-        f"**J, off topic**: {plain(BEHAVIOURS['discrimination_off_topic'].meaning)}. In brackets: 95 % intervals over "
-        "questions. The dashed line of the figure: techniques that treat all documents alike."
-    )
-    about = {"model": shown.model, "dataset": shown.dataset_title, "measure": shown.measure}
-    paper = partial(techniques_latex, shown.cells, shown.measure, shown.names, shown.front, about, results.snapshot_id)
-    table_exports(results, _exported(shown), "techniques", {"shown": shown.measure}, latex=paper, pictures=False)
+    table = technique_table(shown.cells, shown.measure, shown.names, shown.front)
+    about = {"model": shown.model, "dataset": shown.dataset_title, "shown": shown.measure}
+    draw_table(results, table, _exported(shown), "techniques", about)
+    st.caption("The dashed line of the figure: techniques that treat all documents alike.")
 
 
 def _exported(shown: Shown) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from heval_core import catalogue
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.making import board
 from heval_core.explanation import methods_of
-from heval_core.figures.board_table import as_text, harder_grid, main_grid
+from heval_core.figures.board_table import harder_table, main_table
 from heval_core.records import EVERY_REGIME, MATCHES, HEvalError
 from heval_core.store.filters import Filter
 from heval_core.store.published import published_file
@@ -118,9 +118,9 @@ def _grid(options: argparse.Namespace) -> Any:
 def _print(published: Path, shown: Filter, own: tuple[str, ...], store: Path) -> None:
     """The board and what can be said of it. own: keys of one's own explainers, which come with their file only."""
     made = board(Reader(published), shown)
-    for grid in (main_grid(made), harder_grid(made)):
-        if grid[0]:
-            print(as_text(made, grid), end="\n\n")
+    for table in (main_table(made), harder_table(made)):
+        if table.heads:
+            print(table.text(), end="\n\n")
     found = conclusion(made)
     print("\n".join((LEGEND, "", found.said, *found.open, "")))
     for key in own:

@@ -13,7 +13,6 @@ from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Board, Row
 from heval_core.figures import board_table
 from heval_core.figures.board_dots import by_model, by_question
 from heval_core.figures.board_front import front_drawing
-from heval_core.figures.board_paper import board_latex
 from heval_core.present.numbers import COST, number, passes
 from tests.board.planted import cells_of, level, planted, truth_of
 
@@ -107,63 +106,52 @@ def test_passes_have_two_digits_or_are_whole(count, expected):
     assert number(count, COST) == expected.split()[0]
 
 
+def cells_of_table(table):
+    """Row ▶ its cells."""
+    return {row.titles[0]: row.cells for row in table.rows}
+
+
 def test_the_table_has_every_number_and_the_best_methods_in_bold(made):
-    heads, cells = board_table.main_grid(made)
-    titles = [head.title for head in heads]
+    table = board_table.main_table(made)
+    titles = [head.title for head in table.heads]
     assert titles == ["Context or memory?", "Which document?", "Which token?", "mean", "won – tied – lost"]
-    assert [cell.value for cell in cells["fa"]] == ["0.90", "0.80", "0.70", "0.80", "20–0–4"]
-    assert [cell.best for cell in cells["fa"]] == [True, True, False, True, False]
-    assert cells["lexical"][2].value == "1.00"
-    assert not any(cell.best for key in ("lexical", "random") for cell in cells[key])
-    assert "that is 11.0" in cells["fa"][0].why
-    page = board_table.as_html(made, (heads, cells), "The board")
+    cells = cells_of_table(table)
+    assert [cell.main for cell in cells["FA"]] == ["0.90", "0.80", "0.70", "0.80", "20–0–4"]
+    assert [cell.best for cell in cells["FA"]] == [True, True, False, True, False]
+    assert cells["LEXICAL"][2].main == "1.00"
+    assert not any(cell.best for key in ("LEXICAL", "RANDOM") for cell in cells[key])
+    assert "that is 11.0" in cells["FA"][0].why
+    page = table.html()
     assert page.index("FA") < page.index("LEXICAL")
     assert page.count('class="control"') == 2
 
 
 def test_pairs_are_read_from_the_row(made):
-    heads, cells = board_table.pairs_grid(made, "RQ3")
-    at = {head.title: place for place, head in enumerate(heads)}
-    assert (cells["fa"][at["LRP"]].value, cells["lrp"][at["FA"]].value) == ("0–0–4", "4–0–0")
-    assert cells["lrp"][at["FA"]].best
-    assert cells["fa"][at["FA"]].value == ""
-    assert board_table.pairs_grid(made, None)[1]["fa"][at["LRP"]].value == "8–0–4"
+    table = board_table.pairs_table(made, "RQ3")
+    at = {head.title: place for place, head in enumerate(table.heads)}
+    cells = cells_of_table(table)
+    assert (cells["FA"][at["LRP"]].main, cells["LRP"][at["FA"]].main) == ("0–0–4", "4–0–0")
+    assert cells["LRP"][at["FA"]].best
+    assert cells["FA"][at["FA"]].main == ""
+    assert cells_of_table(board_table.pairs_table(made, None))["FA"][at["LRP"]].main == "8–0–4"
 
 
 def test_a_row_that_lacks_cells_has_an_asterisk_and_is_never_bold(with_gaps):
-    _, cells = board_table.main_grid(with_gaps)
-    assert (cells["partial"][0].value, cells["partial"][0].best) == ("1.00*", False)
-    assert cells["partial"][3].value == "–"
-    assert "An asterisk" in board_latex(with_gaps, board_table.main_grid(with_gaps), "abc")
+    table = board_table.main_table(with_gaps)
+    partial = cells_of_table(table)["PARTIAL"]
+    assert (partial[0].main, partial[0].best) == ("1.00*", False)
+    assert partial[3].main == "–"
+    assert "An asterisk" in table.note
 
 
 def test_decoys_and_length_have_a_table_where_there_are_any(made):
-    assert board_table.harder_grid(made)[0] == []
+    assert board_table.harder_table(made).heads == ()
     harder = planted(TABLE, regimes=("conflicting", "mixed", "mixed.d1", "mixed.512-last"))
-    titles = [head.title for head in board_table.harder_grid(harder)[0]]
+    titles = [head.title for head in board_table.harder_table(harder).heads]
     assert titles == [
         *("Which document, decoy d1", "Which token, decoy d1", "Which document, 512 tokens", "Which token, 512 tokens")
     ]
-
-
-def test_as_text_every_line_has_one_length_and_controls_stand_below_a_rule(made):
-    lines = board_table.as_text(made, board_table.main_grid(made)).splitlines()
-    assert [line.split("  ")[0] for line in lines] == ["", lines[1], "FA", "LRP", "ATTN", lines[1], "LEXICAL", "RANDOM"]
-    assert "0.90 [0.89, 0.91]" in lines[2]
-
-
-def test_the_paper_table_escapes_and_marks_the_best(made):
-    hostile = planted({"a_b": level(0.9, 0.9, 0.9), "c%": level(0.1, 0.1, 0.1)})
-    text = board_latex(hostile, board_table.main_grid(hostile), "abc_1", r"50 % \input{x}", "model: a_b")
-    assert r"A\_B & \textbf{0.90}" in text
-    assert r"C\% & 0.10" in text
-    assert r"\textbackslash{}input\{x\}" in text
-    assert r"snapshot abc\_1" in text
-    whole = board_latex(made, board_table.main_grid(made), "abc")
-    assert whole.count(r"\midrule") == 2
-    assert whole.index("LRP") < whole.index("LEXICAL")
-    rows = [line for line in whole.splitlines() if line.startswith(("FA", "LEXICAL"))]
-    assert {row.count("&") for row in rows} == {len(board_table.main_grid(made)[0])}
+    assert len(board_table.whole_table(harder).heads) == len(board_table.main_table(harder).heads) + 4
 
 
 def of_costs(seconds: float, attn: float) -> Board:
@@ -177,23 +165,20 @@ def of_costs(seconds: float, attn: float) -> Board:
 
 
 def test_the_costs_of_sizes_are_columns():
-    heads, cells = board_table.main_grid(of_costs(float("nan"), float("nan")))
-    assert heads[-1].title == "passes, 30 tokens"
-    assert [cells[key][-1].value for key in ("fa", "attn")] == ["15", "1"]
+    table = board_table.main_table(of_costs(float("nan"), float("nan")))
+    assert table.heads[-1].title == "passes, 30 tokens"
+    cells = cells_of_table(table)
+    assert [cells[key][-1].main for key in ("fa", "attn")] == ["15", "1"]
     assert cells["fa"][-1].why == "together as long as 15 passes over all of it; 30 passes declared"
-    assert not [head for head in heads if head.title.startswith("ms")]
+    assert not [head for head in table.heads if head.title.startswith("ms")]
 
 
 def test_milliseconds_stand_beside_the_passes_where_explainers_were_timed():
     own = of_costs(0.2, 0.005)
-    heads, cells = board_table.main_grid(own)
-    assert [head.title for head in heads[-2:]] == ["passes, 30 tokens", "ms, 30 tokens"]
-    assert [(cells[key][-1].value, cells[key][-1].interval) for key in ("fa", "attn")] == [
-        ("200", "(1 × fa)"),
-        ("5", "(0.025 × fa)"),
-    ]
-    assert r"(0.025 $\times$ fa)" in board_latex(own, (heads, cells), "abc")
-    assert "Milliseconds" in board_latex(own, (heads, cells), "abc")
+    table = board_table.main_table(own)
+    assert [head.title for head in table.heads[-2:]] == ["passes, 30 tokens", "ms, 30 tokens"]
+    assert [cells_of_table(table)[key][-1].whole for key in ("fa", "attn")] == ["200 (1 × fa)", "5 (0.025 × fa)"]
+    assert "Milliseconds" in table.note
     untimed = of_costs(float("nan"), float("nan"))
-    assert "Milliseconds" not in board_latex(untimed, board_table.main_grid(untimed), "abc")
+    assert "Milliseconds" not in board_table.main_table(untimed).note
     assert list(costs_shown(own)) == [*costs_shown(untimed), "seconds", "ratio"]

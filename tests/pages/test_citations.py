@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ import pytest
 from heval_core.figures.citation_claim import FOUND, MISSED, NONE, UNKNOWN, WRONG, claim_drawing, first_passage
 from heval_core.figures.citation_dots import explainers_drawing, recovery_drawing
 from heval_core.figures.citation_names import CitationNames
-from heval_core.figures.citation_tables import alphas_html, explanations_html, recovery_html
+from heval_core.figures.citation_tables import alphas_table, explanations_table, recovery_table
 from heval_core.present.numbers import number
 from heval_core.store.citation_queries import ONLY, CitationFilter
 from heval_core.ui.citation_verdicts import of_citations
@@ -166,16 +165,19 @@ def test_the_truth_stands_below_the_explainers_where_it_is_known(cells):
 
 
 def test_tables_hold_the_tables_numbers(store, cells):
-    said = recovery_html(cells, "f1", "full", tuple(WRITERS), NAMES)
-    for row in (
-        cells.query("measure == 'f1' and masking == 'full' and annotator != ''").dropna(subset=["value"]).to_dict("records")
-    ):
-        assert f"[{number(row['low'])}, {number(row['high'])}] chance {number(row['chance'])}" in said
-    agreements = store.citation_agreement(DATA, SELECTOR, "full")
-    alphas = alphas_html(agreements, "sloppy", NAMES)
-    for row in agreements[agreements["writer"] == "sloppy"].to_dict("records"):
-        assert re.search(rf">{re.escape(number(row['alpha']))} <small>\[{number(row['low'])}, {number(row['high'])}\]", alphas)
-    assert "0.40 <small>[0.30, 0.60]" in explanations_html(cells, tuple(WRITERS))
+    said = recovery_table(cells, "f1", "full", tuple(WRITERS), NAMES).frame().set_index("Annotator")
+    own = cells.query("measure == 'f1' and masking == 'full' and annotator != ''").dropna(subset=["value"])
+    for row in own.to_dict("records"):
+        title = NAMES.annotator(row["annotator"]) + (" (control)" if row["annotator"] in CONTROLS else "")
+        ends = f"[{number(row['low'])}, {number(row['high'])}] chance {number(row['chance'])}"
+        assert said.loc[title, row["writer"]] == f"{number(row['value'])} {ends}"
+    agreements = store.citation_agreement(DATA, SELECTOR, "full").query("writer == 'sloppy'")
+    table = alphas_table(agreements, "sloppy", NAMES)
+    written = [cell.whole for row in table.rows for cell in row.cells if cell.whole]
+    for row in agreements.dropna(subset=["alpha"]).to_dict("records"):
+        assert f"{number(row['alpha'])} [{number(row['low'])}, {number(row['high'])}]" in written
+    assert all(cell.tint is None for place, row in enumerate(table.rows) for cell in row.cells[place + 1 :])
+    assert "0.40 [0.30, 0.60]" in explanations_table(cells, tuple(WRITERS)).text()
 
 
 def test_transparency_is_as_published_at_its_threshold_and_computed_at_others(store, cells):

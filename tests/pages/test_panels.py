@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from heval_core.figures.measure_table import measure_table
 from heval_core.figures.measured_panels import ALL, Measured, Names, panels_of
-from heval_core.figures.number_table import number_rows, numbers_html
 from heval_core.figures.panels import Axis, Mark, Panel, Row, Slot, axis_over, drawing, ticks
 from heval_core.metrics import measures
 from heval_core.metrics.shared.measure import Measure
@@ -40,7 +40,8 @@ def test_every_mark_stands_at_the_mean_of_the_stored_cells(demo, measure, scaled
     single = {mark.id: mark.value for panel in panels for slot in panel.slots for mark in slot.cells}
     assert drawn
     assert of_measure(found, NAMES)
-    assert all(title in numbers_html(found, METHODS, NAMES) for title in NAMES.explainers.values())
+    table = measure_table(found, NAMES)
+    assert set(NAMES.explainers.values()) <= {row.titles[0] for row in table.rows if not row.control}
     for mark in drawn:
         explainer, _, _, regime, part = mark.id
         own = stored.query("explainer == @explainer and regime == @regime and part == @part")
@@ -100,7 +101,7 @@ def test_a_control_of_which_both_parts_are_cut_has_one_number():
 def test_the_table_bolds_the_best_method_and_counts_who_is_below_chance(demo):
     measure = measures()["instance_margin"]
     found = replace(measured(demo, Filter(), measure, measure.metric, 5), scaled=True)
-    table = number_rows(found, [*METHODS, "lexical", "position"], NAMES)
+    table = {row.titles[0]: row.cells for row in measure_table(found, NAMES).rows}
     stored = demo.cells(Filter(), measure.metric, 5)
     together = stored[stored["part"] == "balanced"].groupby(["explainer", "regime"])["normalised"].mean()
     counts = demo.query(
@@ -109,11 +110,12 @@ def test_the_table_bolds_the_best_method_and_counts_who_is_below_chance(demo):
         [measure.metric],
     ).set_index("explainer")
     regimes = ["double_conflicting", "mixed", "double_conflicting_swap", "mixed_swap"]
-    for key, row in zip([*METHODS, "lexical", "position"], table["rows"], strict=True):
-        assert [cell["value"] for cell in row["cells"][:4]] == [number(together[key, regime]) for regime in regimes]
-        assert row["cells"][-1]["value"] == f"{counts.loc[key, 'wrong']} of {counts.loc[key, 'numbers']}"
+    for key in [*METHODS, "lexical", "position"]:
+        cells = table[NAMES.explainer(key)]
+        assert [cell.main for cell in cells[:4]] == [number(together[key, regime]) for regime in regimes]
+        assert cells[-1].main == f"{counts.loc[key, 'wrong']} of {counts.loc[key, 'numbers']}"
     for place, regime in enumerate(regimes):
-        bold = [key for key, row in zip(METHODS, table["rows"], strict=False) if row["cells"][place]["best"]]
+        bold = [key for key in METHODS if table[NAMES.explainer(key)][place].best]
         # Of all methods, over the cells that all of them have: models and datasets of a regime.
         own = stored[(stored["part"] == "balanced") & (stored["regime"] == regime) & ~stored["explainer"].isin(NAMES.controls)]
         cells = own.pivot(index=["model", "dataset"], columns="explainer", values="normalised").dropna()
@@ -166,12 +168,14 @@ def test_who_ran_in_fewer_cells_is_ranked_over_those_that_all_have():
     counts = found.overall["explainer"].map({"fa": 2, "ig": 1, "attn": 2})
     found = replace(found, regimes=found.regimes.assign(cells=counts), overall=found.overall.assign(cells=counts))
     assert found.ranked(["fa", "attn", "ig"]) == ["ig", "fa", "attn"]
-    rows = number_rows(found, ["ig", "fa", "attn"], NAMES)["rows"]
-    assert [row["cells"][0]["best"] for row in rows] == [True, False, False]
+    rows = measure_table(found, NAMES).rows
+    assert [(row.titles[0], row.note, row.cells[0].best) for row in rows] == [
+        ("IG", "in 1 of 2 cells", True), ("FA", "", False), ("ATTN", "", False),
+    ]  # fmt: skip
     # Without a cell that all have, those with fewer come last, and none is best.
     found = replace(found, cells=found.cells[(found.cells["explainer"] != "fa") | (found.cells["model"] == "a")])
     assert found.ranked(["fa", "attn", "ig"])[0] == "attn"
-    assert not any(row["cells"][0]["best"] for row in number_rows(found, ["ig", "fa", "attn"], NAMES)["rows"])
+    assert not any(row.cells[0].best for row in measure_table(found, NAMES).rows)
 
 
 def test_biases_of_opposite_sign_are_no_small_bias():

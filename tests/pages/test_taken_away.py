@@ -13,7 +13,6 @@ import pytest
 
 from heval_core.figures.instance_page import instance_page
 from heval_core.records import Candidate, Span
-from heval_core.store.export import as_latex
 from heval_core.store.filters import Filter
 from heval_core.stored import PromptDocument, StoredInstance
 from heval_core.ui.exports import as_parquet
@@ -68,27 +67,6 @@ def test_tables_are_taken_away_whole_and_harmless(demo):
     frame = demo.cells(Filter(("demo-qwen2",)), "mrr", 0)
     back = pd.read_parquet(io.BytesIO(as_parquet(frame)))
     pd.testing.assert_frame_equal(back, frame)
-    latex = as_latex(pd.DataFrame({"a_b": ["50% \\input{x} & $y$ #1"], "v": [1.23456]}), "snap")
-    assert r"\toprule" in latex
-    assert r"a\_b" in latex
-    assert "50\\% \\textbackslash input\\{x\\} \\& \\$y\\$ \\#1" in latex
-    assert "1.235" in latex
-    small = as_latex(pd.DataFrame({"v": [0.00012345, 0.0, -12.0], "n": [3, 4, 5]}), "snap", ["filter: a%b"])
-    rows = [line.removesuffix(r" \\") for line in small.splitlines() if "&" in line]
-    assert rows[1:] == ["0.000123 & 3", "0.000 & 4", "-12.000 & 5"]
-    assert "% filter: a%b" in small.splitlines()
-
-
-LATEX = {"$": r"\$", "{": r"\{", "}": r"\}", "^": r"\textasciicircum ", "~": r"\textasciitilde ", "&": r"\&",
-         "\\": r"\textbackslash ", "%": r"\%", "#": r"\#", "_": r"\_"}  # fmt: skip
-
-
-@pytest.mark.parametrize("character", LATEX)
-def test_no_character_is_a_command_in_latex_neither_in_a_cell_nor_in_a_heading(character):
-    latex = as_latex(pd.DataFrame({f"a{character}b": [f"c{character}d"], "n": [1]}), "snap")
-    heading, row = (line for line in latex.splitlines() if line.endswith((r" & n \\", r" & 1 \\")))
-    assert heading == rf"a{LATEX[character]}b & n \\"
-    assert row == rf"c{LATEX[character]}d & 1 \\"
 
 
 def test_a_filter_says_in_words_what_it_asks_for():

@@ -11,7 +11,7 @@ from heval_core.figures.technique_differences import differences_drawing, ranked
 from heval_core.figures.technique_features import correlation_table, features_drawing
 from heval_core.figures.technique_front import better_on_both, blind_line, front_drawing, front_of, share_known
 from heval_core.figures.technique_names import TechniqueNames
-from heval_core.figures.technique_table import columns_of, rows_in_order, techniques_html, techniques_latex, unavailable
+from heval_core.figures.technique_table import columns_of, rows_in_order, technique_table, unavailable
 from heval_core.figures.technique_trials import heads_of, searches, setting_words
 from heval_core.present import numbers
 from heval_core.present.names import value_unit
@@ -140,30 +140,22 @@ def test_techniques_are_ranked_by_their_total_and_regular_comes_first_in_the_tab
 
 
 def test_the_table_has_a_column_for_each_number_there_is_and_bold_for_the_best():
-    assert [column.heading for column in columns_of(CELLS, "bcu")] == [
+    table = technique_table(CELLS, "bcu", NAMES, ["acd"])
+    assert [head.title for head in table.heads[:-1]] == [
         "Gold, %", "Conflicting, %", "Irrelevant, %", "Total, %", "Memory kept, %", "J",
     ]  # fmt: skip
-    page = techniques_html(CELLS, "bcu", NAMES, ["acd"])
-    assert page.count("on the front") == 1
-    assert "<b>80</b> <small>[75, 85]</small>" in page
-    assert "<b>30</b>" not in page
-    assert "4.5" not in page
-    assert "1 ×, tuned" in page
-
-
-def test_latex_is_escaped_and_marks_the_front():
-    named = TechniqueNames.of(CATALOGUE.assign(title=["Regular", r"\input{x} 5 %", "PH3", "A"]))
-    table = techniques_latex(CELLS, "bcu", named, ["acd"], {"model": "a_b$"}, "123")
-    assert r"\textbackslash{}input\{x\} 5 \%$^\dagger$" in table
-    assert r"model: a\_b\$" in table
-    assert r"\textbf{80}" in table
-    assert "−" not in table
-    assert table.count(r"\\") == 2 + 2 * 3 - 1
-
-
-def test_titles_are_escaped_in_html():
-    named = TechniqueNames.of(CATALOGUE.assign(title=["Regular", "<img src=x>", "PH3", "A"]))
-    assert "<img" not in techniques_html(CELLS, "bcu", named, [])
+    assert [(row.titles[0], row.note) for row in table.rows] == [("Regular", ""), ("ACD", "on the front"), ("PH3", "")]
+    bold = [
+        (row.titles[0], head.title)
+        for row in table.rows
+        for cell, head in zip(row.cells, table.heads, strict=True)
+        if cell.best
+    ]
+    assert ("PH3", "Conflicting, %") in bold
+    assert ("ACD", "Conflicting, %") not in bold
+    assert "<b>80</b> <small>[75, 85]</small>" in table.html()
+    assert [row.cells[-1].main for row in table.rows] == ["1 ×", "2 ×", "1 ×, tuned"]
+    assert r"\textbf{80.0}" in table.exact().latex("s")
 
 
 def test_a_technique_without_any_number_is_listed_with_its_reason_once():
@@ -229,10 +221,8 @@ def test_who_tells_only_off_topic_documents_is_named_and_has_a_column():
     said = of_techniques(cells, POINTS, NAMES)
     assert said.endswith("**ACD** tells off-topic ones best: J 0.60 [0.55, 0.65].")
     assert "off-topic" not in of_techniques(cells, POINTS.assign(discrimination=0.5, discrimination_low=0.4), NAMES)
-    assert [column.heading for column in columns_of(cells, "bcu")][-2:] == ["J", "J, off topic"]
-    assert "0.60 <small>[0.55, 0.65]</small>" in techniques_html(cells, "bcu", NAMES, []).replace("<b>", "").replace(
-        "</b>", ""
-    )
+    assert [column.title for column in columns_of(cells, "bcu")][-2:] == ["J", "J, off topic"]
+    assert "0.60 [0.55, 0.65]" in technique_table(cells, "bcu", NAMES).frame()["J, off topic"].tolist()
     # An interval that holds 0 says nothing.
     unsure = cells_of(cell("acd", "total", 0.04, 0.04, measure="discrimination_off_topic"))
     assert "off-topic" not in of_techniques(pd.concat([CELLS, unsure]), POINTS, NAMES)

@@ -8,9 +8,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from heval_core.figures.measure_table import headline_table
+from heval_core.figures.measured_panels import Names
 from heval_core.records import TECHNIQUE
 from heval_core.store.filters import Filter
-from heval_core.ui.overview_scale import table_of
 from tests.pages.opening import open_page
 from tests.pages.test_overview import drawn
 from tests.planted import published
@@ -21,6 +22,8 @@ VIEWS = [
     ("overview", ""), ("leaderboard", "board"), ("report", ""), ("instances", ""), ("data_and_methods", "data"),
     *(("accuracy", tab) for tab in ("memory", "document", "token", "length", "failures", "compare")),
 ]  # fmt: skip
+
+NO_NAMES = Names({}, {}, frozenset())
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +39,11 @@ def own_store(both, monkeypatch):
 
 
 def leaderboard_shown(app) -> set[str]:
+    """The text of the table's cells."""
     app.session_state["headline_numbers"] = True
     app.run()
-    (table,) = (one.value for one in app.dataframe if "between chance (0) and best (1)" in one.value.columns)
-    return set(table["value"])
+    table = drawn(app).partition("between chance (0) and best (1)")[2]
+    return {re.sub(r"<[^>]*>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", table)}
 
 
 @pytest.mark.parametrize("technique", [None, TECHNIQUE, OTHER])
@@ -50,9 +54,10 @@ def test_a_page_shows_the_chosen_technique_and_regular_by_default(both, techniqu
     wanted, left = (technique, OTHER if technique != OTHER else TECHNIQUE) if technique else (TECHNIQUE, OTHER)
     assert app.selectbox(key="technique").value == wanted
     shown = leaderboard_shown(app)
-    own, other = (set(table_of(both.headline(Filter(technique=(name,))), {})["value"]) for name in (wanted, left))
-    assert shown == own
-    assert shown != other
+    tables = (headline_table(both.headline(Filter(technique=(name,))), NO_NAMES) for name in (wanted, left))
+    own, other = (set(table.frame()["value"]) for table in tables)
+    assert own <= shown
+    assert not other <= shown
     links = [html.unescape(link) for link in re.findall(r'href="(instances[^"]*)"', drawn(app))]
     assert links
     assert all(parse_qs(urlsplit(link).query)["technique"] == [wanted] for link in links)

@@ -7,7 +7,6 @@ import pytest
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.making import board
 from heval_core.report.board_section import front_of
-from heval_core.report.latex import latex_of
 from tests.board.planted import level, planted
 
 
@@ -19,23 +18,24 @@ def made(few):
 @pytest.fixture(scope="module")
 def drawn(report):
     """The section."""
-    return next(one for one in report.sections if one.key == "board")
+    return next(one for one in report.sections if one.plan.key == "board")
 
 
 def test_the_section_is_the_board_with_its_sentence_and_what_is_open(drawn, made):
     told = conclusion(made)
     assert drawn.text.startswith(told.whole)
     assert drawn.gaps == told.open
-    assert drawn.table["value"].tolist() == pytest.approx(made.values["value"].tolist())
-    assert len(drawn.shown) == len(made.rows)
+    assert drawn.rows["value"].tolist() == pytest.approx(made.values["value"].tolist())
+    frame = drawn.shown[0].frame().set_index("Explainer")
+    assert len(frame) == len(made.rows)
     fa = made.values.set_index(["column", "explainer"]).loc[("RQ2", "fa")]
-    shown = drawn.shown.set_index("explainer").loc["Feature ablation", "Which document?"]
+    shown = frame.loc["Feature ablation", "Which document?"]
     assert shown == f"{fa['value']:.3f} [{fa['low']:.3f}, {fa['high']:.3f}]"
-    assert "Lexical match (control)" in set(drawn.shown["explainer"])
+    assert "Lexical match (control)" in set(frame.index)
 
 
 def test_its_latex_is_the_papers_table(few, drawn):
-    text = latex_of(few, drawn)
+    text = drawn.latex(few)
     assert text.startswith("% The leaderboard")
     assert r"\label{tab:heval-board}" in text
     assert text.count(r"\midrule") == 2

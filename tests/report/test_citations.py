@@ -13,8 +13,9 @@ from heval_core.evaluation.citations import measured
 from heval_core.evaluation.citations.utility import utility
 from heval_core.figures.citation_dots import with_interval
 from heval_core.present.numbers import number as as_page
-from heval_core.report import html
-from heval_core.report.plans import CITATION_SECTIONS, section_titles
+from heval_core.report.citation_sections import CITATIONS
+from heval_core.report.html import studies_of
+from heval_core.report.plans import section_plans
 from heval_core.report.sections import section, sections, studied
 from heval_core.report.write import report_of, write
 from heval_core.store.annotations import AnnotationStore
@@ -41,6 +42,12 @@ def told(store):
     return json.loads(report_of(store).as_json())
 
 
+def shown_of(store, key):
+    """The section's table as it is written."""
+    (table,) = section(store, key).shown
+    return table.frame()
+
+
 def rows_of(told, key):
     return pd.DataFrame(next(own["rows"] for own in told["sections"] if own["key"] == key))
 
@@ -55,18 +62,18 @@ def test_every_number_is_that_of_the_page(store, told, key):
 
 def test_a_number_stands_beside_its_interval_and_its_chance(store):
     """As it is written here to three digits, the page writes it to two."""
-    shown = section(store, "citations_recovery").shown.set_index(["writer", "annotator", "masking"])
+    shown = shown_of(store, "citations_recovery").set_index(["writer", "annotator", "masking"])
     cells = store.citation_cells(DATA, SELECTOR)
     wanted = (cells["measure"] == "f1") & (cells["annotator"] == "nli") & (cells["writer"] == "sloppy")
     (row,) = cells[wanted & (cells["masking"] == "full")].to_dict("records")
     written = shown.loc[("sloppy", "Entailment model", "full"), "F1 of recovered citations"]
-    assert written == "{value:.3f} [{low:.3f}, {high:.3f}] ({chance:.3f})".format(**row)
+    assert written == "{value:.3f} [{low:.3f}, {high:.3f}] chance {chance:.3f}".format(**row)
     assert with_interval(row).startswith(as_page(float(written.split()[0])))
     assert shown.loc[("sloppy", "Entailment model", "full"), "n"] == row["n"]
 
 
 def test_annotators_stand_in_the_order_of_the_page_and_controls_are_named(store):
-    own = section(store, "citations_recovery").shown
+    own = shown_of(store, "citations_recovery")
     first = own[(own["writer"] == "careful") & (own["masking"] == "sample")]["annotator"].tolist()
     assert first[0] == "People"
     assert [name for name in first if name.endswith("(control)")] == first[-3:]
@@ -88,7 +95,7 @@ def test_agreement_is_that_of_the_page(store, told):
     page = pd.concat([store.citation_agreement(DATA, SELECTOR, masking) for masking in ("sample", "full")])
     columns = ["alpha", "low", "high", "n"]
     pd.testing.assert_frame_equal(rows.set_index(key)[columns], page.set_index(key)[columns], check_dtype=False)
-    shown = section(store, "citations_agreement").shown
+    shown = shown_of(store, "citations_agreement")
     assert (shown["second"] == "among themselves").sum() == len(WRITERS) * 2
 
 
@@ -155,13 +162,14 @@ def test_people_left_out_are_counted_and_not_averaged(small):
     assert people.loc["person:bo"].to_dict() == {"answers": 0, "controls": 1, "correct": 0, "counts": False}
     own = section(small, "citations_people")
     assert "Of 2 people, 1 are left out; of 2 answers to control items, 1 are right." in own.text
-    assert own.shown["people"].tolist() == [1, 1]
-    assert own.shown["helpfulness"].tolist() == ["80.000 [28.033, 99.474]"] * 2  # of four claims, all alike
-    assert own.shown["entropy"].tolist() == ["–"] * 2
+    shown = shown_of(small, "citations_people")
+    assert shown["people"].tolist() == [1, 1]
+    assert shown["helpfulness"].tolist() == ["80.000 [28.033, 99.474]"] * 2  # of four claims, all alike
+    assert shown["entropy"].tolist() == ["–"] * 2
 
 
 def test_claims_are_counted(small):
-    own = section(small, "citations_claims").shown.set_index("writer")
+    own = shown_of(small, "citations_claims").set_index("writer")
     assert own.loc["one", ["claims read", "unusable", "explanations", "missing"]].tolist() == [9, 1, 4, 0]
     # One of three passages is cited by no sentence, one of three sentences cites none.
     assert (
@@ -177,7 +185,7 @@ def test_the_sentences_have_a_table_of_their_own(small, tmp_path):
     assert [row["key"] for row in told["citation_findings"]] == list(found.index)
     write(small.path.parent, tmp_path)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert html.citation_answer(small.citation_findings()) in page
+    assert studies_of(small)[2].answer in page
     assert page.count('<span class="verdict') == len(found) == 7
     assert "Of the paper" not in page  # nothing was studied but citations
 
@@ -198,20 +206,20 @@ def test_a_folder_has_tables_and_figures_and_the_same_bytes_again(store, tmp_pat
 
 def test_the_page_shows_the_sentences_and_the_sections(small, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(small.path.parent))
-    app = open_page("report", section=section_titles(**studied(small))["citations_recovery"])
+    app = open_page("report", section=section_plans(**studied(small))["citations_recovery"].heading)
     assert not app.exception
-    assert any(frame.value.shape == section(small, "citations_recovery").shown.shape for frame in app.dataframe)
+    assert any(frame.value.equals(shown_of(small, "citations_recovery")) for frame in app.dataframe)
     assert 'id="finding-best_still_wrong"' in "".join(own.proto.body for own in app.get("html"))
 
 
 def test_every_section_is_there_in_order(store):
     found = list(sections(store))
-    assert [own.key for own in found] == list(section_titles(**studied(store))) == list(CITATION_SECTIONS)
-    assert all(own.paper and own.text for own in found)
+    assert [own.plan.key for own in found] == list(section_plans(**studied(store))) == list(CITATIONS)
+    assert all(own.plan.paper and own.text for own in found)
 
 
 def test_without_citations_nothing_of_this_is_there(plain, plain_report):
-    assert not {own.key for own in plain_report.sections} & set(CITATION_SECTIONS)
+    assert not {own.plan.key for own in plain_report.sections} & set(CITATIONS)
     assert studied(plain) == {"techniques": False, "citations": False, "explainers": True}
     assert "citation_findings" not in json.loads(plain_report.as_json())
     page = plain_report.as_html()

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from heval_core.evaluation.findings.paper import CLAIMS
-from heval_core.report import html
 from heval_core.report.drawing import Scale
 from heval_core.report.forest import WIDTH, claimed, deciding, forest, paper_value, signed, spelled, toward
+from heval_core.report.html import Study
 
 ABOVE, BELOW = {"least": 0.0, "most": None}, {"least": None, "most": 0.1}
 METHODS = {"fa": "Feature ablation", "ig": "Integrated gradients", "mechlight": "MechLight", "attn": "Attention"}
@@ -106,7 +106,7 @@ def test_words_are_those_of_readers():
 
 def test_the_answer_counts_the_verdicts():
     def told(*verdicts):
-        return html.answer(pd.DataFrame({"verdict": verdicts})).removeprefix("Of the paper's 3 sentences, ")
+        return Study("", "", pd.DataFrame({"verdict": verdicts}), {}).answer.removeprefix("Of the paper's 3 sentences, ")
 
     assert told(*["supported"] * 3) == "3 hold in these results, none is contradicted, and none stays open."
     each = told("supported", "contradicted", "not enough data")

@@ -64,7 +64,7 @@ def test_every_row_has_the_same_axis(file, report):
     """The dashed limits of all rows and of the axis are one upright line: one for each table of sentences."""
     with page_of() as page:
         page.goto(file.as_uri())
-        stated = filter(len, (report.findings, report.technique_findings, report.citation_findings))
+        stated = filter(len, (study.findings for study in report.studies))
         for table, findings in zip(page.locator(".forest").all(), stated, strict=True):
             limits = table.evaluate("own => [...own.querySelectorAll('.limit')].map(l => l.getBoundingClientRect().x)")
             assert max(limits) - min(limits) < 0.6

@@ -11,13 +11,15 @@ import pytest
 from heval_core.evaluation import live
 from heval_core.figures.technique_front import front_drawing
 from heval_core.figures.technique_names import TechniqueNames
-from heval_core.figures.technique_table import techniques_html
+from heval_core.figures.technique_table import technique_table
 from heval_core.figures.technique_trials import searches
+from heval_core.present.numbers import EXACT
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
-from heval_core.report import html
-from heval_core.report.plans import TECHNIQUE_SECTIONS, section_titles
+from heval_core.report.html import studies_of
+from heval_core.report.plans import section_plans
 from heval_core.report.sections import section
 from heval_core.report.technique_explained import explained
+from heval_core.report.technique_sections import TECHNIQUES
 from heval_core.report.write import report_of, write
 from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.store.filters import Filter
@@ -70,32 +72,28 @@ def of_page(store, model, dataset):
 
 @pytest.mark.parametrize("measure", ["bcu", "ccu"])
 def test_every_number_is_that_of_the_page(store, told, measure):
-    """Unrounded in the file; and as it is written, the page's own table says the same in percent."""
+    """Unrounded in the file; and the tables are the page's own, with a digit more."""
     rows, gains = rows_of(told, f"techniques_{measure}"), rows_of(told, f"techniques_{measure}_gain")
     names = TechniqueNames.of(store.techniques())
-    shown = section(store, f"techniques_{measure}").shown.set_index(["model", "dataset", "technique"])
-    for model in MODELS:
-        for dataset in DATASETS:
-            page = of_page(store, model, dataset).set_index(["technique", "regime", "measure"])
-            for frame, columns in ((rows, ("value", "low", "high", "n")), (gains, ("delta", "delta_low", "delta_high"))):
-                own = frame[(frame["model"] == model) & (frame["dataset"] == dataset)]
-                own = own.set_index(["technique", "regime", "measure"])
-                assert len(own)
-                for column in columns:
-                    assert own[column].tolist() == pytest.approx(page.loc[own.index][column].tolist(), nan_ok=True)
-            written = techniques_html(of_page(store, model, dataset), measure, names, ())
-            for key in (TECHNIQUE, "acd", "coiecd"):
-                total = page.loc[(key, "total", measure), "value"]
-                assert shown.loc[(model, dataset, names.title(key)), "Total"].startswith(f"{total:.3f} [")
-                assert (f"{100 * total:.0f}" if measure == "bcu" else f"{total:.2f}".lstrip("-")) in written
+    shown = section(store, f"techniques_{measure}").shown
+    for place, (model, dataset) in enumerate((model, dataset) for model in MODELS for dataset in DATASETS):
+        page = of_page(store, model, dataset).set_index(["technique", "regime", "measure"])
+        for frame, columns in ((rows, ("value", "low", "high", "n")), (gains, ("delta", "delta_low", "delta_high"))):
+            own = frame[(frame["model"] == model) & (frame["dataset"] == dataset)]
+            own = own.set_index(["technique", "regime", "measure"])
+            assert len(own)
+            for column in columns:
+                assert own[column].tolist() == pytest.approx(page.loc[own.index][column].tolist(), nan_ok=True)
+        table = technique_table(of_page(store, model, dataset), measure, names)
+        assert shown[place].title.endswith(f"{model} on {dataset}")
+        assert [row.cells for row in shown[place].rows] == [row.cells for row in table.exact(EXACT).rows]
 
 
 def test_both_discriminations_memory_and_neither_stand_beside_bcu(store):
-    shown = section(store, "techniques_bcu").shown
-    assert {"Gold", "Total", "Memory kept", "Neither", "J", "J, off topic"} <= set(shown.columns)
-    j = shown.set_index(["model", "dataset", "technique"]).loc[("one", "nq")]
-    assert j.loc["COIECD", "J"] == j.loc["COIECD", "J, off topic"] == "1.000 [0.803, 1.000]"
-    assert j.loc["ACD", "J"].startswith("0.000 [")
+    shown = section(store, "techniques_bcu").shown[1].frame().set_index("Technique")
+    assert {"Gold, %", "Total, %", "Memory kept, %", "Neither, %", "J", "J, off topic"} <= set(shown.columns)
+    assert shown.loc["COIECD", "J"] == shown.loc["COIECD", "J, off topic"] == "1.000 [0.803, 1.000]"
+    assert shown.loc["ACD", "J"].startswith("0.000 [")
 
 
 def test_the_front_is_that_of_the_page(store, told):
@@ -125,12 +123,12 @@ def test_the_features_and_the_search_are_those_of_the_page(store, told):
     rows, page = rows_of(told, "techniques_features"), store.technique_correlations(Filter())
     assert rows["rho"].astype(float).tolist() == pytest.approx(page["rho"].tolist(), nan_ok=True)
     assert rows["p_stratified_holm"].astype(float).tolist() == pytest.approx(page["p_stratified_holm"].tolist(), nan_ok=True)
-    shown = section(store, "techniques_search").shown
+    shown = section(store, "techniques_search").shown[0].frame()
     (search,) = searches(store.technique_trials(Filter(model=("one",), dataset=("nq",))))
     assert shown["as good as the chosen one"].tolist() == [search.ties] * 4 == [2] * 4
     assert set(shown["chosen"]) == {search.chosen}
-    costs = section(store, "techniques_costs").shown.set_index("technique")
-    assert costs.loc["COIECD"].tolist() == ["2", "tuned", 2]
+    costs = section(store, "techniques_costs").shown[0].frame().set_index("technique")
+    assert costs.loc["COIECD"].tolist() == ["2", "tuned", "2"]
     assert costs.loc["Regular"].tolist() == ["1", "nothing", "–"]
 
 
@@ -160,22 +158,22 @@ def test_a_folder_has_tables_figures_and_sentences_and_the_same_bytes_again(stor
     assert table.count("\\begin{table}") == 4
     assert len(set(re.findall(r"\\label\{[^}]*\}", table))) == 4
     page = (folders[0] / "report.html").read_text(encoding="utf-8")
-    assert html.technique_answer(store.technique_findings()) in page
+    assert studies_of(store)[1].answer in page
     assert page.count('<span class="verdict') == len(told["findings"]) + len(told["technique_findings"]) == 17
 
 
 def test_the_page_shows_the_sentences_and_the_sections(store, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(store.path.parent))
     for key in ("techniques_bcu", "techniques_front"):
-        app = open_page("report", section=section_titles(True)[key])
+        app = open_page("report", section=section_plans(True)[key].heading)
         assert not app.exception
-        assert any(frame.value.shape == section(store, key).shown.shape for frame in app.dataframe)
+        assert any(frame.value.equals(section(store, key).shown[0].frame()) for frame in app.dataframe)
     forests = [own.proto.body for own in app.get("html")]
     assert 'id="finding-no_best"' in forests[1]
 
 
 def test_without_techniques_nothing_of_this_is_there(plain_report):
-    assert not {own.key for own in plain_report.sections} & set(TECHNIQUE_SECTIONS)
+    assert not {own.plan.key for own in plain_report.sections} & set(TECHNIQUES)
     assert "technique_findings" not in json.loads(plain_report.as_json())
     page = plain_report.as_html()
     assert not [word for word in ("technique-findings", "techniques_", "Hagström", ".hollow") if word in page]
