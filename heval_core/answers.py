@@ -106,6 +106,33 @@ def normalised(text: str) -> str:
     return _ARTICLE.sub("", " ".join(kept.split()))
 
 
+def group_within(answers: Iterable[tuple[str, str]], text: str) -> tuple[str, int]:
+    """The group whose answer the first sentence of a text names first, and where in the text, in characters.
+
+    Case is ignored; of answers at one place the longest counts. `ambiguous` if two groups have that answer; `denied` if the
+    sentence has a negation before it; `other`, -1 if it names none.
+
+    >>> group_within([("C", "Lyon"), ("M", "Paris")], " The capital is not Paris.")
+    ('denied', 20)
+    """
+    start = len(text) - len(text.lstrip())
+    sentence = text[: start + len(re.split(r"(?<=[.!?])\s|\n", text[start:], maxsplit=1)[0])]
+    named = [
+        (span.start, -len(answer), group) for group, answer in answers for span in mentions(_lower(answer), _lower(sentence))
+    ]
+    if not named:
+        return "other", -1
+    place, length, group = min(named)
+    if _NEGATION.search(sentence[:place]):
+        return "denied", place
+    return "ambiguous" if sum(one[:2] == (place, length) for one in named) > 1 else group, place
+
+
+def _lower(text: str) -> str:
+    """In lower case, with as many characters."""
+    return "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
+
+
 def group_by_text(answers: Iterable[tuple[str, str]], text: str) -> str:
     """The group whose answer a text begins with, up to the end of a word. answers: (group, answer).
 

@@ -2,7 +2,9 @@
 
 The memory answer is the model's own greedy answer to the question without context. In context, the greedy first token decides
 the group: that of the candidate whose set of first tokens holds it; `other` if no set holds it, `ambiguous` if two do.
-If asked for, the text decides instead: the greedy answer of at most TEXT_TOKENS tokens, by the candidate it begins with.
+If asked for, the text decides instead: the greedy answer of at most TEXT_TOKENS tokens, by the candidate it begins with. Or
+the answer is sought within the first sentence of WITHIN_TOKENS tokens: then what the model says before it belongs to the
+prompt, never ranked, and the answer's first token is explained where it stands.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from heval_core.answers import answer_in, group_by_text, normalised
+from heval_core.answers import answer_in, group_by_text, group_within, normalised
 from heval_core.groups import FILLER, GOLD, MEMORY, compared_groups, competes, context_groups, document_of, numbered
 from heval_core.lm.model import LanguageModel
 from heval_core.prompts import memory_prompt, mentions, says_nothing
@@ -21,10 +23,13 @@ from heval_core.regime_keys import read_key
 if TYPE_CHECKING:
     import torch
 
+    from heval_core.lm.clean_pass import CleanPass
+
 # Stands for the first token of a memory that is no candidate.
 NO_TOKEN = -1
 MEMORY_TOKENS = 12
 TEXT_TOKENS = 10
+WITHIN_TOKENS = 20
 
 
 @dataclass(frozen=True)
@@ -126,8 +131,8 @@ def name_candidates(
     names.append(Names(MEMORY, memory.text, memory.first_tokens))
     if not all(name.first_tokens for name in names):
         raise Dropped("answer has no token")
-    if len({normalised(name.text) if match == "text" else name.first_tokens[0] for name in names}) < len(names):
-        raise Dropped("same answer" if match == "text" else "same first token")
+    if len({name.first_tokens[0] if match == "first" else normalised(name.text) for name in names}) < len(names):
+        raise Dropped("same first token" if match == "first" else "same answer")
     return tuple(names)
 
 
@@ -212,12 +217,65 @@ def greedy_texts(lm: LanguageModel, prompts: Sequence[TokenisedPrompt], logits: 
     return [lm.decode(written.get(index, [])) for index in range(len(first))]
 
 
+@dataclass(frozen=True)
+class Said:
+    """A model's greedy answer, and the group that its text gives."""
+
+    text: str
+    group: str
+
+
+def said(lm: LanguageModel, clean: CleanPass, names: Sequence[tuple[Names, ...]]) -> list[Said]:
+    """The greedy answer to each prompt of a pass, and the candidate that it begins with."""
+    texts = greedy_texts(lm, clean.prompts, clean.logits)
+    return [Said(text, group_by_text(_answers(own), text)) for text, own in zip(texts, names, strict=True)]
+
+
+def up_to_answers(
+    lm: LanguageModel, prompts: Sequence[TokenisedPrompt], names: Sequence[tuple[Names, ...]]
+) -> list[tuple[TokenisedPrompt, tuple[Names, ...], Said]]:
+    """For `within`: each prompt with what the model says before its answer, and that answer.
+
+    The candidate's first tokens then also have the one with which the model begins it there. A prompt whose answer is no
+    candidate, or is denied, stays as it is.
+    """
+    written = lm.generation.greedy([prompt.ids for prompt in prompts], WITHIN_TOKENS)
+    return [_up_to_answer(lm, *each) for each in zip(prompts, names, written, strict=True)]
+
+
+def _up_to_answer(
+    lm: LanguageModel, prompt: TokenisedPrompt, names: tuple[Names, ...], ids: tuple[int, ...]
+) -> tuple[TokenisedPrompt, tuple[Names, ...], Said]:
+    ends = [lm.decode(list(ids[:count])) for count in range(len(ids) + 1)]
+    group, place = group_within(_answers(names), ends[-1])
+    if group in ("other", "denied"):
+        return prompt, names, Said(ends[-1], group)
+    first = next(count for count in range(len(ids)) if len(ends[count + 1]) > place)
+    pieces = tuple(ends[count + 1][len(ends[count]) :] for count in range(first))
+    longer = replace(
+        prompt,
+        text=prompt.text + ends[first],
+        ids=prompt.ids + ids[:first],
+        tokens=prompt.tokens + pieces,
+        ranked_end=prompt.ranked.stop,
+    )
+    begun = tuple(
+        replace(name, first_tokens=_unique((*name.first_tokens, ids[first]))) if name.group == group else name
+        for name in names
+    )
+    return longer if first else prompt, begun, Said(ends[-1], group)
+
+
+def _answers(names: tuple[Names, ...]) -> list[tuple[str, str]]:
+    return [(name.group, name.text) for name in names]
+
+
 def observe(
-    lm: LanguageModel, logits: torch.Tensor, names: tuple[Names, ...], memory_answer: str, answer_text: str | None = None
+    lm: LanguageModel, logits: torch.Tensor, names: tuple[Names, ...], memory_answer: str, said: Said | None = None
 ) -> Behaviour:
     """The model's answer in context, its group, and every candidate's logit and probability. logits: (V,) float32.
 
-    answer_text: the greedy answer, if its text decides the group.
+    said: the greedy answer, if its text decides the group.
     """
     probabilities = logits.softmax(-1)
     predicted = int(logits.argmax())
@@ -228,19 +286,16 @@ def observe(
         candidates.append(Candidate(name.group, name.text, best, *values, name.first_tokens[0]))
     matching = [name.group for name in names if predicted in name.first_tokens]
     first_group = matching[0] if len(matching) == 1 else "ambiguous" if matching else "other"
-    text_group = None
-    if answer_text is not None:
-        text_group = group_by_text(((name.group, name.text) for name in names), answer_text)
     return Behaviour(
         predicted,
         lm.decode([predicted]),
         float(probabilities[predicted]),
-        text_group or first_group,
+        said.group if said else first_group,
         memory_answer,
         tuple(candidates),
         first_group,
-        answer_text,
-        text_group,
+        said.text if said else None,
+        said.group if said else None,
     )
 
 

@@ -16,6 +16,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from heval_core.records import HEvalError
 
@@ -187,6 +188,26 @@ def _ollama(folder: Path) -> Iterator[tuple[str, Place]]:
         blob = folder / "blobs" / str(digest).replace(":", "-")
         if is_gguf(blob):
             yield f"{manifest.parent.name}:{manifest.name}", Place(blob, "Ollama")
+
+
+@functools.lru_cache(maxsize=64)
+def gguf_value(file: Path, name: str) -> Any:
+    """What a GGUF file says of itself under a name, such as `general.license`; None where it says nothing."""
+    from gguf import GGUFReader
+
+    fields = GGUFReader(file).fields
+    return fields[name].contents() if name in fields else None
+
+
+def has_chat_template(path: Path) -> bool:
+    """Whether a model's tokenizer has a chat template, from its folder's files or its GGUF file alone."""
+    if is_gguf(path):
+        return bool(gguf_value(path, "tokenizer.chat_template"))
+    try:
+        inside = "chat_template" in json.loads((path / "tokenizer_config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        inside = False
+    return inside or (path / "chat_template.jinja").is_file()
 
 
 def folder_revision(folder: Path) -> str:

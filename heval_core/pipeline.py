@@ -15,14 +15,16 @@ from itertools import groupby
 from heval_core.behaviour import (
     Memory,
     Names,
+    Said,
     answer_target,
     answers_a_compared_group,
     check_documents,
     check_names,
     context_target,
-    greedy_texts,
     name_candidates_of,
     observe,
+    said,
+    up_to_answers,
 )
 from heval_core.groups import MEMORY
 from heval_core.lengths import fitted
@@ -39,13 +41,17 @@ from heval_core.statistics.scores import check
 
 @dataclass(frozen=True)
 class Prepared:
-    """An instance with its prompt for one model; or the reason why it was dropped."""
+    """An instance with its prompt for one model; or the reason why it was dropped.
+
+    said: with `within`, the answer up to which the prompt goes.
+    """
 
     instance: Instance
     prompt: TokenisedPrompt
     memory_answer: str
     names: tuple[Names, ...] = ()
     dropped_because: str | None = None
+    said: Said | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,14 +91,25 @@ def prepare(lm: LanguageModel, instance: Instance, memory: Memory, match: str = 
     return Prepared(instance, prompt, memory.text, names)
 
 
+def going_on(lm: LanguageModel, prepared: Sequence[Prepared]) -> list[Prepared]:
+    """For `within`: instances, none of them dropped, whose prompts go on up to the model's answers."""
+    longer = up_to_answers(lm, [one.prompt for one in prepared], [one.names for one in prepared])
+    return [
+        replace(one, prompt=prompt, names=names, said=answered)
+        for one, (prompt, names, answered) in zip(prepared, longer, strict=True)
+    ]
+
+
 def answer(lm: LanguageModel, prepared: Sequence[Prepared], match: str = "first") -> Answered:
     """Answer instances of equal length, none of them dropped, in one pass. Raises HEvalError where logits are not finite.
 
-    match: what decides an answer's group, one of MATCHES; `text` generates some more tokens, for all prompts together.
+    match: what decides an answer's group, one of MATCHES; `text` generates some more tokens, for all prompts together;
+    `within` needs instances that `going_on` gives.
     """
     clean = CleanPass(lm, [asked.prompt for asked in prepared])
     memory_answers = [asked.memory_answer for asked in prepared]
-    behaviours = behaviours_of(clean, [asked.names for asked in prepared], memory_answers, match)
+    answers = [asked.said for asked in prepared]
+    behaviours = behaviours_of(clean, [asked.names for asked in prepared], memory_answers, match, answers)
     targets = tuple(answer_target(logits, behaviour) for behaviour, logits in zip(behaviours, clean.logits, strict=True))
     return Answered(clean, tuple(prepared), behaviours, targets)
 
@@ -106,13 +123,17 @@ def explain(answered: Answered, explainer: Method) -> list[Attribution]:
 
 
 def behaviours_of(
-    clean: CleanPass, names: Sequence[tuple[Names, ...]], memory_answers: Sequence[str], match: str
+    clean: CleanPass,
+    names: Sequence[tuple[Names, ...]],
+    memory_answers: Sequence[str],
+    match: str,
+    answers: Sequence[Said | None],
 ) -> tuple[Behaviour, ...]:
-    """The model's answer to each prompt of a pass. names: each prompt's candidates. match: see `answer`."""
-    texts: Sequence[str | None] = [None] * clean.size
+    """The model's answer to each prompt of a pass. names: each prompt's candidates. match: see `answer`. answers: with
+    `within`, those up to which the prompts go."""
     if match == "text":
-        texts = greedy_texts(clean.lm, clean.prompts, clean.logits)
-    return tuple(observe(clean.lm, *each) for each in zip(clean.logits, names, memory_answers, texts, strict=True))
+        answers = said(clean.lm, clean, names)
+    return tuple(observe(clean.lm, *each) for each in zip(clean.logits, names, memory_answers, answers, strict=True))
 
 
 def attributions_of(
@@ -218,8 +239,11 @@ def explain_request(
     able, refused = _able(lm, explainers)
     prompt = lm.tokenise(assemble(request.documents, answers, request.question, lm.template))
     names, memory_answer = candidates_of(lm, request.question, answers, request.memory_answer, match)
+    answered: Said | None = None
+    if match == "within":
+        ((prompt, names, answered),) = up_to_answers(lm, [prompt], [names])
     clean = CleanPass(lm, [prompt])
-    (behaviour,) = lm.budget.within(clean.length, lambda: behaviours_of(clean, [names], [memory_answer], match))
+    (behaviour,) = lm.budget.within(clean.length, lambda: behaviours_of(clean, [names], [memory_answer], match, [answered]))
     explained = context_target(behaviour) if target == "context" else answer_target(clean.logits[0], behaviour)
     if explained is None:
         raise HEvalError(missing_target(behaviour, answers))

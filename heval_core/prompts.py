@@ -1,8 +1,14 @@
 """Instance ▶ prompt text with character spans. The only place where prompt text is put together.
 
-The prompt is one string `{c1} {c2} Q: {question} A:`. Another layout is another template with the two fields `{documents}` and
-`{question}`. The template `chat` is what a user says, documents and question; the tokenizer's own chat template is put around
-it where the prompt is tokenised (`heval_core.lm.chat`).
+A template is the name of a layout, or a text of one's own with the fields `{documents}` and `{question}`:
+  plain     `{documents} Q: {question} A:`, the paper's
+  cloze     `{documents} {question}`: the model goes on with the question
+  examples  three solved examples, then documents, question and `Answer:`; where the question is a cloze, three solved clozes
+  chat      documents and question are what a user says, in the tokenizer's own chat template (`heval_core.lm.chat`)
+  begun     `chat`, and the assistant's turn has begun: `The answer is:`, or with the question where it is a cloze
+  auto      `examples`: what most answers are usable with on two real models, one of them a chat model, whatever explainers
+            say of these answers (docs/real-models.md)
+`chat: TEXT` is `chat` with another beginning of the assistant's turn. Examples and beginnings are never ranked.
 """
 
 from __future__ import annotations
@@ -10,14 +16,94 @@ from __future__ import annotations
 import dataclasses
 import re
 import unicodedata
+from dataclasses import dataclass
 
 from heval_core.records import HEvalError, Instance, Prompt, Span
 from heval_core.regime_keys import read_key
 
 TEMPLATE = "{documents} Q: {question} A:"
-# The name of the template that is the tokenizer's own, and the layout of the user's turn in it.
-CHAT = "chat"
+# What a user says in a chat.
 TURN = "{documents}\n\n{question}"
+AUTO, CHAT, BEGUN = "auto", "chat", "begun"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a prompt is written. text: with its two fields. lead: what stands before all else, and is never ranked.
+
+    chat: whether the text is what a user says. beginning: of the assistant's turn then; `{question}` is the question.
+    """
+
+    text: str = TEMPLATE
+    lead: str = ""
+    chat: bool = False
+    beginning: str = ""
+
+
+# Their contents are none of the data's relations. The second document contradicts what everybody knows, and is followed.
+_ASKED = "{documents}\nQuestion: {question}\nAnswer:"
+_SOLVED = """Snow fell on the hills last night.
+Question: What fell on the hills?
+Answer: Snow
+
+The sky above the lake is green.
+Question: What is the colour of the sky?
+Answer: Green
+
+Question: How many legs does a spider have?
+Answer: Eight
+
+"""
+_SOLVED_CLOZES = """Snow fell on the hills last night. The hills are covered with snow.
+The sky above the lake is green. The colour of the sky is green.
+The number of legs of a spider is eight.
+"""
+_CLOZE = "{documents} {question}"
+_EXAMPLES = Layout(_ASKED, lead=_SOLVED), Layout(_CLOZE, lead=_SOLVED_CLOZES)
+# Name ▶ the layout of a question, and of a cloze.
+LAYOUTS = {
+    AUTO: _EXAMPLES,
+    "plain": (Layout(), Layout()),
+    "cloze": (Layout(_CLOZE), Layout(_CLOZE)),
+    "examples": _EXAMPLES,
+    CHAT: (Layout(TURN, chat=True), Layout(TURN, chat=True)),
+    BEGUN: (Layout(TURN, chat=True, beginning="The answer is:"), Layout(TURN, chat=True, beginning="{question}")),
+}
+
+
+def is_cloze(question: str) -> bool:
+    """Whether a question is a sentence to be completed: it does not end as a question does.
+
+    >>> is_cloze("What is the capital of Kenya?"), is_cloze("The capital of Kenya is")
+    (False, True)
+    """
+    return question.rstrip(" \"'”’»")[-1:] not in ("?", "？", "؟", ";")
+
+
+def layout_of(template: str, question: str) -> Layout:
+    """The layout that a template is for a question. Raises HEvalError for one that lacks a field."""
+    if template in LAYOUTS:
+        return LAYOUTS[template][is_cloze(question)]
+    if template.startswith(f"{CHAT}:"):
+        return Layout(TURN, chat=True, beginning=template.partition(":")[2].strip())
+    if sorted(re.findall(r"\{(?:documents|question)\}", template)) != ["{documents}", "{question}"]:
+        raise HEvalError(
+            f"The template {template!r} needs the fields {{documents}} and {{question}}, once each; or write one of: "
+            f"{', '.join(LAYOUTS)}, {CHAT}: BEGINNING."
+        )
+    return Layout(template)
+
+
+def is_chat(template: str) -> bool:
+    """Whether a template is put into the tokenizer's chat template."""
+    return template in (CHAT, BEGUN) or template.startswith(f"{CHAT}:")
+
+
+def spelled(template: str) -> str:
+    """A template with all of its words, so that keys of results change with them."""
+    if template in (CHAT, "plain"):
+        return CHAT if template == CHAT else TEMPLATE
+    return repr(LAYOUTS[template]) if template in LAYOUTS else template
 
 
 # Scripts written without spaces between words: their letters show no word boundary, so none is required.
@@ -39,6 +125,19 @@ def is_punctuation(char: str) -> bool:
 def says_nothing(text: str) -> bool:
     """Whether a text is only punctuation and white space, or empty."""
     return all(char.isspace() or is_punctuation(char) for char in text)
+
+
+# Words that only begin a sentence.
+_OPENERS = {"q", "a", "an", "the", "it", "this", "that", "there", "in", "answer"}
+
+
+def is_fragment(text: str) -> bool:
+    """Whether a text is at most the beginning of an answer: punctuation, or a word that begins a sentence.
+
+    >>> is_fragment(" The"), is_fragment(" Q:"), is_fragment("Oslo")
+    (True, True, False)
+    """
+    return says_nothing(text) or text.strip(" :.,").lower() in _OPENERS
 
 
 def mentions(answer: str, text: str) -> tuple[Span, ...]:
@@ -68,8 +167,8 @@ def assemble(
 ) -> Prompt:
     """Put documents and question together.
 
-    texts: the documents; empty for the memory check. answers: each document's answer, or None if unknown. template: CHAT, or a
-    layout. padding: passages before and after the documents, which only make the prompt longer.
+    texts: the documents; empty for the memory check. answers: each document's answer, or None if unknown. template: see above.
+    padding: passages before and after the documents, which only make the prompt longer.
     Raises HEvalError for an empty question or document, or a template without its two fields.
     """
     if not question.strip():
@@ -77,13 +176,9 @@ def assemble(
     for number, text in enumerate(texts, start=1):
         if not text.strip():
             raise HEvalError(f"Document {number} is empty; give it some text, or leave the document out.")
-    chat = template == CHAT
-    fields = re.split(r"(\{documents\}|\{question\})", TURN if chat else template)
-    if sorted(fields[1::2]) != ["{documents}", "{question}"]:
-        raise HEvalError(
-            f"The template {template!r} needs the fields {{documents}} and {{question}}, once each; or write chat."
-        )
-    text, passages, question_span = "", list[Span](), Span(0, 0)
+    layout = layout_of(template, question)
+    fields = re.split(r"(\{documents\}|\{question\})", layout.text)
+    text, passages, question_span = layout.lead, list[Span](), Span(0, 0)
     for field in fields:
         if field == "{documents}":
             for index, passage in enumerate((*padding[0], *texts, *padding[1])):
@@ -95,7 +190,7 @@ def assemble(
             text += question
         else:
             # Without documents the space that would follow them must go: it would change the first token.
-            text += field.lstrip() if not text else field
+            text += field.lstrip() if text == layout.lead else field
     before = len(padding[0])
     documents = passages[before : before + len(texts)]
     around = (*passages[:before], *passages[before + len(texts) :])
@@ -103,7 +198,9 @@ def assemble(
         tuple(Span(span.start + m.start, span.start + m.end) for m in mentions(answer or "", document))
         for span, document, answer in zip(documents, texts, answers, strict=True)
     )
-    return Prompt(text, tuple(documents), question_span, spans, chat, padding=around)
+    beginning = layout.beginning.replace("{question}", question)
+    ranked = Span(len(layout.lead), len(text)) if layout.lead else None
+    return Prompt(text, tuple(documents), question_span, spans, layout.chat, ranked, around, beginning)
 
 
 def prompt_of(instance: Instance, template: str = TEMPLATE) -> Prompt:
@@ -122,15 +219,17 @@ def memory_prompt(question: str, template: str = TEMPLATE) -> Prompt:
 
 
 def instructed(prompt: Prompt, instruction: str) -> Prompt:
-    """The prompt with an instruction in front of all its text."""
-    lead = f"{instruction} "
+    """The prompt with an instruction in front of what is ranked: of all its text, but for solved examples."""
+    at = prompt.ranked.start if prompt.ranked else 0
+    added = f"{instruction} "
 
     def moved(span: Span) -> Span:
-        return Span(span.start + len(lead), span.end + len(lead))
+        return Span(span.start + len(added), span.end + len(added))
 
     return dataclasses.replace(
         prompt,
-        text=lead + prompt.text,
+        text=prompt.text[:at] + added + prompt.text[at:],
+        ranked=prompt.ranked and Span(at, prompt.ranked.end + len(added)),
         documents=tuple(map(moved, prompt.documents)),
         padding=tuple(map(moved, prompt.padding)),
         question=moved(prompt.question),

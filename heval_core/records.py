@@ -20,8 +20,9 @@ TECHNIQUE = "regular"
 CONTEXT_KINDS = ("gold", "conflicting", "irrelevant", "off_topic")
 FOLLOWED = ("gold", "conflicting")
 EVERY_REGIME = REGIMES + tuple(kind for kind in CONTEXT_KINDS if kind not in REGIMES)
+UNCOMPARED = ("other", "ambiguous", "denied")  # groups that no metric reads
 SPLITS = ("development", "test")  # questions by whose answers settings are chosen, and those that are reported
-MATCHES = ("first", "text")  # what decides the group of an answer
+MATCHES = ("first", "text", "within")  # what decides the group of an answer; `within` also where it is explained
 TARGETS = ("answer", "context")  # what is explained: the answer, or also the first document's, whatever was answered
 
 
@@ -166,7 +167,8 @@ class Prompt:
 
     answers: for each document, every literal mention of its answer, or of the answer's other name, inside that document.
     padding: the passages around them. chat: whether the text is what a user says, to be put into its chat template.
-    ranked: what the user says, where that is done. None: the whole text, to which the tokenizer adds its special tokens.
+    beginning: of the assistant's turn then. ranked: the part that may be ranked; None for all of it.
+    adds_special: whether the tokenizer adds its special tokens; a chat template has written them already.
     """
 
     text: str
@@ -176,6 +178,8 @@ class Prompt:
     chat: bool = False
     ranked: Span | None = None
     padding: tuple[Span, ...] = ()
+    beginning: str = ""
+    adds_special: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +190,9 @@ class TokenisedPrompt:
         character's bytes has an empty text, except the first one of that character).
     answer_tokens: for each document, the indices of the tokens that overlap a mention of its answer. first_mention: those
         that belong to the first mention.
-    first_ranked: the first token that is ranked; what precedes it (a BOS, a chat template) never is. ranked_end: the token
-        after the last ranked one, where a chat template follows; None for the end of the prompt. padding: as in a Prompt.
+    first_ranked: the first token that is ranked; what precedes it (a BOS, a chat template, solved examples) never is.
+        ranked_end: the token after the last ranked one, where a chat template follows, or what the model said before its
+        answer; None for the end of the prompt. padding: as in a Prompt.
     """
 
     text: str

@@ -86,8 +86,8 @@ class StoredInstance:
 
     @property
     def in_chat(self) -> bool:
-        """Whether a chat template stands around what is ranked."""
-        return self.ranked.stop < len(self.tokens)
+        """Whether the text holds its special tokens, as a chat template's does: none is to be added to it."""
+        return self.prompt.startswith(self.tokens[0])
 
     @property
     def used_document(self) -> int | None:

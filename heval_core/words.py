@@ -67,7 +67,14 @@ GROUPS = _words(
     ("C2", "C2: from document 2"),
     ("other", "other answer"),
     ("ambiguous", "ambiguous"),
+    ("denied", "denied answer"),
 )  # fmt: skip
+
+_UNCOMPARED = {
+    "other": "neither a document's answer nor memory's",
+    "ambiguous": "from more than one source at once",
+    "denied": "an answer that the model says is wrong",
+}
 
 # How well answers used their context: measures of the comparison of techniques.
 BEHAVIOURS = _words(
@@ -228,8 +235,8 @@ def group_title(group: str) -> str:
 
 def answer_from(group: str) -> str:
     """Where an answer came from, in words: `from document 2`, `from memory`."""
-    if group in ("other", "ambiguous"):
-        return {"other": "neither a document's answer nor memory's", "ambiguous": "from more than one source at once"}[group]
+    if group in _UNCOMPARED:
+        return _UNCOMPARED[group]
     return group_title(group).partition(": ")[2] or group
 
 

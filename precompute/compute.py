@@ -70,6 +70,7 @@ class _Computation:
         """Raises HEvalError for a label task whose labels the model cannot tell apart by their first tokens."""
         check_labels(self.lm, self.questions.labels)
         ready = [prepared for place in self.job.places if (prepared := self._prepare(place)) is not None]
+        ready = pipeline.going_on(self.lm, ready) if self.job.match == "within" else ready
         arrangement = self.job.arrangement
         self.under = UnderTechniques(arrangement, self.lm, ready) if arrangement.compared else None
         main = arrangement.main

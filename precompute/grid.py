@@ -15,7 +15,7 @@ from typing import Any
 from heval_core import catalogue, regimes
 from heval_core.lm.fits import Fit
 from heval_core.lm.loading import DTYPES, Identity, choose_device, choose_dtype, in_template
-from heval_core.prompts import assemble
+from heval_core.prompts import layout_of, spelled
 from heval_core.records import CONTEXT_KINDS, MATCHES, REGIMES, TARGETS, TECHNIQUE, HEvalError
 from heval_core.regime_keys import read_key
 from heval_core.store.kinds import ATTRIBUTION, BEHAVIOUR, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, INSTANCE
@@ -150,14 +150,13 @@ def check(grid: Grid) -> None:
         next(iter(open_dataset(name).facts()), None)  # raises now if the file is missing or has another format
     if isinstance(grid.cap, int) and grid.cap < 1:
         raise HEvalError(f"--cap is {grid.cap}; it must be at least 1, or auto, or none.")
-    if grid.memory not in RULES:
-        raise HEvalError(f"--memory is {grid.memory!r}; it must be one of {', '.join(RULES)}.")
-    if grid.match not in MATCHES:
-        raise HEvalError(f"--match is {grid.match!r}; it must be {' or '.join(MATCHES)}.")
-    if grid.target not in TARGETS:
-        raise HEvalError(f"--target is {grid.target!r}; it must be {' or '.join(TARGETS)}.")
+    for option, allowed in (("memory", RULES), ("match", MATCHES), ("target", TARGETS)):
+        if (given := getattr(grid, option)) not in allowed:
+            raise HEvalError(f"--{option} is {given!r}; it must be one of {', '.join(allowed)}.")
+    if grid.match == "within" and grid.techniques:
+        raise HEvalError("--match within cannot be combined with --techniques: these compare first tokens. Use --match first.")
     if grid.template is not None:
-        assemble(("x",), (None,), "x", grid.template)
+        layout_of(grid.template, "x")
     if grid.shard_size is not None and grid.shard_size < 1:
         raise HEvalError(f"--shard-size is {grid.shard_size}; it must be at least 1.")
 
@@ -211,7 +210,7 @@ def _common(
         "revision": model.revision,
         "dtype": dtype,
         "style": model.style,
-        "template": model.template,
+        "template": spelled(model.template),
         "dataset": questions.dataset,
         "fingerprint": questions.fingerprint,
         "regime": regime,
@@ -277,7 +276,7 @@ def asked_as(grid: Grid, model: Identity) -> Identity:
 
 def settings_of(grid: Grid, model: Identity, dtype: str) -> str:
     """A hash of how a model is asked, apart from its revision and the data."""
-    asked = [dtype, model.style, model.template, grid.memory, grid.match, grid.seed]
+    asked = [dtype, model.style, spelled(model.template), grid.memory, grid.match, grid.seed]
     return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:12]
 
 

@@ -9,6 +9,7 @@ from itertools import chain
 from heval_core.answers import looks_like_answer
 from heval_core.behaviour import MEMORY_TOKENS, Memory, ask, memory_of
 from heval_core.lm.model import LanguageModel
+from heval_core.prompts import spelled
 from heval_core.records import Dropped, Fact
 from heval_core.regimes import Pool
 
@@ -41,7 +42,7 @@ class Memories:
         known = (fact.answer, *fact.accepted, *pool.answers.get(fact.relation, ()), *chain.from_iterable(names))
         ended = len(ids) < MEMORY_TOKENS or not lm.decode(list(ids)).strip().endswith(memory.text)
         closed = pool.is_closed(fact.relation)
-        return replace(memory, is_answer=looks_like_answer(memory.text, known, closed, ended, lm.template))
+        return replace(memory, is_answer=looks_like_answer(memory.text, known, closed, ended, spelled(lm.template)))
 
     @classmethod
     def asked(cls, lm: LanguageModel, facts: Iterable[Fact], rule: str = "any") -> Memories:

@@ -10,6 +10,7 @@ from typing import Any
 
 from heval_core.behaviour import MEMORY_TOKENS, ask
 from heval_core.lm.model import LanguageModel
+from heval_core.prompts import spelled
 from heval_core.records import RegimeKey
 from heval_core.store.shards import FORMAT
 from precompute.models import Model
@@ -97,7 +98,7 @@ def memory_tasks(model: Model, questions: Questions, dtype: str) -> Iterator[Mem
             identity.key,
             identity.revision,
             dtype,
-            identity.template,
+            spelled(identity.template),
             MEMORY_TOKENS,
             questions.dataset,
             chunk,

@@ -20,10 +20,11 @@ GRIDS = {
         datasets=("world_capital", "country_profiles"),
         limit=200,
     ),
-    # Sun et al. 2025: all of it. Their faithfulness (Table B.3) needs --faithfulness.
+    # Sun et al. 2025: all of it, in their layout. Their faithfulness (Table B.3) needs --faithfulness.
     "paper": Grid(
         models=("gpt2-xl", "EleutherAI/pythia-2.8b", "EleutherAI/pythia-6.9b", "Qwen/Qwen2.5-3B", "Qwen/Qwen2.5-7B"),
         datasets=tuple(f"transparent_context_usage/{part}" for part in PARTS),
+        template="plain",
     ),
     # CUB (arXiv 2505.16518): its nine models, seven techniques and three datasets.
     "cub": Grid(
@@ -36,6 +37,7 @@ GRIDS = {
         datasets=("counterfact", "nq", "druid"),
         regimes=CONTEXT_KINDS,
         explainers=(),
+        template="plain",
         techniques=tuple(key for key in _CUB if key.split("(")[0] in catalogue.techniques()),
     ),
     # Whether techniques work here: under two minutes.

@@ -47,6 +47,7 @@ def model_folders(tmp_path_factory) -> dict[str, Path]:
         folder = tmp_path_factory.mktemp("models") / f"random-{architecture}"
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
+        (folder / "heval.json").write_text('{"template": "plain"}')
         folders[architecture] = folder
     return folders
 

@@ -8,9 +8,9 @@ import functools
 import pytest
 import torch
 
-from heval_core import pipeline, regimes
+from heval_core import behaviour, pipeline, regimes
 from heval_core.answers import group_by_text, normalised
-from heval_core.behaviour import TEXT_TOKENS, Memory, Names, greedy_texts, observe
+from heval_core.behaviour import TEXT_TOKENS, Memory, Names, Said, greedy_texts, observe
 from heval_core.evaluation.publishing import publish
 from heval_core.evaluation.text_agreement import text_agreement
 from heval_core.explainers.attn import Attention
@@ -123,9 +123,8 @@ def test_the_text_decides_where_it_is_asked_and_the_first_tokens_group_stands_be
     logits[the] = 5.0
     plain = observe(lm, logits, names, "Oslo")
     assert (plain.group, plain.first_group, plain.text_group, plain.answer_text) == ("M", "M", None, None)
-    asked = observe(lm, logits, names, "Oslo", " The Lisbon of today")
+    asked = observe(lm, logits, names, "Oslo", Said(" The Lisbon of today", "C"))
     assert (asked.group, asked.first_group, asked.text_group) == ("C", "M", "C")
-    assert observe(lm, logits, names, "Oslo", " The end").group == "other"
 
 
 def run_with(model_folders, store, *more):
@@ -231,7 +230,7 @@ def test_by_text_answers_that_begin_with_one_token_are_told_apart(lm, monkeypatc
     with pytest.raises(HEvalError, match=r"cannot be told apart by their first tokens.*--match text"):
         pipeline.explain_request(lm, asked, [])
     for said, group in ((" New Orleans, it is", "C2"), (" New York", "M"), (" New Delhi", "C1"), (" new", "other")):
-        monkeypatch.setattr(pipeline, "greedy_texts", lambda *_, said=said: [said])
+        monkeypatch.setattr(behaviour, "greedy_texts", lambda *_, said=said: [said])
         explained = pipeline.explain_request(lm, asked, [Attention()], match="text")
         assert (explained.behaviour.text_group, explained.behaviour.group) == (group, group)
     with pytest.raises(HEvalError, match="begin with the same token, so there is no competitor"):

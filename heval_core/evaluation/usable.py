@@ -16,9 +16,7 @@ from heval_core.words import DROP_REASONS
 
 # Below this share of instances in compared groups, the layout of the prompt is more likely to blame than the model.
 FEWEST = 0.5
-OTHER_LAYOUT = (
-    "try another layout: --template chat for an instruct model, for others a --template with solved examples; or --match text"
-)
+OTHER_LAYOUT = "try another layout (--template; python -m precompute layouts says what each gives), or --match text or within"
 Counts = dict[str, Counter[str]]
 
 
@@ -55,18 +53,19 @@ def _outcomes(store: ShardStore) -> dict[tuple[str, str], Counts]:
     return found
 
 
-def _groups(regime: str) -> tuple[str, ...]:
+def compared_in(regime: str) -> tuple[str, ...]:
+    """The groups that metrics compare in a regime."""
     return compared_groups(2 if read_key(regime).base in DUAL_REGIMES else 1)
 
 
 def few_compared(counts: Counts) -> Iterator[str]:
     """A line where under half of the instances have an answer that metrics compare. counts: see `_outcomes`."""
     asked = sum(sum(own.values()) for own in counts.values())
-    compared = sum(own[group] for regime, own in counts.items() for group in _groups(regime))
+    compared = sum(own[group] for regime, own in counts.items() for group in compared_in(regime))
     if asked and compared < FEWEST * asked:
         rest = Counter[str]()
         for regime, own in counts.items():
-            rest.update({name: n for name, n in own.items() if name not in _groups(regime)})
+            rest.update({name: n for name, n in own.items() if name not in compared_in(regime)})
         (most, n), *_ = rest.most_common(1)
         why = f"dropped: {most}" if most in DROP_REASONS else f"answered {most}"
         yield f"only {compared:,} of {asked:,} instances have an answer that is compared ({n:,} {why}); {OTHER_LAYOUT}"
@@ -75,9 +74,9 @@ def few_compared(counts: Counts) -> Iterator[str]:
 def too_small(counts: Counts) -> Iterator[str]:
     """A line that names every group that is smaller than rank margins need."""
     small = [
-        f"{regime} " + ", ".join(f"{group} {own[group]}" for group in _groups(regime))
+        f"{regime} " + ", ".join(f"{group} {own[group]}" for group in compared_in(regime))
         for regime, own in counts.items()
-        if any(own[group] < SMALLEST_GROUP for group in _groups(regime))
+        if any(own[group] < SMALLEST_GROUP for group in compared_in(regime))
     ]
     if small:
         yield f"rank margins need {SMALLEST_GROUP} answers per group, and have: {'; '.join(small)}. Raise --limit"

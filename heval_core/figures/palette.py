@@ -48,7 +48,8 @@ RIM = "#1F2328"
 VARIANTS = ("star", "cross", "pentagon", "hexagram", "triangle-down", "hourglass")
 
 # Where an answer came from: blues for documents, brick for memory, stone for what no metric reads.
-GROUPS = {"C": "#5F80CC", "C1": "#3C9FCA", "C2": "#B3EBEB", "M": "#C86B50", "other": "#A39B8B", "ambiguous": "#D8D2C4"}
+GROUPS = {"C": "#5F80CC", "C1": "#3C9FCA", "C2": "#B3EBEB", "M": "#C86B50"}
+GROUPS |= {"other": "#A39B8B", "ambiguous": "#D8D2C4", "denied": "#857C6E"}
 # What an explainer's best token is; 11 apart, and 5 from every explainer and group.
 PATTERN_COLOURS = {
     "answer": "#125101",

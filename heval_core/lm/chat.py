@@ -87,13 +87,14 @@ def in_chat(prompt: Prompt, tokenizer: Any, before: Sequence[Message] = ()) -> P
 
     return dataclasses.replace(
         prompt,
-        text=text,
+        text=text + prompt.beginning,
         documents=tuple(map(moved, prompt.documents)),
         padding=tuple(map(moved, prompt.padding)),
         question=moved(prompt.question),
         answers=tuple(tuple(map(moved, mentions)) for mentions in prompt.answers),
         chat=False,
         ranked=Span(start, end),
+        adds_special=False,
     )
 
 

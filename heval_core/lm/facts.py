@@ -16,7 +16,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from heval_core.lm.chat import answers_bare, require_template
 from heval_core.lm.memory import Budget
 from heval_core.lm.spans import tokenise
-from heval_core.prompts import CHAT, says_nothing
+from heval_core.prompts import CHAT, is_chat, says_nothing
 from heval_core.records import HEvalError, Prompt, TokenisedPrompt
 
 
@@ -63,12 +63,12 @@ class ModelFacts:
 
     @contextmanager
     def asked_in(self, template: str | None) -> Iterator[None]:
-        """The model asked in another template for a while: CHAT, or a layout; None for its own.
+        """The model asked in another template for a while (see `heval_core.prompts`); None for its own.
 
-        Raises HEvalError for CHAT where the tokenizer has no chat template.
+        Raises HEvalError for a chat where the tokenizer has no chat template.
         """
         before = self.template
-        if template == CHAT:
+        if template and is_chat(template):
             require_template(self.tokenizer)
         self.template = template or before
         try:

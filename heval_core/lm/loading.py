@@ -18,7 +18,7 @@ from heval_core.lm.chat import require_template
 from heval_core.lm.gguf import dequantised
 from heval_core.lm.memory import Budget, first_line
 from heval_core.lm.model import LanguageModel
-from heval_core.prompts import CHAT, TEMPLATE
+from heval_core.prompts import AUTO, TEMPLATE, is_chat
 from heval_core.records import HEvalError
 
 PLAIN = "plain"
@@ -50,7 +50,8 @@ def choose_dtype(name: str, device: torch.device) -> torch.dtype:
 class Identity:
     """What is known about a model before its weights are loaded.
 
-    style: the name of its prompt style. path: its folder or GGUF file; None for a model from the hub.
+    style: the name of its prompt style. template: as its folder says; `auto` where it has no style of its own either.
+    path: its folder or GGUF file; None for a model from the hub.
     """
 
     key: str
@@ -83,13 +84,14 @@ def identify(name: str) -> Identity:
         if not (path / "config.json").is_file():
             raise HEvalError(f"The folder {name!r} has no config.json, so it is not a Hugging Face model.")
         settings = _settings(path)
-        style, template = settings.get("prompt_style", PLAIN), settings.get("template", TEMPLATE)
+        style = settings.get("prompt_style", PLAIN)
+        template = settings.get("template", AUTO if style == PLAIN else TEMPLATE)
         return Identity(path.resolve().name, revision_of(path), style, template, path)
     if path.is_file():
         if not is_gguf(path):
             raise HEvalError(f"{name!r} is no GGUF file; give one, a local folder, or a Hugging Face model id.")
         key = key_of(path) if path.suffix == ".gguf" else name
-        return Identity(key, revision_of(path), PLAIN, TEMPLATE, path.resolve())
+        return Identity(key, revision_of(path), PLAIN, AUTO, path.resolve())
     if name.startswith((".", "/", "~")) or name.endswith(".gguf") or name.count("/") > 1:
         raise HEvalError(f"There is no model folder {name!r}, and no such GGUF file; give one, or a Hugging Face model id.")
     name, _, revision = name.partition("@")
@@ -99,7 +101,7 @@ def identify(name: str) -> Identity:
         raise HEvalError(
             f"There is no model folder {name!r}, and no such model on the hub or in its cache: {first_line(error)}"
         ) from error
-    return Identity(name, str(getattr(config, "_commit_hash", None) or revision or "main"), PLAIN, TEMPLATE, None)
+    return Identity(name, str(getattr(config, "_commit_hash", None) or revision or "main"), PLAIN, AUTO, None)
 
 
 def tokenizer_of(identity: Identity) -> Any:
@@ -108,11 +110,11 @@ def tokenizer_of(identity: Identity) -> Any:
 
 
 def in_template(identity: Identity, template: str) -> Identity:
-    """The model asked in another template: CHAT, or a layout.
+    """The model asked in a template (see `heval_core.prompts`).
 
-    Raises HEvalError for CHAT where the tokenizer has no chat template, or cannot be read.
+    Raises HEvalError for a chat where the tokenizer has no chat template, or cannot be read.
     """
-    if template == CHAT:
+    if is_chat(template):
         try:
             tokenizer = tokenizer_of(identity)
         except Exception as error:  # as above

@@ -29,7 +29,7 @@ def tokenise_all(prompts: Iterable[Prompt], tokenizer: Any, batch: int = 512) ->
     waiting = iter(prompts)
     while chunk := tuple(islice(waiting, batch)):
         whole = (in_chat(prompt, tokenizer) if prompt.chat else prompt for prompt in chunk)
-        for adds, alike in groupby(whole, lambda prompt: prompt.ranked is None):
+        for adds, alike in groupby(whole, lambda prompt: prompt.adds_special):
             yield from _encoded(list(alike), tokenizer, adds)
 
 
@@ -50,7 +50,7 @@ def _encoded(prompts: list[Prompt], tokenizer: Any, add_special_tokens: bool) ->
 def _tokenised(
     prompt: Prompt, ids: list[int], offsets: list[tuple[int, int]], special: list[int], tokenizer: Any
 ) -> TokenisedPrompt:
-    while ids and special[-1] and prompt.ranked is None:
+    while ids and special[-1] and prompt.adds_special:
         ids, offsets, special = ids[:-1], offsets[:-1], special[:-1]
     leading = next((i for i, (start, end) in enumerate(offsets) if end > start), len(ids))
     ranked = None if prompt.ranked is None else _token_span(offsets, prompt.ranked)
@@ -65,7 +65,7 @@ def _tokenised(
         answer_tokens=tuple(tuple(sorted({i for mention in document for i in mention})) for document in gold),
         first_mention=tuple(document[0] if document else () for document in gold),
         first_ranked=leading if ranked is None else ranked.start,
-        ranked_end=None if ranked is None else ranked.end,
+        ranked_end=None if ranked is None or ranked.end == len(ids) else ranked.end,
     )
 
 

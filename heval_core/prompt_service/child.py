@@ -65,8 +65,7 @@ def _stored_prompt(lm: Any, request: dict[str, Any]) -> Any:
     from heval_core.records import Prompt, Span
 
     text = request["prompt"]
-    ranked = Span(0, len(text)) if request.get("in_chat") else None
-    return lm.tokenise(Prompt(text, (), Span(0, 0), (), ranked=ranked))
+    return lm.tokenise(Prompt(text, (), Span(0, 0), (), adds_special=not request.get("in_chat")))
 
 
 # Logits of one model in another precision differ by less than this, those of another model by more.

@@ -7,7 +7,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from heval_core.records import Fact
+from heval_core.records import UNCOMPARED, Fact
 from heval_core.regimes.pool import DIGEST_SIZE, digest
 from heval_core.regimes.styles import PromptStyle
 
@@ -58,18 +58,18 @@ def sample(groups: Sequence[str], cap: int, minority: int = MINORITY) -> tuple[i
 
     groups: each instance's group, in the fixed order of the seed, so that the sample is seeded and by question. Each group
     that metrics compare first gets up to `minority` instances (fewer if the groups together would exceed the cap); the rest
-    is filled in order, which keeps proportions. `other` and `ambiguous` come last, because no metric reads them.
+    is filled in order, which keeps proportions. Groups that no metric reads come last.
     """
     if len(groups) <= cap:
         return tuple(range(len(groups)))
     by_group: dict[str, list[int]] = {}
     for index, group in enumerate(groups):
-        if group not in ("other", "ambiguous"):
+        if group not in UNCOMPARED:
             by_group.setdefault(group, []).append(index)
     quota = min(minority, cap // max(1, len(by_group)))
     chosen = {index for members in by_group.values() for index in members[:quota]}
     eligible = sorted(index for members in by_group.values() for index in members)
-    rest = [index for index in range(len(groups)) if groups[index] in ("other", "ambiguous")]
+    rest = [index for index in range(len(groups)) if groups[index] in UNCOMPARED]
     for index in (*eligible, *rest):
         if len(chosen) >= cap:
             break

@@ -65,8 +65,8 @@ CREATE TABLE instance (
     true_answer VARCHAR,      -- the dataset's true answer
     prompt VARCHAR,           -- the whole text given to the model; NULL if no instance could be built
     tokens VARCHAR[],         -- the text of each token; together the prompt
-    first_ranked INTEGER,     -- tokens before this index (a BOS, a chat template) are never ranked
-    ranked_end INTEGER,       -- nor are tokens from this index on (the rest of a chat template)
+    first_ranked INTEGER,     -- tokens before this index (a BOS, a chat template, solved examples) are never ranked
+    ranked_end INTEGER,       -- nor are tokens from this index on (the rest of a chat template, the answer's beginning)
     document_starts INTEGER[],   -- per document: first token; this and what else is of tokens is empty if the answer was given
                               -- without the documents, as agents may
     document_ends INTEGER[],     -- per document: token after the last
@@ -89,7 +89,7 @@ CREATE TABLE instance (
     predicted_id INTEGER,     -- the same token's id
     predicted_probability FLOAT,  -- the same token's probability
     answer_text VARCHAR,      -- the model's greedy answer, at most 10 tokens; NULL if not generated (--match first)
-    first_group VARCHAR,      -- the group by the first token: C, M, C1, C2, other, ambiguous
+    first_group VARCHAR,      -- the group by the first token: C, M, C1, C2, other, ambiguous; the text also gives denied
     text_group VARCHAR,       -- the group by the answer's text, one of the same; NULL if no text was generated
     "group" VARCHAR,          -- where the answer came from: first_group or text_group, by --match
     expected_group VARCHAR,   -- the group that the taught rule implies; NULL if no rule is known

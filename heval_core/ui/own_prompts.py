@@ -20,7 +20,7 @@ import streamlit as st
 from heval_core import catalogue
 from heval_core.figures.palette import in_order
 from heval_core.installed import installed_models
-from heval_core.prompts import CHAT
+from heval_core.prompts import AUTO, CHAT
 from heval_core.records import MATCHES, TARGETS, TECHNIQUE, Candidate, Span
 from heval_core.stored import PromptDocument, StoredInstance
 from heval_core.ui.heads import AS_INSTALLED, HeadMap
@@ -28,10 +28,10 @@ from heval_core.ui.names import first_sentence
 from heval_core.ui.reading import Row
 from heval_core.ui.text import plain
 
-# How the prompt is written: in the model's layout of one text, or through its chat template.
-TEMPLATES = ("plain", CHAT)
+# How the prompt is written, of the names that `heval_core.prompts` knows.
+TEMPLATES = (AUTO, "plain", CHAT)
 # What `--match` and `--target` of the command line are called here.
-MATCH_TITLES = dict(zip(MATCHES, ("its first token", "its whole text"), strict=True))
+MATCH_TITLES = dict(zip(MATCHES, ("its first token", "its whole text", "its first sentence"), strict=True))
 TARGET_TITLES = dict(zip(TARGETS, ("the model's answer", "document 1's answer"), strict=True))
 # Results that the server keeps, for all tabs.
 MOST_KEPT = 64
@@ -204,10 +204,10 @@ def heads_of(result: dict[str, Any]) -> HeadMap | None:
 def options_line(kept: Kept) -> str:
     """How the model was asked, what was explained, and what decided where the answer came from."""
     result, asked = kept.result, "Asked through the chat template. " if kept.asked["template"] == CHAT else ""
-    # The whole text is only there if it decided.
-    match = "first" if result["answer"]["answer_text"] is None else "text"
+    written, match = result["answer"]["answer_text"] is not None, kept.asked["match"]
+    decided = MATCH_TITLES["within" if match == "within" else "text" if written else "first"]
     target = f"{TARGET_TITLES[result['target']]} ({plain(result['target_text'].strip())})"
-    return f"{asked}Explained: {target}. The group was decided by {MATCH_TITLES[match]}."
+    return f"{asked}Explained: {target}. The group was decided by {decided}."
 
 
 def left_out(result: dict[str, Any]) -> list[str]:

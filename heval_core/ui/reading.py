@@ -12,6 +12,7 @@ from heval_core.figures.palette import colour, in_order
 from heval_core.metrics.shared.cell import KS
 from heval_core.present.names import regime_title
 from heval_core.present.numbers import ordinal
+from heval_core.prompts import is_fragment
 from heval_core.records import TECHNIQUE
 from heval_core.statistics.scores import average_ranks, best_tokens, normalise
 from heval_core.store.reader import Reader
@@ -142,7 +143,7 @@ def answer_of(instance: StoredInstance) -> str:
     """The answer as a reader would say it: the whole candidate where the model went on to write it, else its first token."""
     first, whole = instance.predicted_text.strip(), (instance.answer_text or "").strip()
     text = next((candidate.text for candidate in instance.candidates if candidate.group == instance.group), "")
-    return text if text and whole.lower().startswith(text.lower()) else first
+    return text if text and text.lower() in whole.lower() else first
 
 
 def chance_rank(instance: StoredInstance) -> float | None:
@@ -200,6 +201,8 @@ def rows_of(results: Reader, attributions: dict[str, StoredAttribution]) -> list
 def sentence(instance: StoredInstance, rows: list[Row]) -> Pieces:
     """What the model answered, and which method puts the answer highest and lowest among its tokens."""
     pieces: Pieces = [("", "The model answers "), ("b", answer_of(instance)), ("", f", {answer_from(instance.group)}.")]
+    if instance.group == "other" and is_fragment(instance.predicted_text):
+        return [*pieces, ("", " That is no whole answer: choose another layout, or let its first sentence decide.")]
     methods = [row for row in rows if not row.control and not row.picked]
     ranks = answer_ranks(instance, methods)
     if not ranks:

@@ -14,9 +14,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from heval_core import catalogue
-from heval_core.installed import installed_models
+from heval_core.installed import has_chat_template, installed_models
 from heval_core.prompt_service.client import Ticket, begin
-from heval_core.prompts import CHAT, TEMPLATE, assemble
+from heval_core.prompts import AUTO, CHAT, TEMPLATE, assemble
 from heval_core.records import MATCHES, TARGETS
 from heval_core.shared_passes import added
 from heval_core.ui import address, links, own_prompts
@@ -138,7 +138,12 @@ def _finish(ticket: Ticket) -> None:
     st.success(f"{plain(result['model'])} answers {plain(result['answer']['text'].strip())}.", icon=":material/check_circle:")
 
 
-TEMPLATE_TITLES = dict(zip(TEMPLATES, ("plain prompt", "chat template"), strict=True))
+TEMPLATE_TITLES = {AUTO: "its own layout", "plain": "plain prompt", CHAT: "chat template"}
+TEMPLATE_NOTES = {
+    AUTO: "The layout that the model is asked in by itself; with solved examples, which are never ranked, if it has no other.",
+    "plain": "Documents and question stand in one text, and the answer continues it.",
+    CHAT: "Documents and question are the user's turn, the answer is the assistant's. The template's tokens are never ranked.",
+}
 # Title ▶ documents with their answers, and the question. Each shows another thing on the demo models.
 EXAMPLES: dict[str, tuple[tuple[tuple[str, str], ...], str]] = {
     "Two documents disagree": (
@@ -193,7 +198,10 @@ def draw_form(models: dict[str, Path]) -> tuple[Asked, dict[str, DeltaGenerator]
         )
         places["explainers"] = st.empty()
         match = st.radio("What decides where the answer came from", MATCHES, format_func=MATCH_TITLES.get, key="own_match")
-        st.caption("The whole text is up to ten tokens; choose it if answers begin with the same token.")
+        st.caption(
+            "The whole text is up to ten tokens; choose it if answers begin with the same token. In the first sentence the "
+            "answer may stand anywhere, and is explained where it stands."
+        )
         target = st.radio("What is explained", TARGETS, format_func=TARGET_TITLES.get, key="own_target")
         st.caption("Document 1's answer is explained even if the model answers something else.")
     asked: Asked = {
@@ -229,19 +237,13 @@ def _document_fields(places: dict[str, DeltaGenerator]) -> tuple[list[str], list
     return documents, answers
 
 
-def _choose_template(folder: Path) -> str:
-    """How the prompt is written, where there is a choice; else a line that says why there is none."""
-    plain_prompt, chat = TEMPLATES
-    if not has_chat_template(folder):
-        st.caption(f"{plain(folder.name)} has no chat template: it is asked with a plain prompt.")
-        return plain_prompt
-    st.session_state.setdefault(_TEMPLATE, chat if layout_of(folder) == CHAT else plain_prompt)
-    chosen = st.radio("Asked with a", TEMPLATES, format_func=TEMPLATE_TITLES.get, key=_TEMPLATE, horizontal=True)
-    st.caption(
-        "Documents and question are the user's turn, the answer is the assistant's. The template's tokens are never ranked."
-        if chosen == chat
-        else "Documents and question stand in one text, and the answer continues it."
-    )
+def _choose_template(path: Path) -> str:
+    """How the prompt is written: through a chat template only where the model has one."""
+    there = TEMPLATES if has_chat_template(path) else TEMPLATES[:2]
+    if st.session_state.get(_TEMPLATE) not in there:
+        st.session_state[_TEMPLATE] = AUTO
+    chosen = st.radio("Asked with", there, format_func=TEMPLATE_TITLES.get, key=_TEMPLATE, horizontal=True)
+    st.caption(TEMPLATE_NOTES[chosen])
     return str(chosen)
 
 
@@ -322,22 +324,10 @@ def size(asked: Asked, folder: Path) -> tuple[int | None, int | None]:
     return count_tokens(folder, tuple(asked["documents"]), asked["question"], template), limit_of(folder)
 
 
-def template_of(asked: Asked, folder: Path) -> str:
-    """The template that the form asks for: CHAT, or the model's layout of a plain prompt."""
-    if asked["template"] == CHAT:
-        return CHAT
-    layout = layout_of(folder)
-    return TEMPLATE if layout == CHAT else layout
-
-
-def layout_of(folder: Path) -> str:
-    """The template that a model is asked in by itself, as its folder's `heval.json` says."""
-    return str(_json_of(folder / "heval.json").get("template", TEMPLATE))
-
-
-def has_chat_template(folder: Path) -> bool:
-    """Whether a model's tokenizer has a chat template, from its files alone."""
-    return (folder / "chat_template.jinja").is_file() or bool(_json_of(folder / "tokenizer_config.json").get("chat_template"))
+def template_of(asked: Asked, path: Path) -> str:
+    """The template that the form asks for; for `auto`, what the model's folder says (`heval.json`)."""
+    settings = _json_of(path / "heval.json") if asked["template"] == AUTO else {}
+    return str(settings.get("template", TEMPLATE if settings else asked["template"]))
 
 
 def _json_of(file: Path) -> dict[str, Any]:

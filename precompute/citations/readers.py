@@ -15,7 +15,7 @@ from heval_core.citations.writing import SHIPPED, Writer
 from heval_core.lm import entailment
 from heval_core.lm.loading import Identity, identify, in_template
 from heval_core.lm.model import LanguageModel
-from heval_core.prompts import CHAT
+from heval_core.prompts import CHAT, TEMPLATE
 from heval_core.protocols import Annotator
 from heval_core.records import HEvalError
 from precompute.citations.study import Study, dtype_of
@@ -136,11 +136,11 @@ def _revision(name: str) -> tuple[str, str]:
 
 @cache
 def _in_own_template(name: str) -> Identity:
-    """A model that is asked for text through its chat template is read through it, too."""
+    """A model that is asked for text through its chat template is read through it, too; any other reads plain text."""
     try:
         return in_template(_identified(name), CHAT)
     except HEvalError:
-        return _identified(name)
+        return in_template(_identified(name), TEMPLATE)
 
 
 def writing_with(writer: Writer, study: Study) -> Reader:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import unescape
 
-from heval_core.installed import PACKAGED, Packaged, is_gguf, places
+from heval_core.installed import PACKAGED, Packaged, gguf_value, has_chat_template, is_gguf, places
 from heval_core.records import HEvalError
 
 
@@ -39,38 +39,29 @@ def _about(path: Path) -> list[str]:
     weights = [path] if path.is_file() else list(path.glob("*.safetensors"))
     size = f"{sum(file.stat().st_size for file in weights) / 1e6:,.0f} MB"
     told = _of_gguf(path) if is_gguf(path) else _of_folder(path)
-    chat = "chat template" if told["chat"] else "no chat template"
+    chat = "chat template" if has_chat_template(path) else "no chat template"
     return [told["architecture"], size, chat, f"licence {told['licence'] or 'not stated'}", told["weights"]]
 
 
 def _of_gguf(path: Path) -> dict[str, Any]:
-    from gguf import GGUFReader, LlamaFileType
+    from gguf import LlamaFileType
 
-    fields = GGUFReader(path).fields
-
-    def value(name: str) -> Any:
-        return fields[name].contents() if name in fields else None
-
-    kind = value("general.file_type")
+    kind = gguf_value(path, "general.file_type")
     stored = "stored weights" if kind is None else LlamaFileType(kind).name.removeprefix("MOSTLY_").removeprefix("ALL_")
     return {
-        "architecture": str(value("general.architecture")),
-        "chat": bool(value("tokenizer.chat_template")),
-        "licence": value("general.license"),
+        "architecture": str(gguf_value(path, "general.architecture")),
+        "licence": gguf_value(path, "general.license"),
         "weights": f"dequantised from {stored}",
     }
 
 
 def _of_folder(path: Path) -> dict[str, Any]:
     config = json.loads((path / "config.json").read_text(encoding="utf-8"))
-    tokenizer = path / "tokenizer_config.json"
-    inside = tokenizer.is_file() and "chat_template" in tokenizer.read_text(encoding="utf-8")
-    chat = inside or (path / "chat_template.jinja").is_file()
     card = path / "README.md"
     licence = re.search(r"^license: *(\S+)", card.read_text("utf-8"), re.MULTILINE) if card.is_file() else None
     quantised = config.get("quantization_config", {}).get("quant_method")
     weights = f"quantised ({quantised})" if quantised else "not quantised"
-    return {"architecture": str(config.get("model_type")), "chat": chat, "licence": licence and licence[1], "weights": weights}
+    return {"architecture": str(config.get("model_type")), "licence": licence and licence[1], "weights": weights}
 
 
 def _add(options: argparse.Namespace) -> int:

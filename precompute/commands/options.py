@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heval_core import catalogue
+from heval_core.prompts import LAYOUTS
 from heval_core.records import DUAL_REGIMES, EVERY_REGIME, HEvalError
 from heval_core.regime_keys import DECOYS, LENGTHS, PLACES, expanded
 from heval_core.store.shards import ShardStore
@@ -16,15 +17,18 @@ EXPLAINERS_HELP = (
     f"comma-separated, some of {', '.join(catalogue.explainers())}; by default {','.join(catalogue.default_methods())}; "
     "with options in brackets: fa(target=prob),ig(steps=20)"
 )
-MATCH_HELP = "what decides where the answer came from: its first token (the default), or its text of at most 10 tokens"
+MATCH_HELP = (
+    "what decides where the answer came from: its first token (the default), its text of at most 10 tokens, or the candidate "
+    "within its first sentence, which is then explained where it stands"
+)
 TARGET_HELP = "context: explain the first document's answer, whatever the model answered; a run adds this to the usual target"
 TECHNIQUES_HELP = (
     f"comma-separated, some of {', '.join(catalogue.techniques())}; with options in brackets: ph3(mode=memory). Regular is "
     "always among them; without --explainers only answers are computed"
 )
 TEMPLATE_HELP = (
-    "prompt layout, with {documents} and {question}; or chat: both in the user's turn, through the tokenizer's own chat "
-    "template"
+    f"one of {', '.join(LAYOUTS)}; 'chat: BEGINNING' with another beginning of the answer; or a layout of your own with "
+    "{documents} and {question}. Models without a style of their own have auto; `layouts` says what each gives"
 )
 STORE = Path("cache/results")
 # The bundled shards, which nothing but `demo` writes, and where the explorer publishes them.

@@ -202,5 +202,5 @@ def test_a_chat_template_is_chosen_in_the_sidebar_and_shown_faint(page, few_cell
         settle(page)
         explain(page)
         assert "".join(page.locator(".t.unranked").all_inner_texts()) == "User:⏎Assistant:"
-        assert page.locator(".faint-key").inner_text() == "Grey: the chat template, never ranked."
+        assert page.locator(".faint-key").inner_text() == "Grey: the prompt’s layout, never ranked."
         assert page.get_by_text("Asked through the chat template.").count() == 1

@@ -8,9 +8,9 @@ import shutil
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from heval_core.installed import installed_models
+from heval_core.installed import has_chat_template, installed_models
 from heval_core.prompt_service import child
-from heval_core.prompts import CHAT, TEMPLATE
+from heval_core.prompts import AUTO, CHAT, TEMPLATE
 from heval_core.records import HEvalError
 from heval_core.ui import own_prompts, sidebar
 from heval_core.ui.own_prompts import Kept
@@ -57,20 +57,18 @@ def choices(app):
     return [radio for radio in app.sidebar.radio if radio.key == "own_template"]
 
 
-def test_the_choice_is_there_for_a_model_with_a_template_and_another_says_in_a_line_that_it_has_none(demo, chatty, sent):
+def test_a_chat_may_be_chosen_for_a_model_with_a_template_only(demo, chatty, sent):
     app = form()
-    assert choices(app) == []
-    assert "demo\\-gpt2 has no chat template: it is asked with a plain prompt." in said(app)
+    assert choices(app)[0].options == ["its own layout", "plain prompt"]
     app.sidebar.selectbox(key="own_model").set_value("chatty").run()
     (choice,) = choices(app)
-    assert choice.options == ["plain prompt", "chat template"]
-    assert "no chat template" not in said(app)
+    assert choice.options == ["its own layout", "plain prompt", "chat template"]
     app.sidebar.button(key="own_send").click().run()
     choices(app)[0].set_value(CHAT).run()
     assert "are the user's turn" in said(app)
     assert "** and the chat template's, of the 512 that chatty reads" in said(app)
     app.sidebar.button(key="own_send").click().run()
-    # With another model the choice is gone, whatever was chosen before.
+    # With a model that has none the choice is gone, whatever was chosen before.
     app.sidebar.selectbox(key="own_model").set_value("demo-gpt2").run()
     app.sidebar.button(key="own_send").click().run()
     assert [request["template"] for request in sent] == [TEMPLATE, CHAT, TEMPLATE]
@@ -88,18 +86,18 @@ def test_a_links_template_is_what_the_form_holds(demo, chatty, sent):
 @pytest.mark.parametrize(("settings", "offered"), [("", False), ("{", False), ("[]", False), ('{"chat_template": "x"}', True)])
 def test_a_template_is_found_in_the_tokenizers_files(tmp_path, settings, offered):
     (tmp_path / "tokenizer_config.json").write_text(settings)
-    assert sidebar.has_chat_template(tmp_path) == offered
+    assert has_chat_template(tmp_path) == offered
 
 
-def test_a_model_whose_own_template_is_its_chat_is_asked_so_unless_one_chooses_otherwise(demo, chatty, sent):
-    (chatty / "heval.json").write_text(json.dumps({"template": CHAT}))
-    app = form()
-    del app.session_state["own_template"]
-    app.sidebar.selectbox(key="own_model").set_value("chatty").run()
-    assert choices(app)[0].value == CHAT
-    assert sidebar.template_of({**ASKED, "template": "plain"}, chatty) == TEMPLATE
-    (chatty / "heval.json").write_text(json.dumps({"template": "{documents} {question}"}))
-    assert sidebar.template_of({**ASKED, "template": "plain"}, chatty) == "{documents} {question}"
+@pytest.mark.parametrize(
+    ("settings", "template"),
+    [({"template": CHAT}, CHAT), ({"template": "{documents} {question}"}, "{documents} {question}"),
+     ({"prompt_style": "taught_sources"}, TEMPLATE), ({}, AUTO)],
+)  # fmt: skip
+def test_its_own_layout_is_what_its_folder_says_and_examples_by_default(tmp_path, settings, template):
+    (tmp_path / "heval.json").write_text(json.dumps(settings))
+    assert sidebar.template_of({**ASKED, "template": AUTO}, tmp_path) == template
+    assert sidebar.template_of({**ASKED, "template": "plain"}, tmp_path) == "plain"
 
 
 @pytest.mark.slow

@@ -14,11 +14,10 @@ from heval_core.installed import installed, installed_models
 from heval_core.prompt_service import client
 from heval_core.prompt_service.client import Worker
 from heval_core.prompt_service.messages import asked_as_stored
-from heval_core.prompts import TEMPLATE
 from heval_core.records import HEvalError
 from heval_core.store.filters import Filter, bounded
 from heval_core.ui.heads import picked_row
-from heval_core.ui.sidebar import count_tokens, layout_of
+from heval_core.ui.sidebar import count_tokens
 from tests.conftest import ROOT
 
 
@@ -150,7 +149,6 @@ def test_a_damaged_model_folder_is_counted_later_and_breaks_no_page(demo, tmp_pa
     whole = (folder / damage).read_bytes()
     (folder / damage).write_bytes(whole[: len(whole) // 2])
     assert (count_tokens(folder, ("Kenya.",), "Where?") is None) == (damage == "tokenizer.json")
-    assert layout_of(folder) == TEMPLATE
 
 
 @pytest.mark.parametrize("search", ["(?:.?){1000}x", "(?:(?:.?){50}){20}x", "a" * 400, "(a{,100}){100}"])

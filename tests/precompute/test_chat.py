@@ -132,7 +132,7 @@ def test_pages_draw_the_template_faint_and_never_rank_it(reader, kept):
         assert "A:" not in shown
         assert "Q:" not in shown
     page = instance_page(instance, rows, 5, "snapshot")
-    assert "the chat template, never ranked" in page
+    assert "layout, never ranked" in page
     assert page.count('class="w q"') == len(instance.tokens) - len(instance.ranked)
 
 
@@ -174,7 +174,6 @@ def test_a_shard_from_before_the_column_reads_on(small_store, tmp_path):
 def test_plain_prompts_are_ranked_to_their_end(small_store):
     reader = Reader(publish(small_store))
     assert reader.query("SELECT count(*) AS n FROM instance WHERE ranked_end <> len(tokens)")["n"].item() == 0
-    assert not reader.instance(reader.instance_ids(Filter())[0]).in_chat
 
 
 def test_one_prompt_is_explained_through_the_template(chatty, model_folders, capsys):
@@ -213,5 +212,5 @@ def test_a_notebook_asks_through_the_template_too(chatty):
     assert list(frame.loc[frame["part"] == "special", "index"]) == [
         index for index in range(len(made.tokens)) if index not in made.explained.prompt.ranked
     ]
-    assert "the chat template, never ranked" in made._repr_html_()
+    assert "layout, never ranked" in made._repr_html_()
     assert dataclasses.asdict(made.explained.prompt)["ranked_end"] < len(made.tokens)

@@ -32,7 +32,7 @@ def ablation_cost(tokens: float) -> Cost:
 def ablation_scores(
     clean: CleanPass, targets: Sequence[Target], scale: str = "logit", baseline: int | None = None
 ) -> np.ndarray:
-    """(B, n) float32: how much each target's value falls when a token becomes the baseline token.
+    """(B, n) float32: how much each target's value falls when a token becomes the baseline token; 0 for unranked tokens.
 
     scale: see `lm.targets.values`. baseline: the model's own by default.
     """
@@ -44,12 +44,14 @@ def ablation_scores(
     replacement = lm.baseline(baseline)
     value = values(clean.logits_at(positions), targets, scale)[:, None].cpu().numpy()
     prompts, n = clean.ids.shape
-    last = max(position % n for position in positions) + 1  # no later token can matter
+    ranked = [prompt.ranked for prompt in clean.prompts]
+    # No later token can matter.
+    last = min(max(own.stop for own in ranked), max(position % n for position in positions) + 1)
     scores = np.zeros((prompts, n), dtype=np.float32)
     width = block_size(prompts, n, lm.budget.tokens, lm.device.type)
     waiting: list[torch.Tensor] = []
-    first = 0
-    for start in range(0, last, width):
+    first = min(own.start for own in ranked)
+    for start in range(first, last, width):
         stop = min(start + width, last)
         tokens = [Span(token, token + 1) for token in range(start, stop)]
         waiting.append(lm.ablation.spans(clean.ids, clean.prefix, tokens, replacement, positions))
@@ -57,6 +59,8 @@ def ablation_scores(
             logits = lm.read_out.logits(torch.cat(waiting, 1))
             scores[:, first:stop] = value - values(logits, targets, scale).cpu().numpy()
             waiting, first = [], stop
+    for row, own in zip(scores, ranked, strict=True):
+        row[: own.start], row[own.stop :] = 0, 0
     return scores
 
 

@@ -51,7 +51,7 @@ function isNegative(row, index) {
 
 const isFaint = (row, index) => Math.abs(row.scores[index]) < row.largest * FAINT;
 
-// A BOS and a chat template are shown, but never ranked.
+// A BOS, a chat template, solved examples, and what the model said before its answer are shown, but never ranked.
 const isRanked = (data, index) => index >= data.first_ranked && !(index >= data.ranked_end);
 
 // A line ends after a run of line breaks, not after each of them: empty lines would only take room.

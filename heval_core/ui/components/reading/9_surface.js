@@ -77,7 +77,7 @@ class Surface {
     surface.append(view.mode === "rows" ? drawRows(data, view, surface) : drawText(data, view));
     const about = painted(data, view).map((row) => `${row.title}: ${row.about}`).join(" ");
     surface.append(element("p", "note about", view.mode === "rows" ? "Orange speaks for the answer, hatched blue against it; attention is in its explainer’s colour. Framed: the best; dashed: a score next to nothing." : about));
-    if (data.ranked_end < data.tokens.length) surface.append(element("p", "note faint-key", "Grey: the chat template, never ranked."));
+    if (data.ranked_end < data.tokens.length || data.first_ranked > 1) surface.append(element("p", "note faint-key", "Grey: the prompt’s layout, never ranked."));
     if (view.pin !== null && view.pin < data.tokens.length) this.at(view.pin)?.classList.add("pinned");
     readOut(this.out, data, view, view.pin ?? this.focus, () => this.change({ pin: null }));
     const first = this.at(this.focus ?? view.pin ?? 0);

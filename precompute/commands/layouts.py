@@ -1,0 +1,40 @@
+"""`layouts`: what each layout of prompts gives with a model and a data set, before anything is explained."""
+
+from __future__ import annotations
+
+import argparse
+
+from heval_core.prompts import AUTO, LAYOUTS, is_chat
+from heval_core.records import MATCHES
+from precompute.commands.options import MATCH_HELP, all_words
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("layouts", help="which layout of prompts gives answers that can be compared")
+    parser.set_defaults(command=_layouts)
+    parser.add_argument("--models", nargs="+", required=True, help="as for run")
+    parser.add_argument("--datasets", nargs="+", required=True, help="as for run")
+    parser.add_argument("--template", nargs="+", help="layouts to try; by default all that the model can be asked in")
+    parser.add_argument("--limit", type=int, default=40, help="questions per dataset; 40 by default")
+    parser.add_argument("--memory", choices=("own", "true", "any"), default="own", help="as for run")
+    parser.add_argument("--match", choices=MATCHES, default="first", help=MATCH_HELP)
+    parser.add_argument("--seed", type=int, default=0)
+
+
+def _layouts(options: argparse.Namespace) -> int:
+    from heval_core.lm.chat import has_template
+    from heval_core.lm.loading import load
+    from precompute.grid import check_numbers
+    from precompute.layouts import tried
+
+    check_numbers((), options.limit)
+    for name in all_words(options.models):
+        lm = load(name)
+        named = [
+            template for template in LAYOUTS if template != AUTO and (has_template(lm.tokenizer) or not is_chat(template))
+        ]
+        for dataset in all_words(options.datasets):
+            rows = tried(lm, dataset, options.template or named, options.limit, options.seed, options.memory, options.match)
+            for row in rows:
+                print(f"{row.model} · {row.dataset} · {row.regime:12} {row.line()}", flush=True)
+    return 0
