@@ -42,6 +42,8 @@ $(VENV)/bin/python:
 $(VENV)/.run: requirements.txt | $(VENV)/bin/python
 	$(PIP) $$(grep '^torch==' requirements.txt)
 	$(PIP) -r requirements.txt
+	$(VENV)/bin/python -m precompute models add smollm2 >/dev/null || \
+	  echo "the real model SmolLM2 cannot be installed here: the explorer starts without it"
 	touch $@
 
 $(VENV)/.dev: requirements-dev.txt $(VENV)/.run

@@ -137,7 +137,7 @@ class Place:
 
 def places() -> dict[str, Place]:
     """The models that are here, by key. Of two with one key that in HEVAL_MODELS counts, else the first of: bundled, packages,
-    Ollama, LM Studio. Models in the hub's cache are asked for by their ids."""
+    Ollama, LM Studio, the hub's cache. The last ones' keys are their ids, by which they are loaded."""
     found: dict[str, Place] = {}
     for key, place in _places_known():
         found.setdefault(key, place)
@@ -163,6 +163,22 @@ def _places_known() -> Iterator[tuple[str, Place]]:
     for folder in (Path.home() / ".lmstudio" / "models", Path.home() / ".cache" / "lm-studio" / "models"):
         for path in sorted(folder.glob("*/*/*.gguf")):
             yield key_of(path), Place(path, "LM Studio")
+    yield from _in_hub_cache()
+
+
+def _in_hub_cache() -> Iterator[tuple[str, Place]]:
+    """Causal language models of which the hub's cache holds the weights of its main branch."""
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    for reference in sorted(Path(HF_HUB_CACHE).glob("models--*/refs/main")):
+        folder = reference.parents[1]
+        snapshot = folder / "snapshots" / reference.read_text(encoding="utf-8").strip()
+        try:
+            kinds = json.loads((snapshot / "config.json").read_text(encoding="utf-8")).get("architectures") or [""]
+        except (OSError, ValueError):
+            continue
+        if kinds[0].endswith(("ForCausalLM", "LMHeadModel")) and any(snapshot.glob("*.safetensors")):
+            yield folder.name.removeprefix("models--").replace("--", "/"), Place(snapshot, "hub cache")
 
 
 def _within(path: Path) -> list[Path]:

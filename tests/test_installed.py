@@ -129,3 +129,20 @@ def test_ollamas_and_lm_studios_files_are_found(gguf_file, tmp_path, monkeypatch
     assert found["tiny.F32"].source == "LM Studio"
     assert not [key for key in found if "broken" in key]
     assert identify("tiny:latest").key == "tiny:latest"
+
+
+def test_language_models_in_the_hubs_cache_are_found_by_their_ids(model_folders, tmp_path, monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    for repository in ("models--someone--tiny", "models--someone--without-weights", "models--someone--other-kind"):
+        snapshot = tmp_path / repository / "snapshots" / "abc"
+        shutil.copytree(model_folders["qwen2"], snapshot)
+        (tmp_path / repository / "refs").mkdir()
+        (tmp_path / repository / "refs" / "main").write_text("abc")
+    (tmp_path / "models--someone--without-weights" / "snapshots" / "abc" / "model.safetensors").unlink()
+    (snapshot / "config.json").write_text('{"architectures": ["BertModel"]}')
+    found = {key: place for key, place in places().items() if place.source == "hub cache"}
+    assert {key: place.path for key, place in found.items()} == {
+        "someone/tiny": tmp_path / "models--someone--tiny" / "snapshots" / "abc"
+    }

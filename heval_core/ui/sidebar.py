@@ -84,7 +84,8 @@ def _send(asked: Asked, models: dict[str, Path]) -> Ticket:
     st.session_state[_REFUSED] = None
     folder = models[asked["model"]]
     template = template_of(asked, folder)
-    ticket = st.session_state[TICKET] = begin({**asked, "op": "explain", "model": str(folder), "template": template})
+    name = asked["model"] if "/" in asked["model"] else str(folder)  # a hub's model is loaded by its id
+    ticket = st.session_state[TICKET] = begin({**asked, "op": "explain", "model": name, "template": template})
     return ticket
 
 
