@@ -21,8 +21,11 @@ from heval_core.protocols import Technique
 from heval_core.techniques.shared.base import NOTHING
 from heval_core.techniques.shared.development import Setting
 from precompute.compute import compute
-from precompute.grid import INSTANCES, Grid, Job, jobs_of
+from precompute.grid import Grid
+from precompute.jobs import INSTANCES, Job, jobs_of
 from precompute.memories import Memories
+from precompute.models import Model
+from precompute.pair import Pair
 from precompute.questions import Questions, load_questions
 from precompute.search import greedy_tokens
 from precompute.techniques import Arrangement, Chosen, is_searched
@@ -74,11 +77,9 @@ def batch_figure(name: str, lm: LanguageModel, count: int = ANSWERED, sampled: i
     # Random weights remember nothing that could be asked about, so that every question would be dropped.
     recalled = lm.tokenizer([f" {fact.answer}." for fact in questions.facts], add_special_tokens=False).input_ids
     memories = Memories({fact.question: tuple(ids) for fact, ids in zip(questions.facts, recalled, strict=True)})
-    count = len(questions.facts)
+    count, kept = len(questions.facts), 0
     every = max(1, count // sampled)
     (together,), single = _jobs(name, questions, range(count), count), _jobs(name, questions, range(0, count, every), 1)
-
-    kept = 0
 
     def answered(jobs: list[Job]) -> None:
         nonlocal kept
@@ -96,10 +97,9 @@ def batch_figure(name: str, lm: LanguageModel, count: int = ANSWERED, sampled: i
 
 def _jobs(name: str, questions: Questions, places: range, size: int) -> list[Job]:
     chosen = tuple(Chosen(technique.key, tried[-1]) for technique, tried in decoding().items())
-    identity = dataclasses.replace(identify(str(TOKENIZER)), key=name)
-    grid = Grid((name,), (DATASET,), (REGIME,), (), techniques=tuple(one.key for one in chosen), shard_size=size)
-    arrangement = Arrangement(Chosen(), chosen, True)
-    return list(jobs_of(grid, identity, questions, "float32", REGIME, list(places), (INSTANCES,), arrangement))
+    model = Model(name, dataclasses.replace(identify(str(TOKENIZER)), key=name))
+    pair = Pair(Grid((name,), (DATASET,), (REGIME,), (), shard_size=size, dtype="float32"), model, questions)
+    return list(jobs_of(pair, REGIME, places, (INSTANCES,), Arrangement(Chosen(), chosen, True)))
 
 
 def patching_figure(name: str, lm: LanguageModel, count: int = RANKED) -> Figure:

@@ -15,12 +15,12 @@ from heval_core.pipeline import Answered, Prepared
 from heval_core.prompt_styles import style_of
 from heval_core.records import Dropped
 from heval_core.store.kinds import FAITHFULNESS
-from precompute.grid import Job, Shard, instance_id
+from precompute.jobs import Job, instance_id
 from precompute.measured_kinds import MEASURED
 from precompute.memories import Memories
-from precompute.outcome import Failure, Result, named
 from precompute.questions import Questions
 from precompute.rows import attribution_row, head_rows, instance_row, losses
+from precompute.task import Failure, Result, Shard, named
 from precompute.techniques import Chosen
 from precompute.under_techniques import UnderTechniques
 

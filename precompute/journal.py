@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterable
-from datetime import UTC, datetime
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from heval_core.citations.records import BadClaim
+from heval_core.datasets._records import BadRecord
 from heval_core.lm.loading import Identity
 from heval_core.store.shards import ShardStore
-from precompute.grid import Grid, dtype_of, settings_of
+from precompute.pair import Pair
 from precompute.questions import MOST_QUESTIONS, Questions
-from precompute.techniques import PLAIN, Chosen
+from precompute.task import now
+from precompute.techniques import Chosen
 
 LIBRARIES = ("torch", "transformers", "transformer-lens", "captum", "duckdb", "pyarrow", "numpy", "pandas")
 SAID_BAD = 20
-REGULAR = PLAIN.main
 
 
 def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
-
-
-def now() -> str:
-    return datetime.now(UTC).replace(tzinfo=None).isoformat()
-
-
-def noted(grid: Grid) -> dict[str, Any]:
-    """The options as a run notes them: of files and fits, which they are."""
-    plain = dataclasses.asdict(dataclasses.replace(grid, own=(), fits=()))
-    files = [{"file": own.file, "name": own.name, "source": own.digest} for own in grid.own]
-    return plain | {"own": files, "fits": [fit.digest for fit in grid.fits]}
 
 
 def note_start(store: ShardStore, asked: dict[str, Any], device: str, dtype: str, seed: int) -> str:
@@ -68,43 +57,42 @@ def _git_commit() -> str | None:
     return done.stdout.strip() or None
 
 
+def note_new(store: ShardStore, kind: str, line: dict[str, Any], whose: Sequence[str]) -> None:
+    """Note a line, unless the newest one that agrees with it in `whose` says the same: the newest one counts."""
+    before = [old for old in store.journal(kind) if all(old[name] == line[name] for name in whose)]
+    if line not in before[-1:]:
+        store.note(kind, line)
+
+
 def note_model(store: ShardStore, facts: dict[str, Any]) -> None:
     if facts not in store.journal("model"):
         store.note("model", facts)
 
 
-def note_state(
-    store: ShardStore, grid: Grid, model: Identity, questions: Questions, size: int, chosen: Chosen = REGULAR
-) -> None:
+def note_state(store: ShardStore, pair: Pair, chosen: Chosen) -> None:
     """Publishing takes the newest state of each model, dataset and technique, so it is noted even if nothing is computed.
 
     chosen: the technique, with the setting that it runs with.
     """
-    asked = (model.key, questions.dataset, chosen.key)
     line = {
-        "model": model.key,
-        "dataset": questions.dataset,
+        "model": pair.model.key,
+        "dataset": pair.questions.dataset,
         "technique": chosen.key,
-        "revision": model.revision,
-        "fingerprint": questions.fingerprint,
-        "settings": chosen.within(settings_of(grid, model, dtype_of(grid))),
-        "shard_size": size,
+        "revision": pair.model.identity.revision,
+        "fingerprint": pair.questions.fingerprint,
+        "settings": chosen.within(pair.settings),
+        "shard_size": pair.grid.shard_size,
     }
-    before = [old for old in store.journal("state") if (old["model"], old["dataset"], old["technique"]) == asked]
-    if line not in before[-1:]:
-        store.note("state", line)
+    note_new(store, "state", line, ("model", "dataset", "technique"))
 
 
 def note_dataset(store: ShardStore, questions: Questions) -> int:
     """Note which records were read and which were left out. Returns how many were malformed."""
-    lines = [{"dataset": bad.dataset, "place": bad.place, "error": f"HEvalError: {bad.reason}"} for bad in questions.bad]
-    more = questions.malformed - len(lines)
+    more = questions.malformed - len(questions.bad)
+    note_bad(store, questions.dataset, questions.bad)
     if more:
-        error = f"HEvalError: {more:,} more malformed records; only the first {len(lines):,} are listed"
-        lines.append({"dataset": questions.dataset, "place": questions.dataset, "error": error})
-    note_failures(store, lines)
-    for bad in questions.bad[:SAID_BAD]:
-        say(f"{bad.place}: {bad.reason}; the record was left out")
+        error = f"HEvalError: {more:,} more malformed records; only the first {len(questions.bad):,} are listed"
+        note_failures(store, [{"dataset": questions.dataset, "place": questions.dataset, "error": error}])
     if questions.malformed > SAID_BAD:
         say(f"{questions.dataset}: {questions.malformed} malformed records were left out; {SAID_BAD} are listed above")
     for reason, count in questions.unusable:
@@ -123,18 +111,23 @@ def note_dataset(store: ShardStore, questions: Questions) -> int:
         "asked": len(questions.facts),
         "relations": len(questions.relations),
     }
-    if line != next((old for old in reversed(store.journal("dataset")) if old["dataset"] == line["dataset"]), None):
-        store.note("dataset", line)
+    note_new(store, "dataset", line, ("dataset",))
     return questions.malformed
+
+
+def note_bad(store: ShardStore, dataset: str, bad: Sequence[BadRecord | BadClaim]) -> None:
+    """Note and say which records are malformed."""
+    note_failures(store, ({"dataset": dataset, "place": one.place, "error": f"HEvalError: {one.reason}"} for one in bad))
+    for one in bad[:SAID_BAD]:
+        say(f"{one.place}: {one.reason}; the record was left out")
 
 
 def note_training(store: ShardStore, model: Identity, questions: Questions) -> None:
     """Note how many questions a model may have been trained on, if that changed: the newest line counts."""
-    where = {"model": model.key, "dataset": questions.dataset}
-    line = where | {"seen": questions.seen, "usable": questions.usable}
-    before = [old for old in store.journal("training") if (old | where) == old]
-    if line not in before[-1:] and (questions.seen or before):
-        store.note("training", line)
+    line = {"model": model.key, "dataset": questions.dataset, "seen": questions.seen, "usable": questions.usable}
+    whose = ("model", "dataset")
+    if questions.seen or any(all(old[name] == line[name] for name in whose) for old in store.journal("training")):
+        note_new(store, "training", line, whose)
 
 
 def note_loaded(store: ShardStore, name: str) -> None:

@@ -13,15 +13,13 @@ from heval_core.prompts import spelled
 from heval_core.records import Dropped, Fact
 from heval_core.regimes import Pool
 
-RULES = ("own", "true", "any")
-
 
 @dataclass(frozen=True)
 class Memories:
     """The model's continuations by question; a memory answer also depends on the fact whose true answer may begin one.
 
-    rule: what may count as memory, one of RULES: what looks like an answer (`own`), only the dataset's true answer (`true`),
-    or whatever the model says (`any`).
+    rule: what may count as memory, one of `grid.MEMORIES`: what looks like an answer (`own`), only the dataset's true answer
+    (`true`), or whatever the model says (`any`).
     """
 
     continuations: Mapping[str, tuple[int, ...]]

@@ -1,194 +1,247 @@
-"""`plan`: the shards that a grid needs, what they cost in forward passes and in time, and how many are done."""
+"""`plan`: the shards that a run needs, what they cost in forward passes and in time, and how many are done."""
 
 from __future__ import annotations
 
-import dataclasses
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from heval_core.lm.loading import identify
-from heval_core.prompt_styles import style_of
-from heval_core.records import Cost
-from heval_core.store.kinds import ATTRIBUTION, CONTEXT_ATTRIBUTION
+from heval_core.citations.records import Claim
+from heval_core.lm.batches import last_logits
+from heval_core.records import Cost, HEvalError
+from heval_core.store.kinds import ATTRIBUTION
 from heval_core.store.shards import ShardStore
-from precompute.costs import WRITTEN, cost, mean_tokens, readable, seconds_per_token, shard_size, times, together
-from precompute.fitting import check_fits, with_fits
-from precompute.grid import Grid, Job, Shard, asked_as, cap_of, check, dtype_of
-from precompute.models import Model
-from precompute.questions import Questions, load_questions
-from precompute.schedule import known_jobs, pending
-from precompute.search_task import search_tasks, unfinished
-from precompute.timing import ROUNDS, TimingTask, prompts_of, timing_tasks, untimed
+from precompute.citations.chunks import Citations
+from precompute.citations.sources import Source
+from precompute.citations.study import SAMPLE, Study
+from precompute.costs import WRITTEN, cost, together, total
+from precompute.highlights import Highlights
+from precompute.models import Loading
+from precompute.pair import Pair
+from precompute.studies import Asked, parts_of, with_stored
+from precompute.task import Task, missing_from, unfinished
 
-_SCORES = (ATTRIBUTION.name, CONTEXT_ATTRIBUTION.name)
+EXPLANATIONS = "explanations"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Line:
-    """One model, dataset and regime. cost: of what is to do, as forward passes and as tokens that go through the model.
-    seconds: None where nothing was timed. later: whether the instances to explain are chosen only after all questions are
-    answered; then the plan counts as many as the cap allows."""
+    """where: model, dataset and regime; of citations source of claims, writer, selector, and EXPLANATIONS or an annotator.
 
-    model: str
-    dataset: str
-    regime: str
-    questions: int
-    shards: int
-    done: int
-    tokens: float
-    cost: Cost
-    seconds: float | None
-    later: bool
+    shards, done: to make, and there. count: questions; of citations explanations to make or answers to ask. most: whether some
+    of it depends on results that are not there yet; then it is the most that there may be. cost: of what is to do. seconds:
+    None where nothing was timed. unavailable: why it cannot be done.
+    """
+
+    where: tuple[str, ...]
+    shards: int = 0
+    done: int = 0
+    count: int = 0
+    most: bool = False
+    tokens: float = 0.0
+    cost: Cost = Cost(0, 0)
+    seconds: float | None = None
+    unavailable: str = ""
 
     @property
     def passes(self) -> int:
         return round(self.cost.passes)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Plan:
-    """searches: how many settings of techniques are still to be found; what depends on them is not counted yet."""
+    """tasks: with something to make, as far as they are known. searches: how many settings of techniques are still to be
+    found; what depends on them is not counted yet. sources: of claims. left_out: what cannot be read or had, and why."""
 
-    lines: tuple[Line, ...]
-    jobs: tuple[tuple[Job, tuple[Shard, ...]], ...]
+    say: Callable[[str], None] = lambda _: None
+    lines: list[Line] = field(default_factory=list)
+    tasks: list[Task] = field(default_factory=list)
     searches: int = 0
+    sources: list[Source] = field(default_factory=list)
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+    # Seconds per token, by model.
+    paces: dict[str, float] = field(default_factory=dict)
 
     def total(self, name: str) -> float:
         return sum(getattr(line, name) or 0 for line in self.lines)
 
+    def failed(self, error: HEvalError, **where: Any) -> None:
+        """where: see `pair.Problems`."""
+        self.left_out.append((where.get("model") or where["dataset"], str(error)))
 
-def plan(grid: Grid, folder: Path, calibrated: bool = True, say: Callable[[str], None] = lambda _: None) -> Plan:
-    """Raises HEvalError for a wrong grid or an unknown model.
+    def pace(self, pair: Pair) -> float:
+        """What a token of a forward pass takes on this machine, with the first prompts of the first regime run together.
 
-    calibrated: load each model that has something to do, and time one batch of prompts.
+        Load and first pass, which is slower than any other, do not count. A backward pass counts as a forward one, so that
+        hours are good to a factor of two. Raises HEvalError for a model that cannot be loaded.
+        """
+        if pair.model.name not in self.paces:
+            self.say(f"{pair.model.key}: timing a few prompts …")
+            lm = pair.model.load(Loading(pair.grid.device, pair.grid.dtype, pair.grid.batch_tokens))
+            prompts = pair.first_prompts(pair.grid.regimes[0])
+            last_logits(lm, prompts)
+            started = time.perf_counter()
+            last_logits(lm, prompts)
+            tokens = max(1, sum(len(prompt.ids) for prompt in prompts))
+            self.paces[pair.model.name] = (time.perf_counter() - started) / tokens
+        return self.paces[pair.model.name]
+
+
+def plan(asked: Asked, folder: Path, calibrated: bool = True, say: Callable[[str], None] = lambda _: None) -> Plan:
+    """Nothing is written. Raises HEvalError for wrong options.
+
+    calibrated: load each model of a grid that has something to do, and time one batch of prompts.
     """
-    check(grid)
-    grid = with_fits(grid, folder)
-    store = ShardStore(folder)
-    lines: list[Line] = []
-    to_do: list[tuple[Job, tuple[Shard, ...]]] = []
-    searches = 0
-    for name in grid.models:
-        model = Model(name, asked_as(grid, identify(name)))
-        read = readable(grid, model.identity, say)
-        pace: float | None = None
-        for dataset in grid.datasets if read.regimes else ():
-            questions = load_questions(dataset, grid.limit, grid.seed, style_of(model.identity))
-            able, refused = check_fits(read, model.identity, questions)
-            for _, error in refused:
-                say(f"{model.key} · {questions.dataset}: {error}")
-            sized = dataclasses.replace(able, shard_size=shard_size(able, model.identity, questions, store))
-            jobs = list(known_jobs(sized, model.identity, questions, dtype_of(sized), store))
-            work = list(pending(jobs, store))
-            to_do += work
-            searches += len(unfinished(search_tasks(sized, model, questions, dtype_of(sized)), store))
-            timings = timing_tasks(sized, model, questions, dtype_of(sized))
-            to_time = untimed(timings, store)
-            if calibrated and (work or to_time) and pace is None:
-                say(f"{model.key}: timing a few prompts …")
-                pace = seconds_per_token(sized, model, questions)
-            for regime in sized.regimes:
-                own = [task for task in to_time if task.regime == regime]
-                done = sum(task.regime == regime for task in timings) - len(own)
-                line = _with_timings(_line(sized, model, questions, regime, jobs, work), own, done)
-                timed = pace is not None and (work or to_time)
-                lines.append(dataclasses.replace(line, seconds=line.cost.tokens * pace) if timed and pace else line)
-    return Plan(tuple(lines), tuple(to_do), searches)
+    asked.check()
+    planned, store = Plan(say), ShardStore(folder)
+    for part in parts_of(with_stored(asked, folder), store, planned):
+        planned.lines += _of_study(part, planned) if isinstance(part, Citations) else _of_pair(part, planned, calibrated)
+    return planned
 
 
-def _line(
-    grid: Grid, model: Model, questions: Questions, regime: str, jobs: list[Job], work: list[tuple[Job, tuple[Shard, ...]]]
-) -> Line:
-    known = [job for job in jobs if job.regime == regime]
-    wanted = [(job, shards) for job, shards in work if job.regime == regime]
-    groups = [one for job, shards in wanted for one in _together(job, shards)]
-    later = bool(grid.explainers) and not any(shard.explainer for job in known for shard in job.shards)
-    most = 0
-    if later:
-        most = min(cap_of(grid, questions) or 0, len(questions.facts))
-        groups += [(most, grid.explainers)] * (2 if grid.target == "context" else 1)
+def _of_pair(part: Highlights, planned: Plan, calibrated: bool) -> Iterator[Line]:
+    known = [*part.jobs(), *part.timings]
+    left = unfinished(known, part.store)
+    planned.tasks += left
+    planned.searches += len(unfinished(part.searches, part.store))
+    pace = planned.pace(part.pair) if calibrated and left else None
+    for regime in part.pair.grid.regimes:
+        own, to_do = ([task for task in tasks if task.whose.regime == regime] for tasks in (known, left))
+        shards = sum(len(task.shards) for task in to_do)
+        tokens, count = part.pair.tokens(regime), len(part.questions.facts)
+        later = bool(part.pair.grid.explainers) and not any(shard.explainer for task in own for shard in task.shards)
+        costs = [(1.0, task.cost(tokens)) for task in to_do]
+        costs += [(float(min(part.pair.cap or 0, count)), one) for one in _explaining(part.pair, tokens)] if later else []
+        whole = total(costs)
+        yield Line(
+            (part.pair.model.key, part.questions.dataset, regime),
+            shards,
+            sum(len(task.shards) for task in own) - shards,
+            count,
+            later,
+            tokens,
+            whole,
+            None if pace is None else pace * whole.tokens,
+        )
+
+
+def _explaining(pair: Pair, tokens: float) -> Iterator[Cost]:
+    """The cost of explaining an instance that is chosen later."""
+    grid = pair.grid
+    for _ in range(2 if grid.target == "context" else 1):
+        yield together(grid.explainers, tokens)
     if grid.match == "text":
-        # Whatever a job does, it answers its instances first.
-        groups.append((sum(len(job.places) for job, _ in wanted) + most, (WRITTEN,)))
-    tokens = mean_tokens(questions, regime, grid.seed, model.identity)
-    costs = [(count, together(kinds, tokens)) for count, kinds in groups]
-    missing = sum(len(shards) for _, shards in wanted)
-    return Line(
-        model.key,
-        questions.dataset,
-        regime,
-        len(questions.facts),
-        missing,
-        sum(len(job.shards) for job in known) - missing,
-        tokens,
-        Cost(sum(count * one.passes for count, one in costs), sum(count * one.tokens for count, one in costs)),
-        None,
-        later,
-    )
+        yield cost(WRITTEN, tokens)
 
 
-def _together(job: Job, shards: Sequence[Shard]) -> Iterator[tuple[float, tuple[str, ...]]]:
-    """How many instances are put through what in one go, so that passes are shared: kinds of shards, and keys of explainers.
+def _of_study(part: Citations, planned: Plan) -> list[Line]:
+    planned.sources = part.read
+    lines: dict[tuple[str, ...], Line] = {}
 
-    At most all instances have another answer than the first document's; how many is known after they are answered.
-    """
-    everyone = float(len(job.places))
-    asked = [shard for shard in shards if not shard.explainer]
-    for shard in asked:
-        # Of a technique with several passes, those after the first.
-        yield everyone * max(0.0, times(job, shard) - 1), (shard.kind,)
-    once = tuple(shard.kind for shard in asked if times(job, shard) >= 1)
-    scores = {kind: tuple(shard.explainer for shard in shards if shard.kind == kind) for kind in _SCORES}
-    measured = tuple(shard.kind for shard in shards if shard.explainer and shard.kind not in _SCORES)
-    yield everyone, (*once, *scores[ATTRIBUTION.name], *measured)
-    yield everyone, scores[CONTEXT_ATTRIBUTION.name]
+    def line_of(*where: str) -> Line:
+        return lines.setdefault(where, Line(where))
+
+    is_missing, entries = missing_from(part.store), part.store.entries()
+    for chunk in part.chunks.values():
+        where = chunk.shard.dataset, chunk.shard.model, chunk.shard.technique
+        explained = line_of(*where, EXPLANATIONS)
+        there = not is_missing(chunk.shard)
+        explained.done += there
+        explained.shards += not there
+        if not there:
+            explained.count += len(chunk.claims) - len({row["claim_id"] for row in part.explanations(chunk)})
+        left = {task.annotator: task for task in part.about(chunk, entries)} if there else {}
+        for annotator, shards in chunk.answers.items():
+            line = line_of(*where, annotator)
+            if not there:
+                line.shards += len(shards)
+                line.count += sum(_most(claim, part.study) for claim in chunk.claims)
+                line.most = True
+            elif annotator in left:
+                line.shards += len(left[annotator].shards)
+                line.count += len(left[annotator].wanted) - len(left[annotator].stored)
+            line.done += len(shards) - len(left[annotator].shards) if annotator in left else len(shards) * there
+    for writing in part.writings:
+        for source in part.read:
+            for annotator, reason in writing.unavailable:
+                line_of(source.dataset, writing.writer.key, writing.selector, annotator).unavailable = reason
+    return list(lines.values())
 
 
-def _with_timings(line: Line, to_do: Sequence[TimingTask], done: int) -> Line:
-    """With the shards in which explainers are timed by themselves; each of them is run so often on a few prompts."""
-    times_run = (ROUNDS + 1) * min(prompts_of(line.tokens), line.questions)
-    alone = [cost(key, line.tokens) for task in to_do for key in task.explainers]
-    passes, tokens = (times_run * sum(getattr(one, name) for one in alone) for name in ("passes", "tokens"))
-    return dataclasses.replace(
-        line,
-        shards=line.shards + len(to_do),
-        done=line.done + done,
-        cost=Cost(line.cost.passes + passes, line.cost.tokens + tokens),
-    )
+def _most(claim: Claim, study: Study) -> int:
+    """The most questions about a claim: of an explanation each."""
+    written = len({own.writer for own in claim.written}) or 1
+    return written * (1 if study.parts == (SAMPLE,) else len(claim.passages))
 
 
 def as_lines(planned: Plan, with_jobs: bool = False) -> Iterator[str]:
-    """The plan as a table."""
-    yield (
-        f"{'model':20} {'dataset':18} {'regime':24} {'questions':>9} {'to do':>6} {'done':>5} {'tokens':>7} "
-        f"{'passes':>11} {'time':>8}"
-    )
-    for line in planned.lines:
+    """What is printed."""
+    for source in planned.sources:
+        problems = [claim for claim in source.claims if claim.problems]
         yield (
-            f"{line.model:20} {line.dataset:18} {line.regime:24} {line.questions:9} {line.shards:6} {line.done:5} "
-            f"{line.tokens:7.0f} {line.passes:11,} {duration(line.seconds):>8}"
+            f"{source.dataset}: {len(source.claims):,} claims, {len(problems):,} of them with problems; "
+            f"{len(source.bad):,} records cannot be used"
         )
-    if with_jobs:
-        yield ""
-        for job, shards in planned.jobs:
-            yield f"{job.name}: {', '.join(_what(shard) for shard in shards)}"
-    timed = all(line.seconds is not None for line in planned.lines if line.shards)
-    estimate = f", about {duration(planned.total('seconds'))} on this machine"
-    yield (
-        f"{int(planned.total('shards'))} shards to do, {int(planned.total('done'))} done already; about "
-        f"{int(planned.total('passes')):,} forward passes{estimate if timed and planned.total('shards') else ''} "
-        "(a backward pass counts as one; a pass may run a part of the prompt only)"
-    )
+        yield from (f"  cannot be used, {one.place}: {one.reason}" for one in source.bad)
+        yield from (f"  {claim.id}: {' '.join(claim.problems)}" for claim in problems)
+    for name, reason in planned.left_out:
+        yield f"left out, {name}: {reason}"
+    yield from aligned(*_table(planned))
+    for line in planned.lines:
+        if line.unavailable:
+            yield f"{' · '.join(line.where)} cannot be asked: {line.unavailable}"
+    for task in planned.tasks if with_jobs else ():
+        yield f"{task.name}: {', '.join(own.explainer if own.kind == ATTRIBUTION.name else own.named for own in task.shards)}"
+    yield f"{planned.total('shards')} shards to do, {planned.total('done')} done already; {_whole(planned)}"
     if planned.searches:
         yield f"searches for settings of techniques come first: {planned.searches}; what follows from them is not counted yet"
-    later = sum(line.later for line in planned.lines)
-    if later:
+    if later := sum(line.most for line in planned.lines if len(line.where) == 3):
         yield f"{later} regimes have more questions than their cap; the sample to explain is chosen once all are answered"
 
 
-def _what(shard: Shard) -> str:
-    return shard.explainer if shard.kind == ATTRIBUTION.name else f"{shard.kind} {shard.explainer}".strip()
+def _table(planned: Plan) -> tuple[list[list[str]], int]:
+    """The rows, the first of which is the head; and how many columns are texts."""
+    shown = [line for line in planned.lines if not line.unavailable]
+    if planned.sources:
+        head = ["claims", "writer", "selector", "what", "to do", "done", "to ask"]
+        asked = [f"{'≤ ' if line.most else ''}{line.count:,}" for line in shown]
+        rows = [[*line.where, str(line.shards), str(line.done), own] for line, own in zip(shown, asked, strict=True)]
+        return [head, *rows], 4
+    head = ["model", "dataset", "regime", "questions", "to do", "done", "tokens", "passes", "time"]
+    rows = [
+        [
+            *line.where,
+            *(f"{own:,}" for own in (line.count, line.shards, line.done)),
+            f"{line.tokens:.0f}",
+            f"{line.passes:,}",
+            duration(line.seconds),
+        ]
+        for line in shown
+    ]
+    return [head, *rows], 3
+
+
+def aligned(rows: Sequence[Sequence[str]], texts: int) -> Iterator[str]:
+    """Rows as lines of columns: the first ones are texts, the others numbers."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = zip(row, widths, strict=True)
+        yield "  ".join(own.rjust(width) if place >= texts else own.ljust(width) for place, (own, width) in enumerate(cells))
+
+
+def _whole(planned: Plan) -> str:
+    if planned.sources:
+        written = sum(line.count for line in planned.lines if line.where[3] == EXPLANATIONS)
+        most = "at most " if any(line.most for line in planned.lines) else ""
+        return f"{written:,} explanations to make and {most}{planned.total('count') - written:,} answers to ask"
+    timed = planned.total("shards") and all(line.seconds is not None for line in planned.lines if line.shards)
+    estimate = f", about {duration(planned.total('seconds'))} on this machine" if timed else ""
+    return (
+        f"about {planned.total('passes'):,} forward passes{estimate} "
+        "(a backward pass counts as one; a pass may run a part of the prompt only)"
+    )
 
 
 def duration(seconds: float | None) -> str:

@@ -1,110 +1,198 @@
-"""`run`: compute what is missing of a grid. `driver` has what the runs of all studies have in common."""
+"""`run`: make what is missing of a grid, or of the study of citations.
+
+Only the driver writes: it hands tasks to an executor, and writes and lists their shards as they come back. So a dead worker, a
+killed run or a full disk costs the tasks that were running, and nothing that was finished.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
-from heval_core.lm.loading import choose_dtype, identify
-from heval_core.prompt_styles import style_of
-from heval_core.records import HEvalError
-from heval_core.regimes import PromptStyle
+from heval_core.lm.loading import choose_dtype
+from heval_core.records import TECHNIQUE, HEvalError
 from heval_core.store.lock import only_writer
 from heval_core.store.shards import ShardStore
 from precompute import journal
-from precompute.costs import readable, shard_size
-from precompute.driver import Drive, MakeExecutor, Outcome
+from precompute.executors import Executor
 from precompute.executors.local import Local
-from precompute.fitting import check_fits, with_fits
-from precompute.grid import Grid, asked_as, check, dtype_of
 from precompute.journal import say
-from precompute.models import Loading, Model
-from precompute.questions import Questions, load_questions
+from precompute.models import Loading
+from precompute.progress_bars import ProgressBars
 from precompute.schedule import Schedule
+from precompute.studies import Asked, loading_of, parts_of, with_stored
+from precompute.task import Task, now
+from precompute.worker import Done
+
+MakeExecutor = Callable[[Loading, Callable[[], None]], Executor]
 
 
-def run(grid: Grid, folder: Path, make_executor: MakeExecutor = Local) -> Outcome:
-    """Compute and store what is missing of a grid.
+@dataclass
+class Outcome:
+    """The outcome of a run.
 
-    Raises HEvalError for a wrong grid or store, before anything is loaded. A model that cannot load, a record or an
-    instance that fails is noted in the journal, and the rest goes on.
+    failed: shards with failures, tasks without a result, models that did not load, and malformed records. left: shards that
+    were still missing at the end. interrupted: by the user. stopped: the reason why the store could not be written.
     """
-    check(grid)
+
+    computed: int = 0
+    already_done: int = 0
+    failed: int = 0
+    left: int = 0
+    interrupted: bool = False
+    stopped: str = ""
+
+
+def run(asked: Asked, folder: Path, make_executor: MakeExecutor = Local) -> Outcome:
+    """Compute and store what is missing.
+
+    Raises HEvalError for wrong options or a wrong store, before anything is loaded. A model that cannot load, a record, an
+    instance or a question that fails is noted in the journal, and the rest goes on.
+    """
+    asked.check()
     store = ShardStore(folder)
     store.create()
     with only_writer(folder):
         store.remove_unfinished()
-        return _Run(with_fits(grid, folder), store, make_executor).go()
+        return _Driver(with_stored(asked, folder), store, make_executor).go()
 
 
-class _Run(Drive):
-    """The run of a grid."""
+class _Driver:
+    """One invocation, which holds the store."""
 
-    def __init__(self, grid: Grid, store: ShardStore, make_executor: MakeExecutor):
-        super().__init__(
-            store, make_executor, Loading(grid.device, grid.dtype, grid.batch_tokens, own=grid.own, fits=grid.fits)
-        )
-        self.grid = grid
+    def __init__(self, asked: Asked, store: ShardStore, make_executor: MakeExecutor):
+        self.asked, self.store, self.make_executor = asked, store, make_executor
+        self.outcome = Outcome()
+        self.bars = ProgressBars()
+        self.schedules: list[Schedule] = []
+        self.loaded: set[str] = set()
 
-    def start(self, device: str) -> str:
-        dtype = str(choose_dtype(self.grid.dtype, torch.device(device))).removeprefix("torch.")
-        self.grid = dataclasses.replace(self.grid, dtype=dtype)
-        return journal.note_start(self.store, journal.noted(self.grid), device, dtype, self.grid.seed)
-
-    def plan(self) -> None:
-        """Make the schedules of all models and datasets, and write down for `status` what each plans."""
-        noted: set[str] = set()
-        read: dict[tuple[str, str], Questions | None] = {}
-        for name in self.grid.models:
-            try:
-                identity = asked_as(self.grid, identify(name))
-                style = style_of(identity)
-            except HEvalError as error:
-                self.model_failed(name, str(error))
-                continue
-            for dataset in self.grid.datasets:
-                key = (dataset, identity.style)
-                if key not in read:
-                    read[key] = self._read(dataset, style)
-                questions = read[key]
-                if questions is None:
-                    continue
-                journal.note_training(self.store, identity, questions)
-                if questions.dataset not in noted:
-                    noted.add(questions.dataset)
-                    self.outcome.failed += journal.note_dataset(self.store, questions)
-                try:
-                    self._add_schedule(Model(name, identity), questions)
-                except HEvalError as error:
-                    self.model_failed(name, str(error))
-                    break
-
-    def _read(self, dataset: str, style: PromptStyle) -> Questions | None:
-        """The questions that may be put to a model; None if the dataset cannot be read, which is then noted."""
+    def go(self) -> Outcome:
+        workers = self.make_executor(loading_of(self.asked, self.store), self.bars.instance)
+        run_id = ""
         try:
-            return load_questions(dataset, self.grid.limit, self.grid.seed, style)
-        except HEvalError as error:
-            self.data_failed(dataset, error)
-            return None
+            run_id = self._start(workers.device())
+            self.store.event("run", run_id=run_id, pid=os.getpid())
+            self._plan()
+            self._drive(workers)
+        except KeyboardInterrupt:
+            self.outcome.interrupted = True
+        except OSError as error:
+            self.outcome.stopped = f"the store {self.store.folder} cannot be written: {error.strerror or error}"
+        finally:
+            self.bars.close()
+            workers.close()
+        self._end(run_id)
+        return self.outcome
 
-    def _add_schedule(self, model: Model, questions: Questions) -> None:
-        grid = readable(self.grid, model.identity, say)
-        if not grid.regimes:
-            return
-        grid, refused = check_fits(grid, model.identity, questions)
-        for explainer, error in refused:
-            self.explainer_failed(model.key, questions.dataset, explainer, error)
-        size = shard_size(grid, model.identity, questions, self.store)
-        grid = dataclasses.replace(grid, shard_size=size)
-        journal.note_state(self.store, grid, model.identity, questions, size)
-        schedule = Schedule(grid, model, questions, dtype_of(grid), self.store)
-        self.add(schedule, schedule.instances)
+    def _start(self, device: str) -> str:
+        """Note the row of the table `run`. device: of the workers. Returns the run's id."""
+        dtype = str(choose_dtype(self.asked.dtype, torch.device(device))).removeprefix("torch.")
+        self.asked = dataclasses.replace(self.asked, dtype=dtype)
+        return journal.note_start(self.store, self.asked.noted(), device, dtype, self.asked.seed)
 
-    def note_end(self) -> None:
-        """Which settings stand, now that all searches are done: of a technique with two, publishing takes the newest."""
-        for one in self.schedules:
-            for chosen in one.standing():
-                size = one.grid.shard_size or 0
-                journal.note_state(self.store, one.grid, one.model.identity, one.questions, size, chosen)
+    def _plan(self) -> None:
+        """Make all schedules, and write down for `status` what each plans."""
+        noted: set[str] = set()
+        for part in parts_of(self.asked, self.store, self):
+            self.outcome.failed += part.note(noted)
+            schedule = Schedule(part, self.store)
+            self.schedules.append(schedule)
+            self.outcome.already_done += len(schedule.planned) - len(schedule.missing)
+            self.bars.more(len(schedule.missing), schedule.instances)
+            self._note_plan(schedule)
+
+    def _note_plan(self, schedule: Schedule) -> None:
+        for planned in schedule.plans():
+            self.store.event("plan", **planned)
+
+    def _drive(self, workers: Executor) -> None:
+        under_way: dict[tuple[str, ...], Schedule] = {}
+        while True:
+            while workers.free() and (schedule := self._next(workers.held())) is not None:
+                task = schedule.begin(workers.held())
+                under_way[task.keys] = schedule
+                self.store.event("began", name=task.name, keys=list(task.keys))
+                self.bars.began(task.name)
+                workers.submit(task, schedule.part.questions)
+            if not under_way:
+                return
+            task, done = workers.next_done()
+            self._take(task, done, under_way.pop(task.keys))
+
+    def _next(self, held: frozenset[str]) -> Schedule | None:
+        """The first schedule with something to do, of a model that a free worker holds if there is one."""
+        able = [schedule for schedule in self.schedules if schedule.waiting]
+        return next((schedule for schedule in able if schedule.prefers(held)), able[0] if able else None)
+
+    def _take(self, task: Task, done: Done, schedule: Schedule) -> None:
+        if done.model is not None and task.model.name not in self.loaded:
+            self.loaded.add(task.model.name)
+            if done.model:
+                journal.note_model(self.store, done.model)
+            journal.note_loaded(self.store, task.model.name)
+        if done.model_failed:
+            self.failed(HEvalError(done.error), model=task.model.name, at_loading=True)
+            for other in self.schedules:
+                other.abandon(task.model.name)
+        elif done.result is None:
+            self._task_failed(task, done.error)
+        else:
+            self._write(task, done)
+        missing, planned, instances = len(schedule.missing), len(schedule.planned), schedule.instances
+        schedule.ended(task)
+        if len(schedule.planned) != planned:
+            self._note_plan(schedule)
+        self.bars.more(len(schedule.missing) - missing, schedule.instances - instances)
+
+    def _write(self, task: Task, done: Done) -> None:
+        assert done.result is not None
+        self._note_failures(task, *map(asdict, done.result.failures))
+        for entry in task.entries(done.result):
+            listed = self.store.write(entry, done.result.rows[entry["key"]])
+            self.store.event("shard", key=listed.key, rows=listed.rows, failed=listed.failed)
+            self.outcome.computed += bool(task.size)
+            self.outcome.failed += bool(listed.failed)
+            sharing = listed.technique not in ("", task.whose.technique, TECHNIQUE)
+            what = " · ".join([*([listed.technique] if sharing else []), listed.explainer or listed.kind])
+            name = f"{task.name} · {what}" if task.size else task.name
+            self.bars.shard(name, listed.rows, done.seconds, counts=bool(task.size))
+        self.bars.ended(task.size)
+
+    def _task_failed(self, task: Task, error: str) -> None:
+        self.outcome.failed += len(task.keys)
+        self._note_failures(task, {"place": task.name, "error": error, "keys": list(task.keys)})
+        self.store.event("failed", keys=list(task.keys), error=error)
+        say(f"{task.name}: {error}")
+
+    def _note_failures(self, task: Task, *failures: dict[str, Any]) -> None:
+        journal.note_failures(self.store, [task.whose._asdict() | failure for failure in failures])
+
+    def say(self, text: str) -> None:
+        say(text)
+
+    def failed(self, error: HEvalError, **where: Any) -> None:
+        """Note and say what cannot be done; the rest goes on. where: see `pair.Problems`."""
+        self.outcome.failed += 1
+        journal.note_failures(self.store, [where | {"error": f"HEvalError: {error}"}])
+        say(f"{' · '.join(where[name] for name in ('model', 'dataset') if name in where)}: {error}")
+
+    def _end(self, run_id: str) -> None:
+        entries = self.store.entries()
+        self.outcome.left = sum(key not in entries for schedule in self.schedules for key in schedule.planned)
+        try:
+            for schedule in self.schedules:
+                schedule.part.note_end()
+            if run_id and not self.outcome.interrupted and not self.outcome.stopped:
+                self.store.note("run", {"run_id": run_id, "finished": now()})
+            ended = asdict(self.outcome)
+            ended.pop("already_done")
+            self.store.event("end", **ended)
+        except OSError as error:
+            self.outcome.stopped = self.outcome.stopped or str(error)

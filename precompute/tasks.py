@@ -1,80 +1,59 @@
-"""Tasks: pieces of work that a worker can do by itself. A task is frozen and picklable, and its result is rows of shards.
-
-A task contains everything but the model and the dataset's questions, which the worker has or gets. Doing it twice gives the
-same rows; only the driver writes them.
-"""
+"""The task that makes the missing shards of a job."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from heval_core.lm.model import LanguageModel
-from heval_core.records import RegimeKey
-from precompute.citations.explaining import ExplainTask
-from precompute.citations.recovering import RecoverTask
+from heval_core.records import Cost, RegimeKey
+from heval_core.store.kinds import ATTRIBUTION, CONTEXT_ATTRIBUTION
 from precompute.compute import compute
-from precompute.grid import Job, Shard
+from precompute.costs import WRITTEN, cost, together, total
+from precompute.jobs import Job
 from precompute.memories import Memories
-from precompute.models import Model
-from precompute.outcome import Result
-from precompute.preparation import MemoryTask
 from precompute.questions import Questions
-from precompute.search_task import SearchTask
-from precompute.timing import TimingTask
+from precompute.task import Result, Row, Task
 
 
 @dataclass(frozen=True)
-class JobTask:
-    """Make the missing shards of a job.
+class JobTask(Task):
+    """memories: of the job's questions. stored: rows of the job's existing attributions, by shard key, whose scores
+    faithfulness needs."""
 
-    memories: of the job's questions. stored: rows of the job's existing attributions, by shard key, whose scores
-    faithfulness needs.
-    """
-
-    model: Model
     job: Job
-    wanted: tuple[Shard, ...]
-    memories: Memories
-    stored: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict, repr=False)
+    memories: Memories = field(default_factory=lambda: Memories({}), repr=False)
+    stored: Mapping[str, list[Row]] = field(default_factory=dict, repr=False)
 
     @property
-    def name(self) -> str:
-        return self.job.name
-
-    @property
-    def dataset(self) -> str:
-        return self.job.dataset
-
-    @property
-    def regime(self) -> str:
-        return self.job.regime
-
-    @property
-    def technique(self) -> str:
-        return self.job.arrangement.main.key
+    def what(self) -> str:
+        return f"{self.places[0]}-{self.places[-1] + 1}"
 
     @property
     def whose(self) -> RegimeKey:
-        return RegimeKey(self.model.key, self.dataset, self.regime, self.technique)
+        """Of the technique whose pass others may share."""
+        return self.shards[0].whose._replace(technique=self.job.arrangement.main.key)
 
     @property
-    def size(self) -> int:
-        return len(self.job.places)
+    def places(self) -> tuple[int, ...]:
+        return self.job.places
 
     @property
-    def keys(self) -> tuple[str, ...]:
-        return tuple(shard.key for shard in self.wanted)
+    def size(self) -> int:  # type: ignore[override]  # of others it is a constant
+        return len(self.places)
 
-    def do(self, lm: LanguageModel, questions: Questions, progress: Callable[[], None]) -> Result:
-        return compute(lm, self.job, self.wanted, questions, self.memories, progress, self.stored)
+    def do(self, ready: LanguageModel, questions: Questions, progress: Callable[[], None]) -> Result:
+        return compute(ready, self.job, self.shards, questions, self.memories, progress, self.stored)
 
-    def entries(self, result: Result) -> Iterator[dict[str, Any]]:
-        for shard in self.wanted:
-            # An instance that failed before any explainer saw it is missing from every shard of the job.
-            failed = sum(failure.explainer in ("", shard.explainer) for failure in result.failures)
-            yield self.job.entry(shard, failed)
-
-
-Task = MemoryTask | SearchTask | JobTask | TimingTask | ExplainTask | RecoverTask
+    def cost(self, tokens: float) -> Cost:
+        """At most all instances have another answer than the first document's; how many is known after they are answered."""
+        main, scores = self.job.arrangement.main, (ATTRIBUTION.name, CONTEXT_ATTRIBUTION.name)
+        # A technique that only combines the logits of the main one's passes costs nothing.
+        answers = [one.kind for one in self.shards if not one.explainer and one.technique == main.key]
+        usual, towards = ([one.explainer for one in self.shards if one.kind == kind] for kind in scores)
+        measured = [one.kind for one in self.shards if one.explainer and one.kind not in scores]
+        # Whatever a job does, it answers its instances first.
+        written = [WRITTEN] if self.job.match == "text" else []
+        parts = [together([*written, *answers, *usual, *measured], tokens), together(towards, tokens)]
+        again = [(main.technique.passes - 1, cost(kind, tokens)) for kind in answers]
+        return total([(self.size, total([*((1, one) for one in parts), *again]))])

@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import hashlib
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,18 +30,14 @@ from heval_core.lm.passes import counting
 from heval_core.pipeline import Answered, Prepared
 from heval_core.prompt_styles import style_of
 from heval_core.protocols import Method
-from heval_core.records import TECHNIQUE, Dropped, HEvalError
-from heval_core.regime_keys import read_key
+from heval_core.records import TECHNIQUE, Cost, Dropped, HEvalError
 from heval_core.store.kinds import TIMING
-from heval_core.store.shards import FORMAT, ShardStore
-from precompute import journal
-from precompute.grid import Grid, settings_of
+from heval_core.store.shards import FORMAT
+from precompute.costs import cost, total
 from precompute.memories import Memories
-from precompute.models import Model
-from precompute.outcome import Failure, Result, named
-from precompute.preparation import Preparation
+from precompute.pair import Pair
 from precompute.questions import Questions
-from precompute.shard_keys import identity
+from precompute.task import Failure, Result, Shard, Task, hashed, named, now
 
 PROMPTS, ROUNDS = 8, 3
 # Fewer prompts where these many tokens come to fewer: feature ablation of 1,024 tokens takes a minute on one core.
@@ -54,71 +48,60 @@ YARDSTICK = "fa"
 
 
 @dataclass(frozen=True)
-class TimingTask(Preparation):
-    """Time the explainers of a regime; one shard. settings: how the model is asked, see `Entry`. places: of the questions that
-    prompts are chosen from."""
+class TimingTask(Task):
+    """Time the explainers of a regime; one shard. places: of the questions that prompts are chosen from."""
 
-    key: str
-    settings: str
     explainers: tuple[str, ...]
     places: tuple[int, ...]
     seed: int
     match: str
-    regime: str = ""
     memories: Memories = field(default_factory=lambda: Memories({}), repr=False)
 
     size = PROMPTS
 
     @property
-    def technique(self) -> str:
-        return TECHNIQUE
+    def what(self) -> str:
+        return f"seconds of {len(self.explainers)} explainers"
 
-    @property
-    def name(self) -> str:
-        return f"{self.model.key} · {self.dataset} · {self.regime} · seconds of {len(self.explainers)} explainers"
+    def cost(self, tokens: float) -> Cost:
+        """Each is run so often on a few prompts."""
+        times_run = (ROUNDS + 1) * min(prompts_of(tokens), len(self.places))
+        return total((times_run, cost(key, tokens)) for key in self.explainers)
 
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return (self.key,)
-
-    def do(self, lm: LanguageModel, questions: Questions, progress: Callable[[], None]) -> Result:
+    def do(self, ready: LanguageModel, questions: Questions, progress: Callable[[], None]) -> Result:
         """An explainer that the model refuses has no row: its attributions say why. Any other that fails is noted."""
+        lm, (shard,) = ready, self.shards
         chosen = alike(list(self._kept(lm, questions)), lm.budget.holds)
         if not chosen:
-            return Result({self.key: []}, [])
+            return Result({shard.key: []}, [])
         length = len(chosen[0].prompt.ids)
         answered = lm.budget.within(length, lambda: pipeline.answer(lm, chosen[: lm.budget.holds(length)], self.match))
         found, failed = alone(answered, [catalogue.method(key) for key in self.explainers])
         common = {
-            "model": self.model.key,
-            "revision": self.model.identity.revision,
-            "dataset": self.dataset,
-            "regime": self.regime,
-            "technique": TECHNIQUE,
+            **{name: getattr(shard, name) for name in ("model", "revision", "dataset", "regime", "technique")},
             "batch": answered.clean.size,
             "length": length,
             "yardstick": found[YARDSTICK].seconds if YARDSTICK in found else None,
             "device": lm.device.type,
-            "measured": journal.now(),
+            "measured": now(),
         }
         rows = [common | {"explainer": key, "seconds": own.seconds, "passes": own.passes} for key, own in found.items()]
-        return Result({self.key: rows}, [Failure(key, self.name, named(error)) for key, error in failed.items()])
+        return Result({shard.key: rows}, [Failure(key, self.name, named(error)) for key, error in failed.items()])
 
     def _kept(self, lm: LanguageModel, questions: Questions) -> Iterator[Prepared]:
         style = style_of(lm)
         for place in self.places:
             fact = questions.facts[place]
             try:
-                instance = regimes.build(fact, self.regime, questions.pool, self.seed, style, place)
+                instance = regimes.build(fact, self.whose.regime, questions.pool, self.seed, style, place)
                 prepared = pipeline.prepare(lm, instance, self.memories.of(lm, fact, questions.pool), self.match)
             except Dropped:
                 continue
             if prepared.dropped_because is None:
                 yield prepared
 
-    def entries(self, result: Result) -> Iterator[dict[str, Any]]:
-        failed = len(result.failures)
-        yield self.entry(TIMING.name, self.key, len(self.places), TECHNIQUE, settings=self.settings, failed=failed)
+    def failed(self, shard: Shard, result: Result) -> int:
+        return len(result.failures)
 
 
 def alike(prepared: Sequence[Prepared], holds: Callable[[int], int]) -> list[Prepared]:
@@ -200,27 +183,21 @@ def in_turns(
     return {key: own for key, own in least.items() if key not in failed}, failed
 
 
-def timing_tasks(grid: Grid, model: Model, questions: Questions, dtype: str) -> list[TimingTask]:
+def timing_tasks(pair: Pair) -> list[TimingTask]:
     """One for each regime; none unless the grid asks for them. Of other explainers, the shard is another one."""
+    grid, questions, model = pair.grid, pair.questions, pair.model.identity
     if not grid.timing or not grid.explainers:
         return []
     explainers = tuple(dict.fromkeys((YARDSTICK, *grid.explainers)))
     places = tuple(range(min(LOOKED_AT, len(questions.facts))))
-    settings = settings_of(grid, model.identity, dtype)
-    whose = {"model": model.key, "revision": model.identity.revision}
-    depends = [FORMAT, "timing", PROMPTS, ROUNDS, *whose.values(), settings, questions.dataset, questions.fingerprint]
-    depends += [[questions.facts[place].id for place in places], grid.seed]
-    depends += [[identity(grid.fits, whose, catalogue.method(key)) for key in explainers]]
+    depends: list[Any] = [FORMAT, "timing", PROMPTS, ROUNDS, model.key, model.revision, pair.settings]
+    depends += [questions.dataset, questions.fingerprint, [questions.facts[place].id for place in places], grid.seed]
+    depends += [[pair.identity_of(catalogue.method(key)) for key in explainers]]
     tasks = []
     for regime in grid.regimes:
-        names = questions.pool.names_digest if read_key(regime).decoy == "d3" else ""
-        key = hashlib.sha256(json.dumps([*depends, regime, names]).encode()).hexdigest()[:24]
-        common = model, questions.dataset, questions.fingerprint, key, settings
-        tasks.append(TimingTask(*common, explainers, places, grid.seed, grid.match, regime))
+        key = hashed([*depends, regime, pair.names_of(regime)])
+        where = {"settings": pair.settings, "regime": regime, "technique": TECHNIQUE, "stop": len(places)}
+        tasks.append(
+            TimingTask(pair.model, (pair.shard(TIMING.name, key, **where),), explainers, places, grid.seed, grid.match)
+        )
     return tasks
-
-
-def untimed(tasks: Iterable[TimingTask], store: ShardStore) -> list[TimingTask]:
-    """Those whose shard is missing, or has failures to be tried again."""
-    entries = store.entries()
-    return [task for task in tasks if task.key not in entries or entries[task.key].failed]

@@ -12,8 +12,7 @@ import torch
 
 from heval_core.records import HEvalError
 from precompute.models import Loading
-from precompute.outcome import Result, named
-from precompute.tasks import Task
+from precompute.task import Result, Task, named
 
 
 @dataclass

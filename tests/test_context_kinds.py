@@ -12,7 +12,7 @@ from heval_core.behaviour import Memory, accepted_tokens, check_documents, check
 from heval_core.prompts import mentions
 from heval_core.records import EVERY_REGIME, REGIMES, Document, Dropped, Fact, HEvalError, Instance, Passage
 from heval_core.regimes import Plain, Pool, build, select
-from precompute.grid import check_numbers
+from precompute.grid import Grid
 
 STYLES = {"plain": Plain(), "taught_sources": source_trust.TaughtSources()}
 
@@ -245,9 +245,9 @@ def test_a_text_that_does_not_state_its_answer_is_attributed_too():
 
 
 def test_commands_accept_every_regime_and_name_them_all():
-    check_numbers(EVERY_REGIME, None)
+    Grid((), (), EVERY_REGIME).check()
     with pytest.raises(HEvalError, match="no regime 'sideways'; there are: .*gold, off_topic"):
-        check_numbers(("sideways",), None)
+        Grid((), (), ("sideways",)).check()
 
 
 def test_no_page_shows_the_key_of_a_regime():

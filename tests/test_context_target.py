@@ -22,8 +22,11 @@ from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
 from precompute.compute import compute
-from precompute.grid import INSTANCES, Grid, jobs_of
+from precompute.grid import Grid
+from precompute.jobs import INSTANCES, jobs_of
 from precompute.memories import Memories
+from precompute.models import Model
+from precompute.pair import Pair
 from precompute.questions import load_questions
 from precompute.run import run
 from tests.conftest import DEMO_MODELS
@@ -158,9 +161,9 @@ def test_neither_company_nor_a_failing_batch_changes_them(lm, grid, monkeypatch)
     questions = load_questions("world_capital", 8, 0, style_of(lm))
     distinct = sorted({fact.question for fact in questions.facts})
     memories = Memories(dict(zip(distinct, ask(lm, distinct), strict=True)))
-    model = identify(grid.models[0])
     asked = replace(grid, faithfulness=True)
-    (job,) = jobs_of(asked, model, questions, "float32", "conflicting", range(8), (INSTANCES, "fa"))
+    model = Model(grid.models[0], identify(grid.models[0]))
+    (job,) = jobs_of(Pair(asked, model, questions), "conflicting", range(8), (INSTANCES, "fa"))
     shards = [shard for shard in job.shards if shard.kind == "context_attribution"]
     assert [shard.explainer for shard in shards] == ["fa"]
 
@@ -245,5 +248,5 @@ def test_a_plan_counts_it(grid, tmp_path):
     with_it, without = (plan(replace(small, target=target), tmp_path, False) for target in ("context", "answer"))
     assert with_it.total("shards") == without.total("shards") + 2 * 2
     # All but the memory answer: the chosen instances have a clean pass of their own, which their explainers share.
-    explaining = without.total("passes") - sum(line.questions for line in without.lines)
+    explaining = without.total("passes") - sum(line.count for line in without.lines)
     assert with_it.total("passes") - without.total("passes") == pytest.approx(explaining, abs=4)

@@ -6,30 +6,28 @@ limit hold other questions and have other keys, so their rows are taken, not the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 
 from heval_core import catalogue
-from heval_core.lm.fits import Fit
 from heval_core.store.kinds import ATTRIBUTION, INSTANCE, MEMORY
 from heval_core.store.shards import Entry, ShardStore
-from precompute.grid import Job, Shard, instance_id, missing
+from precompute.highlights import Highlights
+from precompute.jobs import Job, instance_id
 from precompute.measured_kinds import MEASURED
-from precompute.models import Model
-from precompute.preparation import MemoryTask
-from precompute.questions import Questions
+from precompute.memory_task import memory_tasks
+from precompute.pair import Pair
+from precompute.task import Row, Shard, entries_like, unfinished
 
-Rows = list[dict[str, Any]]
+WHOSE = ("model", "revision", "dataset", "fingerprint", "settings", "regime", "technique", "kind", "explainer")
 KINDS = (INSTANCE.name, ATTRIBUTION.name, *MEASURED)
 
 
 @dataclass
 class Lender:
-    """Another store. fits: of the explainers that have parameters. taken: how many shards were made of its rows."""
+    """Another store. taken: how many shards were made of its rows."""
 
     source: ShardStore
-    fits: tuple[Fit, ...] = ()
     taken: int = 0
     entries: list[Entry] = field(init=False)
 
@@ -61,77 +59,69 @@ class Lender:
         pairs = [(model, explainer) for model in models for explainer in explainers]
         return {where[:2] for where in stored if all((*where[:2], *pair) in stored for pair in pairs)}
 
-    def lend_memory(self, store: ShardStore, tasks: Iterable[MemoryTask], settings: str) -> None:
-        """settings: of the grid; memory shards do not tell theirs, so a store without others of these settings lends none."""
-        there = store.entries()
-        for task in tasks:
-            own = [entry for entry in self.entries if (entry.model, entry.dataset) == (task.model.key, task.dataset)]
-            asked_so = any(entry.settings == settings for entry in own)
-            if task.key in there or not asked_so:
-                continue
-            rows: dict[str, dict[str, Any]] = {}
-            for entry in own:
-                same = (entry.revision, entry.fingerprint) == (task.model.identity.revision, task.fingerprint)
-                if entry.kind == MEMORY.name and same and self.source.intact(entry):
-                    rows |= {row["question"]: row for row in self.source.read(entry).to_pylist()}
-            if all(question in rows for question in task.asked):
-                self._write(store, task.entry("memory", task.key, len(task.asked)), [rows[asked] for asked in task.asked])
-
-    def lend(self, store: ShardStore, model: Model, questions: Questions, jobs: Iterable[Job]) -> None:
-        """Write the missing shards of jobs whose rows are all there."""
-        there = store.entries()
-        for job in jobs:
-            wanted = [shard for shard in missing(job, there) if shard.kind in KINDS and not _of_own_code(shard)]
-            ids = {instance_id(job, model.identity.style, questions.facts[place].id): place for place in job.places}
-            explained = self._explained(job, ids) if wanted else None
+    def lend(self, part: Highlights) -> None:
+        """Write the missing shards of a pair whose rows are all there."""
+        self._lend_memory(part)
+        for task in unfinished(part.jobs(), part.store):
+            ids = {
+                instance_id(task.job, part.pair.model.identity.style, part.questions.facts[place].id): place
+                for place in task.places
+            }
+            explained = self._explained(part.pair, task.job, ids)
             if explained is None:
                 continue
-            for shard in wanted:
-                rows = self._rows(job, shard, ids)
-                whole = ids.keys() if shard.kind == INSTANCE.name else explained
-                if {row["instance_id"] for row in rows} >= whole:
-                    self._write(store, job.entry(shard), rows)
+            for shard in (own for own in task.shards if own.kind in KINDS and not _of_own_code(own)):
+                rows = self._rows(part.pair, shard, ids)
+                if {row["instance_id"] for row in rows} >= (ids.keys() if shard.kind == INSTANCE.name else explained):
+                    self._write(part.store, shard, rows)
 
-    def _write(self, store: ShardStore, entry: dict[str, Any], rows: Rows) -> None:
-        store.write(entry, rows)
+    def _lend_memory(self, part: Highlights) -> None:
+        """Memory shards do not tell their settings, so a store without others of the pair's settings lends none."""
+        tasks = unfinished(memory_tasks(part.pair), part.store)
+        whose = part.pair.shard(MEMORY.name, "", settings=part.pair.settings)
+        if not any(entries_like(whose, self.entries, ("model", "dataset", "settings"))):
+            return
+        rows: dict[str, Row] = {}
+        for entry in entries_like(whose, self.entries, ("kind", "model", "revision", "dataset", "fingerprint")):
+            if self.source.intact(entry):
+                rows |= {row["question"]: row for row in self.source.read(entry).to_pylist()}
+        for task in tasks:
+            if all(question in rows for question in task.asked):
+                self._write(part.store, task.shards[0], [rows[asked] for asked in task.asked])
+
+    def _write(self, store: ShardStore, shard: Shard, rows: list[Row]) -> None:
+        store.write(asdict(shard), rows)
         self.taken += 1
 
-    def _explained(self, job: Job, ids: Mapping[str, int]) -> set[str] | None:
+    def _explained(self, pair: Pair, job: Job, ids: Mapping[str, int]) -> set[str] | None:
         """The job's instances that were not dropped; None where the source does not have all of the job's instances."""
-        rows = self._rows(job, job.shards[0], ids)
-        answered = rows if job.shards[0].kind == INSTANCE.name else []
+        first = job.shards[0]
+        answered = self._rows(pair, first, ids) if first.kind == INSTANCE.name else []
         if {row["instance_id"] for row in answered} != ids.keys():
             return None
         return {row["instance_id"] for row in answered if row["dropped_because"] is None}
 
-    def _rows(self, job: Job, shard: Shard, ids: Mapping[str, int]) -> Rows:
+    def _rows(self, pair: Pair, shard: Shard, ids: Mapping[str, int]) -> list[Row]:
         """The source's rows for a shard, in the order of the questions; those of other settings of the explainer left out."""
-        settings = self._settings(job, shard)
+        settings = _settings(pair, shard)
         found = [
             row
-            for entry in self._like(job, shard)
+            for entry in entries_like(shard, self.entries, WHOSE)
+            if entry.start < shard.stop and shard.start < entry.stop and self.source.intact(entry)
             for row in self.source.read(entry).to_pylist()
             if row["instance_id"] in ids and row.get("settings") == settings
         ]
         return sorted(found, key=lambda row: ids[row["instance_id"]])
 
-    def _settings(self, job: Job, shard: Shard) -> str | None:
-        """The column `settings` of a shard's rows; None where its kind has none."""
-        if shard.kind in MEASURED:
-            return repr(MEASURED[shard.kind])
-        if shard.kind == INSTANCE.name:
-            return None
-        settings = repr(catalogue.find("explainer", shard.explainer))
-        whose = (job.model, job.revision, settings)
-        return f"{settings}{''.join(f' fit {fit.digest}' for fit in self.fits if fit.whose == whose)}"
 
-    def _like(self, job: Job, shard: Shard) -> Iterator[Entry]:
-        own = job.entry(shard)
-        same = ("model", "revision", "dataset", "fingerprint", "settings", "regime", "technique", "kind", "explainer")
-        for entry in self.entries:
-            alike = all(getattr(entry, name) == own[name] for name in same)
-            if alike and entry.start < job.stop and job.start < entry.stop and self.source.intact(entry):
-                yield entry
+def _settings(pair: Pair, shard: Shard) -> str | None:
+    """The column `settings` of a shard's rows; None where its kind has none."""
+    if shard.kind in MEASURED:
+        return repr(MEASURED[shard.kind])
+    if shard.kind == INSTANCE.name:
+        return None
+    explainer = catalogue.find("explainer", shard.explainer)
+    return f"{explainer!r}{pair.fit_of(explainer)}"
 
 
 def _of_own_code(shard: Shard) -> bool:

@@ -15,7 +15,6 @@ from typing import Any
 from heval_core.evaluation.publishing import publish
 from heval_core.lm.loading import identify, load
 from heval_core.lm.needs import require
-from heval_core.prompt_styles import style_of
 from heval_core.protocols import Method
 from heval_core.records import HEvalError
 from heval_core.store.filters import Filter
@@ -24,14 +23,14 @@ from heval_core.store.shards import ShardStore
 from precompute.board.borrowed import Lender
 from precompute.board.trial import try_out
 from precompute.fitting import with_fits
-from precompute.grid import Grid, asked_as, check, dtype_of, settings_of
-from precompute.memories import RULES
-from precompute.models import Model
+from precompute.grid import MEMORIES, Grid
+from precompute.highlights import Highlights
 from precompute.own_file import OwnFile, added
-from precompute.preparation import memory_tasks
-from precompute.questions import load_questions, open_dataset
+from precompute.pair import asked_as, settings_of
+from precompute.plan import Plan
+from precompute.questions import open_dataset
 from precompute.run import run
-from precompute.schedule import known_jobs
+from precompute.studies import parts_of
 
 Say = Callable[[str], None]
 
@@ -55,7 +54,7 @@ def beside(grid: Grid, names: Sequence[str], folder: Path, source: Path, say: Sa
     source. say: is told of each that fails; the others go on. While the context lasts, the explainers are offered like those
     of the package. Raises HEvalError for a wrong grid, and where no explainer is left.
     """
-    check(grid)
+    grid.check()
     with ExitStack() as offered:
         own = _offered(names, offered, say)
         tried = _tried(grid, own, say)
@@ -71,7 +70,6 @@ def beside(grid: Grid, names: Sequence[str], folder: Path, source: Path, say: Sa
             grid, explainers=(*others, *keys), own=tuple(file for file, _ in standing), shard_size=grid.limit or 200
         )
         asked = with_fits(asked, source)
-        lender.fits = asked.fits
         store = ShardStore(folder)
         store.create()
         with only_writer(folder):
@@ -149,26 +147,23 @@ def _others(grid: Grid, lender: Lender) -> tuple[str, ...]:
 
 def _remembering_as(grid: Grid, lender: Lender) -> Grid:
     """The grid with the memory rule of the lender's instances, so that they are the same; unchanged if it has none."""
-    stored, dtype = {(entry.model, entry.settings) for entry in lender.entries}, dtype_of(grid)
+    stored = {(entry.model, entry.settings) for entry in lender.entries}
     models = [asked_as(grid, identify(name)) for name in grid.models]
-    for ruled in (dataclasses.replace(grid, memory=rule) for rule in RULES):
-        if any((model.key, settings_of(ruled, model, dtype)) in stored for model in models):
+    for ruled in (dataclasses.replace(grid, memory=rule) for rule in MEMORIES):
+        if any((model.key, settings_of(ruled, model)) in stored for model in models):
             return ruled
     return grid
 
 
 def _prepare(grid: Grid, store: ShardStore, lender: Lender, own: Sequence[str]) -> None:
     """Take what the lender has, and remove what is of another limit, or of an older version of one's own files."""
-    dtype, planned, ranges = dtype_of(grid), set[str](), set[tuple[str, str, int, int]]()
-    for name in grid.models:
-        model = Model(name, asked_as(grid, identify(name)))
-        for dataset in grid.datasets:
-            questions = load_questions(dataset, grid.limit, grid.seed, style_of(model.identity))
-            jobs = list(known_jobs(grid, model.identity, questions, dtype, store))
-            lender.lend_memory(store, memory_tasks(model, questions, dtype), settings_of(grid, model.identity, dtype))
-            lender.lend(store, model, questions, jobs)
-            planned |= {shard.key for job in jobs for shard in job.shards}
-            ranges |= {(model.key, questions.dataset, job.start, job.stop) for job in jobs}
+    planned, ranges = set[str](), set[tuple[str, str, int, int]]()
+    for part in parts_of(grid, store, Plan()):  # what cannot be read or had, the run says
+        assert isinstance(part, Highlights)
+        shards = list(part.shards())
+        lender.lend(part)
+        planned |= {shard.key for shard in shards}
+        ranges |= {(shard.model, shard.dataset, shard.start, shard.stop) for shard in shards}
     asked = {place[:2] for place in ranges}
     for entry in store.entries().values():
         where = entry.model, entry.dataset

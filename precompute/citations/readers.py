@@ -18,8 +18,9 @@ from heval_core.lm.model import LanguageModel
 from heval_core.prompts import CHAT, TEMPLATE
 from heval_core.protocols import Annotator
 from heval_core.records import HEvalError
-from precompute.citations.study import Study, dtype_of
+from precompute.citations.study import Study
 from precompute.models import Loading, Model, NoModel
+from precompute.pair import dtype_of
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,10 @@ from typing import Any
 from heval_core import catalogue
 from heval_core.citations.questions import questions
 from heval_core.citations.records import Choice, Explained, Question
-from heval_core.citations.writing import Writer
-from heval_core.records import RegimeKey
-from heval_core.store.kinds import RECOVERY
-from precompute.citations.readers import Reader, Served, Watched
-from precompute.citations.study import REGIME, SAMPLE
-from precompute.outcome import Failure, Result, named
+from precompute.citations.readers import Served, Watched
+from precompute.citations.study import SAMPLE
+from precompute.task import Failure, Result, Row, Shard, Task, named
 
-Row = dict[str, Any]
 Asked = tuple[str, int]
 
 
@@ -35,55 +31,41 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class RecoverTask:
+class RecoverTask(Task):
     """Ask an annotator; a shard for each part of the questions.
 
     *sample* and *rest* are shards of their own: whoever asks for the sample first and for everything later asks nothing twice.
     Where both are missing one task makes both, so that an explainer shares its passes among all passages of an explanation.
-    parts: each with the key of its shard. stored: rows that an earlier run has made in the same way.
+    parts: of each shard. stored: rows that an earlier run has made in the same way.
     """
 
-    model: Reader
-    annotator: str
-    writer: Writer
-    selector: str
-    dataset: str
-    fingerprint: str
     explanations: tuple[Stored, ...]
-    start: int
-    stop: int
-    parts: tuple[tuple[str, str], ...]
-    settings: str
-    revision: str = ""
+    parts: tuple[str, ...]
     stored: tuple[Row, ...] = field(default=(), repr=False)
 
     @property
-    def whose(self) -> RegimeKey:
-        return RegimeKey(self.writer.key, self.dataset, REGIME, self.selector)
+    def annotator(self) -> str:
+        return self.shards[0].explainer
 
     @property
     def name(self) -> str:
-        parts = " and ".join(part for part, _ in self.parts)
-        whose = f"{self.writer.key} · {self.dataset} · {self.selector}"
-        return f"{whose} · {self.annotator} · {parts} of {self.start}-{self.stop}"
+        one = self.shards[0]
+        parts = f"{' and '.join(self.parts)} of {one.start}-{one.stop}"
+        return f"{one.model} · {one.dataset} · {one.technique} · {self.annotator} · {parts}"
 
     @property
-    def technique(self) -> str:
-        return self.selector
+    def size(self) -> int:  # type: ignore[override]  # of others it is a constant
+        return self.shards[0].stop - self.shards[0].start
 
     @property
-    def size(self) -> int:
-        return self.stop - self.start
+    def wanted(self) -> dict[Asked, str]:
+        """The key of the shard of each question."""
+        parts = list(zip(self.parts, self.keys, strict=True))
+        return {(one.id, number): key for part, key in parts for one in self.explanations for number in one.passages(part)}
 
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return tuple(key for _, key in self.parts)
-
-    def do(self, reader: Any, _: None, progress: Callable[[], None]) -> Result:
+    def do(self, ready: Any, _: None, progress: Callable[[], None]) -> Result:
         known: dict[Asked, Row] = {(row["explanation_id"], row["passage"]): row for row in self.stored}
-        wanted = {
-            (one.id, number): key for part, key in self.parts for one in self.explanations for number in one.passages(part)
-        }
+        wanted = self.wanted
         left = [
             (one.id, question)
             for one in self.explanations
@@ -91,7 +73,7 @@ class RecoverTask:
             if (one.id, question.passage) in wanted.keys() - known.keys()
         ]
         failures = list[Failure]()
-        for row in self._answered(left, reader, failures):
+        for row in self._answered(left, ready, failures):
             known[row["explanation_id"], row["passage"]] = row
         rows: dict[str, list[Row]] = {key: [] for key in self.keys}
         for asked, key in wanted.items():
@@ -125,24 +107,8 @@ class RecoverTask:
             else:
                 yield row | {"seconds": seconds}
 
-    def entries(self, result: Result) -> Iterator[dict[str, Any]]:
-        for part, key in self.parts:
-            asked = sum(len(one.passages(part)) for one in self.explanations)
-            yield {
-                "key": key,
-                "kind": RECOVERY.name,
-                "model": self.writer.key,
-                "revision": self.revision,
-                "dataset": self.dataset,
-                "fingerprint": self.fingerprint,
-                "settings": self.settings,
-                "regime": REGIME,
-                "technique": self.selector,
-                "explainer": self.annotator,
-                "start": self.start,
-                "stop": self.stop,
-                "failed": asked - len(result.rows[key]),
-            }
+    def failed(self, shard: Shard, result: Result) -> int:
+        return list(self.wanted.values()).count(shard.key) - len(result.rows[shard.key])
 
 
 def _row(choice: Choice, annotator: str, explanation_id: str, question: Question) -> Row:

@@ -15,7 +15,7 @@ from heval_core.citations.records import BadClaim, Claim, Explained, Passage, Se
 from heval_core.protocols import ClaimData
 from heval_core.store.kinds import CLAIM
 from heval_core.store.shards import FORMAT
-from precompute.citations.hashing import hashed
+from precompute.task import Shard, hashed
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,11 @@ class Source:
     fingerprint: str
 
     @property
-    def key(self) -> str:
-        """Of the shard of its claims."""
+    def shard(self) -> Shard:
+        """Of its claims."""
         bad = [[own.place, own.reason] for own in self.bad]
-        return hashed([FORMAT, CLAIM.name, self.dataset, self.fingerprint, [own.id for own in self.claims], bad])
+        key = hashed([FORMAT, CLAIM.name, self.dataset, self.fingerprint, [own.id for own in self.claims], bad])
+        return Shard(CLAIM.name, key, "", "", self.dataset, self.fingerprint, stop=len(self.claims) + len(bad))
 
     def chunks(self, limit: int | None, seed: int, size: int) -> Iterator[tuple[int, tuple[Claim, ...]]]:
         """(the number of the first claim, at most `size` claims), in an order that the seed fixes: a larger
@@ -52,15 +53,6 @@ class Source:
             names.add(name)
             rows.append(_unusable(self.dataset, name, bad.reason))
         return rows
-
-    def entry(self) -> dict[str, Any]:
-        """What the manifest says of the shard of its claims, without path, rows and hashes."""
-        empty = dict.fromkeys(("model", "revision", "regime", "technique", "explainer"), "")
-        count = len(self.claims) + len(self.bad)
-        return {**empty, "key": self.key, "kind": CLAIM.name, "dataset": self.dataset, "fingerprint": self.fingerprint} | {
-            "start": 0,
-            "stop": count,
-        }
 
 
 def open_claims(name: str) -> ClaimData:

@@ -4,24 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from heval_core import catalogue
 from heval_core.citations.writing import SHIPPED, Writer, writer_of
-from heval_core.lm.loading import DTYPES, choose_device, choose_dtype
 from heval_core.records import HEvalError
 from precompute.citations.sources import open_claims
+from precompute.grid import Options
 
 # The regime of the study's shards and failures, so that it has its own lines where progress is told.
 REGIME = "citations"
 SAMPLE, REST = "sample", "rest"
 MASKINGS = {"sample": (SAMPLE,), "full": (SAMPLE, REST)}
+# Claims of a shard: a minute or two of work for most.
+SIZE = 25
 
 
 @dataclass(frozen=True)
-class Study:
-    """claims: as `open_claims` reads them. writers: as `writer_of` reads them. selectors, annotators: keys. limit: claims of
-    each source. shard_size: claims of a shard; 25 are a minute or two of work for most. masking: one of MASKINGS. llm: the
-    address of the server that answers in place of local models; "" for none.
+class Study(Options):
+    """Claims, writers, selectors and annotators, in every combination.
+
+    claims: NAME=PATH, or your own FILE.jsonl
+    writers: shipped, for the explanations that came with the claims; a Hugging Face id or a folder; or MODEL(prompt=ID) for
+        another prompt
+    selectors: comma-separated
+    annotators: comma-separated; with options in brackets: explainer(loo),llm(model=ID)
+    masking: one cited passage of each claim (the default), or every one
+    llm: the address of a server that speaks the OpenAI interface, as http://localhost:8000/v1; it is asked in place of local
+        models wherever a text is wanted
     """
 
     claims: tuple[str, ...]
@@ -30,12 +40,8 @@ class Study:
     annotators: tuple[str, ...] = ()
     masking: str = "sample"
     llm: str = ""
-    limit: int | None = None
-    shard_size: int = 25
-    seed: int = 0
-    device: str = "auto"
-    dtype: str = "auto"
-    batch_tokens: int | None = None
+
+    CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {"masking": tuple(MASKINGS)}
 
     def pairs(self) -> Iterator[tuple[Writer, str]]:
         """Writers with selectors, each once. Explanations that came with their claims have their own passages."""
@@ -48,32 +54,22 @@ class Study:
     def parts(self) -> tuple[str, ...]:
         return MASKINGS[self.masking]
 
+    def check(self) -> None:
+        """Raises HEvalError for an unknown writer, selector, annotator, source of claims or number, before anything is
+        loaded."""
+        super().check()
+        if not (self.claims and self.writers):
+            raise HEvalError("The study needs --claims and --writers.")
+        for text in self.writers:
+            writer_of(text)
+        for kind, named in (("selector", self.selectors), ("annotator", self.annotators)):
+            for key in named:
+                catalogue.find(kind, key)
+        keys = [open_claims(name).key for name in self.claims]
+        if twice := next((key for key in keys if keys.count(key) > 1), None):
+            raise HEvalError(f"Two of --claims are called {twice}; give one of the files another name.")
+        for name in self.claims:
+            next(iter(open_claims(name).claims()), None)  # raises now if the file is missing or has another format
 
-def check(study: Study) -> None:
-    """Raises HEvalError for an unknown writer, selector, annotator, source of claims or number, before anything is loaded."""
-    for text in study.writers:
-        writer_of(text)
-    for key in study.selectors:
-        catalogue.find("selector", key)
-    for key in study.annotators:
-        catalogue.find("annotator", key)
-    keys = [open_claims(name).key for name in study.claims]
-    if twice := next((key for key in keys if keys.count(key) > 1), None):
-        raise HEvalError(f"Two of --claims are called {twice}; give one of the files another name.")
-    for name in study.claims:
-        next(iter(open_claims(name).claims()), None)  # raises now if the file is missing or has another format
-    if study.masking not in MASKINGS:
-        raise HEvalError(f"--masking is {study.masking!r}; it must be {' or '.join(MASKINGS)}.")
-    if study.limit is not None and study.limit < 1:
-        raise HEvalError(f"--limit is {study.limit}; it must be at least 1.")
-    if study.shard_size < 1:
-        raise HEvalError(f"--shard-size is {study.shard_size}; it must be at least 1.")
-    if not (study.claims and study.writers):
-        raise HEvalError("The study needs --claims and --writers.")
-
-
-def dtype_of(study: Study) -> str:
-    """The dtype that `auto` stands for."""
-    if study.dtype in DTYPES:
-        return study.dtype
-    return str(choose_dtype(study.dtype, choose_device(study.device))).removeprefix("torch.")
+    def noted(self) -> dict[str, Any]:
+        return {"study": REGIME, **super().noted()}

@@ -6,19 +6,20 @@ import argparse
 import shutil
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from heval_core import catalogue
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.making import board
-from heval_core.explanation import methods_of
 from heval_core.figures.board_table import harder_table, main_table
-from heval_core.records import EVERY_REGIME, MATCHES, HEvalError
+from heval_core.records import EVERY_REGIME, HEvalError
 from heval_core.store.filters import Filter
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
-from precompute.commands.options import DEMO, MATCH_HELP, STORE, all_words
+from precompute.commands.options import DEMO, MATCH_HELP, STORE, add_fields, all_words, given
+from precompute.grid import Grid
+from precompute.presets import GRIDS
 
 OWN_STORE = Path("cache/board")
 # The fewest questions of the demo datasets with which every group of answers has the 30 instances that RQ2 needs.
@@ -41,29 +42,23 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--store", type=Path, help=f"by default {STORE}; with --explainer {OWN_STORE}, where the board is kept"
     )
-    own = parser.add_argument_group("with --explainer")
-    own.add_argument("--models", nargs="+", default=[], help="by default the three demo models")
-    own.add_argument("--datasets", nargs="+", default=[], help=f"by default those {_WHERE}; else both demo datasets")
-    own.add_argument(
-        "--regimes",
-        nargs="+",
-        default=[],
-        help=f"some of {', '.join(EVERY_REGIME)}; by default those {_WHERE}; else the first six",
+    own = parser.add_argument_group("with --explainer", argument_default=argparse.SUPPRESS)
+    add_fields(
+        own,
+        Grid,
+        ("models", "datasets", "explainers", "limit", "match", "faithfulness", "faithfulness_protected", "device", "dtype"),
+        models="by default the three demo models",
+        datasets=f"by default those {_WHERE}; else both demo datasets",
+        limit=f"questions per dataset, {LIMIT} by default",
+        match=f"{MATCH_HELP}; here the text by default",
+        explainers="which others stand beside it, by default all that --beside has; what is there is not computed again",
     )
-    own.add_argument("--limit", type=int, default=LIMIT, help=f"questions per dataset, {LIMIT} by default")
-    own.add_argument("--match", choices=MATCHES, default="text", help=f"{MATCH_HELP}; here the text by default")
-    own.add_argument("--faithfulness", action="store_true", help="measure comprehensiveness and sufficiency too")
-    own.add_argument("--faithfulness-protected", action="store_true", help="the same with the question protected")
+    own.add_argument(
+        "--regimes", nargs="+", help=f"some of {', '.join(EVERY_REGIME)}; by default those {_WHERE}; else the first six"
+    )
     own.add_argument(
         "--beside", type=Path, default=DEMO, help="the store whose results stand beside it; by default the demo results"
     )
-    own.add_argument(
-        "--explainers",
-        type=catalogue.split,
-        help="which others stand beside it, by default all that --beside has; what is there is not computed again",
-    )
-    own.add_argument("--device", default="auto")
-    own.add_argument("--dtype", default="auto")
 
 
 def _board(options: argparse.Namespace) -> int:
@@ -86,7 +81,7 @@ def _own(options: argparse.Namespace) -> int:
         print(text, file=sys.stderr, flush=True)
 
     grid = _grid(options)
-    if not options.datasets and not options.regimes:
+    if not hasattr(options, "datasets") and not hasattr(options, "regimes"):
         grid = where_all_stand(grid, options.beside)
         say(f"on {', '.join(grid.datasets)}, regimes {', '.join(grid.regimes)}; --datasets and --regimes name others")
     with beside(grid, options.explainer, store, options.beside, say) as found:
@@ -96,23 +91,10 @@ def _own(options: argparse.Namespace) -> int:
     return 1 if found.failed else 0
 
 
-def _grid(options: argparse.Namespace) -> Any:
-    from precompute.grid import Grid
-    from precompute.presets import GRIDS
-
-    demo = GRIDS["demo"]
-    return Grid(
-        models=all_words(options.models) or demo.models,
-        datasets=all_words(options.datasets) or demo.datasets,
-        regimes=all_words(options.regimes) or demo.regimes,
-        explainers=tuple(explainer.key for explainer in methods_of(options.explainers)) if options.explainers else (),
-        limit=options.limit,
-        match=options.match,
-        faithfulness=options.faithfulness,
-        faithfulness_protected=options.faithfulness_protected,
-        device=options.device,
-        dtype=options.dtype,
-    )
+def _grid(options: argparse.Namespace) -> Grid:
+    regimes = {"regimes": all_words(options.regimes)} if hasattr(options, "regimes") else {}
+    asked: dict[str, Any] = {"explainers": (), "limit": LIMIT, "match": "text"}
+    return replace(GRIDS["demo"], **asked | given(options, Grid) | regimes)
 
 
 def _print(published: Path, shown: Filter, own: tuple[str, ...], store: Path) -> None:

@@ -10,17 +10,22 @@ from typing import Any
 
 from heval_core import catalogue
 from heval_core.records import REGIMES, HEvalError
-from precompute.commands.options import add_regimes, all_words, existing, regimes_of
+from precompute.commands.options import add_fields, add_regimes, all_words, existing, regimes_of
+from precompute.grid import Grid
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("datasets", help="the contents of each dataset, and what the filters leave")
     parser.set_defaults(command=_datasets)
-    parser.add_argument("--datasets", nargs="+", default=[], help="as for run; by default all bundled ones")
-    parser.add_argument("--models", nargs="+", default=[], help="count tokens too, with these models' tokenizers")
+    add_fields(
+        parser,
+        Grid,
+        ("datasets", "models", "limit", "seed"),
+        datasets="as for run; by default all bundled ones",
+        models="count tokens too, with these models' tokenizers",
+    )
     add_regimes(parser, "the first six by default")
-    parser.add_argument("--limit", type=int, help="questions per dataset; all by default")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.set_defaults(datasets=(), models=(), seed=Grid.seed)
     parser.add_argument("--store", type=Path, help="add results from this store: the groups, and what each model drops")
     parser.add_argument("--left-out", action="store_true", help="name every record that was left out, with its reason")
     parser.add_argument("--format", choices=["json", "text"], default="text")
@@ -29,10 +34,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def _datasets(options: argparse.Namespace) -> int:
     from heval_core.lm.loading import identify
     from precompute import dataset_summary
-    from precompute.grid import check_numbers
 
     regimes = regimes_of(options, REGIMES)
-    check_numbers(regimes, options.limit)
+    Grid((), (), regimes, limit=options.limit).check()
     store = existing(options.store) if options.store else None
     named = all_words(options.datasets)
     models = [identify(word) for word in all_words(options.models)]

@@ -9,7 +9,8 @@ from pathlib import Path
 from heval_core import catalogue
 from heval_core.explanation import methods_of
 from heval_core.records import HEvalError
-from precompute.commands.options import STORE, all_words
+from precompute.commands.options import STORE, add_fields, all_words
+from precompute.grid import Grid
 
 # As many as the bundled results show.
 LIMIT, QUESTIONS = 212, 1000
@@ -19,22 +20,21 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     every = [key for key, method in catalogue.explainers().items() if catalogue.needs_fit(method)]
     parser = commands.add_parser("fit", help=f"fit explainers that have parameters ({', '.join(every)}) to models")
     parser.set_defaults(command=_fit)
-    parser.add_argument("--models", nargs="+", required=True, help="Hugging Face ids or local folders")
-    parser.add_argument("--datasets", nargs="+", required=True, help="as for run; name all that the boards show")
-    parser.add_argument("--explainers", type=catalogue.split, default=tuple(every), help="by default all that need it")
+    add_fields(
+        parser,
+        Grid,
+        ("models", "datasets", "explainers", "limit", "seed", "device", "dtype"),
+        ("models", "datasets"),
+        datasets="as for run; name all that the boards show",
+        explainers="by default all that need it",
+        limit=f"each dataset's first questions, which boards show, and all that ask the same are left out; {LIMIT} by default",
+        seed="of the boards",
+    )
     parser.add_argument(
         "--questions", type=int, default=QUESTIONS, help=f"how many prompts to fit on; {QUESTIONS:,} by default"
     )
-    parser.add_argument(
-        "--limit",
-        type=int,
-        default=LIMIT,
-        help=f"each dataset's first questions, which boards show, and all that ask the same are left out; {LIMIT} by default",
-    )
-    parser.add_argument("--seed", type=int, default=0, help="of the boards")
     parser.add_argument("--store", type=Path, default=STORE, help="the fits are kept in its folder fits/")
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--dtype", default="auto")
+    parser.set_defaults(explainers=tuple(every), limit=LIMIT, seed=Grid.seed, device=Grid.device, dtype=Grid.dtype)
 
 
 def _fit(options: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ import argparse
 from heval_core.prompts import AUTO, LAYOUTS, is_chat
 from heval_core.records import MATCHES
 from precompute.commands.options import MATCH_HELP, all_words
+from precompute.grid import MEMORIES, Grid
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -16,7 +17,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--datasets", nargs="+", required=True, help="as for run")
     parser.add_argument("--template", nargs="+", help="layouts to try; by default all that the model can be asked in")
     parser.add_argument("--limit", type=int, default=40, help="questions per dataset; 40 by default")
-    parser.add_argument("--memory", choices=("own", "true", "any"), default="own", help="as for run")
+    parser.add_argument("--memory", choices=MEMORIES, default="own", help="as for run")
     parser.add_argument("--match", choices=MATCHES, default="first", help=MATCH_HELP)
     parser.add_argument("--seed", type=int, default=0)
 
@@ -24,10 +25,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def _layouts(options: argparse.Namespace) -> int:
     from heval_core.lm.chat import has_template
     from heval_core.lm.loading import load
-    from precompute.grid import check_numbers
     from precompute.layouts import tried
 
-    check_numbers((), options.limit)
+    Grid((), (), (), limit=options.limit).check()
     for name in all_words(options.models):
         lm = load(name)
         named = [

@@ -1,39 +1,109 @@
-"""Options that several commands share, and how their values are read."""
+"""Options of commands: those that follow from the fields of `Options` and their docstrings, and how values are read."""
 
 from __future__ import annotations
 
 import argparse
+import inspect
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import Field, fields
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from heval_core import catalogue
+from heval_core.explanation import methods_of
 from heval_core.prompts import LAYOUTS
 from heval_core.records import DUAL_REGIMES, EVERY_REGIME, HEvalError
 from heval_core.regime_keys import DECOYS, LENGTHS, PLACES, expanded
 from heval_core.store.shards import ShardStore
+from precompute.grid import Grid, Options
 
-EXPLAINERS_HELP = (
-    f"comma-separated, some of {', '.join(catalogue.explainers())}; by default {','.join(catalogue.default_methods())}; "
-    "with options in brackets: fa(target=prob),ig(steps=20)"
-)
-MATCH_HELP = (
-    "what decides where the answer came from: its first token (the default), its text of at most 10 tokens, or the candidate "
-    "within its first sentence, which is then explained where it stands"
-)
-TARGET_HELP = "context: explain the first document's answer, whatever the model answered; a run adds this to the usual target"
-TECHNIQUES_HELP = (
-    f"comma-separated, some of {', '.join(catalogue.techniques())}; with options in brackets: ph3(mode=memory). Regular is "
-    "always among them; without --explainers only answers are computed"
-)
-TEMPLATE_HELP = (
-    f"one of {', '.join(LAYOUTS)}; 'chat: BEGINNING' with another beginning of the answer; or a layout of your own with "
-    "{documents} and {question}. Models without a style of their own have auto; `layouts` says what each gives"
-)
 STORE = Path("cache/results")
 # The bundled shards, which nothing but `demo` writes, and where the explorer publishes them.
 DEMO = Path(__file__).resolve().parents[2] / "cache" / "demo"
 DEMO_RESULTS = DEMO.with_name("demo-results")
+# Fields whose values are keys of plug-ins, separated by commas.
+KEYS: Mapping[str, Callable[[], Collection[str]]] = {
+    "explainers": catalogue.explainers,
+    "techniques": catalogue.techniques,
+    "selectors": partial(catalogue.plugins, "selector"),
+    "annotators": partial(catalogue.plugins, "annotator"),
+}
+# What else a field may be.
+NAMED: Mapping[str, Callable[[], Collection[str]]] = {**KEYS, "template": lambda: LAYOUTS}
+
+
+def helps_of(kind: type[Options]) -> dict[str, str]:
+    """What the docstrings say of fields: lines `name: text`, which may go on indented."""
+    found = {}
+    for one in reversed(kind.__mro__):
+        for name, text in re.findall(r"^([\w-]+): (.+(?:\n +.+)*)", inspect.cleandoc(one.__doc__ or ""), re.MULTILINE):
+            found[name.replace("-", "_")] = " ".join(text.split())
+    defaults: dict[str, Any] = {one.name: one.default for one in fields(kind)}
+    for name in found.keys() & NAMED.keys():
+        usual = f"; by default {','.join(defaults[name])}" if defaults[name] else ""
+        found[name] = f"some of {', '.join(NAMED[name]())}{usual}; {found[name]}"
+    return found
+
+
+EXPLAINERS_HELP, MATCH_HELP, TARGET_HELP, TEMPLATE_HELP = map(
+    helps_of(Grid).__getitem__, ("explainers", "match", "target", "template")
+)
+
+
+def add_fields(
+    parser: argparse._ActionsContainer,
+    kind: type[Options],
+    names: Collection[str] = (),
+    required: Collection[str] = (),
+    **helps: str,
+) -> None:
+    """An option for each field that a docstring describes, or for some. helps: in place of the docstring's words."""
+    told = helps_of(kind)
+    for one in fields(kind):
+        if one.name in told and (not names or one.name in names):
+            about = {"help": helps.get(one.name, told[one.name]), "required": one.name in required}
+            parser.add_argument(f"--{one.name.replace('_', '-')}", **about | _read_as(kind, one))  # type: ignore[arg-type]
+
+
+def _read_as(kind: type[Options], one: Field[Any]) -> dict[str, Any]:
+    """How argparse reads a field."""
+    if one.name in KEYS:
+        return {"type": catalogue.split, "metavar": "KEY,…"}
+    if one.name in kind.CHOICES:
+        return {"metavar": f"{{{','.join(kind.CHOICES[one.name])}}}"}
+    default: Any = one.default
+    by_type: dict[str, dict[str, Any]] = {
+        "tuple[str, ...]": {"nargs": "+", "metavar": one.name.upper().removesuffix("S")},
+        "bool": {"action": "store_true"},
+        "bool | int": {"nargs": "?", "type": int, "const": True, "metavar": "N"},
+        "int": {"type": int, "metavar": "N"},
+        "int | None": {"type": partial(_number, default), "metavar": "N"},
+        "int | str | None": {"type": partial(_number, default), "metavar": "N"},
+    }
+    return by_type.get(str(one.type), {})
+
+
+def _number(default: int | str | None, text: str) -> int | str | None:
+    if text in ("auto", "none"):
+        return default if text == "auto" else None
+    if not text.removeprefix("-").isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is neither auto, none nor a number")
+    return int(text)
+
+
+def given(options: argparse.Namespace, kind: type[Options]) -> dict[str, Any]:
+    """The fields whose options were given. Raises HEvalError for an unknown explainer or technique, and for a control."""
+    found = {one.name: getattr(options, one.name) for one in fields(kind) if hasattr(options, one.name)}
+    for name in found.keys() & {"models", "datasets"}:
+        found[name] = all_words(found[name])
+    if found.get("explainers"):
+        found["explainers"] = tuple(explainer.key for explainer in methods_of(found["explainers"]))
+    if found.get("techniques"):
+        found["techniques"] = tuple(catalogue.find("technique", key).key for key in found["techniques"])
+    return found
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -57,9 +127,9 @@ def add_regimes(asked: argparse._ActionsContainer, default: str) -> None:
 
 def regimes_of(options: argparse.Namespace, default: tuple[str, ...]) -> tuple[str, ...]:
     """The regimes that the options of `add_regimes` ask for; those that can have no decoy are left out, and named."""
-    given = {name: getattr(options, name, None) for name in ("regimes", "decoy", "length", "place")}
-    regimes = all_words(given["regimes"]) if given["regimes"] else default
-    chosen, left_out = expanded(regimes, given["decoy"] or (), given["length"] or (), given["place"])
+    asked = {name: getattr(options, name, None) for name in ("regimes", "decoy", "length", "place")}
+    regimes = all_words(asked["regimes"]) if asked["regimes"] else default
+    chosen, left_out = expanded(regimes, asked["decoy"] or (), asked["length"] or (), asked["place"])
     if left_out:
         print(f"left out, because decoys need two documents: {', '.join(left_out)}", file=sys.stderr)
     if not chosen:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from precompute.questions import Questions
-from precompute.tasks import Task
+from precompute.task import Task
 from precompute.worker import Done
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from heval_core.lm.loading import choose_device
 from precompute.models import Loading
 from precompute.questions import Questions
-from precompute.tasks import Task
+from precompute.task import Task
 from precompute.worker import Done, Worker
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from heval_core.records import HEvalError
 from precompute.models import Loading
 from precompute.questions import Questions
-from precompute.tasks import Task
+from precompute.task import Task
 from precompute.worker import Done, Worker
 
 RETRIES = 3

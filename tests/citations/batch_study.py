@@ -18,9 +18,8 @@ from heval_core.records import HEvalError
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
-from precompute.citations.run import run
 from precompute.citations.study import Study
-from precompute.run import Outcome
+from precompute.run import Outcome, run
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,13 @@ import shutil
 import pytest
 
 from heval_core.citations.records import Choice
-from heval_core.citations.writing import writer_of
 from heval_core.store.progress import progress
 from heval_core.store.shards import ShardStore
-from precompute.citations.plan import as_lines, plan
-from precompute.citations.planned import Made, chunks_of, explain_task, recover_task, stored_of, writing_of
-from precompute.citations.run import run
-from precompute.citations.sources import read
 from precompute.cli import main
 from precompute.executors.local import Local
+from precompute.plan import Plan, as_lines, plan
+from precompute.run import run
+from precompute.studies import parts_of
 from precompute.worker import Done
 from tests.citations.batch_study import Chooser, known, line, published, rows, study, write
 from tests.precompute.kills import contents
@@ -151,7 +149,7 @@ def test_a_writer_that_cannot_be_loaded_costs_only_itself(first, claims, tmp_pat
     assert "cannot be loaded as a causal language model" in failed[str(tmp_path / "broken")]
     assert len(rows(tmp_path / "store")) == 12
     planned = plan(study(claims, writers=writers, selectors=("all",)), tmp_path / "store")
-    assert [name for name, _ in planned.missing] == ["no/such/model"]
+    assert [name for name, _ in planned.left_out] == ["no/such/model"]
 
 
 class Dying(Local):
@@ -201,14 +199,14 @@ def test_a_plan_counts_before_during_and_after(first, claims, tmp_path):
     asked = study(claims, masking="full")
     write(claims, *claims.read_text().splitlines(), "bad")
     before = plan(asked, tmp_path / "store")
-    assert [(one.what, one.shards, one.done, one.asked, one.most) for one in before.lines] == [
+    assert [(one.where[3], one.shards, one.done, one.count, one.most) for one in before.lines] == [
         ("explanations", 3, 0, 12, False),
         ("first", 6, 0, 36, True),
     ]
     assert "lines: 12 claims, 0 of them with problems; 1 records cannot be used" in list(as_lines(before))
     assert "  cannot be used, line 13: it is not JSON" in list(as_lines(before))
     run(study(claims), tmp_path / "store")
-    assert [(one.shards, one.done, one.asked) for one in plan(asked, tmp_path / "store").lines] == [(0, 3, 0), (3, 3, 24)]
+    assert [(one.shards, one.done, one.count) for one in plan(asked, tmp_path / "store").lines] == [(0, 3, 0), (3, 3, 24)]
     run(asked, tmp_path / "store")
     assert list(as_lines(plan(asked, tmp_path / "store")))[-1] == (
         "0 shards to do, 9 done already; 0 explanations to make and 0 answers to ask"
@@ -217,13 +215,12 @@ def test_a_plan_counts_before_during_and_after(first, claims, tmp_path):
 
 def test_tasks_are_frozen_and_picklable_and_need_no_model_where_nobody_reads_with_one(claims, tmp_path, monkeypatch):
     known(monkeypatch, Chooser("first", len))
-    asked = study(claims, masking="full")
-    source = read(asked.claims[0])
-    chunk = next(chunks_of(asked, source, writing_of(asked, writer_of("shipped"), "shipped")))
-    made = Made(ShardStore(tmp_path / "store"))
-    task = explain_task(asked, chunk, made)
-    rows = task.do(None, None, lambda: None).rows[task.key]
-    asking = recover_task(asked, chunk, stored_of(chunk, rows), chunk.writing.readings[0], made)
+    (part,) = parts_of(study(claims, masking="full"), ShardStore(tmp_path / "store"), Plan())
+    task, chunk = part.ready(())[0], next(iter(part.chunks.values()))
+    part.store.create()
+    (entry,) = task.entries(result := task.do(None, None, lambda: None))
+    part.store.write(entry, result.rows[task.keys[0]])
+    asking = next(part.about(chunk, part.store.entries()))
     for one in (task, asking):
         assert pickle.loads(pickle.dumps(one)) == one
         assert one.model.name == ""

@@ -10,10 +10,10 @@ from heval_core.citations.local_speaker import LocalSpeaker
 from heval_core.citations.remembering import FILE
 from heval_core.lm.loading import load
 from heval_core.store.shards import ShardStore
-from precompute.citations.plan import plan
-from precompute.citations.run import run
 from precompute.citations.study import Study
 from precompute.executors.local import Local
+from precompute.plan import plan
+from precompute.run import run
 from tests.citations.batch_study import published, rows, write
 from tests.citations.servers import by, no_waiting, serving
 from tests.conftest import DEMO_MODELS
@@ -93,7 +93,7 @@ def test_a_demo_model_writes_and_answers_behind_a_server_as_it_does_in_memory(cl
 
 def test_nobody_looks_into_a_model_behind_a_server(claims, tmp_path):
     asked = study(claims, writers=("demo",), selectors=("all",), annotators=("explainer(loo)",), llm="http://localhost:1/v1")
-    lines = {line.what: line.unavailable for line in plan(asked, tmp_path / "store").lines}
+    lines = {line.where[3]: line.unavailable for line in plan(asked, tmp_path / "store").lines}
     assert lines["explainer(loo)"] == (
         "The writer is asked through a server, where nothing can be looked into; name a model: explainer(loo,model=MODEL)."
     )

@@ -10,9 +10,9 @@ import pytest
 from heval_core.citations.claims.jsonl import JsonLines
 from heval_core.records import HEvalError
 from heval_core.store.shards import ShardStore
-from precompute.citations.plan import as_lines, plan
-from precompute.citations.run import run
-from precompute.citations.study import Study, check
+from precompute.citations.study import Study
+from precompute.plan import as_lines, plan
+from precompute.run import run
 from tests.citations import samples
 from tests.citations.batch_study import line, published, ran, rows, study, write
 from tests.conftest import ROOT
@@ -91,6 +91,6 @@ WRONG = {
 @pytest.mark.parametrize(("message", "asked"), WRONG.items())
 def test_what_is_wrong_is_said_in_one_line_before_anything_is_done(first, claims, message, asked):
     with pytest.raises(HEvalError) as error:
-        check(dataclasses.replace(study(claims), **asked))
+        dataclasses.replace(study(claims), **asked).check()
     assert message in str(error.value)
     assert "\n" not in str(error.value)

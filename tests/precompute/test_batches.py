@@ -16,8 +16,11 @@ from heval_core.lm.model import LanguageModel
 from heval_core.prompt_styles import style_of
 from heval_core.records import HEvalError
 from precompute.compute import compute
-from precompute.grid import INSTANCES, Grid, jobs_of
+from precompute.grid import Grid
+from precompute.jobs import INSTANCES, jobs_of
 from precompute.memories import Memories
+from precompute.models import Model
+from precompute.pair import Pair
 from precompute.questions import load_questions
 
 EXPLAINERS = ("fa", "ig", "attn", "mechlight")
@@ -38,8 +41,8 @@ def work(lm, model_folders):
     questions = load_questions("world_capital", COUNT, 0, style_of(lm))
     distinct = sorted({fact.question for fact in questions.facts})
     memories = Memories(dict(zip(distinct, ask(lm, distinct), strict=True)))
-    model = identify(str(model_folders["qwen2"]))
-    (job,) = jobs_of(grid, model, questions, "float32", "mixed", range(COUNT), (INSTANCES, *EXPLAINERS))
+    pair = Pair(grid, Model(grid.models[0], identify(grid.models[0])), questions)
+    (job,) = jobs_of(pair, "mixed", range(COUNT), (INSTANCES, *EXPLAINERS))
     return job, questions, memories
 
 

@@ -13,16 +13,14 @@ from heval_core.lm.loading import identify
 from heval_core.prompt_styles import style_of
 from heval_core.records import REGIMES
 from heval_core.store.shards import ShardStore
-from precompute import costs
+from precompute import costs, pair
 from precompute.cli import main
-from precompute.costs import SIZES, shard_size
-from precompute.memories import Memories
 from precompute.models import Model
+from precompute.pair import SIZES, Pair, shard_size
 from precompute.plan import plan
 from precompute.presets import GRIDS
 from precompute.questions import load_questions
 from precompute.run import run
-from precompute.tasks import JobTask
 
 
 def test_the_presets_are_what_they_say():
@@ -39,7 +37,7 @@ def test_options_change_a_preset_and_without_one_models_and_data_are_needed(tmp_
     assert main(["plan", "--grid", "smoke", "--limit", "3", "--no-calibrate", "--store", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert printed.count("demo-qwen2") == 2
-    assert " 3      5 " in printed
+    assert [line.split()[3:6] for line in printed.splitlines()[1:3]] == [["3", "5", "0"]] * 2
     assert main(["run", "--models", "x", "--store", str(tmp_path)]) == 2
     assert (
         "--datasets is missing; give it, or choose a preset: --grid demo, paper, cub, cub-smoke, smoke"
@@ -83,7 +81,7 @@ def test_a_plan_tells_passes_and_time_and_agrees_with_what_is_then_done(small_gr
     found = plan(small_grid, tmp_path)
     assert (found.total("shards"), found.total("done")) == (44, 0)
     assert all(0 < line.seconds < 60 for line in found.lines)
-    assert len(found.jobs) == 8
+    assert len(found.tasks) == 8
     assert not (tmp_path / "manifest.jsonl").exists()  # a plan writes nothing
     assert run(small_grid, tmp_path).computed == 44
     after = plan(small_grid, tmp_path)
@@ -100,13 +98,11 @@ def test_jobs_are_named_where_asked_for(small_grid, tmp_path, capsys):
 
 def test_a_shard_is_what_takes_a_minute_or_two_and_a_store_keeps_its_size(small_grid, tmp_path):
     grid = dataclasses.replace(small_grid, shard_size=None)
-    model = identify(grid.models[0])
-    questions = load_questions("world_capital", 6, 0, style_of(model))
-    store = ShardStore(tmp_path)
-    assert shard_size(grid, model, questions, store) == SIZES[-1]  # tiny models are quick
-    assert shard_size(dataclasses.replace(grid, shard_size=7), model, questions, store) == 7
+    own, store = pair_of(grid), ShardStore(tmp_path)
+    assert shard_size(own, store) == SIZES[-1]  # tiny models are quick
+    assert shard_size(pair_of(dataclasses.replace(grid, shard_size=7)), store) == 7
     run(dataclasses.replace(grid, shard_size=4, explainers=("attn",)), tmp_path)
-    assert shard_size(grid, model, questions, store) == 4
+    assert shard_size(own, store) == 4
     outcome = run(dataclasses.replace(grid, explainers=("attn",)), tmp_path)
     assert (outcome.computed, outcome.already_done) == (0, 2 * 2 * (2 + 2 + 1))
 
@@ -114,21 +110,24 @@ def test_a_shard_is_what_takes_a_minute_or_two_and_a_store_keeps_its_size(small_
 @pytest.mark.parametrize(("device", "expected"), [("cpu", 5), ("cuda", 20)])
 def test_the_size_follows_the_models_size_and_the_device(monkeypatch, small_grid, tmp_path, device, expected):
     """7 billion parameters at 300 tokens: fa alone is 45,300 token-forwards an instance."""
-    monkeypatch.setattr(costs, "body_parameters", lambda model: 6_500_000_000)
-    monkeypatch.setattr(costs, "mean_tokens", lambda *_: 300.0)
-    grid = dataclasses.replace(small_grid, shard_size=None, device=device, dtype="bfloat16")
-    model = identify(grid.models[0])
-    questions = load_questions("world_capital", 6, 0, style_of(model))
+    monkeypatch.setattr(pair, "body_parameters", lambda model: 6_500_000_000)
+    monkeypatch.setattr(Pair, "tokens", lambda *_: 300.0)
+    own = pair_of(dataclasses.replace(small_grid, shard_size=None, device=device, dtype="bfloat16"))
     assert costs.cost("fa", 300).tokens == 45_300
-    assert shard_size(grid, model, questions, ShardStore(tmp_path)) == expected
+    assert shard_size(own, ShardStore(tmp_path)) == expected
+
+
+def pair_of(grid):
+    """Of the grid's first model, without loading it."""
+    model = Model(grid.models[0], identify(grid.models[0]))
+    return Pair(grid, model, load_questions("world_capital", 6, 0, style_of(model.identity)))
 
 
 def test_jobs_are_frozen_and_picklable(small_grid, tmp_path):
-    job, wanted = plan(small_grid, tmp_path, calibrated=False).jobs[0]
-    task = JobTask(Model(small_grid.models[0], identify(small_grid.models[0])), job, wanted, Memories({"q": (1,)}))
+    task = plan(small_grid, tmp_path, calibrated=False).tasks[0]
     assert pickle.loads(pickle.dumps(task)) == task
     with pytest.raises(dataclasses.FrozenInstanceError):
-        job.regime = "mixed"
+        task.job.regime = "mixed"
 
 
 NAMED = [["conflicting", "mixed"], ["conflicting,mixed"], ["conflicting,", "mixed"]]

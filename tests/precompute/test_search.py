@@ -14,12 +14,13 @@ from heval_core.store.shards import ShardStore
 from heval_core.techniques import ph3
 from precompute import search as searching
 from precompute.models import Model
-from precompute.outcome import Result
+from precompute.pair import Pair
 from precompute.plan import plan
 from precompute.presets import GRIDS
 from precompute.questions import load_questions
 from precompute.search import search
-from precompute.search_task import search_tasks, unfinished
+from precompute.search_task import search_tasks
+from precompute.task import Result, unfinished
 from tests.techniques.questions import development_of
 
 GRID = replace(GRIDS["cub-smoke"], techniques=("ph3", "coiecd", "ph3(mode=memory)"), device="cpu", limit=24)
@@ -66,12 +67,12 @@ def test_where_one_variant_is_unavailable_the_others_are_searched_for(monkeypatc
 def tasks(*techniques):
     model = Model(GRID.models[0], identify(GRID.models[0]))
     grid = replace(GRID, techniques=techniques or GRID.techniques)
-    return search_tasks(grid, model, load_questions("world_capital", 24, 0, style_of(model.identity)), "float32")
+    return search_tasks(Pair(grid, model, load_questions("world_capital", 24, 0, style_of(model.identity))))
 
 
 def test_each_variant_keeps_the_shard_that_it_has_alone():
     both, coiecd = tasks()
-    assert [technique for technique, _ in both.searched] == ["ph3", "ph3(mode=memory)"]
+    assert [shard.technique for shard in both.shards] == ["ph3", "ph3(mode=memory)"]
     assert both.name.endswith("search for ph3, ph3(mode=memory)")
     assert [entry["technique"] for entry in both.entries(Result({}, []))] == ["ph3", "ph3(mode=memory)"]
     alone = [task for key in ("ph3", "ph3(mode=memory)", "coiecd") for task in tasks(key)]
@@ -83,11 +84,11 @@ def test_what_is_left_of_a_search_is_what_has_no_shard(tmp_path):
     store = ShardStore(tmp_path)
     assert unfinished([both, coiecd], store) == [both, coiecd]
     (left,) = unfinished([both, coiecd], store, tried=(both.keys[0], *coiecd.keys))
-    assert left.searched == both.searched[1:]
+    assert left.shards == both.shards[1:]
     entries = list(both.entries(Result({}, [])))
     store.write(entries[0], [])
     store.write(entries[1] | {"failed": 1}, [])
-    assert [one.searched for one in unfinished([both], store)] == [both.searched[1:]]
+    assert [one.shards for one in unfinished([both], store)] == [both.shards[1:]]
     store.write(entries[1], [])
     assert unfinished([both], store) == []
 

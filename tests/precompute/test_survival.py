@@ -51,7 +51,7 @@ def test_the_publisher_killed_at_three_moments_harms_no_read(small_store, tmp_pa
 @pytest.fixture
 def remembering(monkeypatch):
     """An executor that does each task once, whoever asks for it: its rows are the same every time. Questions are read once."""
-    monkeypatch.setattr("precompute.run.load_questions", functools.cache(load_questions))
+    monkeypatch.setattr("precompute.pair.load_questions", functools.cache(load_questions))
     done, workers = {}, {}
 
     class Remembering(Local):
@@ -267,7 +267,7 @@ def test_status_can_be_watched_while_a_run_is_on(small_grid, tmp_path, capsys):
     for task, seen in Watched.seen:
         assert seen.process == str(os.getpid())
         running = {(cell.model, cell.regime): cell.running for cell in seen.cells if cell.running}
-        assert running == ({(task.model.key, task.regime): len(task.keys)} if task.size else {})
+        assert running == ({(task.model.key, task.whose.regime): len(task.keys)} if task.size else {})
     missing = [seen.missing for _, seen in Watched.seen]
     assert missing[0] == 44
     assert missing == sorted(missing, reverse=True)
@@ -307,16 +307,16 @@ def test_a_model_that_cannot_be_loaded_is_not_tried_for_every_one_of_its_jobs(sm
 
 def test_a_dataset_that_breaks_off_while_it_is_read_costs_only_itself(small_grid, tmp_path, monkeypatch, capsys):
     from heval_core.records import HEvalError
-    from precompute import run as running
+    from precompute import pair
 
-    whole = running.load_questions
+    whole = pair.load_questions
 
     def breaks(name, *arguments):
         if name == "country_profiles":
             raise HEvalError("the file ends in the middle of a record")
         return whole(name, *arguments)
 
-    monkeypatch.setattr(running, "load_questions", breaks)
+    monkeypatch.setattr(pair, "load_questions", breaks)
     grid = dataclasses.replace(small_grid, datasets=("country_profiles", "world_capital"), explainers=("attn",))
     outcome = run(grid, tmp_path)
     assert (outcome.computed, outcome.failed, outcome.left) == (20, 1, 0)

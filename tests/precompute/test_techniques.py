@@ -22,11 +22,11 @@ from heval_core.techniques.shared.base import Base
 from heval_core.techniques.shared.development import Setting
 from precompute.cli import main
 from precompute.grid import Grid
-from precompute.plan import as_lines, plan
+from precompute.plan import Plan, as_lines, plan
 from precompute.presets import GRIDS
 from precompute.questions import load_questions
 from precompute.run import run
-from precompute.schedule import known_jobs
+from precompute.studies import parts_of
 from precompute.techniques import DEVELOPMENT, TEST, arrangements, asked_for, split_of
 from tests.precompute.kills import contents, run_under_fire
 
@@ -141,9 +141,8 @@ def test_a_questions_instances_are_all_on_one_side():
 
 def test_regulars_answers_have_the_keys_they_have_without_techniques(store, tmp_path):
     plain = replace(GRID, techniques=())
-    identity, entries = identify(GRID.models[0]), ShardStore(store).entries()
-    jobs = known_jobs(replace(plain, shard_size=200), identity, questions(), "float32", ShardStore(store))
-    assert {shard.key for job in jobs for shard in job.shards} <= set(entries)
+    (part,) = parts_of(replace(plain, shard_size=200), ShardStore(store), Plan())
+    assert {shard.key for shard in part.shards()} <= set(ShardStore(store).entries())
 
 
 def test_more_techniques_compute_only_what_is_missing(store, tmp_path):

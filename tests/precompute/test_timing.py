@@ -18,6 +18,7 @@ from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
 from precompute.models import Model
+from precompute.pair import Pair
 from precompute.plan import plan
 from precompute.questions import load_questions
 from precompute.run import run
@@ -74,7 +75,7 @@ def tasks(small_grid):
 
     def of(**options):
         grid = dataclasses.replace(small_grid, **({"timing": True} | options))
-        return timing_tasks(grid, Model(grid.models[0], identity), questions, "float32")
+        return timing_tasks(Pair(grid, Model(grid.models[0], identity), questions))
 
     return of
 
@@ -83,13 +84,13 @@ def test_a_regime_has_one_shard_for_its_explainers_and_the_yardstick_is_among_th
     assert tasks(timing=False) == []
     assert tasks(explainers=()) == []
     one, other = tasks(explainers=("attn",))
-    assert (one.regime, other.regime, one.explainers) == ("conflicting", "mixed", (YARDSTICK, "attn"))
-    assert one.key != other.key
-    assert tasks(explainers=("fa", "attn"))[0].key == one.key
-    assert tasks(explainers=("attn",), shard_size=2, faithfulness=True)[0].key == one.key
+    assert (one.whose.regime, other.whose.regime, one.explainers) == ("conflicting", "mixed", (YARDSTICK, "attn"))
+    assert one.keys != other.keys
+    assert tasks(explainers=("fa", "attn"))[0].keys == one.keys
+    assert tasks(explainers=("attn",), shard_size=2, faithfulness=True)[0].keys == one.keys
     others = [{"explainers": ("attn", "ig")}, {"explainers": ("attn(row=mean)",)}, {"seed": 1}, {"match": "text"}]
-    keys = {tasks(**({"explainers": ("attn",)} | options))[0].key for options in others}
-    assert len(keys - {one.key}) == len(others)
+    keys = {tasks(**({"explainers": ("attn",)} | options))[0].keys for options in others}
+    assert len(keys - {one.keys}) == len(others)
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,8 @@ from heval_core.report.plans import section_plans
 from heval_core.report.sections import section, sections, studied
 from heval_core.report.write import report_of, write
 from heval_core.store.annotations import AnnotationStore
-from precompute.citations.run import run
 from precompute.citations.study import Study
+from precompute.run import run
 from tests.citations.batch_study import Chooser, known, line
 from tests.citations.batch_study import published as published_study
 from tests.citations.batch_study import write as write_claims

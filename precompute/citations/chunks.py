@@ -1,0 +1,298 @@
+"""The shards of a study: what each depends on, which of them are there, and the tasks that make the others.
+
+Explanations depend on the fingerprint of the claims, the seed (which draws the sampled passage), the selector, and the
+writer with its model's revision and its prompt's text. Answers depend on the shard of their explanations, the annotator with
+its options, and its model's revision. So nothing stale is used, and nothing valid is made again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from heval_core import catalogue
+from heval_core.citations.reading import prompt_text
+from heval_core.citations.records import Claim
+from heval_core.citations.writing import SHIPPED, Writer
+from heval_core.evaluation.citations.standing import ASKED, Asked, line_of
+from heval_core.lm.loading import Identity
+from heval_core.protocols import Annotator
+from heval_core.records import HEvalError
+from heval_core.store.kinds import EXPLANATION, RECOVERY
+from heval_core.store.shards import FORMAT, Entry, ShardStore
+from precompute import journal
+from precompute.citations import sources
+from precompute.citations.explaining import ExplainTask
+from precompute.citations.readers import Reader, Unavailable, identity_of, key_of, reading_with, writing_with
+from precompute.citations.recovering import RecoverTask, Stored
+from precompute.citations.sources import Source, explained_of
+from precompute.citations.study import REGIME, SIZE, Study
+from precompute.pair import Problems
+from precompute.task import Row, Shard, Task, entries_like, hashed, missing_from
+
+WHOSE = ("kind", "dataset", "model", "technique", "explainer", "settings")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """An annotator with what it reads with. settings: see `Entry`."""
+
+    key: str
+    reader: Reader
+    settings: str
+
+
+@dataclass(frozen=True)
+class Writing:
+    """A writer with a selector. settings: see `Entry`. readings: the annotators that can be asked about the explanations.
+
+    unavailable: why others cannot, by key. missing: those of them whose model there is not.
+    """
+
+    writer: Writer
+    selector: str
+    reader: Reader
+    settings: str
+    readings: tuple[Reading, ...]
+    unavailable: tuple[tuple[str, str], ...]
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some claims of a source, explained by one writer from the passages of one selector.
+
+    shard: of the explanations. answers: by annotator, the shard of each part of the questions.
+    """
+
+    writing: Writing
+    claims: tuple[Claim, ...]
+    shard: Shard
+    answers: dict[str, tuple[Shard, ...]]
+
+
+def writing_of(study: Study, writer: Writer, selector: str) -> Writing:
+    """Raises HEvalError for a model of the writer that there is not."""
+    reader = writing_with(writer, study)
+    prompt = [] if writer.model == SHIPPED else [writer.prompt, prompt_text(writer.prompt)]
+    chosen = catalogue.find("selector", selector)
+    of_selector = [repr(chosen), prompt_text(chosen.prompt) if hasattr(chosen, "prompt") else ""]
+    settings = hashed([FORMAT, EXPLANATION.name, writer.key, identity_of(reader, study), prompt, of_selector, study.seed], 12)
+    readings, unavailable, missing = dict[str, Reading](), [], []
+    for annotator in dict.fromkeys(catalogue.find("annotator", key).key for key in study.annotators):
+        try:
+            own = _reading(study, annotator, writer)
+        except (Unavailable, HEvalError) as reason:
+            unavailable.append((annotator, str(reason)))
+            missing += [annotator] if isinstance(reason, HEvalError) else []
+        else:
+            readings[own.key] = own
+    return Writing(writer, selector, reader, settings, tuple(readings.values()), tuple(unavailable), tuple(missing))
+
+
+def _reading(study: Study, key: str, writer: Writer) -> Reading:
+    annotator = catalogue.find("annotator", key)
+    reader = reading_with(annotator, writer, study)
+    annotator = _by_model(annotator, reader)
+    prompt = getattr(annotator, "prompt", "")
+    depends = [FORMAT, RECOVERY.name, annotator.key, repr(annotator), identity_of(reader, study)]
+    depends += [prompt_text(prompt)] if prompt else []
+    return Reading(annotator.key, reader, hashed(depends, 12))
+
+
+def _by_model(annotator: Annotator, reader: Reader) -> Annotator:
+    """The annotator whose key names its model as results do: a folder by its name, wherever it lies."""
+    key = annotator.key.replace(f"model={annotator.model}", f"model={key_of(reader)}") if annotator.model else annotator.key
+    named: Annotator = catalogue.find("annotator", key)
+    return named
+
+
+def _revision(reader: Reader) -> str:
+    identity = getattr(reader, "identity", None)
+    return identity.revision if isinstance(identity, Identity) else ""
+
+
+def check_names(source: Source, writing: Writing) -> None:
+    """Raises HEvalError where what a writer writes could not be told from what came with the claims."""
+    shipped = {own.writer for claim in source.claims for own in claim.written}
+    if writing.writer.model != SHIPPED and writing.selector == SHIPPED and writing.writer.key in shipped:
+        raise HEvalError(
+            f"{source.dataset} came with explanations by {writing.writer.key!r}, and this writer is asked for others from the "
+            "same passages; nobody could tell them apart. Give the writer another name in the data, or take other --selectors."
+        )
+
+
+def chunks_of(study: Study, source: Source, writing: Writing) -> Iterator[Chunk]:
+    """In an order that depends on the seed alone; see `Source.chunks`."""
+    for start, claims in source.chunks(study.limit, study.seed, study.shard_size or SIZE):
+        depends = [FORMAT, EXPLANATION.name, source.dataset, source.fingerprint, writing.settings, [own.id for own in claims]]
+        explained = Shard(
+            EXPLANATION.name,
+            hashed(depends),
+            writing.writer.key,
+            _revision(writing.reader),
+            source.dataset,
+            source.fingerprint,
+            writing.settings,
+            REGIME,
+            writing.selector,
+            start=start,
+            stop=start + len(claims),
+        )
+        answers = {
+            one.key: tuple(
+                dataclasses.replace(
+                    explained,
+                    kind=RECOVERY.name,
+                    key=hashed([FORMAT, RECOVERY.name, explained.key, part, one.settings]),
+                    revision=_revision(one.reader),
+                    explainer=one.key,
+                    settings=one.settings,
+                )
+                for part in study.parts
+            )
+            for one in writing.readings
+        }
+        yield Chunk(writing, claims, explained, answers)
+
+
+class Citations:
+    """What is left to do of a study: explanations first, then the questions about them.
+
+    read: the sources of claims. writings: each writer with a selector.
+    """
+
+    questions = None
+
+    def __init__(self, study: Study, store: ShardStore, read: list[Source], writings: list[Writing]):
+        self.study, self.store, self.read, self.writings = study, store, read, writings
+        self.chunks = {
+            chunk.shard.key: chunk for writing in writings for source in read for chunk in chunks_of(study, source, writing)
+        }
+        # Keys of chunks whose explanations are there, so that all about them can begin.
+        self._explained: set[str] = set()
+
+    def shards(self) -> Iterator[Shard]:
+        for chunk in self.chunks.values():
+            yield chunk.shard
+            for shards in chunk.answers.values():
+                yield from shards
+
+    def ready(self, tried: Collection[str]) -> list[Task]:
+        """Explanations that are missing, and questions about those that have come since; in the order of the chunks."""
+        is_missing, entries, found = missing_from(self.store), self.store.entries(), list[Task]()
+        for key, chunk in self.chunks.items():
+            if key not in tried and is_missing(chunk.shard):
+                found.append(self.explain_task(chunk))
+            elif key in entries and key not in self._explained:
+                self._explained.add(key)
+                found += self.about(chunk, entries)
+        return found
+
+    def explain_task(self, chunk: Chunk) -> ExplainTask:
+        return ExplainTask(chunk.writing.reader, (chunk.shard,), chunk.writing.writer, chunk.claims, self.study.seed)
+
+    def equipped(self, task: Any) -> Any:
+        """Explanations with those of the same claims that there are."""
+        if isinstance(task, ExplainTask):
+            return dataclasses.replace(task, stored=tuple(self.explanations(self.chunks[task.keys[0]])))
+        return task
+
+    def about(self, chunk: Chunk, entries: dict[str, Entry]) -> Iterator[RecoverTask]:
+        """What is left to ask about a chunk's explanations, which are there. entries: of the store."""
+        explanations = stored_of(chunk, self.store.read(entries[chunk.shard.key]).to_pylist())
+        for reading in chunk.writing.readings:
+            whole = RecoverTask(reading.reader, chunk.answers[reading.key], explanations, self.study.parts)
+            if (left := self._left(whole, entries)) is not None:
+                yield left
+
+    def _left(self, task: RecoverTask, entries: dict[str, Entry]) -> RecoverTask | None:
+        """The parts of which answers are missing, with the answers that there are; None if there is none."""
+        wanted, answers = task.wanted, dict[tuple[str, int], Row]()
+        asked = {explanation for explanation, _ in wanted}
+        for row in self._rows(task.shards[0], WHOSE, entries):
+            if row["explanation_id"] in asked:
+                answers[row["explanation_id"], row["passage"]] = row
+        left = []
+        for part, shard in zip(task.parts, task.shards, strict=True):
+            own, entry = {question for question, key in wanted.items() if key == shard.key}, entries.get(shard.key)
+            if entry is None or entry.failed or entry.rows != len(own) or not own <= answers.keys():
+                left.append((part, shard))
+        if not left:
+            return None
+        parts, shards = zip(*left, strict=True)
+        task = dataclasses.replace(task, shards=shards, parts=parts)
+        return dataclasses.replace(task, stored=tuple(row for own, row in answers.items() if own in task.wanted))
+
+    def explanations(self, chunk: Chunk) -> list[Row]:
+        """Of the claims of a chunk, whichever shards they are in, in no order."""
+        wanted = {claim.id for claim in chunk.claims}
+        rows = self._rows(chunk.shard, (*WHOSE, "fingerprint"), self.store.entries())
+        return list({row["explanation_id"]: row for row in rows if row["claim_id"] in wanted}.values())
+
+    def _rows(self, shard: Shard, same: Sequence[str], entries: dict[str, Entry]) -> Iterator[Row]:
+        """Of shards like this one, oldest first. A damaged shard is left out: what it holds is made again."""
+        for entry in entries_like(shard, entries.values(), same):
+            if self.store.intact(entry):
+                yield from self.store.read(entry).to_pylist()
+
+    def note(self, noted: set[str]) -> int:
+        """The claims, and what is asked for, which stands from now on: publishing takes the newest."""
+        for source in self.read:
+            journal.note_bad(self.store, source.dataset, source.bad)
+            entry = self.store.entries().get(source.shard.key)
+            if entry is None or not self.store.intact(entry):
+                self.store.write(asdict(source.shard), source.rows())
+            self._note_asked(Asked(source.dataset, "", "", ""), source, source.shard.key)
+            for writing in self.writings:
+                self._note_writing(source, writing)
+        return sum(len(source.bad) for source in self.read)
+
+    def _note_writing(self, source: Source, writing: Writing) -> None:
+        asked = Asked(source.dataset, writing.writer.key, writing.selector, "")
+        self._note_asked(asked, source, writing.settings)
+        for reading in writing.readings:
+            self._note_asked(asked._replace(annotator=reading.key), source, reading.settings)
+        for annotator, reason in writing.unavailable:
+            self._note_asked(asked._replace(annotator=annotator), source, "", reason)
+            journal.say(f"{writing.writer.key} · {source.dataset} · {annotator}: {reason}")
+
+    def _note_asked(self, asked: Asked, source: Source, settings: str, unavailable: str = "") -> None:
+        journal.note_new(self.store, ASKED, line_of(asked, source.fingerprint, settings, unavailable), Asked._fields)
+
+    def note_end(self) -> None:
+        """Nothing: all is known before."""
+
+
+def stored_of(chunk: Chunk, rows: list[Row]) -> tuple[Stored, ...]:
+    """The explanations that there are. rows: of the chunk's shard. Claims go without what others have written about them."""
+    claims = {claim.id: dataclasses.replace(claim, written=()) for claim in chunk.claims}
+    there = (row for row in rows if row["unavailable"] is None)
+    return tuple(Stored(row["explanation_id"], explained_of(row, claims[row["claim_id"]]), row["sampled"]) for row in there)
+
+
+def citations_of(study: Study, store: ShardStore, problems: Problems) -> Citations:
+    """A source that cannot be read, and a model that there is not, cost only themselves.
+
+    Raises HEvalError where two writers would have one name.
+    """
+    read, writings = list[Source](), list[Writing]()
+    for name in study.claims:
+        try:
+            read.append(sources.read(name))
+        except HEvalError as error:
+            problems.failed(error, dataset=name)
+    for writer, selector in study.pairs():
+        try:
+            writings.append(writing_of(study, writer, selector))
+        except HEvalError as error:
+            problems.failed(error, model=writer.key, at_loading=True)
+    missing = {key: why for writing in writings for key, why in writing.unavailable if key in writing.missing}
+    for annotator, reason in missing.items():
+        problems.failed(HEvalError(reason), model=annotator, at_loading=True)
+    for writing in writings:
+        for source in read:
+            check_names(source, writing)
+    return Citations(study, store, read, writings)

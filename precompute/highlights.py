@@ -1,0 +1,150 @@
+"""The tasks of one model and one dataset, by stage, and what a run notes about them.
+
+Stages: the model's memory answers; the settings of techniques that need one; then answers with documents, and the explainers;
+in a regime with more questions than its cap the explainers come after that, on a sample that depends on the groups of the
+answers. When nothing else is left, explainers are timed by themselves.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+from heval_core.records import TECHNIQUE
+from heval_core.regimes import sample
+from heval_core.store.kinds import ATTRIBUTION, SAMPLE
+from heval_core.store.shards import ShardStore
+from heval_core.techniques.shared.development import Setting
+from precompute import journal
+from precompute.jobs import INSTANCES, Job, jobs_of
+from precompute.measured_kinds import MEASURED
+from precompute.memories import Memories
+from precompute.memory_task import MemoryTask, memory_tasks
+from precompute.pair import Pair
+from precompute.questions import Questions
+from precompute.search_task import search_tasks, setting_in
+from precompute.task import Shard, Task, unfinished
+from precompute.tasks import JobTask
+from precompute.techniques import PLAIN, TEST, Arrangement, Chosen, arrangements, split_of
+from precompute.timing import timing_tasks
+
+
+class Highlights:
+    """What is left to do for a pair, as far as it is known."""
+
+    def __init__(self, pair: Pair, store: ShardStore):
+        self.pair, self.store = pair, store
+        self.searches, self.timings = search_tasks(pair), timing_tasks(pair)
+
+    @property
+    def questions(self) -> Questions:
+        return self.pair.questions
+
+    def shards(self) -> Iterator[Shard]:
+        """All that are known now and complete an instance."""
+        for task in (*self.jobs(), *self.timings):
+            yield from task.shards
+
+    def ready(self, tried: Collection[str]) -> Sequence[Task]:
+        """The first stage that is not done, without what was tried; nothing where memory could not be made."""
+        stages = (lambda: self.searches, lambda: self.jobs(choose=True), lambda: self.timings)
+        found = next((left for stage in stages if (left := unfinished(stage(), self.store, tried))), [])
+        memory = unfinished(memory_tasks(self.pair), self.store) if found else []
+        return unfinished(memory, self.store, tried) if memory else found
+
+    def jobs(self, choose: bool = False) -> Iterator[JobTask]:
+        """The jobs that are known now: all of them, unless a regime has more questions than its cap.
+
+        In such a regime the groups of the answers decide which instances are explained; until all answers are there, only the
+        jobs that answer are known. choose: write down the sample, for publishing.
+        """
+        for arrangement in arrangements(self.pair.grid.techniques, self._settings()):
+            for regime in self.pair.grid.regimes:
+                for job in self._in(regime, arrangement, choose):
+                    yield JobTask(self.pair.model, job.shards, job)
+
+    def _in(self, regime: str, arrangement: Arrangement, choose: bool) -> Iterator[Job]:
+        explainers, cap, places = self.pair.grid.explainers, self.pair.cap, self._places(arrangement)
+        if cap is None or len(places) <= cap or not explainers:
+            yield from jobs_of(self.pair, regime, places, (INSTANCES, *explainers), arrangement)
+            return
+        answering = list(jobs_of(self.pair, regime, places, (INSTANCES,), arrangement))
+        yield from answering
+        entries = self.store.entries()
+        if all(job.shards[0].key in entries for job in answering):
+            yield from jobs_of(self.pair, regime, self._sampled(cap, answering, choose), explainers, arrangement)
+
+    def _places(self, arrangement: Arrangement) -> Sequence[int]:
+        """The questions asked: under techniques other than Regular and those that share its passes, test questions only."""
+        every = range(len(self.questions.facts))
+        if arrangement.main.key == TECHNIQUE:
+            return every
+        return [place for place in every if split_of(self.questions.facts[place].question) == TEST]
+
+    def _settings(self) -> dict[str, Setting]:
+        """The settings that searches have chosen, by technique; one that is unavailable has none."""
+        entries, found = self.store.entries(), dict[str, Setting]()
+        for shard in (shard for task in self.searches for shard in task.shards):
+            if shard.key in entries and self.store.intact(entries[shard.key]):
+                setting = setting_in(self.store.read(entries[shard.key]).to_pylist())
+                found |= {} if setting is None else {shard.technique: setting}
+        return found
+
+    def _sampled(self, cap: int, answering: list[Job], choose: bool) -> list[int]:
+        """The places of the instances to explain, chosen by the groups of a regime's answers."""
+        entries, groups = self.store.entries(), dict[int, str]()
+        for job in answering:
+            for row in self.store.read(entries[job.shards[0].key], ["place", "group", "dropped_because"]).to_pylist():
+                if row["dropped_because"] is None:
+                    groups[row["place"]] = row["group"]
+        kept = sorted(groups)
+        chosen = [kept[index] for index in sample([groups[place] for place in kept], cap)]
+        depends = "|".join([f"sample {cap}", *(job.shards[0].key for job in answering)])
+        key = hashlib.sha256(depends.encode()).hexdigest()[:24]
+        if choose and len(chosen) < len(kept) and key not in entries:
+            first, last = answering[0].shards[0], answering[-1].shards[0]
+            shard = dataclasses.replace(first, kind=SAMPLE.name, key=key, start=0, stop=last.stop)
+            facts = [{"fact_id": self.questions.facts[place].id} for place in chosen]
+            self.store.write(dataclasses.asdict(shard), facts)
+        return chosen
+
+    def equipped(self, task: Any) -> Any:
+        """A task with what it needs of the store: the model's memory of its questions, and scores that are to be measured."""
+        if isinstance(task, MemoryTask):
+            return task
+        memories = self._memories.only({self.questions.facts[place].question for place in task.places})
+        if not any(shard.kind in MEASURED for shard in task.shards):
+            return dataclasses.replace(task, memories=memories)
+        entries = self.store.entries()
+        there = [one.key for one in task.job.shards if one.kind == ATTRIBUTION.name and one.key not in task.keys]
+        return dataclasses.replace(
+            task, memories=memories, stored={key: self.store.read(entries[key]).to_pylist() for key in there}
+        )
+
+    @cached_property
+    def _memories(self) -> Memories:
+        entries, known = self.store.entries(), {}
+        for task in memory_tasks(self.pair):
+            for row in self.store.read(entries[task.keys[0]]).to_pylist():
+                known[row["question"]] = tuple(row["ids"])
+        return Memories(known, self.pair.grid.memory)
+
+    def note(self, noted: set[str]) -> int:
+        """What a run notes before it begins. noted: the datasets that are. Returns how many records were malformed."""
+        journal.note_training(self.store, self.pair.model.identity, self.questions)
+        journal.note_state(self.store, self.pair, PLAIN.main)
+        if self.questions.dataset in noted:
+            return 0
+        noted.add(self.questions.dataset)
+        return journal.note_dataset(self.store, self.questions)
+
+    def note_end(self) -> None:
+        """Which settings stand, now that all searches are done: of a technique with two, publishing takes the newest."""
+        for chosen in self._standing():
+            journal.note_state(self.store, self.pair, chosen)
+
+    def _standing(self) -> list[Chosen]:
+        return [one for part in arrangements(self.pair.grid.techniques, self._settings()) for one in part.all]

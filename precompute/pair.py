@@ -1,0 +1,255 @@
+"""A model and a dataset of a grid: what the keys of their shards depend on, and how many questions make a shard.
+
+Everything a shard depends on is in its key: model revision, dataset fingerprint, seed, prompt style and template, dtype, and
+the explainer's repr. So nothing stale is reused, and nothing valid is computed again.
+
+A shard takes a minute or two, so that an interruption costs little and the progress bar moves. The first run of a model on a
+dataset sets the number of questions, by arithmetic and not by timing: two runs on similar machines make the same shards. The
+store notes the number, and later runs keep to it, so that finished shards stay valid.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import mean
+from typing import Any, Protocol
+
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from heval_core import catalogue, regimes
+from heval_core.lengths import fitted
+from heval_core.lm.loading import (
+    DTYPES,
+    Identity,
+    cannot_load,
+    choose_device,
+    choose_dtype,
+    identify,
+    in_template,
+    tokenizer_of,
+)
+from heval_core.lm.spans import tokenise
+from heval_core.prompt_styles import style_of
+from heval_core.prompts import prompt_of, spelled
+from heval_core.protocols import Explainer
+from heval_core.records import Dropped, HEvalError, Instance, TokenisedPrompt
+from heval_core.regime_keys import read_key
+from heval_core.store.kinds import BEHAVIOUR, INSTANCE
+from heval_core.store.shards import ShardStore
+from precompute.costs import WRITTEN, cost
+from precompute.fitting import check_fits
+from precompute.grid import Grid, Options
+from precompute.measured_kinds import asked_for
+from precompute.models import Model
+from precompute.questions import Questions, load_questions
+from precompute.task import Shard, hashed
+
+SIZES = (5, 10, 20, 50, 100, 200)
+SECONDS = 150.0
+# Floating-point operations per second of a device in forward passes; only the order of magnitude matters.
+RATES = {"cpu": 5e10, "mps": 2e12, "cuda": 1e14}
+# In stores from before sizes were noted.
+OLD_SIZE = 50
+SAMPLE = 20
+
+
+def dtype_of(asked: Options) -> str:
+    """The dtype that `auto` stands for."""
+    if asked.dtype in DTYPES:
+        return asked.dtype
+    return str(choose_dtype(asked.dtype, choose_device(asked.device))).removeprefix("torch.")
+
+
+def asked_as(grid: Grid, model: Identity) -> Identity:
+    """The model with the grid's template, if the grid has one. Raises HEvalError for a model that lacks a chat template."""
+    return in_template(model, grid.template) if grid.template else model
+
+
+def settings_of(grid: Grid, model: Identity) -> str:
+    """A hash of how a model is asked, apart from its revision and the data."""
+    return hashed([dtype_of(grid), model.style, spelled(model.template), grid.memory, grid.match, grid.seed], 12)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A model and a dataset of a grid. grid: its options as far as this model can do them."""
+
+    grid: Grid
+    model: Model
+    questions: Questions
+
+    @property
+    def dtype(self) -> str:
+        return dtype_of(self.grid)
+
+    @property
+    def settings(self) -> str:
+        return settings_of(self.grid, self.model.identity)
+
+    @property
+    def cap(self) -> int | None:
+        """How many instances of a regime are explained at most; None without a cap."""
+        if self.grid.cap == "auto":
+            return regimes.CAPS["long" if self.questions.long else "short"]
+        return self.grid.cap if isinstance(self.grid.cap, int) else None
+
+    def shard(self, kind: str, key: str, **more: Any) -> Shard:
+        identity, asked = self.model.identity, self.questions
+        return Shard(kind, key, identity.key, identity.revision, asked.dataset, asked.fingerprint, **more)
+
+    def fit_of(self, explainer: Explainer) -> str:
+        """What an explainer's settings say of its fit to the model; "" without one."""
+        whose = (self.model.key, self.model.identity.revision, repr(explainer))
+        return "".join(f" fit {fit.digest}" for fit in self.grid.fits if fit.whose == whose)
+
+    def identity_of(self, explainer: Explainer) -> str:
+        """What its scores depend on beside the prompt: its settings, its code if it is one's own, its parameters."""
+        return f"{catalogue.identity('explainer', explainer)}{self.fit_of(explainer)}"
+
+    def names_of(self, regime: str) -> str:
+        """Under d3 documents have other names, which the fingerprint does not cover; "" elsewhere."""
+        return self.questions.pool.names_digest if read_key(regime).decoy == "d3" else ""
+
+    def first_prompts(self, regime: str) -> list[TokenisedPrompt]:
+        """The prompts of a regime's first SAMPLE questions, without those that are dropped."""
+        identity = self.model.identity
+        tokenizer, prompts = _tokenizer(identity), []
+
+        def tokenised(instance: Instance) -> TokenisedPrompt:
+            return tokenise(prompt_of(instance, identity.template), tokenizer)
+
+        for place, fact in enumerate(self.questions.facts[:SAMPLE]):
+            try:
+                instance = regimes.build(fact, regime, self.questions.pool, self.grid.seed, style_of(identity), place)
+                prompts.append(tokenised(fitted(instance, fact.answer, lambda one: len(tokenised(one).ids))))
+            except Dropped:
+                continue
+        return prompts
+
+    def tokens(self, regime: str) -> float:
+        """The mean length of a regime's first prompts; 0 if none can be made."""
+        return mean([len(prompt.ids) for prompt in self.first_prompts(regime)] or [0])
+
+
+@lru_cache(maxsize=8)
+def _tokenizer(model: Identity) -> object:
+    return tokenizer_of(model)
+
+
+class Problems(Protocol):
+    """Who is told of what cannot be done, while the rest goes on."""
+
+    def say(self, text: str) -> None: ...
+    def failed(self, error: HEvalError, **where: Any) -> None:
+        """where: what is known of model, dataset and explainer; at_loading, of models that cannot be had."""
+
+
+def pairs(grid: Grid, store: ShardStore, problems: Problems) -> Iterator[Pair]:
+    """The models and datasets of a grid. A model or a dataset that cannot be read costs only itself."""
+    read: dict[tuple[str, str], Questions | None] = {}
+    for name in grid.models:
+        try:
+            model = Model(name, asked_as(grid, identify(name)))
+            for dataset in grid.datasets:
+                key = dataset, model.identity.style
+                if key not in read:
+                    read[key] = _read(grid, dataset, model.identity, problems)
+                questions = read[key]
+                able = questions and _able(Pair(grid, model, questions), store, problems)
+                if able:
+                    yield able
+        except HEvalError as error:
+            problems.failed(error, model=name, at_loading=True)
+
+
+def _read(grid: Grid, dataset: str, model: Identity, problems: Problems) -> Questions | None:
+    """The questions that may be put to a model; None if the dataset cannot be read."""
+    style = style_of(model)
+    try:
+        return load_questions(dataset, grid.limit, grid.seed, style)
+    except HEvalError as error:
+        problems.failed(error, dataset=dataset)
+        return None
+
+
+def _able(pair: Pair, store: ShardStore, problems: Problems) -> Pair | None:
+    """With the lengths that the model can read, the explainers that can be used, and a shard size; None without a regime."""
+    identity, questions = pair.model.identity, pair.questions
+    grid, refused = check_fits(readable(pair.grid, identity, problems), identity, questions)
+    for explainer, error in refused:
+        problems.failed(error, model=identity.key, dataset=questions.dataset, explainer=explainer)
+    pair = dataclasses.replace(pair, grid=grid)
+    sized = dataclasses.replace(grid, shard_size=shard_size(pair, store)) if grid.regimes else grid
+    return dataclasses.replace(pair, grid=sized) if grid.regimes else None
+
+
+def readable(grid: Grid, model: Identity, problems: Problems) -> Grid:
+    """The grid without the lengths that are beyond a model's positions; they are said, in one line.
+
+    Raises HEvalError for a configuration that cannot be read.
+    """
+    lengths = {regime: read_key(regime).length or 0 for regime in grid.regimes}
+    if not any(lengths.values()):
+        return grid
+    try:
+        most = getattr(_configuration(model), "max_position_embeddings", None)
+    except Exception as error:  # as below
+        raise cannot_load(model.key, error) from error
+    beyond = [regime for regime, length in lengths.items() if most and length > most]
+    if beyond:
+        problems.say(f"{model.key} reads {most:,} tokens at most; left out: {', '.join(beyond)}")
+    return dataclasses.replace(grid, regimes=tuple(regime for regime in grid.regimes if regime not in beyond))
+
+
+def shard_size(pair: Pair, store: ShardStore) -> int:
+    """The grid's own number if it has one, else the store's, else by arithmetic.
+
+    Raises HEvalError for a model whose tokenizer or configuration cannot be read.
+    """
+    grid, model, questions = pair.grid, pair.model.identity, pair.questions
+    if grid.shard_size is not None:
+        return grid.shard_size
+    asked = (model.key, questions.dataset, model.revision, questions.fingerprint, pair.settings)
+    for line in reversed(store.journal("state")):
+        if tuple(line[name] for name in ("model", "dataset", "revision", "fingerprint", "settings")) == asked:
+            return int(line.get("shard_size", OLD_SIZE))
+    try:
+        tokens = max(pair.tokens(regime) for regime in grid.regimes)
+        work = sum(cost(key, tokens).tokens for key in _kinds(grid)) * 2 * body_parameters(model)
+    except HEvalError:
+        raise
+    except Exception as error:  # from_pretrained raises nearly every class there is, for many reasons
+        raise cannot_load(model.key, error) from error
+    device = torch.device(grid.device).type if grid.device != "auto" else choose_device("auto").type
+    fitting = [size for size in SIZES if size * work / RATES.get(device, RATES["cpu"]) <= SECONDS]
+    return fitting[-1] if fitting else SIZES[0]
+
+
+def _kinds(grid: Grid) -> tuple[str, ...]:
+    """The most that is computed for an instance: the answer, each explainer's scores for it and for the first document's
+    answer (if the grid asks for these), and the faithfulness of the scores."""
+    every = len(grid.explainers) + len(catalogue.explainers(control=True))
+    measured = tuple(asked_for(grid.faithfulness, grid.faithfulness_protected)) * every
+    answers = (INSTANCE.name, WRITTEN) if grid.match == "text" else (INSTANCE.name,)
+    attributions = grid.explainers * (2 if grid.target == "context" else 1)
+    behaviours = (BEHAVIOUR.name,) if grid.techniques else ()
+    return (*answers, *behaviours, *attributions, *measured)
+
+
+def _configuration(model: Identity) -> Any:
+    """Of a model whose weights are not loaded."""
+    return AutoConfig.from_pretrained(**model.where)
+
+
+@lru_cache(maxsize=64)
+def body_parameters(model: Identity) -> int:
+    """The parameters of the layers, without embeddings; no weights are loaded."""
+    config = _configuration(model)
+    with torch.device("meta"):
+        empty = AutoModelForCausalLM.from_config(config)
+    total = sum(p.numel() for p in empty.parameters())
+    return int(total - sum(p.numel() for p in empty.get_input_embeddings().parameters()))
