@@ -1,6 +1,6 @@
 """A study with people, kept in `annotations.sqlite` in the store's folder: who is asked what, and every answer ever given.
 
-Only the page *Annotate*, and the commands that make and import a study, write to it.
+Only the page *Annotate*, and the command that makes a study, write to it. Copied, the file is the study elsewhere.
 """
 
 from __future__ import annotations
@@ -13,18 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from heval_core.citations.people.exchange import (
-    CONTROLS,
-    PRACTICE,
-    QUESTION,
-    Given,
-    Item,
-    Person,
-    Record,
-    name_of,
-    read,
-    written,
-)
+from heval_core.citations.people.items import CONTROLS, PRACTICE, QUESTION, Given, Item, name_of
 from heval_core.citations.people.turns import Quality, Standing, Turn, next_item, qualities
 from heval_core.records import HEvalError
 from heval_core.store.annotation_file import FILE, WAIT, make, transaction
@@ -199,7 +188,7 @@ def add_items(db: sqlite3.Connection, items: Iterable[Item]) -> int:
     """How many were not there yet. One that is there keeps its answers; more people are asked if more are wanted now."""
     before = _count(db)
     rows = (
-        (one.item_id, one.kind, one.explanation_id, one.wanted, json.dumps(sorted(one.gold)), written([one])) for one in items
+        (one.item_id, one.kind, one.explanation_id, one.wanted, json.dumps(sorted(one.gold)), one.as_json()) for one in items
     )
     db.executemany(
         "INSERT INTO item (item_id, kind, explanation_id, wanted, gold, body) VALUES (?, ?, ?, ?, ?, ?) "
@@ -242,9 +231,7 @@ def item_of(db: sqlite3.Connection, item_id: str) -> Item:
     row = db.execute("SELECT body FROM item WHERE item_id = ?", [item_id]).fetchone()
     if row is None:
         raise HEvalError(f"The study has no item {item_id[:40]!r}; it may be an answer to another study.")
-    (item,) = read(row["body"])[0]
-    assert isinstance(item, Item)
-    return item
+    return Item.of_json(row["body"])
 
 
 def given(row: sqlite3.Row) -> Given:
@@ -282,17 +269,6 @@ class Answers:
     dropped: int = 0
 
 
-@dataclass(frozen=True)
-class Imported:
-    """How many were new, how many answers were there already, and what could not be used, a sentence each."""
-
-    items: int
-    people: int
-    answers: int
-    known: int
-    problems: tuple[str, ...]
-
-
 def answers(folder: Path) -> Answers:
     """What people answered in a store's study; nothing where there is none."""
     if not (folder / FILE).exists():
@@ -323,51 +299,3 @@ def answers(folder: Path) -> Answers:
     kept = [one for one in questions if one.annotator.removeprefix("person:") not in left_out]
     controls = tuple(one for one in all_of_them if one.kind in CONTROLS)
     return Answers(tuple(kept), controls, left_out, len(questions) - len(kept))
-
-
-def export(folder: Path, path: Path) -> int:
-    """Write all of a study to a file of JSON lines. Returns the number of records."""
-    _check_ending(path)
-    with transaction(folder, writing=False) as db:
-        records: list[Record] = [
-            item_of(db, row["item_id"]) for row in db.execute("SELECT item_id FROM item ORDER BY place").fetchall()
-        ]
-        records += [Person(*row) for row in db.execute("SELECT annotator, since FROM person ORDER BY since, annotator")]
-        records += [given(row) for row in db.execute("SELECT * FROM answer ORDER BY at, answer_id")]
-    path.write_text(written(records), encoding="utf-8", newline="")
-    return len(records)
-
-
-def bring_in(folder: Path, path: Path) -> Imported:
-    """Add what a file holds to a store's study, which is made where there is none. What is there already stays as it is.
-
-    A name that is there already is the same person. Raises HEvalError if the file cannot be read at all.
-    """
-    _check_ending(path)
-    try:
-        # As it is written: a line end inside a text stays what it was.
-        text = path.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise HEvalError(f"{path} cannot be read: {error}.") from error
-    records, problems = read(text)
-    make(folder)
-    with transaction(folder, writing=True) as db:
-        before = db.execute("SELECT count(*) FROM person").fetchone()[0]
-        items = add_items(db, [one for one in records if isinstance(one, Item)])
-        names = {one.annotator: add_person(db, one.annotator, one.since) for one in records if isinstance(one, Person)}
-        new = known = 0
-        for one in (one for one in records if isinstance(one, Given)):
-            name = names.get(one.annotator) or add_person(db, one.annotator, one.at)
-            try:
-                added = add_answer(db, Given(**{**vars(one), "annotator": name}))
-            except HEvalError as error:
-                problems.append(f"answer {one.answer_id[:40]}: {error}")
-                continue
-            new, known = new + added, known + (not added)
-        people = db.execute("SELECT count(*) FROM person").fetchone()[0] - before
-    return Imported(items, people, new, known, tuple(problems))
-
-
-def _check_ending(path: Path) -> None:
-    if path.suffix.lower() != ".jsonl":
-        raise HEvalError(f"{path.name} has the ending {path.suffix or 'of no format'}; it should be .jsonl.")

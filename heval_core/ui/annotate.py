@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from heval_core.citations.people.exchange import PRACTICE, Given
+from heval_core.citations.people.items import PRACTICE, Given
 from heval_core.figures.citation_claim import masked
 from heval_core.records import HEvalError
 from heval_core.store.annotation_file import OF_BUNDLED, command

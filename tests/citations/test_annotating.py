@@ -1,8 +1,9 @@
-"""The commands of a study with people: from a store's explanations to items, to a file, and back."""
+"""The command that makes a study with people of a store's explanations."""
 
 from __future__ import annotations
 
 import shlex
+import shutil
 
 import pytest
 
@@ -36,7 +37,7 @@ def test_a_study_asks_about_the_stored_explanations_as_they_were_published(store
         assert len(explained.claim.passages) == 3
 
 
-def test_items_go_to_a_file_and_come_back_and_answers_with_them(store, tmp_path, capsys):
+def test_a_study_counts_what_people_answered_and_a_copy_of_its_file_is_the_study(store, tmp_path, capsys):
     assert main(["citations", "study", "--store", str(store), "--per-item", "2", "--controls", "0"]) == 0
     assert "now 6 questions and 0 control items; 0 of 12 answers, by 0 people" in capsys.readouterr().out
     people = AnnotationStore.open(store)
@@ -44,14 +45,11 @@ def test_items_go_to_a_file_and_come_back_and_answers_with_them(store, tmp_path,
     for number in range(4):  # three of the practice round come first
         item_id = people.turn(name).item_id
         people.save(name, item_id, people.item(item_id).gold, 80.0, 2.0, f"her answer {number}")
-    file, other = str(tmp_path / "people.jsonl"), tmp_path / "other"
-    assert main(["citations", "export", file, "--store", str(store)]) == 0
-    for _ in range(2):
-        assert main(["citations", "import", file, "--store", str(other)]) == 0
-        assert answers(other) == answers(store)
-    assert "0 items, 0 people and 0 answers added; 4 answers were there" in capsys.readouterr().out
     (given,) = answers(store).questions
     assert (given.annotator, given.predicted, given.helpfulness) == ("person:ada", given.gold, 80.0)
+    (tmp_path / "other").mkdir()
+    shutil.copy(store / FILE, tmp_path / "other")
+    assert answers(tmp_path / "other") == answers(store)
 
 
 def test_explanations_of_another_store_are_taken_over_with_their_answers_once(store, tmp_path, capsys):
@@ -77,20 +75,18 @@ def test_what_says_that_there_is_no_study_says_how_to_make_one(store, tmp_path):
 
 
 @pytest.mark.parametrize("folder", ["demo", "demo-results"])
-def test_no_study_is_kept_in_what_comes_with_the_program(folder, tmp_path, capsys):
+def test_no_study_is_kept_in_what_comes_with_the_program(folder, capsys):
     bundled = ROOT / "cache" / folder
-    for asked in (["study"], ["import", str(tmp_path / "people.jsonl")]):
-        assert main(["citations", *asked, "--store", str(bundled)]) == 2
-        assert f"--store cache/people --from {ROOT / 'cache' / 'demo'}" in capsys.readouterr().err
+    assert main(["citations", "study", "--store", str(bundled)]) == 2
+    assert f"--store cache/people --from {ROOT / 'cache' / 'demo'}" in capsys.readouterr().err
     assert not (bundled / FILE).exists()
 
 
-def test_what_cannot_be_done_is_one_line(tmp_path, store, capsys):
+def test_what_cannot_be_done_is_one_line(tmp_path, capsys):
     ShardStore(tmp_path / "empty").create()
     for asked, told in (
         (["study", "--store", str(tmp_path / "nowhere")], "There is no store"),
         (["study", "--store", str(tmp_path / "empty")], "has no explanations; run: python -m precompute citations run"),
-        (["export", str(tmp_path / "people.txt"), "--store", str(store)], "should be .jsonl"),
     ):
         assert main(["citations", *asked]) == 2
         assert told in capsys.readouterr().err

@@ -11,19 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heval_core.citations.people import practice
-from heval_core.citations.people.exchange import (
-    CONTROLS,
-    NEGATIVE,
-    POSITIVE,
-    PRACTICE,
-    QUESTION,
-    Given,
-    Item,
-    Person,
-    read,
-    written,
-)
-from heval_core.citations.people.ratings import helpfulness
+from heval_core.citations.people.items import CONTROLS, NEGATIVE, POSITIVE, PRACTICE, QUESTION, Item
 from heval_core.citations.people.study import make_study
 from heval_core.citations.people.turns import Quality, Standing, is_control_turn, next_item, qualities
 from heval_core.citations.questions import explained, questions, sampled
@@ -50,34 +38,6 @@ def explanations(count: int, sentences=SENTENCES):
 
 def of_kind(items, *kinds):
     return [item for item in items if item.kind in kinds]
-
-
-# Twenty ratings by one person, and the z-scores of the first, second and sixth that the authors published.
-RATED = (89, 92, 87, 85, 88, 13, 89, 17, 89, 89, 90, 84, 96, 93, 92, 11, 82, 16, 82, 17)
-PUBLISHED = {0: 0.5904178892712094, 1: 0.6838877398154641, 5: -1.7774849911832449}
-
-
-def rated(path, *rows):
-    path.write_text("\n".join(["worker_id,instance,rating_score", *rows]) + "\n")
-    return path
-
-
-def test_ratings_are_told_by_writer_as_the_authors_have_them(tmp_path):
-    rows = [f"p,c{place}_w{place},{value}" for place, value in enumerate(RATED)]
-    found = {one.writer: one for one in helpfulness(rated(tmp_path / "r.csv", *rows))}
-    assert {place: found[f"w{place}"].z for place in PUBLISHED} == pytest.approx(PUBLISHED, abs=1e-9)
-    # By hand: one person gives 10 and 30 (z -1 and 1), another 50 to both (0 and 0).
-    file = rated(tmp_path / "s.csv", "p,c_x_gpt4,10", "p,c_x_llama2-70b,30", "q,c_gpt4,50", "q,c_llama2-70b,50")
-    assert helpfulness(file) == [("llama2-70b", 2, 2, 40, 0.5), ("gpt4", 2, 2, 30, -0.5)]
-
-
-@pytest.mark.parametrize("row", ["p,c_w,101", "p,c_w,much", "p,cw,50", "p,c_w"])
-def test_a_row_that_is_no_rating_is_named(tmp_path, row):
-    with pytest.raises(HEvalError, match="r.csv, line 3: expected an instance as CLAIM_WRITER"):
-        helpfulness(rated(tmp_path / "r.csv", "p,c_w,50", row))
-    (tmp_path / "t.csv").write_text("a,b\n")
-    with pytest.raises(HEvalError, match="it lacks worker_id, instance, rating_score"):
-        helpfulness(tmp_path / "t.csv")
 
 
 def test_a_study_asks_one_passage_of_each_explanation_and_the_practice_round_first():
@@ -277,14 +237,9 @@ ITEMS = st.builds(
     ),
     TEXT, TEXT, st.lists(TEXT, min_size=1, max_size=3), st.lists(TEXT, min_size=1, max_size=3), st.integers(1, 9), TEXT,
 )  # fmt: skip
-NAME = st.text(st.characters(categories=("L", "N", "P")), min_size=1, max_size=20)
-GIVEN = st.builds(
-    Given, TEXT, TEXT, NAME, st.sets(st.integers(0, 9)).map(lambda one: tuple(sorted(one))), st.floats(0, 100),
-    st.floats(0, 1e6), st.just("2026-05-01T12:00:00.000001"),
-)  # fmt: skip
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.lists(st.one_of(ITEMS, GIVEN, st.builds(Person, NAME, st.just("2026-05-01T12:00:00.000000"))), max_size=5))
-def test_a_study_as_text_is_read_as_it_was_written(records):
-    assert read(written(records)) == (records, [])
+@given(ITEMS)
+def test_an_item_is_read_as_it_was_written(item):
+    assert Item.of_json(item.as_json()) == item

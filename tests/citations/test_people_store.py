@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 import pytest
 
 from heval_core.citations.people import practice
-from heval_core.citations.people.exchange import NEGATIVE, POSITIVE, QUESTION, Item, read
+from heval_core.citations.people.items import NEGATIVE, QUESTION, Item
 from heval_core.citations.records import Passage
 from heval_core.records import HEvalError
 from heval_core.store.annotation_file import FILE, transaction
-from heval_core.store.annotations import LEASE, AnnotationStore, answers, bring_in, export
+from heval_core.store.annotations import LEASE, AnnotationStore, answers
 
 HOSTILE = ["<b>x</b>", "=1+1", "'quoted", 'a\rb\nc\t,"', "\u202e", "\x00", "🦉", "", "-2", "\u2028", "null", "[1]"]
 
@@ -145,74 +145,11 @@ def test_people_under_70_percent_on_control_items_are_left_out_and_their_items_a
     assert answers(store.folder).left_out == {}
 
 
-def test_a_study_comes_back_as_it_was_and_is_not_doubled(tmp_path):
-    items = [
-        *practice.ITEMS,
-        *(item(n, text=text) for n, text in enumerate(HOSTILE)),
-        item(50, POSITIVE),
-        item(51, NEGATIVE, ()),
-    ]
-    store, _ = AnnotationStore.make(tmp_path / "one", items)
-    people = [store.sign_in(name) for name in ("=SUM(1)", "<img src=x>", "Ada")]
-    for person in people:
-        for one in items[::5]:
-            answer(store, person, one.item_id, (0, 1), 1 / 3)
-            answer(store, person, one.item_id, (), 99.5)
-    file, again = tmp_path / "all.jsonl", tmp_path / "again.jsonl"
-    count = export(store.folder, file)
-    found = bring_in(tmp_path / "two", file)
-    assert not found.problems
-    assert (found.items, found.people, found.answers, found.known) == (len(items), 3, count - len(items) - 3, 0)
-    export(tmp_path / "two", again)
-    assert again.read_bytes() == file.read_bytes()
-    assert answers(tmp_path / "two") == answers(store.folder)
-    twice = bring_in(tmp_path / "two", file)
-    assert (twice.items, twice.people, twice.answers, twice.known) == (0, 0, 0, found.answers)
-    assert answers(tmp_path / "two") == answers(store.folder)
-
-
-def test_what_is_wrong_in_a_file_is_named_and_the_rest_is_taken(store, tmp_path):
-    ada = store.sign_in("Ada")
-    answer(store, ada, item(0).item_id)
-    export(store.folder, tmp_path / "all.jsonl")
-    lines = (tmp_path / "all.jsonl").read_text().splitlines()
-    last = lines[-1]
-    bad = [
-        "nonsense",
-        '{"record": "song"}',
-        lines[0].replace("Claim 0", "Claim 9"),
-        last.replace('"item_id": "', '"item_id": "zz'),
-        last.replace('"helpfulness": 50.0', '"helpfulness": 101'),
-        last.replace('"predicted": [0]', '"predicted": [7]').replace('"answer_id": "', '"answer_id": "new'),
-        last.replace('"at": "2026', '"at": "soon'),
-        last.replace('"annotator": "Ada"', '"annotator": "A\\u202eda"'),
-        last.replace('"helpfulness": 50.0', f'"helpfulness": 1{"0" * 400}'),
-        last.replace('"at": "2026', '"at": "0001-01-01T00:00:00+14:00", "since": "2026'),
-        lines[0].replace('"passage": ', '"passage": Infinity, "other": '),
-        "[" * 200_000,
-    ]
-    (tmp_path / "bad.jsonl").write_text("\n".join([*lines, *bad]))
-    found = bring_in(tmp_path / "new", tmp_path / "bad.jsonl")
-    assert found.answers == 1
-    said = {
-        **dict.fromkeys(("no item 'zz", "names sentence 7", "one of item, person, answer", "the item was changed"), 1),
-        **dict.fromkeys(
-            (
-                "less than or equal to 100",
-                "1 to 60 characters",
-                "its helpfulness is not right: input should be a valid number",
-                "its passage is not right",
-            ),
-            1,
-        ),
-        **dict.fromkeys(("no JSON object", "is no time"), 2),
-    }
-    assert {words: sum(words in problem for problem in found.problems) for words in said} == said
-    assert len(found.problems) == sum(said.values())
-    with pytest.raises(HEvalError, match=r"should be \.jsonl"):
-        bring_in(tmp_path / "new", tmp_path / "all.xlsx")
-    with pytest.raises(HEvalError, match="cannot be read"):
-        bring_in(tmp_path / "new", tmp_path / "none.jsonl")
+def test_an_item_comes_back_as_it_was_whatever_its_text(tmp_path):
+    items = [*practice.ITEMS, *(item(number, text=text) for number, text in enumerate(HOSTILE))]
+    store, added = AnnotationStore.make(tmp_path, items)
+    assert added == len(items)
+    assert [store.item(one.item_id) for one in items] == items
 
 
 def test_errors_are_one_line_each(store, tmp_path):
@@ -287,5 +224,4 @@ def test_more_people_can_be_wanted_later_and_never_fewer(store):
 
 
 def items_of(store):
-    export(store.folder, store.folder / "items.jsonl")
-    return [one for one in read((store.folder / "items.jsonl").read_text())[0] if isinstance(one, Item)]
+    return [store.item(item(number).item_id) for number in range(4)]

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from heval_core.citations import krippendorff_alpha
-from heval_core.citations.people.exchange import Item
+from heval_core.citations.people.items import Item
 from heval_core.citations.records import Choice, Passage
 from heval_core.evaluation.citations import agreements, measured, recovered, support
 from heval_core.evaluation.citations.agreeing import alpha, alphas, coded

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from heval_core.citations.people import practice
-from heval_core.citations.people.exchange import QUESTION, Item
+from heval_core.citations.people.items import QUESTION, Item
 from heval_core.citations.records import Passage
 from heval_core.store.annotations import AnnotationStore, answers
 from tests.e2e.browser import IN_A_BROWSER, explorer, page_of, reload, somebody_else, visit

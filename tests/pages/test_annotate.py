@@ -13,7 +13,7 @@ import pytest
 import streamlit as st
 
 from heval_core.citations.people import practice
-from heval_core.citations.people.exchange import QUESTION, Item
+from heval_core.citations.people.items import QUESTION, Item
 from heval_core.citations.records import Passage
 from heval_core.records import HEvalError
 from heval_core.store.annotation_file import FILE

@@ -7,7 +7,7 @@ import json
 import pandas as pd
 import pytest
 
-from heval_core.citations.people.exchange import Item
+from heval_core.citations.people.items import Item
 from heval_core.citations.records import Passage
 from heval_core.evaluation.citations import measured
 from heval_core.evaluation.citations.utility import utility

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heval_core.citations.people.exchange import PRACTICE, Item
+from heval_core.citations.people.items import PRACTICE, Item
 from heval_core.citations.records import Passage
 
 _BRIDGE = (

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 
 from heval_core.citations.people import practice
-from heval_core.citations.people.exchange import NEGATIVE, POSITIVE, QUESTION, Item, whole
+from heval_core.citations.people.items import NEGATIVE, POSITIVE, QUESTION, Item, whole
 from heval_core.citations.questions import questions, sampled
 from heval_core.citations.records import Explained, Passage, Question
 from heval_core.records import HEvalError

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence, Set
 from typing import NamedTuple
 
-from heval_core.citations.people.exchange import CONTROLS, PRACTICE, QUESTION
+from heval_core.citations.people.items import CONTROLS, PRACTICE, QUESTION
 
 
 class Standing(NamedTuple):
