@@ -10,8 +10,7 @@ from heval_core.ui.exports import link_button
 from heval_core.ui.filters import slice_bar
 from heval_core.ui.frame import results_page
 from heval_core.ui.instance_tables import html_export, more, scores_table
-from heval_core.ui.names import titles_of
-from heval_core.ui.techniques import names_of
+from heval_core.ui.names import names_of
 
 
 def page(results: Reader) -> None:
@@ -66,8 +65,8 @@ def one(
 
     title = instance.question or instance.subject
     surface.draw(instance, all_rows, view, data, title, reading.sentence(instance, rows), asked=asked)
-    dataset = titles_of(results, "dataset").get(instance.dataset, instance.dataset)
-    st.caption(reading.facts(instance, dataset, names_of(results).title(instance.technique)))
+    names = names_of(results)
+    st.caption(reading.facts(instance, names.dataset(instance.dataset), names.technique(instance.technique)))
     technique_answers.draw(results, instance)
     with bar, st.popover("Save", icon=":material/download:"):
         html_export(results, instance, [row for row in rows if not row.control], view.k)

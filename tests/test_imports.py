@@ -157,7 +157,7 @@ MAY_IMPORT = {
     "installed": {"records"},
     "html": set(),
     "words": {"groups"},
-    "present": {"html", "records", "regime_keys", "words"},
+    "present": {"catalogue", "html", "metrics", "protocols", "records", "regime_keys", "words"},
     "groups": set(),
     "units": {"records"},
 }

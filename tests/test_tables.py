@@ -12,11 +12,12 @@ import pytest
 
 from heval_core.evaluation.regime_means import cells_and_means
 from heval_core.figures.measure_table import measure_table, wanted_of
-from heval_core.figures.measured_panels import Measured, Names
+from heval_core.figures.measured_panels import Measured
 from heval_core.metrics import measures
 from heval_core.present.numbers import EXACT, SHARE
 from heval_core.present.table import Cell, Head, Row, Table, counted, crossed, number_cell
 from heval_core.store.filters import Filter
+from tests.pages.opening import named
 
 NUMBER = {"value": 0.6521, "low": 0.6, "high": 0.7049, "unavailable": None}
 TABLE = Table(
@@ -129,7 +130,7 @@ def test_no_character_is_a_command_nor_markup_wherever_it_stands(character):
 
 
 MRR, BIAS = measures()["mrr"], measures()["position_bias"]
-NAMES = Names({"fa": "Feature ablation"}, {}, frozenset({"lexical", "random", "position"}))
+NAMES = named({"fa": "Feature ablation"}, ("lexical", "random", "position"))
 
 
 def test_the_values_are_those_of_the_means_and_the_best_is_bold(few):

@@ -43,11 +43,6 @@ def labelled(cells: pd.DataFrame, titles: Mapping[str, str], *, dataset: bool = 
     return cells.sort_values([*CELL, "part"], key=key, kind="stable")
 
 
-def apart(frame: pd.DataFrame) -> pd.DataFrame:
-    """A table as readers see it: without the column `technique` where all rows are of one."""
-    return frame if frame["technique"].nunique() > 1 else frame.drop(columns=["technique"])
-
-
 def as_normalised(cells: pd.DataFrame) -> pd.DataFrame:
     """The same with 0 for chance and 1 for the best possible value; intervals are moved with their values."""
     numbers = {name: cells[name].astype(float).to_numpy() for name in ("value", "low", "high", "chance", "best")}

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from heval_core.citations import markers
-from heval_core.figures.citation_names import PEOPLE, PERSON, CitationNames
+from heval_core.figures.palette import annotator_colour
+from heval_core.present.names import PEOPLE, PERSON, Names
 from heval_core.present.numbers import number
 from heval_core.words import counted, listed
 
@@ -68,7 +69,7 @@ def masked(sentence: str, passage: int, cited: Sequence[int]) -> Pieces:
 
 
 def claim_drawing(
-    explanation: Record, recoveries: Sequence[Record], passage: int | None, names: CitationNames, every: Iterable[str]
+    explanation: Record, recoveries: Sequence[Record], passage: int | None, names: Names, every: Iterable[str]
 ) -> dict[str, Any]:
     """What the browser draws. recoveries: all rows of `recovery` of the explanation. passage: whose citation is masked; None
     where there is none. every: the annotators that have a column, asked or not."""
@@ -189,7 +190,7 @@ def _column(
     rows: Sequence[Record],
     gold: Sequence[int],
     count: int,
-    names: CitationNames,
+    names: Names,
     heaviest: Mapping[str, list[tuple[float, int]]],
 ) -> dict[str, Any]:
     """One annotator's: a mark for each sentence, and how it did here. Of people, all of them together."""
@@ -197,10 +198,10 @@ def _column(
         "key": key,
         "name": names.annotator(key),
         "title": names.annotator(key) + (f" ({len(rows)})" if key == PEOPLE and len(rows) > 1 else ""),
-        "color": names.colour(key),
+        "color": annotator_colour(key, names),
         "family": names.family(key),
         "control": names.control(key),
-        "about": names.meaning(key),
+        "about": names.meaning("annotator", key),
         "problem": "",
         "f1": None,
         "score": [],

@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.figures.citation_names import TRUTH, CitationNames
-from heval_core.figures.palette import RIM
+from heval_core.figures.palette import RIM, annotator_colour
 from heval_core.figures.panels import Axis, Mark, Panel, Row, Slot, drawing
+from heval_core.present.names import TRUTH, Names
 from heval_core.present.numbers import number
 from heval_core.words import CITATION_MEASURES, MASKINGS, counted
 
@@ -29,7 +29,7 @@ def recovery_drawing(
     cells: pd.DataFrame,
     measure: str,
     writers: Sequence[str],
-    names: CitationNames,
+    names: Names,
     masking: str,
     *,
     beside: str = "",
@@ -54,9 +54,7 @@ def recovery_drawing(
     return _finished(rows, panels, names, keys, legend, picked, "click a dot for its claims")
 
 
-def explainers_drawing(
-    cells: pd.DataFrame, measures: Sequence[str], writers: Sequence[str], names: CitationNames
-) -> dict[str, Any]:
+def explainers_drawing(cells: pd.DataFrame, measures: Sequence[str], writers: Sequence[str], names: Names) -> dict[str, Any]:
     """What explainers say of sentences: a panel for each measure, rows by writer and explainer; the truth where it is known.
 
     measures: of OF_EXPLAINERS or OF_SOURCES.
@@ -70,7 +68,7 @@ def explainers_drawing(
     pairs = [(writer, key) for writer in writers for key in keys]
     titles = names.short(keys)
     rows = [
-        Row(key, titles[key] if len(writers) == 1 else f"{titles[key]}, {writer}", hint=names.meaning(key))
+        Row(key, titles[key] if len(writers) == 1 else f"{titles[key]}, {writer}", hint=names.meaning("annotator", key))
         for writer, key in pairs
     ]
     panels = []
@@ -88,7 +86,7 @@ def explainers_drawing(
     return _finished(rows, panels, names, [key for _, key in pairs], [_LEGEND[0], _LEGEND[2]], "", "")
 
 
-def told(row: Record, names: CitationNames) -> list[str]:
+def told(row: Record, names: Names) -> list[str]:
     """A cell in words: who and where, its number beside its chance, and how many there are."""
     where = f"{names.annotator(str(row['annotator']))}, explanations by {row['writer']}"
     value = f"{CITATION_MEASURES[row['measure']].title} {with_interval(row)}"
@@ -109,11 +107,11 @@ def reason(row: Record | None) -> str:
     return "not measured here" if why is None or pd.isna(why) else str(why)
 
 
-def _row(key: str, names: CitationNames) -> Row:
-    return Row(key, names.annotator(key), names.control(key), names.meaning(key))
+def _row(key: str, names: Names) -> Row:
+    return Row(key, names.annotator(key), names.control(key), names.meaning("annotator", key))
 
 
-def _slot(given: Sequence[tuple[Record | None, str]], id: tuple[str, ...], names: CitationNames) -> Slot:
+def _slot(given: Sequence[tuple[Record | None, str]], id: tuple[str, ...], names: Names) -> Slot:
     dots = []
     for place, (row, masking) in enumerate(given):
         if row is None or pd.isna(row["value"]):
@@ -148,7 +146,7 @@ def _note(found: _Found, writer: str) -> str:
 def _finished(
     rows: Sequence[Row],
     panels: Sequence[_Filled],
-    names: CitationNames,
+    names: Names,
     keys: Sequence[str],
     legend: Sequence[tuple[str, str]],
     picked: str,
@@ -157,7 +155,7 @@ def _finished(
     """The drawing with the annotators' own colours, and the chances where they belong."""
     made = drawing(rows, [panel for panel, _, _ in panels], _AXIS, legend, hint, picked)
     for row, key in zip(made["rows"], keys, strict=True):
-        row |= {"color": names.colour(key), "ink": RIM}
+        row |= {"color": annotator_colour(key, names), "ink": RIM}
     for column, (panel, own, pairs) in zip(made["columns"], panels, strict=True):
         chances = [_chance(own.get(key)) for key in (pairs or keys)]
         known = [chance for chance in chances if chance is not None]
@@ -189,7 +187,7 @@ def has(cells: pd.DataFrame, measures: Collection[str]) -> bool:
     return bool(cells["measure"].isin(list(measures)).any())
 
 
-def not_available(cells: pd.DataFrame, measure: str, masking: str, names: CitationNames) -> list[tuple[str, str]]:
+def not_available(cells: pd.DataFrame, measure: str, masking: str, names: Names) -> list[tuple[str, str]]:
     """(title, reason) of the annotators that have no number by any writer."""
     own = cells[(cells["measure"] == measure) & (cells["masking"] == masking) & (cells["annotator"] != "")]
     there = set(own.dropna(subset=["value"])["annotator"])

@@ -8,7 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.figures.citation_names import PEOPLE, CitationNames
+from heval_core.figures.palette import annotator_colour
+from heval_core.present.names import PEOPLE, Names
 from heval_core.present.table import Cell, Head, Row, Table, counted, crossed, number_cell, reason
 from heval_core.words import CITATION_MEASURES, OF_EXPLANATIONS
 
@@ -17,7 +18,7 @@ _CHANCE = f"{_INTERVALS} Chance: expected of as many sentences, or passages, cho
 WHERE = ("dataset", "writer", "selector")
 
 
-def recovery_table(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[str], names: CitationNames) -> Table:
+def recovery_table(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[str], names: Names) -> Table:
     """One measure: annotators by writer, each number with its interval and its chance."""
     own = cells[(cells["measure"] == measure) & (cells["masking"] == masking) & (cells["annotator"] != "")]
     by_annotator = crossed(own, ["annotator"], "writer")
@@ -49,7 +50,7 @@ def explanations_table(cells: pd.DataFrame, writers: Sequence[str]) -> Table:
     return Table("What explanations cite", ("Writer",), heads, rows, _CHANCE, "citations-explanations")
 
 
-def alphas_table(agreements: pd.DataFrame, writer: str, names: CitationNames) -> Table:
+def alphas_table(agreements: pd.DataFrame, writer: str, names: Names) -> Table:
     """Krippendorff's alpha of any two annotators of one writer's explanations, as a triangle."""
     own = agreements[agreements["writer"] == writer]
     pairs = {frozenset((str(row["first"]), str(row["second"]))): row for row in own.to_dict("records")}
@@ -62,11 +63,11 @@ def alphas_table(agreements: pd.DataFrame, writer: str, names: CitationNames) ->
         )
         for place, key in enumerate(keys)
     )
-    heads = tuple(Head(names.annotator(key), colour=names.colour(key)) for key in keys)
+    heads = tuple(Head(names.annotator(key), colour=annotator_colour(key, names)) for key in keys)
     return Table(f"Agreement between annotators of explanations by {writer}", ("",), heads, rows)
 
 
-def wide_table(cells: pd.DataFrame, measures: Sequence[str], names: CitationNames, by: Sequence[str]) -> Table:
+def wide_table(cells: pd.DataFrame, measures: Sequence[str], names: Names, by: Sequence[str]) -> Table:
     """A row for each combination of the columns `by`, a column for each measure. n: citations, sentences or explanations."""
     there = [measure for measure in measures if measure in set(cells["measure"])]
     rows = []
@@ -79,16 +80,16 @@ def wide_table(cells: pd.DataFrame, measures: Sequence[str], names: CitationName
     return Table("", keys, (*heads, Head("n")), tuple(rows))
 
 
-def titles_of(place: Mapping[str, str], names: CitationNames) -> tuple[str, ...]:
+def titles_of(place: Mapping[str, str], names: Names) -> tuple[str, ...]:
     """What the values of some columns are called. place: column ▶ value."""
     kinds = {"dataset": "claims", "selector": "selector"}
     return tuple(
-        annotator_title(value, names) if name == "annotator" else names.named(kinds[name], value) if name in kinds else value
+        annotator_title(value, names) if name == "annotator" else names.title(kinds[name], value) if name in kinds else value
         for name, value in place.items()
     )
 
 
-def annotator_title(key: str, names: CitationNames) -> str:
+def annotator_title(key: str, names: Names) -> str:
     return f"{names.annotator(key)} (control)" if key and names.control(key) else names.annotator(key)
 
 
@@ -101,7 +102,7 @@ def with_chance(row: Mapping[Any, Any] | None, best: float | None = None) -> Cel
     return replace(cell, chance=chance, best=best is not None and row["value"] == best)
 
 
-def _alpha(pairs: Mapping[frozenset[str], Mapping[Any, Any]], key: str, other: str, names: CitationNames) -> Cell:
+def _alpha(pairs: Mapping[frozenset[str], Mapping[Any, Any]], key: str, other: str, names: Names) -> Cell:
     row = pairs.get(frozenset((key, other)))
     if key == other and key != PEOPLE and row is None:
         return Cell("", tint=0)

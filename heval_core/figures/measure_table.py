@@ -11,11 +11,11 @@ import pandas as pd
 
 from heval_core.evaluation.regime_means import Wanted
 from heval_core.figures.comparable import comparable
-from heval_core.figures.measured_panels import Measured, Names, in_unit, winner
+from heval_core.figures.measured_panels import Measured, in_unit, winner
 from heval_core.figures.palette import in_order
 from heval_core.metrics import headlines, part_title
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
-from heval_core.present.names import regime_meaning, regime_title
+from heval_core.present.names import Names, regime_meaning, regime_title
 from heval_core.present.numbers import COUNT, EXACT, span
 from heval_core.present.table import Cell, Head, Row, Table, counted, number_cell
 from heval_core.records import REGIMES

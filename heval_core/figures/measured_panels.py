@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache, cached_property
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from heval_core.figures.cells import apart, as_normalised
+from heval_core.figures.cells import as_normalised
 from heval_core.figures.comparable import comparable, goodness, shared
 from heval_core.figures.palette import colour, in_order
 from heval_core.figures.panels import Axis, Mark, Panel, Row, Slot, axis_over
 from heval_core.html import render
-from heval_core.metrics import part_title
 from heval_core.metrics.shared.measure import Measure
-from heval_core.present.names import regime_meaning, regime_title
+from heval_core.present.names import ALL, Names, regime_meaning, regime_title
 from heval_core.present.numbers import interval, number
 from heval_core.records import REGIMES
 from heval_core.regime_keys import ordered_regimes
 
-# Stands for all models and all datasets in the id of a mean's mark.
-ALL = "*"
 SCALED = "of the way from chance to the best possible"
-# Parts that a cell has two of, in words. The first is drawn filled, the second hollow.
-_USED = {"C1": "used document first", "C2": "used document second"}
-
-
-@cache
-def part_words(part: str) -> str:
-    return _USED.get(part) or part_title(part)
 
 
 @dataclass(frozen=True)
@@ -127,39 +117,8 @@ def cells_in_unit(cells: pd.DataFrame, scaled: bool) -> pd.DataFrame:
     return cells.assign(**drawn, at_chance=turned["chance"])
 
 
-@dataclass(frozen=True)
-class Names:
-    """Titles of what a figure shows, which explainers are controls, and what each explainer is, in a sentence."""
-
-    explainers: Mapping[str, str]
-    datasets: Mapping[str, str]
-    controls: frozenset[str]
-    meanings: Mapping[str, str] = field(default_factory=dict)
-
-    def row(self, key: str) -> Row:
-        return Row(key, self.explainer(key), key in self.controls, self.meanings.get(key, ""))
-
-    def explainer(self, key: str) -> str:
-        """Without `(control)`: where it stands says that."""
-        return self.explainers.get(key, key).removesuffix(" (control)")
-
-    def place(self, model: str, dataset: str, regime: str, part: str) -> str:
-        """`demo-gpt2 · World Capital · Mixed · used document first`."""
-        own = [] if model == ALL else [model, self.datasets.get(dataset, dataset)]
-        return " · ".join([*own, regime_title(regime), *([part_words(part)] if part_words(part) else [])])
-
-    def readable(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """A table as people read it: titles for keys, words for names with underscores, no `technique` where there is one."""
-        titles: dict[str, Callable[[str], str]] = {
-            **dict.fromkeys(("explainer", "first", "second", "better"), self.explainer),
-            "dataset": lambda key: self.datasets.get(key, key),
-            "regime": regime_title,
-            "part": part_words,
-            "group_sizes": lambda sizes: sizes.strip("{}").replace('"', ""),
-        }
-        shown = apart(frame) if "technique" in frame.columns else frame
-        named = {name: [titles[name](str(key)) for key in shown[name]] for name in titles if name in shown.columns}
-        return shown.assign(**named).rename(columns=lambda name: str(name).replace("_", " "))
+def row_of(key: str, names: Names) -> Row:
+    return Row(key, names.explainer(key), key in names.controls, names.meaning("explainer", key))
 
 
 def told(row: Mapping[Any, Any], measured: Measured) -> str:
@@ -175,7 +134,7 @@ def picked_html(explainer: str, title: str, said: str) -> str:
 
 def panels_of(measured: Measured, drawn: Sequence[str], names: Names) -> tuple[list[Row], list[Panel], Axis]:
     """drawn: explainers, in the order of the rows; controls last."""
-    rows = [names.row(key) for key in drawn]
+    rows = [row_of(key, names) for key in drawn]
     parts, cells = in_unit(measured.parts, measured.scaled), cells_in_unit(measured.cells, measured.scaled)
     regimes = in_unit(measured.regimes, measured.scaled)
     axis = _axis(measured, [frame[frame["explainer"].isin(drawn)] for frame in (parts, cells)], names)

@@ -15,6 +15,7 @@ import zlib
 from typing import NamedTuple
 
 from heval_core import catalogue
+from heval_core.present.names import TRUTH, Names, annotator_name
 from heval_core.words import DROP_REASONS
 
 
@@ -46,6 +47,14 @@ _OF_OTHERS = ("star-dot", "cross-dot", "pentagon-dot", "hexagram-dot", "triangle
 RIM = "#1F2328"
 # Of variants, which may be many: their colour says whose they are.
 VARIANTS = ("star", "cross", "pentagon", "hexagram", "triangle-down", "hourglass")
+
+# An annotator that is an explainer has the colour of the method that reads the model in the same way.
+_LIKE = {"loo": "fa", "gradient": "ig", "attention": "attn"}
+_CONTEXTCITE = COLOURS[7]
+# Of reader models, on light and on dark; then of an entailment model, and of people. The first two, these and explainers
+# are at least 9 apart, as above.
+_READERS = (("#4A63C7", "#7C83F5"), ("#9A6324", "#E0C9AE"), ("#6A3FA0", "#B9A2FF"), ("#5B6B2A", "#B7C46A"))
+_ENTAILMENT, _PEOPLE, _CONTROL = ("#A3123F", "#FF4D5E"), ("#1F2328", "#FFFFFF"), ("#7A7A7A", "#868C94")
 
 # Where an answer came from: blues for documents, brick for memory, stone for what no metric reads.
 GROUPS = {"C": "#5F80CC", "C1": "#3C9FCA", "C2": "#B3EBEB", "M": "#C86B50"}
@@ -99,6 +108,29 @@ def look_of_control(number: int) -> Look:
 
 def colour(explainer: str) -> str:
     return look(explainer).colour
+
+
+def annotator_colour(key: str, names: Names) -> str:
+    """In the words of a stylesheet: one of a theme's own where they differ."""
+    if key == TRUTH:
+        return _both(_PEOPLE)
+    family = names.family(key)
+    if family == "explainer":
+        option, _, more = key.partition("(")[2].removesuffix(")").partition(",")
+        like = _LIKE.get(option.removeprefix("method="))
+        return colour(f"{like}({more})" if more else like) if like else _CONTEXTCITE
+    if family in ("control", "people"):
+        return _both(_CONTROL if family == "control" else _PEOPLE)
+    if annotator_name(key) == "nli":
+        return _both(_ENTAILMENT)
+    readers = [
+        one for one in names.in_order(names.annotators) if names.family(one) == "reader" and annotator_name(one) != "nli"
+    ]
+    return _both(_READERS[readers.index(key) % len(_READERS) if key in readers else 0])
+
+
+def _both(colours: tuple[str, str]) -> str:
+    return f"light-dark({colours[0]}, {colours[1]})"
 
 
 def _related(colour: str) -> str:

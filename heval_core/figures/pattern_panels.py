@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from heval_core.figures.comparable import comparable
-from heval_core.figures.measured_panels import ALL, Names, Record, by_place
+from heval_core.figures.measured_panels import Record, by_place, row_of
 from heval_core.figures.panels import Axis, Mark, Panel, Row, Slot
+from heval_core.present.names import ALL, Names
 from heval_core.present.numbers import SHARE, interval
 from heval_core.words import PATTERNS
 
@@ -45,7 +46,7 @@ def by_answers(shares: pd.DataFrame, explainers: Sequence[str]) -> list[str]:
 
 def pattern_panels(counts: pd.DataFrame, drawn: Sequence[str], names: Names) -> tuple[list[Row], list[Panel], Axis]:
     """drawn: explainers, in the order of the rows; controls last. Ids of marks: explainer, pattern and dataset."""
-    rows = [names.row(key) for key in drawn]
+    rows = [row_of(key, names) for key in drawn]
     shares = shares_of(counts)
     means, cells = (by_place(frame, "pattern") for frame in (shares, counts))
     panels = []
@@ -64,7 +65,7 @@ def _slot(row: Row, means: Sequence[Record], single: Sequence[Record], names: Na
 
 
 def _mark(own: Record, dataset: str, row: Row, names: Names) -> Mark:
-    place = f"mean over {own['datasets']} datasets" if dataset == ALL else names.datasets.get(dataset, dataset)
+    place = f"mean over {own['datasets']} datasets" if dataset == ALL else names.dataset(dataset)
     about = (
         f"{row.title} · {PATTERNS[own['pattern']].title} · {place}",
         f"{interval(own['share'], own['low'], own['high'], SHARE)}, chance {100 * own['chance']:.0f} %",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import pandas as pd
@@ -32,7 +33,7 @@ def parts_of(cells: pd.DataFrame, protected: bool) -> pd.DataFrame:
     return own.assign(part=own["part"].str.removesuffix(PROTECTED))
 
 
-def advantage(cells: pd.DataFrame, controls: set[str], lower_is_better: bool) -> Advantage | None:
+def advantage(cells: pd.DataFrame, controls: Collection[str], lower_is_better: bool) -> Advantage | None:
     """cells: rows of `cell_metric` of one metric, all parts. None where fa, or the other replacements, were not measured."""
     methods = cells[~cells["explainer"].isin(controls)].dropna(subset=["value"])
     wide = methods.pivot_table(index=[*CELL, "explainer"], columns="part", values="value")

@@ -8,8 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.figures.technique_names import TechniqueNames
-from heval_core.present.names import SIGNED, change_unit, regime_meaning, regime_title, value_unit
+from heval_core.present.names import SIGNED, Names, change_unit, regime_meaning, regime_title, value_unit
 from heval_core.present.numbers import MINUS, brackets, change, with_unit
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 
@@ -18,7 +17,7 @@ TOTAL = "total"
 
 
 def differences_drawing(
-    cells: pd.DataFrame, measure: str, names: TechniqueNames, front: Collection[str] = (), picked: str = ""
+    cells: pd.DataFrame, measure: str, names: Names, front: Collection[str] = (), picked: str = ""
 ) -> dict[str, Any]:
     """What the browser draws. cells: rows of `cell_behaviour` of one model and dataset. front: techniques in bold."""
     own = cells[cells["measure"] == measure]
@@ -36,7 +35,7 @@ def differences_drawing(
                 "title": names.label(key),
                 "note": names.cost(key),
                 "hint": names.cost_in_words(key),
-                "shape": names.family(key),
+                "shape": names.technique_family(key),
                 "front": key in front,
                 "marks": [_mark(by_place.get((key, kind)), key, kind, measure, axis, names) for kind in kinds],
             }
@@ -47,13 +46,13 @@ def differences_drawing(
     }
 
 
-def ranked(cells: pd.DataFrame, names: TechniqueNames) -> list[str]:
+def ranked(cells: pd.DataFrame, names: Names) -> list[str]:
     """The techniques that have a value somewhere, those with the highest total first. cells: of one measure."""
     there = cells.dropna(subset=["value"])
     totals = there[there["regime"] == TOTAL].set_index("technique")["value"]
     if totals.empty:
         totals = there.groupby("technique")["value"].mean()
-    keys = names.in_order(there["technique"])
+    keys = names.techniques_in_order(there["technique"])
     return sorted(keys, key=lambda key: -totals.get(key, -math.inf))
 
 
@@ -73,7 +72,7 @@ def _column(kind: str, regular: dict[str, Any] | None, measure: str) -> dict[str
 
 
 def _mark(
-    row: dict[str, Any] | None, key: str, kind: str, measure: str, axis: tuple[float, float, float], names: TechniqueNames
+    row: dict[str, Any] | None, key: str, kind: str, measure: str, axis: tuple[float, float, float], names: Names
 ) -> dict[str, Any] | None:
     if row is None or pd.isna(row["delta"]):
         why = row.get("unavailable") if row is not None else None
@@ -82,7 +81,7 @@ def _mark(
     ends = [end if not pd.isna(end) else value for end in (low, high)]
     points = change_unit(measure).sign
     about = [
-        f"{names.title(key)}, {regime_title(kind).lower()}",
+        f"{names.technique(key)}, {regime_title(kind).lower()}",
         f"{change(value, change_unit(measure))}{points} {brackets(low, high, change_unit(measure))} against Regular",
         f"{with_unit(row['value'], value_unit(measure))} {brackets(row['low'], row['high'], value_unit(measure))}",
         *([] if pd.isna(row["n"]) else [f"{int(row['n']):,} questions; click for the instances"]),

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.figures.technique_names import TechniqueNames
+from heval_core.present.names import Names
 from heval_core.present.numbers import SHARE, brackets, interval, with_unit
 from heval_core.protocols import TECHNIQUE_FAMILIES
 from heval_core.records import TECHNIQUE
@@ -25,14 +25,14 @@ _Y = "Robustness: irrelevant contexts ignored, % →"
 
 
 def front_drawing(
-    points: pd.DataFrame, names: TechniqueNames, knew: float = 0.0, picked: str = "", every: pd.DataFrame | None = None
+    points: pd.DataFrame, names: Names, knew: float = 0.0, picked: str = "", every: pd.DataFrame | None = None
 ) -> dict[str, Any]:
     """What the browser draws. points: rows of the table `pareto` of one model and dataset. knew: see `blind_line`.
 
     every: the rows of all techniques, by which the front is drawn where `points` are some of them.
     """
     there = points.dropna(subset=["context_faithfulness", "robustness"])
-    there = there.set_index("technique").loc[names.in_order(there["technique"])].reset_index()
+    there = there.set_index("technique").loc[names.techniques_in_order(there["technique"])].reset_index()
     x_axis = _axis(there[["context_faithfulness", "faithfulness_low"]].to_numpy().ravel())
     y_axis = _axis(there[["robustness", "robustness_low"]].to_numpy().ravel())
     rows = there.to_dict("records")
@@ -43,7 +43,7 @@ def front_drawing(
         "front": [[round(100 * x, 2), round(100 * y, 2)] for x, y in front_of(there if every is None else every)],
         "blind": [[round(100 * x, 2), round(100 * y, 2)] for x, y in blind_line(knew)],
         "region": None if regular is None else [100 * regular["context_faithfulness"], 100 * regular["robustness"]],
-        "region_text": f"better than Regular on both: {listed([names.title(key) for key in better]) or 'nobody'}",
+        "region_text": f"better than Regular on both: {listed([names.technique(key) for key in better]) or 'nobody'}",
         "x": x_axis | {"title": _X},
         "y": y_axis | {"title": _Y},
         "legend": legend([row["technique"] for row in rows], names),
@@ -89,30 +89,30 @@ def share_known(cells: pd.DataFrame) -> float:
     return float(1 - unknown / every)
 
 
-def legend(keys: Sequence[str], names: TechniqueNames) -> list[dict[str, str]]:
+def legend(keys: Sequence[str], names: Names) -> list[dict[str, str]]:
     """A shape for each family that is there."""
-    there = {names.family(key) for key in keys}
+    there = {names.technique_family(key) for key in keys}
     return [{"shape": family, "text": title} for family, title in TECHNIQUE_FAMILIES.items() if family in there]
 
 
-def summary(points: pd.DataFrame, names: TechniqueNames) -> str:
+def summary(points: pd.DataFrame, names: Names) -> str:
     """The figure in words, for those who do not see it."""
     told = [
-        f"{names.title(row.technique)} {with_unit(row.context_faithfulness, SHARE)} and {with_unit(row.robustness, SHARE)}"
+        f"{names.technique(row.technique)} {with_unit(row.context_faithfulness, SHARE)} and {with_unit(row.robustness, SHARE)}"
         + (", on the front" if row.on_front else "")
         for row in points.itertuples()
     ]
     return f"Contexts followed and irrelevant contexts ignored. {'; '.join(told)}."
 
 
-def _point(row: dict[str, Any], names: TechniqueNames) -> dict[str, Any]:
+def _point(row: dict[str, Any], names: Names) -> dict[str, Any]:
     key = str(row["technique"])
     x, y = row["context_faithfulness"], row["robustness"]
     discrimination = (row[f"discrimination{end}"] for end in ("", "_low", "_high"))
     j, j_low, j_high = discrimination
     share = row["share_on_front"]
     about = [
-        names.title(key),
+        names.technique(key),
         f"follows {with_unit(x, SHARE)} {brackets(row['faithfulness_low'], row['faithfulness_high'], SHARE)}, "
         f"ignores {with_unit(y, SHARE)} {brackets(row['robustness_low'], row['robustness_high'], SHARE)}",
         f"J {interval(j, j_low, j_high)}; 0 is blind to relevance",
@@ -122,7 +122,7 @@ def _point(row: dict[str, Any], names: TechniqueNames) -> dict[str, Any]:
     return {
         "id": [key, EVERY_KIND],
         "title": names.label(key),
-        "shape": names.family(key),
+        "shape": names.technique_family(key),
         "front": bool(row["on_front"]),
         "x": 100 * x,
         "y": 100 * y,

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from heval_core.figures.technique_differences import TOTAL, ranked
-from heval_core.figures.technique_names import TechniqueNames
-from heval_core.present.names import SIGNED, change_unit, measure_name, regime_meaning, value_unit
+from heval_core.present.names import SIGNED, Names, change_unit, measure_name, regime_meaning, value_unit
 from heval_core.present.table import Cell, Head, Row, Table, crossed, number_cell
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.words import BEHAVIOURS, REGIMES
@@ -41,7 +40,7 @@ def columns_of(cells: pd.DataFrame, measure: str) -> list[Column]:
     return [column for column in kinds if (column.regime, column.measure) in there]
 
 
-def rows_in_order(cells: pd.DataFrame, measure: str, names: TechniqueNames) -> list[str]:
+def rows_in_order(cells: pd.DataFrame, measure: str, names: Names) -> list[str]:
     """Regular, then the others, those with the highest total first."""
     keys = ranked(cells[cells["measure"] == measure], names)
     return [key for key in (TECHNIQUE,) if key in keys] + [key for key in keys if key != TECHNIQUE]
@@ -50,7 +49,7 @@ def rows_in_order(cells: pd.DataFrame, measure: str, names: TechniqueNames) -> l
 def technique_table(
     cells: pd.DataFrame,
     measure: str,
-    names: TechniqueNames,
+    names: Names,
     front: Collection[str] = (),
     of: tuple[str, str, str] = VALUES,
     title: str = "The numbers, techniques by kind of context",
@@ -68,7 +67,7 @@ def technique_table(
             for column, found, top in zip(columns, own, tops, strict=True)
         ]
         cost = Cell(names.cost(key) or "–", why=names.cost_in_words(key))
-        rows.append(Row((names.title(key),), (*numbers, cost), note="on the front" if key in front else ""))
+        rows.append(Row((names.technique(key),), (*numbers, cost), note="on the front" if key in front else ""))
     heads = [Head(column.title + ("" if column.measure in SIGNED else ", %"), column.meaning) for column in columns]
     heads.append(Head("cost of an answer", "Forward passes, Regular's being 1, and what precedes the first answer"))
     label = f"techniques-{measure.replace('_', '-')}"
@@ -91,7 +90,7 @@ def _highest(column: Column, rows: Mapping[str, Mapping[Any, Any]], of: str) -> 
     return max(known) if column.best and len(known) > 1 else None
 
 
-def unavailable(cells: pd.DataFrame, trials: pd.DataFrame, names: TechniqueNames) -> list[tuple[str, str]]:
+def unavailable(cells: pd.DataFrame, trials: pd.DataFrame, names: Names) -> list[tuple[str, str]]:
     """(title, reason) of the techniques that have no number at all. trials: rows of `technique_trial`."""
     has = set(cells.dropna(subset=["value"])["technique"])
     told: dict[str, str] = {}
@@ -99,4 +98,4 @@ def unavailable(cells: pd.DataFrame, trials: pd.DataFrame, names: TechniqueNames
         for row in frame.dropna(subset=["unavailable"]).to_dict("records") if len(frame) else ():
             if row["technique"] not in has:
                 told.setdefault(str(row["technique"]), str(row["unavailable"]))
-    return [(names.title(key), told[key]) for key in names.in_order(told)]
+    return [(names.technique(key), told[key]) for key in names.techniques_in_order(told)]

@@ -1,14 +1,230 @@
-"""What pages, figures and tables call things: regimes, measures of behaviour, and all that the catalogue has."""
+"""What everything is called, wherever it is shown: models, data sets, regimes, groups, explainers, techniques, annotators,
+measures of behaviour. Plug-ins are named by the results that they are in; words of the study are in `words`.
+"""
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any
+
+import pandas as pd
+
+from heval_core import catalogue
+from heval_core.metrics import part_title
 from heval_core.present.numbers import POINTS, SCORE, SHARE, Unit
-from heval_core.records import HEvalError
+from heval_core.protocols import ANNOTATOR_FAMILIES, TECHNIQUE_FAMILIES
+from heval_core.records import TECHNIQUE, HEvalError
 from heval_core.regime_keys import read_key
-from heval_core.words import BEHAVIOURS, DECOYS, PLACES, REGIMES
+from heval_core.words import BEHAVIOURS, DECOYS, PLACES, REGIMES, dataset_title, group_title, short_name
 
 # Measures of behaviour from -1 to 1, which are written as they are; all others are shares.
 SIGNED = ("ccu", "discrimination", "discrimination_off_topic")
+# Stands for all models and all datasets in the id of a mean's mark.
+ALL = "*"
+# The annotator of what is known to be so, people together, and the beginning of one of them.
+TRUTH, PEOPLE, PERSON = "", "people", "person:"
+# Characters of a technique's name that a figure has room for.
+_LONGEST = 26
+# Parts that a cell has two of, in words.
+_USED = {"C1": "used document first", "C2": "used document second"}
+# Of annotators that are neither in the results nor installed.
+_FAMILIES = {PEOPLE: "people", "explainer": "explainer"} | dict.fromkeys(("lexical", "position", "random"), "control")
+
+
+@dataclass(frozen=True)
+class Names:
+    """rows: (kind, key) ▶ its row of the table `catalogue`. annotators: all that there are, by whose places they have colours.
+
+    What the results do not name is called by its key; a variant (`fa(target=prob)`) has what its plug-in has where it says
+    nothing itself.
+    """
+
+    rows: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
+    annotators: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, rows: pd.DataFrame, annotators: Iterable[str] = ()) -> Names:
+        """rows: of the table `catalogue`."""
+        known = {(str(row["kind"]), str(row["key"])): row for row in rows.to_dict("records")}
+        return cls(known, tuple(dict.fromkeys(annotators)))
+
+    def title(self, kind: str, key: str) -> str:
+        """kind: model, regime, group, or one of the catalogue's; controls say that they are."""
+        if kind in ("regime", "group"):
+            return (regime_title if kind == "regime" else group_title)(key)
+        if kind in ("dataset", "claims"):
+            return dataset_title(key, self.known(kind))
+        options = f" ({key.partition('(')[2]}" if "(" in key else ""
+        own, base = (self._own(kind, one, "title") for one in (key, key.partition("(")[0]))
+        return str(own or (f"{base}{options}" if base else key))
+
+    def titles(self, kind: str, keys: Iterable[str]) -> dict[str, str]:
+        return {key: self.title(kind, key) for key in keys}
+
+    def known(self, kind: str) -> dict[str, str]:
+        """Key ▶ title, of all that the catalogue has of a kind."""
+        return {key: str(row.get("title") or key) for (of, key), row in self.rows.items() if of == kind}
+
+    def meaning(self, kind: str, key: str) -> str:
+        """What it is, in a sentence; empty where nothing is known."""
+        told = self._own(kind, key, "docstring") or self._own(kind, key.partition("(")[0], "docstring")
+        return first_sentence(str(told)) if told else ""
+
+    @cached_property
+    def controls(self) -> frozenset[str]:
+        """Explainers that do not look into the model."""
+        return frozenset(
+            key for (kind, key), row in self.rows.items() if kind == "explainer" and row.get("control") in (True,)
+        )
+
+    def explainer(self, key: str) -> str:
+        """Without `(control)`: where it stands says that."""
+        return short_name(self.title("explainer", key))
+
+    @cached_property
+    def explainers(self) -> dict[str, str]:
+        """Key ▶ the same, of all that there are."""
+        return {key: self.explainer(key) for key in self.known("explainer")}
+
+    def dataset(self, key: str) -> str:
+        return self.title("dataset", key)
+
+    def place(self, model: str, dataset: str, regime: str, part: str) -> str:
+        """`demo-gpt2 · World Capital · Mixed · used document first`."""
+        own = [] if model == ALL else [model, self.dataset(dataset)]
+        return " · ".join([*own, regime_title(regime), *([part_words(part)] if part_words(part) else [])])
+
+    def readable(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """A table as people read it: titles for keys, words for names with underscores, no `technique` where there is one."""
+        titles: dict[str, Callable[[str], str]] = {
+            **dict.fromkeys(("explainer", "first", "second", "better"), self.explainer),
+            "dataset": self.dataset,
+            "regime": regime_title,
+            "part": part_words,
+            "group_sizes": lambda sizes: sizes.strip("{}").replace('"', ""),
+        }
+        shown = apart(frame) if "technique" in frame.columns else frame
+        named = {name: [titles[name](str(key)) for key in shown[name]] for name in titles if name in shown.columns}
+        return shown.assign(**named).rename(columns=lambda name: str(name).replace("_", " "))
+
+    def technique(self, key: str) -> str:
+        return self.title("technique", key)
+
+    def label(self, key: str) -> str:
+        """A technique where there is little room: options that take too much are three dots, if no other has them."""
+        every = {one for kind, one in self.rows if kind == "technique"} | {key}
+        cut = {one: _cut(self.technique(one)) for one in every}
+        return cut[key] if list(cut.values()).count(cut[key]) == 1 else self.technique(key)
+
+    def technique_family(self, key: str) -> str:
+        """A key of TECHNIQUE_FAMILIES."""
+        family = "none" if key == TECHNIQUE else str(self._inherited("technique", key, "family") or "decoding")
+        return family if family in TECHNIQUE_FAMILIES else "decoding"
+
+    def cost(self, key: str) -> str:
+        """Of a technique: `1 ×`, `1 ×, tuned`, `4.5 ×`: passes for an answer, and what precedes the first one."""
+        passes = self._inherited("technique", key, "passes")
+        times = "" if passes is None else f"{float(passes):g} ×"
+        return ", ".join(filter(None, (times, str(self._inherited("technique", key, "preparation") or ""))))
+
+    def cost_in_words(self, key: str) -> str:
+        """The same as a sentence."""
+        passes = self._inherited("technique", key, "passes")
+        prepared = {"tuned": "a setting is searched first", "trained": "the model is trained first"}
+        first = "" if passes is None else f"{float(passes):g} {'pass' if float(passes) == 1 else 'passes'} for an answer"
+        return "; ".join(filter(None, (first, prepared.get(str(self._inherited("technique", key, "preparation") or "")))))
+
+    def techniques_in_order(self, keys: Iterable[str]) -> list[str]:
+        """Regular first, then by the catalogue's places."""
+
+        def place(key: str) -> tuple[bool, float, str]:
+            own = self._inherited("technique", key, "place")
+            return key != TECHNIQUE, math.inf if own is None else float(own), key
+
+        return sorted(dict.fromkeys(keys), key=place)
+
+    def annotator(self, key: str) -> str:
+        """Without `(control)`: where it stands says that."""
+        if key == TRUTH:
+            return "The truth"
+        if key.startswith(PERSON):
+            return key.removeprefix(PERSON)
+        return short_name(str(("People" if key == PEOPLE else self._of_annotator(key, "title")) or key))
+
+    def short(self, keys: Iterable[str]) -> dict[str, str]:
+        """Annotators by their names, without the models that they read with where they can be told apart without them."""
+        titles = {key: self.annotator(key) for key in keys}
+        short = {key: title.partition(": ")[0] for key, title in titles.items()}
+        return short if len(set(short.values())) == len(short) else titles
+
+    def family(self, key: str) -> str:
+        """Of an annotator: a key of ANNOTATOR_FAMILIES."""
+        family = str(self._of_annotator(key, "family") or _FAMILIES.get(annotator_name(key), "reader"))
+        return family if family in ANNOTATOR_FAMILIES else "reader"
+
+    def control(self, key: str) -> bool:
+        """Whether an annotator is one."""
+        return self.family(key) == "control"
+
+    def in_order(self, keys: Iterable[str]) -> list[str]:
+        """Annotators: people, then what reads, explainers, and controls; each by its place. The truth is last."""
+        families = list(ANNOTATOR_FAMILIES)
+
+        def place(key: str) -> tuple[int, float, str]:
+            if key == TRUTH:
+                return len(families), 0.0, key
+            own = self._of_annotator(key, "order" if ("annotator", key) not in self.rows else "place")
+            return families.index(self.family(key)), float(own) if own is not None else 0.0, key
+
+        return sorted(dict.fromkeys(keys), key=place)
+
+    def _own(self, kind: str, key: str, name: str) -> Any:
+        value = self.rows.get((kind, key), {}).get(name)
+        return None if value is None or pd.isna(value) else value
+
+    def _inherited(self, kind: str, key: str, name: str) -> Any:
+        return self._own(kind, key if (kind, key) in self.rows else key.partition("(")[0], name)
+
+    def _of_annotator(self, key: str, name: str) -> Any:
+        """What the results say of it; else this program's plug-in; else the results, of what it is a variant of."""
+        try:
+            offered = getattr(catalogue.find("annotator", key), name, None)
+        except HEvalError:
+            offered = None
+        return self._own("annotator", key, name) or offered or self._own("annotator", annotator_name(key), name)
+
+
+def annotator_name(key: str) -> str:
+    """Without its options; people for one of them."""
+    return PEOPLE if key.startswith(PERSON) else key.partition("(")[0]
+
+
+def _cut(title: str) -> str:
+    return title if len(title) <= _LONGEST else f"{title.partition(' (')[0]} (…)"
+
+
+def first_sentence(docstring: str) -> str:
+    """The first sentence of a plug-in's docstring, without the name or the word `Control` before its colon."""
+    lead = " ".join(docstring.split("\n\n")[0].split())
+    sentence = (re.match(r".*?[.?](?=\s|$)", lead) or re.match(".*", lead) or [lead])[0]
+    name, colon, rest = sentence.partition(": ")
+    told = rest if colon and len(name) < 30 else sentence
+    return told[:1].upper() + told[1:]
+
+
+def apart(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table as readers see it: without the column `technique` where all rows are of one."""
+    return frame if frame["technique"].nunique() > 1 else frame.drop(columns=["technique"])
+
+
+@cache
+def part_words(part: str) -> str:
+    """A part of a cell: `used document first`; empty for the only one."""
+    return _USED.get(part) or part_title(part)
 
 
 def regime_title(key: str) -> str:

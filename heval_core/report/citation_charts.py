@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from heval_core.figures.citation_dots import told
-from heval_core.figures.citation_names import CitationNames
+from heval_core.present.names import Names
 from heval_core.report.charts import PER_FIGURE, DotPanel, dot_panels
 from heval_core.report.figures import Figure, numbered
 from heval_core.words import CITATION_MEASURES, MASKINGS, OF_EXPLAINERS
@@ -18,7 +18,7 @@ _ENDS = (-0.04, 1.04)
 Lane = tuple[str, ...]
 
 
-def of_measure(cells: pd.DataFrame, measure: str, names: CitationNames, lanes: Sequence[str]) -> tuple[Figure, ...]:
+def of_measure(cells: pd.DataFrame, measure: str, names: Names, lanes: Sequence[str]) -> tuple[Figure, ...]:
     """A panel for each writer, with a row for each annotator. cells: rows of `cell_recovery`. lanes: columns of it, whose
     combinations are the lines of a row, from top to bottom."""
     own = cells[(cells["measure"] == measure) & (cells["annotator"] != "")]
@@ -32,7 +32,7 @@ def of_measure(cells: pd.DataFrame, measure: str, names: CitationNames, lanes: S
     return _drawn(_caption(CITATION_MEASURES[measure].title, places), panels, names, names.in_order(own["annotator"]))
 
 
-def of_explainers(cells: pd.DataFrame, names: CitationNames) -> tuple[Figure, ...]:
+def of_explainers(cells: pd.DataFrame, names: Names) -> tuple[Figure, ...]:
     """A panel for each thing that explainers say of sentences; the last row is the truth, where it is known."""
     own = cells[cells["measure"].isin(OF_EXPLAINERS) & (cells["masking"] == "full")]
     if own["value"].isna().all():
@@ -61,7 +61,7 @@ def _caption(what: str, places: Sequence[Lane]) -> str:
     return f"{what}; in a row from top to bottom: {'; '.join(named)}" if varied else what
 
 
-def _dots(rows: pd.DataFrame, places: Sequence[Lane], lanes: Sequence[str], names: CitationNames) -> pd.DataFrame:
+def _dots(rows: pd.DataFrame, places: Sequence[Lane], lanes: Sequence[str], names: Names) -> pd.DataFrame:
     own = rows.assign(
         explainer=rows["annotator"],
         lane=[places.index(lane) for lane in rows[list(lanes)].itertuples(index=False, name=None)],
@@ -70,14 +70,14 @@ def _dots(rows: pd.DataFrame, places: Sequence[Lane], lanes: Sequence[str], name
     return own.astype(dict.fromkeys(("value", "low", "high", "chance"), float))
 
 
-def _tip(row: Mapping[Any, Any], names: CitationNames) -> str:
+def _tip(row: Mapping[Any, Any], names: Names) -> str:
     if pd.isna(row["value"]):
         return ""
     who, *more = told(row, names)
     return "; ".join([who, *more, *([MASKINGS[row["masking"]].title] if row["masking"] in MASKINGS else [])])
 
 
-def _drawn(caption: str, panels: Sequence[DotPanel], names: CitationNames, order: Sequence[str]) -> tuple[Figure, ...]:
+def _drawn(caption: str, panels: Sequence[DotPanel], names: Names, order: Sequence[str]) -> tuple[Figure, ...]:
     titles = {key: names.annotator(key) for key in order}
     controls = {key for key in order if names.control(key)}
     parts = [panels[start : start + PER_FIGURE] for start in range(0, len(panels), PER_FIGURE)]

@@ -11,10 +11,11 @@ from typing import Any
 import pandas as pd
 
 from heval_core.evaluation.citations.utility import utility
-from heval_core.figures.citation_names import PEOPLE, CitationNames
 from heval_core.figures.citation_tables import WHERE, annotator_title, titles_of, wide_table, with_chance
+from heval_core.present.names import PEOPLE, Names
 from heval_core.present.table import Table, counted, crossed, number_cell, reason
 from heval_core.report import citation_charts
+from heval_core.report.figures import names_of
 from heval_core.report.plans import Plan
 from heval_core.report.section import Section
 from heval_core.store.reader import Reader
@@ -42,10 +43,10 @@ def _places(results: Reader) -> list[tuple[str, str]]:
     return list(dict.fromkeys(zip(choices["dataset"], choices["selector"], strict=True)))
 
 
-def _cells(results: Reader, measures: Sequence[str]) -> tuple[pd.DataFrame, CitationNames]:
+def _cells(results: Reader, measures: Sequence[str]) -> tuple[pd.DataFrame, Names]:
     """Rows of `cell_recovery`, with annotators in the order of the page within each writer and selector; and names."""
     every = pd.concat([results.citation_cells(*place) for place in _places(results)], ignore_index=True)
-    names = CitationNames.of(results.citation_catalogue(), every["annotator"])
+    names = names_of(results)
     cells = every[every["measure"].isin(measures)]
     order = {key: place for place, key in enumerate([*names.in_order(key for key in cells["annotator"] if key), ""])}
     places = [cells.groupby(list(WHERE), sort=False).ngroup(), cells["annotator"].map(order)]
@@ -53,7 +54,7 @@ def _cells(results: Reader, measures: Sequence[str]) -> tuple[pd.DataFrame, Cita
     return cells.loc[ranks].reset_index(drop=True), names
 
 
-def _asked(results: Reader, measures: Sequence[str]) -> tuple[pd.DataFrame, CitationNames]:
+def _asked(results: Reader, measures: Sequence[str]) -> tuple[pd.DataFrame, Names]:
     """The same of annotators alone."""
     cells, names = _cells(results, measures)
     return cells[cells["annotator"] != ""].reset_index(drop=True), names
@@ -63,12 +64,12 @@ def _meanings(measures: Iterable[str]) -> str:
     return "; ".join(f"{CITATION_MEASURES[own].title}: {CITATION_MEASURES[own].meaning}" for own in measures)
 
 
-def _place(row: Any, names: CitationNames) -> dict[str, str]:
+def _place(row: Any, names: Names) -> dict[str, str]:
     """Its claims, writer and selector, by their titles."""
     return dict(zip(_KEYS, titles_of({name: row[name] for name in WHERE}, names), strict=True))
 
 
-def _reasons(cells: pd.DataFrame, names: CitationNames) -> Iterator[str]:
+def _reasons(cells: pd.DataFrame, names: Names) -> Iterator[str]:
     """Each reason once, with the annotators that it holds for."""
     told: dict[str, list[str]] = {}
     for row in cells[cells["value"].isna()].to_dict("records"):

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from heval_core.figures.measured_panels import Names
 from heval_core.figures.palette import GROUPS, PATTERN_COLOURS, in_order
 from heval_core.metrics import headlines
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
-from heval_core.present.names import regime_title
+from heval_core.present.names import Names, regime_title
 from heval_core.present.numbers import interval, number
 from heval_core.regime_keys import ordered_regimes
 from heval_core.report.charts import PER_FIGURE, DotPanel, Share, SharePanel, dot_panels, share_panels
@@ -27,20 +25,9 @@ _DROPPED = ("#E9DCC9", "#D3BD9F", "#B99C78", "#F4EDE2", "#9C7F5C", "#E0CDB4", "#
 _NUMBERS = ("value", "low", "high", "chance")
 
 
-class Named(NamedTuple):
-    """The explainers of some results. titles: by key, without "(control)"."""
-
-    titles: dict[str, str]
-    controls: set[str]
-
-    @classmethod
-    def of(cls, results: Reader) -> Named:
-        known = results.catalogue("explainer")
-        titles = {key: str(title).removesuffix(" (control)") for key, title in zip(known["key"], known["title"], strict=True)}
-        return cls(titles, set(known[known["control"].astype(bool)]["key"]))
-
-    def as_names(self) -> Names:
-        return Names(self.titles, {}, frozenset(self.controls))
+def names_of(results: Reader) -> Names:
+    """What these results call what they hold."""
+    return Names.of(results.catalogue(), results.annotators())
 
 
 def _lanes(frame: pd.DataFrame) -> list[tuple[str, str]]:
@@ -57,7 +44,7 @@ def lanes_in_words(table: pd.DataFrame) -> str:
     )
 
 
-def of_cells(caption: str, cells: pd.DataFrame, measure: Measure, named: Named) -> list[Figure]:
+def of_cells(caption: str, cells: pd.DataFrame, measure: Measure, names: Names) -> list[Figure]:
     """A panel for each regime and part, a few to a figure. cells: as `labelled` gives them, without the dataset."""
     if cells.empty:
         return []
@@ -72,7 +59,7 @@ def of_cells(caption: str, cells: pd.DataFrame, measure: Measure, named: Named) 
     panels = [DotPanel(str(label), own, measure.unit) for label, own in dots.groupby("label", sort=False)]
     parts = [panels[start : start + PER_FIGURE] for start in range(0, len(panels), PER_FIGURE)]
     return [
-        (name, dot_panels(name, part, named.titles, named.controls, shared=True))
+        (name, dot_panels(name, part, names.explainers, set(names.controls), shared=True))
         for name, part in zip(numbered(caption, len(parts)), parts, strict=True)
     ]
 
@@ -82,14 +69,14 @@ def numbered(caption: str, count: int) -> list[str]:
     return [caption] if count == 1 else [f"{caption} ({place} of {count})" for place in range(1, count + 1)]
 
 
-def of_headline(table: pd.DataFrame, named: Named) -> tuple[Figure, ...]:
+def of_headline(table: pd.DataFrame, names: Names) -> tuple[Figure, ...]:
     """A panel for each question, each on its own axis; techniques are lines of a row."""
     lanes = {technique: lane for lane, technique in enumerate(sorted(table["technique"].unique()))}
     panels = []
     for question, measure in headlines().items():
         own = table[table["question"] == question]
         tips = [
-            f"{named.titles.get(row.explainer, row.explainer)}: {interval(row.value, row.low, row.high)}, "
+            f"{names.explainer(row.explainer)}: {interval(row.value, row.low, row.high)}, "
             f"chance {number(row.chance)}, {row.cells} cells, n = {row.n:,}"
             for row in own.itertuples()
         ]
@@ -99,7 +86,7 @@ def of_headline(table: pd.DataFrame, named: Named) -> tuple[Figure, ...]:
     if not panels:
         return ()
     caption = "Means over all cells, by question" + (f"; from top to bottom: {', '.join(lanes)}" if len(lanes) > 1 else "")
-    return ((caption, dot_panels(caption, panels, named.titles, named.controls, shared=False)),)
+    return ((caption, dot_panels(caption, panels, names.explainers, set(names.controls), shared=False)),)
 
 
 def of_outcomes(outcomes: pd.DataFrame) -> tuple[Figure, ...]:
@@ -129,7 +116,7 @@ def of_outcomes(outcomes: pd.DataFrame) -> tuple[Figure, ...]:
     return _few(caption, panels, hues, legend)
 
 
-def of_patterns(counts: pd.DataFrame, named: Named) -> tuple[Figure, ...]:
+def of_patterns(counts: pd.DataFrame, names: Names) -> tuple[Figure, ...]:
     """What each explainer's best token is, in shares of its instances, and the same by chance: a panel for each dataset."""
     if counts.empty:
         return ()
@@ -140,7 +127,7 @@ def of_patterns(counts: pd.DataFrame, named: Named) -> tuple[Figure, ...]:
     panels = []
     for (dataset, technique), own in counts.groupby(["dataset", "technique"]):
         of_pattern = {pattern: own[own["pattern"] == pattern] for pattern in present}
-        bars = [(named.titles.get(key, key), _pieces(of_pattern, key)) for key in explainers]
+        bars = [(names.explainer(key), _pieces(of_pattern, key)) for key in explainers]
         chance = [
             Share(pattern, float(np.average(part["chance"], weights=part["n"])), f"{legend[pattern]}, by chance")
             for pattern, part in of_pattern.items()

@@ -18,7 +18,7 @@ from heval_core.present.numbers import EXACT, number
 from heval_core.present.table import Table, number_cell
 from heval_core.report import forest
 from heval_core.report.drawing import DARK, LIGHT, Drawing, Theme, as_svg
-from heval_core.report.figures import Named
+from heval_core.report.figures import names_of
 from heval_core.report.section import Section
 from heval_core.store.reader import Reader
 
@@ -77,8 +77,8 @@ class Study(NamedTuple):
 
 def studies_of(results: Reader) -> tuple[Study, Study, Study]:
     """What is said of explainers, techniques and citations; each may be empty."""
-    named = Named.of(results)
-    titles = {key: title for key, title in named.titles.items() if key not in named.controls}
+    names = names_of(results)
+    titles = {key: title for key, title in names.explainers.items() if key not in names.controls}
     return (
         Study("", "", results.findings(), titles),
         Study("techniques", "Techniques: what makes a model use its context", results.technique_findings(), {}),

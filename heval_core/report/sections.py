@@ -9,7 +9,7 @@ import pandas as pd
 
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.evaluation.regime_means import cells_and_means
-from heval_core.figures.cells import apart, labelled, of_measure
+from heval_core.figures.cells import labelled, of_measure
 from heval_core.figures.headline import side_by_side
 from heval_core.figures.measure_table import headline_table, measure_table, wanted_of
 from heval_core.figures.measured_panels import Measured
@@ -17,13 +17,14 @@ from heval_core.figures.outcomes import statistics
 from heval_core.figures.palette import in_order
 from heval_core.metrics import headlines, part_title
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
-from heval_core.present.names import regime_title
+from heval_core.present.names import apart, regime_title
 from heval_core.present.numbers import EXACT, SHARE, span
 from heval_core.present.table import Cell, Head, Row, Table, counted, crossed, number_cell
 from heval_core.records import CELL, TECHNIQUE
 from heval_core.report import figures
 from heval_core.report.board_section import board_section
 from heval_core.report.citation_sections import CITATIONS, has_citations
+from heval_core.report.figures import names_of
 from heval_core.report.plans import Plan, section_plans
 from heval_core.report.section import Section
 from heval_core.report.technique_sections import TECHNIQUES, has_techniques
@@ -54,15 +55,15 @@ def section(results: Reader, key: str) -> Section:
 
 def _cells(results: Reader, plan: Plan) -> Section:
     """Figures of each measure and k; a row per cell and part."""
-    named = figures.Named.of(results)
+    names = names_of(results)
     drawn, frames, texts = [], list[pd.DataFrame](), list[str]()
     for measure in plan.measures:
         before = len(frames)
         for k in plan.ks if measure.uses_k else (0,):
-            cells = labelled(of_measure(results.cells(Filter(), measure.metric, k), measure), named.titles)
+            cells = labelled(of_measure(results.cells(Filter(), measure.metric, k), measure), names.explainers)
             frames.append(cells.drop(columns=["label", "title"]).assign(measure=measure.title))
             caption = f"{measure.title}, k = {k}" if measure.uses_k else measure.title
-            drawn += figures.of_cells(caption, cells, measure, named)
+            drawn += figures.of_cells(caption, cells, measure, names)
         # Not every store has the variants of a measure.
         if not measure.variant_of or any(len(own) for own in frames[before:]):
             texts.append(f"{measure.title} ({measure.unit}): {measure.meaning}")
@@ -81,7 +82,7 @@ def _means(results: Reader, measure: Measure, k: int) -> Iterator[Table]:
     """A table of a measure's means for each technique under which it has any."""
     asked = of_measure(results.cells(Filter(), measure.metric, k), measure)["regime"].unique()
     if len(asked):
-        chosen, names = Filter(regime=tuple(asked)), figures.Named.of(results).as_names()
+        chosen, names = Filter(regime=tuple(asked)), names_of(results)
         cells, means = cells_and_means(results, chosen, measure.metric, k, wanted_of(measure))
         for technique in dict.fromkeys(means[0]["technique"]):
             own = [frame[frame["technique"] == technique] for frame in (of_measure(cells, measure), *means)]
@@ -136,16 +137,16 @@ def _gaps(table: pd.DataFrame, plan: Plan) -> Iterable[str]:
 
 
 def _headline(results: Reader, plan: Plan) -> Section:
-    every, named = results.headline(), figures.Named.of(results)
+    every, names = results.headline(), names_of(results)
     rows = side_by_side(every)
-    table = headline_table(rows, named.as_names())
-    few = sorted({named.titles.get(key, key) for key in every.loc[every.index.difference(rows.index), "explainer"]})
+    table = headline_table(rows, names)
+    few = sorted({names.explainer(key) for key in every.loc[every.index.difference(rows.index), "explainer"]})
     missing = [QUESTIONS[question].title for question in headlines() if question not in set(rows["question"])]
     gaps = [f"Not available in any cell: {', '.join(missing)}."] if missing else []
     gaps += [f"{listed(few)} ran in fewer of these cells, see the leaderboard."] if few else []
     controls = "Controls do not look into the model: lexical marks the answer's own tokens, position prefers later tokens."
     text = f"{table.note} {controls}"
-    return Section(plan, text, (table,), rows, figures.of_headline(rows, named), tuple(gaps))
+    return Section(plan, text, (table,), rows, figures.of_headline(rows, names), tuple(gaps))
 
 
 def _datasets(results: Reader, plan: Plan) -> Section:
@@ -171,7 +172,7 @@ def _patterns(results: Reader, plan: Plan) -> Section:
     text = " ".join(f"{key.replace('_', ' ').capitalize()}: {word.meaning}" for key, word in PATTERNS.items())
     text = f"Share of the instances answered from a document, by the first pattern that holds; % [95 % interval]. {text}"
     gaps = () if len(counts) else ("No instance was answered from a document.",)
-    drawn = figures.of_patterns(counts, figures.Named.of(results))
+    drawn = figures.of_patterns(counts, names_of(results))
     return Section(plan, text, (_pattern_table(counts),), counts, drawn, gaps)
 
 

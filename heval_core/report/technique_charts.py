@@ -9,8 +9,7 @@ from typing import Any
 import pandas as pd
 
 from heval_core.figures.technique_front import blind_line, front_of, share_known
-from heval_core.figures.technique_names import TechniqueNames
-from heval_core.present.names import change_unit, measure_name, value_unit
+from heval_core.present.names import Names, change_unit, measure_name, value_unit
 from heval_core.present.numbers import SHARE, brackets, change, number, short, with_unit
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.report.charts import DotPanel, dot_panels
@@ -22,13 +21,11 @@ _SIDE, _LEFT, _GAP, _TOP, _BOTTOM = 270.0, 46.0, 58.0, 24.0, 44.0
 _ACROSS = 3
 
 
-def of_front(
-    points: pd.DataFrame, cells: pd.DataFrame, names: TechniqueNames, titles: Mapping[str, str]
-) -> tuple[Figure, ...]:
+def of_front(points: pd.DataFrame, cells: pd.DataFrame, names: Names) -> tuple[Figure, ...]:
     """A figure for each dataset, with a panel for each model. points: rows of `pareto`. cells: of `cell_behaviour`."""
     figures = []
     for dataset, own in points.groupby("dataset"):
-        caption = f"Following against ignoring, {titles.get(str(dataset), dataset)}"
+        caption = f"Following against ignoring, {names.dataset(str(dataset))}"
         panels = [(str(model), rows) for model, rows in own.groupby("model")]
         parts = [panels[start : start + _ACROSS] for start in range(0, len(panels), _ACROSS)]
         known = cells[cells["dataset"] == dataset]
@@ -37,10 +34,10 @@ def of_front(
     return tuple(figures)
 
 
-def _fronts(title: str, panels: Sequence[tuple[str, pd.DataFrame]], cells: pd.DataFrame, names: TechniqueNames) -> Drawing:
-    keys = names.in_order(key for _, rows in panels for key in rows["technique"])
+def _fronts(title: str, panels: Sequence[tuple[str, pd.DataFrame]], cells: pd.DataFrame, names: Names) -> Drawing:
+    keys = names.techniques_in_order(key for _, rows in panels for key in rows["technique"])
     drawing = Drawing(len(panels) * (_LEFT + _SIDE + _GAP), 0, title)
-    top = legend(drawing, [names.title(key) for key in keys]) + _TOP
+    top = legend(drawing, [names.technique(key) for key in keys]) + _TOP
     numbers = {key: place for place, key in enumerate(keys, start=1)}
     for place, (model, rows) in enumerate(panels):
         left = _LEFT + place * (_LEFT + _SIDE + _GAP)
@@ -70,9 +67,7 @@ def _frame(drawing: Drawing, x: Scale, y: Scale, first: bool) -> None:
         drawing.words("faint", (x.left, y.left + 40), "up: robustness")
 
 
-def _points(
-    drawing: Drawing, x: Scale, y: Scale, rows: pd.DataFrame, numbers: Mapping[str, int], names: TechniqueNames
-) -> None:
+def _points(drawing: Drawing, x: Scale, y: Scale, rows: pd.DataFrame, numbers: Mapping[str, int], names: Names) -> None:
     """Every point with both whiskers and its number; numbers of one place stand in one text."""
     beside: dict[tuple[float, float], list[int]] = {}
     for row in sorted(rows.to_dict("records"), key=lambda row: (bool(row["on_front"]), numbers[row["technique"]])):
@@ -90,17 +85,17 @@ def _points(
         )
 
 
-def _tip(row: Mapping[Any, Any], names: TechniqueNames) -> str:
+def _tip(row: Mapping[Any, Any], names: Names) -> str:
     share = row["share_on_front"]
     own = "" if pd.isna(share) else f"; on the front in {with_unit(share, SHARE)} of the resamples"
     return (
-        f"{names.title(row['technique'])}: follows {with_unit(row['context_faithfulness'], SHARE)} "
+        f"{names.technique(row['technique'])}: follows {with_unit(row['context_faithfulness'], SHARE)} "
         f"{brackets(row['faithfulness_low'], row['faithfulness_high'], SHARE)}, ignores {with_unit(row['robustness'], SHARE)} "
         f"{brackets(row['robustness_low'], row['robustness_high'], SHARE)}{own}"
     )
 
 
-def of_differences(cells: pd.DataFrame, measure: str, names: TechniqueNames) -> tuple[Figure, ...]:
+def of_differences(cells: pd.DataFrame, measure: str, names: Names) -> tuple[Figure, ...]:
     """A panel for each kind of context; in a technique's row a dot for each model and dataset, with its interval."""
     own = cells[(cells["measure"] == measure) & cells["regime"].isin(CONTEXT_KINDS) & (cells["technique"] != TECHNIQUE)]
     own = own.dropna(subset=["delta"])
@@ -122,8 +117,8 @@ def of_differences(cells: pd.DataFrame, measure: str, names: TechniqueNames) -> 
     unit = f"{measure_name(measure)}, technique less Regular"
     kinds = [kind for kind in CONTEXT_KINDS if kind in set(own["regime"])]
     panels = [DotPanel(REGIMES[kind].title, dots[dots["regime"] == kind], unit) for kind in kinds]
-    order = names.in_order(own["technique"])
-    titles = {key: names.title(key) for key in order}
+    order = names.techniques_in_order(own["technique"])
+    titles = {key: names.technique(key) for key in order}
     caption = f"{measure_name(measure)}: difference to Regular by kind of context"
     return ((caption, dot_panels(caption, panels, titles, set(), shared=True, order=order)),)
 
@@ -133,9 +128,9 @@ def lanes_of(cells: pd.DataFrame) -> list[tuple[str, str]]:
     return sorted(set(zip(cells["model"], cells["dataset"], strict=True)))
 
 
-def _told(row: Mapping[Any, Any], measure: str, names: TechniqueNames) -> str:
+def _told(row: Mapping[Any, Any], measure: str, names: Names) -> str:
     delta, value = change_unit(measure), value_unit(measure)
     return (
-        f"{names.title(row['technique'])}, {row['model']} on {row['dataset']}: {change(row['delta'], delta)}{delta.sign} "
+        f"{names.technique(row['technique'])}, {row['model']} on {row['dataset']}: {change(row['delta'], delta)}{delta.sign} "
         f"{brackets(row['delta_low'], row['delta_high'], delta)}; {number(row['value'], value)}, n = {int(row['n']):,}"
     )

@@ -13,14 +13,14 @@ from typing import Any
 import pandas as pd
 
 from heval_core.figures.technique_features import correlation_table
-from heval_core.figures.technique_names import TechniqueNames
 from heval_core.figures.technique_table import CHANGES, VALUES, columns_of, technique_table, unavailable
 from heval_core.figures.technique_trials import searches
-from heval_core.present.names import measure_name, regime_title
+from heval_core.present.names import Names, measure_name, regime_title
 from heval_core.present.numbers import EXACT, number
 from heval_core.present.table import Table, number_cell
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.report import technique_charts
+from heval_core.report.figures import names_of
 from heval_core.report.plans import Plan
 from heval_core.report.section import Section
 from heval_core.report.technique_explained import explained, explained_text
@@ -41,26 +41,16 @@ def _section(plan: Plan, text: str, tables: tuple[Table, ...], rows: pd.DataFram
     return Section(plan, text, tables, rows, gaps=gaps, **more)
 
 
-def _names(results: Reader) -> TechniqueNames:
-    return TechniqueNames.of(results.techniques())
-
-
-def _titles(results: Reader) -> dict[str, str]:
-    """Of datasets."""
-    known = results.datasets()
-    return dict(zip(known["dataset"], known["title"], strict=True))
-
-
 def _front(results: Reader, plan: Plan) -> Section:
-    points, names = results.technique_points(Filter()), _names(results)
-    figures = technique_charts.of_front(points, results.technique_cells(Filter()), names, _titles(results))
+    points, names = results.technique_points(Filter()), names_of(results)
+    figures = technique_charts.of_front(points, results.technique_cells(Filter()), names)
     numbers = {"context faithfulness": ("context_faithfulness", "faithfulness"), "robustness": ("robustness", "robustness"),
                "J": ("discrimination", "discrimination")}  # fmt: skip
     rows = [
         {
             "model": row["model"],
             "dataset": row["dataset"],
-            "technique": names.title(row["technique"]),
+            "technique": names.technique(row["technique"]),
             **{title: number_cell(row, of=(name, f"{end}_low", f"{end}_high")) for title, (name, end) in numbers.items()},
             "on the front": "yes" if row["on_front"] else "no",
             "in which share of resamples": number(row["share_on_front"], EXACT),
@@ -79,7 +69,7 @@ def _front(results: Reader, plan: Plan) -> Section:
 
 def _values(measure: str, results: Reader, plan: Plan) -> Section:
     """A measure by kind of context and in total, and what holds for all kinds together."""
-    cells, names = results.technique_cells(Filter()), _names(results)
+    cells, names = results.technique_cells(Filter()), names_of(results)
     tables = tuple(_tables(results, cells, measure, VALUES, names))
     text = f"{tables[0].note if tables else ''} {_KINDS}"
     return _section(plan, text, tables, _behind(cells, measure), gaps=_not_available(results, names))
@@ -87,7 +77,7 @@ def _values(measure: str, results: Reader, plan: Plan) -> Section:
 
 def _gains(measure: str, results: Reader, plan: Plan) -> Section:
     """The differences to Regular, over the instances that both answered."""
-    cells, names = results.technique_cells(Filter()), _names(results)
+    cells, names = results.technique_cells(Filter()), names_of(results)
     own = cells[cells["technique"] != TECHNIQUE].dropna(subset=["delta"])
     lanes = "; ".join(f"{model} on {dataset}" for model, dataset in technique_charts.lanes_of(own))
     text = (
@@ -104,21 +94,19 @@ def _behind(cells: pd.DataFrame, measure: str) -> pd.DataFrame:
     return cells[[place in wanted for place in zip(cells["regime"], cells["measure"], strict=True)]]
 
 
-def _tables(
-    results: Reader, cells: pd.DataFrame, measure: str, of: tuple[str, str, str], names: TechniqueNames
-) -> Iterator[Table]:
+def _tables(results: Reader, cells: pd.DataFrame, measure: str, of: tuple[str, str, str], names: Names) -> Iterator[Table]:
     """The page's table of each model and dataset."""
-    points, titles = results.technique_points(Filter()), _titles(results)
+    points = results.technique_points(Filter())
     points = points[points["on_front"].astype(bool)]
     for place, ((model, dataset), own) in enumerate(cells.groupby(["model", "dataset"], sort=True), start=1):
         front = set(points[(points["model"] == model) & (points["dataset"] == dataset)]["technique"])
-        title = f"{measure_name(measure)}, {model} on {titles.get(str(dataset), dataset)}"
+        title = f"{measure_name(measure)}, {model} on {names.dataset(str(dataset))}"
         table = technique_table(own, measure, names, front, of, title)
         gain = "" if of == VALUES else "-gain"
         yield replace(table, label=f"{table.label}{gain}-{place}")
 
 
-def _not_available(results: Reader, names: TechniqueNames) -> Iterator[str]:
+def _not_available(results: Reader, names: Names) -> Iterator[str]:
     """Each reason once, with the models it holds for."""
     cells, trials = results.technique_cells(Filter()), results.technique_trials(Filter())
     told: dict[tuple[str, str], set[str]] = {}
@@ -133,17 +121,17 @@ def _not_available(results: Reader, names: TechniqueNames) -> Iterator[str]:
 
 def _costs(results: Reader, plan: Plan) -> Section:
     """Of the techniques of these results."""
-    names = _names(results)
+    names = names_of(results)
     cells, trials = results.technique_cells(Filter()), results.technique_trials(Filter())
     counts = trials.groupby(["technique", "model", "dataset"])["setting"].nunique().groupby("technique").max()
     rows = pd.DataFrame(
         {
-            "technique": names.title(key),
+            "technique": names.technique(key),
             "passes for an answer": names.cost(key).partition(",")[0].rstrip(" ×") or None,
             "before the first answer": names.cost(key).partition(", ")[2] or "nothing",
             "settings tried": str(counts[key]) if counts.get(key, 0) else None,
         }
-        for key in names.in_order([*cells["technique"], *trials["technique"]])
+        for key in names.techniques_in_order([*cells["technique"], *trials["technique"]])
     )
     text = (
         "Forward passes for an answer, Regular's being 1, and what precedes the first answer; settings tried: the most for a "
@@ -154,12 +142,12 @@ def _costs(results: Reader, plan: Plan) -> Section:
 
 
 def _features(results: Reader, plan: Plan) -> Section:
-    every, names = results.technique_correlations(Filter()), _names(results)
+    every, names = results.technique_correlations(Filter()), names_of(results)
     known = every.dropna(subset=["rho"])
     parts = [
-        correlation_table(own).assign(dataset=dataset, technique=names.title(key))
+        correlation_table(own).assign(dataset=dataset, technique=names.technique(key))
         for dataset, of_dataset in known.groupby("dataset", sort=False)
-        for key, own in sorted(of_dataset.groupby("technique"), key=lambda named: names.in_order([str(named[0])]))
+        for key, own in sorted(of_dataset.groupby("technique"), key=lambda named: names.techniques_in_order([str(named[0])]))
     ]
     shown = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["dataset", "technique"])
     shown = shown[["dataset", "technique", *shown.columns.drop(["dataset", "technique"])]]
@@ -174,12 +162,12 @@ def _features(results: Reader, plan: Plan) -> Section:
 
 
 def _search(results: Reader, plan: Plan) -> Section:
-    trials, names = results.technique_trials(Filter()), _names(results)
+    trials, names = results.technique_trials(Filter()), names_of(results)
     rows = [
         {
             "model": model,
             "dataset": dataset,
-            "technique": names.title(search.technique),
+            "technique": names.technique(search.technique),
             "settings tried": search.settings,
             "as good as the chosen one": search.ties,
             "chosen": search.chosen + (f": {', '.join(search.heads)}" if search.heads else ""),
@@ -198,7 +186,7 @@ def _search(results: Reader, plan: Plan) -> Section:
 
 
 def _explained(results: Reader, plan: Plan) -> Section:
-    table, names = explained(results), _names(results)
+    table, names = explained(results), names_of(results)
     if table.empty:
         gap = "No answer under a technique was explained; run the batch job with --techniques and --explainers."
         return _section(plan, explained_text(), (), table, gaps=[gap])

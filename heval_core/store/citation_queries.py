@@ -76,6 +76,11 @@ class CitationQueries(Database):
         kinds = "kind IN ('annotator', 'selector', 'claims')"
         return self.query(f"SELECT * FROM catalogue WHERE {kinds} ORDER BY place, key")
 
+    def annotators(self) -> list[str]:
+        """All that answered something, in stored order."""
+        asked = "SELECT annotator FROM cell_recovery WHERE annotator <> '' GROUP BY ALL ORDER BY min(rowid)"
+        return [str(key) for key in self.query(asked)["annotator"]]
+
     def citation_cells(self, dataset: str, selector: str) -> pd.DataFrame:
         """Rows of `cell_recovery`."""
         return self.query("SELECT * FROM cell_recovery WHERE dataset = ? AND selector = ? ORDER BY rowid", [dataset, selector])

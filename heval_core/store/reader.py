@@ -69,8 +69,9 @@ class Reader(InstanceQueries, CitationQueries):
     def failures(self) -> pd.DataFrame:
         return self.query("SELECT * FROM failure ORDER BY ALL")
 
-    def catalogue(self, kind: str) -> pd.DataFrame:
-        return self.query("SELECT * FROM catalogue WHERE kind = ? ORDER BY control, title, key", [kind])
+    def catalogue(self, kind: str = "") -> pd.DataFrame:
+        """Plug-ins of a kind, or of all kinds."""
+        return self.query("SELECT * FROM catalogue WHERE kind = ? OR ? = '' ORDER BY control, title, key", [kind, kind])
 
     def headline(self, chosen: Filter = Filter()) -> pd.DataFrame:  # noqa: B008
         """The leaderboard as published, over all instances of the filter's techniques."""

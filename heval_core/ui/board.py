@@ -27,7 +27,7 @@ from heval_core.store.reader import Reader
 from heval_core.ui import address, links
 from heval_core.ui.exports import download, draw_table
 from heval_core.ui.marks import dot_panels
-from heval_core.ui.names import meanings_of, names_of
+from heval_core.ui.names import names_of
 from heval_core.ui.overview_scale import MEASURED_ON
 from heval_core.ui.published_results import query
 from heval_core.ui.selection import Selection
@@ -161,10 +161,15 @@ def _figures(results: Reader, made: Board) -> None:
     front = front_drawing(made, MARK.drawn)
     with st.container(key="board_figures"):
         with st.container(key="board_dots"):
-            dot_panels(by_question(made, meanings_of(results), MARK.drawn), "board_figure", MARK.pick)
+            dot_panels(by_question(made, _meanings(results), MARK.drawn), "board_figure", MARK.pick)
         if front is not None:
             with st.container(key="board_front"):
                 technique_figure("front_figure", MARK.pick, front=front, titles=("Quality against cost", ""))
+
+
+def _meanings(results: Reader) -> dict[str, str]:
+    names = names_of(results)
+    return {key: names.meaning("explainer", key) for key in names.explainers}
 
 
 def exported_board(made: Board) -> pd.DataFrame:
@@ -183,7 +188,7 @@ def draw_models(results: Reader, chosen: Filter, made: Board) -> None:
         return
     sentence = best_in_each(made, column)
     said.markdown(sentence)
-    dot_panels(by_model(made, column, meanings_of(results), MARK.drawn), "models_figure", MARK.pick)
+    dot_panels(by_model(made, column, _meanings(results), MARK.drawn), "models_figure", MARK.pick)
     selection(made, chosen)
     st.subheader("The numbers")
     own = made.by_model[made.by_model["column"] == column.key]

@@ -7,14 +7,14 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from heval_core.figures.cells import apart
 from heval_core.figures.outcomes import statistics
+from heval_core.present.names import apart
 from heval_core.present.numbers import interval, percent
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import links
-from heval_core.ui.names import titles_of
+from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
 from heval_core.words import DROP_REASONS, GROUPS, titles
 
@@ -42,8 +42,8 @@ def named(results: Reader, table: pd.DataFrame) -> pd.DataFrame:
     """The columns that say something, with titles for keys. table: what `statistics` gives."""
     groups = [group for group in GROUPS if group in table.columns and table[group].any()]
     reasons = [reason for reason in DROP_REASONS if reason in table.columns and table[reason].any()]
-    titles = {column: titles_of(results, column) for column in ("dataset", "regime")}
-    shown = table.assign(**{column: [titles[column].get(key, key) for key in table[column]] for column in titles})
+    titled = names_of(results)
+    shown = table.assign(**{kind: [titled.title(kind, key) for key in table[kind]] for kind in ("dataset", "regime")})
     for name in ("characters", "tokens"):
         shown[name] = [_range(row, name) for row in table.to_dict("records")]
     agreement = query(results, Reader.agreement)

@@ -8,12 +8,12 @@ from typing import Any
 import pandas as pd
 
 from heval_core.figures.citation_dots import with_interval
-from heval_core.figures.citation_names import CitationNames
+from heval_core.present.names import Names
 from heval_core.present.numbers import number, percent
 from heval_core.ui.text import plain
 
 
-def of_citations(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[str], names: CitationNames) -> str:
+def of_citations(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[str], names: Names) -> str:
     """Whether the best reader tells what sentences rest on better than chance, for the best writer and for the worst.
 
     cells: rows of `cell_recovery` of one source of claims and selector. measure, masking: those of the figure.

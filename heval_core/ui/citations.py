@@ -11,8 +11,8 @@ import streamlit as st
 
 from heval_core.citations.scoring import ROUNDING
 from heval_core.figures.citation_dots import explainers_drawing, has, not_available, recovery_drawing, told
-from heval_core.figures.citation_names import CitationNames
 from heval_core.figures.citation_tables import alphas_table, explanations_table, recovery_table
+from heval_core.present.names import Names
 from heval_core.present.table import reason
 from heval_core.statistics.bounded import share_interval
 from heval_core.store.citation_queries import CitationFilter
@@ -20,6 +20,7 @@ from heval_core.store.reader import Reader
 from heval_core.ui import address, citation_verdicts
 from heval_core.ui.exports import draw_table
 from heval_core.ui.marks import dot_panels
+from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
 from heval_core.ui.selection import Selection
 from heval_core.ui.text import plain
@@ -45,12 +46,17 @@ class Shown:
     selector: str
     writers: tuple[str, ...]
     every_writer: tuple[str, ...]
-    names: CitationNames
+    names: Names
     cells: pd.DataFrame
+
+    @property
+    def annotators(self) -> list[str]:
+        """All of this source of claims and selector."""
+        return [key for key in dict.fromkeys(self.cells["annotator"]) if key]
 
     def filter(self, only: tuple[str, ...] = (), search: str = "") -> CitationFilter:
         chosen = self.writers if len(self.writers) < len(self.every_writer) else ()
-        controls = tuple(sorted(key for key in self.names.annotators if self.names.control(key)))
+        controls = tuple(sorted(key for key in self.annotators if self.names.control(key)))
         return CitationFilter(self.dataset, self.selector, chosen, only, controls, search)
 
 
@@ -62,19 +68,17 @@ def has_citations(results: Reader) -> bool:
 def choose(results: Reader) -> Shown:
     """Draw the chips of what is looked at; one with a single choice is left out."""
     choices = query(results, Reader.citation_choices)
-    known = CitationNames.of(query(results, Reader.citation_catalogue), ())
-    dataset = _one("Claims", "claims", list(dict.fromkeys(choices["dataset"])), known)
+    names = names_of(results)
+    dataset = _one("Claims", "claims", list(dict.fromkeys(choices["dataset"])), names)
     choices = choices[choices["dataset"] == dataset]
-    selector = _one("Selector", "selector", list(dict.fromkeys(choices["selector"])), known)
+    selector = _one("Selector", "selector", list(dict.fromkeys(choices["selector"])), names)
     writers = tuple(choices[choices["selector"] == selector]["writer"])
     cells = query(results, Reader.citation_cells, dataset, selector)
-    names = CitationNames(known.rows, tuple(dict.fromkeys(key for key in cells["annotator"] if key)))
     return Shown(dataset, selector, _writers(writers), writers, names, cells)
 
 
-def _one(label: str, name: str, options: list[str], names: CitationNames) -> str:
-    titles = {option: names.named(name, option) for option in options}
-    return address.chip(label, options, name, titles=titles, alone=False)
+def _one(label: str, name: str, options: list[str], names: Names) -> str:
+    return address.chip(label, options, name, titles=names.titles(name, options), alone=False)
 
 
 def _writers(there: tuple[str, ...]) -> tuple[str, ...]:
@@ -293,6 +297,6 @@ def _explanations(shown: Shown) -> None:
 def _numbers(results: Reader, shown: Shown, measure: str, masking: str) -> None:
     st.subheader("The numbers")
     own = shown.cells[shown.cells["writer"].isin(shown.writers)]
-    about = {"claims": shown.names.named("claims", shown.dataset), "shown": measure, "masking shown": masking}
+    about = {"claims": shown.names.title("claims", shown.dataset), "shown": measure, "masking shown": masking}
     table = recovery_table(shown.cells, measure, masking, shown.writers, shown.names)
     draw_table(results, table, own, "citations", about)

@@ -21,9 +21,8 @@ from heval_core.store.filters import NOT_ANSWER, Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address
 from heval_core.ui.exports import link_button
-from heval_core.ui.names import titles_of
+from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
-from heval_core.ui.techniques import names_of
 from heval_core.ui.text import plain
 from heval_core.words import GROUPS, PATTERNS, REGIMES
 
@@ -118,11 +117,10 @@ def filter_bar(
     chosen: dict[str, tuple[str, ...]] = {}
     for column in columns:
         options = _options(choices, column)
-        titles = titles_of(results, column)
+        titles = names_of(results).titles(column, options)
         shown = len(set(without_options[column]))
         with st.popover(_chip(_LABELS[column], address.values(column), options, titles, shown)):
-            named = {option: titles.get(option, option) for option in options}
-            chosen[column] = address.some_of(_LABELS[column], options, column, titles=named, help=_HELP.get(column))
+            chosen[column] = address.some_of(_LABELS[column], options, column, titles=titles, help=_HELP.get(column))
     technique = _technique(results, sorted(set(choices["technique"]), key=_regular_first))
     if technique:
         choices = choices[choices["technique"].isin(technique)]
@@ -161,8 +159,7 @@ def _technique(results: Reader, there: list[str]) -> tuple[str, ...]:
     if len(there) < 2:
         address.known("technique", there)
         return ()
-    names = names_of(results)
-    titles = {key: names.title(key) for key in there}
+    titles = names_of(results).titles("technique", there)
     return (address.chip("Technique", there, "technique", titles=titles, help="How the answers were produced"),)
 
 
@@ -226,7 +223,7 @@ def slice_bar(results: Reader, chosen: Filter, *, ranked: bool, by_result: bool 
 
 def _held(results: Reader, names: Sequence[str]) -> None:
     """A chip for each part of the slice that is set; a click removes it."""
-    words = titles_of(results) | _best_titles(results)
+    words = names_of(results).known("explainer") | _best_titles(results)
     for name in names:
         asked = address.values(name)
         # The two ends of a range are one part.
@@ -240,12 +237,11 @@ def _held(results: Reader, names: Sequence[str]) -> None:
 
 def _best_titles(results: Reader) -> dict[str, str]:
     """`mechlight: not answer` ▶ `MechLight first: not the answer`."""
-    titles = titles_of(results)
-    named = {}
+    names, named = names_of(results), {}
     for option in query(results, Reader.best_tokens):
         explainer, _, pattern = option.rpartition(": ")
         what = "not the answer" if pattern == NOT_ANSWER else PATTERNS[pattern].title.lower()
-        named[option] = f"{titles.get(explainer, explainer)} first: {what}"
+        named[option] = f"{names.title('explainer', explainer)} first: {what}"
     return named
 
 
@@ -296,7 +292,7 @@ def _changed(results: Reader) -> str:
 
 def _explained_by(results: Reader) -> str:
     """The explainer that ran on them; any where none is chosen."""
-    titles = titles_of(results)
+    titles = names_of(results).known("explainer")
     about = "Only instances on which this explainer ran: others may have run on more, or on fewer."
     return address.maybe("Explained by", list(titles), "explained_by", what="explainer", titles=titles, help=about) or ""
 

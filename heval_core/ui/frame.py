@@ -22,7 +22,7 @@ from heval_core.store.reader import Reader
 from heval_core.ui import address, annotate, own_prompts
 from heval_core.ui.component import component
 from heval_core.ui.exports import link_button
-from heval_core.ui.names import titles_of
+from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query, reader
 from heval_core.ui.text import plain
 from heval_core.words import DEMO_NOTE
@@ -164,8 +164,7 @@ def _details(results: Reader) -> None:
         _table("Runs: when, on what, and with which program", readable(runs, _RUNS))
         _table("Models, by revision", readable(query(results, Reader.models), _MODELS))
         datasets = query(results, Reader.datasets)
-        titles = titles_of(results, "dataset")
-        named = datasets.assign(dataset=[titles.get(key, key) for key in datasets["dataset"]])
+        named = datasets.assign(dataset=datasets["dataset"].map(names_of(results).dataset))
         _table("Datasets, by fingerprint", readable(named, _DATASETS))
     if len(runs):
         with right:

@@ -24,7 +24,7 @@ from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
 from heval_core.ui import address
 from heval_core.ui.exports import download, table_exports
-from heval_core.ui.published_results import query
+from heval_core.ui.names import names_of
 from heval_core.ui.reading import Row
 from heval_core.words import answer_from
 
@@ -34,7 +34,7 @@ TIED = "Tied scores"
 def scores_table(results: Reader, instance_id: str, attributions: dict[str, StoredAttribution], k: int) -> None:
     """One row per explainer: the share of tied scores, then each metric with its chance level in the column's name."""
     scores = results.scores(instance_id)
-    titles = query(results, Reader.catalogue, "explainer").set_index("key")["title"]
+    titled = names_of(results)
     names = {measure.metric: measure.instance_title for measure in measures().values() if measure.instance_title}
     # What an instance adds to the value of a cell only, and says nothing by itself, has no title.
     scores = scores[scores["k"].isin((0, k)) & scores["metric"].isin(list(names))]
@@ -47,7 +47,7 @@ def scores_table(results: Reader, instance_id: str, attributions: dict[str, Stor
     table = scores.pivot(index="explainer", columns="column", values="value")
     table = table.reindex(in_order(list(attributions)))[list(dict.fromkeys(scores["column"]))]
     table.insert(0, TIED, [attributions[key].tied for key in table.index])
-    table.index = [titles.get(key, key) for key in table.index]
+    table.index = [titled.title("explainer", key) for key in table.index]
     table.index.name = "explainer"
     st.subheader("How each explainer does here")
     st.dataframe(table.round(3), width="stretch")

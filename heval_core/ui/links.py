@@ -12,7 +12,7 @@ import streamlit as st
 from heval_core.groups import MEMORY, compared_groups, document_of
 from heval_core.metrics.shared.measure import Measure
 from heval_core.metrics.shared.stored_means import PROTECTED
-from heval_core.present.names import regime_title
+from heval_core.present.names import Names, regime_title
 from heval_core.regime_keys import read_key
 from heval_core.store.filters import Filter
 from heval_core.ui import address
@@ -50,11 +50,11 @@ def parameters(chosen: Filter, sort: str = "", descending: bool = False) -> dict
     return asked | ({"k": [address.value("k")]} if address.value("k") else {})
 
 
-def offer_cell(clicked: Sequence[object], chosen: Filter, measure: Measure, datasets: Mapping[str, str]) -> None:
+def offer_cell(clicked: Sequence[object], chosen: Filter, measure: Measure, names: Names) -> None:
     """Link from a bar or a dot to its instances.
 
     clicked: its custom data, which begin with model, dataset, regime and part; empty if none was clicked. chosen: the filter
-    of the figure, whose slice goes along. measure: what the figure shows. datasets: key ▶ title.
+    of the figure, whose slice goes along. measure: what the figure shows.
     """
     if len(clicked) < 4:
         return
@@ -63,7 +63,7 @@ def offer_cell(clicked: Sequence[object], chosen: Filter, measure: Measure, data
     cell = replace(chosen, model=(model,), dataset=(dataset,), regime=(regime,), group=groups or chosen.group)
     named = [
         model,
-        datasets.get(dataset, dataset),
+        names.dataset(dataset),
         regime_title(regime),
         *(["answered from " + " or ".join(groups)] if groups else []),
     ]

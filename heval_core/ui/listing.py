@@ -20,7 +20,7 @@ from heval_core.store.filters import AS_STORED, Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address
 from heval_core.ui.component import component
-from heval_core.ui.names import titles_of
+from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
 
@@ -157,7 +157,7 @@ def draw_instances(results: Reader, listed: Ordered, position: Position, shown: 
     """Search, order, and a page of the instances. shown: the one on the page."""
     st.markdown(f"**{len(position.ids):,} instances**")
     address.text("Search prompts and answers", "search", "search: a word, or a regular expression", hidden=True)
-    explainers = titles_of(results)
+    explainers = names_of(results).known("explainer")
     titles = {name: order_title(name, explainers) for name in SORTED_BY}
     address.one_of("Order", list(SORTED_BY), "sort", what="order", titles=titles, hidden=True, menu=True)
     address.switch("Highest first", "descending")

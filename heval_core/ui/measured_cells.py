@@ -14,21 +14,11 @@ from streamlit.delta_generator import DeltaGenerator
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures.cells import as_normalised
 from heval_core.figures.measure_table import measure_table
-from heval_core.figures.measured_panels import (
-    ALL,
-    Measured,
-    Names,
-    cells_in_unit,
-    in_unit,
-    panels_of,
-    part_words,
-    picked_html,
-    told,
-)
+from heval_core.figures.measured_panels import Measured, cells_in_unit, in_unit, panels_of, picked_html, told
 from heval_core.figures.palette import in_order
 from heval_core.figures.panels import WITH_CELLS, drawing
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
-from heval_core.present.names import regime_title
+from heval_core.present.names import ALL, Names, part_words, regime_title
 from heval_core.present.numbers import interval, number
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -100,8 +90,7 @@ def _figure(results: Reader, values: Measured, chosen: Filter, names: Names, chi
     legend = _legend(values, len(shown), bool(controls), any(slot.missing for panel in panels for slot in panel.slots))
     figure = drawing(rows, panels, axis, legend, "click a mark for its instances", CELL.drawn)
     dot_panels(figure, "figure", CELL.pick)
-    models = kept(results, explained=True)["model"].unique()
-    draw_picked(values, chosen, names, list(models))
+    draw_picked(values, chosen, names, kept(results, explained=True))
     return [*shown, *controls]
 
 
@@ -153,13 +142,13 @@ def _all_cells(cells: pd.DataFrame, names: Names) -> None:
 CELL = Selection("cell", ("explainer", "model", "dataset", "regime", "part"))
 
 
-def draw_picked(values: Measured, chosen: Filter, names: Names, models: Sequence[str]) -> None:
-    """models: all that these results have."""
+def draw_picked(values: Measured, chosen: Filter, names: Names, there: pd.DataFrame) -> None:
+    """there: all models and datasets that these results have."""
     id = CELL.id
     if not id:
         st.caption("Click a mark to see what it is, and to get to its instances.")
         return
-    if not _readable(id, names, models):
+    if not _readable(id, names, there):
         CELL.refuse()
         return
     row = _row(values, id)
@@ -172,13 +161,13 @@ def draw_picked(values: Measured, chosen: Filter, names: Names, models: Sequence
         _ways_on(values, chosen, id, names)
 
 
-def _readable(id: Sequence[str], names: Names, models: Sequence[str]) -> bool:
+def _readable(id: Sequence[str], names: Names, there: pd.DataFrame) -> bool:
     if len(id) != 5:
         return False
     explainer, model, dataset, regime, _ = id
     # What is no regime with a title is no mark of a figure either.
     known = regime_title(regime) != regime
-    return explainer in names.explainers and model in (ALL, *models) and dataset in (ALL, *names.datasets) and known
+    return explainer in names.explainers and model in (ALL, *there["model"]) and dataset in (ALL, *there["dataset"]) and known
 
 
 def _row(values: Measured, id: Sequence[str]) -> Mapping[Any, Any] | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heval_core.figures.measured_panels import ALL, Measured, Names, in_unit, part_words, told
-from heval_core.present.names import regime_title
+from heval_core.figures.measured_panels import Measured, in_unit, told
+from heval_core.present.names import ALL, Names, part_words, regime_title
 from heval_core.records import REGIMES
 from heval_core.regime_keys import ordered_regimes
 from heval_core.report.charts import DotPanel, dot_panels

@@ -22,7 +22,7 @@ from heval_core.store.reader import Reader
 from heval_core.stored import PromptDocument, StoredInstance
 from heval_core.ui import filters, links
 from heval_core.ui.exports import link_button
-from heval_core.ui.names import controls_of, titles_of
+from heval_core.ui.names import names_of
 from heval_core.ui.published_results import prompt_now, query
 from heval_core.ui.reading import Row
 from heval_core.words import DEMO_NOTE, counted
@@ -52,9 +52,9 @@ def draw_head(results: Reader) -> Filter:
 def ranking(results: Reader, chosen: Filter) -> list[str]:
     """The methods, best on average over the three questions first: over all results, whatever model or dataset is chosen."""
     headline = side_by_side(query(results, Reader.headline, Filter(technique=chosen.technique)))
-    controls = controls_of(results)
-    ranked = [key for key in standings(headline).index if key not in controls]
-    rest = [key for key in in_order(list(titles_of(results))) if key not in (*controls, *ranked)]
+    names = names_of(results)
+    ranked = [key for key in standings(headline).index if key not in names.controls]
+    rest = [key for key in in_order(list(names.explainers)) if key not in (*names.controls, *ranked)]
     return ranked if ranked else rest
 
 
@@ -70,9 +70,11 @@ def draw_prompt(results: Reader, chosen: Filter, ranking: Sequence[str]) -> None
         st.info("No instance is left under these filters; remove one of the chips above.", icon=":material/filter_alt_off:")
         return
     instance, attributions = results.instance(found), results.attributions(found)
-    controls, titles = controls_of(results), titles_of(results)
-    keys = [key for key in keys if key in attributions] or with_cards([k for k in attributions if k not in controls], ranking)
-    rows = [Row(key, titles.get(key, key), attributions[key].signed, attributions[key].scores) for key in keys]
+    names = names_of(results)
+    keys = [key for key in keys if key in attributions] or with_cards(
+        [k for k in attributions if k not in names.controls], ranking
+    )
+    rows = [Row(key, names.title("explainer", key), attributions[key].signed, attributions[key].scores) for key in keys]
     asked = links.parameters(chosen) | {"instance": found}
     cards = [(card(instance, row), links.href("instances", asked | {"painted": row.explainer})) for row in rows]
     title = f"One prompt, {counted(len(rows), 'explanation')}"
@@ -96,7 +98,7 @@ def meanwhile() -> None:
 def explainers_with_patterns(results: Reader) -> list[str]:
     """The methods whose first choices are known."""
     there = dict.fromkeys(value.rpartition(": ")[0] for value in query(results, Reader.best_tokens))
-    return [key for key in there if key not in controls_of(results)]
+    return [key for key in there if key not in names_of(results).controls]
 
 
 def with_cards(there: Sequence[str], ranking: Sequence[str]) -> list[str]:
@@ -158,7 +160,7 @@ def pair(ranking: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _wrong(results: Reader, chosen: Filter, ranking: Sequence[str]) -> Door:
-    both, titles = pair(ranking), titles_of(results)
+    both, names = pair(ranking), names_of(results)
     if both is not None:
         right, wrong = both
         asked = replace(chosen, best=(f"{right}: answer", f"{wrong}: {NOT_ANSWER}"))
@@ -166,8 +168,8 @@ def _wrong(results: Reader, chosen: Filter, ranking: Sequence[str]) -> Door:
         if count:
             sort = headlines()["RQ3"].sort.format(explainer=wrong)
             link = links.parameters(asked, sort if sort in SORTED_BY else "")
-            names = f"{titles.get(right, right)} puts the answer first and {titles.get(wrong, wrong)} does not"
-            about = f"{counted(count, 'instance')} in which {names}"
+            told = f"{names.explainer(right)} puts the answer first and {names.explainer(wrong)} does not"
+            about = f"{counted(count, 'instance')} in which {told}"
             return Door("See one go wrong", about[0].upper() + about[1:], links.href("instances", link))
     about = f"{counted(how_many(results, chosen), 'instance')}, one by one, with every explainer’s highlights"
     link = links.parameters(chosen)
@@ -179,12 +181,12 @@ def _own_prompt() -> Door:
 
 
 def _compare(results: Reader, chosen: Filter, ranking: Sequence[str]) -> Door:
-    both, titles = pair(ranking), titles_of(results)
+    both, names = pair(ranking), names_of(results)
     asked = links.parameters(chosen) | {"tab": ["compare"]}
     named = ""
     if both is not None:
         asked |= {"first": [both[0]], "second": [both[1]]}
-        named = f"{titles.get(both[0], both[0])} and {titles.get(both[1], both[1])}: "
+        named = f"{names.explainer(both[0])} and {names.explainer(both[1])}: "
     about = f"{named}where they differ, by how much, and on which instances most"
     return Door("Compare two explainers", about[0].upper() + about[1:], links.href("accuracy", asked))
 

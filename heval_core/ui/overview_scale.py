@@ -17,15 +17,16 @@ from heval_core.figures.overview import Words
 from heval_core.groups import compared_groups, context_groups
 from heval_core.metrics import headlines
 from heval_core.metrics.shared.measure import QUESTIONS
+from heval_core.present.names import Names
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
 from heval_core.regime_keys import ordered_regimes
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import filters, links
 from heval_core.ui.exports import draw_table
-from heval_core.ui.names import controls_of, names_of, titles_of
+from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
-from heval_core.words import counted, listed, short_name
+from heval_core.words import counted, listed
 
 # Question ▶ the regimes and groups of the instances that its measure is of.
 MEASURED_ON = {
@@ -53,7 +54,7 @@ def headline_of(results: Reader, chosen: Filter) -> pd.DataFrame:
 def draw(results: Reader, chosen: Filter) -> None:
     """The figure with its sentence; what is behind it is in `numbers`."""
     headline = headline_of(results, chosen)
-    titles, controls = titles_of(results), controls_of(results)
+    names = names_of(results)
 
     def cells(question: str) -> str:
         return links.href("accuracy", links.parameters(chosen) | {"tab": QUESTIONS[question].link})
@@ -61,14 +62,14 @@ def draw(results: Reader, chosen: Filter) -> None:
     def instances(explainer: str, question: str) -> str:
         return links.href("instances", behind(chosen, explainer, question))
 
-    drawn = scale(headline, titles, controls, cells, instances)
-    methods = headline[~headline["explainer"].isin(controls)]
+    drawn = scale(headline, names.explainers, names.controls, cells, instances)
+    methods = headline[~headline["explainer"].isin(names.controls)]
     foot = [in_all(results, chosen), "Whiskers: 95 % intervals. A dot opens its instances."]
-    if apart := sorted(short_name(titles[key]) for key in partial_ones(results, chosen, headline)):
+    if apart := sorted(names.explainer(key) for key in partial_ones(results, chosen, headline)):
         foot.append(f"{listed(apart)} ran in fewer of these cells: see the leaderboard.")
     if "lexical" in set(headline["explainer"]):
         foot.append(_LEXICAL)
-    st.html(overview.leaderboard(drawn, list(sentence(methods, titles)), foot))
+    st.html(overview.leaderboard(drawn, list(sentence(methods, names)), foot))
 
 
 def partial_ones(results: Reader, chosen: Filter, headline: pd.DataFrame) -> set[str]:
@@ -95,7 +96,7 @@ def in_all(results: Reader, chosen: Filter) -> str:
     return f"{int(choices['instances'].sum()):,} instances of {models} and {datasets}."
 
 
-def sentence(methods: pd.DataFrame, titles: Mapping[str, str]) -> Iterator[Words]:
+def sentence(methods: pd.DataFrame, names: Names) -> Iterator[Words]:
     """Who leads at which question, and who stays near chance. methods: their rows of the headline."""
     methods = methods.dropna(subset=["normalised"])
     if methods.empty:
@@ -104,14 +105,14 @@ def sentence(methods: pd.DataFrame, titles: Mapping[str, str]) -> Iterator[Words
     values = standings(methods)
     ahead = _together({question: _level(methods[methods["question"] == question]) for question in values})
     for number_of, (keys, questions) in enumerate(ahead):
-        yield from _names(keys, titles)
+        yield from _names(keys, names)
         yield Words(f" {'leads' if len(keys) == 1 else 'are level'} at {_where(questions, len(values.columns))}")
         if len(ahead) == len(keys) == 1:
             yield Words(f", {next(words for most, words in _HOW_FAR if values.loc[keys[0]].mean() < most)}")
         yield Words(". " if number_of == len(ahead) - 1 else "; ")
     near = _together({question: list(values.index[values[question].abs() < NEAR_CHANCE]) for question in values})
     for number_of, (keys, questions) in enumerate(near):
-        yield from _names(keys, titles)
+        yield from _names(keys, names)
         verb = "" if number_of else " stays near chance" if len(keys) == 1 else " stay near chance"
         end = "." if number_of == len(near) - 1 else "; "
         yield Words(f"{verb} on {_where(questions, len(values.columns))}{end}")
@@ -139,11 +140,11 @@ def _where(questions: Sequence[str], of: int) -> str:
     return listed([QUESTIONS[question].title.rstrip("?").lower() for question in questions])
 
 
-def _names(keys: list[str], titles: Mapping[str, str]) -> Iterator[Words]:
+def _names(keys: list[str], names: Names) -> Iterator[Words]:
     for place, key in enumerate(keys):
         if place:
             yield Words(" and " if place == len(keys) - 1 else ", ")
-        yield Words(short_name(titles.get(key, key)), True)
+        yield Words(names.explainer(key), True)
 
 
 def numbers(results: Reader, chosen: Filter) -> None:

@@ -20,11 +20,11 @@ import streamlit as st
 from heval_core import catalogue
 from heval_core.figures.palette import in_order
 from heval_core.installed import installed_models
+from heval_core.present.names import first_sentence
 from heval_core.prompts import AUTO, CHAT
 from heval_core.records import MATCHES, TARGETS, TECHNIQUE, Candidate, Span
 from heval_core.stored import PromptDocument, StoredInstance
 from heval_core.ui.heads import AS_INSTALLED, HeadMap
-from heval_core.ui.names import first_sentence
 from heval_core.ui.reading import Row
 from heval_core.ui.text import plain
 

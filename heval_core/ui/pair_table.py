@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.evaluation.comparisons import Compared, comparisons
-from heval_core.figures.measured_panels import Names
 from heval_core.metrics.shared.measure import Measure
+from heval_core.present.names import Names
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader

@@ -17,7 +17,7 @@ from heval_core.records import TECHNIQUE
 from heval_core.statistics.scores import average_ranks, best_tokens, normalise
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
-from heval_core.ui.names import controls_of, document_caption, meanings_of, titles_of
+from heval_core.ui.names import document_caption, names_of
 from heval_core.ui.text import plain
 from heval_core.units import summed, units_of
 from heval_core.words import answer_from, token_name
@@ -183,15 +183,15 @@ def blocks_of(instance: StoredInstance) -> list[Block]:
 
 def rows_of(results: Reader, attributions: dict[str, StoredAttribution]) -> list[Row]:
     """Rows of the stored attributions, methods first, controls last."""
-    titles, meanings, controls = titles_of(results), meanings_of(results), controls_of(results)
+    names = names_of(results)
     return [
         Row(
             key,
-            titles.get(key, key).removesuffix(" (control)"),
+            names.explainer(key),
             attributions[key].signed,
             attributions[key].scores,
-            meanings.get(key, ""),
-            key in controls,
+            names.meaning("explainer", key),
+            key in names.controls,
             note=attributions[key].head_name,
         )
         for key in in_order(list(attributions))

@@ -12,8 +12,8 @@ from heval_core.records import TECHNIQUE
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredInstance
 from heval_core.ui import listing
+from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
-from heval_core.ui.techniques import names_of
 from heval_core.ui.text import plain
 
 _LONGEST = 4000
@@ -35,9 +35,10 @@ def _strip(results: Reader, instance: StoredInstance, answers: pd.DataFrame) -> 
     with st.container(key="under_techniques", horizontal=True, gap="xsmall", vertical_alignment="center"):
         st.markdown("**Answers under techniques**", width="content")
         for row in answers.to_dict("records"):
+            title, text = names.technique(row["technique"]), str(row["predicted_text"] or "").strip()
             here = row["instance_id"] == instance.instance_id
             st.button(
-                f"{plain(names.title(row['technique']))}: **{plain(str(row['predicted_text'] or '').strip())}** {_mark(row)}",
+                f"{plain(title)}: **{plain(text)}** {_mark(row)}",
                 key=f"under_{row['instance_id']}",
                 type="primary" if here else "secondary",
                 help=_told(row),

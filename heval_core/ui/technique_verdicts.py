@@ -7,8 +7,7 @@ from typing import Any
 import pandas as pd
 
 from heval_core.figures.technique_features import feature_title, significant
-from heval_core.figures.technique_names import TechniqueNames
-from heval_core.present.names import regime_title, value_unit
+from heval_core.present.names import Names, regime_title, value_unit
 from heval_core.present.numbers import POINTS, brackets, change, number
 from heval_core.records import FOLLOWED, TECHNIQUE
 from heval_core.ui.text import plain
@@ -21,7 +20,7 @@ _COUNTS = (("conflicting", "follows conflicting", _IGNORED), (_IGNORED, "ignores
 ByPlace = dict[tuple[str, str], dict[str, Any]]
 
 
-def of_techniques(cells: pd.DataFrame, points: pd.DataFrame, names: TechniqueNames) -> str:
+def of_techniques(cells: pd.DataFrame, points: pd.DataFrame, names: Names) -> str:
     """Who is better than Regular, in which kind of context, and whether anybody tells relevant from irrelevant documents.
 
     cells, points: rows of `cell_behaviour` and `pareto` of one model and dataset.
@@ -30,10 +29,10 @@ def of_techniques(cells: pd.DataFrame, points: pd.DataFrame, names: TechniqueNam
     if bcu.empty:
         return "Only Regular was asked here, so there is nothing to compare it with."
     by_place = {(row["technique"], row["regime"]): row for row in bcu.to_dict("records")}
-    both = [key for key in names.in_order(bcu["technique"]) if beats_regular(key, by_place)]
+    both = [key for key in names.techniques_in_order(bcu["technique"]) if beats_regular(key, by_place)]
     said: list[str] = []
     if both:
-        parts = [f"{_bold(names.title(key))} ({_deltas(key, by_place, ('conflicting', _IGNORED))})" for key in both[:2]]
+        parts = [f"{_bold(names.technique(key))} ({_deltas(key, by_place, ('conflicting', _IGNORED))})" for key in both[:2]]
         more = f" and {len(both) - 2} more" if len(both) > 2 else ""
         said.append(f"{listed(parts)}{more} {'beats' if len(both) == 1 else 'beat'} **Regular** on both counts.")
     else:
@@ -53,7 +52,7 @@ def beats_regular(key: str, by_place: ByPlace) -> bool:
     return any(row["delta_low"] > 0 for row in followed) and not any(row["delta_high"] < 0 for row in followed)
 
 
-def _trade(by_place: ByPlace, names: TechniqueNames) -> list[str]:
+def _trade(by_place: ByPlace, names: Names) -> list[str]:
     """Who gains most on conflicting and who on irrelevant documents, and what the other count pays."""
     said = []
     for kind, words, other in _COUNTS:
@@ -63,13 +62,13 @@ def _trade(by_place: ByPlace, names: TechniqueNames) -> list[str]:
             best = max(gains, key=lambda row: row["delta"])
             cost = by_place.get((str(best["technique"]), other))
             against = f", at {_delta(cost)} on {REGIMES[other].title.lower()} ones" if cost is not None else ""
-            said.append(f"{_bold(names.title(str(best['technique'])))} {words} documents most ({_delta(best)}{against}).")
+            said.append(f"{_bold(names.technique(str(best['technique'])))} {words} documents most ({_delta(best)}{against}).")
         elif own:
             said.append(f"No technique surely {words} documents more.")
     return said
 
 
-def _discrimination(points: pd.DataFrame, names: TechniqueNames) -> list[str]:
+def _discrimination(points: pd.DataFrame, names: Names) -> list[str]:
     known = points.dropna(subset=["discrimination", "discrimination_low"]) if len(points) else points
     if known.empty:
         return []
@@ -78,7 +77,7 @@ def _discrimination(points: pd.DataFrame, names: TechniqueNames) -> list[str]:
         best = above.iloc[0]
         interval = brackets(best["discrimination_low"], best["discrimination_high"], value_unit("discrimination"))
         value = number(best["discrimination"], value_unit("discrimination"))
-        name = _bold(names.title(str(best["technique"])))
+        name = _bold(names.technique(str(best["technique"])))
         return [
             f"{name} tells relevant documents from irrelevant ones best: J {value} {interval}, where 0 is blind and 1 perfect."
         ]
@@ -87,7 +86,7 @@ def _discrimination(points: pd.DataFrame, names: TechniqueNames) -> list[str]:
     return ["J is above 0 for no technique: none can tell irrelevant documents from relevant ones."]
 
 
-def _off_topic(cells: pd.DataFrame, points: pd.DataFrame, names: TechniqueNames) -> list[str]:
+def _off_topic(cells: pd.DataFrame, points: pd.DataFrame, names: Names) -> list[str]:
     """Said only where it differs: documents about something else are told apart, those about another subject are not."""
     if len(points) and (points["discrimination_low"] > 0).any():
         return []
@@ -97,7 +96,7 @@ def _off_topic(cells: pd.DataFrame, points: pd.DataFrame, names: TechniqueNames)
         return []
     best = above.iloc[0]
     interval = f"{number(best['value'], value_unit(measure))} {brackets(best['low'], best['high'], value_unit(measure))}"
-    return [f"{_bold(names.title(str(best['technique'])))} tells off-topic ones best: J {interval}."]
+    return [f"{_bold(names.technique(str(best['technique'])))} tells off-topic ones best: J {interval}."]
 
 
 def of_features(correlations: pd.DataFrame, technique: str) -> str:

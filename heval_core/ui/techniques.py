@@ -12,17 +12,16 @@ import streamlit as st
 from heval_core.figures.technique_differences import differences_drawing, told
 from heval_core.figures.technique_features import correlation_table, features_drawing
 from heval_core.figures.technique_front import EVERY_KIND, front_drawing, share_known
-from heval_core.figures.technique_names import TechniqueNames
 from heval_core.figures.technique_table import technique_table, unavailable
 from heval_core.figures.technique_trials import Search, searches
-from heval_core.present.names import change_unit, measure_name
+from heval_core.present.names import Names, change_unit, measure_name
 from heval_core.present.numbers import SHARE, brackets, interval, with_unit
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links, technique_verdicts
 from heval_core.ui.exports import draw_table, table_exports
-from heval_core.ui.names import titles_of
+from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
 from heval_core.ui.selection import Selection
 from heval_core.ui.technique_figure import technique_figure
@@ -43,7 +42,7 @@ class Shown:
     dataset: str
     dataset_title: str
     measure: str
-    names: TechniqueNames
+    names: Names
     cells: pd.DataFrame
     points: pd.DataFrame
     trials: pd.DataFrame
@@ -59,10 +58,6 @@ class Shown:
         return Filter(model=(self.model,), dataset=(self.dataset,), **more)  # type: ignore[arg-type]
 
 
-def names_of(results: Reader) -> TechniqueNames:
-    return TechniqueNames.of(query(results, Reader.techniques))
-
-
 def has_techniques(results: Reader) -> bool:
     """Whether these results compare techniques at all."""
     return len(query(results, Reader.technique_cells, Filter())) > 0
@@ -71,19 +66,21 @@ def has_techniques(results: Reader) -> bool:
 def choose(results: Reader, *, compare: bool) -> Shown:
     """Draw the chips. compare: with techniques and measure."""
     cells = query(results, Reader.technique_cells, Filter())
-    names, datasets = names_of(results), titles_of(results, "dataset")
+    names = names_of(results)
     model = address.chip("Model", _most_compared(cells, "model"), "model")
     own = cells[cells["model"] == model]
-    dataset = address.chip("Dataset", _most_compared(own, "dataset"), "dataset", titles=datasets)
+    dataset = address.chip(
+        "Dataset", there := _most_compared(own, "dataset"), "dataset", titles=names.titles("dataset", there)
+    )
     own = own[own["dataset"] == dataset]
     chosen = Filter(model=(model,), dataset=(dataset,))
     points, trials = query(results, Reader.technique_points, chosen), query(results, Reader.technique_trials, chosen)
-    measure, shown = "bcu", names.in_order(own.dropna(subset=["value"])["technique"])
+    measure, shown = "bcu", names.techniques_in_order(own.dropna(subset=["value"])["technique"])
     if compare:
         shown = _techniques(shown, names)
         measure = _measure(own)
     kept, drawn = own[own["technique"].isin([TECHNIQUE, *shown])], points[points["technique"].isin([TECHNIQUE, *shown])]
-    return Shown(model, dataset, datasets.get(dataset, dataset), measure, names, kept, drawn, trials, own, points)
+    return Shown(model, dataset, names.dataset(dataset), measure, names, kept, drawn, trials, own, points)
 
 
 def _most_compared(cells: pd.DataFrame, column: str) -> list[str]:
@@ -94,16 +91,16 @@ def _most_compared(cells: pd.DataFrame, column: str) -> list[str]:
 
 def choose_dataset(results: Reader, correlations: pd.DataFrame) -> str:
     """The chip of the tab whose numbers pool all models: a dataset, or all of them."""
-    datasets = titles_of(results, "dataset") | {EVERY_DATASET: "all together"}
     there = sorted(correlations["dataset"].unique(), key=lambda name: (name != EVERY_DATASET, name))
-    return address.chip("Dataset", there, "dataset", titles=datasets)
+    titles = names_of(results).titles("dataset", there) | {EVERY_DATASET: "all together"}
+    return address.chip("Dataset", there, "dataset", titles=titles)
 
 
-def _techniques(there: list[str], names: TechniqueNames) -> list[str]:
+def _techniques(there: list[str], names: Names) -> list[str]:
     others = [key for key in there if key != TECHNIQUE]
     asked = [key for key in others if key in address.values("techniques")] or others
     with st.popover(f"Techniques **{len(asked)} of {len(others)}**"):
-        titles = {key: names.title(key) for key in others}
+        titles = names.titles("technique", others)
         about = "All are compared with Regular, which is always shown. The Pareto front is that of all techniques."
         chosen = address.some_of("Techniques", others, "techniques", what="technique", titles=titles, help=about)
     return [key for key in others if key in chosen] or others
@@ -167,7 +164,7 @@ def _selection(results: Reader, shown: Shown, id: tuple[str, ...]) -> None:
     said = _said(shown, key, kind)
     with MARK.bar():
         where = "" if kind == EVERY_KIND else f" · {REGIMES[kind].title}"
-        st.markdown(f"**{plain(shown.names.title(key) + where)}** {plain(said)}", width="stretch")
+        st.markdown(f"**{plain(shown.names.technique(key) + where)}** {plain(said)}", width="stretch")
         _ways_on(results, shown, key, kind)
 
 
@@ -229,10 +226,9 @@ def choose_features(results: Reader) -> Filter | None:
         return None
     dataset = choose_dataset(results, correlations)
     names = names_of(results)
-    there = names.in_order(correlations[correlations["dataset"] == dataset]["technique"])
+    there = names.techniques_in_order(correlations[correlations["dataset"] == dataset]["technique"])
     return Filter(
-        dataset=(dataset,),
-        technique=(address.chip("Technique", there, "under", titles={key: names.title(key) for key in there}),),
+        dataset=(dataset,), technique=(address.chip("Technique", there, "under", titles=names.titles("technique", there)),)
     )
 
 
@@ -244,7 +240,7 @@ def draw_features(results: Reader, chosen: Filter | None) -> None:
     every = query(results, Reader.technique_correlations, Filter())
     own = every[(every["dataset"] == chosen.dataset[0]) & (every["technique"] == chosen.technique[0])]
     with st.container(key="answer"):
-        st.markdown(technique_verdicts.of_features(own, names_of(results).title(chosen.technique[0])))
+        st.markdown(technique_verdicts.of_features(own, names_of(results).technique(chosen.technique[0])))
     titles = ("", "Correlation of BCU with features, Spearman's rho")
     technique_figure("features", lambda id: None, differences=features_drawing(own), titles=titles, note=_NOTE_OF_FEATURES)
     st.caption(
@@ -273,7 +269,7 @@ def draw_search(results: Reader, shown: Shown) -> None:
     failed = shown.trials.dropna(subset=["unavailable"]).drop_duplicates("technique")
     if len(failed):
         told = [
-            f"**{plain(shown.names.title(row.technique))}** ({plain(str(row.unavailable).rstrip('.'))})"
+            f"**{plain(shown.names.technique(row.technique))}** ({plain(str(row.unavailable).rstrip('.'))})"
             for row in failed.itertuples()
         ]
         st.caption(f"Not searched: {'; '.join(told)}.")
@@ -292,7 +288,7 @@ def _answer(found: list[Search], shown: Shown) -> str:
     found = [one for one in found if not one.trained]
     if not found:
         return "No technique of these results has a setting to choose."
-    tied = [f"**{plain(shown.names.title(one.technique))}** ({one.ties:,})" for one in found if one.ties > 1]
+    tied = [f"**{plain(shown.names.technique(one.technique))}** ({one.ties:,})" for one in found if one.ties > 1]
     start = f"{counted(len(found), 'technique').capitalize()} had settings to choose."
     if not tied:
         return f"{start} Each choice is the only best one on the development questions."
@@ -300,7 +296,7 @@ def _answer(found: list[Search], shown: Shown) -> str:
 
 
 def _search(search: Search, shown: Shown) -> None:
-    st.subheader(plain(shown.names.title(search.technique)))
+    st.subheader(plain(shown.names.technique(search.technique)))
     said = "On" if search.trained else "Chosen:"
     st.markdown(f"{plain(search.sentence)} {said} **{plain(search.chosen)}**.")
     if search.trained:

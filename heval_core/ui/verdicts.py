@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pandas as pd
 
-from heval_core.figures.measured_panels import Measured, Names, in_unit, told
+from heval_core.figures.measured_panels import Measured, in_unit, told
 from heval_core.figures.replacements import Advantage
 from heval_core.metrics.shared.measure import Measure
-from heval_core.present.names import regime_title
+from heval_core.present.names import Names, regime_title
 from heval_core.present.numbers import SHARE, change, interval, number, percent
 from heval_core.records import CELL
 from heval_core.statistics.correlation import clustered_spearman
@@ -106,7 +106,7 @@ def of_two(row: dict[str, Any], measure: Measure, first: str, second: str) -> st
 def cells_covered(points: pd.DataFrame, ends: pd.DataFrame, asked: int, axis: str, names: Names) -> str:
     """Which cells the curves show: often not all of them, because each quarter must be large enough."""
     there = ends.drop_duplicates(list(CELL))
-    titled = [names.datasets.get(key, key) for key in there["dataset"].unique()]
+    titled = [names.dataset(key) for key in there["dataset"].unique()]
     titled += [regime_title(key) for key in there["regime"].unique()]
     least, most = number(ends["least"].min()), number(ends["most"].max())
     rest = ""
@@ -117,15 +117,15 @@ def cells_covered(points: pd.DataFrame, ends: pd.DataFrame, asked: int, axis: st
     return f"Of {len(there)} of {asked} cells ({named}): {n:,} instances, {least} to {most} {axis}.{rest}"
 
 
-def of_curves(changes: pd.DataFrame, titles: dict[str, str], controls: set[str]) -> str:
+def of_curves(changes: pd.DataFrame, names: Names) -> str:
     """From the first to the last quarter: how each method's lead over chance changes."""
-    methods = changes[~changes["explainer"].isin(controls)].sort_values("change")
+    methods = changes[~changes["explainer"].isin(names.controls)].sort_values("change")
     if methods.empty:
         return "No method is available here."
     parts = []
     for row in methods.itertuples():
         lead, low, high = (change(value) for value in (row.change, row.low, row.high))
-        parts.append(f"**{plain(titles.get(row.explainer, row.explainer))}** {lead} [{low}, {high}]")
+        parts.append(f"**{plain(names.title('explainer', str(row.explainer)))}** {lead} [{low}, {high}]")
     return f"From the first to the last quarter the lead over chance changes by: {', '.join(parts)}."
 
 
@@ -197,7 +197,7 @@ def _nats(nats: float) -> str:
     return f"{number(abs(nats))} nats {'better' if nats >= 0 else 'worse'}"
 
 
-def of_faithfulness(points: pd.DataFrame, controls: set[str]) -> str:
+def of_faithfulness(points: pd.DataFrame, controls: Collection[str]) -> str:
     """The rank correlation of faithfulness and accuracy. points: what `faithful_and_right` gives."""
     methods = points[~points["explainer"].isin(controls)]
     names = list(methods[list(CELL)].itertuples(index=False, name=None))

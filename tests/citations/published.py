@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from heval_core.evaluation import evaluator
-from heval_core.figures.citation_names import PEOPLE, PERSON
+from heval_core.present.names import PEOPLE, PERSON
 from heval_core.store import published
 from heval_core.store.reader import Reader
 from heval_core.store.shards import PUBLISHED_FORMAT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from streamlit.testing.v1 import AppTest
 
+from heval_core.present.names import Names
 from heval_core.store.filters import Filter
 from heval_core.ui import frame
 from tests.conftest import ROOT
@@ -26,3 +27,9 @@ def open_page(page: str, /, **query: str | list[str]) -> AppTest:
         app.session_state[frame._MARK] = True
         app.switch_page(f"pages/{page}.py")
     return app.run()
+
+
+def named(explainers, controls=()) -> Names:
+    """Names of explainers, by key, and of controls, which are called by their keys."""
+    rows = {("explainer", key): {"title": title, "control": False} for key, title in explainers.items()}
+    return Names(rows | {("explainer", key): {"title": explainers.get(key, key), "control": True} for key in controls})

@@ -125,11 +125,11 @@ def test_of_many_methods_the_best_four_are_drawn():
     def script():
         import streamlit as st
 
-        from heval_core.figures.measured_panels import Names
+        from heval_core.present.names import Names
         from heval_core.ui.drawn_explainers import drawn
 
         methods = [f"m{number}" for number in range(9)]
-        st.write(" ".join(drawn(methods, Names({}, {}, frozenset()), st.container())))
+        st.write(" ".join(drawn(methods, Names(), st.container())))
 
     app = AppTest.from_function(script).run()
     assert app.markdown[-1].value == "m0 m1 m2 m3"

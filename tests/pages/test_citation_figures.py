@@ -11,21 +11,22 @@ import pytest
 from heval_core.citations import markers, mask
 from heval_core.figures.citation_claim import masked, tone
 from heval_core.figures.citation_dots import recovery_drawing
-from heval_core.figures.citation_names import CitationNames
+from heval_core.figures.palette import annotator_colour
+from heval_core.present.names import Names
 from tests.citations.published import ANNOTATORS
 from tests.test_palette import EYES, closest, contrast
 
-NAMES = CitationNames(annotators=tuple(ANNOTATORS))
+NAMES = Names(annotators=tuple(ANNOTATORS))
 
 
 def test_annotators_are_called_what_the_results_call_them():
-    names = CitationNames({("annotator", "nli"): {"title": "Entailment"}})
+    names = Names({("annotator", "nli"): {"title": "Entailment"}})
     said = {
         key: names.annotator(key) for key in ("nli", "explainer(loo)", "explainer(loo,model=org/reader)", "llm(model=org/big)")
     }
     assert list(said.values()) == ["Entailment", "Leave-one-out", "Leave-one-out: reader", "Language model: big"]
     assert [names.annotator(key) for key in ("person:ada", "random", "new")] == ["ada", "Random", "new"]
-    assert names.named("claims", "politihop/test") == "politihop, test"
+    assert names.title("claims", "politihop/test") == "politihop, test"
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,8 @@ def test_annotators_are_told_apart_by_colour(eyes, dark):
         "nli",
         *(key for key in ANNOTATORS if key.startswith("explainer")),
     ]
-    colours = [re.findall(r"#\w{6}", NAMES.colour(key))[dark if "light-dark" in NAMES.colour(key) else 0] for key in keys]
+    named = [annotator_colour(key, NAMES) for key in keys]
+    colours = [re.findall(r"#\w{6}", colour)[dark if "light-dark" in colour else 0] for colour in named]
     assert closest(colours, eyes) >= 9
     own = [colour for key, colour in zip(keys, colours, strict=True) if not key.startswith("explainer")]
     assert min(contrast(colour, ("#FFFFFF", "#14171C")[dark]) for colour in own) >= 3

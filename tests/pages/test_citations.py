@@ -11,8 +11,8 @@ import pytest
 
 from heval_core.figures.citation_claim import FOUND, MISSED, NONE, UNKNOWN, WRONG, claim_drawing, first_passage
 from heval_core.figures.citation_dots import explainers_drawing, recovery_drawing
-from heval_core.figures.citation_names import CitationNames
 from heval_core.figures.citation_tables import alphas_table, explanations_table, recovery_table
+from heval_core.present.names import Names
 from heval_core.present.numbers import number
 from heval_core.store.citation_queries import ONLY, CitationFilter
 from heval_core.ui.citation_verdicts import of_citations
@@ -21,7 +21,7 @@ from heval_core.words import CITATION_MEASURES, OF_EXPLAINERS, OF_SOURCES
 from tests.citations.published import ANNOTATORS, CONTROLS, DATA, HOSTILE, SELECTOR, WRITERS, explanation_id, plant
 from tests.pages.opening import open_page
 
-NAMES = CitationNames(annotators=tuple(ANNOTATORS))
+NAMES = Names(annotators=tuple(ANNOTATORS))
 
 
 @pytest.fixture(scope="module")

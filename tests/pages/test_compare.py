@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import skew, t
 
 from heval_core.evaluation import curves
-from heval_core.figures.measured_panels import Names
 from heval_core.metrics import measures
+from heval_core.present.names import Names
 from heval_core.store.filters import Filter
 from heval_core.ui import pair_table
 from heval_core.ui.links import groups_of
@@ -63,7 +63,7 @@ def test_the_tab_names_winner_and_instances(demo):
 
 def test_a_compared_cell_is_named_by_titles(demo, plain_session, monkeypatch):
     monkeypatch.setattr(
-        pair_table, "names_of", lambda results: Names({}, {"country_profiles": "Country profiles"}, frozenset())
+        pair_table, "names_of", lambda results: Names({("dataset", "country_profiles"): {"title": "Country profiles"}})
     )
     pairs, _ = compared_pair(demo, OF_CELLS, measures()["instance_margin"], 5, "fa", "ig")
     assert pairs["label"].tolist() == ["demo-qwen2 · Country profiles · Mixed"]

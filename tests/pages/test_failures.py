@@ -9,12 +9,11 @@ import pandas as pd
 import pytest
 
 from heval_core.evaluation.patterns import patterns_under
-from heval_core.figures.measured_panels import Names
 from heval_core.figures.pattern_panels import by_answers, pattern_panels, shares_of, side_by_side
 from heval_core.store.filters import Filter
 from heval_core.ui.tabs import failures
 from heval_core.words import PATTERNS, titles
-from tests.pages.opening import open_page
+from tests.pages.opening import named, open_page
 
 
 def test_patterns_account_for_every_instance_answered_from_a_document(demo):
@@ -92,7 +91,7 @@ def test_the_tab_lists_the_instances_of_the_mark_that_is_chosen(demo):
 
 def test_the_figure_has_a_panel_for_each_kind_and_means_of_the_datasets_shares(demo):
     counts = patterns_under(demo, Filter())
-    names = Names({"fa": "Feature ablation"}, {}, frozenset({"random"}))
+    names = named({"fa": "Feature ablation"}, ("random",))
     shares = shares_of(counts)
     methods = [key for key in counts["explainer"].unique() if key not in ("lexical", "random", "position")]
     whole = ["fa", "ig", "mechlight", "attn"]

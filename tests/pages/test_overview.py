@@ -22,7 +22,7 @@ from heval_core.ui import overview as page
 from heval_core.ui import overview_scale
 from heval_core.ui.overview import pair
 from heval_core.ui.reading import Row
-from tests.pages.opening import open_page
+from tests.pages.opening import named, open_page
 from tests.pages.test_taken_away import HOSTILE, a_hostile_instance
 
 METHODS = ("fa", "ig", "attn", "mechlight")
@@ -195,7 +195,7 @@ def test_dots_stand_where_their_values_are_and_what_is_missing_has_an_empty_ring
 
 
 def words(headline: pd.DataFrame) -> str:
-    return "".join(part.text for part in overview_scale.sentence(headline, {"fa": "Feature ablation", "ig": "IG"}))
+    return "".join(part.text for part in overview_scale.sentence(headline, named({"fa": "Feature ablation", "ig": "IG"})))
 
 
 def test_the_sentence_says_who_leads_and_who_is_near_chance():

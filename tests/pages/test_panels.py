@@ -11,19 +11,21 @@ import pandas as pd
 import pytest
 
 from heval_core.figures.measure_table import measure_table
-from heval_core.figures.measured_panels import ALL, Measured, Names, panels_of
+from heval_core.figures.measured_panels import Measured, panels_of
 from heval_core.figures.panels import Axis, Mark, Panel, Row, Slot, axis_over, drawing, ticks
 from heval_core.metrics import measures
 from heval_core.metrics.shared.measure import Measure
+from heval_core.present.names import ALL
 from heval_core.present.numbers import number
 from heval_core.store.filters import Filter
 from heval_core.ui.measured_means import can_be_scaled, measured
 from heval_core.ui.measured_picture import picture_of
 from heval_core.ui.verdicts import of_measure
+from tests.pages.opening import named
 
 SHOWN = [own for own in measures().values() if own.question and not own.variant_of]
 METHODS = ["fa", "ig", "attn", "mechlight"]
-NAMES = Names({key: key.upper() for key in METHODS}, {}, frozenset({"lexical", "position", "random"}))
+NAMES = named({key: key.upper() for key in METHODS}, ("lexical", "position", "random"))
 
 
 @pytest.mark.parametrize("scaled", [False, True], ids=["native", "scaled"])
@@ -41,7 +43,7 @@ def test_every_mark_stands_at_the_mean_of_the_stored_cells(demo, measure, scaled
     assert drawn
     assert of_measure(found, NAMES)
     table = measure_table(found, NAMES)
-    assert set(NAMES.explainers.values()) <= {row.titles[0] for row in table.rows if not row.control}
+    assert {NAMES.explainer(key) for key in METHODS} <= {row.titles[0] for row in table.rows if not row.control}
     for mark in drawn:
         explainer, _, _, regime, part = mark.id
         own = stored.query("explainer == @explainer and regime == @regime and part == @part")
@@ -231,7 +233,7 @@ def test_numbers_have_a_minus_sign_and_enough_digits_for_their_intervals(value, 
 
 def test_the_saved_picture_has_the_same_means(demo):
     found = replace(measured(demo, Filter(), measures()["instance_margin"], "instance_rank_margin", 5), scaled=True)
-    names = Names({"fa": "A <b> & c"}, {}, frozenset({"random"}))
+    names = named({"fa": "A <b> & c"}, ("random",))
     picture = picture_of(found, ["fa", "random"], names)
     root = ElementTree.fromstring(picture)
     said = " ".join(root.itertext())

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from heval_core.metrics.mrr import reciprocal_rank
+from heval_core.present.names import first_sentence
 from heval_core.present.numbers import ordinal, percent
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.filters import Filter
@@ -186,7 +187,7 @@ def test_words_for_numbers_and_tokens():
     ],
 )  # fmt: skip
 def test_a_definition_is_the_first_sentence_without_the_name(docstring, sentence):
-    assert names.first_sentence(docstring) == sentence
+    assert first_sentence(docstring) == sentence
 
 
 def test_another_revision_of_the_model_is_asked_again(monkeypatch):

@@ -10,11 +10,10 @@ import pytest
 from heval_core.figures.technique_differences import differences_drawing, ranked
 from heval_core.figures.technique_features import correlation_table, features_drawing
 from heval_core.figures.technique_front import better_on_both, blind_line, front_drawing, front_of, share_known
-from heval_core.figures.technique_names import TechniqueNames
 from heval_core.figures.technique_table import columns_of, rows_in_order, technique_table, unavailable
 from heval_core.figures.technique_trials import heads_of, searches, setting_words
 from heval_core.present import numbers
-from heval_core.present.names import value_unit
+from heval_core.present.names import Names, value_unit
 from heval_core.present.numbers import SHARE, change, number
 from heval_core.ui.technique_verdicts import of_features, of_techniques
 
@@ -27,8 +26,8 @@ CATALOGUE = pd.DataFrame(
         ("multi_agent", "Multi-agent", "calls", 9, 4.5, ""),
     ],
     columns=["key", "title", "family", "place", "passes", "preparation"],
-)
-NAMES = TechniqueNames.of(CATALOGUE)
+).assign(kind="technique")
+NAMES = Names.of(CATALOGUE)
 
 
 def cell(technique, regime, value, delta=None, half=0.05, measure="bcu", **more):
@@ -179,7 +178,7 @@ def test_numbers_never_read_as_minus_zero_and_shares_keep_what_tells_them_from_n
         "13.6",
         "7,545",
     ]
-    assert NAMES.title("ph3(mode=context)") == "PH3 (mode=context)"
+    assert NAMES.technique("ph3(mode=context)") == "PH3 (mode=context)"
     assert NAMES.cost("multi_agent") == "4.5 ×"
 
 
@@ -300,8 +299,10 @@ def test_a_long_name_is_cut_in_figures_only_where_it_stays_one_of_a_kind():
     other = ("fine_tuning(data=development,epochs=20)", "Fine-tuning (development, 20 epochs)")
 
     def named(*rows):
-        frame = pd.DataFrame([{"key": key, "title": title} for key, title in (("fine_tuning", "Fine-tuning"), *rows)])
-        return TechniqueNames.of(frame)
+        frame = pd.DataFrame(
+            [{"kind": "technique", "key": key, "title": title} for key, title in (("fine_tuning", "Fine-tuning"), *rows)]
+        )
+        return Names.of(frame)
 
     assert named(long).label(long[0]) == "Fine-tuning (…)"
     assert named(long).label("fine_tuning") == "Fine-tuning"

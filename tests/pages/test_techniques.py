@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from heval_core.figures.measure_table import headline_table
-from heval_core.figures.measured_panels import Names
+from heval_core.present.names import Names
 from heval_core.records import TECHNIQUE
 from heval_core.store.filters import Filter
 from tests.pages.opening import open_page
@@ -23,7 +23,7 @@ VIEWS = [
     *(("accuracy", tab) for tab in ("memory", "document", "token", "length", "failures", "compare")),
 ]  # fmt: skip
 
-NO_NAMES = Names({}, {}, frozenset())
+NO_NAMES = Names()
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ import pytest
 
 from heval_core.evaluation import live
 from heval_core.figures.technique_front import front_drawing
-from heval_core.figures.technique_names import TechniqueNames
 from heval_core.figures.technique_table import technique_table
 from heval_core.figures.technique_trials import searches
 from heval_core.present.numbers import EXACT
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
+from heval_core.report.figures import names_of
 from heval_core.report.html import studies_of
 from heval_core.report.plans import section_plans
 from heval_core.report.sections import section
@@ -74,7 +74,7 @@ def of_page(store, model, dataset):
 def test_every_number_is_that_of_the_page(store, told, measure):
     """Unrounded in the file; and the tables are the page's own, with a digit more."""
     rows, gains = rows_of(told, f"techniques_{measure}"), rows_of(told, f"techniques_{measure}_gain")
-    names = TechniqueNames.of(store.techniques())
+    names = names_of(store)
     shown = section(store, f"techniques_{measure}").shown
     for place, (model, dataset) in enumerate((model, dataset) for model in MODELS for dataset in DATASETS):
         page = of_page(store, model, dataset).set_index(["technique", "regime", "measure"])
@@ -85,7 +85,7 @@ def test_every_number_is_that_of_the_page(store, told, measure):
             for column in columns:
                 assert own[column].tolist() == pytest.approx(page.loc[own.index][column].tolist(), nan_ok=True)
         table = technique_table(of_page(store, model, dataset), measure, names)
-        assert shown[place].title.endswith(f"{model} on {dataset}")
+        assert shown[place].title.endswith(f"{model} on {names.dataset(dataset)}")
         assert [row.cells for row in shown[place].rows] == [row.cells for row in table.exact(EXACT).rows]
 
 
@@ -97,7 +97,7 @@ def test_both_discriminations_memory_and_neither_stand_beside_bcu(store):
 
 
 def test_the_front_is_that_of_the_page(store, told):
-    rows, names = rows_of(told, "techniques_front"), TechniqueNames.of(store.techniques())
+    rows, names = rows_of(told, "techniques_front"), names_of(store)
     figures = section(store, "techniques_front").figures
     assert len(figures) == len(DATASETS)
     for model, dataset in ((model, dataset) for model in MODELS for dataset in DATASETS):

@@ -13,7 +13,7 @@ from heval_core.ui import address, links, picked, verdicts
 from heval_core.ui.exports import table_exports
 from heval_core.ui.filters import choose_k
 from heval_core.ui.measured_means import choose_measure, choose_question
-from heval_core.ui.names import controls_of, names_of, titles_of
+from heval_core.ui.names import names_of
 from heval_core.ui.pair_table import compared_pair
 from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
@@ -25,8 +25,9 @@ SHOWN = 10
 
 def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:
     """Draw the choice of explainers and measure, a sentence, a dot per cell, and the instances that differ most."""
-    titles, controls = titles_of(results), controls_of(results)
-    keys = in_order([key for key in titles if key not in controls])
+    names = names_of(results)
+    titles = names.known("explainer")
+    keys = in_order([key for key in titles if key not in names.controls])
     if len(keys) < 2:
         st.info("These results hold one explainer; run another to compare it with.", icon=":material/balance:")
         return
@@ -50,14 +51,14 @@ def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:
     with said:
         st.markdown(verdicts.of_two(overall, measure, one, other))
     dots = difference_dots(pairs, f"{one} minus {other}, {measure.unit}", measure.best)
-    links.offer_cell(picked.figure(dots, "differences"), chosen, measure, titles_of(results, "dataset"))
+    links.offer_cell(picked.figure(dots, "differences"), chosen, measure, names)
     st.caption(
         "One dot per cell, in the colour of the better explainer; filled if the difference is significant (signs flipped by "
         "question, Holm over all pairs of the cell, p < .05). Whiskers: 95 % intervals, questions resampled together. "
         "Click a dot for its instances."
     )
     if address.switch("The numbers", "numbers"):
-        st.dataframe(names_of(results).readable(pairs.drop(columns=["label"])).round(4), hide_index=True)
+        st.dataframe(names.readable(pairs.drop(columns=["label"])).round(4), hide_index=True)
     about = {"measure": measure.metric, "unit": measure.unit, "filter": str(chosen)}
     table_exports(results, pairs.drop(columns=["label"]), "comparison", about)
     most_different(results, chosen, measure, k, {first: one, second: other})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -12,16 +11,15 @@ import streamlit as st
 from heval_core import words
 from heval_core.evaluation.text_agreement import text_agreement
 from heval_core.evaluation.usable import notes
-from heval_core.figures.cells import apart
 from heval_core.figures.outcomes import in_regime_order, outcome_bars, sources
-from heval_core.present.names import regime_title
+from heval_core.present.names import Names, apart, regime_title
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.progress import progress
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from heval_core.ui import cell_table, links, picked, verdicts
-from heval_core.ui.names import titles_of
+from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query, results_folder
 from heval_core.ui.text import plain
 from heval_core.words import DROP_REASONS, counted, group_title
@@ -52,15 +50,15 @@ def draw(results: Reader, chosen: Filter) -> None:
 def kept_and_dropped(results: Reader, chosen: Filter, outcomes: pd.DataFrame) -> None:
     """A bar per dataset and regime; a click leads to its instances."""
     st.markdown(verdicts.of_outcomes(outcomes))
-    datasets = titles_of(results, "dataset")
-    labels = labels_of(outcomes, datasets)
+    names = names_of(results)
+    labels = labels_of(outcomes, names)
     dropped = [reason for reason in DROP_REASONS if reason in set(outcomes["outcome"])]
     titles = words.titles(words.GROUPS) | {reason: f"dropped: {reason}" for reason in dropped}
     clicked = picked.figure(outcome_bars(outcomes.assign(label=labels), titles), "outcomes")
     if clicked:
         dataset, regime, group = (str(value) for value in clicked[1:])
         behind_bar = replace(chosen, dataset=(dataset,), regime=(regime,), group=(group,) if group else ())
-        parts = (datasets.get(dataset, dataset), regime_title(regime), group_title(group))
+        parts = (names.dataset(dataset), regime_title(regime), group_title(group))
         links.link_to(f"Open the instances of {', '.join(filter(None, parts))}", behind_bar)
     reasons = "; ".join(f"*{reason}*: {DROP_REASONS[reason].meaning}" for reason in dropped)
     st.caption(
@@ -69,12 +67,12 @@ def kept_and_dropped(results: Reader, chosen: Filter, outcomes: pd.DataFrame) ->
     )
 
 
-def labels_of(outcomes: pd.DataFrame, datasets: Mapping[str, str]) -> list[str]:
+def labels_of(outcomes: pd.DataFrame, names: Names) -> list[str]:
     """`Country profiles · Mixed`; the regime alone where there is one dataset."""
     single = outcomes["dataset"].nunique() == 1
     regimes = [regime_title(regime) for regime in outcomes["regime"]]
-    names = [datasets.get(dataset, dataset) for dataset in outcomes["dataset"]]
-    return regimes if single else [f"{name} · {regime}" for name, regime in zip(names, regimes, strict=True)]
+    titles = outcomes["dataset"].map(names.dataset)
+    return regimes if single else [f"{title} · {regime}" for title, regime in zip(titles, regimes, strict=True)]
 
 
 def matching(results: Reader, chosen: Filter) -> None:
@@ -154,9 +152,7 @@ def _job(results: Reader, folder: Path) -> None:
 
 def with_titles(results: Reader, table: pd.DataFrame) -> pd.DataFrame:
     """The same with titles for keys of datasets, regimes and explainers; columns without any value are left out."""
-    shown = table.copy()
-    for column in ("dataset", "regime", "explainer"):
-        if column in shown:
-            titles = titles_of(results, column)
-            shown[column] = [titles.get(str(key), str(key)) for key in shown[column]]
+    names, shown = names_of(results), table.copy()
+    for column in {"dataset", "regime", "explainer"} & set(shown):
+        shown[column] = [names.title(column, str(key)) for key in shown[column]]
     return shown[[name for name in shown if not shown[name].isin(["", "–"]).all()]]

@@ -9,10 +9,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from heval_core import words
 from heval_core.evaluation.patterns import patterns_under
-from heval_core.figures.measured_panels import ALL, Names
 from heval_core.figures.palette import in_order
 from heval_core.figures.panels import WITH_CELLS, drawing
 from heval_core.figures.pattern_panels import by_answers, pattern_panels, shares_of, side_by_side
+from heval_core.present.names import ALL, Names
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links, picked, verdicts
@@ -89,7 +89,7 @@ def _examples(results: Reader, chosen: Filter, explainers: list[str], datasets: 
         patterns = list(PATTERNS)
         pattern = address.one_of("points at", patterns, "pattern", patterns[1], titles=words.titles(words.PATTERNS), menu=True)
     with third:
-        everywhere = {ALL: "all datasets"} | {key: names.datasets.get(key, key) for key in datasets}
+        everywhere = {ALL: "all datasets"} | {key: names.dataset(key) for key in datasets}
         dataset = address.one_of("in", list(everywhere), "in_dataset", what="dataset", titles=everywhere, menu=True)
     with fourth:
         others = address.some_of(

@@ -16,7 +16,7 @@ from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links, measured_cells, picked, verdicts
-from heval_core.ui.names import controls_of, titles_of
+from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
 
 
@@ -58,13 +58,15 @@ def replacements(results: Reader, chosen: Filter, protected: bool) -> None:
     frames = {metric: parts_of(query(results, Reader.cells, chosen, metric, 0), protected) for metric in metrics}
     if all(frame.empty for frame in frames.values()):
         return
-    controls = controls_of(results)
+    names = names_of(results)
     st.subheader("By replacement")
-    advantages = {metric: advantage(frame, controls, best_of(metric, "all") == "low") for metric, frame in frames.items()}
+    advantages = {
+        metric: advantage(frame, names.controls, best_of(metric, "all") == "low") for metric, frame in frames.items()
+    }
     measured = {metric: known for metric, known in advantages.items() if known is not None}
     if measured:
         st.markdown(verdicts.of_replacements(measured))
-    st.dataframe(table_of(frames, titles_of(results)).round(3), width="stretch")
+    st.dataframe(table_of(frames, names.known("explainer")).round(3), width="stretch")
     which = "Only tokens of the documents are taken out." if protected else "Any token may be taken out, the question's too."
     st.caption(f"Nats, means over the cells. {which} Bars and dots on this page are of the mean over the three.")
 
@@ -72,8 +74,8 @@ def replacements(results: Reader, chosen: Filter, protected: bool) -> None:
 def faithful_or_right(results: Reader, chosen: Filter, k: int, protected: bool) -> None:
     """The scatter, its rank correlation, and a way to the instances of a dot."""
     st.subheader("Does faithful mean right?")
-    names = list(accuracies())
-    accuracy = address.one_of("Accuracy", names, "accuracy")
+    names = names_of(results)
+    accuracy = address.one_of("Accuracy", list(accuracies()), "accuracy")
     points, faithfulness = faithful_and_right(results, chosen, accuracy, k, protected), faithfulness_measure(protected)
     if points.empty:
         st.info(
@@ -82,10 +84,10 @@ def faithful_or_right(results: Reader, chosen: Filter, k: int, protected: bool) 
             icon=":material/scatter_plot:",
         )
         return
-    st.markdown(verdicts.of_faithfulness(points, controls_of(results)))
+    st.markdown(verdicts.of_faithfulness(points, names.controls))
     x_title = f"{faithfulness.title.lower()} above the random control, {faithfulness.unit}"
-    dots = scatter(points, titles_of(results), x_title, f"{accuracy}, normalised: 0 is chance")
-    links.offer_cell(picked.figure(dots, "faithful_and_right"), chosen, accuracies()[accuracy], titles_of(results, "dataset"))
+    dots = scatter(points, names.known("explainer"), x_title, f"{accuracy}, normalised: 0 is chance")
+    links.offer_cell(picked.figure(dots, "faithful_and_right"), chosen, accuracies()[accuracy], names)
 
 
 def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:

@@ -8,15 +8,15 @@ from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.evaluation.curves import curve
 from heval_core.figures.accuracy import quarter_lines
-from heval_core.figures.measured_panels import Names
 from heval_core.metrics.shared.measure import Measure
+from heval_core.present.names import Names
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links, picked, verdicts
 from heval_core.ui.exports import table_exports
 from heval_core.ui.filters import choose_k, in_regimes
 from heval_core.ui.measured_means import choose_measure, choose_question, define, waiting
-from heval_core.ui.names import controls_of, names_of, titles_of
+from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
 
 TITLE = "Do length and position matter?"
@@ -51,20 +51,20 @@ def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:
             icon=":material/straighten:",
         )
         return
-    titles = titles_of(results)
+    names = names_of(results)
     with said:
-        st.markdown(verdicts.of_curves(changes, titles, controls_of(results)))
+        st.markdown(verdicts.of_curves(changes, names))
     define(measure)
-    st.caption(verdicts.cells_covered(points, ends, asked, axis, names_of(results)))
-    clicked = picked.figure(quarter_lines(points, titles, measure.unit, axis), "curves")
+    st.caption(verdicts.cells_covered(points, ends, asked, axis, names))
+    clicked = picked.figure(quarter_lines(points, names.known("explainer"), measure.unit, axis), "curves")
     if clicked:
-        offer_quarter(list(ends[ends["bin"] == int(clicked[1])].itertuples()), wanted, by, measure, names_of(results))
+        offer_quarter(list(ends[ends["bin"] == int(clicked[1])].itertuples()), wanted, by, measure, names)
     st.caption(
         "A point is the mean over those cells. Whiskers: 95 % intervals of that mean, questions resampled. "
         "Dashed: chance. Click a point to get to its instances."
     )
     if address.switch("The numbers", "numbers"):
-        st.dataframe(names_of(results).readable(points).round(3), hide_index=True)
+        st.dataframe(names.readable(points).round(3), hide_index=True)
     about = {"measure": measure.metric, "unit": measure.unit, "along": axis, "filter": str(wanted)}
     table_exports(results, points, "curve", about)
 
