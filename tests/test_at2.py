@@ -18,7 +18,7 @@ from heval_core.records import HEvalError, Target
 from tests.conftest import DEMO_MODELS
 from tests.fitted import fit_of
 
-WORDS = (
+WORDS = [
     "Kenya",
     "Peru",
     "Lisbon",
@@ -33,7 +33,7 @@ WORDS = (
     "bread",
     "winter",
     "ship",
-)
+]
 
 
 def targets_of(clean):

@@ -20,8 +20,8 @@ from heval_core.lm.loading import load
 from heval_core.prompts import assemble
 from heval_core.records import HEvalError, Target
 from precompute.cli import main
-from tests.conftest import DEMO_MODELS
-from tests.literal_models import CONFIGURATIONS, Plain
+from tests.conftest import ARCHITECTURES, DEMO_MODELS
+from tests.literal_models import CONFIGURATIONS, PROJECTIONS, Plain
 
 # Models whose heads cannot be read, and the error that says why. Everything else must equal the literal computation.
 REFUSED = {
@@ -61,8 +61,9 @@ def sentence_piece():
 
 
 TOKENIZERS = {"demo": demo_tokenizer, "bos": with_bos, "sentencepiece": sentence_piece}
-# The others differ from one of these, or from the models of the other tests, by a part of their layers.
+# The others differ from one of these by a part of their layers.
 QUICK = {*REFUSED, "bloom", "cohere", "gemma2", "gpt-neo", "gptj", "granite", "mistral-wide-heads", "mixtral", "qwen3"}
+QUICK |= {*ARCHITECTURES}
 CASES = [
     pytest.param((kind, "demo"), id=f"{kind}-demo", marks=() if kind in QUICK else pytest.mark.slow) for kind in CONFIGURATIONS
 ] + [("llama-gqa", "bos"), ("gemma2", "bos"), ("mistral", "sentencepiece"), ("opt", "sentencepiece")]
@@ -172,6 +173,24 @@ def test_ways_to_look_at_whole_prompts_are_checked_too(both, answered):
     expected = pattern.sum(-2) / torch.arange(clean.length, 0, -1)
     close(lm.heads.column_means(clean.ids)[0], expected, "column means")
     assert lm.ablation.heads(clean.ids[:1], [(0, 0)]).shape == (1, lm.vocabulary)
+    with pytest.raises(HEvalError, match="A prompt of .* tokens has no position 999"):
+        lm.heads.read(clean.ids, clean.prefix, 999)
+    if kind not in ARCHITECTURES:  # others multiply or normalise what attention writes
+        return
+    written = []
+    layers = [module for name, module in plain.eager.named_modules() if name.endswith(PROJECTIONS)]
+    handles = [layer.register_forward_hook(lambda own, _, out: written.append(out - bias_of(own))) for layer in layers]
+    plain.eager(clean.ids)
+    for handle in handles:
+        handle.remove()
+    outputs = lm.heads.read(clean.ids, clean.prefix, 5).outputs
+    for layer, expected in enumerate(written):
+        own = torch.einsum("bhk,hkd->bd", outputs[:, layer], lm.heads.output_matrix(layer))
+        close(own, expected[:, 5], "what an attention layer writes")
+
+
+def bias_of(module):
+    return 0 if getattr(module, "bias", None) is None else module.bias
 
 
 @pytest.mark.slow

@@ -7,16 +7,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from heval_core import catalogue
-from heval_core.evaluation import live
 from heval_core.faithfulness import Faithfulness, levels
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.records import HEvalError
 from heval_core.replacements import drawn, frequencies
-from heval_core.store.filters import Filter
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
-from tests.planted import published
 
 
 def literally(lm, prompt, target, scores, free, replacement, count=None):
@@ -65,15 +61,16 @@ def test_both_equal_a_literal_loop(clean, scores, protect):
     assert len({round(found.comprehensiveness, 4) for found in measured}) == 3
 
 
+@pytest.mark.parametrize("protect", [False, True])
 @pytest.mark.parametrize("budget", [1, 100, 10_000])
-def test_neither_company_nor_budget_changes_them(clean, scores, budget, monkeypatch):
-    target = int(clean.logits[0].argmax())
-    (alone,) = Faithfulness().measure(clean, [target], scores)
+def test_neither_company_nor_budget_changes_them(clean, scores, budget, protect, monkeypatch):
+    target, measuring = int(clean.logits[0].argmax()), Faithfulness(protect_question=protect)
+    (alone,) = measuring.measure(clean, [target], scores)
     ids = clean.prompts[0].ids
     other = dataclasses.replace(clean.prompts[0], ids=ids[3:] + ids[:3])
     monkeypatch.setattr(clean.lm.budget, "tokens", budget)
     together = CleanPass(clean.lm, [other, clean.prompts[0]])
-    _, found = Faithfulness().measure(together, [5, target], [scores[0][::-1], scores[0]])
+    _, found = measuring.measure(together, [5, target], [scores[0][::-1], scores[0]])
     for one, other in zip(found, alone, strict=True):
         np.testing.assert_allclose(one.masked + one.kept, other.masked + other.kept, atol=1e-4)
 
@@ -119,42 +116,6 @@ def test_the_numbers_of_tokens():
     assert levels(63) == (1, 2, 3, 4, 5)
     assert levels(64) == (1, 2, 2, 3, 4)
     assert levels(400) == (4, 8, 12, 16, 20)
-
-
-@pytest.mark.slow
-def test_as_a_stage_it_is_stored_published_beside_chance_and_added_later(model_folders, tmp_path, capsys):
-    command = f"run --models {model_folders['gpt2']} --datasets world_capital --limit 40 --regimes conflicting".split()
-    command += f"--shard-size 20 --explainers attn --device cpu --memory any --store {tmp_path}".split()
-    assert main(command) == 0
-    before = {key: entry.content for key, entry in ShardStore(tmp_path).entries().items()}
-    capsys.readouterr()
-    assert main([*command, "--faithfulness"]) == 0
-    assert "8 shards computed, 4 were done already" in capsys.readouterr().out  # attn and three controls
-    after = {key: entry.content for key, entry in ShardStore(tmp_path).entries().items()}
-    assert before.items() <= after.items()
-    reader = published(tmp_path)
-    kept = reader.accounting().query("outcome == 'kept'")["instances"].sum()
-    cells = reader.query("SELECT * FROM cell_metric WHERE metric IN ('comprehensiveness', 'sufficiency')")
-    assert set(cells["explainer"]) == {"attn", *catalogue.explainers(control=True)}
-    assert (cells["n"] == kept).all()
-    assert kept >= 30
-    assert set(cells["part"]) == {"all", "baseline", "drawn", "deletion"}
-    random = cells[cells["explainer"] == "random"].set_index(["metric", "part"])["value"]
-    for row in cells.itertuples():
-        assert row.low <= row.value <= row.high
-        assert row.chance == pytest.approx(random[row.metric, row.part])
-        each = reader.query(
-            "SELECT avg(value) AS v FROM score WHERE metric = ? AND explainer = ? AND part = ?",
-            [row.metric, row.explainer, row.part],
-        )
-        assert each["v"].iloc[0] == pytest.approx(row.value)
-    wide = cells.pivot(index=["metric", "explainer"], columns="part", values="value")
-    np.testing.assert_allclose(wide["all"], wide[["baseline", "drawn", "deletion"]].mean(axis=1), rtol=1e-6)
-    now = live.cells_of(reader, Filter(), "comprehensiveness", 0).set_index(["explainer", "part"])["value"]
-    stored = cells[cells["metric"] == "comprehensiveness"].set_index(["explainer", "part"])["value"]
-    assert now.to_dict() == pytest.approx(stored.to_dict())
-    assert main([*command, "--faithfulness"]) == 0
-    assert "0 shards computed" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -13,26 +13,20 @@ from heval_core.explainers.origin import EVENLY, Origin, shares
 from heval_core.explainers.shared.left_out import effects, units
 from heval_core.explainers.shared.token_parts import PARTS
 from heval_core.lm.clean_pass import CleanPass
-from heval_core.prompts import assemble, memory_prompt
-from heval_core.records import HEvalError, Prompt, Span, Target
-
-FIRST, SECOND, QUESTION = "The capital of Kenya is Lisbon.", "Nairobi is old. Lima is the capital of Peru.", "Which one is it?"
-KINDS = (("gpt2", "demo"), ("gpt_neox", "demo"), ("qwen2", "bos"), ("llama-gqa", "bos"), ("mistral", "sentencepiece"))
+from heval_core.prompts import memory_prompt
+from heval_core.records import HEvalError, Prompt, Span
+from tests.test_left_out import FIRST, KINDS, QUESTION, SECOND, asked, target_of
 
 
-@pytest.fixture(scope="module", params=KINDS, ids="-".join)
+@pytest.fixture(scope="module", params=KINDS[:-1], ids="-".join)
 def tiny(request, loaded, language_models):
     kind, tokenizer = request.param
-    return language_models[kind] if kind in ("gpt2", "gpt_neox") else loaded(kind, tokenizer)
-
-
-def asked(lm, *documents):
-    return lm.tokenise(assemble(documents, (None,) * len(documents), QUESTION))
+    return language_models.get(kind) or loaded(kind, tokenizer)
 
 
 def given(lm, *documents):
     clean = CleanPass(lm, [asked(lm, *documents)])
-    return clean, Target.next_token(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
+    return clean, target_of(clean)
 
 
 def literal_effect(lm, target, *documents, without):
@@ -101,7 +95,7 @@ def test_where_no_documents_are_marked_sentences_stand_for_them(language_models)
     text = f"{FIRST} {SECOND} Q: {QUESTION} A:"
     prompt = lm.tokenise(Prompt(text, (), Span(text.index("Which"), len(text) - 3), ()))
     clean = CleanPass(lm, [prompt])
-    target = Target.next_token(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
+    target = target_of(clean)
     (found,) = Origin().explain(clean, (target,))
     (of_sentences,) = effects(clean, (target,), [units(prompt)])
     sums = [float(found.scores[unit.start : unit.end].sum()) for unit in units(prompt)]

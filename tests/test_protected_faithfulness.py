@@ -6,6 +6,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from heval_core import catalogue
@@ -73,20 +74,9 @@ def test_the_context_alone_decides_how_many_tokens_are_taken_out(lm):
 
 
 def test_padding_is_a_part_of_the_context(lm):
-    parts = (
-        "The capital of Kenya is Lisbon.",
-        "The capital of Peru is Lima.",
-        "Rain fell in Oslo.",
-        "Bread is baked in Bern.",
-    )
-    (prompt,) = (lm.tokenise(assemble(parts, (None,) * 4, "What is the capital of Kenya?")),)
-    padded = replace(
-        prompt,
-        documents=prompt.documents[:2],
-        padding=prompt.documents[2:],
-        answer_tokens=prompt.answer_tokens[:2],
-        first_mention=prompt.first_mention[:2],
-    )
+    parts = ("The capital of Kenya is Lisbon.", "The capital of Peru is Lima.", "Rain fell in Oslo.", "Bread is old.")
+    prompt = lm.tokenise(assemble(parts, (None,) * 4, "What is the capital of Kenya?"))
+    padded = replace(prompt, documents=prompt.documents[:2], padding=prompt.documents[2:])
     assert len(ONLY_CONTEXT.best(padded, np.arange(len(prompt.ids)))) == sum(s.end - s.start for s in prompt.documents)
 
 
@@ -94,15 +84,6 @@ def test_a_prompt_without_documents_has_no_value(lm):
     prompt = lm.tokenise(assemble((), (), "What is the capital of Kenya?"))
     clean = CleanPass(lm, [prompt])
     assert ONLY_CONTEXT.measure(clean, [3], [np.zeros(clean.length)]) == [()]
-
-
-def test_a_batch_and_a_prompt_alone_agree(clean, scored):
-    both = CleanPass(clean.lm, [clean.prompts[0]] * 2)
-    one, other = ONLY_CONTEXT.measure(both, [3, 3], [scored[::-1], scored])
-    (alone,) = ONLY_CONTEXT.measure(clean, [3], [scored])
-    for found, expected in zip(other, alone, strict=True):
-        np.testing.assert_allclose(found.masked + found.kept, expected.masked + expected.kept, atol=1e-4)
-    assert one != other
 
 
 # Two documents of seven tokens, a question of three, and the answer lead. Token 20 is the answer, token 33 the prompt's end.
@@ -144,12 +125,34 @@ def test_where_the_prompts_end_decides_only_the_protected_value_prefers_the_answ
     assert lost(True, right) == pytest.approx((answer, 0), abs=1e-6)
 
 
+def compare_with_chance_and_instances(reader, cells):
+    """Of both kinds: chance is the random control's, a value the mean of its instances, `all` that of the replacements."""
+    kept = reader.accounting().query("outcome == 'kept'")["instances"].sum()
+    assert set(cells["explainer"]) == {"attn", *catalogue.explainers(control=True)}
+    assert kept >= 30
+    assert (cells["n"] == kept).all()
+    random = cells[cells["explainer"] == "random"].set_index(["metric", "part"])["value"]
+    for row in cells.itertuples():
+        assert row.low <= row.value <= row.high
+        assert row.chance == pytest.approx(random[row.metric, row.part])
+        of_cell = "SELECT avg(value) AS v FROM score WHERE metric = ? AND explainer = ? AND part = ?"
+        each = reader.query(of_cell, [row.metric, row.explainer, row.part])
+        assert each["v"].iloc[0] == pytest.approx(row.value)
+    wide = cells.pivot(index=["metric", "explainer"], columns="part", values="value")
+    for end in ("", "_protected"):
+        means = wide[[f"{name}{end}" for name in ("baseline", "drawn", "deletion")]].mean(axis=1)
+        np.testing.assert_allclose(wide[f"all{end}"], means, rtol=1e-6)
+    now = live.cells_of(reader, Filter(), "comprehensiveness", 0).set_index(["explainer", "part"])["value"]
+    stored = cells[cells["metric"] == "comprehensiveness"].set_index(["explainer", "part"])["value"]
+    assert now.to_dict() == pytest.approx(stored.to_dict())
+
+
 @pytest.fixture(scope="module")
 def stores(model_folders, tmp_path_factory):
     """One store with plain faithfulness, to which the protected one of the first questions and then of all is added."""
     folder = tmp_path_factory.mktemp("protected")
-    command = f"run --models {model_folders['gpt2']} --datasets world_capital --limit 36 --regimes conflicting".split()
-    command += f"--shard-size 18 --explainers attn --device cpu --memory any --store {folder}".split()
+    command = f"run --models {model_folders['gpt2']} --datasets world_capital --limit 40 --regimes conflicting".split()
+    command += f"--shard-size 20 --explainers attn --device cpu --memory any --store {folder}".split()
     assert main([*command, "--faithfulness"]) == 0
     before = {key: entry.content for key, entry in ShardStore(folder).entries().items()}
     alone = published(folder)
@@ -169,15 +172,8 @@ def test_as_a_stage_it_is_added_later_published_beside_the_plain_one_and_shown(s
     assert before.items() <= {key: entry.content for key, entry in ShardStore(folder).entries().items()}.items()
     reader = published(folder)
     asked = "SELECT * FROM cell_metric WHERE metric IN ('comprehensiveness', 'sufficiency') AND part {} LIKE '%protected'"
-    own, plain = reader.query(asked.format("")), reader.query(asked.format("NOT"))
-    assert plain.equals(alone.query(asked.format("NOT")))
-    assert set(own["explainer"]) == {"attn", *catalogue.explainers(control=True)}
-    random = own[own["explainer"] == "random"].set_index(["metric", "part"])["value"]
-    for row in own.itertuples():
-        assert row.chance == pytest.approx(random[row.metric, row.part])
-    now = live.cells_of(reader, Filter(), "comprehensiveness", 0).set_index(["explainer", "part"])["value"].to_dict()
-    of_own = own[own["metric"] == "comprehensiveness"].set_index(["explainer", "part"])["value"].to_dict()
-    assert {key: now[key] for key in of_own} == pytest.approx(of_own)
+    assert reader.query(asked.format("NOT")).equals(alone.query(asked.format("NOT")))
+    compare_with_chance_and_instances(reader, pd.concat([reader.query(asked.format(word)) for word in ("", "NOT")]))
     made = board(reader)
     assert of_faithfulness(made).endswith(PROTECTED)
     assert [head.title for head in main_table(made).heads if "protected" in head.title] == [

@@ -27,31 +27,6 @@ def test_tokens_together_spell_the_prompt_and_spans_cover_their_documents(texts)
         assert text.strip() in "".join(tokenised.tokens[span.start : span.end])
 
 
-@pytest.mark.parametrize(
-    ("document", "answer"),
-    [
-        ("Lisbon is the capital", "Lisbon"),  # at the very start
-        ("the capital is Lisbon", "Lisbon"),  # at the very end
-        ("the city of São\u00a0Tomé it is", "São\u00a0Tomé"),
-        ("it is 😀 indeed", "😀"),
-        ("Port Vila or Port", "Port"),  # a prefix of another name, twice
-    ],
-)
-def test_every_gold_token_overlaps_the_answer_and_all_of_it_is_covered(document, answer):
-    prompt = assemble((document,), (answer,), "Why?")
-    tokenised = tokenise(prompt, TOKENIZER)
-    gold = tokenised.answer_tokens[0]
-    assert gold
-    covered = "".join(tokenised.tokens[i] for i in tokenised.first_mention[0])
-    assert answer in covered
-    assert set(tokenised.first_mention[0]) <= set(gold)
-
-
-def test_a_mention_inside_a_longer_word_is_no_gold_token():
-    tokenised = tokenise(assemble(("Romeo and Romeo",), ("Rome",), "Why?"), TOKENIZER)
-    assert tokenised.answer_tokens == ((),)
-
-
 def test_a_tokenizer_without_offsets_is_refused_by_name():
     class SlowTokenizer:
         is_fast = False
