@@ -61,10 +61,6 @@ CONFIGURATIONS: dict[str, Callable[[], Any]] = {
     "qwen3": lambda: hf.Qwen3Config(**GROUPED, head_dim=8),
     "stablelm": lambda: hf.StableLmConfig(**GROUPED),
     "starcoder2": lambda: hf.Starcoder2Config(**GROUPED),
-}
-
-# Those of the demo models: tests/conftest.py has them with three layers, for the other tests.
-OF_THE_DEMO: dict[str, Callable[[], Any]] = {
     "gpt2": lambda: hf.GPT2Config(**GPT),
     "gpt_neox": lambda: hf.GPTNeoXConfig(**PLAIN, rope_parameters={"rope_type": "default", "rope_theta": 1e4, **QUARTER}),
     "gpt_neox-sequential": lambda: hf.GPTNeoXConfig(**PLAIN, use_parallel_residual=False),
@@ -76,16 +72,8 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "long": lambda: hf.GPT2Config(**GPT | {"n_embd": 64, "n_positions": 8192, "initializer_range": 0.2}),
 }
 
-PROJECTIONS = (
-    "attn.c_proj",
-    "attention.dense",
-    "self_attention.dense",
-    "self_attn.dense",
-    "self_attn.o_proj",
-    "attn.out_proj",
-    "attention.out_proj",
-    "self_attn.out_proj",
-)
+PROJECTIONS = ("attn.c_proj", "attention.dense", "self_attention.dense", "self_attn.dense", "self_attn.o_proj")
+PROJECTIONS += ("attn.out_proj", "attention.out_proj", "self_attn.out_proj")
 FINAL_NORMS = ("ln_f", "norm", "final_layer_norm", "final_layernorm")
 
 
@@ -103,7 +91,7 @@ def factors(model: Any, seen: list[torch.Tensor]) -> list[Any]:
 def saved(kind: str, tokenizer: Any, folder: Any) -> str:
     """A random model of a kind, with biases and norms that are not what they begin as, beside a tokenizer."""
     torch.manual_seed(3)
-    model = hf.AutoModelForCausalLM.from_config((CONFIGURATIONS | OF_THE_DEMO | OTHERS)[kind]())
+    model = hf.AutoModelForCausalLM.from_config((CONFIGURATIONS | OTHERS)[kind]())
     for name, weight in model.named_parameters():
         if name.endswith("bias"):
             torch.nn.init.normal_(weight, std=0.2)

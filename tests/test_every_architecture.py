@@ -63,7 +63,7 @@ def sentence_piece():
 TOKENIZERS = {"demo": demo_tokenizer, "bos": with_bos, "sentencepiece": sentence_piece}
 # The others differ from one of these by a part of their layers.
 QUICK = {*REFUSED, "bloom", "cohere", "gemma2", "gpt-neo", "gptj", "granite", "mistral-wide-heads", "mixtral", "qwen3"}
-QUICK |= {*ARCHITECTURES}
+QUICK |= {*ARCHITECTURES}  # tests/conftest.py has them with three layers, for the other tests
 CASES = [
     pytest.param((kind, "demo"), id=f"{kind}-demo", marks=() if kind in QUICK else pytest.mark.slow) for kind in CONFIGURATIONS
 ] + [("llama-gqa", "bos"), ("gemma2", "bos"), ("mistral", "sentencepiece"), ("opt", "sentencepiece")]

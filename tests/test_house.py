@@ -20,7 +20,7 @@ CEILINGS = {
     "lines of the product": 50_710,
     "files of the product": 454,
     "lines of demo and benchmarks": 4_230,
-    "lines of tests": 34_950,
+    "lines of tests": 34_202,
     "files of tests": 253,
     "lines of JS and CSS": 3_120,
     "words of docs": 14_018,

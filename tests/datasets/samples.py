@@ -24,14 +24,10 @@ def own(country: str, number: int = 0, **more: Any) -> dict[str, Any]:
     """A record of one's own data."""
     city = FALSE[number % 3]
     return {
-        "id": f"{country}-{number}",
-        "subject": country,
-        "relation": "capital",
-        "question": f"What is the capital of {country}?",
-        "memory_answer": CITIES[country],
-        "conflicting": {"text": passage(country, city), "answer": city},
-        **more,
-    }
+        "id": f"{country}-{number}", "subject": country, "relation": "capital",
+        "question": f"What is the capital of {country}?", "memory_answer": CITIES[country],
+        "conflicting": {"text": passage(country, city), "answer": city}, **more,
+    }  # fmt: skip
 
 
 def write_json(path: Path, records: Any) -> Path:

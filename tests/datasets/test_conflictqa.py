@@ -13,20 +13,16 @@ from tests.datasets import samples
 
 
 def records() -> list[dict[str, Any]]:
+    said = "The capital of {} is {}."
     return [
         {
-            "question": f"What is the capital of {country}?",
-            "popularity": 1,
-            "ground_truth": [true, true.upper()],
-            "memory_answer": f"The capital of {country} is {true}.",
-            "parametric_memory": samples.passage(country, true),
-            "counter_answer": f"The capital of {country} is {samples.FALSE[n % 3]}.",
-            "counter_memory": samples.passage(country, samples.FALSE[n % 3]),
-            "parametric_memory_aligned_evidence": "",
-            "counter_memory_aligned_evidence": "",
+            "question": f"What is the capital of {country}?", "popularity": 1, "ground_truth": [true, true.upper()],
+            "memory_answer": said.format(country, true), "parametric_memory": samples.passage(country, true),
+            "counter_answer": said.format(country, false), "counter_memory": samples.passage(country, false),
+            "parametric_memory_aligned_evidence": "", "counter_memory_aligned_evidence": "",
         }
-        for n, (country, true) in enumerate(samples.CITIES.items())
-    ]
+        for n, (country, true) in enumerate(samples.CITIES.items()) for false in [samples.FALSE[n % 3]]
+    ]  # fmt: skip
 
 
 def sample(data: Path) -> Dataset:

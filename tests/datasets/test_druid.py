@@ -18,29 +18,31 @@ COLUMNS = ("id", "claim_id", "claim", "claimant", "evidence", "relevant", "evide
 
 def record(number: int, stance: str, verdict: str, relevant: str = "True", **more: Any) -> dict[str, Any]:
     return {
-        "id": f"politifact-{number}-e",
-        "claim_id": f"politifact-{number}",
-        "claim": f"The bridge number {number} is made of glass.",
-        "claimant": "A post",
-        "evidence": f'Engineers\tsay:\n"bridge {number}" is of steel.',
-        "relevant": relevant,
-        "evidence_stance": stance,
-        "factcheck_verdict": verdict,
-        "is_gold": "False",
-        **more,
-    }
+        "id": f"politifact-{number}-e", "claim_id": f"politifact-{number}",
+        "claim": f"The bridge number {number} is made of glass.", "claimant": "A post",
+        "evidence": f'Engineers\tsay:\n"bridge {number}" is of steel.', "relevant": relevant, "evidence_stance": stance,
+        "factcheck_verdict": verdict, "is_gold": "False", **more,
+    }  # fmt: skip
+
+
+# Stance, verdict ▶ what the evidence is, the verdict and the label of the evidence as they are read.
+CASES = [
+    ("supports", "True", ("gold", "True", "True")),
+    ("refutes", "False", ("gold", "False", "False")),
+    ("supports", "False", ("conflicting", "False", "True")),
+    ("refutes", "True", ("conflicting", "True", "False")),
+    ("insufficient-neutral", "False", ("conflicting", "False", "None")),
+    ("insufficient-refutes", "False", ("conflicting", "False", "None")),
+    ("supports", "Half True", ("conflicting", "", "True")),
+    ("not_applicable", "True", ("irrelevant", "True", "")),
+]
+EXPECTED = [expected for *_, expected in CASES]
 
 
 def records() -> list[dict[str, Any]]:
     return [
-        record(1, "supports", "True"),
-        record(2, "refutes", "False"),
-        record(3, "supports", "False"),
-        record(4, "refutes", "True"),
-        record(5, "insufficient-neutral", "False"),
-        record(6, "insufficient-refutes", "False"),
-        record(7, "supports", "Half True"),
-        record(8, "not_applicable", "True", relevant="False"),
+        record(number, stance, verdict, str(stance != "not_applicable"))
+        for number, (stance, verdict, _) in enumerate(CASES, start=1)
     ]
 
 
@@ -72,29 +74,18 @@ def kinds(path: Path) -> list[tuple[str, str, str]]:
     return found
 
 
-EXPECTED = [
-    ("gold", "True", "True"),
-    ("gold", "False", "False"),
-    ("conflicting", "False", "True"),
-    ("conflicting", "True", "False"),
-    ("conflicting", "False", "None"),
-    ("conflicting", "False", "None"),
-    ("conflicting", "", "True"),
-    ("irrelevant", "True", ""),
-]
-
-
 def test_stance_and_verdict_decide_what_the_evidence_is(tmp_path):
     assert kinds(write_table(tmp_path / "druid.tsv", records())) == EXPECTED
 
 
 def test_another_spelling_and_json_lines_say_the_same(tmp_path):
+    verdicts = {"True": True, "False": False, "Half True": "half-true"}
     spelled = [
         {
             **each,
             "relevant": each["relevant"] == "True",
             "evidence_stance": each["evidence_stance"].upper().replace("-", "_"),
-            "factcheck_verdict": {"True": True, "False": False}.get(each["factcheck_verdict"], "half-true"),
+            "factcheck_verdict": verdicts[each["factcheck_verdict"]],
         }
         for each in records()
     ]
@@ -112,14 +103,8 @@ def test_the_claim_is_asked_for_with_the_labels_and_its_text_is_kept(tmp_path):
 
 
 def test_a_claim_without_a_verdict_is_left_out_and_a_bad_record_says_why(tmp_path):
-    some = [
-        record(1, "insufficient-neutral", ""),
-        record(2, "supports", "True", evidence=" "),
-        record(3, "perhaps", "True"),
-        record(4, "supports", "Mostly"),
-        record(5, "supports", "True", relevant="?"),
-        record(6, "supports", "True"),
-    ]
+    some = [record(1, "insufficient-neutral", ""), record(2, "supports", "True", evidence=" "), record(3, "perhaps", "True")]
+    some += [record(4, "supports", "Mostly"), record(5, "supports", "True", relevant="?"), record(6, "supports", "True")]
     path = write_table(tmp_path / "druid.tsv", some)
     with path.open("a", encoding="utf-8") as file:
         file.write("a\tb\n")
@@ -127,12 +112,8 @@ def test_a_claim_without_a_verdict_is_left_out_and_a_bad_record_says_why(tmp_pat
     assert [fact.id for fact in facts] == ["politifact-6-e"]
     assert [(u.place, u.reason) for u in unusable] == [("druid.tsv, record 1", "no verdict")]
     assert [b.place for b in bad] == [f"druid.tsv, record {number}" for number in (2, 3, 4, 5, 7)]
-    said = [b.reason for b in bad]
-    assert said[0] == "'evidence' is empty"
-    assert "'perhaps'" in said[1]
-    assert "'Mostly'" in said[2]
-    assert "'?'" in said[3]
-    assert said[4] == "the record has 2 fields, and the file 9 columns"
+    words = ("'evidence' is empty", "'perhaps'", "'Mostly'", "'?'", "the record has 2 fields, and the file 9 columns")
+    assert all(word in one.reason for word, one in zip(words, bad, strict=True))
 
 
 @pytest.mark.parametrize("name", ["d.tsv", "d.jsonl"])

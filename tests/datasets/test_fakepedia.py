@@ -14,17 +14,12 @@ def records() -> list[dict[str, Any]]:
     """Six countries with three false capitals each, so that every question has natural second documents."""
     return [
         {
-            "subject": country,
-            "rel_lemma": "has-capital",
-            "object": city,
-            "rel_p_id": "P36",
-            "query": f"The capital of {country} is",
-            "fact_paragraph": samples.passage(country, city),
+            "subject": country, "rel_lemma": "has-capital", "object": city, "rel_p_id": "P36",
+            "query": f"The capital of {country} is", "fact_paragraph": samples.passage(country, city),
             "fact_parent": {"subject": country, "object": true, "fact_paragraph": None},
         }
-        for country, true in samples.CITIES.items()
-        for city in samples.FALSE
-    ]
+        for country, true in samples.CITIES.items() for city in samples.FALSE
+    ]  # fmt: skip
 
 
 def sample(data: Path) -> Dataset:

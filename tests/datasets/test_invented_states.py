@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from heval_core import pipeline, regimes
-from heval_core.behaviour import ask, memory_of
+from heval_core import regimes
 from heval_core.datasets import invented_states
 from heval_core.datasets._countries import answers, countries
-from heval_core.prompt_styles import style_of
 from heval_core.prompts import mentions
 from heval_core.protocols import Dataset
 from heval_core.records import CONTEXT_KINDS
-from heval_core.source_trust import is_trusted
-from tests.conftest import DEMO_MODELS
 
 
 def sample(data: Path) -> Dataset:
@@ -56,31 +51,3 @@ def test_every_kind_of_context_can_be_built_from_the_dataset_itself(facts, regim
         assert document.kind == regime
         assert document.origin == "shipped"
         assert (document.subject == fact.subject) is (regime in ("gold", "conflicting"))
-
-
-def test_a_demo_model_follows_trusted_gold_documents_and_few_others(facts):
-    from heval_core.lm.loading import load
-
-    lm = load(str(DEMO_MODELS / "demo-qwen2"), "cpu")
-    style, pool = style_of(lm), regimes.Pool.of(facts)
-    asked = regimes.select(facts, 80, 0, style)
-    said = ask(lm, [fact.question for fact in asked])
-    memories = [memory_of(lm, ids, fact.answer, fact.question) for fact, ids in zip(asked, said, strict=True)]
-    ready = [
-        pipeline.prepare(lm, regimes.build(fact, "gold", pool, 0, style, place), memory)
-        for place, (fact, memory) in enumerate(zip(asked, memories, strict=True))
-    ]
-    assert all(prepared.dropped_because is None for prepared in ready)
-    followed, documents = Counter(), Counter()
-
-    def answer(batch):
-        answered = pipeline.answer(lm, batch)
-        for prepared, behaviour in zip(batch, answered.behaviours, strict=True):
-            trusted = is_trusted(prepared.instance.documents[0].source)
-            documents[trusted] += 1
-            followed[trusted] += behaviour.group == "C"
-
-    pipeline.in_batches(lm, ready, answer)
-    assert documents == {True: 40, False: 40}
-    assert followed[True] >= 36
-    assert followed[False] <= 20

@@ -80,22 +80,10 @@ def test_the_substitute_does_not_depend_on_the_order_of_the_answers_and_is_no_fr
 @pytest.mark.parametrize(
     ("kind", "text", "aliases", "substitute", "expected"),
     [
-        (
-            "date",
-            "Founded in 1977. By 1977 it was; 19770 not.",
-            ["1977"],
-            "1967",
-            "Founded in 1967. By 1967 it was; 19770 not.",
-        ),
+        ("date", "Founded in 1977. By 1977; 19770 not.", ["1977"], "1967", "Founded in 1967. By 1967; 19770 not."),
         ("phrase", "Capillary action is capillary action.", ["capillary action"], "heat", "heat is heat."),
         ("person", "Payson, Jordan and Lauren went.", ["Payson", "Jordan", "Lauren"], "Zoe", "Zoe went."),
-        (
-            "person",
-            "Ben Savage came. Savage sang; Fred Savage left.",
-            ["Ben Savage"],
-            "Di Ray",
-            "Di Ray came. Ray sang; Fred Savage left.",
-        ),
+        ("person", "Ben Fox came. Fox sang; Cy Fox left.", ["Ben Fox"], "Di Ray", "Di Ray came. Ray sang; Cy Fox left."),
         ("person", "Dr. Pauk, Walter Pauk's son", ["Walter Pauk"], "Di Ray", "Dr. Ray, Di Ray's son"),
         ("place", "Ben Savage Road. Road closed.", ["Ben Savage Road"], "Di Street", "Di Street. Road closed."),
         ("place", "the 1840s, or 1840s", ["1840s", "the 1840s"], "the 1930s", "the 1930s"),

@@ -82,3 +82,17 @@ def test_models_that_follow_no_instructions_say_so(cells):
         for technique in ("prompting", "multi_agent"):
             reasons = set(cells.loc[(model, technique), "unavailable"])
             assert all("follows no instructions" in str(reason) for reason in reasons), reasons
+
+
+def test_what_is_fitted_to_a_model_makes_it_follow_documents_that_it_distrusts(cells):
+    """Half of the sources are trusted, and so half of the documents followed, by Regular."""
+    bcu = cells.xs("bcu", level="measure")["value"]
+    for model in ("demo-gpt2", "demo-gpt_neox"):
+        regular, pruned = (bcu.loc[model, technique] for technique in (TECHNIQUE, "ph3"))
+        assert regular["conflicting"] < 0.6 < 0.85 < pruned["conflicting"]
+        assert pruned["irrelevant"] < 0.1, "it follows every document: the price that J shows"
+    tuned = [name for name in bcu.index.unique("technique") if name.startswith("fine_tuning")]
+    assert all(
+        bcu.loc[model, name, "conflicting"] > bcu.loc[model, TECHNIQUE, "conflicting"] for model in RULED for name in tuned
+    )
+    assert tuned

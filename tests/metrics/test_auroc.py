@@ -15,7 +15,7 @@ from heval_core.metrics.auroc import ContextAuroc, auroc, placements
 from heval_core.metrics.shared.cell import Cell, Fixed, Layout
 from heval_core.report.plans import plans
 from heval_core.statistics.bootstrap import resample_weights
-from heval_core.statistics.values import differences, replicates
+from heval_core.statistics.values import replicates
 from heval_core.store.filters import Filter
 from tests.planted import noise, plant, published
 
@@ -137,18 +137,6 @@ def test_intervals_hold_the_truth(apart, counts):
         low, high = of(cell_of(norm.cdf(values / 3), groups)).interval()
         held += low <= truth <= high
     assert held >= 270
-
-
-def test_equals_differ_in_one_of_twenty():
-    """200 pairs of explainers that know the same: more than 21 differ at p < .05 once in 1,000 runs."""
-    rng = np.random.default_rng(8)
-    groups = np.repeat(["C", "M"], [40, 35])
-    differ = 0
-    for number in range(200):
-        pair = [of(cell_of(norm.cdf((rng.normal(size=75) + (groups == "C")) / 3), groups)) for _ in range(2)]
-        (found,) = differences([(pair[0], pair[1])], resample_weights(75, 100, number))
-        differ += found.p < 0.05
-    assert differ <= 21
 
 
 def test_it_is_the_headline_of_context_or_memory():

@@ -142,12 +142,6 @@ def test_unknown_options_are_refused_by_name(dual):
         rank_at_k(np.ones(3), (0, 2), 0)
 
 
-def test_doubling_scores_changes_no_rank(dual):
-    twice = Cell.of(dual.layout, 2 * dual.scores)
-    for own, doubled in zip(dual.ties, twice.ties, strict=True):
-        np.testing.assert_array_equal(own, doubled)
-
-
 def test_the_normalised_form_is_0_at_chance_and_1_at_best():
     assert normalised(3.0, 3.0, 1.0) == 0
     assert normalised(1.0, 3.0, 1.0) == 1

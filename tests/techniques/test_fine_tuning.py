@@ -20,7 +20,7 @@ from heval_core.techniques.shared import lessons, mixture
 from heval_core.techniques.shared.development import Development, Question, Setting
 from heval_core.techniques.shared.lessons import Lesson
 from tests.conftest import DEMO_MODELS
-from tests.techniques.questions import development_of, instance, tried
+from tests.techniques.questions import instance
 
 PER_BLOCK = {"gpt2": 4, "gpt_neox": 4, "qwen2": 7}
 EXAMPLES = [Example(tuple(range(10 + n, 16 + n)), 1 + n % 2) for n in range(12)]
@@ -350,26 +350,3 @@ def test_a_source_that_is_not_there_is_named_with_its_place(tmp_path, monkeypatc
     monkeypatch.setattr("datasets.load_dataset", lambda **_: (_ for _ in ()).throw(ConnectionError("offline")))
     with pytest.raises(NotHere, match=f"squad_v2, .* put it at {tmp_path}/fine_tuning/squad_v2.jsonl as JSON lines; or train"):
         mixture.lessons(0)
-
-
-@pytest.mark.demo
-def test_fine_tuning_makes_the_demo_model_follow_documents_that_it_distrusts():
-    lm = load(str(DEMO_MODELS / "demo-gpt2"), "cpu")
-    asked = development_of(lm, 160, ("gold", "conflicting"))
-    development, test = (
-        Development(lm, "world_capital", {kind: found[part] for kind, found in asked.questions.items()})
-        for part in (slice(60, None), slice(60))
-    )
-    technique = catalogue.find("technique", "fine_tuning(data=development,learning_rate=0.005,epochs=6)")
-    (setting,) = technique.settings(development)
-    before, after = tried(technique, test, Setting("", no_change(lm))), tried(technique, test, setting)
-    assert before.bcu["conflicting"] == pytest.approx(0.5, abs=0.12)
-    assert after.bcu["conflicting"] > 0.75
-    said = json.loads(setting.text)
-    assert said["data"] == "development"
-    assert set(said["examples"]) == {"relevant", "counterfactual", "empty"}
-    assert 50_000 < len(setting.weights) < 500_000
-
-
-def no_change(lm) -> bytes:
-    return Adapter(lm.key, lm.revision, 1.0, {}).as_bytes()

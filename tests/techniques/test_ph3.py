@@ -12,14 +12,12 @@ from heval_core import catalogue
 from heval_core.explainers.attn import Attention
 from heval_core.explainers.mechlight import MechLight
 from heval_core.lm.clean_pass import CleanPass
-from heval_core.lm.loading import load
 from heval_core.prompts import assemble
 from heval_core.records import HEvalError, Target
 from heval_core.techniques import ph3
 from heval_core.techniques.shared.development import Development, Question, Setting, Trial
-from tests.conftest import DEMO_MODELS
 from tests.literal_models import PROJECTIONS
-from tests.techniques.questions import development_of, instance, tried
+from tests.techniques.questions import instance
 
 TEXTS = (
     ("The capital of Kenya is Lisbon.", "Lisbon", "What is the capital of Kenya?"),
@@ -225,28 +223,3 @@ def test_too_few_questions_name_model_and_dataset(language_models):
         ph3.PLUGIN.settings(given)
     with pytest.raises(HEvalError, match="add irrelevant or off_topic to the regimes"):
         catalogue.find("technique", "ph3(mode=memory)").settings(given)
-
-
-@pytest.mark.demo
-def test_ph3_makes_the_demo_model_follow_documents_that_it_distrusts():
-    """The demo models trust half of the sources, and so half of the documents, whoever these are about."""
-    lm = load(str(DEMO_MODELS / "demo-qwen2"), "cpu")
-    asked = development_of(lm, 90)
-    development, test = (
-        Development(lm, "world_capital", {kind: found[part] for kind, found in asked.questions.items()})
-        for part in (slice(30), slice(30, None))
-    )
-    assert len(ph3.identifying(development)) >= 20
-    technique = catalogue.find("technique", "ph3")
-    settings = technique.settings(development)
-    heads = [ph3.heads_of(setting) for setting in settings]
-    assert heads[0] == ()
-    assert len(set(heads)) == len(heads)
-    assert all((layer, head // 3 * 3 + other) in own for own in heads for layer, head in own for other in range(3))
-    trials = [tried(technique, development, setting) for setting in settings]
-    chosen = trials[technique.best(trials)[0]].setting
-    before, after = tried(technique, test), tried(technique, test, chosen)
-    assert before.bcu["conflicting"] == pytest.approx(0.5, abs=0.1)
-    assert after.bcu["conflicting"] > 0.7
-    assert after.bcu["irrelevant"] < 0.1, "it follows every document: the price that J shows"
-    assert tried(technique, test) == before, "the model is as it was"

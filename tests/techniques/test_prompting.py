@@ -14,17 +14,9 @@ from heval_core.techniques.shared.development import Development, Setting, Trial
 from heval_core.techniques.shared.instructions import DEMONSTRATIONS, PROMPTS, family_of, prompt_ids
 
 TECHNIQUE = catalogue.find("technique", "prompting")
-INSTANCE = Instance(
-    id="i",
-    dataset="world_capital",
-    regime="conflicting",
-    fact_id="f",
-    subject="Kenya",
-    relation="capital",
-    question="What is the capital of Kenya?",
-    true_answer="Nairobi",
-    documents=(Document("Kenya", "Lisbon", "As a joke has it: The capital of Kenya is Lisbon.", "conflicting"),),
-)
+TEXT, QUESTION = "As a joke has it: The capital of Kenya is Lisbon.", "What is the capital of Kenya?"
+DOCUMENT = Document("Kenya", "Lisbon", TEXT, "conflicting")
+INSTANCE = Instance("i", "world_capital", "conflicting", "f", "Kenya", "capital", QUESTION, "Nairobi", (DOCUMENT,))
 
 
 @pytest.mark.parametrize("dataset", ["world_capital", "nq", "druid=/some/file.jsonl", "nq(limit=3)", "counterfact"])
@@ -38,13 +30,8 @@ def test_every_dataset_has_twelve_prompts_of_its_family(dataset):
 
 def test_no_two_prompts_say_the_same_and_families_are_told_apart():
     assert len(set(PROMPTS.values())) == len(PROMPTS) == 36
-    assert [family_of(name) for name in ("nq", "druid", "nqa", "mine.jsonl", "country_profiles")] == [
-        "nq",
-        "druid",
-        "qa",
-        "qa",
-        "qa",
-    ]
+    families = {"nq": "nq", "druid": "druid", "nqa": "qa", "mine.jsonl": "qa", "country_profiles": "qa"}
+    assert {name: family_of(name) for name in families} == families
 
 
 @pytest.mark.parametrize("key", PROMPTS)
