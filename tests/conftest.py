@@ -87,6 +87,16 @@ def lm(request, language_models):
 
 
 @pytest.fixture
+def plain(lm):
+    """The same weights, loaded by transformers alone, with eager attention."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    folder = lm.tokenizer.name_or_path
+    return AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
+
+
+@pytest.fixture
 def clean(lm):
     """A prompt of two documents, tokenised and ready to be explained by every explainer: the model has its fits."""
     from heval_core.lm.clean_pass import CleanPass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from heval_core import catalogue
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.fits import Fit
-from heval_core.records import Target
+from tests.asked import runner_ups
 
 
 def fit_of(explainer, lm, observed, questions=(), about=""):
@@ -20,5 +20,4 @@ def fit_all(lm, prompts):
     for explainer in filter(catalogue.needs_fit, catalogue.explainers().values()):
         if (lm.key, lm.revision, repr(explainer)) not in given:
             clean = CleanPass(lm, prompts)
-            targets = [Target.next_token(*row.topk(2).indices.tolist(), "runner-up token") for row in clean.logits]
-            lm.fits.give([fit_of(explainer, lm, explainer.observed(clean, targets))])
+            lm.fits.give([fit_of(explainer, lm, explainer.observed(clean, runner_ups(clean)))])

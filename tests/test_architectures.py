@@ -9,7 +9,6 @@ import resource
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
 
 from heval_core.explainers.attn import Attention
 from heval_core.explainers.fa import FeatureAblation
@@ -17,7 +16,8 @@ from heval_core.explainers.ig import IntegratedGradients
 from heval_core.explainers.mechlight import MechLight
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.prompts import assemble
-from heval_core.records import HEvalError, Target
+from heval_core.records import HEvalError
+from tests.asked import KENYA, PERU, clean_of, runner_up
 
 
 @pytest.fixture(scope="module", params=["llama-gqa", "mistral", "mistral-wide-heads"])
@@ -27,19 +27,12 @@ def lm(request, loaded):
 
 @pytest.fixture(scope="module")
 def clean(lm):
-    prompt = assemble(("The capital of Kenya is Lisbon.", "The capital of Peru is Lima."), (None, None), "Which capital?")
-    return CleanPass(lm, [lm.tokenise(prompt)])
+    return clean_of(lm, KENYA, PERU)
 
 
 @pytest.fixture(scope="module")
 def target(clean):
-    return Target.next_token(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
-
-
-@pytest.fixture(scope="module")
-def plain(lm):
-    name = lm.tokenizer.name_or_path
-    return AutoModelForCausalLM.from_pretrained(name, attn_implementation="eager", dtype=torch.float32).eval()
+    return runner_up(clean)
 
 
 # The options of explainers, each against a second way of computing it.
@@ -119,7 +112,7 @@ def test_another_baseline_token_is_used_and_noted(clean, target, plain):
 def test_a_prompt_of_one_token_is_explained(lm):
     prompt = lm.tokenise(assemble((), (), "Paris", "{documents}{question}"))
     one = CleanPass(lm, [dataclasses.replace(prompt, ids=prompt.ids[:1], tokens=prompt.tokens[:1])])
-    target = Target.next_token(*one.logits[0].topk(2).indices.tolist(), "runner-up token")
+    target = runner_up(one)
     for explainer in (FeatureAblation(), IntegratedGradients(), Attention(), MechLight()):
         (found,) = explainer.explain(one, [target])
         assert found.scores.shape == (1,)
@@ -142,8 +135,8 @@ def test_layers_without_softmax_attention_are_refused_by_name_and_fa_still_works
     from captum.attr import FeatureAblation as CaptumAblation
 
     lm = loaded("mamba")
-    clean = CleanPass(lm, [lm.tokenise(assemble(("The capital of Peru is Lima.",), (None,), "Which?"))])
-    target = Target.next_token(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
+    clean = clean_of(lm, PERU)
+    target = runner_up(clean)
     with pytest.raises(HEvalError, match=r"mamba \(mamba\) has layers without softmax attention"):
         MechLight().explain(clean, [target])
     engine = CaptumAblation(lambda ids: lm.model(ids).logits[:, -1, target.ids[0]])
@@ -188,7 +181,7 @@ def test_fa_takes_memory_linear_in_the_prompt(long_lm, length):
     ids = torch.randint(1, 2000, (length,), generator=torch.Generator().manual_seed(0)).tolist()
     short = long_lm.tokenise(assemble(("x",), (None,), "x"))
     clean = CleanPass(long_lm, [dataclasses.replace(short, ids=tuple(ids), tokens=("",) * length)])
-    target = Target.next_token(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
+    target = runner_up(clean)
     gc.collect()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     (found,) = FeatureAblation().explain(clean, [target])

@@ -13,8 +13,8 @@ from heval_core import catalogue
 from heval_core.explainers.at2 import AT2, RIDGE
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model
-from heval_core.prompts import assemble
-from heval_core.records import HEvalError, Target
+from heval_core.records import HEvalError
+from tests.asked import clean_of, runner_ups
 from tests.conftest import DEMO_MODELS
 from tests.fitted import fit_of
 
@@ -36,15 +36,11 @@ WORDS = [
 ]
 
 
-def targets_of(clean):
-    return [Target.next_token(*row.topk(2).indices.tolist(), "runner-up token") for row in clean.logits]
-
-
 def prompts(lm, count, words=12):
     rng = np.random.default_rng(5)
     for _ in range(count):
         document = " ".join(rng.choice(WORDS, words))
-        yield CleanPass(lm, [lm.tokenise(assemble((document,), (None,), "What is it?"))])
+        yield clean_of(lm, document)
 
 
 def literal_attention(lm, ids):
@@ -68,10 +64,10 @@ def literal_odds(lm, ids, target):
 def test_the_fit_is_that_of_literal_numpy(lm):
     explainer = AT2(masks=8)
     passes = list(prompts(lm, 6))
-    observed = [one for clean in passes for one in explainer.observed(clean, targets_of(clean))]
+    observed = [one for clean in passes for one in explainer.observed(clean, runner_ups(clean))]
     gram, along = 0.0, 0.0
     for clean in passes:
-        prompt, target = clean.prompts[0], targets_of(clean)[0].ids[0]
+        prompt, target = clean.prompts[0], runner_ups(clean)[0].ids[0]
         attention = literal_attention(lm, prompt.ids).reshape(-1, len(prompt.ids))
         units = explainer._sources(prompt)
         assert [unit.start for unit in units][0] == prompt.documents[0].start
@@ -92,9 +88,9 @@ def test_the_fit_is_that_of_literal_numpy(lm):
 def test_scores_are_the_weighted_rows_of_attention(lm):
     (clean,) = prompts(lm, 1)
     explainer = AT2(masks=8)
-    fit = fit_of(explainer, lm, explainer.observed(clean, targets_of(clean)))
+    fit = fit_of(explainer, lm, explainer.observed(clean, runner_ups(clean)))
     lm.fits.give([fit])
-    (found,) = explainer.explain(clean, targets_of(clean))
+    (found,) = explainer.explain(clean, runner_ups(clean))
     weights = np.array(fit.parameters).reshape(lm.layers, -1)
     expected = np.einsum("lhn,lh->n", literal_attention(lm, clean.prompts[0].ids), weights)
     np.testing.assert_allclose(found.scores, expected, atol=1e-4 * np.abs(expected).max())
@@ -106,7 +102,7 @@ def test_a_prompt_teaches_the_same_alone_and_in_a_batch(lm):
     ids = clean.prompts[0].ids
     turned = [dataclasses.replace(clean.prompts[0], ids=ids[shift:] + ids[:shift]) for shift in range(3)]
     together = CleanPass(lm, turned)
-    targets = targets_of(together)
+    targets = runner_ups(together)
     for prompt, target, one in zip(turned, targets, AT2().observed(together, targets), strict=True):
         (alone,) = AT2().observed(CleanPass(lm, [prompt]), [target])
         np.testing.assert_allclose(one.attention, alone.attention, atol=1e-5)
@@ -115,11 +111,11 @@ def test_a_prompt_teaches_the_same_alone_and_in_a_batch(lm):
 
 def test_a_small_budget_divides_the_ablations_and_changes_nothing(lm):
     (clean,) = prompts(lm, 1)
-    (whole,) = AT2().observed(clean, targets_of(clean))
+    (whole,) = AT2().observed(clean, runner_ups(clean))
     before = lm.budget.tokens
     try:
         lm.budget.tokens = 3 * clean.length
-        (parts,) = AT2().observed(clean, targets_of(clean))
+        (parts,) = AT2().observed(clean, runner_ups(clean))
     finally:
         lm.budget.tokens = before
     np.testing.assert_allclose(whole.odds, parts.odds, atol=1e-4)
@@ -149,7 +145,7 @@ def copier():
 
 def test_the_weights_find_the_head_that_alone_copies(copier):
     explainer = AT2()
-    observed = [one for clean in prompts(copier, 60) for one in explainer.observed(clean, targets_of(clean))]
+    observed = [one for clean in prompts(copier, 60) for one in explainer.observed(clean, runner_ups(clean))]
     weights = explainer.fitted(observed).reshape(2, 4)
     assert np.unravel_index(weights.argmax(), weights.shape) == (1, 2)
     others = np.delete(np.abs(weights).ravel(), 1 * 4 + 2)
@@ -164,7 +160,7 @@ def test_what_cannot_be_fitted_says_so(lm):
     with pytest.raises(HEvalError, match="at2 needs at least 2 masks"):
         catalogue.method("at2(masks=1)")
     (clean,) = prompts(lm, 1, words=2)
-    assert AT2().observed(clean, targets_of(clean)) == []
+    assert AT2().observed(clean, runner_ups(clean)) == []
 
 
 def test_without_a_fit_or_with_one_of_another_revision_the_command_is_named(lm, monkeypatch, tmp_path):
@@ -172,10 +168,10 @@ def test_without_a_fit_or_with_one_of_another_revision_the_command_is_named(lm, 
     (clean,) = prompts(lm, 1)
     explainer = catalogue.method("at2(masks=5)")
     with pytest.raises(HEvalError, match=rf"at2\(masks=5\) is not fitted to {lm.key}; run: python -m precompute fit --models"):
-        explainer.explain(clean, targets_of(clean))
-    fit = fit_of(explainer, lm, explainer.observed(clean, targets_of(clean)))
+        explainer.explain(clean, runner_ups(clean))
+    fit = fit_of(explainer, lm, explainer.observed(clean, runner_ups(clean)))
     lm.fits.give([dataclasses.replace(fit, revision="0123456789abcdef")])
     with pytest.raises(
         HEvalError, match=rf"fitted to another revision of {lm.key} \(01234567, not {lm.revision[:8]}\); run: "
     ):
-        explainer.explain(clean, targets_of(clean))
+        explainer.explain(clean, runner_ups(clean))

@@ -10,15 +10,15 @@ from heval_core import catalogue
 from heval_core.explainers.blocks import Blocks
 from heval_core.explainers.cgim import ContrastiveGIM
 from heval_core.explainers.document import DocumentEffect
-from heval_core.lm.clean_pass import CleanPass
-from tests.test_left_out import FIRST, SECOND, asked, target_of
+from tests.asked import clean_of, runner_up
+from tests.test_left_out import FIRST, SECOND
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "gpt_neox", "qwen2"])
 def test_every_token_of_a_document_has_the_mean_of_cgims_scores_there(language_models, kind):
     lm = language_models[kind]
-    clean = CleanPass(lm, [asked(lm, FIRST, SECOND)])
-    (target,) = targets = (target_of(clean),)
+    clean = clean_of(lm, FIRST, SECOND)
+    (target,) = targets = (runner_up(clean),)
     (found,), (own,) = Blocks().explain(clean, targets), ContrastiveGIM().explain(clean, targets)
     expected = np.zeros(clean.length)
     for span in clean.prompts[0].documents:

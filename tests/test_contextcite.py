@@ -12,26 +12,18 @@ from sklearn.linear_model import Lasso
 from heval_core.explainers.contextcite import ContextCite
 from heval_core.explainers.shared.left_out import units, without
 from heval_core.lm.clean_pass import CleanPass
-from heval_core.prompts import assemble
-from heval_core.records import HEvalError, Target
+from heval_core.records import HEvalError
 from heval_core.statistics.sparse_fit import masks
+from tests.asked import asked, runner_up
 
 TEXTS = ("Lima is old. Peru is large.", "Lisbon is in Kenya. It is so. Oslo is far.")
 
 
-def asked(lm):
-    return lm.tokenise(assemble(TEXTS, (None, None), "Which capital is it?"))
-
-
-def target_of(clean):
-    return Target.next_token(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
-
-
 @pytest.mark.parametrize("unit", ["sentence", "word"])
 def test_contextcite_equals_a_literal_loop_over_the_masks(lm, unit):
-    prompt = asked(lm)
+    prompt = asked(lm, *TEXTS)
     clean = CleanPass(lm, [prompt])
-    target = target_of(clean)
+    target = runner_up(clean)
     sources = units(prompt, unit)
     seed = zlib.crc32(b"".join(int(token).to_bytes(8, "little") for token in prompt.ids))
     kept = masks(len(sources), seed)
@@ -53,8 +45,8 @@ def test_contextcite_equals_a_literal_loop_over_the_masks(lm, unit):
 
 
 def test_a_prompt_without_a_unit_scores_nothing_and_an_unknown_unit_is_refused(lm):
-    prompt = lm.tokenise(assemble((), (), "Which?"))
+    prompt = asked(lm)
     bare = CleanPass(lm, [prompt])
-    assert not ContextCite(unit="word").explain(bare, [target_of(bare)])[0].scores[prompt.question.start :].any()
+    assert not ContextCite(unit="word").explain(bare, [runner_up(bare)])[0].scores[prompt.question.start :].any()
     with pytest.raises(HEvalError, match="contextcite has no unit 'page'; there are: sentence, word"):
-        ContextCite(unit="page").explain(bare, [target_of(bare)])
+        ContextCite(unit="page").explain(bare, [runner_up(bare)])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from heval_core import catalogue
-from heval_core.records import Target
+from tests.asked import runner_up
 from tests.conftest import ROOT
 
 EXPLAINER, DATASET, DATASET_TEST, TECHNIQUE, ANNOTATOR = re.findall(
@@ -26,10 +26,10 @@ def test_the_explainer_in_contributing_works_as_printed(clean, tmp_path, monkeyp
     monkeypatch.syspath_prepend(tmp_path)
     import saliency
 
-    best, second = clean.logits[0].topk(2).indices.tolist()
-    (found,) = saliency.PLUGIN.explain(clean, [Target.next_token(best, second, "runner-up token")])
+    target = runner_up(clean)
+    (found,) = saliency.PLUGIN.explain(clean, [target])
     embedded = clean.lm.gradients.embedding_layer(clean.ids).detach().requires_grad_()
-    clean.lm.model(inputs_embeds=embedded).logits[0, -1, best].backward()
+    clean.lm.model(inputs_embeds=embedded).logits[0, -1, target.ids[0]].backward()
     expected = embedded.grad.norm(dim=-1)[0].numpy()
     np.testing.assert_allclose(found.scores, expected, atol=1e-4)
 

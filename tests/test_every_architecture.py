@@ -17,9 +17,9 @@ from heval_core.explainers.ig import IntegratedGradients
 from heval_core.explainers.mechlight import MechLight
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
-from heval_core.prompts import assemble
 from heval_core.records import HEvalError, Target
 from precompute.cli import main
+from tests.asked import KENYA, PERU, asked, clean_of, runner_up, runner_ups
 from tests.conftest import ARCHITECTURES, DEMO_MODELS
 from tests.literal_models import CONFIGURATIONS, PROJECTIONS, Plain
 
@@ -79,11 +79,10 @@ def both(request, made, loaded):
 def answered(both):
     """Two prompts of equal length as one batch, and what is explained of each."""
     lm = both[1]
-    documents = ("The capital of Kenya is Lisbon.", "The capital of Peru is Lima.")
-    prompt = lm.tokenise(assemble(documents, (None, None), "Which capital is it?"))
+    prompt = asked(lm, KENYA, PERU)
     other = dataclasses.replace(prompt, ids=prompt.ids[:2] + prompt.ids[:1:-1])
     clean = CleanPass(lm, [prompt, other])
-    return clean, [Target.next_token(*own.topk(2).indices.tolist(), "runner-up token") for own in clean.logits]
+    return clean, runner_ups(clean)
 
 
 def close(found, expected, what):
@@ -196,10 +195,10 @@ def bias_of(module):
 @pytest.mark.slow
 def test_prompts_of_400_tokens(both):
     kind, lm, plain = both
-    short = lm.tokenise(assemble(("x",), (None,), "x"))
+    short = asked(lm, "x")
     ids = torch.randint(3, 100, (1, LONG), generator=torch.Generator().manual_seed(4))
     clean = CleanPass(lm, [dataclasses.replace(short, ids=tuple(ids[0].tolist()), tokens=("",) * LONG)])
-    target = Target.next_token(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
+    target = runner_up(clean)
     close(clean.logits, plain.logits(ids), "logits")
     # What fa makes of its prefix, at some places: all of them would take a minute.
     for place in (0, 1, 150, 398, 399):
@@ -234,14 +233,14 @@ def test_the_command_line_refuses_in_one_line(kind, made, capsys):
 def test_falcons_doubled_alibi_is_refused_in_bfloat16_too(made):
     """There it is as small as rounding: it is known, not found."""
     lm = load(made("falcon-alibi"), "cpu", "bfloat16")
-    clean = CleanPass(lm, [lm.tokenise(assemble(("The capital of Peru is Lima.",), (None,), "Which?"))])
+    clean = clean_of(lm, PERU)
     with pytest.raises(HEvalError, match=r"falcon-alibi \(falcon\) has its ALiBi added twice"):
         MechLight().explain(clean, [Target.next_token(5, 6, "runner-up token")])
 
 
 def test_a_hooked_pass_that_is_off_by_a_thousandth_is_refused(made):
     lm = load(made("llama-gqa"), "cpu")
-    clean = CleanPass(lm, [lm.tokenise(assemble(("The capital of Peru is Lima.",), (None,), "Which?"))])
+    clean = clean_of(lm, PERU)
     assert clean.heads.attention.shape[1:3] == (2, 4)
     layer = lm.hooked.bridge.blocks[0].mlp.original_component
     layer.register_forward_hook(lambda _, inputs, output: output * 1.002)

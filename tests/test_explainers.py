@@ -5,32 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
 
 from heval_core.explainers.fa import TARGETS, FeatureAblation
 from heval_core.explainers.ig import IntegratedGradients
 from heval_core.explainers.mechlight import MechLight
 from heval_core.lm.loading import load
 from heval_core.records import Target
+from tests.asked import runner_up
 
 
 @pytest.fixture
 def target(clean):
-    best, second = clean.logits[0].topk(2).indices.tolist()
-    return Target.next_token(best, second, "runner-up token")
-
-
-@pytest.fixture
-def plain_model(lm, model_folders):
-    """The same weights, loaded by transformers alone, with eager attention."""
-    folder = model_folders[lm.model.config.model_type]
-    return AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
+    return runner_up(clean)
 
 
 @pytest.mark.parametrize("scale", TARGETS)
-def test_every_target_of_fa_equals_running_the_ablated_prompt(clean, target, plain_model, scale):
+def test_every_target_of_fa_equals_running_the_ablated_prompt(clean, target, plain, scale):
     def value(ids):
-        logits = plain_model(ids).logits[0, -1]
+        logits = plain(ids).logits[0, -1]
         return {
             "logit": logits[target.ids[0]],
             "logprob": logits.log_softmax(-1)[target.ids[0]],
@@ -50,8 +42,8 @@ def test_igs_completeness_gap_shrinks_with_the_number_of_steps(clean, target):
     assert gaps[1] < gaps[0]
 
 
-def test_head_contributions_biases_mlps_and_embeddings_add_up_to_the_residual_stream(clean, target, plain_model):
-    parts = _residual_parts(plain_model, clean.ids)
+def test_head_contributions_biases_mlps_and_embeddings_add_up_to_the_residual_stream(clean, target, plain):
+    parts = _residual_parts(plain, clean.ids)
     row = clean.lm.read_out.unembeddings([target.ids[0]])[0]
     heads = clean.lm.heads.logits(clean.heads, [target.ids[0]]).sum()
     others = sum(part @ row for part in parts["others"])

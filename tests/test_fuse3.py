@@ -7,12 +7,12 @@ import pytest
 
 from heval_core import catalogue
 from heval_core.explainers.fuse3 import FusionOfThree, fused
-from heval_core.records import Target
+from tests.asked import runner_ups
 
 
 @pytest.mark.parametrize(("key", "parts"), [("fuse3", ("cgim", "alti", "cdla")), ("fuse3(alti=false)", ("cgim", "cdla"))])
 def test_it_is_the_mean_of_its_parts_each_divided_by_its_size(clean, key, parts):
-    targets = [Target.next_token(*row.topk(2).indices.tolist(), "runner-up token") for row in clean.logits]
+    targets = runner_ups(clean)
     found = catalogue.find("explainer", key).explain(clean, targets)
     each = [catalogue.find("explainer", part).explain(clean, targets) for part in parts]
     for row, attribution in enumerate(found):

@@ -17,8 +17,9 @@ from heval_core.lm.loading import as_language_model
 from heval_core.prompts import CHAT, assemble, memory_prompt
 from heval_core.records import HEvalError, Prompt, Span, Target
 from heval_core.units import Unit
+from tests.asked import KENYA, QUESTION, asked, runner_up
 
-FIRST, SECOND, QUESTION = "The capital of Kenya is Lisbon.", "Nairobi is old. Lima is the capital of Peru.", "Which one is it?"
+FIRST, SECOND = KENYA, "Nairobi is old. Lima is the capital of Peru."
 KINDS = (("gpt2", "demo"), ("gpt_neox", "demo"), ("qwen2", "bos"), ("llama-gqa", "bos"), ("mistral", "sentencepiece"))
 KINDS += (("gemma2", "sentencepiece"),)
 
@@ -48,14 +49,6 @@ def chatty(language_models):
 def tiny(request, loaded, language_models):
     kind, tokenizer = request.param
     return language_models.get(kind) or loaded(kind, tokenizer)
-
-
-def asked(lm, *documents):
-    return lm.tokenise(assemble(documents, (None,) * len(documents), QUESTION))
-
-
-def target_of(clean, row=0):
-    return Target.next_token(*clean.logits[row].topk(2).indices.tolist(), "runner-up token")
 
 
 def literal(lm, ids, tokens):
@@ -100,7 +93,7 @@ def test_document_equals_the_formula_on_prompts_put_together_anew(tiny):
     for texts in documents:
         prompt = asked(tiny, *texts)
         clean = CleanPass(tiny, [prompt])
-        target = target_of(clean)
+        target = runner_up(clean)
         tokens = (*target.ids, *target.foils)
         whole = np.array(literal(tiny, prompt.ids, tokens))
         expected = np.zeros(len(prompt.ids))
@@ -123,7 +116,7 @@ def test_a_batch_gives_what_each_prompt_gets_alone_under_any_budget(lm, budget, 
     # The other one's documents are the first one's whole text, of other lengths.
     prompts = [prompt, dataclasses.replace(prompt, ids=turned, documents=(Span(0, one.end - 2), Span(one.end - 2, two.end)))]
     together = CleanPass(lm, prompts)
-    targets = [target_of(together, row) for row in (0, 1)]
+    targets = [runner_up(together, row) for row in (0, 1)]
     alone = [DocumentEffect().explain(CleanPass(lm, [p]), (t,))[0] for p, t in zip(prompts, targets, strict=True)]
     monkeypatch.setattr(lm.budget, "tokens", budget)
     for found, expected in zip(DocumentEffect().explain(together, targets), alone, strict=True):
@@ -168,7 +161,7 @@ def test_sentences_stand_for_documents_that_are_not_marked(language_models):
     alone = lm.tokenise(memory_prompt(QUESTION))
     assert units(alone) == (Unit(alone.first_ranked, alone.question.start, "document 1"),)
     clean = CleanPass(lm, [prompt])
-    (given,) = DocumentEffect().explain(clean, (target_of(clean),))
+    (given,) = DocumentEffect().explain(clean, (runner_up(clean),))
     assert not given.scores[found[-1].end :].any()
     assert given.scores[found[0].start] != given.scores[found[1].start]
 

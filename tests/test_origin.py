@@ -15,7 +15,8 @@ from heval_core.explainers.shared.token_parts import PARTS
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.prompts import memory_prompt
 from heval_core.records import HEvalError, Prompt, Span
-from tests.test_left_out import FIRST, KINDS, QUESTION, SECOND, asked, target_of
+from tests.asked import QUESTION, asked, runner_up
+from tests.test_left_out import FIRST, KINDS, SECOND
 
 
 @pytest.fixture(scope="module", params=KINDS[:-1], ids="-".join)
@@ -26,7 +27,7 @@ def tiny(request, loaded, language_models):
 
 def given(lm, *documents):
     clean = CleanPass(lm, [asked(lm, *documents)])
-    return clean, target_of(clean)
+    return clean, runner_up(clean)
 
 
 def literal_effect(lm, target, *documents, without):
@@ -95,7 +96,7 @@ def test_where_no_documents_are_marked_sentences_stand_for_them(language_models)
     text = f"{FIRST} {SECOND} Q: {QUESTION} A:"
     prompt = lm.tokenise(Prompt(text, (), Span(text.index("Which"), len(text) - 3), ()))
     clean = CleanPass(lm, [prompt])
-    target = target_of(clean)
+    target = runner_up(clean)
     (found,) = Origin().explain(clean, (target,))
     (of_sentences,) = effects(clean, (target,), [units(prompt)])
     sums = [float(found.scores[unit.start : unit.end].sum()) for unit in units(prompt)]

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
 
 from heval_core.behaviour import answer_target, context_target
 from heval_core.catalogue import explainers
@@ -29,12 +28,6 @@ def target(clean):
     sentence = Target.of_text(clean.prompts[0].ids, POSITIONS[0] + 1, POSITIONS[-1] + 2)
     assert sentence.positions == POSITIONS
     return replace(sentence, foils=(5, 6, 7))
-
-
-@pytest.fixture
-def plain(lm, model_folders):
-    folder = model_folders[lm.model.config.model_type]
-    return AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
 
 
 def value(logits, ids):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import Lasso
-from transformers import AutoModelForCausalLM
 
 from heval_core import catalogue
 from heval_core.citations.annotators.shared import weights
@@ -30,12 +29,6 @@ SMALL = Explained(
     (2, 3, 4, 5),
     tuple(Sentence(text, text, ()) for text in SAID),
 )
-
-
-@pytest.fixture
-def plain(lm, model_folders):
-    folder = model_folders[lm.model.config.model_type]
-    return AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,8 @@ from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.needs import NEEDS
 from heval_core.metrics.shared.cell import Cell, Layout
 from heval_core.prompts import mentions
-from heval_core.records import Fact, HEvalError, Target
+from heval_core.records import Fact, HEvalError
+from tests.asked import runner_up, runner_ups
 from tests.citations import samples as claim_samples
 from tests.datasets import samples
 
@@ -80,8 +81,7 @@ def test_every_explainer_has_a_number_of_its_own_and_a_family(control):
 
 @pytest.mark.parametrize("explainer", catalogue.explainers().values(), ids=lambda e: e.key)
 def test_every_explainer_gives_one_finite_float32_per_token_and_the_same_twice(explainer, clean):
-    best, second = clean.logits[0].topk(2).indices.tolist()
-    target = Target.next_token(best, second, "runner-up token")
+    target = runner_up(clean)
     (one,), (other,) = explainer.explain(clean, (target,)), explainer.explain(clean, (target,))
     assert one.explainer == explainer.key
     assert one.scores.dtype == np.float32
@@ -97,7 +97,7 @@ def test_every_explainer_gives_a_prompt_the_same_scores_in_any_company(explainer
     lm, ids = clean.lm, clean.prompts[0].ids
     turned = [dataclasses.replace(clean.prompts[0], ids=ids[shift:] + ids[:shift]) for shift in range(4)]
     together = CleanPass(lm, turned)
-    targets = [Target.next_token(*row.topk(2).indices.tolist(), "runner-up token") for row in together.logits]
+    targets = runner_ups(together)
     found = explainer.explain(together, targets)
     assert len(found) == 4
     for prompt, target, own in zip(turned, targets, found, strict=True):

@@ -19,6 +19,7 @@ from heval_core.datasets._countries import countries
 from heval_core.datasets.invented_states import STATES
 from heval_core.prompts import mentions
 from tests.conftest import DEMO_MODELS, ROOT
+from tests.demo.smoke import trained
 
 WRITER, NLI = DEMO_MODELS / "demo-writer", DEMO_MODELS / "demo-nli"
 needs_writer = pytest.mark.skipif(not (WRITER / "config.json").is_file(), reason="demo-writer is not trained here")
@@ -225,8 +226,6 @@ def test_training_smoke_models_makes_folders_that_load(tmp_path):
     from demo import entailment
 
     (tmp_path / "demo-qwen2").symlink_to(DEMO_MODELS / "demo-qwen2")
-    command = f"-m demo train --smoke --threads 1 --architectures writer nli --out {tmp_path}"
-    done = subprocess.run([sys.executable, *command.split()], cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-2000:]
+    trained(tmp_path, "writer", "nli")
     assert sum(entailment.confusion(*entailment.load(tmp_path / "demo-nli"), 9).values()) == 9
     assert "## Measured" in (tmp_path / "demo-writer" / "README.md").read_text(encoding="utf-8")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import random
 import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -15,7 +13,8 @@ from heval_core.lm.needs import require
 from heval_core.records import HEvalError, Instance
 from heval_core.techniques.multi_agent import unparsable
 from heval_core.techniques.shared.base import NOTHING
-from tests.conftest import DEMO_MODELS, ROOT
+from tests.conftest import DEMO_MODELS
+from tests.demo.smoke import trained
 
 FOLDER = DEMO_MODELS / "demo-instruct"
 QUESTIONS = 48
@@ -37,17 +36,8 @@ def by_kind():
     rng, found = random.Random(3), {}
     for number in range(QUESTIONS):
         for kind, scene in scenes(number % 2, rng, lambda *pair: not source_trust.in_training(*pair)).items():
-            one = Instance(
-                f"{kind}|{number}",
-                "country_profiles",
-                kind,
-                str(number),
-                "",
-                scene.relation,
-                scene.question,
-                scene.memory,
-                (scene.document,),
-            )
+            about = scene.relation, scene.question, scene.memory, (scene.document,)
+            one = Instance(f"{kind}|{number}", "country_profiles", kind, str(number), "", *about)
             found.setdefault(kind, []).append(one)
     return found
 
@@ -165,10 +155,7 @@ def test_a_smoke_training_goes_on_from_a_model_and_makes_a_folder_that_loads(tmp
     from heval_core.lm.loading import load
 
     shutil.copytree(model_folders["qwen2"], tmp_path / "demo-qwen2")
-    how = ["--smoke", "--threads", "1", "--architectures", "instruct", "--out", str(tmp_path)]
-    command = [sys.executable, "-m", "demo", "train", *how]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-2000:]
+    trained(tmp_path, "instruct")
     lm = load(str(tmp_path / "demo-instruct"), "cpu")
     require(lm, ("instructions",))
     assert lm.style == "taught_sources"

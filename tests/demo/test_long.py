@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import random
 import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -17,7 +15,8 @@ from heval_core.datasets._countries import aliases
 from heval_core.lm.loading import load
 from heval_core.prompts import mentions
 from heval_core.records import HEvalError
-from tests.conftest import DEMO_MODELS, ROOT
+from tests.conftest import DEMO_MODELS
+from tests.demo.smoke import trained
 
 
 def test_what_the_shipped_models_learned_from_is_what_it_was():
@@ -82,10 +81,7 @@ def test_without_its_base_the_model_to_train_first_is_named(tmp_path):
 @pytest.mark.demo
 def test_a_smoke_training_makes_a_folder_that_loads_and_reads_long_prompts(tmp_path, model_folders):
     shutil.copytree(model_folders["qwen2"], tmp_path / "demo-qwen2")
-    how = ["--smoke", "--threads", "1", "--architectures", "qwen2-long", "--out", str(tmp_path)]
-    command = [sys.executable, "-m", "demo", "train", *how]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-2000:]
+    trained(tmp_path, "qwen2-long")
     lm = load(str(tmp_path / "demo-qwen2-long"), "cpu")
     assert lm.positions == POSITIONS
     card = (tmp_path / "demo-qwen2-long" / "README.md").read_text(encoding="utf-8")

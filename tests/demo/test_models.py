@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -15,6 +13,7 @@ from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from tests.conftest import ARCHITECTURES, DEMO_MODELS, ROOT
+from tests.demo.smoke import trained
 
 MODELS = tuple(f"demo-{architecture}" for architecture in ARCHITECTURES)
 INSTRUCT, LONG = "demo-instruct", ("demo-qwen2-long", "demo-gpt_neox-long")
@@ -146,9 +145,7 @@ def test_what_is_trained_on_are_the_answers_tokens_alone(language_models):
 def test_training_a_smoke_model_makes_a_folder_that_loads(tmp_path):
     from heval_core.lm.loading import load
 
-    command = [sys.executable, *f"-m demo train --smoke --architectures gpt_neox --out {tmp_path}".split()]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-2000:]
+    trained(tmp_path, "gpt_neox")
     lm = load(str(tmp_path / "demo-gpt_neox"), "cpu")
     assert lm.style == "taught_sources"
     assert "Recall without context" in (tmp_path / "demo-gpt_neox" / "README.md").read_text(encoding="utf-8")

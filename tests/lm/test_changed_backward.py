@@ -19,9 +19,9 @@ from heval_core.lm.changed_modules import Norm
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
 from heval_core.lm.rules import ATTNLRP, CGIM, FIXED_ATTENTION, KEPT_WHOLE, cost
-from heval_core.prompts import assemble
 from heval_core.records import HEvalError, Target
 from tests import literal_relevance
+from tests.asked import KENYA, asked, clean_of, runner_ups
 from tests.conftest import DEMO_MODELS
 from tests.literal_models import CONFIGURATIONS
 
@@ -52,13 +52,9 @@ def both(request, made, loaded):
 def clean(both):
     """Three prompts of equal length in one batch."""
     lm = both[0]
-    prompt = lm.tokenise(assemble(("The capital of Kenya is Lisbon.",), (None,), "Which capital is it?"))
+    prompt = asked(lm, KENYA)
     turned = [dataclasses.replace(prompt, ids=prompt.ids[shift:] + prompt.ids[:shift]) for shift in (0, 4, 7)]
     return CleanPass(lm, turned)
-
-
-def next_tokens(clean):
-    return [Target.next_token(*row.topk(2).indices.tolist(), "runner-up token") for row in clean.logits]
 
 
 def several(clean):
@@ -86,7 +82,7 @@ def test_the_literal_model_is_the_model(both):
 
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("contrast", [False, True])
-@pytest.mark.parametrize("targets_of", [next_tokens, several])
+@pytest.mark.parametrize("targets_of", [runner_ups, several])
 def test_relevance_equals_literal_rules_alone_and_in_a_batch(both, clean, name, contrast, targets_of):
     lm, literal = both
     rules, literally = RULES[name]
@@ -101,7 +97,7 @@ def test_relevance_equals_literal_rules_alone_and_in_a_batch(both, clean, name, 
 
 def test_the_explainers_choose_rules_and_target(both, clean):
     lm = both[0]
-    targets = next_tokens(clean)
+    targets = runner_ups(clean)
     for explainer, rules, contrast in (
         (AttnLRP(), ATTNLRP, False),
         (AttnLRP(contrast=True), ATTNLRP, True),
@@ -117,7 +113,7 @@ def test_the_explainers_choose_rules_and_target(both, clean):
 
 @pytest.mark.parametrize("explainer", [AttnLRP(contrast=True), ContrastiveGIM()], ids=lambda e: e.key)
 def test_swapping_answer_and_competitor_turns_every_sign(both, clean, explainer):
-    targets = next_tokens(clean)
+    targets = runner_ups(clean)
     swapped = [dataclasses.replace(target, ids=target.foils, foils=target.ids) for target in targets]
     for one, other in zip(explainer.explain(clean, targets), explainer.explain(clean, swapped), strict=True):
         assert np.abs(one.scores).max() > 1e-3
@@ -129,7 +125,7 @@ def test_the_copy_has_the_models_logits_and_weights_and_leaves_it_as_it_was(both
     lm = both[0]
     before = lm.model(clean.ids).logits
     modules = [type(module) for module in lm.model.modules()]
-    lm.changed_backward.under(CGIM).relevance(clean.ids, next_tokens(clean))
+    lm.changed_backward.under(CGIM).relevance(clean.ids, runner_ups(clean))
     assert torch.equal(lm.model(clean.ids).logits, before)
     assert [type(module) for module in lm.model.modules()] == modules
     assert not lm.model.is_gradient_checkpointing
@@ -175,7 +171,7 @@ def test_a_norm_is_known_whatever_its_gain_and_bias(dtype):
 
 def test_layers_that_are_computed_twice_change_nothing(both, clean, monkeypatch):
     lm = both[0]
-    targets, changed = next_tokens(clean), lm.changed_backward.under(CGIM)
+    targets, changed = runner_ups(clean), lm.changed_backward.under(CGIM)
     expected = changed.relevance(clean.ids, targets)
     runs = []
     layers = lm.changed_backward._copy._layers
@@ -202,7 +198,7 @@ def test_layers_that_are_computed_twice_apply_no_dropout(loaded, monkeypatch):
 
 
 def test_heads_in_blocks_change_nothing(both, clean, monkeypatch):
-    targets, changed = next_tokens(clean), both[0].changed_backward.under(CGIM)
+    targets, changed = runner_ups(clean), both[0].changed_backward.under(CGIM)
     expected = changed.relevance(clean.ids, targets)
     monkeypatch.setattr("heval_core.lm.changed_attention.BLOCK", 1)
     close(changed.relevance(clean.ids, targets), expected)
@@ -283,7 +279,7 @@ def test_a_low_cap_leaves_the_copys_logits_the_models(tmp_path):
     AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path / "capped")
     AutoTokenizer.from_pretrained(DEMO_MODELS / "demo-gpt2").save_pretrained(tmp_path / "capped")
     lm = load(str(tmp_path / "capped"), "cpu")
-    clean = CleanPass(lm, [lm.tokenise(assemble(("The capital of Kenya is Lisbon.",), (None,), "Which capital is it?"))])
+    clean = clean_of(lm, KENYA)
     for explainer in (AttnLRP(), ContrastiveGIM(), FusionOfThree()):  # which check the copy, and that relevance is complete
-        assert np.isfinite(explainer.explain(clean, next_tokens(clean))[0].scores).all()
+        assert np.isfinite(explainer.explain(clean, runner_ups(clean))[0].scores).all()
     assert float(clean.logits.abs().max()) <= 6.0

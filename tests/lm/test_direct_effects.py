@@ -16,8 +16,8 @@ from heval_core.explainers.mechlight import MechLight
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.heads import Heads
 from heval_core.lm.loading import load
-from heval_core.prompts import assemble
 from heval_core.records import HEvalError, Target
+from tests.asked import KENYA, PERU, asked, runner_ups
 from tests.literal_models import FINAL_NORMS, PROJECTIONS, Plain, factors
 
 KINDS = ("bloom", "gpt-neo", "gemma", "gemma2", "gemma3", "llama-gqa", "mistral", "olmo2", "opt")
@@ -29,10 +29,9 @@ REFUSED = {
 }
 
 
-def asked(lm):
+def two_of(lm):
     """Two prompts of equal length."""
-    documents = ("The capital of Kenya is Lisbon.", "The capital of Peru is Lima.")
-    prompt = lm.tokenise(assemble(documents, (None, None), "Which capital is it?"))
+    prompt = asked(lm, KENYA, PERU)
     return CleanPass(lm, [prompt, dataclasses.replace(prompt, ids=prompt.ids[:2] + prompt.ids[:1:-1])])
 
 
@@ -79,9 +78,9 @@ def literal(plain, ids, position, token, foil):
 @pytest.mark.parametrize("kind", ["gpt2", "gpt_neox", "qwen2", *KINDS])
 def test_cdla_equals_one_product_for_each_layer_head_and_token(made, loaded, model_folders, language_models, kind):
     lm, plain = language_models.get(kind) or loaded(kind), Plain(str(model_folders.get(kind) or made(kind)))
-    clean = asked(lm)
+    clean = two_of(lm)
     n = clean.length
-    targets = [Target.next_token(*row.topk(2).indices.tolist(), "runner-up token") for row in clean.logits]
+    targets = runner_ups(clean)
     for row, found in enumerate(DirectLogits().explain(clean, targets)):
         target = targets[row]
         expected = literal(plain, clean.ids[row : row + 1], -1, target.ids[0], target.foils[0]).sum(0)
@@ -110,11 +109,11 @@ def test_the_sum_of_cdla_is_all_heads_logit_contribution(lm, clean):
 
 def test_a_pruned_head_carries_nothing(language_models):
     lm = language_models["gpt2"]
-    clean = asked(lm)
+    clean = two_of(lm)
     target = [Target.next_token(5, 6)] * 2
     every = [(layer, head) for layer in range(lm.layers) for head in range(lm.heads_per_layer)]
     with lm.pruning.without(every[1:]):
-        pruned = asked(lm)
+        pruned = two_of(lm)
         reading = pruned.heads
         expected = lm.heads.logits(reading, [5, 5], fold=True)[:, 0, 0] - lm.heads.logits(reading, [6, 6], fold=True)[:, 0, 0]
         stream = reading.last_layer - reading.last_layer.mean(-1, keepdim=True)
@@ -129,7 +128,7 @@ def test_a_pruned_head_carries_nothing(language_models):
 def test_a_model_in_which_direct_effects_do_not_add_up_is_refused_by_name(loaded, kind):
     lm = loaded(kind)
     with pytest.raises(HEvalError, match=rf"{kind} \({kind}\) {REFUSED[kind]}.*needs .* effects.* cannot be used"):
-        DirectLogits().explain(asked(lm), [Target.next_token(5, 6)] * 2)
+        DirectLogits().explain(two_of(lm), [Target.next_token(5, 6)] * 2)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -142,14 +141,14 @@ def test_where_blocks_add_something_else_all_that_read_what_heads_add_are_refuse
         with pytest.raises(
             HEvalError, match=r"granite \(granite\) adds something else to the residual stream.*effects of heads"
         ):
-            explainer.explain(asked(lm), [Target.next_token(5, 6)] * 2)
+            explainer.explain(two_of(lm), [Target.next_token(5, 6)] * 2)
 
 
 @pytest.mark.parametrize("kind", ["gemma", "gemma2", "gemma3", "gpt2", "llama-gqa"])
 def test_in_bfloat16_a_large_dimension_of_the_stream_refuses_no_model(kind, made):
     lm = load(made(kind), "cpu", "bfloat16")
     with_a_large_dimension(lm)
-    assert np.isfinite(DirectLogits().explain(asked(lm), [Target.next_token(5, 6)] * 2)[0].scores).all()
+    assert np.isfinite(DirectLogits().explain(two_of(lm), [Target.next_token(5, 6)] * 2)[0].scores).all()
 
 
 def with_a_large_dimension(lm):
@@ -161,7 +160,7 @@ def with_a_large_dimension(lm):
 def test_what_heads_and_mlps_add_is_the_last_layers_stream(loaded, made, kind):
     """By literal hooks on the plain model: embeddings and what MLPs add, and what heads add by their numbers here."""
     lm, plain = loaded(kind), Plain(made(kind))
-    clean, added = asked(lm), []
+    clean, added = two_of(lm), []
     last = "mlp" if kind == "granite" else "post_feedforward_layernorm"
     blocks = [module for name, module in plain.eager.named_modules() if name.endswith(last)]
     handles = [block.register_forward_hook(lambda _, inputs, output: added.append(output[0, -1])) for block in blocks]

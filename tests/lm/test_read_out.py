@@ -10,11 +10,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, CohereConfig, Gemm
 from heval_core.behaviour import observe
 from heval_core.explainers.ig import IntegratedGradients
 from heval_core.lm import read_out
-from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model, load
-from heval_core.prompts import assemble
-from heval_core.records import Target
 from heval_core.statistics.scores import tied
+from tests.asked import KENYA, clean_of, runner_up
 from tests.conftest import DEMO_MODELS
 
 SMALL = {
@@ -139,10 +137,8 @@ def test_float32_models_are_read_as_they_were(language_models, ids):
 
 
 def test_gradients_flow_through_it(lm):
-    prompt = lm.tokenise(assemble(("The capital of Kenya is Lisbon.",), (None,), "Which capital?"))
-    clean = CleanPass(lm, [prompt])
-    target = Target.next_token(*clean.logits[0].topk(2).indices.tolist(), "runner-up token")
-    (found,) = IntegratedGradients().explain(clean, [target])
+    clean = clean_of(lm, KENYA)
+    (found,) = IntegratedGradients().explain(clean, [runner_up(clean)])
     assert np.abs(found.scores).max() > 0
 
 
@@ -158,7 +154,7 @@ def test_fa_on_a_demo_model_in_bfloat16_hardly_ties():
 
 def test_probabilities_of_candidates_come_from_float32_logits(coarse):
     lm = coarse["gpt2"]
-    clean = CleanPass(lm, [lm.tokenise(assemble(("The capital of Kenya is Lisbon.",), (None,), "Which?"))])
+    clean = clean_of(lm, KENYA)
     found = observe(lm, clean.logits[0], (), "x")
     assert found.probability == pytest.approx(float(literally(lm, clean.ids).softmax(-1)[0].max()), rel=0.05)
 

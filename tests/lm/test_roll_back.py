@@ -14,8 +14,8 @@ from heval_core.explainers.cdla import DirectLogits
 from heval_core.lm import roll_back
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
-from heval_core.prompts import assemble
 from heval_core.records import Span, Target, TokenisedPrompt
+from tests.asked import asked, runner_ups
 from tests.literal_models import PROJECTIONS, Plain, factors
 from tests.lm.test_direct_effects import literal
 from tests.test_every_architecture import demo_tokenizer
@@ -66,10 +66,10 @@ def test_alti_equals_the_formula_written_out_alone_and_in_a_batch(
     kind, model_folders, language_models, made, loaded, monkeypatch
 ):
     lm, plain = language_models.get(kind) or loaded(kind), Plain(str(model_folders.get(kind) or made(kind)))
-    prompt = lm.tokenise(assemble(("Lisbon is in Kenya.", "Lima is in Peru."), (None, None), "Which is it?"))
+    prompt = asked(lm, "Lisbon is in Kenya.", "Lima is in Peru.")
     clean = CleanPass(lm, [prompt, dataclasses.replace(prompt, ids=prompt.ids[:2] + prompt.ids[:1:-1])])
     n = clean.length
-    single = [Target.next_token(*row.topk(2).indices.tolist(), "runner-up token") for row in clean.logits]
+    single = runner_ups(clean)
     several = [Target((n - 4, -1), (5, 6), (7, 8)), Target((n - 4, -1), (9, 10))]
     for targets in (single, several):
         together = AltiLogit().explain(clean, targets)
