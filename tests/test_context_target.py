@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from heval_core import catalogue, pipeline
-from heval_core.behaviour import ask
+from heval_core.behaviour import Said, ask
 from heval_core.evaluation.publishing import publish
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import identify
@@ -19,7 +19,6 @@ from heval_core.prompts import assemble
 from heval_core.records import Target
 from heval_core.statistics.scores import round_keeping_ranks
 from heval_core.store.reader import Reader
-from heval_core.store.shards import ShardStore
 from precompute.cli import main
 from precompute.compute import compute
 from precompute.grid import Grid
@@ -147,16 +146,6 @@ def test_the_usual_rows_are_what_they_are_without_it(grid, store, published, tmp
     assert run(grid, plain).computed == 0
 
 
-def test_an_interrupted_run_goes_on(grid, store, tmp_path):
-    torn = shutil.copytree(store, tmp_path / "torn")
-    lost = [entry for entry in ShardStore(torn).entries().values() if entry.kind == "context_attribution"][:3]
-    for entry in lost:
-        (torn / entry.path).unlink()
-    assert run(grid, torn).computed == 3
-    found = ShardStore(torn).entries()
-    assert all(found[entry.key].content == entry.content for entry in lost)
-
-
 def test_neither_company_nor_a_failing_batch_changes_them(lm, grid, monkeypatch):
     questions = load_questions("world_capital", 8, 0, style_of(lm))
     distinct = sorted({fact.question for fact in questions.facts})
@@ -204,11 +193,11 @@ def test_where_the_text_decides_an_answer_that_begins_otherwise_has_rows_too(lm)
     lisbon, oslo = (lm.first_tokens(word)[0] for word in ("Lisbon", "Oslo"))
     names = (pipeline.Names("C", "Lisbon", (lisbon,)), pipeline.Names("M", "Oslo", (oslo,)))
     found = {}
-    for text in ("Lisbon", "The Lisbon", "Rome"):
+    for text, group in (("Lisbon", "C"), ("The Lisbon", "C"), ("Rome", "other")):
         (token,) = lm.tokenizer(f" {text}", add_special_tokens=False).input_ids[:1]
         logits = clean.logits[0].clone()
         logits[token] = 1e3
-        behaviour = pipeline.observe(lm, logits, names, "Oslo", f" {text}")
+        behaviour = pipeline.observe(lm, logits, names, "Oslo", Said(f" {text}", group))
         usual = pipeline.answer_target(logits, behaviour)
         found[text] = pipeline.towards_context(pipeline.Answered(clean, (None,), (behaviour,), (usual,)))  # type: ignore[arg-type]
     assert found["Lisbon"] is None

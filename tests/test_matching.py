@@ -15,7 +15,6 @@ from heval_core.evaluation.publishing import publish
 from heval_core.evaluation.text_agreement import text_agreement
 from heval_core.explainers.attn import Attention
 from heval_core.lm.clean_pass import CleanPass
-from heval_core.lm.generation import Generation
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import assemble
 from heval_core.records import Fact, HEvalError, Passage
@@ -154,28 +153,6 @@ def test_in_the_batch_both_groups_are_stored_and_two_ways_to_match_are_never_mix
         assert row.answer_text == literally(lm, prompt)
         answers = list(zip(row.candidate_groups, row.candidate_texts, strict=True))
         assert row.text_group == group_by_text(answers, row.answer_text)
-
-
-def test_where_memory_does_not_suffice_for_the_texts_the_budget_is_halved(language_models, monkeypatch):
-    lm = language_models["qwen2"]
-    prepared = prepared_of(lm)
-    whole, texts, failed = Generation.greedy, {}, []
-
-    def with_little_memory(self, prompts, tokens, progress=lambda _: None):
-        if len(prompts) > 1:
-            failed.append(len(prompts))
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return whole(self, prompts, tokens, progress)
-
-    def work(batch):
-        answered = pipeline.answer(lm, batch, "text")
-        texts.update({one.instance.id: b.answer_text for one, b in zip(batch, answered.behaviours, strict=True)})
-
-    monkeypatch.setattr(Generation, "greedy", with_little_memory)
-    monkeypatch.setattr(lm.budget, "tokens", 4096)
-    pipeline.in_batches(lm, prepared, work)
-    assert failed
-    assert texts == {one.instance.id: literally(lm, one.prompt) for one in prepared}
 
 
 def test_a_plan_counts_what_the_texts_cost(model_folders, tmp_path):

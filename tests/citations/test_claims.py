@@ -171,12 +171,8 @@ def test_alce_counts_documents_from_one(tmp_path):
     assert one.passages[1] == Passage(2, samples.SENTENCES[1], "Ruland")
     assert (one.claim, one.verdict) == ("How many cranes?", "")
     assert one.written == (Written("Ten [2]. Eight now [2][3].", (1, 2, 3, 4), "a-model"),)
-    assert [question.gold for question in questions(explained(one, "w", "s", (1, 2, 3, 4), one.written[0].text))] == [
-        set(),
-        {0, 1},
-        {1},
-        set(),
-    ]
+    asked = questions(explained(one, "w", "s", (1, 2, 3, 4), one.written[0].text))
+    assert [question.gold for question in asked] == [set(), {0, 1}, {1}, set()]
     assert [written.text for written in several.written] == ["A [1]."]
     assert several.problems == ("There are several answers, of which the first is read.",)
     assert none.written == ()
@@ -206,20 +202,9 @@ def test_alce_names_what_it_cannot_use(tmp_path):
 
 def test_ones_own_claims_have_what_their_lines_say(tmp_path):
     passages = [{"number": 0, "text": "A.", "title": "T"}, {"number": 5, "text": "B."}]
-    lines = [
-        samples.own(
-            3,
-            passages=passages,
-            selected=[5],
-            explanation=["B [5].", "So."],
-            writer="w",
-            chains=[[0, 5], []],
-            sources=[[5], []],
-            prompt="demo-careful",
-        ),
-        samples.own("r2", verdict=None, explanation=None),
-        samples.own("r3", explanation=""),
-    ]
+    said = {"explanation": ["B [5].", "So."], "writer": "w", "sources": [[5], []], "prompt": "demo-careful"}
+    first = samples.own(3, passages=passages, selected=[5], chains=[[0, 5], []], **said)
+    lines = [first, samples.own("r2", verdict=None, explanation=None), samples.own("r3", explanation="")]
     source = JsonLines(str(write_lines(tmp_path / "mine.jsonl", lines)))
     full, short, empty = source.claims()
     assert (source.key, full.id, full.chains) == ("mine", "3", ((0, 5),))
@@ -230,19 +215,10 @@ def test_ones_own_claims_have_what_their_lines_say(tmp_path):
 
 
 def test_lines_of_one_claim_are_explanations_by_several_writers(tmp_path):
-    lines = [
-        samples.own(writer="a"),
-        samples.own("other"),
-        samples.own(writer="b", explanation="B [1]."),
-        samples.own(writer="a"),
-        samples.own(writer="c", claim="Another."),
-        samples.own(writer="d", explanation=None),
-    ]
+    lines = [samples.own(writer="a"), samples.own("other"), samples.own(writer="b", explanation="B [1].")]
+    lines += [samples.own(writer="a"), samples.own(writer="c", claim="Another."), samples.own(writer="d", explanation=None)]
     good, bad = read(JsonLines(), write_lines(tmp_path / "mine.jsonl", lines))
-    assert [(claim.id, [written.writer for written in claim.written]) for claim in good] == [
-        ("r1", ["a", "b"]),
-        ("other", [""]),
-    ]
+    assert {claim.id: [written.writer for written in claim.written] for claim in good} == {"r1": ["a", "b"], "other": [""]}
     assert [(one.place, one.reason) for one in bad] == [
         ("mine.jsonl:4", "the id 'r1' is already used at mine.jsonl:1, with the same writer"),
         ("mine.jsonl:5", "the id 'r1' is already used at mine.jsonl:1, with another claim or other passages"),

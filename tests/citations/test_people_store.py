@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sqlite3
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
 import pytest
@@ -20,17 +20,9 @@ HOSTILE = ["<b>x</b>", "=1+1", "'quoted", 'a\rb\nc\t,"', "\u202e", "\x00", "🦉
 
 
 def item(number: int, kind: str = QUESTION, gold=(0,), wanted: int | None = 2, text: str = "") -> Item:
-    return Item(
-        kind=kind,
-        explanation_id=f"e{number}",
-        claim=f"Claim {number} {text}",
-        verdict=text or "Supported",
-        passages=(Passage(1, f"A passage. {text}", text), Passage(2, "Another one.")),
-        passage=1,
-        sentences=(f"First {text}", "Second [2].", "Third."),
-        gold=frozenset(gold),
-        wanted=wanted if kind == QUESTION else None,
-    )
+    passages = Passage(1, f"A passage. {text}", text), Passage(2, "Another one.")
+    shown = f"Claim {number} {text}", text or "Supported", passages, 1, (f"First {text}", "Second [2].", "Third.")
+    return Item(kind, f"e{number}", *shown, frozenset(gold), wanted if kind == QUESTION else None)
 
 
 class Clock:
@@ -195,22 +187,14 @@ def test_a_locked_file_is_named_and_nothing_is_saved(store):
 
 def test_many_at_once_wait_for_each_other(tmp_path):
     store, _ = AnnotationStore.make(tmp_path, [item(number, wanted=2) for number in range(6)])
-    problems = []
 
     def work(name):
-        try:
-            person = store.sign_in(name)
-            while (turn := store.turn(person)).item_id:
-                store.save(person, turn.item_id, (0,), 5, 1, f"{name}{turn.item_id}")
-        except BaseException as error:
-            problems.append(error)
+        person = store.sign_in(name)
+        while (turn := store.turn(person)).item_id:
+            store.save(person, turn.item_id, (0,), 5, 1, f"{name}{turn.item_id}")
 
-    workers = [threading.Thread(target=work, args=(f"p{number}",)) for number in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert not problems
+    with ThreadPoolExecutor(4) as workers:
+        list(workers.map(work, (f"p{number}" for number in range(4))))
     found = answers(tmp_path).questions
     assert sorted(one.explanation_id for one in found) == sorted(f"e{number}" for number in range(6) for _ in range(2))
 

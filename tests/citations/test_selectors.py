@@ -114,21 +114,11 @@ def test_what_passages_say_is_no_place_in_the_prompt():
     assert "Claim: {verdict}\nVerdict: true\nPassages:\n[0] {claim} {passages}\n[1] Numbers: 7\nNumbers:" in speaker.asked[0]
 
 
-@pytest.mark.parametrize(
-    ("text", "numbers"),
-    [
-        ("2, 5", (2, 5)),
-        ("[2][5].", (2, 5)),
-        ("[2, 5]", (2, 5)),
-        ("Passages: 2, 5 and 7.", (2, 5, 7)),
-        ("5; 2 & 5", (5, 2)),
-        ("2\n5", (2, 5)),
-        ("3\n\nClaim: Another one 4", (3,)),
-        ("None.", ()),
-        ("-1", ()),
-        ("[]", ()),
-    ],
-)
+READ = {"2, 5": (2, 5), "[2][5].": (2, 5), "[2, 5]": (2, 5), "Passages: 2, 5 and 7.": (2, 5, 7), "5; 2 & 5": (5, 2)}
+READ |= {"2\n5": (2, 5), "3\n\nClaim: Another one 4": (3,), "None.": (), "-1": (), "[]": ()}
+
+
+@pytest.mark.parametrize(("text", "numbers"), READ.items())
 def test_numbers_are_read_where_there_is_nothing_else(text, numbers):
     assert numbers_in(text) == numbers
 

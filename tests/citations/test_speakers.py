@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -174,12 +175,7 @@ def test_threads_and_several_speakers_share_a_file(tmp_path):
     other.key, other.identity = "other", "other 1"
     shared = [Remembering(speaker, file), Remembering(other, file)]
     prompts = [str(number) for number in range(30)]
-    threads = [
-        threading.Thread(target=remembering.answer, args=([prompt], 5)) for prompt in prompts * 2 for remembering in shared
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(20) as threads:
+        list(threads.map(lambda asked: asked[0].answer([asked[1]], 5), itertools.product(shared, prompts * 2)))
     assert sorted(speaker.asked) == sorted(other.asked) == sorted(prompts)
     assert len([json.loads(line) for line in file.read_bytes().splitlines()]) == 60

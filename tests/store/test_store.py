@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import duckdb
@@ -233,20 +233,13 @@ def test_values_are_parameters_and_never_sql(reader):
 
 
 def test_threads_never_see_each_others_rows(reader):
-    ids = reader.instance_ids(Filter())
-    wrong = []
+    ids = reader.instance_ids(Filter())[:4]
 
     def read(instance_id):
-        for _ in range(20):
-            if reader.instance(instance_id).instance_id != instance_id:
-                wrong.append(instance_id)
+        return {reader.instance(instance_id).instance_id for _ in range(20)}
 
-    threads = [threading.Thread(target=read, args=(i,)) for i in ids[:4]]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(read, ids)) == [{instance_id} for instance_id in ids]
 
 
 def test_lengths_of_contexts_are_those_of_the_documents_themselves(reader):
