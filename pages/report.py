@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from heval_core.report.drawing import DARK, LIGHT, as_svg
+from heval_core.present.drawing import DARK, LIGHT, as_svg
 from heval_core.report.forest import AXIS
 from heval_core.report.html import VERDICTS, forest_table, studies_of
 from heval_core.report.plans import section_plans

@@ -8,8 +8,10 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from heval_core.figures.layout import CHANCE_COLOUR, CHANCE_LINE, as_lines, margin, whiskers
+from heval_core.figures.dots import Dot, DotFigure, Panel, Row, Slot, on_one_axis
+from heval_core.figures.layout import CHANCE_COLOUR, CHANCE_LINE, lay_out, whiskers
 from heval_core.figures.palette import RIM, colour, escape, in_order, look
+from heval_core.present.numbers import interval, p_value
 
 RIMMED = {"width": 1, "color": RIM}
 
@@ -40,7 +42,7 @@ def quarter_lines(points: pd.DataFrame, titles: dict[str, str], axis_title: str,
         )
     chance = points.groupby("bin")[["mean", "chance"]].mean()
     figure.add_scatter(x=chance["mean"], y=chance["chance"], mode="lines", name="chance", line=CHANCE_LINE, hoverinfo="skip")
-    as_lines(figure, along, axis_title, 420)
+    lay_out(figure, 420, along, axis_title)
     return figure
 
 
@@ -62,7 +64,7 @@ def scatter(points: pd.DataFrame, titles: dict[str, str], x_title: str, y_title:
             customdata=dots[["model", "dataset", "regime", "part", "label", "n"]],
             hovertemplate="%{fullData.name}<br>%{customdata[4]}<br>%{x:.3f}, %{y:.3f} · n = %{customdata[5]}<extra></extra>",
         )
-    as_lines(figure, x_title, y_title, 460)
+    lay_out(figure, 460, x_title, y_title)
     figure.add_hline(y=0, line=CHANCE_LINE, annotation_text="chance")
     figure.add_vline(x=0, line=CHANCE_LINE)
     return figure
@@ -73,45 +75,18 @@ def _ahead(row: Any, lower: bool) -> str:
     return str(row.better or (row.first if (row.difference > 0) != lower else row.second))
 
 
-def difference_dots(pairs: pd.DataFrame, axis_title: str, best: str = "high") -> go.Figure:
-    """One dot per cell with its 95 % whisker, in the colour of the one that is ahead; filled where the difference holds.
+def difference_figure(pairs: pd.DataFrame, title: str, best: str = "high") -> DotFigure:
+    """A row for each cell, in the colour of the one that is ahead; hollow where the difference does not hold.
 
     best: `high`, `low`, or `zero` where neither is ahead, and all dots are grey. pairs: label, difference, low, high, better,
-    first, second, n, and the cell's model, dataset, regime, part (custom data).
+    first, second, n, p_holm, and the cell's model, dataset, regime, part, which are a dot's id.
     """
-    figure = go.Figure()
-    for holds, name in ((True, "holds (Holm)"), (False, "does not")):
-        dots = pairs[(pairs["better"] != "") == holds]
-        if dots.empty:
-            continue
-        hues = [CHANCE_COLOUR if best == "zero" else colour(_ahead(row, best == "low")) for row in dots.itertuples()]
-        hollow = {"size": 8, "color": "rgba(0,0,0,0)", "line": {"width": 2.5, "color": hues}}
-        filled = {"size": 11, "color": hues, "line": RIMMED}
-        places = {"x": dots["difference"], "y": [escape(label) for label in dots["label"]]}
-        if not holds:  # the dark rim of a ring
-            rim = {"size": 12, "color": "rgba(0,0,0,0)", "line": RIMMED}
-            figure.add_scatter(**places, mode="markers", marker=rim, hoverinfo="skip")
-        figure.add_scatter(
-            **places,
-            mode="markers",
-            name=name,
-            marker=filled if holds else hollow,
-            error_x=whiskers(dots["difference"], dots["low"], dots["high"], 1.2, 3, color=CHANCE_COLOUR),
-            customdata=dots[["model", "dataset", "regime", "part", "p_holm", "n"]],
-            hovertemplate="%{y}<br>%{x:.3f} · p (Holm) %{customdata[4]:.4f} · n = %{customdata[5]}<extra></extra>",
-        )
-    figure.add_vline(x=0, line=CHANCE_LINE, annotation_text="no difference", annotation_position="top")
-    figure.update_layout(
-        xaxis_title=axis_title,
-        height=110 + 22 * pairs["label"].nunique(),
-        showlegend=False,
-        clickmode="event+select",
-        yaxis={
-            "automargin": True,
-            "autorange": "reversed",
-            "categoryorder": "array",
-            "categoryarray": [escape(label) for label in dict.fromkeys(pairs["label"])],
-        },
-        margin=margin(10, 20, 30, 40),
-    )
-    return figure
+    rows, slots = [], []
+    for row in pairs.itertuples():
+        hue = CHANCE_COLOUR if best == "zero" else colour(_ahead(row, best == "low"))
+        about = (row.label, f"{interval(row.difference, row.low, row.high)}, p (Holm) {p_value(row.p_holm)}", f"n = {row.n:,}")
+        id = (row.model, row.dataset, row.regime, row.part)
+        rows.append(Row(row.label, row.label, hue=hue))
+        slots.append(Slot((Dot(row.difference, about, id, row.low, row.high, 0.0, not row.better),)))
+    panels = on_one_axis(rows, [Panel(title, tuple(slots), chance=0.0)], "", ((0.0, "no difference"),))
+    return DotFigure(title, rows, panels, hint="click a dot for its instances")

@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 
 from heval_core.evaluation.board.records import Board, Column
-from heval_core.figures.panels import WITH_CELLS, Mark, Panel, Row, Slot, axis_over, drawing
+from heval_core.figures.dots import WITH_CELLS, Dot, DotFigure, Panel, Row, Slot, on_one_axis
+from heval_core.figures.palette import colour
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.present.numbers import interval, number
 
@@ -18,48 +19,39 @@ Record = Mapping[Any, Any]
 _WORDS = ((0.0, "chance"), (1.0, "best possible"))
 
 
-def by_question(board: Board, hints: Mapping[str, str], picked: str = "") -> dict[str, Any]:
-    """A panel for each question, with a mark for each model. hints: explainer ▶ what it is. picked: a mark's id, as JSON."""
+def by_question(board: Board, hints: Mapping[str, str]) -> DotFigure:
+    """A panel for each question, with a mark for each model. hints: explainer ▶ what it is."""
     panels = [
-        _panel(board, QUESTIONS[own.question].title, own.measure.headline, own, board.values, EVERY_MODEL, with_models=True)
+        _panel(board, QUESTIONS[own.question].title, own.measure.headline, own, board.values, EVERY_MODEL)
         for own in board.questions
     ]
-    legend = [("dot", "mean with its 95 % interval")]
-    legend += [("cell", "one model")] if len(board.methods) <= WITH_CELLS and len(board.models) > 1 else []
-    return _drawn(board, panels, hints, legend, picked)
+    several = len(board.methods) <= WITH_CELLS and len(board.models) > 1
+    return _figure(board, "The board, by question", panels, hints, [("cell", "one model")] if several else [])
 
 
-def by_model(board: Board, column: Column, hints: Mapping[str, str], picked: str = "") -> dict[str, Any]:
+def by_model(board: Board, column: Column, hints: Mapping[str, str]) -> DotFigure:
     """A panel for each model, of one question."""
     panels = [
-        _panel(board, model, "", column, board.by_model[board.by_model["model"] == model], model, with_models=False)
+        _panel(board, model, "", column, board.by_model[board.by_model["model"] == model], model)
         for model in board.models_at(column)
     ]
-    return _drawn(board, panels, hints, [("dot", "mean with its 95 % interval")], picked)
+    return _figure(board, f"{column.title}, by model", panels, hints, [])
 
 
-def _drawn(
-    board: Board, panels: Sequence[Panel], hints: Mapping[str, str], legend: list[tuple[str, str]], picked: str
-) -> dict[str, Any]:
-    rows = [Row(row.key, row.title, row.control, hints.get(row.key, "")) for row in board.rows]
-    marks = [
-        mark for panel in panels for slot, row in zip(panel.slots, rows, strict=True) if not row.control for mark in slot.dots
-    ]
-    values = [end for mark in marks for end in (mark.value, mark.low, mark.high)]
-    axis = axis_over(values, "high", True, _WORDS)
-    legend = [*legend, ("below", "below chance"), *([("control", "control")] if board.controls else [])]
-    missing = any(slot.missing for panel in panels for slot in panel.slots)
-    legend += [("missing", "not available, or of fewer cells")] if missing else []
-    return drawing(rows, panels, axis, legend, "click a mark for its instances", picked)
+def _figure(
+    board: Board, title: str, panels: Sequence[Panel], hints: Mapping[str, str], cells: list[tuple[str, str]]
+) -> DotFigure:
+    rows = [Row(row.key, row.title, row.control, hints.get(row.key, ""), colour(row.key)) for row in board.rows]
+    legend = [("dot", "mean with its 95 % interval"), *cells, ("below", "below chance")]
+    made = on_one_axis(rows, panels, "high", _WORDS, scaled=True)
+    return DotFigure(title, rows, made, legend, "click a mark for its instances")
 
 
-def _panel(
-    board: Board, title: str, hint: str, column: Column, values: pd.DataFrame, model: str, *, with_models: bool
-) -> Panel:
+def _panel(board: Board, title: str, hint: str, column: Column, values: pd.DataFrame, model: str) -> Panel:
     own = values[values["column"] == column.key]
     here = {str(row["explainer"]): row for row in own.to_dict("records")}
     of_models: dict[str, list[Record]] = {}
-    for row in board.by_model[board.by_model["column"] == column.key].to_dict("records") if with_models else ():
+    for row in board.by_model[board.by_model["column"] == column.key].to_dict("records") if model == EVERY_MODEL else ():
         of_models.setdefault(str(row["explainer"]), []).append(row)
     whole = own[(own["cells"] == own["of"]) & own["explainer"].isin(list(board.methods))].dropna(subset=["value"])
     best = str(whole.loc[whole["value"].idxmax(), "explainer"]) if len(whole) else ""
@@ -67,25 +59,23 @@ def _panel(
         _slot(board, row.key, here.get(row.key), of_models.get(row.key, []), column, model, best) for row in board.rows
     )
     n, cells = (int(own[name].max()) if len(own) else 0 for name in ("n", "of"))
-    return Panel(title, f"n = {n:,} in {cells} cell{'' if cells == 1 else 's'}", hint, 0.0, slots)
+    note = f"n = {n:,} in {cells} cell{'' if cells == 1 else 's'}"
+    return Panel(title, slots, note=note, hint=hint, chance=0.0)
 
 
 def _slot(board: Board, key: str, row: Record | None, models: Sequence[Record], column: Column, model: str, best: str) -> Slot:
-    title = board.titles[key]
+    title, id = board.titles[key], (key, column.key, model)
     if row is None or row["cells"] < row["of"] or pd.isna(row["value"]):
         why = "not run here" if row is None else str(row["reason"])
         lacking = () if row is None or pd.isna(row["value"]) else (said(row, column),)
-        return Slot(missing=Mark(0.0, (title, *lacking, why), (key, column.key, model)))
+        return Slot(missing=Dot(0.0, (title, *lacking, why), id))
     about = (f"{title} · {_place(model, column)}", said(row, column), counted(row))
-    dot = Mark(row["value"], about, (key, column.key, model), row["low"], row["high"])
-    marks = tuple(
-        Mark(
-            own["value"], (f"{title} · {own['model']}", said(own, column), counted(own)), (key, column.key, str(own["model"]))
-        )
+    single = tuple(
+        Dot(own["value"], (f"{title} · {own['model']}", said(own, column), counted(own)), (*id[:2], str(own["model"])))
         for own in models
         if len(models) > 1 and key in board.methods and not pd.isna(own["value"])
     )
-    return Slot((dot,), marks, row["value"], key == best)
+    return Slot((Dot(row["value"], about, id, row["low"], row["high"]),), single, number(row["value"]), key == best)
 
 
 def _place(model: str, column: Column) -> str:

@@ -12,17 +12,18 @@ from typing import Any
 import pandas as pd
 
 from heval_core.evaluation.board.records import Board
-from heval_core.figures.palette import RIM, colour
-from heval_core.figures.panels import ticks
-from heval_core.present.numbers import COST, interval, number, passes
+from heval_core.figures.front import Front, Point, Ticks
+from heval_core.figures.palette import colour
+from heval_core.present.drawing import Scale
+from heval_core.present.numbers import COST, interval, number, passes, short
 
 # Stands for the three questions together in the id of a point.
 ALL_QUESTIONS = "quality"
 _ROOM = 0.12
 
 
-def front_drawing(board: Board, picked: str = "") -> dict[str, Any] | None:
-    """What the browser draws; None where fewer than two methods have a quality and a cost. picked: a point's id, as JSON."""
+def front_figure(board: Board) -> Front | None:
+    """None where fewer than two methods have a quality and a cost."""
     own = board.quality[board.quality["explainer"].isin(list(board.methods)) & board.quality["whole_passes"].notna()]
     if len(own) < 2:
         return None
@@ -32,21 +33,16 @@ def front_drawing(board: Board, picked: str = "") -> dict[str, Any] | None:
     controls = board.quality[board.quality["explainer"].isin(list(board.controls))]
     level = controls.loc[controls["value"].idxmax()] if len(controls) else None
     values = [*own["value"], *own["low"].dropna(), *own["high"].dropna(), *([] if level is None else [level["value"]])]
-    low, high = min(0.0, *values), min(1.0, max(values) * 1.12 + 0.02)
+    quality = Scale(min(0.0, *values), min(1.0, max(values) * 1.12 + 0.02))
     front = own[own["on_front"].astype(bool)].sort_values("whole_passes", ascending=False)
-    return {
-        "points": [_point(row, board, cost) for row in own.to_dict("records")],
-        "front": [[cost.at(row.whole_passes), round(100 * row.value, 2)] for row in front.itertuples()],
-        "levels": [] if level is None else [_level(level, board)],
-        "blind": [],
-        "region": None,
-        "region_text": "",
-        "x": {"low": 0, "high": 100, "ticks": cost.ticks(), "title": "Forward passes over the prompt, fewer →"},
-        "y": {"low": 100 * float(low), "high": 100 * float(high), "ticks": _ticks(low, high), "title": _axis_of(board)},
-        "legend": [],
-        "about": summary(own, board),
-        "picked": picked,
-    }
+    return Front(
+        summary(own, board),
+        [_point(row, board, cost) for row in own.to_dict("records")],
+        [(cost.at(row.whole_passes), row.value) for row in front.itertuples()],
+        Ticks("Forward passes over the prompt, fewer →", 0, 100, cost.ticks()),
+        Ticks(_axis_of(board), quality.least, quality.most, [(value, short(value)) for value in quality.ticks()]),
+        levels=[] if level is None else [(float(level["value"]), f"control: {board.titles[level['explainer']]}")],
+    )
 
 
 class _Cost:
@@ -58,7 +54,7 @@ class _Cost:
     def at(self, passes: float) -> float:
         return round(100 * (self.dear - math.log10(passes)) / (self.dear - self.cheap), 2)
 
-    def ticks(self) -> list[dict[str, Any]]:
+    def ticks(self) -> list[tuple[float, str]]:
         """At whole powers of ten; where there is only one of them, also at 2 and 5 times these."""
         powers = range(math.floor(self.cheap) - 1, math.ceil(self.dear) + 1)
         for factors in ((1,), (1, 2, 5)):
@@ -66,11 +62,7 @@ class _Cost:
             inside = [value for value in values if self.cheap <= math.log10(value) <= self.dear]
             if len(inside) > 1:
                 break
-        return [{"at": self.at(value), "text": number(value, COST)} for value in inside]
-
-
-def _ticks(low: float, high: float) -> list[dict[str, Any]]:
-    return [{"at": 100 * value, "text": f"{value:g}".replace("-", "−")} for value in ticks(low, high)]
+        return [(self.at(value), number(value, COST)) for value in inside]
 
 
 def _axis_of(board: Board) -> str:
@@ -78,30 +70,17 @@ def _axis_of(board: Board) -> str:
     return "Quality: mean of the three questions →" if count == 3 else f"Quality: mean of {count} of the three questions →"
 
 
-def _level(row: pd.Series, board: Board) -> dict[str, Any]:
-    return {"y": round(100 * float(row["value"]), 2), "text": f"control: {board.titles[row['explainer']]}"}
-
-
-def _point(row: dict[str, Any], board: Board, cost: _Cost) -> dict[str, Any]:
-    key = str(row["explainer"])
-    x, y = cost.at(row["whole_passes"]), round(100 * row["value"], 2)
-    low, high = (y if pd.isna(row[end]) else round(100 * row[end], 2) for end in ("low", "high"))
+def _point(row: dict[str, Any], board: Board, cost: _Cost) -> Point:
+    key, value, x = str(row["explainer"]), float(row["value"]), cost.at(row["whole_passes"])
     about = [
         board.titles[key],
-        f"quality {interval(row['value'], row['low'], row['high'])}",
+        f"quality {interval(value, row['low'], row['high'])}",
         f"{passes(row['whole_passes'])} over the prompt",
     ]
     about += ["on the front: no other method is as good and as cheap"] if row["on_front"] else []
-    hue = {"shape": "method", "color": colour(key), "rim": RIM}
-    ends = {"x": x, "y": y, "x_low": x, "x_high": x, "y_low": low, "y_high": high}
-    return {
-        "id": [key, ALL_QUESTIONS, "*"],
-        "title": board.titles[key],
-        "front": bool(row["on_front"]),
-        "about": about,
-        **hue,
-        **ends,
-    }
+    low, high = (value if pd.isna(row[end]) else float(row[end]) for end in ("low", "high"))
+    id = (key, ALL_QUESTIONS, "*")
+    return Point(id, board.titles[key], tuple(about), x, value, (x, x), (low, high), bool(row["on_front"]), colour(key))
 
 
 def summary(own: pd.DataFrame, board: Board) -> str:

@@ -1,61 +1,22 @@
-"""The three questions on one scale from guessing (0) to perfect (1): what the template `headline.html` draws."""
+"""The three questions on one scale from guessing (0) to perfect (1)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from heval_core.figures.comparable import comparable
+from heval_core.figures.dots import Axis, Dot, DotFigure, Panel, Row, Slot
 from heval_core.figures.palette import colour, in_order
 from heval_core.metrics import headlines
 from heval_core.metrics.shared.measure import QUESTIONS
+from heval_core.present.drawing import Scale
+from heval_core.present.names import Names
 from heval_core.present.numbers import interval, number
-from heval_core.words import short_name
 
-# How far left of chance a mark is still drawn where it is; beyond, and right of 1, it stands at the edge with an arrow.
-_LEAST = -0.06
-# Right of this, a mark's number stands left of it.
-_RIGHT = 0.8
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A mean on the scale. at, low, high: in percent of the way from 0 to 1, within the scale.
-
-    label: the number beside it. told: everything about it, in a sentence. link: to its instances. beyond: `low` or `high`
-    where it lies outside the scale. leads: whether it is the best method's.
-    """
-
-    at: float
-    low: float
-    high: float
-    label: str
-    told: str
-    link: str
-    beyond: str = ""
-    leads: bool = False
-    left: bool = False
-
-
-@dataclass(frozen=True)
-class Row:
-    """An explainer's marks, one for each question; None where its measure is not available."""
-
-    title: str
-    colour: str
-    marks: tuple[Mark | None, ...]
-
-
-@dataclass(frozen=True)
-class Scale:
-    """questions: (title, link to its cells). methods, controls: best first."""
-
-    questions: tuple[tuple[str, str], ...]
-    methods: tuple[Row, ...]
-    controls: tuple[Row, ...]
+_AXIS = Axis(Scale(-0.06, 1.0), ticks=2)
 
 
 def side_by_side(headline: pd.DataFrame) -> pd.DataFrame:
@@ -73,47 +34,48 @@ def standings(headline: pd.DataFrame) -> pd.DataFrame:
     return wide.loc[best_first]
 
 
-def scale(
+def headline_figure(
     headline: pd.DataFrame,
-    titles: Mapping[str, str],
-    controls: Collection[str],
-    cells: Callable[[str], str],
-    instances: Callable[[str, str], str],
-) -> Scale:
-    """headline: of one technique. cells: question ▶ link to its cells. instances: explainer, question ▶ link to instances."""
+    names: Names,
+    cells: Callable[[str], str] = lambda question: "",
+    instances: Callable[[str, str], str] = lambda explainer, question: "",
+) -> DotFigure:
+    """headline: of one technique. cells: question ▶ link to its cells. instances: explainer, question ▶ link to instances.
+
+    Explainers as rows, the best first, and questions as panels.
+    """
     ranked = standings(headline)
-    values = headline.set_index(["explainer", "question"])
-    methods = ranked.loc[[key for key in ranked.index if key not in controls]]
+    values = headline.dropna(subset=["normalised"]).set_index(["explainer", "question"]).to_dict("index")
+    methods = ranked.loc[[key for key in ranked.index if key not in names.controls]]
     leaders = {question: methods[question].idxmax() for question in methods if methods[question].notna().any()}
+    keys = [*methods.index, *(key for key in ranked.index if key in names.controls)]
+    rows = [Row(key, names.explainer(key), key in names.controls, hue=colour(key)) for key in keys]
+    panels: list[Panel] = []
+    for question in headlines():
+        slots = tuple(
+            _slot(
+                row.title, question, values[row.key, question], instances(row.key, question), leaders.get(question) == row.key
+            )
+            if (row.key, question) in values
+            else Slot(
+                missing=Dot(0.0, (row.title, "not available: no cell has enough instances in each group"), (row.key, question))
+            )
+            for row in rows
+        )
+        title, words = QUESTIONS[question].title, () if panels else ((0.0, "chance"), (1.0, "best"))
+        panels.append(Panel(title, slots, _AXIS, "cell by cell →" if cells(question) else "", "", 0.0, words, cells(question)))
+    return DotFigure("Three questions; 0 is chance, 1 is best", rows, panels, bars=True)
 
-    def row(key: str) -> Row:
-        title = short_name(titles.get(key, key))
-        marks = [
-            _mark(title, question, values.loc[(key, question)], instances(key, question), leaders.get(question) == key)
-            if (key, question) in values.index and np.isfinite(values.loc[(key, question), "normalised"])
-            else None
-            for question in headlines()
-        ]
-        return Row(title, colour(key), tuple(marks))
 
-    keys = list(ranked.index)
-    return Scale(
-        tuple((QUESTIONS[question].title, cells(question)) for question in headlines()),
-        tuple(row(key) for key in keys if key not in controls),
-        tuple(row(key) for key in keys if key in controls),
-    )
-
-
-def _mark(title: str, question: str, row: pd.Series, link: str, leads: bool) -> Mark:
+def _slot(title: str, question: str, row: Mapping[Any, Any], link: str, leads: bool) -> Slot:
     value, low, high = (float(row[name]) for name in ("normalised", "normalised_low", "normalised_high"))
     native = f"{interval(row['value'], row['low'], row['high'])} {headlines()[question].unit}"
-    told = (
-        f"{title}, {QUESTIONS[question].title} {interval(value, low, high)} from chance (0) to best (1): "
-        f"{native}, chance {number(row['chance'])}; mean over {int(row['cells'])} cells, {int(row['n']):,} instances"
+    about = (
+        f"{title}, {QUESTIONS[question].title}",
+        f"{interval(value, low, high)} from chance (0) to best (1): {native}, chance {number(row['chance'])}",
+        f"mean over {int(row['cells'])} cells, {int(row['n']):,} instances",
     )
-    at, left, right = (100 * min(max(end, _LEAST), 1.0) for end in (value, low, high))
-    beyond = "low" if value < _LEAST else "high" if value > 1 else ""
-    return Mark(at, left, right, _label(value), told, link, beyond, leads, value > _RIGHT)
+    return Slot((Dot(value, about, low=low, high=high, link=link),), text=_label(value), best=leads)
 
 
 def _label(value: float) -> str:

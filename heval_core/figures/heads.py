@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from heval_core.figures.layout import lay_out
+
 _SIDE = 28  # of a square and its gap, in pixels
 
 
@@ -45,12 +47,7 @@ def head_counts(table: np.ndarray) -> go.Figure:
             hovertemplate="%{customdata[0]}: %{customdata[1]:,} instances (%{text})<extra></extra>",
         )
     )
-    figure.update_layout(
-        height=90 + _SIDE * layers,
-        width=220 + _SIDE * heads,
-        margin={"l": 40, "r": 20, "t": 10, "b": 40},
-        xaxis={"range": [-0.5, heads - 0.5], "showgrid": False, "zeroline": False},
-        yaxis={"range": [layers - 0.5, -0.5], "showgrid": False, "zeroline": False},
-        clickmode="event+select",
-    )
+    lay_out(figure, 90 + _SIDE * layers, "", left=40, width=220 + _SIDE * heads)
+    figure.update_xaxes(range=[-0.5, heads - 0.5], showgrid=False, zeroline=False)
+    figure.update_yaxes(range=[layers - 0.5, -0.5], showgrid=False, zeroline=False)
     return figure

@@ -16,27 +16,11 @@ def whiskers(value: Any, low: Any, high: Any, thickness: float, width: int, **mo
     return {"type": "data", **ends, "thickness": thickness, "width": width, **more}
 
 
-def margin(left: int, right: int, top: int, bottom: int) -> dict[str, int]:
-    """In pixels."""
-    return {"l": left, "r": right, "t": top, "b": bottom}
-
-
-def legend_above(y: float = 1.02, **more: Any) -> dict[str, Any]:
-    return {"orientation": "h", "yanchor": "bottom", "y": y, "x": 0, **more}
-
-
-def as_lines(figure: go.Figure, x_title: str, y_title: str, height: int) -> None:
-    """Lay out lines or dots against two axes."""
-    figure.update_layout(xaxis_title=x_title, yaxis_title=y_title, height=height, clickmode="event+select")
-    figure.update_layout(legend=legend_above(), margin=margin(60, 20, 50, 40))
-
-
-def as_stacked_shares(figure: go.Figure, height: int, right: int, of_what: str) -> None:
-    """Lay out horizontal bars of shares, the first on top. height, right: of the figure and its margin, in pixels."""
-    figure.update_layout(barmode="stack", bargap=0.3, height=height, margin=margin(10, right, 40, 40))
-    figure.update_layout(legend=legend_above(1.01, traceorder="normal"), clickmode="event+select")
-    figure.update_xaxes(tickformat=".0%", range=[0, 1], title=of_what)
-    figure.update_yaxes(autorange="reversed", automargin=True)
+def lay_out(figure: go.Figure, height: int, x_title: str, y_title: str = "", left: int = 60, **more: Any) -> None:
+    """Lay out a figure with its legend above it. height, left: of the figure and its left margin, in pixels."""
+    legend = {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "traceorder": "normal"}
+    figure.update_layout(xaxis_title=x_title, yaxis_title=y_title, height=height, clickmode="event+select", legend=legend)
+    figure.update_layout(margin={"l": left, "r": 20, "t": 50, "b": 40}, **more)
 
 
 def legible(drawn: object, dark: bool) -> None:

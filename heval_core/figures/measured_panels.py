@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
 from heval_core.figures.cells import as_normalised
 from heval_core.figures.comparable import comparable, goodness, shared
+from heval_core.figures.dots import WITH_CELLS, Dot, DotFigure, Panel, Row, Slot, on_one_axis
 from heval_core.figures.palette import colour, in_order
-from heval_core.figures.panels import Axis, Mark, Panel, Row, Slot, axis_over
 from heval_core.html import render
 from heval_core.metrics.shared.measure import Measure
-from heval_core.present.names import ALL, Names, regime_meaning, regime_title
+from heval_core.present.names import ALL, Names, part_words, regime_meaning, regime_title
 from heval_core.present.numbers import interval, number
 from heval_core.records import REGIMES
 from heval_core.regime_keys import ordered_regimes
@@ -104,12 +104,6 @@ def in_unit(frame: pd.DataFrame, scaled: bool) -> pd.DataFrame:
     return frame.assign(at=frame[name], at_low=frame[low], at_high=frame[high], at_chance=chance)
 
 
-def as_shown(means: pd.DataFrame, scaled: bool) -> pd.DataFrame:
-    """Means whose value, interval and chance are those that are drawn."""
-    drawn = in_unit(means, scaled)
-    return drawn.assign(value=drawn["at"], low=drawn["at_low"], high=drawn["at_high"], chance=drawn["at_chance"])
-
-
 def cells_in_unit(cells: pd.DataFrame, scaled: bool) -> pd.DataFrame:
     """The same for cells."""
     turned = as_normalised(cells) if scaled else cells
@@ -118,7 +112,7 @@ def cells_in_unit(cells: pd.DataFrame, scaled: bool) -> pd.DataFrame:
 
 
 def row_of(key: str, names: Names) -> Row:
-    return Row(key, names.explainer(key), key in names.controls, names.meaning("explainer", key))
+    return Row(key, names.explainer(key), key in names.controls, names.meaning("explainer", key), colour(key))
 
 
 def told(row: Mapping[Any, Any], measured: Measured) -> str:
@@ -132,66 +126,52 @@ def picked_html(explainer: str, title: str, said: str) -> str:
     return render("picked.html", colour=colour(explainer), title=title, said=said)
 
 
-def panels_of(measured: Measured, drawn: Sequence[str], names: Names) -> tuple[list[Row], list[Panel], Axis]:
+def figure_of(measured: Measured, drawn: Sequence[str], names: Names) -> DotFigure:
     """drawn: explainers, in the order of the rows; controls last."""
     rows = [row_of(key, names) for key in drawn]
-    parts, cells = in_unit(measured.parts, measured.scaled), cells_in_unit(measured.cells, measured.scaled)
-    regimes = in_unit(measured.regimes, measured.scaled)
-    axis = _axis(measured, [frame[frame["explainer"].isin(drawn)] for frame in (parts, cells)], names)
-    places = Places(*(by_place(frame) for frame in (parts, cells, regimes)))
-    there = set(measured.cells["regime"])
-    return rows, [_panel(measured, regime, rows, places, names) for regime in ordered_regimes(there, REGIMES)], axis
+    of_unit = (in_unit(measured.parts, measured.scaled), cells_in_unit(measured.cells, measured.scaled))
+    parts, cells, regimes = (by_place(frame) for frame in (*of_unit, in_unit(measured.regimes, measured.scaled)))
+    panels = []
+    for regime in ordered_regimes(set(measured.cells["regime"]), REGIMES):
+        means = {key: own[0] for (place, key), own in regimes.items() if place == regime}
+        chances = [own["at_chance"] for (place, _), of_row in parts.items() if place == regime for own in of_row]
+        chance = sum(chances) / len(chances) if chances else 0.0
+        best, slots = winner(measured, pd.DataFrame(means).T, names, regime), []
+        for row in rows:
+            own, single = parts.get((regime, row.key), []), cells.get((regime, row.key), [])
+            dots = tuple(_dot(mean, measured, names) for mean in own)
+            marks = () if row.control else tuple(_cell(cell, measured, names) for cell in single if not pd.isna(cell["at"]))
+            text = number(float(means[row.key]["at"])) if row.key in means else ""
+            slots.append(Slot(dots, marks, text, row.key == best, None if dots else _missing(row, regime, single, chance)))
+        count, counted = (max((mean[name] for mean in means.values()), default=0) for name in ("n", "cells"))
+        note = f"n = {count:,} in {counted} cell{'s' if counted != 1 else ''}"
+        title, hint = regime_title(regime), regime_meaning(regime)
+        panels.append(Panel(title, tuple(slots), note=note, hint=hint, chance=chance))
+    words = ((0.0, "chance"), (1.0, "best possible")) if measured.scaled else ()
+    made = on_one_axis(rows, panels, measured.measure.best, words, scaled=measured.scaled)
+    legend = [("dot", "mean with its 95 % interval")]
+    if measured.in_parts:
+        first, second = (part_words(part) for part in measured.measure.parts[:2])
+        legend = [("pair", f"{first}, {second.removeprefix('used document ')}, with 95 % intervals; number: mean")]
+    few = sum(not row.control for row in rows) <= WITH_CELLS
+    legend += [("cell", "one cell: a model on a dataset")] if few else []
+    side = {"high": "below chance", "low": "above chance, worse than it"}.get(measured.measure.best)
+    legend += [("below", side)] if side else []
+    return DotFigure(measured.measure.title, rows, made, legend, "click a mark for its instances")
 
 
 Record = dict[Any, Any]
 
 
-class Places(NamedTuple):
-    """By regime and explainer: the means of a panel's row, its cells, and its mean over both parts. Plain records: a
-    figure has hundreds, and frames of one row each would take most of a page's time."""
-
-    parts: dict[tuple[str, str], list[Record]]
-    cells: dict[tuple[str, str], list[Record]]
-    regimes: dict[tuple[str, str], list[Record]]
-
-
 def by_place(frame: pd.DataFrame, panel: str = "regime") -> dict[tuple[str, str], list[Record]]:
-    """Rows of a table by panel and explainer. panel: the column that is a panel's."""
+    """Rows of a table by panel and explainer. panel: the column that is a panel's.
+
+    Plain records: a figure has hundreds, and frames of one row each would take most of a page's time.
+    """
     found: dict[tuple[str, str], list[Record]] = {}
     for record in frame.drop(columns=["details", "group_sizes"], errors="ignore").to_dict("records"):
         found.setdefault((record[panel], record["explainer"]), []).append(record)
     return found
-
-
-def _axis(measured: Measured, frames: Sequence[pd.DataFrame], names: Names) -> Axis:
-    methods = [frame[~frame["explainer"].isin(names.controls)] for frame in frames]
-    if all(frame["at"].isna().all() for frame in methods):
-        methods = list(frames)
-    means, cells = methods
-    values = [*means["at"], *means["at_low"], *means["at_high"], *cells["at"].dropna(), *means["at_chance"]]
-    words = ((0.0, "chance"), (1.0, "best possible")) if measured.scaled else ()
-    return axis_over([float(value) for value in values], measured.measure.best, measured.scaled, words)
-
-
-def _panel(measured: Measured, regime: str, rows: Sequence[Row], places: Places, names: Names) -> Panel:
-    means = {key: own[0] for (place, key), own in places.regimes.items() if place == regime}
-    dots = [own for (place, _), of_row in places.parts.items() if place == regime for own in of_row]
-    chance = sum(own["at_chance"] for own in dots) / len(dots) if dots else 0.0
-    best = winner(measured, pd.DataFrame(means).T, names, regime)
-    slots = tuple(_slot(measured, regime, row, places, names, chance, row.key == best) for row in rows)
-    count = max((own["n"] for own in means.values()), default=0)
-    cells = max((own["cells"] for own in means.values()), default=0)
-    note = f"n = {count:,} in {cells} cell{'s' if cells != 1 else ''}"
-    return Panel(regime_title(regime), note, regime_meaning(regime), chance, slots)
-
-
-def _slot(measured: Measured, regime: str, row: Row, places: Places, names: Names, chance: float, best: bool) -> Slot:
-    at = (regime, row.key)
-    cells, means = places.cells.get(at, []), places.regimes.get(at, [])
-    dots = tuple(_dot(mean, measured, names) for mean in places.parts.get(at, []))
-    marks = () if row.control else tuple(_cell(cell, measured, names) for cell in cells if not pd.isna(cell["at"]))
-    value = float(means[0]["at"]) if means else None
-    return Slot(dots, marks, value, best, None if dots else _missing(row, regime, cells, chance))
 
 
 def winner(measured: Measured, means: pd.DataFrame, names: Names, regime: str = "") -> str:
@@ -206,7 +186,7 @@ def winner(measured: Measured, means: pd.DataFrame, names: Names, regime: str = 
     return str(good.idxmax()) if len(good) else ""
 
 
-def _dot(mean: Record, measured: Measured, names: Names) -> Mark:
+def _dot(mean: Record, measured: Measured, names: Names) -> Dot:
     id = (mean["explainer"], ALL, ALL, mean["regime"], mean["part"])
     second = measured.in_parts and mean["part"] != measured.measure.parts[0]
     sign = str(1 + measured.measure.parts.index(mean["part"])) if measured.in_parts else ""
@@ -215,17 +195,17 @@ def _dot(mean: Record, measured: Measured, names: Names) -> Mark:
         told(mean, measured),
         f"mean over {mean['cells']} cells, {mean['n']:,} instances",
     )
-    return Mark(mean["at"], about, id, mean["at_low"], mean["at_high"], hollow=second, sign=sign)
+    return Dot(mean["at"], about, id, mean["at_low"], mean["at_high"], mean["at_chance"], second, sign)
 
 
-def _cell(cell: Record, measured: Measured, names: Names) -> Mark:
+def _cell(cell: Record, measured: Measured, names: Names) -> Dot:
     id = tuple(cell[name] for name in ("explainer", "model", "dataset", "regime", "part"))
     about = (f"{names.explainer(id[0])} · {names.place(*id[1:])}", told(cell, measured), f"{int(cell['n']):,} instances")
     hollow = measured.in_parts and cell["part"] != measured.measure.parts[0]
-    return Mark(cell["at"], about, id, hollow=hollow)
+    return Dot(cell["at"], about, id, hollow=hollow)
 
 
-def _missing(row: Row, regime: str, cells: Sequence[Record], chance: float) -> Mark:
+def _missing(row: Row, regime: str, cells: Sequence[Record], chance: float) -> Dot:
     reasons = dict.fromkeys(str(cell["unavailable"]) for cell in cells if not pd.isna(cell["unavailable"]))
     about = (f"{row.title} · {regime_title(regime)}", "not available", *(reasons or ["it was not measured here"]))
-    return Mark(chance, about, (row.key, ALL, ALL, regime, ALL))
+    return Dot(chance, about, (row.key, ALL, ALL, regime, ALL))

@@ -7,7 +7,7 @@ import json
 import pandas as pd
 import plotly.graph_objects as go
 
-from heval_core.figures.layout import as_stacked_shares
+from heval_core.figures.layout import lay_out
 from heval_core.figures.palette import DROPPED, GROUPS, RIM, escape
 from heval_core.records import CELL
 from heval_core.regime_keys import ordered_regimes
@@ -48,7 +48,9 @@ def outcome_bars(outcomes: pd.DataFrame, titles: dict[str, str]) -> go.Figure:
             },
             hovertemplate="%{y}<br>%{fullData.name}: %{customdata[0]:,} (%{x:.1%})<extra></extra>",
         )
-    as_stacked_shares(figure, 90 + 30 * len(labels), 20, "share of the questions asked")
+    lay_out(figure, 90 + 30 * len(labels), "share of the questions asked", left=10, barmode="stack", bargap=0.3)
+    figure.update_xaxes(tickformat=".0%", range=[0, 1])
+    figure.update_yaxes(autorange="reversed", automargin=True)
     return figure
 
 

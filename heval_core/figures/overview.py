@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from heval_core.figures.cards import NEAR, RIGHT, UNKNOWN, WRONG, Card
-from heval_core.figures.headline import Scale
 from heval_core.html import render
 
 _SIGNS = {RIGHT: "✓ ", NEAR: "≈ ", WRONG: "✗ ", UNKNOWN: ""}
@@ -45,9 +44,9 @@ def prompt(title: str, told: Told, cards: Sequence[tuple[Card, str]]) -> str:
     return render("cards.html", title=title, told=told, cards=cards, signs=_SIGNS)
 
 
-def leaderboard(drawn: Scale, told: Sequence[Words], foot: Sequence[str]) -> str:
-    """told: the sentence above the figure. foot: the lines below it."""
-    return render("headline.html", scale=drawn, told=told, foot=foot)
+def leaderboard(told: Sequence[Words]) -> str:
+    """The heading of the figure of all questions, and the sentence above it."""
+    return render("headline.html", told=told)
 
 
 def doors(ways: Sequence[Door]) -> str:

@@ -59,21 +59,22 @@ _ENTAILMENT, _PEOPLE, _CONTROL = ("#A3123F", "#FF4D5E"), ("#1F2328", "#FFFFFF"),
 # Where an answer came from: blues for documents, brick for memory, stone for what no metric reads.
 GROUPS = {"C": "#5F80CC", "C1": "#3C9FCA", "C2": "#B3EBEB", "M": "#C86B50"}
 GROUPS |= {"other": "#A39B8B", "ambiguous": "#D8D2C4", "denied": "#857C6E"}
-# What an explainer's best token is; 11 apart, and 5 from every explainer and group.
-PATTERN_COLOURS = {
-    "answer": "#125101",
-    "wrong_document": "#AE649F",
-    "question": "#4F3392",
-    "function_word": "#FDDFAD",
-    "near_entity": "#83A861",
-    "other": "#BBA9C0",
-    "tied": "#744B67",
-}
 # Why an instance was left out: a texture and a shade for each of the reasons.
 _TEXTURES, _SHADES = ("/", "\\", "x", "-", "|", "+", "."), ("#DDDDDD", "#BDBDBD", "#9A9A9A", "#7A7A7A")
 DROPPED = {
     reason: (_SHADES[number // len(_TEXTURES)], _TEXTURES[number % len(_TEXTURES)])
     for number, reason in enumerate(DROP_REASONS)
+}
+
+
+# A technique's family has a shape, not a hue; Regular alone has the page's own colour.
+SHAPES = {
+    "none": "regular",
+    "decoding": "circle",
+    "prompt": "square",
+    "heads": "diamond",
+    "training": "triangle",
+    "calls": "plus",
 }
 
 

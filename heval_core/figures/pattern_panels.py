@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from heval_core.figures.comparable import comparable
+from heval_core.figures.dots import WITH_CELLS, Axis, Dot, DotFigure, Panel, Row, Slot
 from heval_core.figures.measured_panels import Record, by_place, row_of
-from heval_core.figures.panels import Axis, Mark, Panel, Row, Slot
+from heval_core.present.drawing import Scale
 from heval_core.present.names import ALL, Names
 from heval_core.present.numbers import SHARE, interval
 from heval_core.words import PATTERNS
@@ -44,31 +45,35 @@ def by_answers(shares: pd.DataFrame, explainers: Sequence[str]) -> list[str]:
     return sorted(explainers, key=lambda key: (key not in first, -float(right.get(key, 0.0))))
 
 
-def pattern_panels(counts: pd.DataFrame, drawn: Sequence[str], names: Names) -> tuple[list[Row], list[Panel], Axis]:
+def pattern_figure(counts: pd.DataFrame, drawn: Sequence[str], names: Names) -> DotFigure:
     """drawn: explainers, in the order of the rows; controls last. Ids of marks: explainer, pattern and dataset."""
     rows = [row_of(key, names) for key in drawn]
     shares = shares_of(counts)
     means, cells = (by_place(frame, "pattern") for frame in (shares, counts))
+    most = float(np.nanmax([*shares["high"], *counts["share"]]))
+    axis = Axis(Scale(-0.04, min(1.04, most + 0.04)), text=lambda share: f"{100 * share:g} %")
     panels = []
     for pattern in [key for key in PATTERNS if key in set(counts["pattern"])]:
         chance = float(side_by_side(shares).query("pattern == @pattern")["chance"].mean())
         slots = tuple(_slot(row, means.get((pattern, row.key), []), cells.get((pattern, row.key), []), names) for row in rows)
-        panels.append(Panel(PATTERNS[pattern].title, f"chance {100 * chance:.0f} %", PATTERNS[pattern].meaning, chance, slots))
-    most = float(np.nanmax([*shares["high"], *counts["share"]]))
-    return rows, panels, Axis(-0.04, min(1.04, most + 0.04), "zero", percent=True)
+        note = f"chance {100 * chance:.0f} %"
+        panels.append(Panel(PATTERNS[pattern].title, slots, axis, note, PATTERNS[pattern].meaning, chance))
+    legend = [("dot", "mean over datasets with its 95 % interval")]
+    legend += [("cell", "one dataset")] if sum(not row.control for row in rows) <= WITH_CELLS else []
+    return DotFigure("What ranks first, by kind", rows, panels, legend, "click a mark for its instances")
 
 
 def _slot(row: Row, means: Sequence[Record], single: Sequence[Record], names: Names) -> Slot:
-    dots = tuple(_mark(mean, ALL, row, names) for mean in means)
-    cells = () if row.control else tuple(_mark(cell, cell["dataset"], row, names) for cell in single)
-    return Slot(dots, cells, float(means[0]["share"]) if means else None)
+    dots = tuple(_dot(mean, ALL, row, names) for mean in means)
+    cells = () if row.control else tuple(_dot(cell, cell["dataset"], row, names) for cell in single)
+    return Slot(dots, cells, f"{100 * means[0]['share']:.0f} %" if means else "")
 
 
-def _mark(own: Record, dataset: str, row: Row, names: Names) -> Mark:
+def _dot(own: Record, dataset: str, row: Row, names: Names) -> Dot:
     place = f"mean over {own['datasets']} datasets" if dataset == ALL else names.dataset(dataset)
     about = (
         f"{row.title} · {PATTERNS[own['pattern']].title} · {place}",
         f"{interval(own['share'], own['low'], own['high'], SHARE)}, chance {100 * own['chance']:.0f} %",
         f"{own['instances']:,} of {own['n']:,} instances",
     )
-    return Mark(own["share"], about, (row.key, own["pattern"], dataset), own["low"], own["high"])
+    return Dot(own["share"], about, (row.key, own["pattern"], dataset), own["low"], own["high"])

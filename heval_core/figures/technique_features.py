@@ -6,44 +6,48 @@ from typing import Any
 
 import pandas as pd
 
+from heval_core.figures.dots import Axis, Dot, DotFigure, Panel, Row, Slot
+from heval_core.present.drawing import Scale
 from heval_core.present.names import regime_meaning, regime_title
-from heval_core.present.numbers import change, p_value
+from heval_core.present.numbers import MINUS, change, p_value
 from heval_core.records import CONTEXT_KINDS
 from heval_core.words import FEATURES
 
 ALPHA = 0.05
-_LOW, _HIGH = -1.18, 1.18
+_AXIS = Axis(Scale(-1.18, 1.18), text=lambda value: f"{value:+g}".replace("-", MINUS) if value else "0", ticks=3)
 # Pooled above, within models and datasets below.
-_WAYS = (("", False, -9, "pooled over models and datasets"), ("_stratified", True, 9, "within each model and dataset"))
+_WAYS = (("", "pooled over models and datasets"), ("_stratified", "within each model and dataset"))
 
 
 def feature_title(feature: str) -> str:
     return FEATURES[feature].title if feature in FEATURES else feature.replace("_", " ")
 
 
-def features_drawing(correlations: pd.DataFrame) -> dict[str, Any]:
-    """What the browser draws. correlations: rows of `feature_correlation` of one dataset and technique."""
-    kinds = [kind for kind in CONTEXT_KINDS if kind in set(correlations["regime"])]
-    features = in_order(correlations)
+def features_figure(correlations: pd.DataFrame) -> DotFigure:
+    """correlations: rows of `feature_correlation` of one dataset and technique."""
     found = {(row["feature"], row["regime"]): row for row in correlations.to_dict("records")}
-    return {
-        "columns": [{"title": regime_title(kind), "note": "", "hint": regime_meaning(kind)} for kind in kinds],
-        "axis": {"zero": _at(0), "ticks": [{"at": _at(end), "text": text} for end, text in ((-1, "−1"), (0, "0"), (1, "+1"))]},
-        "rows": [
-            {
-                "title": feature_title(feature),
-                "note": "of the model" if _of_model(correlations, feature) else "of the input",
-                "hint": FEATURES[feature].meaning if feature in FEATURES else "",
-                "shape": "",
-                "front": False,
-                "marks": [_marks(found.get((feature, kind)), feature, kind) for kind in kinds],
-            }
-            for feature in features
-        ],
-        "about": "Correlation of BCU with features of the model and of the input, by kind of context",
-        "picked": "",
-        "wide_rows": True,
-    }
+    rows = [
+        Row(
+            feature,
+            feature_title(feature),
+            hint=FEATURES[feature].meaning if feature in FEATURES else "",
+            note="of the model" if _of_model(correlations, feature) else "of the input",
+        )
+        for feature in in_order(correlations)
+    ]
+    panels = [
+        Panel(
+            regime_title(kind),
+            tuple(_slot(found.get((row.key, kind)), row.key, kind) for row in rows),
+            _AXIS,
+            hint=regime_meaning(kind),
+            chance=0.0,
+        )
+        for kind in CONTEXT_KINDS
+        if kind in set(correlations["regime"])
+    ]
+    title = "Correlation of BCU with features of the model and of the input, by kind of context"
+    return DotFigure(title, rows, panels, bars=True, lane=18, zero="zero")
 
 
 def in_order(correlations: pd.DataFrame) -> list[str]:
@@ -82,33 +86,24 @@ def _of_model(correlations: pd.DataFrame, feature: str) -> bool:
     return bool(own["rho_stratified"].isna().all() and own["rho"].notna().any()) or feature in ("parameters", "instruct")
 
 
-def _at(value: float) -> float:
-    return round(100 * (value - _LOW) / (_HIGH - _LOW), 2)
-
-
-def _marks(row: dict[str, Any] | None, feature: str, kind: str) -> list[dict[str, Any]]:
-    where = f"{feature_title(feature)}, {regime_title(kind).lower()}"
+def _slot(row: dict[str, Any] | None, feature: str, kind: str) -> Slot:
+    head = f"{feature_title(feature)}, {regime_title(kind).lower()}"
     if row is None or pd.isna(row["rho"]):
         why = None if row is None else row["unavailable"]
-        return [{"id": [feature, kind], "why": "not measured here" if pd.isna(why) else str(why)}]
-    marks = []
-    for way, filled, shift, words in _WAYS:
+        reason = "not measured here" if pd.isna(why) else str(why)
+        return Slot(missing=Dot(0.0, (head, "not available", reason), (feature, kind)))
+    dots = []
+    for lane, (way, words) in enumerate(_WAYS):
         rho = row[f"rho{way}"]
         if pd.isna(rho):
             continue
         strong = significant(row, way)
-        about = [
-            where,
+        about = (
+            head,
             f"rho {change(rho)}, {words}",
             f"p {p_value(row[f'p{way}_holm'])} after Holm's correction, {'significant' if strong else 'not significant'}",
             f"{int(row['n']):,} answers",
-        ]
-        place = {
-            "at": _at(rho),
-            "low": _at(rho),
-            "high": _at(rho),
-            "shift": shift,
-            "text": change(rho) + ("*" if strong else ""),
-        }
-        marks.append({"id": [feature, kind, way], **place, "filled": filled, "strong": strong, "about": about})
-    return marks
+        )
+        text = change(rho) + ("*" if strong else "")
+        dots.append(Dot(rho, about, (feature, kind, way), hollow=not way, text=text, strong=strong, lane=lane))
+    return Slot(tuple(dots))

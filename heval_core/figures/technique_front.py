@@ -1,6 +1,6 @@
 """Following against ignoring: every technique as a point, with the Pareto front and the line of those blind to relevance.
 
-Everything is in percent. The browser draws it: it knows how wide the figure is, and where labels find room.
+Everything is in percent.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import Any
 
 import pandas as pd
 
+from heval_core.figures.front import Front, Point, Ticks
+from heval_core.figures.palette import SHAPES
 from heval_core.present.names import Names
 from heval_core.present.numbers import SHARE, brackets, interval, with_unit
 from heval_core.protocols import TECHNIQUE_FAMILIES
@@ -24,32 +26,31 @@ _X = "Faithfulness: gold and conflicting contexts followed, % →"
 _Y = "Robustness: irrelevant contexts ignored, % →"
 
 
-def front_drawing(
-    points: pd.DataFrame, names: Names, knew: float = 0.0, picked: str = "", every: pd.DataFrame | None = None
-) -> dict[str, Any]:
-    """What the browser draws. points: rows of the table `pareto` of one model and dataset. knew: see `blind_line`.
+def front_figure(points: pd.DataFrame, names: Names, knew: float = 0.0, every: pd.DataFrame | None = None) -> Front:
+    """points: rows of the table `pareto` of one model and dataset. knew: see `blind_line`.
 
     every: the rows of all techniques, by which the front is drawn where `points` are some of them.
     """
     there = points.dropna(subset=["context_faithfulness", "robustness"])
     there = there.set_index("technique").loc[names.techniques_in_order(there["technique"])].reset_index()
-    x_axis = _axis(there[["context_faithfulness", "faithfulness_low"]].to_numpy().ravel())
-    y_axis = _axis(there[["robustness", "robustness_low"]].to_numpy().ravel())
     rows = there.to_dict("records")
     regular = next((row for row in rows if row["technique"] == TECHNIQUE), None)
     better = [] if regular is None else better_on_both(there)
-    return {
-        "points": [_point(row, names) for row in rows],
-        "front": [[round(100 * x, 2), round(100 * y, 2)] for x, y in front_of(there if every is None else every)],
-        "blind": [[round(100 * x, 2), round(100 * y, 2)] for x, y in blind_line(knew)],
-        "region": None if regular is None else [100 * regular["context_faithfulness"], 100 * regular["robustness"]],
-        "region_text": f"better than Regular on both: {listed([names.technique(key) for key in better]) or 'nobody'}",
-        "x": x_axis | {"title": _X},
-        "y": y_axis | {"title": _Y},
-        "legend": legend([row["technique"] for row in rows], names),
-        "about": summary(there, names),
-        "picked": picked,
-    }
+    return Front(
+        summary(there, names),
+        [_point(row, names) for row in rows],
+        _percents(front_of(there if every is None else every)),
+        _axis(_X, there[["context_faithfulness", "faithfulness_low"]].to_numpy().ravel()),
+        _axis(_Y, there[["robustness", "robustness_low"]].to_numpy().ravel()),
+        None if regular is None else (100 * regular["context_faithfulness"], 100 * regular["robustness"]),
+        f"better than Regular on both: {listed([names.technique(key) for key in better]) or 'nobody'}",
+        blind=_percents(blind_line(knew)),
+        legend=legend([row["technique"] for row in rows], names),
+    )
+
+
+def _percents(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    return [(100 * x, 100 * y) for x, y in places]
 
 
 def better_on_both(points: pd.DataFrame) -> list[str]:
@@ -89,10 +90,10 @@ def share_known(cells: pd.DataFrame) -> float:
     return float(1 - unknown / every)
 
 
-def legend(keys: Sequence[str], names: Names) -> list[dict[str, str]]:
-    """A shape for each family that is there."""
+def legend(keys: Sequence[str], names: Names) -> list[tuple[str, str]]:
+    """(shape, family) of each family that is there."""
     there = {names.technique_family(key) for key in keys}
-    return [{"shape": family, "text": title} for family, title in TECHNIQUE_FAMILIES.items() if family in there]
+    return [(SHAPES[family], title) for family, title in TECHNIQUE_FAMILIES.items() if family in there]
 
 
 def summary(points: pd.DataFrame, names: Names) -> str:
@@ -105,43 +106,38 @@ def summary(points: pd.DataFrame, names: Names) -> str:
     return f"Contexts followed and irrelevant contexts ignored. {'; '.join(told)}."
 
 
-def _point(row: dict[str, Any], names: Names) -> dict[str, Any]:
+def _point(row: dict[str, Any], names: Names) -> Point:
     key = str(row["technique"])
     x, y = row["context_faithfulness"], row["robustness"]
-    discrimination = (row[f"discrimination{end}"] for end in ("", "_low", "_high"))
-    j, j_low, j_high = discrimination
+    x_ends, y_ends = ((row[f"{name}_low"], row[f"{name}_high"]) for name in ("faithfulness", "robustness"))
     share = row["share_on_front"]
     about = [
         names.technique(key),
-        f"follows {with_unit(x, SHARE)} {brackets(row['faithfulness_low'], row['faithfulness_high'], SHARE)}, "
-        f"ignores {with_unit(y, SHARE)} {brackets(row['robustness_low'], row['robustness_high'], SHARE)}",
-        f"J {interval(j, j_low, j_high)}; 0 is blind to relevance",
-        *([] if pd.isna(share) else [f"on the front in {with_unit(share, SHARE)} of the resamples"]),
+        f"follows {with_unit(x, SHARE)} {brackets(*x_ends, SHARE)}, ignores {with_unit(y, SHARE)} {brackets(*y_ends, SHARE)}",
+        f"J {interval(*(row[f'discrimination{end}'] for end in ('', '_low', '_high')))}; 0 is blind to relevance",
+        "" if pd.isna(share) else f"on the front in {with_unit(share, SHARE)} of the resamples",
         names.cost_in_words(key),
     ]
-    return {
-        "id": [key, EVERY_KIND],
-        "title": names.label(key),
-        "shape": names.technique_family(key),
-        "front": bool(row["on_front"]),
-        "x": 100 * x,
-        "y": 100 * y,
-        "x_low": _or(row["faithfulness_low"], x),
-        "x_high": _or(row["faithfulness_high"], x),
-        "y_low": _or(row["robustness_low"], y),
-        "y_high": _or(row["robustness_high"], y),
-        "about": [text for text in about if text],
-    }
+    return Point(
+        (key, EVERY_KIND),
+        names.label(key),
+        tuple(filter(None, about)),
+        100 * x,
+        100 * y,
+        _ends(x, *x_ends),
+        _ends(y, *y_ends),
+        bool(row["on_front"]),
+        shape=SHAPES[names.technique_family(key)],
+    )
 
 
-def _or(value: float, otherwise: float) -> float:
-    return 100 * (otherwise if pd.isna(value) else value)
+def _ends(value: float, low: float, high: float) -> tuple[float, float]:
+    return (100 * value, 100 * value) if pd.isna(low) else (100 * low, 100 * high)
 
 
-def _axis(values: Sequence[float]) -> dict[str, Any]:
+def _axis(title: str, values: Sequence[float]) -> Ticks:
     """From the ten below the least value, with some room, to 100; wide enough to be read."""
     least = min((float(value) for value in values if not pd.isna(value)), default=0.0)
     low = min(max(0, math.floor((100 * least - 3) / _STEP) * _STEP), 60)
     step = _STEP if low >= 40 else 2 * _STEP
-    ticks = range(math.ceil(low / step) * step, 101, step)
-    return {"low": low, "high": 100, "ticks": [{"at": at, "text": str(at)} for at in ticks]}
+    return Ticks(title, low, 100, [(at, str(at)) for at in range(math.ceil(low / step) * step, 101, step)])

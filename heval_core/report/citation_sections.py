@@ -14,7 +14,7 @@ from heval_core.evaluation.citations.utility import utility
 from heval_core.figures.citation_tables import WHERE, annotator_title, titles_of, wide_table, with_chance
 from heval_core.present.names import PEOPLE, Names
 from heval_core.present.table import Table, counted, crossed, number_cell, reason
-from heval_core.report import citation_charts
+from heval_core.report import charts
 from heval_core.report.figures import names_of
 from heval_core.report.plans import Plan
 from heval_core.report.section import Section
@@ -24,7 +24,6 @@ from heval_core.words import CITATION_MEASURES, OF_EXPLAINERS, OF_EXPLANATIONS, 
 _INTERVALS = "In square brackets: 95 % intervals over claims."
 _RECOVERED = ("precision", "recall", "f1", "f1_of_claims", "correct_rejection")
 _KEYS = ("claims", "writer", "selector")
-_LANES = ("selector", "dataset")
 
 
 def has_citations(results: Reader) -> bool:
@@ -107,7 +106,7 @@ def _claims(results: Reader, plan: Plan) -> Section:
 def _recovery(results: Reader, plan: Plan) -> Section:
     cells, names = _asked(results, _RECOVERED)
     text = f"{_meanings(_RECOVERED)}. Chance (upright bars): as many sentences at random. {_INTERVALS} n: masked citations."
-    figures = citation_charts.of_measure(cells[cells["masking"] == _whole(cells)], "f1", names, _LANES)
+    figures = charts.of_measure(cells[cells["masking"] == _whole(cells)], "f1", names)
     table = wide_table(cells, _RECOVERED, names, (*WHERE, "annotator", "masking"))
     return _section(plan, text, table, cells, figures=figures, gaps=_reasons(cells[cells["measure"] == "f1"], names))
 
@@ -122,7 +121,7 @@ def _transparent(results: Reader, plan: Plan) -> Section:
     cells, names = _asked(results, ("transparent",))
     cells = cells[cells["masking"] == "full"].reset_index(drop=True)
     text = f"{_meanings(['transparent'])}. {_INTERVALS} Chance: as many sentences at random for each passage. n: explanations."
-    figures = citation_charts.of_measure(cells, "transparent", names, _LANES)
+    figures = charts.of_measure(cells, "transparent", names)
     table = wide_table(cells, ("transparent",), names, (*WHERE, "annotator", "masking"))
     return _section(plan, text, table, cells, figures=figures, gaps=_reasons(cells, names))
 
@@ -146,7 +145,7 @@ def _masking(results: Reader, plan: Plan) -> Section:
         numbers = {masking: with_chance(own.get(masking)) for masking in ("sample", "full")}
         counts = {f"n, {masking}": counted(own.get(masking, {}).get("n", 0)) for masking in numbers}
         rows.append({**dict(zip((*_KEYS, "annotator"), titles, strict=True)), **numbers, **counts})
-    figures = citation_charts.of_measure(cells, "f1", names, ("masking", *_LANES)) if both else ()
+    figures = charts.of_measure(cells, "f1", names) if both else ()
     gaps = () if both else (f"Only {_whole(cells)} masking is in these results.",)
     return _section(plan, text, pd.DataFrame(rows), cells, figures=figures, gaps=gaps)
 
@@ -220,7 +219,7 @@ def _explainers(results: Reader, plan: Plan) -> Section:
     if cells.empty:
         gaps = ["No explainer was asked about every passage: --annotators explainer(loo) --masking full."]
         return _section(plan, text, cells, cells, gaps=gaps)
-    figures, table = citation_charts.of_explainers(cells, names), wide_table(cells, measures, names, (*WHERE, "annotator"))
+    figures, table = charts.of_explainers(cells, names), wide_table(cells, measures, names, (*WHERE, "annotator"))
     return _section(plan, text, table, cells, figures=figures, gaps=_reasons(cells, names))
 
 

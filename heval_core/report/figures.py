@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 
-from heval_core.figures.palette import GROUPS, PATTERN_COLOURS, in_order
-from heval_core.metrics import headlines
-from heval_core.metrics.shared.measure import QUESTIONS, Measure
+from heval_core.figures.dots import PER_FIGURE, Dot, DotFigure, Panel, Row, Slot, on_one_axis
+from heval_core.figures.dots_drawn import as_drawing
+from heval_core.figures.headline import headline_figure
+from heval_core.figures.measured_panels import row_of
+from heval_core.figures.palette import GROUPS, in_order
+from heval_core.figures.pattern_panels import pattern_figure
+from heval_core.figures.shares import Share, SharePanel, share_panels
+from heval_core.metrics.shared.measure import Measure
+from heval_core.present.drawing import Drawing
 from heval_core.present.names import Names, regime_title
 from heval_core.present.numbers import interval, number
 from heval_core.regime_keys import ordered_regimes
-from heval_core.report.charts import PER_FIGURE, DotPanel, Share, SharePanel, dot_panels, share_panels
-from heval_core.report.drawing import Drawing
 from heval_core.store.reader import Reader
 from heval_core.words import DROP_REASONS
 from heval_core.words import GROUPS as GROUP_WORDS
@@ -56,12 +61,34 @@ def of_cells(caption: str, cells: pd.DataFrame, measure: Measure, names: Names) 
     ]
     lane = [lanes[place] for place in zip(cells["model"], cells["dataset"], strict=True)]
     dots = cells[["label", "explainer", *_NUMBERS]].astype(dict.fromkeys(_NUMBERS, float)).assign(lane=lane, tip=tips)
-    panels = [DotPanel(str(label), own, measure.unit) for label, own in dots.groupby("label", sort=False)]
+    panels = [(str(label), own) for label, own in dots.groupby("label", sort=False)]
+    return dot_figures(
+        caption, panels, [row_of(key, names) for key in in_order(list(cells["explainer"].unique()))], measure.unit
+    )
+
+
+def dot_figures(caption: str, panels: Sequence[tuple[str, pd.DataFrame]], rows: Sequence[Row], unit: str) -> list[Figure]:
+    """A few panels to a figure, on one axis. panels: (title, dots), these as `of_cells` makes them."""
     parts = [panels[start : start + PER_FIGURE] for start in range(0, len(panels), PER_FIGURE)]
-    return [
-        (name, dot_panels(name, part, names.explainers, set(names.controls), shared=True))
-        for name, part in zip(numbered(caption, len(parts)), parts, strict=True)
-    ]
+    found = []
+    for name, part in zip(numbered(caption, len(parts)), parts, strict=True):
+        there = {key for _, dots in part for key in dots["explainer"]}
+        drawn = [row for row in rows if row.key in there]
+        made = on_one_axis(drawn, [Panel(title, _slots(dots, drawn)) for title, dots in part], "")
+        least = made[0].axis.scale.least
+        figure = DotFigure(name, drawn, [replace(made[0], words=((least, unit),)), *made[1:]])
+        found.append((name, as_drawing(figure)))
+    return found
+
+
+def _slots(dots: pd.DataFrame, rows: Sequence[Row]) -> tuple[Slot, ...]:
+    """A line of a row for each of its cells."""
+    of_rows: dict[str, list[Dot]] = {}
+    for own in dots.dropna(subset=["value"]).itertuples():
+        dot = Dot(own.value, (own.tip,), (), own.low, own.high, own.chance, lane=own.lane)
+        of_rows.setdefault(own.explainer, []).append(dot)
+    missing = Slot(missing=Dot(math.nan))
+    return tuple(Slot(tuple(of_rows[row.key])) if row.key in of_rows else missing for row in rows)
 
 
 def numbered(caption: str, count: int) -> list[str]:
@@ -70,23 +97,12 @@ def numbered(caption: str, count: int) -> list[str]:
 
 
 def of_headline(table: pd.DataFrame, names: Names) -> tuple[Figure, ...]:
-    """A panel for each question, each on its own axis; techniques are lines of a row."""
-    lanes = {technique: lane for lane, technique in enumerate(sorted(table["technique"].unique()))}
-    panels = []
-    for question, measure in headlines().items():
-        own = table[table["question"] == question]
-        tips = [
-            f"{names.explainer(row.explainer)}: {interval(row.value, row.low, row.high)}, "
-            f"chance {number(row.chance)}, {row.cells} cells, n = {row.n:,}"
-            for row in own.itertuples()
-        ]
-        if len(own):
-            dots = own.assign(lane=own["technique"].map(lanes), tip=tips)
-            panels.append(DotPanel(QUESTIONS[question].title, dots, measure.unit))
-    if not panels:
-        return ()
-    caption = "Means over all cells, by question" + (f"; from top to bottom: {', '.join(lanes)}" if len(lanes) > 1 else "")
-    return ((caption, dot_panels(caption, panels, names.explainers, set(names.controls), shared=False)),)
+    """From chance to best, as on the Overview; a figure for each technique."""
+    found = []
+    for technique, own in table.groupby("technique"):
+        caption = "Means over all cells, by question" + (f", {technique}" if len(own) < len(table) else "")
+        found.append((caption, as_drawing(headline_figure(own, names))))
+    return tuple(found)
 
 
 def of_outcomes(outcomes: pd.DataFrame) -> tuple[Figure, ...]:
@@ -112,44 +128,15 @@ def of_outcomes(outcomes: pd.DataFrame) -> tuple[Figure, ...]:
             pieces = [Share(key, count / total, f"{legend[key]}: {count:,} of {total:,}") for key, count in found]
             bars.append((f"{dataset} · {regime_title(regime)}", pieces))
         panels.append(SharePanel(f"{model} · {technique}" if several else model, bars))
-    caption = "Outcomes of the questions asked, in %"
-    return _few(caption, panels, hues, legend)
+    parts = [panels[start : start + 3] for start in range(0, len(panels), 3)]
+    captions = numbered("Outcomes of the questions asked, in %", len(parts))
+    return tuple((name, share_panels(name, part, hues, legend)) for name, part in zip(captions, parts, strict=True))
 
 
 def of_patterns(counts: pd.DataFrame, names: Names) -> tuple[Figure, ...]:
-    """What each explainer's best token is, in shares of its instances, and the same by chance: a panel for each dataset."""
-    if counts.empty:
-        return ()
-    present = [pattern for pattern in PATTERN_COLOURS if pattern in set(counts["pattern"])]
-    legend = {pattern: pattern.replace("_", " ") for pattern in present}
-    explainers = in_order(list(counts["explainer"].unique()))
-    several = counts["technique"].nunique() > 1
-    panels = []
+    """What each explainer's best token is, in shares of its instances: a figure for each dataset."""
+    found = []
     for (dataset, technique), own in counts.groupby(["dataset", "technique"]):
-        of_pattern = {pattern: own[own["pattern"] == pattern] for pattern in present}
-        bars = [(names.explainer(key), _pieces(of_pattern, key)) for key in explainers]
-        chance = [
-            Share(pattern, float(np.average(part["chance"], weights=part["n"])), f"{legend[pattern]}, by chance")
-            for pattern, part in of_pattern.items()
-            if len(part)
-        ]
-        panels.append(SharePanel(f"{dataset} · {technique}" if several else str(dataset), [*bars, ("chance", chance)]))
-    caption = "What ranks first, in % of the instances answered from a document"
-    return _few(caption, panels, {pattern: PATTERN_COLOURS[pattern] for pattern in present}, legend)
-
-
-def _pieces(of_pattern: dict[str, pd.DataFrame], explainer: str) -> list[Share]:
-    pieces = []
-    for pattern, part in of_pattern.items():
-        for row in part[part["explainer"] == explainer].itertuples():
-            ends = f"[{100 * row.low:.1f}, {100 * row.high:.1f}] %"
-            tip = f"{pattern.replace('_', ' ')}: {row.instances:,} of {row.n:,}, {ends}"
-            pieces.append(Share(pattern, float(row.share), tip, (float(row.low), float(row.high))))
-    return pieces
-
-
-def _few(caption: str, panels: Sequence[SharePanel], hues: dict[str, str], legend: dict[str, str]) -> tuple[Figure, ...]:
-    """Three panels to a figure."""
-    parts = [panels[start : start + 3] for start in range(0, len(panels), 3)]
-    names = numbered(caption, len(parts))
-    return tuple((name, share_panels(name, part, hues, legend)) for name, part in zip(names, parts, strict=True))
+        caption = f"What ranks first, {dataset}" + (f", {technique}" if counts["technique"].nunique() > 1 else "")
+        found.append((caption, as_drawing(pattern_figure(own, in_order(list(own["explainer"].unique())), names))))
+    return tuple(found)

@@ -17,8 +17,8 @@ from typing import Any
 import pandas as pd
 
 from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED
+from heval_core.present.drawing import Drawing, Mark, Scale
 from heval_core.present.numbers import short
-from heval_core.report.drawing import Drawing, Scale
 
 AXIS = (
     "The axis shows how far the deciding effect is from the limit that its sentence names, in the effect's own unit; all "
@@ -128,9 +128,9 @@ def _row(
             drawing.line("tick", (place, 24), (place, 31))
     ends = [scale.at(end) for end in _between(effect, ("low", "high"))]
     drawing.line("whisker", (ends[0], 13), (ends[1], 13))
-    drawing.dot(style, (scale.at(toward(effect, effect["value"])), 13), 4)
+    drawing.spot((scale.at(toward(effect, effect["value"])), 13), [Mark("circle", style, size=4)])
     if paper is not None:
-        drawing.dot("ring", (scale.at(toward(effect, paper)), 13), 4.5, shape="diamond")
+        drawing.spot((scale.at(toward(effect, paper)), 13), [Mark("diamond", "ring", size=6)])
     number = f"{signed(effect['value'])} [{signed(effect['low'])}, {signed(effect['high'])}]"
     reported = "–" if paper is None else signed(paper)
     name = spelled(effect["label"], titles) + claimed(effect)

@@ -14,10 +14,10 @@ import pandas as pd
 
 from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED
 from heval_core.html import asset, digest, render
+from heval_core.present.drawing import DARK, LIGHT, Drawing, Theme, as_svg, stylesheet
 from heval_core.present.numbers import EXACT, number
 from heval_core.present.table import Table, number_cell
 from heval_core.report import forest
-from heval_core.report.drawing import DARK, LIGHT, Drawing, Theme, as_svg
 from heval_core.report.figures import names_of
 from heval_core.report.section import Section
 from heval_core.store.reader import Reader
@@ -40,7 +40,7 @@ def page(
     """The whole file. notes: paragraphs under the title; one that begins with "!" is a warning. studies: without a sentence
     some may be empty."""
     script = asset("report.js")
-    first, *others = ({"key": own.key, "heading": own.heading, "answer": own.answer, **_forest(own, LIGHT)} for own in studies)
+    first, *others = ({"key": own.key, "heading": own.heading, "answer": own.answer, **_forest(own, None)} for own in studies)
     return render(
         "report.html",
         title=title,
@@ -51,6 +51,7 @@ def page(
         about_axis=forest.AXIS,
         sections=[_section(section) for section in sections],
         provenance=[Table.of(frame, name) for name, frame in provenance],
+        style=stylesheet(),
         script=script,
         script_digest=digest(script),
     )
@@ -91,7 +92,7 @@ def forest_table(study: Study, dark: bool) -> str:
     return render("forest.html", **_forest(study, DARK if dark else LIGHT))
 
 
-def _forest(study: Study, theme: Theme) -> dict[str, Any]:
+def _forest(study: Study, theme: Theme | None) -> dict[str, Any]:
     rows, axis = forest.forest(study.findings, study.titles)
     return {"rows": [_row(row, theme) for row in rows], "axis": _drawn(axis, theme)}
 
@@ -108,12 +109,12 @@ class Drawn(NamedTuple):
     title: str
 
 
-def _drawn(drawing: Drawing, theme: Theme) -> Drawn:
+def _drawn(drawing: Drawing, theme: Theme | None) -> Drawn:
     svg = as_svg(drawing, theme)
     return Drawn(svg, base64.b64encode(svg.encode()).decode(), drawing.title)
 
 
-def _row(row: forest.ForestRow, theme: Theme) -> dict[str, Any]:
+def _row(row: forest.ForestRow, theme: Theme | None) -> dict[str, Any]:
     tables = [own for own in (effects_of(row.finding), levels_of(row.finding)) if own.rows]
     own = {name: getattr(row, name) for name in ("finding", "style", "sign", "effect", "number", "reported")}
     return {**own, "drawing": _drawn(row.drawing, theme), "tables": tables, "rule": RULE}
@@ -151,7 +152,7 @@ def levels_of(row: Mapping[str, Any]) -> Table:
 
 def _section(section: Section) -> dict[str, Any]:
     figures = [
-        {"caption": caption, "svg": _drawn(drawing, LIGHT), "narrow": drawing.width < 600}
+        {"caption": caption, "svg": _drawn(drawing, None), "narrow": drawing.width < 600}
         for caption, drawing in section.figures
     ]
     return {"plan": section.plan, "text": section.text, "gaps": section.gaps, "figures": figures, "tables": section.shown}

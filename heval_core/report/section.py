@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from heval_core.present.drawing import Drawing
 from heval_core.present.numbers import EXACT
 from heval_core.present.table import Table
-from heval_core.report.drawing import Drawing
 from heval_core.report.plans import Plan
 from heval_core.store.reader import Reader
 

@@ -19,7 +19,7 @@ from heval_core.present.names import Names, measure_name, regime_title
 from heval_core.present.numbers import EXACT, number
 from heval_core.present.table import Table, number_cell
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
-from heval_core.report import technique_charts
+from heval_core.report import charts
 from heval_core.report.figures import names_of
 from heval_core.report.plans import Plan
 from heval_core.report.section import Section
@@ -43,7 +43,7 @@ def _section(plan: Plan, text: str, tables: tuple[Table, ...], rows: pd.DataFram
 
 def _front(results: Reader, plan: Plan) -> Section:
     points, names = results.technique_points(Filter()), names_of(results)
-    figures = technique_charts.of_front(points, results.technique_cells(Filter()), names)
+    figures = charts.of_front(points, results.technique_cells(Filter()), names)
     numbers = {"context faithfulness": ("context_faithfulness", "faithfulness"), "robustness": ("robustness", "robustness"),
                "J": ("discrimination", "discrimination")}  # fmt: skip
     rows = [
@@ -79,12 +79,11 @@ def _gains(measure: str, results: Reader, plan: Plan) -> Section:
     """The differences to Regular, over the instances that both answered."""
     cells, names = results.technique_cells(Filter()), names_of(results)
     own = cells[cells["technique"] != TECHNIQUE].dropna(subset=["delta"])
-    lanes = "; ".join(f"{model} on {dataset}" for model, dataset in technique_charts.lanes_of(own))
     text = (
-        f"{measure_name(measure)} of each technique less Regular's, over the instances that both answered; chance is 0. Every "
-        f"dot is a model on a dataset, from top to bottom: {lanes}. In brackets: 95 % intervals over questions."
+        f"{measure_name(measure)} of each technique less Regular's, over the instances that both answered; chance is 0. "
+        "Filled: the interval leaves out 0. In brackets: 95 % intervals over questions."
     )
-    figures = technique_charts.of_differences(cells, measure, names)
+    figures = charts.of_differences(cells, measure, names)
     return _section(plan, text, tuple(_tables(results, own, measure, CHANGES, names)), _behind(own, measure), figures=figures)
 
 

@@ -16,10 +16,10 @@ import pandas as pd
 
 from heval_core import __version__
 from heval_core.evaluation.findings import METHODS
+from heval_core.present.drawing import as_svg
 from heval_core.records import HEvalError
 from heval_core.report import html
 from heval_core.report.citation_sections import has_citations
-from heval_core.report.drawing import as_svg
 from heval_core.report.plans import CITATIONS
 from heval_core.report.section import Section
 from heval_core.report.sections import sections

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -14,24 +13,23 @@ from heval_core.evaluation.board.making import board
 from heval_core.evaluation.board.pairs import against, counted_pairs
 from heval_core.evaluation.board.records import ASKED, Board, Column
 from heval_core.evaluation.orders import SORTED_BY
-from heval_core.figures import board_dots, board_table
+from heval_core.figures import board_dots, board_table, front
 from heval_core.figures.board_dots import EVERY_MODEL, by_model, by_question, said
-from heval_core.figures.board_front import ALL_QUESTIONS, front_drawing
+from heval_core.figures.board_front import ALL_QUESTIONS, front_figure
 from heval_core.figures.measured_panels import picked_html
+from heval_core.figures.page import Part
 from heval_core.metrics.shared.measure import QUESTIONS
+from heval_core.present.drawing import as_svg
 from heval_core.present.numbers import interval, passes
-from heval_core.report.board_section import front_of
-from heval_core.report.drawing import as_svg
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links
 from heval_core.ui.exports import download, draw_table
-from heval_core.ui.marks import dot_panels
+from heval_core.ui.marks import draw_figures
 from heval_core.ui.names import names_of
 from heval_core.ui.overview_scale import MEASURED_ON
 from heval_core.ui.published_results import query
 from heval_core.ui.selection import Selection
-from heval_core.ui.technique_figure import technique_figure
 from heval_core.ui.text import plain
 from heval_core.words import counted, listed
 
@@ -151,20 +149,22 @@ def draw_whole(results: Reader, chosen: Filter, made: Board) -> None:
         st.subheader("Under decoys and at length")
         st.html(harder.html())
         st.caption(harder.note)
-    picture = front_of(made)
-    if picture is not None:
+    quality = front_figure(made)
+    if quality is not None:
         name = f"heval-front-{results.snapshot_id[:8]}.svg"
-        download("SVG", partial(as_svg, picture), name, "svg_front", "Quality against cost")
+        download("SVG", lambda: as_svg(front.as_drawing(quality)), name, "svg_front", "Quality against cost")
 
 
 def _figures(results: Reader, made: Board) -> None:
-    front = front_drawing(made, MARK.drawn)
+    quality = front_figure(made)
     with st.container(key="board_figures"):
         with st.container(key="board_dots"):
-            dot_panels(by_question(made, _meanings(results), MARK.drawn), "board_figure", MARK.pick)
-        if front is not None:
+            figure = by_question(made, _meanings(results))
+            draw_figures("board_figure", figure, on_pick=MARK.pick, picked=MARK.drawn)
+        if quality is not None:
             with st.container(key="board_front"):
-                technique_figure("front_figure", MARK.pick, front=front, titles=("Quality against cost", ""))
+                part = Part(quality, "Quality against cost", size=(400, 340))
+                draw_figures("front_figure", part, on_pick=MARK.pick, picked=MARK.drawn)
 
 
 def _meanings(results: Reader) -> dict[str, str]:
@@ -188,7 +188,7 @@ def draw_models(results: Reader, chosen: Filter, made: Board) -> None:
         return
     sentence = best_in_each(made, column)
     said.markdown(sentence)
-    dot_panels(by_model(made, column, _meanings(results), MARK.drawn), "models_figure", MARK.pick)
+    draw_figures("models_figure", by_model(made, column, _meanings(results)), on_pick=MARK.pick, picked=MARK.drawn)
     selection(made, chosen)
     st.subheader("The numbers")
     own = made.by_model[made.by_model["column"] == column.key]

@@ -8,13 +8,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.figures.citation_claim import asked_passages, claim_drawing, first_passage
-from heval_core.figures.citation_dots import recovery_drawing
+from heval_core.figures.citation_dots import recovery_figure
 from heval_core.store.citation_queries import ONLY, CitationFilter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, listing
 from heval_core.ui.citations import ONLY_TITLES, Shown
 from heval_core.ui.component import component
-from heval_core.ui.marks import dot_panels
+from heval_core.ui.marks import draw_figures
 from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
 
@@ -88,8 +88,8 @@ def _over_all(shown: Shown) -> None:
     """What all claims together come to, below the one."""
     st.subheader("Over all claims")
     st.caption("F1 of recovered citations, full masking, with 95 % intervals over claims. Click a dot for more.")
-    drawn = recovery_drawing(shown.cells, "f1", shown.writers, shown.names, "full")
-    dot_panels(drawn, "over_all", lambda id: address.put(tab=None, point=id[:2]))
+    figure = recovery_figure(shown.cells, "f1", shown.writers, shown.names, "full")
+    draw_figures("over_all", figure, on_pick=lambda id: address.put(tab=None, point=id[:2]))
 
 
 def _show(id: str | None) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.citations.scoring import ROUNDING
-from heval_core.figures.citation_dots import explainers_drawing, has, not_available, recovery_drawing, told
+from heval_core.figures.citation_dots import explainers_figure, has, not_available, recovery_figure, told
 from heval_core.figures.citation_tables import alphas_table, explanations_table, recovery_table
 from heval_core.present.names import Names
 from heval_core.present.table import reason
@@ -19,7 +19,7 @@ from heval_core.store.citation_queries import CitationFilter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, citation_verdicts
 from heval_core.ui.exports import draw_table
-from heval_core.ui.marks import dot_panels
+from heval_core.ui.marks import draw_figures
 from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
 from heval_core.ui.selection import Selection
@@ -162,8 +162,8 @@ def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:
         st.markdown(citation_verdicts.of_citations(shown.cells, measure, masking, shown.writers, shown.names))
     if results.bundled:
         st.caption(_DEMO)
-    own = recovery_drawing(shown.cells, measure, shown.writers, shown.names, masking, picked=MARK.drawn)
-    dot_panels(own, "citation_marks", MARK.pick)
+    own = recovery_figure(shown.cells, measure, shown.writers, shown.names, masking)
+    draw_figures("citation_marks", own, on_pick=MARK.pick, picked=MARK.drawn)
     missing = not_available(shown.cells[shown.cells["writer"].isin(shown.writers)], measure, masking, shown.names)
     if missing:
         st.caption("Not available: " + "; ".join(f"**{plain(title)}** ({plain(why)})" for title, why in missing) + ".")
@@ -222,7 +222,8 @@ def _transparency(results: Reader, shown: Shown) -> None:
             width="stretch",
         )
     rows = transparent(results, shown.cells, shown.dataset, shown.selector, held)
-    dot_panels(recovery_drawing(rows, "transparent", shown.writers, shown.names, "full"), "transparency_marks", MARK.pick)
+    figure = recovery_figure(rows, "transparent", shown.writers, shown.names, "full")
+    draw_figures("transparency_marks", figure, on_pick=MARK.pick)
 
 
 def _explainers(shown: Shown) -> None:
@@ -230,13 +231,15 @@ def _explainers(shown: Shown) -> None:
         return
     st.subheader("What did the model itself use?")
     st.caption(f"By explainers, which need no judge. {_meanings(OF_EXPLAINERS)}.")
-    dot_panels(explainers_drawing(shown.cells, OF_EXPLAINERS, shown.writers, shown.names), "explainer_marks", _pick_explainer)
+    used = explainers_figure(shown.cells, OF_EXPLAINERS, shown.writers, shown.names)
+    draw_figures("explainer_marks", used, on_pick=_pick_explainer)
     _claims_button("Claims with a wrong marker", "wrong_marker")
     known = shown.cells["measure"].isin(OF_SOURCES) & shown.cells["value"].notna()
     if known.any():
         st.subheader("Do explainers find what a sentence was made from?")
         st.caption(f"It is known of these explanations. {_meanings(OF_SOURCES)}.")
-        dot_panels(explainers_drawing(shown.cells, OF_SOURCES, shown.writers, shown.names), "source_marks", _pick_explainer)
+        sources = explainers_figure(shown.cells, OF_SOURCES, shown.writers, shown.names)
+        draw_figures("source_marks", sources, on_pick=_pick_explainer)
 
 
 def _meanings(measures: Sequence[str]) -> str:
@@ -259,8 +262,8 @@ def _both_maskings(shown: Shown, measure: str) -> None:
         f"{plain(CITATION_MEASURES[measure].title)}, when every citation is masked in turn (full), and when one of each "
         "explanation is (sample)."
     )
-    both = recovery_drawing(shown.cells, measure, shown.writers, shown.names, "full", beside="sample")
-    dot_panels(both, "masking_marks", MARK.pick)
+    both = recovery_figure(shown.cells, measure, shown.writers, shown.names, "full", beside="sample")
+    draw_figures("masking_marks", both, on_pick=MARK.pick)
 
 
 def _agreement(results: Reader, shown: Shown, masking: str) -> None:

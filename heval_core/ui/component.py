@@ -11,17 +11,9 @@ import streamlit as st
 _ASSETS = Path(__file__).parent / "components"
 
 
-# Those whose figures are made of marks, with what these share.
-_OF_MARKS = ("dot_panels", "technique_figure")
-
-
 def scripts_of(name: str) -> list[Path]:
     """The scripts that make one module, in their order."""
-    return [_ASSETS / "element.js", *_shared(name, "js"), *(sorted((_ASSETS / name).glob("*.js")) or [_ASSETS / f"{name}.js"])]
-
-
-def _shared(name: str, ending: str) -> list[Path]:
-    return [_ASSETS / f"marks.{ending}"] if name in _OF_MARKS else []
+    return [_ASSETS / "element.js", *(sorted((_ASSETS / name).glob("*.js")) or [_ASSETS / f"{name}.js"])]
 
 
 @cache
@@ -31,9 +23,9 @@ def component(name: str) -> Any:
     One that is too large for a file is a folder `NAME`: its scripts, in the order of their names, are one module.
     """
     folder = _ASSETS / name
-    styles = [*_shared(name, "css"), (folder if folder.is_dir() else _ASSETS) / f"{name}.css"]
+    style = (folder if folder.is_dir() else _ASSETS) / f"{name}.css"
     return st.components.v2.component(
-        f"heval_{name}", html='<div class="host"></div>', css=_joined(styles), js=_joined(scripts_of(name))
+        f"heval_{name}", html='<div class="host"></div>', css=_joined([style]), js=_joined(scripts_of(name))
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from heval_core.figures.panels import WITH_CELLS
+from heval_core.figures.dots import WITH_CELLS
 from heval_core.present.names import Names
 from heval_core.ui import address
 

@@ -91,12 +91,6 @@ def _partly_explained(results: Reader) -> bool:
     return bool(there.any() and not there.all())
 
 
-def all_explained(results: Reader) -> Filter:
-    """What a page about highlights asks for as long as nothing is chosen."""
-    there = sorted(set(kept(results, explained=True)["technique"]), key=_regular_first)
-    return Filter(technique=tuple(there[:1]) if len(there) > 1 else (), explained=_partly_explained(results))
-
-
 def _regular_first(technique: str) -> tuple[bool, str]:
     return technique != TECHNIQUE, technique
 

@@ -1,36 +1,29 @@
-"""Figures of marks that the browser draws: a click on a mark, or Enter, picks it."""
+"""Figures of marks: a click on a mark, or Enter, picks it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
 import streamlit as st
 
+from heval_core.figures.dots import DotFigure
+from heval_core.figures.front import Front
+from heval_core.figures.page import Part, as_html
 from heval_core.ui.component import component
 
 OnPick = Callable[[list[str]], None]
 
 
-def figure_of_marks(name: str, key: str, data: dict[str, Any], on_pick: OnPick) -> None:
-    """Draw the component `name`. on_pick: called with the id of the mark that is picked."""
+def draw_figures(key: str, *figures: Part | DotFigure | Front, on_pick: OnPick | None = None, picked: str = "") -> None:
+    """on_pick: called with the id of the mark that is picked. picked: the id of the one that is, as `id_of` writes it."""
 
-    def picked() -> None:
+    def told() -> None:
         state = st.session_state.get(key) or {}
         # It comes from the browser: only texts are taken from it.
         found = json.loads(state.get("picked") or "[]")
-        if isinstance(found, list) and found and all(isinstance(part, str) for part in found):
+        if on_pick and isinstance(found, list) and found and all(isinstance(part, str) for part in found):
             on_pick(found)
 
-    component(name)(key=key, data=data, on_picked_change=picked)
-
-
-def dot_panels(drawing: dict[str, Any], key: str, on_pick: OnPick) -> None:
-    """The question tabs' figure: dots in panels. drawing: from `figures.panels`."""
-    figure_of_marks("dot_panels", key, drawing, on_pick)
-
-
-def id_of(parts: list[str] | tuple[str, ...]) -> str:
-    """As the browser tells marks apart."""
-    return json.dumps(list(parts), separators=(",", ":"), ensure_ascii=False)
+    parts = [one if isinstance(one, Part) else Part(one) for one in figures]
+    component("marks")(key=key, data={"html": as_html(*parts), "picked": picked}, on_picked_change=told)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -13,12 +12,13 @@ from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures.cells import as_normalised
+from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.measure_table import measure_table
-from heval_core.figures.measured_panels import Measured, cells_in_unit, in_unit, panels_of, picked_html, told
+from heval_core.figures.measured_panels import Measured, cells_in_unit, figure_of, in_unit, picked_html, told
 from heval_core.figures.palette import in_order
-from heval_core.figures.panels import WITH_CELLS, drawing
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
-from heval_core.present.names import ALL, Names, part_words, regime_title
+from heval_core.present.drawing import as_svg
+from heval_core.present.names import ALL, Names, regime_title
 from heval_core.present.numbers import interval, number
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -26,9 +26,8 @@ from heval_core.ui import address, links, pair_table, verdicts
 from heval_core.ui.drawn_explainers import drawn
 from heval_core.ui.exports import download, table_exports
 from heval_core.ui.filters import choose_k, kept, slice_bar
-from heval_core.ui.marks import dot_panels
+from heval_core.ui.marks import draw_figures
 from heval_core.ui.measured_means import can_be_scaled, choose_measure, define, measured
-from heval_core.ui.measured_picture import picture_of
 from heval_core.ui.names import names_of
 from heval_core.ui.selection import Selection
 from heval_core.ui.text import plain
@@ -86,24 +85,9 @@ def _figure(results: Reader, values: Measured, chosen: Filter, names: Names, chi
     methods = [key for key in values.ranked(there) if key not in names.controls]
     controls = in_order([key for key in there if key in names.controls and key not in values.few])
     shown = drawn(methods, names, chips)
-    rows, panels, axis = panels_of(values, [*shown, *controls], names)
-    legend = _legend(values, len(shown), bool(controls), any(slot.missing for panel in panels for slot in panel.slots))
-    figure = drawing(rows, panels, axis, legend, "click a mark for its instances", CELL.drawn)
-    dot_panels(figure, "figure", CELL.pick)
+    draw_figures("figure", figure_of(values, [*shown, *controls], names), on_pick=CELL.pick, picked=CELL.drawn)
     draw_picked(values, chosen, names, kept(results, explained=True))
     return [*shown, *controls]
-
-
-def _legend(values: Measured, methods: int, controls: bool, missing: bool) -> list[tuple[str, str]]:
-    legend = [("dot", "mean with its 95 % interval")]
-    if values.in_parts:
-        first, second = (part_words(part) for part in values.measure.parts[:2])
-        legend = [("pair", f"{first}, {second.removeprefix('used document ')}, with 95 % intervals; number: mean")]
-    legend += [("cell", "one cell: a model on a dataset")] if methods <= WITH_CELLS else []
-    side = {"high": "below chance", "low": "above chance, worse than it"}.get(values.measure.best)
-    legend += [("below", side)] if side else []
-    legend += [("control", "control")] if controls else []
-    return legend + ([("missing", "not available")] if missing else [])
 
 
 def _numbers(results: Reader, values: Measured, chosen: Filter, names: Names, metric: str, k: int, drawn: list[str]) -> None:
@@ -120,8 +104,7 @@ def _numbers(results: Reader, values: Measured, chosen: Filter, names: Names, me
         table_exports(results, cells, values.measure.key, about, latex=lambda: (table.exact(),), pictures=False)
         if values.parts["explainer"].isin(drawn).any():
             name = f"heval-{values.measure.key}-{results.snapshot_id[:8]}.svg"
-            about_picture = "The figure, without the marks of single cells"
-            download("SVG", partial(picture_of, values, drawn, names), name, "svg_figure", about_picture)
+            download("SVG", lambda: as_svg(as_drawing(figure_of(values, drawn, names))), name, "svg_figure", "The figure")
     count = len(cells.drop_duplicates(["model", "dataset", "regime", "technique"]))
     with st.container(horizontal=True):
         every, pairs = address.switch(f"All {count} cells", "cells"), address.switch("Explainer against explainer", "pairs")

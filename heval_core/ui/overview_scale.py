@@ -11,7 +11,7 @@ import streamlit as st
 from heval_core.evaluation.leaderboard import leaderboard
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures import overview
-from heval_core.figures.headline import scale, side_by_side, standings
+from heval_core.figures.headline import headline_figure, side_by_side, standings
 from heval_core.figures.measure_table import headline_table
 from heval_core.figures.overview import Words
 from heval_core.groups import compared_groups, context_groups
@@ -24,8 +24,10 @@ from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import filters, links
 from heval_core.ui.exports import draw_table
+from heval_core.ui.marks import draw_figures
 from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
+from heval_core.ui.text import plain
 from heval_core.words import counted, listed
 
 # Question ▶ the regimes and groups of the instances that its measure is of.
@@ -62,14 +64,15 @@ def draw(results: Reader, chosen: Filter) -> None:
     def instances(explainer: str, question: str) -> str:
         return links.href("instances", behind(chosen, explainer, question))
 
-    drawn = scale(headline, names.explainers, names.controls, cells, instances)
     methods = headline[~headline["explainer"].isin(names.controls)]
     foot = [in_all(results, chosen), "Whiskers: 95 % intervals. A dot opens its instances."]
     if apart := sorted(names.explainer(key) for key in partial_ones(results, chosen, headline)):
         foot.append(f"{listed(apart)} ran in fewer of these cells: see the leaderboard.")
     if "lexical" in set(headline["explainer"]):
         foot.append(_LEXICAL)
-    st.html(overview.leaderboard(drawn, list(sentence(methods, names)), foot))
+    st.html(overview.leaderboard(list(sentence(methods, names))))
+    draw_figures("overview_marks", headline_figure(headline, names, cells, instances))
+    st.caption(plain(" ".join(foot)))
 
 
 def partial_ones(results: Reader, chosen: Filter, headline: pd.DataFrame) -> set[str]:

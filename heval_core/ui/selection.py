@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from heval_core.present.drawing import id_of
 from heval_core.ui import address
-from heval_core.ui.marks import id_of
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from heval_core.figures.technique_differences import differences_drawing, told
-from heval_core.figures.technique_features import correlation_table, features_drawing
-from heval_core.figures.technique_front import EVERY_KIND, front_drawing, share_known
+from heval_core.figures.page import Part
+from heval_core.figures.technique_differences import differences_figure, told
+from heval_core.figures.technique_features import correlation_table, features_figure
+from heval_core.figures.technique_front import EVERY_KIND, front_figure, share_known
 from heval_core.figures.technique_table import technique_table, unavailable
 from heval_core.figures.technique_trials import Search, searches
 from heval_core.present.names import Names, change_unit, measure_name
@@ -21,10 +22,10 @@ from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links, technique_verdicts
 from heval_core.ui.exports import draw_table, table_exports
+from heval_core.ui.marks import draw_figures
 from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
 from heval_core.ui.selection import Selection
-from heval_core.ui.technique_figure import technique_figure
 from heval_core.ui.text import plain
 from heval_core.words import BEHAVIOURS, REGIMES, counted, listed, titles
 
@@ -129,16 +130,15 @@ def draw_compare(results: Reader, shown: Shown) -> None:
     """The answer in a sentence, both figures, what a click leads to, and the numbers."""
     with st.container(key="answer"):
         st.markdown(technique_verdicts.of_techniques(shown.cells, shown.points, shown.names))
-    front = None
+    parts = []
     if len(shown.points):
-        front = front_drawing(shown.points, shown.names, share_known(shown.every), MARK.drawn, shown.every_point)
-    rows = differences_drawing(shown.cells, shown.measure, shown.names, shown.front, MARK.drawn)
+        front = front_figure(shown.points, shown.names, share_known(shown.every), shown.every_point)
+        parts.append(Part(front, "Following against ignoring"))
+    differences = differences_figure(shown.cells, shown.measure, shown.names, shown.front)
     unit = change_unit(shown.measure).sign.strip()
     title = f"{measure_name(shown.measure)}: difference to Regular" + (f", in {unit}" if unit else "")
-    both = ("Following against ignoring", title)
-    technique_figure(
-        "technique_marks", MARK.pick, front=front, differences=rows if rows["rows"] else None, titles=both, note=_NOTE_OF_MARKS
-    )
+    parts += [Part(differences, title, _NOTE_OF_MARKS)] if differences else []
+    draw_figures("technique_marks", *parts, on_pick=MARK.pick, picked=MARK.drawn)
     _not_available(shown)
     _selection(results, shown, MARK.id)
     _numbers(results, shown)
@@ -241,8 +241,7 @@ def draw_features(results: Reader, chosen: Filter | None) -> None:
     own = every[(every["dataset"] == chosen.dataset[0]) & (every["technique"] == chosen.technique[0])]
     with st.container(key="answer"):
         st.markdown(technique_verdicts.of_features(own, names_of(results).technique(chosen.technique[0])))
-    titles = ("", "Correlation of BCU with features, Spearman's rho")
-    technique_figure("features", lambda id: None, differences=features_drawing(own), titles=titles, note=_NOTE_OF_FEATURES)
+    draw_figures("features", Part(features_figure(own), "Correlation of BCU with features, Spearman's rho", _NOTE_OF_FEATURES))
     st.caption(
         "Pooled: all answers of all models in one heap, as in CUB. A feature looks guilty there even if it only tells models "
         "or datasets apart that differ for other reasons. Within: answers are ranked inside each model and dataset, and only "

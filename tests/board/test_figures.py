@@ -12,7 +12,7 @@ from heval_core.evaluation.board.making import board_of
 from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Board, Row
 from heval_core.figures import board_table
 from heval_core.figures.board_dots import by_model, by_question
-from heval_core.figures.board_front import front_drawing
+from heval_core.figures.board_front import front_figure
 from heval_core.present.numbers import COST, number, passes
 from tests.board.planted import cells_of, level, planted, truth_of
 
@@ -44,57 +44,56 @@ def with_gaps():
 
 def test_dots_stand_where_their_values_are_and_the_best_is_bold(made):
     drawn = by_question(made, {"fa": "what it is"})
-    assert [column["title"] for column in drawn["columns"]] == ["Context or memory?", "Which document?", "Which token?"]
-    assert [row["title"] for row in drawn["rows"]] == ["FA", "LRP", "ATTN", "LEXICAL", "RANDOM"]
-    assert [row["control"] for row in drawn["rows"]] == [False, False, False, True, True]
-    ends = {tick["text"]: tick["at"] for tick in drawn["ticks"]}
-    for row, slot in zip(TABLE, drawn["columns"][1]["slots"], strict=True):
-        (dot,) = slot["dots"]
-        assert dot["at"] == pytest.approx(ends["0"] + TABLE[row]["RQ2"] * (ends["1"] - ends["0"]), abs=0.02), row
-        assert dot["id"] == [row, "RQ2", "*"]
-    assert [slot.get("strong") for slot in drawn["columns"][1]["slots"]] == [True, False, False, None, None]
-    assert [slot.get("strong") for slot in drawn["columns"][2]["slots"]][:2] == [False, True]
-    assert [mark["id"][2] for mark in drawn["columns"][0]["slots"][0]["cells"]] == ["model-a", "model-b"]
-    assert drawn["rows"][0]["hint"] == "what it is"
+    assert [panel.title for panel in drawn.panels] == ["Context or memory?", "Which document?", "Which token?"]
+    assert [row.title for row in drawn.rows] == ["FA", "LRP", "ATTN", "LEXICAL", "RANDOM"]
+    assert [row.control for row in drawn.rows] == [False, False, False, True, True]
+    for row, slot in zip(TABLE, drawn.panels[1].slots, strict=True):
+        (dot,) = slot.dots
+        assert dot.value == pytest.approx(TABLE[row]["RQ2"], abs=0.02), row
+        assert dot.id == (row, "RQ2", "*")
+    assert [slot.best for slot in drawn.panels[1].slots] == [True, False, False, False, False]
+    assert [slot.best for slot in drawn.panels[2].slots][:2] == [False, True]
+    assert [dot.id[2] for dot in drawn.panels[0].slots[0].cells] == ["model-a", "model-b"]
+    assert drawn.rows[0].hint == "what it is"
 
 
 def test_a_row_that_lacks_cells_has_no_dot_but_a_ring_with_its_reason(with_gaps):
     drawn = by_question(with_gaps, {})
-    slot = drawn["columns"][0]["slots"][2]
-    assert slot["dots"] == []
-    assert slot["missing"]["about"][-1] == "lacks 2 of 4 cells"
-    assert "1.00" in slot["missing"]["about"][1]
-    assert ("missing", "not available, or of fewer cells") in [(one["kind"], one["text"]) for one in drawn["legend"]]
+    slot = drawn.panels[0].slots[2]
+    assert slot.dots == ()
+    assert slot.missing.title[-1] == "lacks 2 of 4 cells"
+    assert "1.00" in slot.missing.title[1]
+    assert [sign for sign, _ in drawn.signs] == ["dot", "cell", "below", "missing"]
 
 
 def test_each_model_has_its_panel(made, with_gaps):
     drawn = by_model(made, made.questions[1], {})
-    assert [column["title"] for column in drawn["columns"]] == ["model-a", "model-b"]
-    assert drawn["columns"][0]["slots"][0]["dots"][0]["id"] == ["fa", "RQ2", "model-a"]
-    other = by_model(with_gaps, with_gaps.questions[0], {})["columns"][1]["slots"][2]
-    assert other["missing"]["about"][-1].startswith("group M has 3")
+    assert [panel.title for panel in drawn.panels] == ["model-a", "model-b"]
+    assert drawn.panels[0].slots[0].dots[0].id == ("fa", "RQ2", "model-a")
+    other = by_model(with_gaps, with_gaps.questions[0], {}).panels[1].slots[2]
+    assert other.missing.title[-1].startswith("group M has 3")
 
 
 def test_the_front_runs_from_dear_and_good_to_cheap_and_worse(made):
-    drawn = front_drawing(made)
-    at = {point["id"][0]: point for point in drawn["points"]}
+    drawn = front_figure(made)
+    at = {point.id[0]: point for point in drawn.points}
     assert set(at) == {"fa", "lrp", "attn"}
-    assert at["fa"]["x"] < at["attn"]["x"] < at["lrp"]["x"]
-    assert at["fa"]["y"] == pytest.approx(80.0)
-    assert drawn["front"] == [[at["fa"]["x"], at["fa"]["y"]], [at["lrp"]["x"], at["lrp"]["y"]]]
-    assert [at[key]["front"] for key in ("fa", "lrp", "attn")] == [True, True, False]
+    assert at["fa"].x < at["attn"].x < at["lrp"].x
+    assert at["fa"].y == pytest.approx(0.8)
+    assert drawn.line == [(at["fa"].x, at["fa"].y), (at["lrp"].x, at["lrp"].y)]
+    assert [at[key].on_front for key in ("fa", "lrp", "attn")] == [True, True, False]
     # Logarithmic: from 500 to 50 is as far as from 50 to 5.
-    ticks = {tick["text"]: tick["at"] for tick in drawn["x"]["ticks"]}
-    assert ticks["100"] < at["attn"]["x"] < at["lrp"]["x"]
-    step = (at["attn"]["x"] - at["fa"]["x"]) / math.log10(500 / 50)
-    assert at["lrp"]["x"] - at["attn"]["x"] == pytest.approx(step * math.log10(50 / 20), abs=0.05)
-    assert drawn["levels"] == [{"y": pytest.approx(100 * 1.1 / 3, abs=0.01), "text": "control: LEXICAL"}]
-    assert "FA 0.80 with 500 passes, on the front" in drawn["about"]
+    ticks = {text: place for place, text in drawn.x.at}
+    assert ticks["100"] < at["attn"].x < at["lrp"].x
+    step = (at["attn"].x - at["fa"].x) / math.log10(500 / 50)
+    assert at["lrp"].x - at["attn"].x == pytest.approx(step * math.log10(50 / 20), abs=0.05)
+    assert drawn.levels == [(pytest.approx(1.1 / 3, abs=1e-4), "control: LEXICAL")]
+    assert "FA 0.80 with 500 passes, on the front" in drawn.about
 
 
 def test_one_method_or_no_cost_has_no_front(made):
-    assert front_drawing(planted({"a": level(1, 1, 1)}, passes={"a": 1.0})) is None
-    assert front_drawing(planted({"a": level(1, 1, 1), "b": level(0, 0, 0)})) is None
+    assert front_figure(planted({"a": level(1, 1, 1)}, passes={"a": 1.0})) is None
+    assert front_figure(planted({"a": level(1, 1, 1), "b": level(0, 0, 0)})) is None
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def hard_to_read(page, url: str, *paths: str) -> dict:
 
 def test_what_people_came_for_is_above_the_fold_and_can_be_read(address, page):
     assert hard_to_read(page, address, "citations") == {}
-    figure = page.locator(".block").first.bounding_box()
+    figure = page.locator(".panels").first.bounding_box()
     assert figure["y"] + figure["height"] < 800
     assert hard_to_read(page, address, of_claim("finland")) == {}
     last = page.locator(".line.foot").bounding_box()

@@ -30,13 +30,13 @@ def test_a_dot_lists_its_instances_worst_first_and_back_returns(address, page, r
     visit(page, f"{address}/?model=demo-gpt2")
     own = leaderboard(reader, Filter(("demo-gpt2",))).set_index(["question", "explainer"])
     before = loaded(page)
-    page.locator(".o-dot[aria-label^='MechLight, Which token?']").click()
+    page.locator(".mark[aria-label^='MechLight, Which token?'] .hit").click()
     assert listed(page) == own.loc[("RQ3", "mechlight"), "n"]
     assert "model=demo-gpt2" in page.url
     assert "sort=1%2Frank+of+mechlight" in page.url
     assert loaded(page) == before
     page.go_back()
-    page.locator(".o-dot").first.wait_for()
+    page.locator("a.mark").first.wait_for()
     assert page.url.endswith("/?model=demo-gpt2")
 
 
@@ -65,6 +65,6 @@ def test_all_of_it_is_above_the_fold(address, page, dark):
     page.emulate_media(color_scheme="dark" if dark else "light")
     page.set_viewport_size({"width": 1280, "height": 800})
     visit(page, address)
-    for part in (".o-card", ".o-axis .o-cell", ".o-door"):
+    for part in (".o-card", ".panel", ".o-door"):
         box = page.locator(part).last.bounding_box()
         assert box["y"] + box["height"] <= 800, part

@@ -116,5 +116,5 @@ def test_keys_walk_along_the_marks_and_pick_one(address, page):
 
 def test_the_figure_says_in_words_what_it_shows(address, page):
     visit(page, f"{address}/techniques")
-    said = page.locator('.plot [role="img"]').first.get_attribute("aria-label")
+    said = page.locator(".plot > svg").first.get_attribute("aria-label")
     assert "COIECD 100 % and 100 %, on the front" in said

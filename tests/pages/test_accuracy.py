@@ -22,7 +22,7 @@ MARK = ["fa", "demo-qwen2", "world_capital", "mixed_swap", "C1"]
 def figures(monkeypatch):
     """The figures that pages draw: AppTest does not see them."""
     drawn = []
-    monkeypatch.setattr(measured_cells, "dot_panels", lambda figure, key, on_pick: drawn.append(figure))
+    monkeypatch.setattr(measured_cells, "draw_figures", lambda key, figure, on_pick, picked: drawn.append((figure, picked)))
     return drawn
 
 
@@ -33,9 +33,9 @@ def html_of(app) -> str:
 def test_one_unit_is_from_chance_to_best_and_the_other_the_measures_own(demo, figures):
     open_page("accuracy", tab="document", document="Instance margin")
     native = open_page("accuracy", tab="document", document="Instance margin", unit="native")
-    one, other = figures
-    assert [word["text"] for word in one["words"]] == ["chance", "best possible"]
-    assert other["words"] == []
+    (one, _), (other, _) = figures
+    assert [text for _, text in one.panels[0].words] == ["chance", "best possible"]
+    assert other.panels[0].words == ()
     mean = regime_means(demo, Filter(), "instance_rank_margin", ("balanced",), 5, by=()).set_index("explainer")["value"][
         "origin"
     ]
@@ -48,10 +48,9 @@ def test_the_mark_of_a_link_says_what_it_is_and_leads_to_its_instances_worst_fir
     app = open_page("accuracy", tab="document", document="Instance margin", cell=MARK)
     assert not app.exception
     assert not app.error
-    assert figures[-1]["picked"] == '["fa","demo-qwen2","world_capital","mixed_swap","C1"]'
-    assert (
-        sum(mark["id"] == MARK for column in figures[-1]["columns"] for slot in column["slots"] for mark in slot["cells"]) == 1
-    )
+    figure, picked = figures[-1]
+    assert picked == '["fa","demo-qwen2","world_capital","mixed_swap","C1"]'
+    assert sum(dot.id == tuple(MARK) for panel in figure.panels for slot in panel.slots for dot in slot.cells) == 1
     stored = demo.cells(Filter(("demo-qwen2",), ("world_capital",), ("mixed_swap",)), "instance_rank_margin", 5)
     own = stored.query("explainer == 'fa' and part == 'C1'").iloc[0]
     said = html_of(app)
@@ -111,12 +110,12 @@ def test_a_second_click_lets_go_of_a_mark(monkeypatch):
 
 def test_the_figure_draws_the_explainers_that_are_asked_for_and_the_table_all(demo, figures):
     app = open_page("accuracy", tab="token", explainers=["attn", "fa"], dataset="country_profiles")
-    assert [row["title"] for row in figures[-1]["rows"]] == [
+    assert [row.title for row in figures[-1][0].rows] == [
         "Feature ablation", "Attention", "Lexical match", "Position", "Random"]  # fmt: skip
     assert "Integrated gradients" in html_of(app)
     app.button(key="draw_all").click().run()
     assert "explainers" not in app.query_params
-    assert len(figures[-1]["rows"]) == 7
+    assert len(figures[-1][0].rows) == 7
     app = open_page("accuracy", tab="token", explainers=["zzz"])
     assert any("The link asks for the explainer zzz" in error.value for error in app.error)
 

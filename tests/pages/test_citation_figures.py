@@ -10,8 +10,10 @@ import pytest
 
 from heval_core.citations import markers, mask
 from heval_core.figures.citation_claim import masked, tone
-from heval_core.figures.citation_dots import recovery_drawing
+from heval_core.figures.citation_dots import recovery_figure
+from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.palette import annotator_colour
+from heval_core.present.drawing import Mark
 from heval_core.present.names import Names
 from tests.citations.published import ANNOTATORS
 from tests.test_palette import EYES, closest, contrast
@@ -69,12 +71,12 @@ def test_the_number_beside_a_dot_is_its_own(annotator, interval):
     row |= {"low": interval[0], "high": interval[1], "n": 40, "claims": 40, "unavailable": None}
     cells = pd.DataFrame([row, row | {"masking": "sample", "value": 0.5, "low": np.nan, "high": np.nan}])
     for beside, expected in (("", "0.75"), ("sample", "0.75 · 0.50")):
-        ((slot,),) = (
-            panel["slots"] for panel in recovery_drawing(cells, "f1", ["w"], NAMES, "full", beside=beside)["columns"]
-        )
-        (label,) = slot.get("labels", [slot])
-        assert (label["text"], label["side"]) == (expected, 1)
-        assert label["text_at"] == (80 if interval[1] == 0.8 else 75)
+        figure = recovery_figure(cells, "f1", ["w"], NAMES, "full", beside)
+        (text,) = [mark for mark in as_drawing(figure).marks if isinstance(mark, Mark) and mark.text == expected]
+        (panel,) = figure.panels
+        assert (panel.slots[0].text, text.anchor) == (expected, "start")
+        ends = [mark.x for mark in as_drawing(figure).marks if isinstance(mark, Mark) and mark.text in (".6", ".8")]
+        assert text.x == pytest.approx(ends[1] if interval[1] == 0.8 else ends[0] + 0.75 * (ends[1] - ends[0]), abs=0.1)
 
 
 def test_a_verdicts_tone():

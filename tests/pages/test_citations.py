@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from heval_core.figures.citation_claim import FOUND, MISSED, NONE, UNKNOWN, WRONG, claim_drawing, first_passage
-from heval_core.figures.citation_dots import explainers_drawing, recovery_drawing
+from heval_core.figures.citation_dots import explainers_figure, recovery_figure
 from heval_core.figures.citation_tables import alphas_table, explanations_table, recovery_table
 from heval_core.present.names import Names
 from heval_core.present.numbers import number
@@ -103,65 +103,54 @@ def test_an_answer_no_better_than_chance_is_called_so(cells):
 
 
 def test_every_dot_is_where_the_table_says(cells):
-    made = recovery_drawing(cells, "f1", tuple(WRITERS), NAMES, "full")
+    made = recovery_figure(cells, "f1", tuple(WRITERS), NAMES, "full")
     keys = NAMES.in_order(cells.query("annotator != ''")["annotator"])
-    assert [row["title"] for row in made["rows"]] == [NAMES.annotator(key) for key in keys]
-    assert [row["control"] for row in made["rows"]] == [key in CONTROLS for key in keys]
+    assert [row.title for row in made.rows] == [NAMES.annotator(key) for key in keys]
+    assert [row.control for row in made.rows] == [key in CONTROLS for key in keys]
     own = cells.query("measure == 'f1' and masking == 'full'").set_index(["writer", "annotator"])
-    for writer, panel in zip(WRITERS, made["columns"], strict=True):
-        for key, slot in zip(keys, panel["slots"], strict=True):
+    for writer, panel in zip(WRITERS, made.panels, strict=True):
+        for key, slot in zip(keys, panel.slots, strict=True):
             row = own.loc[(writer, key)]
             if pd.isna(row["value"]):
-                assert slot["missing"]["about"][2] == "people were asked about one passage of each explanation"
+                assert slot.missing.title[2] == "people were asked about one passage of each explanation"
                 continue
-            (dot,) = slot["dots"]
-            assert [dot["at"], dot["low"], dot["high"]] == pytest.approx(
-                [100 * row[n] for n in ("value", "low", "high")], abs=0.01
-            )
-            chance = panel["chance"] if panel["chance"] is not None else slot["chance"]
-            assert chance == pytest.approx(100 * row["chance"], abs=0.6)
-            assert f"chance {number(row['chance'])}" in dot["about"][1]
-            label = slot["labels"][0] if key in CONTROLS else slot
-            assert label["text"] == number(row["value"])
+            (dot,) = slot.dots
+            assert [dot.value, dot.low, dot.high, dot.chance] == [row[name] for name in ("value", "low", "high", "chance")]
+            assert f"chance {number(row['chance'])}" in dot.title[1]
+            assert slot.text == number(row["value"])
 
 
 def test_both_maskings_stand_side_by_side(cells):
-    made = recovery_drawing(cells, "f1", ("careful",), NAMES, "full", beside="sample")
-    slot = made["columns"][0]["slots"][NAMES.in_order(cells.query("annotator != ''")["annotator"]).index("nli")]
+    made = recovery_figure(cells, "f1", ("careful",), NAMES, "full", "sample")
+    slot = made.panels[0].slots[NAMES.in_order(cells.query("annotator != ''")["annotator"]).index("nli")]
     values = cells.query("annotator == 'nli' and writer == 'careful' and measure == 'f1'").set_index("masking")["value"]
-    assert slot["text"] == f"{number(values['full'])} · {number(values['sample'])}"
-    assert [dot.get("hollow", False) for dot in slot["dots"]] == [False, True]
+    assert slot.text == f"{number(values['full'])} · {number(values['sample'])}"
+    assert [dot.hollow for dot in slot.dots] == [False, True]
 
 
 def test_the_explainers_four_numbers_and_why_one_has_none(cells):
-    made = explainers_drawing(cells, OF_EXPLAINERS, tuple(WRITERS), NAMES)
-    assert [panel["title"] for panel in made["columns"]] == [
-        "Supported",
-        "Wrong marker",
-        "Unsupported sentence",
-        "Omitted citation",
-    ]
-    titles = [row["title"] for row in made["rows"]]
-    for panel, measure in zip(made["columns"], OF_EXPLAINERS, strict=True):
+    made = explainers_figure(cells, OF_EXPLAINERS, tuple(WRITERS), NAMES)
+    assert [panel.title for panel in made.panels] == ["Supported", "Wrong marker", "Unsupported sentence", "Omitted citation"]
+    titles = [row.title for row in made.rows]
+    for panel, measure in zip(made.panels, OF_EXPLAINERS, strict=True):
         row = one(cells, writer="sloppy", annotator="explainer(loo)", measure=measure)
-        slot = panel["slots"][titles.index("Leave-one-out, sloppy")]
-        assert slot["dots"][0]["at"] == pytest.approx(100 * row["value"], abs=0.01)
-        assert "attention" in panel["slots"][titles.index("Attention, padding")]["missing"]["about"][2]
+        assert panel.slots[titles.index("Leave-one-out, sloppy")].dots[0].value == row["value"]
+        assert "attention" in panel.slots[titles.index("Attention, padding")].missing.title[2]
 
 
 def test_the_truth_stands_below_the_explainers_where_it_is_known(cells):
     known = cells[cells["annotator"].eq("explainer(loo)") & cells["measure"].eq("supported")]
     truth = known.assign(annotator="", value=0.5, low=0.4, high=0.6, chance=None)
-    made = explainers_drawing(pd.concat([cells, truth]), OF_EXPLAINERS, ("careful", "sloppy"), NAMES)
-    titles = [row["title"] for row in made["rows"]]
+    made = explainers_figure(pd.concat([cells, truth]), OF_EXPLAINERS, ("careful", "sloppy"), NAMES)
+    titles = [row.title for row in made.rows]
     assert titles[0] == "Leave-one-out, careful"
     assert [titles.index("The truth, careful"), titles.index("The truth, sloppy")] == [len(titles) // 2 - 1, len(titles) - 1]
-    assert made["columns"][0]["slots"][-1]["dots"][0]["at"] == 50
+    assert made.panels[0].slots[-1].dots[0].value == 0.5
     found = known.assign(measure="source", value=0.9, low=0.8, high=1.0, chance=0.2)
-    own = explainers_drawing(found, OF_SOURCES, ("sloppy",), NAMES)
-    assert [panel["title"] for panel in own["columns"]] == [CITATION_MEASURES[name].title for name in OF_SOURCES]
-    assert own["columns"][0]["slots"][0]["dots"][0]["at"] == pytest.approx(90)
-    assert "missing" in own["columns"][1]["slots"][0]
+    own = explainers_figure(found, OF_SOURCES, ("sloppy",), NAMES)
+    assert [panel.title for panel in own.panels] == [CITATION_MEASURES[name].title for name in OF_SOURCES]
+    assert own.panels[0].slots[0].dots[0].value == 0.9
+    assert own.panels[1].slots[0].missing
 
 
 def test_tables_hold_the_tables_numbers(store, cells):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from heval_core.evaluation.patterns import patterns_under
-from heval_core.figures.pattern_panels import by_answers, pattern_panels, shares_of, side_by_side
+from heval_core.figures.pattern_panels import by_answers, pattern_figure, shares_of, side_by_side
 from heval_core.store.filters import Filter
 from heval_core.ui.tabs import failures
 from heval_core.words import PATTERNS, titles
@@ -99,9 +99,11 @@ def test_the_figure_has_a_panel_for_each_kind_and_means_of_the_datasets_shares(d
     assert by_answers(shares, methods)[0] == best
     assert set(by_answers(shares, methods)[:4]) == set(whole)
     assert set(side_by_side(shares)["explainer"]) == {*whole, "lexical", "random", "position"}
-    rows, panels, axis = pattern_panels(counts, ["fa", "random"], names)
-    assert [panel.title for panel in panels] == [PATTERNS[key].title for key in PATTERNS if key in set(counts["pattern"])]
-    for panel in panels:
+    figure = pattern_figure(counts, ["fa", "random"], names)
+    assert [panel.title for panel in figure.panels] == [
+        PATTERNS[key].title for key in PATTERNS if key in set(counts["pattern"])
+    ]
+    for panel in figure.panels:
         pattern = next(key for key, title in titles(PATTERNS).items() if title == panel.title)
         of_kind = counts[counts["pattern"] == pattern]
         own = of_kind[of_kind["explainer"] == "fa"]
@@ -110,8 +112,8 @@ def test_the_figure_has_a_panel_for_each_kind_and_means_of_the_datasets_shares(d
         assert [mark.value for mark in cells] == own["share"].tolist()
         assert panel.slots[1].cells == ()  # a control
         assert panel.chance == pytest.approx(of_kind[of_kind["explainer"].isin(whole)]["chance"].mean(), abs=1e-6)
-    assert axis.percent
-    assert rows[1].control
+        assert panel.axis.text(0.5) == "50 %"
+    assert figure.rows[1].control
 
 
 def test_a_click_asks_for_the_instances_of_the_mark(monkeypatch):

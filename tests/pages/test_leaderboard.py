@@ -55,7 +55,8 @@ def test_a_marks_list_has_exactly_the_instances_that_the_mark_counts(tmp_path):
     reader = published(tmp_path)
     made, counts = board(reader, Filter()), set()
     drawn = [by_question(made, {}), *(by_model(made, column, {}) for column in made.questions)]
-    marks = {tuple(mark["id"]) for figure in drawn for mark in marks_in(figure)}
+    slots = [slot for figure in drawn for panel in figure.panels for slot in panel.slots]
+    marks = {dot.id for slot in slots for dot in (*slot.dots, *slot.cells, *([slot.missing] if slot.missing else []))}
     titles = {column.key: column for column in made.columns}
     assert {model for _, _, model in marks} == {EVERY_MODEL, *made.models}
     for key, name, model in marks:
@@ -68,15 +69,6 @@ def test_a_marks_list_has_exactly_the_instances_that_the_mark_counts(tmp_path):
     # The figure of quality against cost has no counts: its list is of all three questions.
     every = behind(made, Filter(), None, "fa", EVERY_MODEL)
     assert (every.model, every.dataset, every.regime) == (made.models, ("data-0", "data-1"), regimes)
-
-
-def marks_in(drawn):
-    """Whatever in a drawing has the id of a mark."""
-    if isinstance(drawn, dict):
-        return ([drawn] if isinstance(drawn.get("id"), list) else []) + [
-            one for own in drawn.values() for one in marks_in(own)
-        ]
-    return [one for own in drawn for one in marks_in(own)] if isinstance(drawn, (list, tuple)) else []
 
 
 @pytest.mark.parametrize("mark", [["fa"], ["gone", "RQ3", "*"], ["fa", "RQ9", "*"], ["fa", "RQ1", "gone"]])

@@ -10,9 +10,9 @@ import pytest
 
 from heval_core.evaluation import live
 from heval_core.evaluation.cells import entering
-from heval_core.figures.accuracy import difference_dots
+from heval_core.figures.accuracy import difference_figure
 from heval_core.figures.cells import of_measure
-from heval_core.figures.palette import RIM, colour
+from heval_core.figures.palette import colour
 from heval_core.metrics import measures, measures_of
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
@@ -86,11 +86,10 @@ def test_faithfulness_has_curves_too(demo):
 def test_a_dot_has_the_colour_of_the_one_that_is_ahead(best, ahead):
     row = {"label": "a cell", "difference": 1.0, "low": -1.0, "high": 3.0, "better": "", "first": "fa", "second": "attn",
            "n": 9, "p_holm": 0.5, "model": "m", "dataset": "d", "regime": "mixed", "part": "all"}  # fmt: skip
-    rim, dots = difference_dots(pd.DataFrame([row]), "nats", best).data
-    assert rim.marker.line.color == RIM
-    assert dots.marker.line.color[0] == (colour(ahead) if ahead else "#808080")
-    (sure,) = difference_dots(pd.DataFrame([row | {"better": "attn"}]), "nats", "high").data
-    assert (sure.marker.color[0], sure.marker.line.color) == (colour("attn"), RIM)
+    unsure, sure = (difference_figure(pd.DataFrame([row | more]), "nats", best) for more in ({}, {"better": "attn"}))
+    assert unsure.rows[0].hue == (colour(ahead) if ahead else "#808080")
+    assert sure.rows[0].hue == (colour("attn") if ahead else "#808080")
+    assert [figure.panels[0].slots[0].dots[0].hollow for figure in (unsure, sure)] == [True, False]
 
 
 def test_sentences_count_cells_and_not_their_parts(demo):

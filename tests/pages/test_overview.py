@@ -14,7 +14,8 @@ import pytest
 from heval_core.evaluation.leaderboard import leaderboard
 from heval_core.figures import overview
 from heval_core.figures.cards import NEAR, RIGHT, UNKNOWN, WRONG, card
-from heval_core.figures.headline import scale, side_by_side, standings
+from heval_core.figures.headline import headline_figure, side_by_side, standings
+from heval_core.figures.page import Part, as_html
 from heval_core.records import Candidate, Span
 from heval_core.store.filters import Filter
 from heval_core.stored import PromptDocument, StoredInstance
@@ -35,6 +36,19 @@ def drawn(app) -> str:
 
 def links(body: str, kind: str) -> list[str]:
     return [html.unescape(link) for link in re.findall(rf'<a class="soft {kind}[^"]*"[^>]*? href="([^"]*)"', body)]
+
+
+@pytest.fixture
+def figures(monkeypatch):
+    """The figures that the page draws: AppTest does not see them."""
+    drawn = []
+    monkeypatch.setattr(overview_scale, "draw_figures", lambda key, figure: drawn.append(figure))
+    return drawn
+
+
+def dots_of(figure):
+    """(link, number) of each."""
+    return [(dot.link, slot.text) for panel in figure.panels for slot in panel.slots for dot in slot.dots]
 
 
 def asked_by(link: str) -> dict[str, list[str]]:
@@ -179,19 +193,22 @@ def a_headline(values: dict[tuple[str, str], float]) -> pd.DataFrame:
 
 def test_dots_stand_where_their_values_are_and_what_is_missing_has_an_empty_ring():
     headline = a_headline({("RQ1", "fa"): 0.5, ("RQ3", "fa"): 0.4, ("RQ3", "ig"): 0.996, ("RQ3", "position"): -0.3})
-    own = scale(headline, {"fa": "FA <b>"}, {"position"}, lambda question: question, lambda key, question: f"{key}/{question}")
+    own = headline_figure(
+        headline, named({"fa": "FA <b>"}, ("position",)), lambda question: f"?{question}", lambda *of: "/".join(of)
+    )
     # Of the other one question is missing.
-    assert [row.title for row in own.methods] == ["FA <b>", "ig"]
-    first, second, third = own.methods[0].marks
-    assert (first.at, first.low, first.high, first.label, first.leads) == (50, 48, 52, ".50", True)
-    assert second is None
-    assert third.link == "fa/RQ3"
-    assert own.methods[1].marks[2].label == ".996"
-    beyond = own.controls[0].marks[2]
-    assert (beyond.beyond, beyond.label) == ("low", "−.30")
-    body = overview.leaderboard(own, [], [])
-    assert "<b>FA" not in body.replace("FA &lt;b&gt;", "")
-    assert body.count("o-missing") == 5
+    assert [row.title for row in own.rows] == ["FA <b>", "ig", "position"]
+    first, second, third = (panel.slots[0] for panel in own.panels)
+    assert (first.dots[0].value, first.dots[0].low, first.text, first.best) == (0.5, pytest.approx(0.48), ".50", True)
+    assert second.missing.title[1].startswith("not available")
+    assert third.dots[0].link == "fa/RQ3"
+    assert [panel.link for panel in own.panels] == ["?RQ1", "?RQ2", "?RQ3"]
+    assert own.panels[2].slots[1].text == ".996"
+    assert own.panels[2].slots[2].text == "−.30"
+    body = as_html(Part(own))
+    assert "<b>" not in body
+    assert body.count('class="missing"') == 5
+    assert body.count('<a class="mark soft"') == 3 + 4
 
 
 def words(headline: pd.DataFrame) -> str:
@@ -222,28 +239,30 @@ def test_explainers_are_in_the_order_of_their_means():
     assert list(found.index) == ["ig", "fa"]
 
 
-def test_the_overview_says_what_it_is_about_from_the_data(demo):
+def test_the_overview_says_what_it_is_about_from_the_data(demo, figures):
     app = open_page("overview")
     assert not app.exception
     body = drawn(app)
     assert body.count('<article class="o-card"') == 4
-    assert f"{len(demo.instance_ids(Filter(explained=True))):,} instances of two models and two datasets." in body
-    headline = side_by_side(demo.headline())
-    assert len(links(body, "o-dot")) == len(headline)
+    kept = f"{len(demo.instance_ids(Filter(explained=True))):,} instances of two models and two datasets."
+    assert any(kept in caption.value.replace("\\", "") for caption in app.caption)
+    headline, dots = side_by_side(demo.headline()), dots_of(figures[-1])
+    assert len(dots) == len(headline)
     for row in headline[headline["explainer"] == "fa"].itertuples():
-        assert f">{row.normalised:.2f}".replace(">0", ">") in body
+        assert f"{row.normalised:.2f}".removeprefix("0") in [text for _, text in dots]
     assert "None" not in body
 
 
-def test_every_link_of_a_filtered_overview_keeps_the_filter(demo):
+def test_every_link_of_a_filtered_overview_keeps_the_filter(demo, figures):
     body = drawn(open_page("overview", model="demo-gpt2"))
-    for link in re.findall(r'class="soft[^"]*"[^>]*? href="([^"]*)"', body):
-        link = html.unescape(link)
+    (figure,), dots = figures, dots_of(figures[-1])
+    below = [html.unescape(link) for link in re.findall(r'class="soft[^"]*"[^>]*? href="([^"]*)"', body)]
+    for link in (*below, *(link for link, _ in dots), *(panel.link for panel in figure.panels)):
         assert asked_by(link).get("model") == ["demo-gpt2"] or link == "your_prompt", link
     headline = leaderboard(demo, Filter(("demo-gpt2",)))
     assert headline["cells"].max() == 5
     wanted = headline[(headline["explainer"] == "fa") & (headline["question"] == "RQ3")]["normalised"].iloc[0]
-    assert f">{wanted:.2f}".replace(">0", ">") in body
+    assert f"{wanted:.2f}".removeprefix("0") in [text for _, text in dots]
 
 
 def test_a_door_promises_as_many_instances_as_its_list_has(demo):

@@ -10,16 +10,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from heval_core.figures.dots import Dot, DotFigure, Row, Slot, axis_over
+from heval_core.figures.dots import Panel as DotPanel
+from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.measure_table import measure_table
-from heval_core.figures.measured_panels import Measured, panels_of
-from heval_core.figures.panels import Axis, Mark, Panel, Row, Slot, axis_over, drawing, ticks
+from heval_core.figures.measured_panels import Measured, figure_of
 from heval_core.metrics import measures
 from heval_core.metrics.shared.measure import Measure
+from heval_core.present.drawing import Mark, as_svg
 from heval_core.present.names import ALL
 from heval_core.present.numbers import number
 from heval_core.store.filters import Filter
 from heval_core.ui.measured_means import can_be_scaled, measured
-from heval_core.ui.measured_picture import picture_of
 from heval_core.ui.verdicts import of_measure
 from tests.pages.opening import named
 
@@ -35,7 +37,7 @@ def test_every_mark_stands_at_the_mean_of_the_stored_cells(demo, measure, scaled
     if scaled and not can_be_scaled(found):
         return
     found = replace(found, scaled=scaled)
-    _, panels, _ = panels_of(found, found.ranked(METHODS), NAMES)
+    panels = figure_of(found, found.ranked(METHODS), NAMES).panels
     column = "normalised" if scaled else "value"
     stored = demo.cells(Filter(), measure.metric, measure.at(5)).dropna(subset=["value"])
     drawn = [mark for panel in panels for slot in panel.slots for mark in slot.dots]
@@ -57,12 +59,12 @@ def test_every_mark_stands_at_the_mean_of_the_stored_cells(demo, measure, scaled
 
 def test_the_number_beside_two_dots_gives_both_positions_the_same_weight(demo):
     found = measured(demo, Filter(), measures()["instance_margin"], "instance_rank_margin", 5)
-    _, panels, _ = panels_of(replace(found, scaled=True), ["fa"], NAMES)
+    panels = figure_of(replace(found, scaled=True), ["fa"], NAMES).panels
     assert [panel.title for panel in panels][:2] == ["Double conflicting", "Mixed"]
     for panel in panels:
         (slot,) = panel.slots
         assert [(mark.sign, mark.hollow, mark.id[4]) for mark in slot.dots] == [("1", False, "C1"), ("2", True, "C2")]
-        assert slot.value == pytest.approx(np.mean([mark.value for mark in slot.dots]), abs=0.01)
+        assert float(slot.text) == pytest.approx(np.mean([mark.value for mark in slot.dots]), abs=0.016)
 
 
 def test_rows_are_in_order_of_the_headline(demo):
@@ -77,26 +79,30 @@ def test_rows_are_in_order_of_the_headline(demo):
 
 def test_a_control_beyond_the_axis_is_cut_and_leaves_the_methods_their_room(demo):
     found = measured(demo, Filter(), measures()["instance_margin"], "instance_rank_margin", 5)
-    rows, panels, axis = panels_of(found, [*found.ranked(METHODS), "position"], NAMES)
-    assert axis.low > -25  # position stands at 46 ranks on either side
-    assert axis.high < 42
-    figure = drawing(rows, panels, axis, [], "", "")
-    for column, panel in zip(figure["columns"], panels, strict=True):
-        *methods, position = column["slots"]
-        assert not any(mark.get("beyond") for slot in methods for mark in (*slot["dots"], *slot["cells"]))
-        first = position["dots"][0]
-        assert (first["at"], first["beyond"]) == (0, -1)
-        assert position["labels"][0]["text"] == f"1: {number(panel.slots[-1].dots[0].value)}"
+    figure = figure_of(found, [*found.ranked(METHODS), "position"], NAMES)
+    scale = figure.panels[0].axis.scale
+    assert scale.least > -25  # position stands at 46 ranks on either side
+    assert scale.most < 42
+    for panel in figure.panels:
+        *methods, position = panel.slots
+        assert not any(scale.beyond(dot.value) for slot in methods for dot in (*slot.dots, *slot.cells))
+        assert scale.beyond(position.dots[0].value) == -1
+        assert f"1: {number(position.dots[0].value)}" in texts(figure)
+
+
+def texts(figure):
+    """What stands in a figure."""
+    return [mark.text for mark in as_drawing(figure).marks if isinstance(mark, Mark) and mark.shape == "text"]
 
 
 def test_a_control_of_which_both_parts_are_cut_has_one_number():
-    axis, rows = axis_over([-1.0, 1.0], "zero", False), [Row("position", "Position", True)]
-    both = tuple(Mark(value, ("",), ("",), sign=sign) for value, sign in ((-46.0, "1"), (-45.0, "2")))
-    apart = (replace(both[0], value=-46.0), replace(both[1], value=46.0))
+    rows = [Row("fa", "FA"), Row("position", "Position", True)]
     labels = []
-    for dots in (both, apart):
-        panels = [Panel("", "", "", 0.0, (Slot(dots, value=-45.5),))]
-        labels.append([label["text"] for label in drawing(rows, panels, axis, [], "", "")["columns"][0]["slots"][0]["labels"]])
+    for second in (-45.0, 46.0):
+        both = tuple(Dot(value, ("",), ("",), sign=sign) for value, sign in ((-46.0, "1"), (second, "2")))
+        slots = (Slot((Dot(-1.0), Dot(1.0, lane=1))), Slot(both, text="−45.5"))
+        panel = DotPanel("", slots, axis_over(rows, [slots]))
+        labels.append([text for text in texts(DotFigure("", rows, [panel])) if "4" in text])
     assert labels == [["−45.5"], ["1: −46.0", "2: 46.0"]]
 
 
@@ -187,39 +193,31 @@ def test_biases_of_opposite_sign_are_no_small_bias():
     assert told == (
         "**FA** stays nearest to chance: 2.1 nats away on average over 2 cells. Its mean is 4.1 [3.1, 5.1] nats (chance 2.0)."
     )
-    _, panels, axis = panels_of(found, ["fa", "ig"], NAMES)
-    assert not any(slot.best for panel in panels for slot in panel.slots)
-    assert drawing([], [], axis, [], "", "")["columns"] == []
+    assert not any(slot.best for panel in figure_of(found, ["fa", "ig"], NAMES).panels for slot in panel.slots)
 
 
 def test_what_is_not_available_is_an_empty_ring_with_its_reason():
     found = planted("high", ("fa", "a", 9.0), ("fa", "b", 7.0), ("ig", "a", math.nan), ("ig", "b", math.nan))
-    _, (panel,), _ = panels_of(found, ["fa", "ig", "attn"], NAMES)
+    (panel,) = figure_of(found, ["fa", "ig", "attn"], NAMES).panels
     there, reason, unknown = panel.slots
     assert there.missing is None
     assert reason.dots == ()
-    assert reason.missing.about == ("IG · Mixed", "not available", "too few")
-    assert unknown.missing.about[-1] == "it was not measured here"
+    assert reason.missing.title == ("IG · Mixed", "not available", "too few")
+    assert unknown.missing.title[-1] == "it was not measured here"
     assert reason.missing.id == ("ig", ALL, ALL, "mixed", ALL)
 
 
-def test_places_on_the_axis_are_percents_of_it():
-    axis = axis_over([-0.25, 0.6], "high", True)
-    assert (axis.low, axis.high) == (-0.28, 1.0)
-    assert [axis.at(value) for value in (-0.28, 0.36, 1.0, 7.0)] == [0, 50, 100, 100]
-    assert [axis.beyond(value) for value in (-0.3, 0.0, 1.5)] == [-1, 0, 1]
-    assert axis_over([-9.0, 1.0], "high", True).low == -1
-    native = axis_over([2.0, 12.0], "high", False)
-    assert (native.low, native.high) == (1.5, 12.5)
-    assert Axis(0.0, 2.0, "zero").at(0.5) == 25
+def test_an_axis_holds_the_methods_and_reaches_below_chance():
+    rows = [Row("fa", "FA"), Row("random", "Random", True)]
 
+    def ends(low, high, **how):
+        slots = (Slot((Dot(low), Dot(high))), Slot((Dot(-1000.0),)))
+        scale = axis_over(rows, [slots], "high", **how).scale
+        return scale.least, scale.most
 
-@pytest.mark.parametrize(
-    ("ends", "expected"),
-    [((-0.28, 1.0), [0.0, 0.5, 1.0]), ((0.4, 13.9), [5.0, 10.0]), ((-3.0, 33.0), [0.0, 10.0, 20.0, 30.0])],
-)
-def test_ticks_are_round_and_few(ends, expected):
-    assert ticks(*ends) == expected
+    assert ends(-0.25, 0.6, scaled=True) == (-0.28, 1.0)
+    assert ends(-9.0, 1.0, scaled=True) == (-1, 1)
+    assert ends(2.0, 12.0) == (1.5, 12.5)
 
 
 @pytest.mark.parametrize(
@@ -234,9 +232,8 @@ def test_numbers_have_a_minus_sign_and_enough_digits_for_their_intervals(value, 
 def test_the_saved_picture_has_the_same_means(demo):
     found = replace(measured(demo, Filter(), measures()["instance_margin"], "instance_rank_margin", 5), scaled=True)
     names = named({"fa": "A <b> & c"}, ("random",))
-    picture = picture_of(found, ["fa", "random"], names)
-    root = ElementTree.fromstring(picture)
+    root = ElementTree.fromstring(as_svg(as_drawing(figure_of(found, ["fa", "random"], names))))
     said = " ".join(root.itertext())
     mean = found.parts.query("explainer == 'fa' and regime == 'mixed' and part == 'C2'")["normalised"].iloc[0]
-    assert f"A <b> & c, Mixed · used document second: {number(mean)} [" in said
+    assert f"A <b> & c · Mixed · used document second\n{number(mean)} [" in said
     assert "Double conflicting" in said

@@ -7,9 +7,9 @@ import math
 import pandas as pd
 import pytest
 
-from heval_core.figures.technique_differences import differences_drawing, ranked
-from heval_core.figures.technique_features import correlation_table, features_drawing
-from heval_core.figures.technique_front import better_on_both, blind_line, front_drawing, front_of, share_known
+from heval_core.figures.technique_differences import differences_figure, ranked
+from heval_core.figures.technique_features import correlation_table, features_figure
+from heval_core.figures.technique_front import better_on_both, blind_line, front_figure, front_of, share_known
 from heval_core.figures.technique_table import columns_of, rows_in_order, technique_table, unavailable
 from heval_core.figures.technique_trials import heads_of, searches, setting_words
 from heval_core.present import numbers
@@ -65,20 +65,20 @@ BETTER = cells_of(cell("multi_agent", "conflicting", 0.7, 0.2), cell("multi_agen
 
 
 def test_points_stand_where_they_are_with_regular_first_and_a_shape_for_each_family():
-    drawn = front_drawing(POINTS, NAMES)
-    assert [one["id"] for one in drawn["points"]] == [["regular", "*"], ["acd", "*"], ["ph3", "*"]]
-    assert [one["shape"] for one in drawn["points"]] == ["none", "decoding", "heads"]
-    assert (drawn["points"][1]["x"], drawn["points"][1]["y_low"]) == (pytest.approx(60), pytest.approx(65))
-    assert drawn["region"] == [75, 50]
-    assert drawn["region_text"].endswith("nobody")
-    assert [entry["shape"] for entry in drawn["legend"]] == ["none", "decoding", "heads"]
-    assert "on the front in 75 % of the resamples" in drawn["points"][0]["about"]
+    drawn = front_figure(POINTS, NAMES)
+    assert [point.id for point in drawn.points] == [("regular", "*"), ("acd", "*"), ("ph3", "*")]
+    assert [point.shape for point in drawn.points] == ["regular", "circle", "diamond"]
+    assert (drawn.points[1].x, drawn.points[1].y_ends[0]) == (pytest.approx(60), pytest.approx(65))
+    assert drawn.base == (75, 50)
+    assert drawn.better.endswith("nobody")
+    assert [shape for shape, _ in drawn.legend] == ["regular", "circle", "diamond"]
+    assert "on the front in 75 % of the resamples" in drawn.points[0].about
 
 
 def test_the_front_is_a_step_line_from_left_to_right_and_that_of_all_techniques():
     assert front_of(POINTS) == [(0.6, 0.7), (0.75, 0.5), (0.9, 0.1)]
     some = POINTS[POINTS["technique"] != "acd"]
-    assert front_drawing(some, NAMES, every=POINTS)["front"][0] == [60, 70]
+    assert front_figure(some, NAMES, every=POINTS).line[0] == (60, 70)
     assert front_of(POINTS.assign(on_front=[False, True, False])) == [(0.6, 0.7)]
 
 
@@ -105,19 +105,19 @@ def test_the_share_of_known_gold_answers_is_what_the_unknown_leave_out():
 
 
 def test_differences_are_filled_where_the_interval_leaves_out_0_and_share_one_axis():
-    drawn = differences_drawing(CELLS, "bcu", NAMES, front=["acd"])
-    assert [column["title"] for column in drawn["columns"]] == ["Gold", "Conflicting", "Irrelevant"]
-    assert [column["note"] for column in drawn["columns"]] == ["Regular 100 %", "Regular 50 %", "Regular 50 %"]
-    rows = {row["title"]: row for row in drawn["rows"]}
-    assert list(rows) == ["ACD", "PH3"]
-    assert [rows["ACD"]["front"], rows["PH3"]["front"]] == [True, False]
-    assert [mark["text"] for mark in rows["PH3"]["marks"]] == ["0", "+30", "−40"]
-    assert [mark["filled"] for mark in rows["PH3"]["marks"]] == [False, True, True]
-    zero, low, high = drawn["axis"]["zero"], rows["PH3"]["marks"][2], rows["PH3"]["marks"][1]
-    assert low["at"] < low["high"] < zero < high["low"] < high["at"]
-    # 30 points right of zero and 40 left of it, on the same scale.
-    assert (high["at"] - zero) / 30 == pytest.approx((zero - low["at"]) / 40, rel=1e-3)
-    assert [tick["text"] for tick in drawn["axis"]["ticks"]] == ["−40", "0", "+40"]
+    drawn = differences_figure(CELLS, "bcu", NAMES, front=["acd"])
+    assert [panel.title for panel in drawn.panels] == ["Gold", "Conflicting", "Irrelevant"]
+    assert [panel.note for panel in drawn.panels] == ["Regular 100 %", "Regular 50 %", "Regular 50 %"]
+    assert [(row.title, row.strong) for row in drawn.rows] == [("ACD", True), ("PH3", False)]
+    dots = [panel.slots[1].dots[0] for panel in drawn.panels]
+    assert [dot.text for dot in dots] == ["0", "+30", "−40"]
+    assert [dot.hollow for dot in dots] == [True, False, False]
+    assert [dot.value for dot in dots] == pytest.approx([0, 30, -40])
+    assert dots[2].low < dots[2].high < 0 < dots[1].low < dots[1].high
+    axis = drawn.panels[0].axis
+    assert all(panel.axis == axis for panel in drawn.panels)
+    assert not any(axis.scale.beyond(end) for dot in dots for end in (dot.low, dot.high))
+    assert [axis.text(value) for value in (-40, 0, 40)] == ["−40", "0", "+40"]
 
 
 def test_a_difference_that_is_not_there_says_why():
@@ -127,9 +127,11 @@ def test_a_difference_that_is_not_there_says_why():
             cells_of(cell("multi_agent", "gold", 0.9, -0.1), cell("multi_agent", "irrelevant", None, unavailable="not asked")),
         ]
     )
-    (marks,) = (row["marks"] for row in differences_drawing(rows, "bcu", NAMES)["rows"] if row["title"] == "Multi-agent")
-    assert marks[2] == {"id": ["multi_agent", "irrelevant"], "why": "not asked"}
-    assert marks[1]["why"] == "not measured here"
+    drawn = differences_figure(rows, "bcu", NAMES)
+    (place,) = (place for place, row in enumerate(drawn.rows) if row.title == "Multi-agent")
+    _, conflicting, irrelevant = (panel.slots[place].missing for panel in drawn.panels)
+    assert (irrelevant.id, irrelevant.title[-1]) == (("multi_agent", "irrelevant"), "not asked")
+    assert conflicting.title[-1] == "not measured here"
 
 
 def test_techniques_are_ranked_by_their_total_and_regular_comes_first_in_the_table():
@@ -246,15 +248,15 @@ CORRELATIONS = pd.DataFrame(
 
 
 def test_pooled_and_stratified_stand_beside_each_other_and_significant_ones_are_marked():
-    drawn = features_drawing(CORRELATIONS)
-    rows = {row["title"]: row for row in drawn["rows"]}
-    (length,) = rows["Length of the document"]["marks"]
-    assert [(mark["text"], mark["filled"], mark["strong"]) for mark in length] == [
-        ("−0.50*", False, True),
-        ("−0.01", True, False),
+    drawn = features_figure(CORRELATIONS)
+    slots = {row.title: slot for row, slot in zip(drawn.rows, drawn.panels[0].slots, strict=True)}
+    length = slots["Length of the document"].dots
+    assert [(dot.text, dot.hollow, dot.strong, dot.lane) for dot in length] == [
+        ("−0.50*", True, True, 0),
+        ("−0.01", False, False, 1),
     ]
-    assert [len(rows[title]["marks"][0]) for title in ("Size of the model", "Memory strength")] == [1, 2]
-    assert rows["Overlap with the question"]["marks"][0][0]["why"] == "always the same"
+    assert [len(slots[title].dots) for title in ("Size of the model", "Memory strength")] == [1, 2]
+    assert slots["Overlap with the question"].missing.title[-1] == "always the same"
     assert correlation_table(CORRELATIONS)["rho, within"].tolist() == ["–", "−0.01", "+0.40", "–"]
 
 

@@ -6,7 +6,9 @@ import pytest
 
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.making import board
-from heval_core.report.board_section import front_of
+from heval_core.figures.board_front import front_figure
+from heval_core.figures.front import as_drawing
+from heval_core.present.drawing import Mark
 from tests.board.planted import level, planted
 
 
@@ -44,21 +46,15 @@ def test_its_latex_is_the_papers_table(few, drawn):
 def test_the_drawing_has_a_dot_for_each_method_and_a_step_line_between_those_of_the_front():
     table = {"fa": level(0.9, 0.9, 0.9), "ig": level(0.4, 0.4, 0.4), "lrp": level(0.6, 0.6, 0.6), "lexical": level(0, 0, 0.9)}
     passes = {"fa": 1000.0, "ig": 100.0, "lrp": 10.0}
-    drawing = front_of(planted(table, controls=("lexical",), passes=passes, noise=0.01))
-    assert drawing is not None
-    dots = {mark.tip.split(";")[0]: mark for mark in drawing.marks if mark.kind == "dot"}
+    drawing = as_drawing(front_figure(planted(table, controls=("lexical",), passes=passes, noise=0.01)))
+    dots = {spot.title[0]: spot for spot in drawing.spots if spot.title}
     assert set(dots) == {"FA", "IG", "LRP"}
     assert dots["FA"].x < dots["IG"].x < dots["LRP"].x
     assert dots["FA"].y < dots["LRP"].y < dots["IG"].y
-    corners = {(mark.x, mark.y) for mark in drawing.marks if mark.kind == "axis"} | {
-        (mark.x2, mark.y2) for mark in drawing.marks if mark.kind == "axis"
-    }
+    steps = [mark for mark in drawing.marks if isinstance(mark, Mark) and mark.kind == "front"]
+    corners = {(mark.x, mark.y) for mark in steps} | {(mark.x2, mark.y2) for mark in steps}
     assert (dots["FA"].x, dots["FA"].y) in corners
     assert (dots["FA"].x, dots["LRP"].y) in corners
     assert (dots["LRP"].x, dots["LRP"].y) in corners
     assert (dots["IG"].x, dots["IG"].y) not in corners
-    assert any(mark.text == "control: LEXICAL" for mark in drawing.marks)
-
-
-def test_without_costs_there_is_no_drawing():
-    assert front_of(planted({"a": level(1, 1, 1), "b": level(0, 0, 0)})) is None
+    assert any(mark.text == "control: LEXICAL" for mark in drawing.marks if isinstance(mark, Mark))

@@ -5,118 +5,121 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-import pandas as pd
 import pytest
 
+from heval_core.figures.dots import Dot, DotFigure, Panel, Row, Slot, axis_over
+from heval_core.figures.dots_drawn import as_drawing
+from heval_core.figures.front import Box, Label, place_labels
+from heval_core.figures.page import Part, as_html
+from heval_core.figures.shares import BAR, LABELS, Share, SharePanel, share_panels
+from heval_core.present.drawing import DARK, LOOKS, Drawing, Mark, Scale, as_svg, stylesheet, wrapped
 from heval_core.present.numbers import short
-from heval_core.report.charts import BAR, LABELS, NAMES, DotPanel, Share, SharePanel, dot_panels, share_panels
-from heval_core.report.drawing import DARK, Drawing, Scale, as_svg, wrapped
 
-TITLES = {"fa": "Feature ablation", "random": "Random"}
+ROWS = [Row("fa", "Feature ablation", hue="#E69F00"), Row("random", "Random", True)]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def dots(explainer, *values, chance=0.1):
-    """One lane for each (value, low, high)."""
-    return pd.DataFrame(
-        [
-            {"explainer": explainer, "lane": lane, "value": value, "low": low, "high": high, "chance": chance, "tip": "tip"}
-            for lane, (value, low, high) in enumerate(values)
-        ]
+def slot(*values, chance=0.1, **more):
+    """A line for each (value, low, high)."""
+    return Slot(
+        tuple(Dot(value, ("title",), (), low, high, chance, lane=lane) for lane, (value, low, high) in enumerate(values))
     )
 
 
-def elements(drawing, name, kind=""):
-    root = ElementTree.fromstring(as_svg(drawing))
-    return [own for own in root.iter(f"{SVG}{name}") if kind in (own.get("class") or "")]
+def drawn(*panels):
+    """A figure of panels, each a slot for each row, on one axis."""
+    slots = [(own, *[Slot(missing=Dot(float("nan")))] * (len(ROWS) - 1)) if isinstance(own, Slot) else own for own in panels]
+    axis = axis_over(ROWS, slots)
+    return as_drawing(DotFigure("t", ROWS, [Panel("Mixed", own, axis) for own in slots])), axis.scale
 
 
-def test_a_dot_and_its_whisker_stand_where_the_axis_says():
-    """By hand: the values run from 0 to 1, with 5 % room on both sides; one panel is 200 wide behind 150 of names."""
-    panel = DotPanel("Mixed", dots("fa", (0.5, 0.0, 1.0)), "MRR")
-    drawing = dot_panels("t", [panel], TITLES, {"random"}, shared=True)
-    left, right = NAMES + 4, NAMES + 200 - 4
-
-    def at(value):
-        return round(left + (value + 0.05) / 1.1 * (right - left), 1)
-
-    (dot,) = elements(drawing, "circle")
-    (whisker,) = elements(drawing, "line", "whisker")
-    (chance,) = elements(drawing, "line", "chance")
-    assert float(dot.get("cx")) == at(0.5) == 250.0
-    assert (float(whisker.get("x1")), float(whisker.get("x2"))) == (at(0), at(1))
-    assert float(chance.get("x1")) == float(chance.get("x2")) == at(0.1)
-    assert dot.get("cy") == whisker.get("y1") == whisker.get("y2")
-    ticks = {own.text: float(own.get("x")) for own in elements(drawing, "text", "faint")}
-    assert ticks[".5"] == at(0.5)
-    assert ticks["1"] == at(1)
+def marks(drawing, kind):
+    """Those of a kind, where they stand in the drawing."""
+    alone = [own for own in drawing.marks if isinstance(own, Mark) and own.kind == kind]
+    return alone + [own for own in drawing.spots if own.marks and own.marks[0].kind == kind]
 
 
-def test_lanes_keep_their_order_from_top_to_bottom():
-    panel = DotPanel("Mixed", dots("fa", (0.1, 0, 0.2), (0.9, 0.8, 1.0), (0.5, 0.4, 0.6)), "MRR")
-    places = [
-        (float(own.get("cy")), float(own.get("cx")))
-        for own in elements(dot_panels("t", [panel], TITLES, set(), True), "circle")
-    ]
-    assert sorted(places) == places
-    first, second, third = (x for _, x in places)
-    assert first < third < second
+def test_a_dot_its_whisker_and_its_chance_stand_where_the_axis_says():
+    drawing, scale = drawn(slot((0.5, 0.0, 1.0)))
+    ticks = {own.text: own.x for own in marks(drawing, "faint") if isinstance(own, Mark)}
+    (dot,), (whisker,), (chance,) = (marks(drawing, kind) for kind in ("dot", "whisker", "chance"))
+    assert dot.x == pytest.approx(ticks[".5"])
+    assert (whisker.x, whisker.x2) == pytest.approx((ticks["0"], ticks["1"]))
+    assert chance.x == chance.x2 == pytest.approx(ticks["0"] + 0.1 * (ticks["1"] - ticks["0"]))
+    assert dot.y == whisker.y == whisker.y2
+    assert (scale.least, scale.most) == pytest.approx((-0.05, 1.05))
+
+
+def test_lanes_keep_their_order_from_top_to_bottom_and_have_their_own_chance():
+    lanes = slot((0.1, 0, 0.2), (0.9, 0.8, 1.0), (0.5, 0.4, 0.6))
+    own = Slot(
+        tuple(Dot(dot.value, (), (), dot.low, dot.high, 0.1 * place, lane=place) for place, dot in enumerate(lanes.dots))
+    )
+    drawing, _ = drawn(own)
+    first, second, third = sorted(marks(drawing, "dot"), key=lambda spot: spot.y)
+    assert first.x < third.x < second.x
+    chances = sorted(marks(drawing, "tick"), key=lambda line: line.y)
+    assert chances[0].x < chances[1].x < chances[2].x
 
 
 def test_a_control_beyond_the_methods_is_an_arrow_with_its_number_and_does_not_squash_them():
-    frame = pd.concat([dots("fa", (0.5, 0.0, 1.0)), dots("random", (-80.0, -81.0, -79.0))])
-    drawing = dot_panels("t", [DotPanel("Mixed", frame, "ranks")], TITLES, {"random"}, shared=True)
-    (dot,) = elements(drawing, "circle")
-    assert float(dot.get("cx")) == 250.0
-    assert "−80.0" in [own.text for own in elements(drawing, "text", "faint")]
-    (arrow,) = elements(drawing, "path", "ring")
-    assert arrow.get("d").startswith(f"M{NAMES + 4 - 2.4:g} ")
+    drawing, scale = drawn((slot((0.5, 0.0, 1.0)), slot((-80.0, -81.0, -79.0))))
+    assert scale.least == pytest.approx(-0.05)
+    (arrow,) = marks(drawing, "beyond")
+    assert (arrow.marks[0].shape, arrow.x) == ("left", min(own.x for own in marks(drawing, "whisker")) - 0.05 / 1.1 * 232)
+    assert "−80.0" in [own.text for own in marks(drawing, "quiet")]
 
 
 def test_one_wide_interval_is_cut_with_an_arrow_and_does_not_squash_the_values():
     """By hand: values and chance go from 0.1 to 0.9, so that the axis ends half of that below them, at −0.3, and at 1."""
-    panel = DotPanel("Mixed", dots("fa", (0.5, -9.0, 0.6), (0.9, 0.8, 1.0), (0.9, 0.8, 1.0)), "MRR")
-    drawing = dot_panels("t", [panel], TITLES, set(), shared=True)
-    scale = Scale.around([-0.3, 1.0], NAMES + 4, NAMES + 196)
-    first, second, _ = (float(own.get("cx")) for own in elements(drawing, "circle"))
-    assert (first, second) == pytest.approx((scale.at(0.5), scale.at(0.9)), abs=0.06)
-    (arrow,) = elements(drawing, "path", "ring")
-    assert arrow.get("d").startswith(f"M{NAMES + 4 - 1.8:g} ")
-    assert float(elements(drawing, "line", "whisker")[0].get("x1")) == NAMES + 4
+    drawing, scale = drawn(slot((0.5, -9.0, 0.6), (0.9, 0.8, 1.0), (0.9, 0.8, 1.0)))
+    assert (scale.least, scale.most) == pytest.approx((-0.3 - 0.065, 1.0 + 0.065))
+    (arrow,) = marks(drawing, "beyond")
+    assert arrow.x == min(own.x for own in marks(drawing, "whisker"))
 
 
 def test_what_is_not_available_says_so():
-    frame = pd.concat([dots("fa", (0.5, 0.0, 1.0)), dots("random", (float("nan"),) * 3)])
-    drawing = dot_panels("t", [DotPanel("Mixed", frame, "ranks")], TITLES, {"random"}, shared=True)
-    assert "not available" in [own.text for own in elements(drawing, "text")]
+    drawing, _ = drawn(slot((0.5, 0.0, 1.0)))
+    assert "not available" in [own.text for own in marks(drawing, "faint") if isinstance(own, Mark)]
 
 
-def test_panels_have_one_scale_where_it_is_shared_and_else_their_own():
-    panels = [DotPanel("A", dots("fa", (1.0, 0.0, 2.0)), "u"), DotPanel("B", dots("fa", (9.0, 8.0, 10.0)), "u")]
-    together = [float(own.get("cx")) for own in elements(dot_panels("t", panels, TITLES, set(), True), "circle")]
-    apart = [float(own.get("cx")) for own in elements(dot_panels("t", panels, TITLES, set(), False), "circle")]
-    width = 200 + 18
-    # Apart, 1 is the middle of 0.1 (its chance counts too) to 2, and 9 lies far to the right of 0.1 to 10.
-    assert together[0] - NAMES < together[1] - NAMES - width
-    assert apart[0] == pytest.approx(NAMES + 100, abs=0.1)
-    assert apart[1] == together[1] or apart[1] > together[1] - width
+def test_a_page_draws_the_same_as_percent_of_each_panel():
+    slots = (
+        Slot((Dot(0.5, ("first", "second <b>"), ("fa", "x"), 0.25, 0.75),)),
+        Slot(missing=Dot(0.0, ("why",), ("random", "x"))),
+    )
+    figure = DotFigure("t", ROWS, [Panel("Mixed", slots)], [("dot", "a mean")], "click")
+    page = as_html(Part(figure, "Title", "A note."))
+    assert re.search(
+        r'<svg x="50%" y="[\d.]+" overflow="visible">\s*<g class="mark" tabindex="-1" aria-label="first\nsecond &lt;b&gt;"',
+        page,
+    )
+    assert page.count('role="button"') == 2
+    assert 'x1="25%"' in page
+    assert "data-id" not in as_svg(as_drawing(figure))
 
 
 def test_pieces_of_a_bar_follow_one_another_and_add_up():
-    """By hand: a panel is 420 wide behind 262 of labels, so that 30 % end at 388 and 100 % at 682."""
-    pieces = [Share("C", 0.3, "30 of 100", (0.2, 0.4)), Share("M", 0.7, "70 of 100")]
-    drawing = share_panels(
-        "t", [SharePanel("gpt2", [("capital", pieces)])], {"C": "#0072B2", "M": "#FFFFFF"}, {"C": "C", "M": "M"}
-    )
-    first, second = [own for own in elements(drawing, "rect", "piece") if float(own.get("height")) == BAR - 4]
-    assert float(first.get("x")) == LABELS
-    assert float(first.get("width")) == pytest.approx(0.3 * 420 - 0.6, abs=0.11)
-    assert float(second.get("x")) == 388.0
-    assert float(second.get("x")) + float(second.get("width")) == pytest.approx(682.0 - 0.6, abs=0.11)
-    (interval,) = elements(drawing, "line", "axis")
-    assert (float(interval.get("x1")), float(interval.get("x2"))) == (LABELS + 84, LABELS + 168)
-    inside = {own.text: own.get("fill") for own in elements(drawing, "text", "inside")}
-    assert inside == {"30": "#FFFFFF", "70": "#000000"}
+    """By hand: a panel is 420 wide, so that 30 % end 126 right of its start."""
+    pieces = [Share("C", 0.3, "30 of 100"), Share("M", 0.7, "70 of 100")]
+    hues = {"C": "#0072B2", "M": "#FFFFFF"}
+    drawing = share_panels("t", [SharePanel("gpt2", [("capital", pieces)])], hues, {"C": "C", "M": "M"})
+    first, second = (own for own in drawing.spots if own.title)
+    assert (first.x, second.x) == (LABELS, LABELS + 126)
+    assert [own.marks[0].x2 for own in (first, second)] == pytest.approx([126 - 0.6, 294 - 0.6])
+    assert first.marks[0].y2 == BAR - 4
+    assert [(own.marks[1].text, own.marks[1].hue) for own in (first, second)] == [("30", "#FFFFFF"), ("70", "#000000")]
+
+
+def test_labels_lie_on_nothing_and_a_line_leads_to_a_point_that_is_not_the_nearest():
+    """Five points in one place."""
+    drawing, taken = Drawing(400, 400, ""), [Box(191, 191, 209, 209, 3.0)]
+    labels = [Label(200, 200, f"label {number}", False) for number in range(5)]
+    place_labels(drawing, labels, Box(0, 0, 400, 400), taken)
+    placed = taken[1:]
+    assert all(box.cost([*placed[:place], *placed[place + 1 :], taken[0]]) == 0 for place, box in enumerate(placed))
+    assert all(box.within(Box(0, 0, 400, 400)) for box in placed)
+    assert len(marks(drawing, "leader")) >= 4
 
 
 @pytest.mark.parametrize(
@@ -129,12 +132,12 @@ def test_pieces_of_a_bar_follow_one_another_and_add_up():
     ],
 )
 def test_ticks_are_round_numbers_inside_the_axis(least, most, expected):
-    assert Scale(least, most, 0, 1).ticks() == pytest.approx(expected)
+    assert Scale(least, most).ticks() == pytest.approx(expected)
 
 
 def test_an_axis_without_extent_still_has_room():
-    assert Scale.around([2.0], 0, 100).at(2.0) == pytest.approx(50)
-    assert Scale.around([float("nan")], 0, 100).at(0.5) == pytest.approx(50)
+    assert Scale.around([2.0]).at(2.0) == pytest.approx(50)
+    assert Scale.around([float("nan")]).at(0.5) == pytest.approx(50)
 
 
 def test_numbers_of_ticks_are_short():
@@ -146,18 +149,24 @@ def test_long_names_break_at_spaces_and_underscores():
     assert wrapped("one two three", 5, 1) == ["one …"]
 
 
-def test_hostile_text_is_text():
+@pytest.mark.parametrize("active", [False, True])
+def test_hostile_text_is_text(active):
     hostile = "</text><script>window.__pwn=1</script>\u202e"
     drawing = Drawing(10, 10, hostile)
-    drawing.words("ink", (0, 0), hostile)
-    drawing.dot("dot", (1, 1), 1, "#123456", hostile)
-    written = as_svg(drawing)
+    drawing.words("plain", (0, 0), hostile)
+    drawing.spot((1, 1), [Mark("circle", "dot", size=1, hue="#123456")], (hostile,), id=(hostile,))
+    written = as_svg(drawing, active=active)
     assert "<script" not in written
-    assert elements(drawing, "text")[0].text.startswith("</text><script>")
+    (text,) = ElementTree.fromstring(written).iter(f"{SVG}text")
+    assert text.text.startswith("</text><script>")
 
 
-def test_the_same_drawing_is_the_same_bytes_and_dark_ink_is_light():
-    drawing = dot_panels("t", [DotPanel("Mixed", dots("fa", (1 / 3, 0.0, 1.0)), "MRR")], TITLES, set(), shared=True)
+def test_the_same_drawing_is_the_same_bytes_in_any_colours():
+    drawing, _ = drawn(slot((1 / 3, 0.0, 1.0)))
     assert as_svg(drawing) == as_svg(drawing)
     assert DARK.ink in as_svg(drawing, DARK)
-    assert not re.search(r"\d\.\d\d", re.sub(r"<title>.*?</title>", "", as_svg(drawing)).replace("1.25", ""))
+    places = re.sub(r"(stroke-width|opacity)=\S+", "", re.sub(r"<title>.*?</title>", "", as_svg(drawing)))
+    assert not re.search(r"\d\.\d\d", places)
+    # In a page a style says how a kind looks, and the mark only its own hue.
+    assert all(f"svg .{kind.replace(' ', '.')} {{" in stylesheet() for kind in LOOKS)
+    assert set(re.findall(r'fill="([^"]*)"', as_svg(drawing, None))) == {"#E69F00"}

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from heval_core.evaluation.findings.paper import CLAIMS
-from heval_core.report.drawing import Scale
+from heval_core.present.drawing import Mark, Scale, Spot
 from heval_core.report.forest import WIDTH, claimed, deciding, forest, paper_value, signed, spelled, toward
 from heval_core.report.html import Study
 
@@ -59,20 +59,20 @@ def test_marks_stand_on_one_axis():
     rows, axis = forest(pd.DataFrame([first, second]), METHODS)
     scale = Scale(-0.4 - 0.03, 0.2 + 0.03, 6, WIDTH - 6)
 
-    def marks(row, kind):
-        return [own for own in row.drawing.marks if own.kind == kind]
+    def marks(drawing, kind):
+        return [own for own in drawing.marks if (own.marks[0] if isinstance(own, Spot) else own).kind == kind]
 
-    (dot,) = marks(rows[0], "bad")
-    (whisker,) = marks(rows[0], "whisker")
-    (other,) = marks(rows[0], "tick")
-    (paper,) = marks(rows[0], "ring")
+    (dot,) = marks(rows[0].drawing, "bad")
+    (whisker,) = marks(rows[0].drawing, "whisker")
+    (other,) = marks(rows[0].drawing, "tick")
+    (paper,) = marks(rows[0].drawing, "ring")
     assert dot.x == pytest.approx(scale.at(-0.3))
     assert (whisker.x, whisker.x2) == pytest.approx((scale.at(-0.4), scale.at(-0.2)))
     assert other.x == pytest.approx(scale.at(0.2))
     assert paper.x == pytest.approx(scale.at(0.1))
-    (open_dot,) = marks(rows[1], "open")
+    (open_dot,) = marks(rows[1].drawing, "open")
     assert open_dot.x == pytest.approx(scale.at(-0.1))
-    limits = {own.x for row in rows for own in marks(row, "limit")} | {own.x for own in axis.marks if own.kind == "limit"}
+    limits = {own.x for drawing in (rows[0].drawing, rows[1].drawing, axis) for own in marks(drawing, "limit")}
     assert [round(place, 6) for place in limits] == [round(scale.at(0), 6)]
     assert rows[0].number == "−0.30 [−0.40, −0.20]"
     assert rows[0].effect == "Feature ablation − Integrated gradients, MRR"
@@ -95,7 +95,7 @@ def test_the_papers_value_is_a_difference_of_values_that_it_reports_and_none_of_
 def test_a_sentence_without_any_cell_is_a_row_too():
     (row,), _ = forest(pd.DataFrame([record([], verdict="not enough data")]), METHODS)
     assert (row.style, row.number) == ("open", "–")
-    assert any(own.text == "no cell has this effect" for own in row.drawing.marks)
+    assert any(isinstance(own, Mark) and own.text == "no cell has this effect" for own in row.drawing.marks)
 
 
 def test_words_are_those_of_readers():

@@ -1,45 +1,15 @@
-// Figures of marks that can be pointed at, picked and reached with the keys. A mark is a group with what is told about it.
+// Figures whose marks can be pointed at, picked, and reached with the keys. The drawing is made before, with escaped text.
 
-const SVG = "http://www.w3.org/2000/svg";
-
-function draw(parent, name, attributes, text) {
-  const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  if (text !== undefined) made.textContent = text;
-  parent.append(made);
-  return made;
-}
-
-function button(parent, mark, half, picked) {
-  const made = draw(parent, "g", { class: "mark", role: "button", tabindex: "-1", "aria-label": mark.about.join(". ") });
-  const id = JSON.stringify(mark.id);
-  made.dataset.id = id;
-  made.about = mark.about;
-  made.setAttribute("aria-pressed", String(id === picked));
-  draw(made, "rect", { class: "hit", x: -half, y: -half, width: 2 * half, height: 2 * half });
-  draw(made, "rect", { class: "ring", x: -half, y: -half, width: 2 * half, height: 2 * half, rx: half / 1.6 });
-  return made;
-}
-
-// The middle of what can be hit of a mark; its labels may reach further.
+// The middle of what can be hit of a mark; its label may reach further.
 function middleOf(mark) {
   const box = mark.querySelector(".hit").getBoundingClientRect();
   return [box.left + box.width / 2, box.top + box.height / 2];
 }
 
-// Put a drawn figure in place; the picked mark, else the first, is the one that Tab goes to.
-function show(host, figure) {
-  figure.append(element("div", "tip"));
-  host.replaceChildren(figure);
-  const marks = figure.querySelectorAll(".mark");
-  (figure.querySelector('.mark[aria-pressed="true"]') || marks[0])?.setAttribute("tabindex", "0");
-}
-
 function tell(host, mark) {
   const tip = host.querySelector(".tip"), frame = host.querySelector(".figure");
-  if (!tip) return;
   if (!mark) { tip.style.display = "none"; return; }
-  const [first, ...rest] = mark.about;
+  const [first, ...rest] = mark.getAttribute("aria-label").split("\n");
   tip.replaceChildren(element("b", "", first), ...rest.map((line) => element("span", "", line)));
   tip.style.display = "block";
   const at = mark.querySelector(".hit").getBoundingClientRect(), all = frame.getBoundingClientRect();
@@ -52,8 +22,8 @@ function tell(host, mark) {
 function meant(root, event) {
   let best = null, least = Infinity;
   for (const one of root.elementsFromPoint(event.clientX, event.clientY)) {
-    if (one.dataset?.of) return [...root.querySelectorAll(".mark")].find((mark) => mark.dataset.id === one.dataset.of);
     const mark = one.closest?.(".mark");
+    if (mark && one.matches(".label")) return mark;
     if (!mark) continue;
     const [x, y] = middleOf(mark), far = Math.hypot(x - event.clientX, y - event.clientY);
     if (far < least - 0.5) { least = far; best = mark; }
@@ -61,35 +31,81 @@ function meant(root, event) {
   return best;
 }
 
-// Draw a figure, again where its width changes, and answer to pointer and keys. figure: (host, data, width). beside: the mark
-// that an arrow key goes to.
-function ofMarks({ data, parentElement, setTriggerValue }, figure, beside) {
+// The next mark in a direction, in the same line where there is one; of those in the same place the next in the drawing.
+function next(host, from, key) {
+  const [x, y] = middleOf(from), aside = key === "ArrowLeft" || key === "ArrowRight";
+  const sign = key === "ArrowLeft" || key === "ArrowUp" ? -1 : 1;
+  let best = null, least = Infinity;
+  for (const mark of host.querySelectorAll(".mark")) {
+    const [mx, my] = middleOf(mark), along = sign * (aside ? mx - x : my - y), across = Math.abs(aside ? my - y : mx - x);
+    const later = sign * (from.compareDocumentPosition(mark) & Node.DOCUMENT_POSITION_FOLLOWING ? 1 : -1) > 0;
+    if (mark === from || along < 0 || (along === 0 && (across > 0 || !later))) continue;
+    const far = along + 3 * across + (aside && across > 4 ? 2000 : 0);
+    if (far < least) { least = far; best = mark; }
+  }
+  return best;
+}
+
+// As many panels in a line as there is room for, the same number in every line; the first of each has the rows' names.
+function lines(host) {
+  for (const box of host.querySelectorAll(".panels")) {
+    const panels = [...box.querySelectorAll(".panel")], count = panels.length;
+    const [side, least, gap] = [box.dataset.room, box.dataset.least, box.dataset.gap].map(Number);
+    const fit = Math.max(1, Math.min(count, Math.floor((box.clientWidth - side + gap) / (least + gap))));
+    const many = Math.ceil(count / Math.ceil(count / fit));
+    if (box.style.getPropertyValue("--many") === String(many)) continue;
+    box.style.setProperty("--many", many);
+    panels.forEach((panel, index) => {
+      panel.querySelector(".names")?.remove();
+      if (index % many) return;
+      const names = element("div", "names");
+      names.append(box.querySelector("template").content.cloneNode(true));
+      panel.prepend(names);
+    });
+  }
+}
+
+function draw(host, data) {
+  const root = host.getRootNode(), focused = root.activeElement?.dataset?.id;
+  if (host.drawn !== data.html) {
+    host.drawn = data.html;
+    host.replaceChildren(...new DOMParser().parseFromString(data.html, "text/html").body.childNodes);
+  }
+  lines(host);
+  const marks = [...host.querySelectorAll(".mark")];
+  for (const mark of marks) {
+    mark.setAttribute("tabindex", "-1");
+    if (mark.matches("g")) mark.setAttribute("aria-pressed", String(mark.dataset.id === data.picked));
+  }
+  // The picked mark, else the first, is the one that Tab goes to.
+  (marks.find((mark) => mark.dataset.id === data.picked) || marks[0])?.setAttribute("tabindex", "0");
+  if (focused) marks.find((mark) => mark.dataset.id === focused)?.focus();
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
   const host = parentElement.querySelector(".host"), root = host.getRootNode();
-  const focused = root.activeElement?.dataset?.id;
-  host.shape = "";
-  figure(host, data, host.clientWidth || 900);
-  if (focused) [...host.querySelectorAll(".mark")].find((mark) => mark.dataset.id === focused)?.focus();
+  draw(host, data);
   host.observer?.disconnect();
-  host.observer = new ResizeObserver(() => { if (host.clientWidth) figure(host, data, host.clientWidth); });
+  host.observer = new ResizeObserver(() => lines(host));
   host.observer.observe(host);
-  const pick = (mark) => { if (mark) setTriggerValue("picked", mark.dataset.id); };
+  const pick = (mark) => { if (mark?.matches("g")) setTriggerValue("picked", mark.dataset.id); };
   const of = (event) => event.clientX === undefined ? event.target.closest?.(".mark") : meant(root, event);
   host.onclick = (event) => pick(of(event));
   host.onmousemove = (event) => tell(host, of(event));
   host.onmouseleave = () => tell(host, null);
   if (!host.told) {
     host.told = true;
-    host.addEventListener("focusin", (event) => tell(host, of(event)));
+    host.addEventListener("focusin", (event) => tell(host, event.target.closest?.(".mark")));
     host.addEventListener("focusout", () => tell(host, null));
   }
   host.onkeydown = (event) => {
-    const mark = of(event);
+    const mark = event.target.closest?.(".mark");
     if (!mark) return;
-    if (event.key === "Enter" || event.key === " ") { event.preventDefault(); pick(mark); }
+    if ((event.key === "Enter" || event.key === " ") && mark.matches("g")) { event.preventDefault(); pick(mark); }
     if (event.key === "Escape") tell(host, null);
     if (!event.key.startsWith("Arrow")) return;
     event.preventDefault();
-    const next = beside(host, mark, event.key);
-    if (next) { mark.setAttribute("tabindex", "-1"); next.setAttribute("tabindex", "0"); next.focus(); }
+    const beside = next(host, mark, event.key);
+    if (beside) { mark.setAttribute("tabindex", "-1"); beside.setAttribute("tabindex", "0"); beside.focus(); }
   };
 }

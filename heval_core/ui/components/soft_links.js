@@ -1,10 +1,11 @@
 // Links of our own HTML to other pages of the explorer: like Streamlit's own, without loading everything again.
 function follow(event) {
-  const link = event.target.closest?.("a.soft");
+  // The first on the way of the click, which may begin inside a component.
+  const link = event.composedPath().find((one) => one.matches?.("a.soft"));
   const elsewhere = event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey;
   if (!link || elsewhere || event.defaultPrevented) return;
   event.preventDefault();
-  go(link.href);
+  go(link.href.baseVal ?? link.href);
 }
 
 function go(address) {

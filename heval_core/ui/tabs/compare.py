@@ -3,7 +3,7 @@
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from heval_core.figures.accuracy import difference_dots
+from heval_core.figures.accuracy import difference_figure
 from heval_core.figures.palette import in_order
 from heval_core.metrics import measures
 from heval_core.metrics.shared.measure import Measure
@@ -12,15 +12,18 @@ from heval_core.store.reader import Reader
 from heval_core.ui import address, links, picked, verdicts
 from heval_core.ui.exports import table_exports
 from heval_core.ui.filters import choose_k
+from heval_core.ui.marks import draw_figures
 from heval_core.ui.measured_means import choose_measure, choose_question
 from heval_core.ui.names import names_of
 from heval_core.ui.pair_table import compared_pair
 from heval_core.ui.published_results import query
+from heval_core.ui.selection import Selection
 from heval_core.ui.text import plain
 
 TITLE = "Which of two explainers is better?"
 
 SHOWN = 10
+MARK = Selection("difference", ("model", "dataset", "regime", "part"))
 
 
 def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:
@@ -50,17 +53,20 @@ def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:
     one, other = (titles.get(key, key) for key in (first, second))
     with said:
         st.markdown(verdicts.of_two(overall, measure, one, other))
-    dots = difference_dots(pairs, f"{one} minus {other}, {measure.unit}", measure.best)
-    links.offer_cell(picked.figure(dots, "differences"), chosen, measure, names)
+    figure = difference_figure(pairs, f"{one} minus {other}, {measure.unit}", measure.best)
+    draw_figures("differences", figure, on_pick=MARK.pick, picked=MARK.drawn)
+    if MARK.id in set(pairs[list(MARK.parts)].itertuples(index=False, name=None)):
+        links.offer_cell(MARK.id, chosen, measure, names)
+    elif MARK.id:
+        MARK.refuse()
     st.caption(
         "One dot per cell, in the colour of the better explainer; filled if the difference is significant (signs flipped by "
-        "question, Holm over all pairs of the cell, p < .05). Whiskers: 95 % intervals, questions resampled together. "
-        "Click a dot for its instances."
+        "question, Holm over all pairs of the cell, p < .05). Whiskers: 95 % intervals, questions resampled together."
     )
     if address.switch("The numbers", "numbers"):
         st.dataframe(names.readable(pairs.drop(columns=["label"])).round(4), hide_index=True)
     about = {"measure": measure.metric, "unit": measure.unit, "filter": str(chosen)}
-    table_exports(results, pairs.drop(columns=["label"]), "comparison", about)
+    table_exports(results, pairs.drop(columns=["label"]), "comparison", about, pictures=False)
     most_different(results, chosen, measure, k, {first: one, second: other})
 
 

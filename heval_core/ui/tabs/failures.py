@@ -10,15 +10,15 @@ from streamlit.delta_generator import DeltaGenerator
 from heval_core import words
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.palette import in_order
-from heval_core.figures.panels import WITH_CELLS, drawing
-from heval_core.figures.pattern_panels import by_answers, pattern_panels, shares_of, side_by_side
+from heval_core.figures.pattern_panels import by_answers, pattern_figure, shares_of, side_by_side
+from heval_core.present.drawing import id_of
 from heval_core.present.names import ALL, Names
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links, picked, verdicts
 from heval_core.ui.drawn_explainers import drawn
 from heval_core.ui.exports import table_exports
-from heval_core.ui.marks import dot_panels, id_of
+from heval_core.ui.marks import draw_figures
 from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
@@ -47,13 +47,8 @@ def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:
     controls = in_order([key for key in there if key in names.controls and key in whole])
     about = "**Best token.** What stands at an explainer's first rank, in instances that were answered from a document."
     st.caption(f"{about} {_not_compared(shares, names)}")
-    rows, panels, axis = pattern_panels(counts, [*shown, *controls], names)
-    legend = [("dot", "mean over datasets with its 95 % interval")]
-    legend += [("cell", "one dataset")] if len(shown) <= WITH_CELLS else []
-    legend += [("control", "control")] if controls else []
-    explainer, pattern, dataset = _asked(in_order(there), list(dict.fromkeys(counts["dataset"])))
-    figure = drawing(rows, panels, axis, legend, "click a mark for its instances", id_of((explainer, pattern, dataset)))
-    dot_panels(figure, "failures", _pick)
+    asked = _asked(in_order(there), list(dict.fromkeys(counts["dataset"])))
+    draw_figures("failures", pattern_figure(counts, [*shown, *controls], names), on_pick=_pick, picked=id_of(asked))
     _examples(results, chosen, in_order(there), list(dict.fromkeys(counts["dataset"])), names)
     _behind(results, chosen, counts, names)
 

@@ -1,0 +1,254 @@
+"""Points with intervals both ways, and the front of those that none beats in both: quality against cost, following against
+ignoring.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from heval_core.figures.dots_drawn import shaped
+from heval_core.present.drawing import Drawing, Mark, Scale
+
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 14.0, 10.0, 46.0
+WIDTH, HEIGHT = 590.0, 424.0
+
+
+@dataclass(frozen=True)
+class Point:
+    """title: beside it. about: lines of its title. hue or shape: of an explainer or of a technique's family."""
+
+    id: tuple[str, ...]
+    title: str
+    about: tuple[str, ...]
+    x: float
+    y: float
+    x_ends: tuple[float, float]
+    y_ends: tuple[float, float]
+    on_front: bool
+    hue: str = ""
+    shape: str = ""
+
+
+class Ticks(NamedTuple):
+    """An axis from low to high. at: (value, text)."""
+
+    title: str
+    low: float
+    high: float
+    at: Sequence[tuple[float, str]]
+
+
+@dataclass(frozen=True)
+class Front:
+    """about: the figure in words, for those who do not see it. line: the front's points, from left to right.
+
+    base: what the others are compared with; right of it and above is better. better: what is said there. levels: (y, text) of
+    what points are to be above. blind: both ends of the line of those that chance gives. legend: (shape, text).
+    """
+
+    about: str
+    points: Sequence[Point]
+    line: Sequence[tuple[float, float]]
+    x: Ticks
+    y: Ticks
+    base: tuple[float, float] | None = None
+    better: str = ""
+    levels: Sequence[tuple[float, str]] = ()
+    blind: Sequence[tuple[float, float]] = ()
+    legend: Sequence[tuple[str, str]] = ()
+
+
+def as_drawing(front: Front, width: float = WIDTH, height: float = HEIGHT) -> Drawing:
+    """Every point with its name; Regular on top of those that coincide with it."""
+    drawing = Drawing(width, height + (24 if front.legend else 0), front.about)
+    x = Scale(front.x.low, front.x.high, _LEFT, width - _RIGHT)
+    y = Scale(front.y.low, front.y.high, height - _BOTTOM, _TOP)
+    taken = [box for point in front.points for box in _boxes(point, x, y)]
+    _axes(drawing, front, x, y)
+    _behind(drawing, front, x, y, taken)
+    _front_line(drawing, front, x, y, taken)
+    for point in front.points:
+        at = x.at(point.x), y.at(point.y)
+        drawing.line("thin", (x.at(point.x_ends[0]), at[1]), (x.at(point.x_ends[1]), at[1]))
+        drawing.line("thin", (at[0], y.at(point.y_ends[0])), (at[0], y.at(point.y_ends[1])))
+    labels = [Label(x.at(one.x), y.at(one.y), one.title, one.on_front or one.shape == "regular") for one in front.points]
+    room = Box(x.left + 2, _TOP - 4, x.right + 8, y.left - 1)
+    places = place_labels(drawing, labels, room, taken)
+    for point, label, place in reversed(list(zip(front.points, labels, places, strict=True))):
+        text = Mark(
+            "text", "label strong" if label.strong else "label", place[0] - label.x, place[1] - label.y, text=label.text
+        )
+        drawing.spot((label.x, label.y), (_sign(point), text), point.about, id=point.id, reach=12.0)
+    _legend(drawing, front.legend, height)
+    return drawing
+
+
+def _sign(point: Point) -> Mark:
+    if point.hue:
+        return Mark("circle", "dot", size=7.5 if point.on_front else 6.0, hue=point.hue)
+    return shaped(point.shape, point.on_front, 8.5)
+
+
+def _boxes(point: Point, x: Scale, y: Scale) -> list[Box]:
+    """A point and its intervals, which labels keep away from."""
+    left, top = x.at(point.x), y.at(point.y)
+    across = Box(x.at(point.x_ends[0]), top - 1, x.at(point.x_ends[1]), top + 1, 0.4)
+    upright = Box(left - 1, y.at(point.y_ends[1]), left + 1, y.at(point.y_ends[0]), 0.4)
+    return [Box(left - 9, top - 9, left + 9, top + 9, 3.0), across, upright]
+
+
+def _axes(drawing: Drawing, front: Front, x: Scale, y: Scale) -> None:
+    for value, text in front.x.at:
+        drawing.line("grid", (x.at(value), y.right), (x.at(value), y.left))
+        drawing.words("faint", (x.at(value), y.left + 17), text, "middle")
+    for value, text in front.y.at:
+        drawing.line("grid", (x.left, y.at(value)), (x.right, y.at(value)))
+        drawing.words("faint", (x.left - 8, y.at(value) + 4.5), text, "end")
+    drawing.words("plain", ((x.left + x.right) / 2, y.left + 38), front.x.title, "middle")
+    drawing.words("plain", (13, (y.left + y.right) / 2), front.y.title, "middle", turn=-90)
+
+
+def _behind(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[Box]) -> None:
+    """What points are compared with: the region that is better on both, controls, and the line of the blind."""
+    if front.base is not None:
+        left, bottom = x.at(front.base[0]), y.at(front.base[1])
+        if x.right - left >= 2 and bottom - y.right >= 2:
+            drawing.box("region", (left, y.right), (x.right - left, bottom - y.right))
+            _words(drawing, "accent", (x.right - 8, y.right + 18), front.better, taken)
+    for value, text in front.levels:
+        drawing.line("level", (x.left, y.at(value)), (x.right, y.at(value)))
+        _words(drawing, "quiet", (x.right - 6, y.at(value) - 5), text, taken)
+    if front.blind:
+        _blind_line(drawing, front, x, y, taken)
+
+
+def _words(drawing: Drawing, kind: str, at: tuple[float, float], text: str, taken: list[Box], anchor: str = "end") -> None:
+    """A text of the figure, which labels keep away from."""
+    drawing.words(kind, at, text, anchor)
+    taken.append(box_of(text, *at, anchor, 2.0))
+
+
+def _blind_line(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[Box]) -> None:
+    (x0, y0), (x1, y1) = front.blind
+    first, last = max(0.0, (x.least - x0) / (x1 - x0)), min(1.0, (y.least - y0) / (y1 - y0))
+    if last - first < 0.03:
+        return
+
+    def at(share: float) -> tuple[float, float]:
+        along = first + share * (last - first)
+        return x.at(x0 + along * (x1 - x0)), y.at(y0 + along * (y1 - y0))
+
+    start, end = at(0), at(1)
+    drawing.line("level", start, end)
+    slope = math.atan2(end[1] - start[1], end[0] - start[0])
+
+    def free(share: float) -> float:
+        spot = at(share)
+        return min((math.dist(spot, (x.at(one.x), y.at(one.y))) for one in front.points), default=0.0)
+
+    # Where the label is furthest from every point.
+    left, top = at(max((0.14 + 0.06 * step for step in range(13)), key=free))
+    lifted = left + 6 * math.sin(slope), top - 6 * math.cos(slope)
+    drawing.words("quiet", lifted, "blind to relevance", "middle", turn=math.degrees(slope))
+    for step in range(-2, 3):
+        px, py = left + 24 * step * math.cos(slope), top + 24 * step * math.sin(slope)
+        taken.append(Box(px - 12, py - 20, px + 16, py + 4, 1.0))
+
+
+def _front_line(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[Box]) -> None:
+    """As steps: nothing lies right of it and above."""
+    ends = [(x.at(one), y.at(other)) for one, other in front.line]
+    if not ends:
+        return
+    steps = [(x.left, ends[0][1]), ends[0]]
+    for one, other in pairwise(ends):
+        steps += [(one[0], other[1]), other]
+    drawing.lines("front", [*steps, (ends[-1][0], y.left)])
+    for (left, top), bottom in zip(ends, [*(other for _, other in ends[1:]), y.left], strict=True):
+        taken.append(Box(left - 2, top, left + 2, bottom, 0.5))
+    # Above the line where there is room.
+    top = ends[0][1] + (-6 if ends[0][1] > y.right + 20 else 15)
+    _words(drawing, "quiet", (x.left + 6, top), "Pareto front", taken, "start")
+
+
+def _legend(drawing: Drawing, legend: Sequence[tuple[str, str]], top: float) -> None:
+    x = 8.0
+    for shape, text in legend:
+        drawing.spot((x, top + 10), [shaped(shape, False, 6.5), Mark("text", "faint", 13, 4.5, text=text)])
+        x += 34 + 6.3 * len(text)
+
+
+# Where labels find room: each takes the nearest place that lies on nothing.
+_WAYS = ((1, -0.9), (-1, -0.9), (1, 0.0), (-1, 0.0), (1, 0.9), (-1, 0.9), (0, -1.15), (0, 1.15))
+_FAR = (13.0, 24.0, 38.0, 54.0, 72.0, 92.0)
+# What a place costs that reaches out of the figure: more than any that lies on something.
+OUTSIDE = 600.0
+
+
+class Box(NamedTuple):
+    """weight: how bad it is to lie on it."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    weight: float = 0.0
+
+    def cost(self, taken: Iterable[Box]) -> float:
+        """Of lying where it does: the areas that it shares with others, by their weights."""
+        return sum(other.weight * self._shared(other) for other in taken)
+
+    def _shared(self, other: Box) -> float:
+        wide = min(self.right, other.right) - max(self.left, other.left)
+        tall = min(self.bottom, other.bottom) - max(self.top, other.top)
+        return max(20.0, wide * tall / 4) if wide > 0 and tall > 0 else 0.0
+
+    def within(self, other: Box) -> bool:
+        return self.left >= other.left and self.right <= other.right and self.top >= other.top and self.bottom <= other.bottom
+
+    def away(self, x: float, y: float) -> float:
+        """How far a point is from it."""
+        return math.hypot(max(self.left - x, 0, x - self.right), max(self.top - y, 0, y - self.bottom))
+
+
+class Label(NamedTuple):
+    """The name of a point."""
+
+    x: float
+    y: float
+    text: str
+    strong: bool
+
+
+def box_of(text: str, x: float, y: float, anchor: str, weight: float = 0.0) -> Box:
+    """About where a text of a figure stands."""
+    wide = 6.6 * len(text)
+    left = x - wide if anchor == "end" else x - wide / 2 if anchor == "middle" else x
+    return Box(left, y - 12, left + wide, y + 4, weight)
+
+
+def place_labels(drawing: Drawing, labels: Sequence[Label], room: Box, taken: list[Box]) -> list[tuple[float, float]]:
+    """Where each text begins. Draws a thin line to its point from far, or past a nearer point. taken: grows by the labels."""
+    spots = []
+    for label in labels:
+        wide = (7.5 if label.strong else 7.1) * len(label.text) + 4
+        costs: list[tuple[float, int, Box, float, int]] = []
+        for far in _FAR:
+            for way, (dx, dy) in enumerate(_WAYS):
+                left = label.x + dx * far - (wide if dx < 0 else wide / 2 if dx == 0 else 0)
+                middle = label.y + dy * far
+                box = Box(left, middle - 9, left + wide, middle + 9, 5.0)
+                outside = 0.0 if box.within(room) else OUTSIDE
+                costs.append((far * 1.2 + (dy > 0) + outside + box.cost(taken), len(costs), box, far, way))
+        _, _, box, far, way = min(costs)
+        taken.append(box)
+        nearer = any(box.away(one.x, one.y) <= box.away(label.x, label.y) for one in labels if one is not label)
+        if far > _FAR[1] or nearer:
+            end = {1: box.left, -1: box.right, 0: (box.left + box.right) / 2}[_WAYS[way][0]]
+            drawing.line("leader", (label.x, label.y), (end, (box.top + box.bottom) / 2))
+        spots.append((box.left + 2, box.top + 14))
+    return spots
