@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core.evaluation.regime_means import cells_and_means
+from heval_core.evaluation.means import cells_and_means
 from heval_core.figures.measure_table import measure_table, wanted_of
 from heval_core.figures.measured_panels import Measured
 from heval_core.metrics import measures

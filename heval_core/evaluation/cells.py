@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
@@ -14,20 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from heval_core import catalogue
-from heval_core import metrics as declared
 from heval_core.evaluation.kept import Kept
 from heval_core.evaluation.regime import Regime, numbers_of
 from heval_core.evaluation.scored import Scored
-from heval_core.groups import MEMORY, document_of
 from heval_core.metrics._features import Labelled, LearnedMetric, labelled, largest
-from heval_core.metrics.shared.cell import DEFAULT_K, KS, Cell, Fixed, Layout
+from heval_core.metrics.shared.cell import KS, Cell, Fixed, Layout
 from heval_core.metrics.shared.measure import MirrorMetric
 from heval_core.protocols import Metric
-from heval_core.records import CELL, CellKey, RegimeKey
+from heval_core.records import CellKey, RegimeKey
 from heval_core.statistics.blocks import row_blocks
-from heval_core.statistics.bootstrap import Interval
-from heval_core.statistics.bounded import mean_interval
-from heval_core.statistics.values import Each, Value, normalised, replicates
+from heval_core.statistics.values import Each, Value, defined, replicates
 
 
 def estimates(
@@ -90,25 +86,19 @@ def _of_best_scores(cell: Cell, count: int) -> Cell:
     return Cell.of(short, best(cell.scores), priorities=cell.priorities, fixed=fixed)
 
 
-class ValueKey(NamedTuple):
-    """The key of one value of a metric in a cell. k: 0 if the metric has none."""
-
-    cell: CellKey
-    metric: str
-    part: str
-    k: int
+# Of a metric, part and k.
+Wanted = Callable[[str, str, int], bool]
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """scores: rows of the table `score`. rows: for `cell_metric`. replicates: (resamples,) of each value that is wanted.
+    """scores: rows of the table `score`. rows: for `cell_metric`, with (resamples,) replicates of values that are wanted.
 
     ways: what metrics need to compare cells with their mirrors, by metric, explainer and k.
     """
 
     scores: list[pa.Table]
     rows: list[dict[str, Any]]
-    replicates: dict[ValueKey, np.ndarray]
     ways: dict[tuple[MirrorMetric, str, int], Each]
 
 
@@ -118,11 +108,11 @@ def evaluate(
     metrics: Iterable[Metric] | None = None,
     ks: Iterable[int] = KS,
     kept: Kept | None = None,
-    wanted: Callable[[ValueKey], bool] = lambda key: True,
+    wanted: Wanted = lambda *value: True,
 ) -> Evaluated:
     """Every metric for explainers that share one layout; one matrix product gives all their replicates.
 
-    wanted: which values' replicates are used. Those of all take 2 MB per explainer.
+    wanted: which values' replicates are used, by metric, part and k. Those of all take 2 MB per explainer.
     """
     metrics = list(catalogue.plugins("metric").values() if metrics is None else metrics)
     ks = tuple(ks)
@@ -138,15 +128,19 @@ def evaluate(
         for mirror in mirrors:
             ways.update({(mirror, explainer, k): way for k in ks if (way := mirror.one_way(cell, k)) is not None})
 
-    keys, found = [], []
-    for key, by_explainer in estimates(metrics, cells, ks, kept, visit).items():
-        for (explainer, k), own in by_explainer.items():
-            keys += [ValueKey(regime.key.cell(explainer), key, estimate.part, k) for estimate in own]
-            found += own
-    rows = [metric_row(regime.numbers, key, estimate) for key, estimate in zip(keys, found, strict=True)]
-    drawn = {key: estimate for key, estimate in zip(keys, found, strict=True) if wanted(key)}
-    spread = dict(zip(drawn, replicates(list(drawn.values()), regime.weights), strict=True))
-    return Evaluated(list(chain(*scores.values())), rows, spread, ways)
+    found = [
+        ((explainer, key, k), value)
+        for key, by_explainer in estimates(metrics, cells, ks, kept, visit).items()
+        for (explainer, k), own in by_explainer.items()
+        for value in own
+    ]
+    rows = [
+        metric_row(regime.numbers, regime.key.cell(explainer), metric, k, value) for (explainer, metric, k), value in found
+    ]
+    places = [place for place, ((_, metric, k), value) in enumerate(found) if wanted(metric, value.part, k)]
+    for place, drawn in zip(places, replicates([found[place][1] for place in places], regime.weights), strict=True):
+        rows[place]["drawn"] = drawn
+    return Evaluated(list(chain(*scores.values())), rows, ways)
 
 
 def evaluate_all(
@@ -155,7 +149,7 @@ def evaluate_all(
     metrics: Iterable[Metric] | None = None,
     ks: Iterable[int] = KS,
     kept: Kept | None = None,
-    wanted: Callable[[ValueKey], bool] = lambda key: True,
+    wanted: Wanted = lambda *value: True,
 ) -> tuple[list[str], Evaluated]:
     """Every explainer of a regime, each on the instances for which it has scores.
 
@@ -166,13 +160,12 @@ def evaluate_all(
     for explainer, own in scored.attributions.rows.groupby("explainer"):
         chosen = pd.Index(whole.ids).isin(own["instance_id"])
         by_rows.setdefault(chosen.tobytes(), []).append(str(explainer))
-    everything, complete = Evaluated([], [], {}, {}), []
+    everything, complete = Evaluated([], [], {}), []
     for mask, explainers in by_rows.items():
         regime = whole.rows(np.frombuffer(mask, dtype=bool))
         part = evaluate(regime, scored.cells(regime, explainers), metrics, ks, kept, wanted)
         everything.scores.extend(part.scores)
         everything.rows.extend(part.rows)
-        everything.replicates.update(part.replicates)
         if regime is whole:
             everything.ways.update(part.ways)
             complete = explainers
@@ -200,21 +193,8 @@ def swap_rows(one: Mirrored, two: Mirrored) -> list[dict[str, Any]]:
         other = two.ways.get((metric, explainer, k))
         if other is not None:
             estimate = metric.both_ways(way.rows(mine), other.rows(theirs))
-            rows.append(metric_row(numbers, ValueKey(one.key.cell(explainer), metric.key, estimate.part, k), estimate))
+            rows.append(metric_row(numbers, one.key.cell(explainer), metric.key, k, estimate))
     return rows
-
-
-def entering(found: pd.DataFrame) -> int:
-    """How many instances are behind rows of `cell_metric`: in each cell the groups that any part uses, counted once."""
-    total = 0
-    for _, cell in found.dropna(subset=["value"]).groupby(list(CELL)):
-        sizes: dict[str, int] = {}
-        for group_sizes in cell["group_sizes"].unique():
-            for group, size in json.loads(group_sizes).items():
-                sizes[group] = max(size, sizes.get(group, 0))
-        groups = [size for group, size in sizes.items() if group == MEMORY or document_of(group) is not None]
-        total += sum(groups) if groups else max(sizes.values())
-    return total
 
 
 # Without Pandas: one of its frames for each metric, part and explainer took a tenth of the time of publishing.
@@ -230,80 +210,32 @@ def _scores(regime: Regime, explainer: str, metric: str, k: int, each: Each) -> 
     return pa.table(columns, names=SCORE_COLUMNS)
 
 
-def metric_row(questions: np.ndarray | None, key: ValueKey, estimate: Value) -> dict[str, Any]:
-    """A row of `cell_metric`. questions: (N,) the number of each instance's question, if some share one."""
+def metric_row(questions: np.ndarray | None, cell: CellKey, metric: str, k: int, estimate: Value) -> dict[str, Any]:
+    """A row of `cell_metric`.
+
+    k: 0 if the metric has none. questions: (N,) the number of each instance's question, if some share one.
+    """
     low, high, above_low, above_high = (None,) * 4
     if estimate.unavailable is None:
         around, above = estimate.intervals(questions)
         ends = (*around, *above)
-        low, high, above_low, above_high = (_defined(end) for end in ends)
+        low, high, above_low, above_high = (defined(end) for end in ends)
     return {
-        **key.cell._asdict(),
-        "metric": key.metric,
-        "part": key.part,
-        "k": key.k,
-        "value": _defined(estimate.value),
+        **cell._asdict(),
+        "metric": metric,
+        "part": estimate.part,
+        "k": k,
+        "value": defined(estimate.value),
         "low": low,
         "high": high,
-        "chance": _defined(estimate.chance),
+        "chance": defined(estimate.chance),
         "above_low": above_low,
         "above_high": above_high,
-        "best": _defined(estimate.best),
-        "normalised": _defined(estimate.normalised),
-        "p": _defined(estimate.p),
+        "best": defined(estimate.best),
+        "normalised": defined(estimate.normalised),
+        "p": defined(estimate.p),
         "n": sum(size for _, size in estimate.sizes),
         "group_sizes": json.dumps(dict(estimate.sizes)),
         "details": json.dumps(dict(estimate.details)),
         "unavailable": estimate.unavailable,
     }
-
-
-def value_key(row: Mapping[str, Any]) -> ValueKey:
-    """The key of a row of `cell_metric`."""
-    return ValueKey(CellKey(*(row[name] for name in CellKey._fields)), row["metric"], row["part"], int(row["k"]))
-
-
-def _defined(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def mean_intervals(found: pd.DataFrame, drawn: np.ndarray | None) -> tuple[Interval, Interval]:
-    """Of the mean of some rows of `cell_metric`, and of that of their normalised values. drawn: see `mean_interval`."""
-    value, low, high, chance, best, scaled = (
-        found[name].to_numpy(dtype=float) for name in ("value", "low", "high", "chance", "best", "normalised")
-    )
-    sides = np.stack([normalised(end, chance, best) for end in (low, high)])
-    moved = None if drawn is None else normalised(drawn, *np.broadcast_arrays(chance, best, drawn)[:2])
-    return mean_interval(value, low, high, drawn), mean_interval(scaled, sides.min(axis=0), sides.max(axis=0), moved)
-
-
-def headline_rows(cells: pd.DataFrame, spread: Mapping[ValueKey, np.ndarray]) -> list[dict[str, Any]]:
-    """Means over the cells of a technique, with intervals from replicates that resample the same questions in every cell.
-
-    spread: each value's replicates.
-    """
-    rows = []
-    for question, measure in declared.headlines().items():
-        k = measure.at(DEFAULT_K)
-        chosen = cells[(cells["metric"] == measure.metric) & cells["part"].isin(measure.together) & (cells["k"] == k)]
-        for (technique, explainer), found in chosen[chosen["unavailable"].isna()].groupby(["technique", "explainer"]):
-            drawn = np.stack([spread[value_key(row)] for row in found.to_dict("records")], axis=1)
-            ends, scaled = mean_intervals(found, drawn)
-            value, chance, normal = (found[name].to_numpy(dtype=float).mean() for name in ("value", "chance", "normalised"))
-            rows.append(
-                {
-                    "question": question,
-                    "technique": technique,
-                    "explainer": explainer,
-                    "metric": measure.metric,
-                    "k": k,
-                    "value": value,
-                    **{name: _defined(end) for name, end in ends._asdict().items()},
-                    "chance": chance,
-                    "normalised": _defined(normal),
-                    **{f"normalised_{name}": _defined(end) for name, end in scaled._asdict().items()},
-                    "cells": len(found),
-                    "n": int(found["n"].sum()),
-                }
-            )
-    return rows

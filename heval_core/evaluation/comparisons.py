@@ -38,7 +38,6 @@ def comparisons(reader: Reader, chosen: Filter, metric: str, parts: Collection[s
     """All pairs of methods, in every cell and part, and over all of them."""
     plugin = catalogue.find("metric", metric)
     rows: list[dict[str, Any]] = []
-    spreads: list[np.ndarray] = []
     for one in stored(reader, chosen):
         regime = one.common()
         methods = [key for key in one.scored.explainers if key not in catalogue.explainers(control=True)]
@@ -50,23 +49,21 @@ def comparisons(reader: Reader, chosen: Filter, metric: str, parts: Collection[s
                 for estimate in all_parts
                 if estimate.part == part and estimate.unavailable is None
             }
-            for row, spread in _pairs(regime, own, part, metrics.best_of(metric, part)):
-                rows.append(row)
-                spreads.append(spread)
+            rows += _pairs(regime, own, part, metrics.best_of(metric, part))
     columns = [*CELL, "part", "first", "second", "difference", "low", "high", "p", "p_holm", "better", "n"]
-    each = pd.DataFrame(rows, columns=columns)
-    return Compared(each, _overall(each, spreads))
+    each = pd.DataFrame(rows, columns=[*columns, "drawn"])
+    return Compared(each[columns], _overall(each))
 
 
-def _pairs(regime: Regime, found: Mapping[str, Value], part: str, best: str) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
-    """(row, replicates of its difference) of every pair."""
+def _pairs(regime: Regime, found: Mapping[str, Value], part: str, best: str) -> Iterator[dict[str, Any]]:
+    """A row of every pair; drawn: the (resamples,) replicates of its difference."""
     names = list(combinations(found, 2))
     apart = differences([(found[first], found[second]) for first, second in names], regime.weights)
     adjusted = holm(np.array([own.p for own in apart]))
     for (first, second), own, p in zip(names, apart, adjusted, strict=True):
         ahead = second if (own.value > 0) == (best == "low") else first
         better = ahead if p < 0.05 and best != "zero" else ""
-        row = {
+        yield {
             **regime.key._asdict(),
             "part": part,
             "first": first,
@@ -77,14 +74,14 @@ def _pairs(regime: Regime, found: Mapping[str, Value], part: str, best: str) -> 
             "p_holm": p,
             "better": better,
             "n": own.n,
+            "drawn": own.drawn,
         }
-        yield row, np.asarray(own.drawn)
 
 
-def _overall(found: pd.DataFrame, spreads: list[np.ndarray]) -> pd.DataFrame:
+def _overall(found: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (technique, first, second), own in found.groupby(["technique", "first", "second"]):
-        low, high = percentile_interval(np.mean([spreads[place] for place in own.index], axis=0))
+        low, high = percentile_interval(np.mean(list(own["drawn"]), axis=0))
         rows.append(
             {
                 "technique": technique,

@@ -12,6 +12,7 @@ import pandas as pd
 from heval_core import catalogue
 from heval_core.evaluation import cells
 from heval_core.evaluation.live import COLUMNS, stored
+from heval_core.evaluation.means import means
 from heval_core.evaluation.regime import Regime
 from heval_core.groups import context_groups
 from heval_core.metrics.shared.measured import MeasuredMetric
@@ -99,37 +100,30 @@ def curve(
     Only cells in which every bin is available for every explainer are used, so that all points average the same cells. Their
     replicates are averaged, as for the headline: one resample draws the same questions in all cells of a dataset.
     """
-    whole, asked = _along(reader, chosen, metric, parts, k, by, bins)
+    rows, asked = _along(reader, chosen, metric, parts, k, by, bins)
+    whole = pd.DataFrame(rows, columns=[*COLUMNS, "drawn", "bin", "least", "most", "mean"])
+    points = means(whole, [*_CURVE, "bin"])
+    middles = whole.groupby([*_CURVE, "bin"])["mean"].mean()
+    intervals = [percentile_interval(drawn) for drawn in points["drawn"]]
+    points = points.assign(mean=middles.to_numpy(), low=[own.low for own in intervals], high=[own.high for own in intervals])
     measured = isinstance(catalogue.find("metric", metric), MeasuredMetric)
-    found, spread = [], {}
-    for (technique, explainer, place), own in pd.DataFrame(whole).groupby([*_CURVE, "bin"]) if whole else ():
-        drawn = spread[technique, explainer, place] = np.mean(list(own["spread"]), axis=0)
-        means = {name: float(own[name].astype(float).mean()) for name in ("value", "chance", "mean")}
-        found.append(
-            {
-                "technique": technique,
-                "explainer": explainer,
-                "bin": place,
-                **means,
-                **percentile_interval(drawn)._asdict(),
-                "n": cells.entering(own),
-                "cells": len(own.drop_duplicates(list(CELL))),
-            }
-        )
-    points = pd.DataFrame(found, columns=[*_CURVE, "bin", "mean", "value", "low", "high", "chance", "n", "cells"])
-    changes = []
-    for (technique, explainer), own in points.groupby(_CURVE):
-        above = (own["value"] - own["chance"]).to_numpy()
-        first, last = own["bin"].iloc[0], own["bin"].iloc[-1]
-        by_chance = own["chance"].iloc[-1] - own["chance"].iloc[0]
-        # Measured chance is the random control's value, which was resampled too.
-        if measured and (technique, "random", last) in spread:
-            by_chance = spread[technique, "random", last] - spread[technique, "random", first]
-        drawn = spread[technique, explainer, last] - spread[technique, explainer, first] - by_chance
-        whole_change = {"change": above[-1] - above[0], **percentile_interval(drawn)._asdict()}
-        changes.append({"technique": technique, "explainer": explainer, **whole_change})
-    ends = pd.DataFrame(whole, columns=[*CELL, "part", "bin", "least", "most"]).drop_duplicates(ignore_index=True)
+    changes = [
+        dict(zip(_CURVE, names, strict=True)) | _change(own, points if measured else points.iloc[:0])
+        for names, own in points.groupby(_CURVE)
+    ]
+    points = points[[*_CURVE, "bin", "mean", "value", "low", "high", "chance", "n", "cells"]]
+    ends = whole[[*CELL, "part", "bin", "least", "most"]].drop_duplicates(ignore_index=True)
     return Curve(points, pd.DataFrame(changes, columns=[*_CURVE, "change", "low", "high"]), ends, asked)
+
+
+def _change(own: pd.DataFrame, controls: pd.DataFrame) -> dict[str, float]:
+    """From the first to the last point of a curve. controls: the points whose random ones are a measured chance level, which
+    was resampled too."""
+    first, last = own.iloc[0], own.iloc[-1]
+    random = controls[(controls["technique"] == first["technique"]) & (controls["explainer"] == "random")]
+    by_chance = random["drawn"].iloc[-1] - random["drawn"].iloc[0] if len(random) else last["chance"] - first["chance"]
+    change = (last["value"] - last["chance"]) - (first["value"] - first["chance"])
+    return {"change": change, **percentile_interval(last["drawn"] - first["drawn"] - by_chance)._asdict()}
 
 
 def _along(
@@ -140,10 +134,8 @@ def _along(
     for place, values, regime, evaluated in _bins(reader, chosen, metric, k, by, bins):
         for row in evaluated.rows:
             if row["part"] in parts:
-                spread = evaluated.replicates[cells.value_key(row)]
-                family = (regime.key, row["part"])
                 ends = {"least": float(values.min()), "most": float(values.max()), "mean": float(values.mean())}
-                rows[family].append(row | {"bin": place, "spread": spread, **ends})
+                rows[regime.key, row["part"]].append(row | {"bin": place, **ends})
     return [row for own in rows.values() if _complete(own, bins) for row in own], len({key for key, _ in rows})
 
 

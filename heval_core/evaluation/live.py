@@ -6,11 +6,10 @@ Cost: a cell of 2,000 instances and 7 explainers takes about .3 s for ranks, mar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from heval_core import catalogue
@@ -26,8 +25,6 @@ COLUMNS = [
     *CELL, "explainer", "metric", "part", "k", "value", "low", "high", "chance", "above_low", "above_high",
     "best", "normalised", "p", "n", "group_sizes", "details", "unavailable",
 ]  # fmt: skip
-
-Spread = dict[cells.ValueKey, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,30 +48,20 @@ def stored(reader: Reader, chosen: Filter) -> Iterator[Stored]:
         yield Stored(regime_of(own, reader.resamples(dataset)), scored)
 
 
-def cells_of(reader: Reader, chosen: Filter, metric: str, k: int) -> pd.DataFrame:
-    """Rows like those of `cell_metric`. Raises HEvalError for an unknown metric."""
-    return _cells(reader, chosen, metric, k, lambda key: False)[0]
+def cells_of(reader: Reader, chosen: Filter, metric: str, k: int, drawn: bool = False) -> pd.DataFrame:
+    """Rows like those of `cell_metric`. Raises HEvalError for an unknown metric.
 
-
-def cells_and_spread(reader: Reader, chosen: Filter, metric: str, k: int) -> tuple[pd.DataFrame, Spread]:
-    """The same, and the (resamples,) replicates of the values; there are none of values that are made of mirrored prompts."""
-    return _cells(reader, chosen, metric, k, lambda key: True)
-
-
-def _cells(
-    reader: Reader, chosen: Filter, metric: str, k: int, wanted: Callable[[cells.ValueKey], bool]
-) -> tuple[pd.DataFrame, Spread]:
+    drawn: with the (resamples,) replicates of the values; there are none of values that are made of mirrored prompts.
+    """
     plugin = catalogue.find("metric", metric)
     rows: list[dict[str, Any]] = []
-    spread: Spread = {}
     mirrored: dict[RegimeKey, cells.Mirrored] = {}
     for one in stored(reader, chosen):
-        _, evaluated = cells.evaluate_all(one.regime, one.scored, [plugin], (k,), wanted=wanted)
+        _, evaluated = cells.evaluate_all(one.regime, one.scored, [plugin], (k,), wanted=lambda *value: drawn)
         rows += evaluated.rows
-        spread |= evaluated.replicates
         mirrored[one.regime.key] = cells.Mirrored(one.regime.key, one.regime.questions, evaluated.ways)
     for key, own in mirrored.items():
         swapped = mirrored.get(key._replace(regime=mirror(key.regime) or ""))
         rows += cells.swap_rows(own, swapped) if swapped else []
-    found = pd.DataFrame(rows, columns=COLUMNS)
-    return found.sort_values([*CELL, "part"], kind="stable", ignore_index=True), spread
+    found = pd.DataFrame(rows, columns=[*COLUMNS, *(["drawn"] if drawn else [])])
+    return found.sort_values([*CELL, "part"], kind="stable", ignore_index=True)

@@ -71,24 +71,20 @@ class Shards(NamedTuple):
 class OverRegimes:
     """What is computed over all regimes together is made from this.
 
-    rows, replicates: the cells' values, and the (resamples,) replicates of those that are wanted. paired_rows,
-    paired_replicates: the values for findings, over the instances for which all methods have scores. patterns: see
+    rows: the cells' values, with the (resamples,) replicates of those that are wanted. paired_rows: the values for findings,
+    over the instances for which all methods have scores. patterns: see
     `_Patterns.counts`. followed: see `_followed`. answers: what techniques are compared by.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
-    replicates: dict[cells.ValueKey, np.ndarray] = field(default_factory=dict)
     paired_rows: list[dict[str, Any]] = field(default_factory=list)
-    paired_replicates: dict[cells.ValueKey, np.ndarray] = field(default_factory=dict)
     patterns: list[pd.DataFrame] = field(default_factory=list)
     followed: np.ndarray = field(default_factory=lambda: np.zeros((4, 2)))
     answers: Answers = field(default_factory=Answers)
 
     def add(self, evaluated: cells.Evaluated, paired: cells.Evaluated) -> None:
         self.rows += evaluated.rows
-        self.replicates |= evaluated.replicates
         self.paired_rows += [row for row in paired.rows if (row["metric"], row["part"], row["k"]) in findings.WANTED]
-        self.paired_replicates |= paired.replicates
 
     def rule_shares(self) -> findings.RuleShares:
         """How often instances follow the taught rule."""
@@ -315,9 +311,9 @@ class _Patterns:
         return summed.assign(dataset=key.dataset, technique=key.technique)
 
 
-def _is_wanted(key: cells.ValueKey) -> bool:
+def _is_wanted(metric: str, part: str, k: int) -> bool:
     """Whether headline or findings combine the value with others."""
-    return (key.metric, key.part, key.k) in findings.WANTED | _of_headlines()
+    return (metric, part, k) in findings.WANTED | _of_headlines()
 
 
 @functools.cache
@@ -333,6 +329,6 @@ def _paired(whole: Regime, complete: list[str], scored: Scored, evaluated: cells
         return evaluated
     regime = scored.common(whole, present)
     if not len(regime.ids):
-        return cells.Evaluated([], [], {}, {})
+        return cells.Evaluated([], [], {})
     asked = [plugin for key, plugin in catalogue.plugins("metric").items() if key in findings.METRICS]
     return cells.evaluate(regime, scored.cells(regime, present), asked, (findings.K,), wanted=_is_wanted)

@@ -20,10 +20,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from heval_core import __version__, catalogue
-from heval_core.evaluation import cells, evaluator, findings, patterns
+from heval_core.evaluation import evaluator, findings, patterns
 from heval_core.evaluation.citations import people
 from heval_core.evaluation.citations import tables as citation_tables
 from heval_core.evaluation.citations.standing import standing
+from heval_core.evaluation.leaderboard import headline
 from heval_core.evaluation.measuring import Shards, by_regime, insert_regimes
 from heval_core.evaluation.techniques import tables
 from heval_core.records import REGIMES, TECHNIQUE, HEvalError
@@ -197,16 +198,22 @@ def _insert_results(writer: Writer, store: ShardStore, entries: list[Entry], tel
         # Gold and off-topic documents belong to the comparison of techniques; the headline is about the paper's six regimes.
         of_paper = [row for row in whole.rows if row["regime"] in REGIMES]
         if of_paper:
-            writer.insert("headline", cells.headline_rows(pd.DataFrame(of_paper), whole.replicates))
-    paired = pd.DataFrame(whole.paired_rows, columns=writer.columns("cell_metric"))
+            writer.insert_frame("headline", _headline(pd.DataFrame(of_paper)))
+    paired = pd.DataFrame(whole.paired_rows, columns=[*writer.columns("cell_metric"), "drawn"])
     rule = whole.rule_shares()
-    stated = findings.findings(paired, whole.paired_replicates, rule) + findings.technique_findings(compared, rule)
+    stated = findings.findings(paired, rule) + findings.technique_findings(compared, rule)
     _insert_findings(writer, stated)
     writer.insert_contexts()
     shares = patterns.pattern_shares(whole.pattern_counts(), resamples.__getitem__)
     writer.insert_frame("pattern_share", shares.assign(place=range(len(shares))))
     timings = ShardRows(store, entries, kinds.TIMING, kinds.TIMING.schema.names).rows
     writer.insert_frame("timing", timings[writer.columns("timing")])
+
+
+def _headline(values: pd.DataFrame) -> pd.DataFrame:
+    """Rows of the table `headline`. values: of `cell_metric`."""
+    found = headline(lambda measure, k: values[(values["metric"] == measure.metric) & (values["k"] == k)])
+    return found.astype(object).where(found.notna(), None)
 
 
 def _insert_findings(writer: Writer, stated: list[dict[str, Any]]) -> None:

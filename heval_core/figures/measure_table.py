@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from heval_core.evaluation.regime_means import Wanted
+from heval_core.evaluation.means import Wanted
 from heval_core.figures.comparable import comparable
 from heval_core.figures.measured_panels import Measured, in_unit, winner
 from heval_core.figures.palette import in_order

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from heval_core.evaluation.means import cells_and_means
 from heval_core.evaluation.patterns import patterns_under
-from heval_core.evaluation.regime_means import cells_and_means
 from heval_core.figures.cells import labelled, of_measure
 from heval_core.figures.headline import side_by_side
 from heval_core.figures.measure_table import headline_table, measure_table, wanted_of

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from heval_core.evaluation.cells import ValueKey, value_key
-from heval_core.evaluation.live import Spread
-from heval_core.evaluation.regime_means import cells_and_replicates
+from heval_core.evaluation.means import values_of
 from heval_core.figures.cells import of_measure
 from heval_core.metrics import measures, part_title
 from heval_core.metrics.shared.cell import DEFAULT_K
@@ -52,14 +51,19 @@ def explained(results: Reader) -> pd.DataFrame:
 
 def _of_measure(results: Reader, measure: Measure) -> list[dict[str, Any]]:
     k = DEFAULT_K if measure.uses_k else 0
-    found, spread = cells_and_replicates(results, Filter(), measure.metric, k, measure.parts)
-    known = {value_key(row): row for row in of_measure(found, measure).dropna(subset=["value"]).to_dict("records")}
+    found = of_measure(values_of(results, Filter(), measure.metric, k, measure.parts), measure).dropna(subset=["value"])
+    place = ["model", "dataset", "regime", "explainer", "part"]
+    regular = {tuple(row[name] for name in place): row for row in _of(found, found["technique"] == TECHNIQUE)}
     rows = []
-    for key, row in known.items():
-        before = key._replace(cell=key.cell._replace(technique=TECHNIQUE))
-        if key.cell.technique != TECHNIQUE and before in known:
-            rows.append({**_both(row, known[before]), "measure": measure.title, **_difference(key, before, spread)})
+    for row in _of(found, found["technique"] != TECHNIQUE):
+        before = regular.get(tuple(row[name] for name in place))
+        if before is not None:
+            rows.append({**_both(row, before), "measure": measure.title, **_difference(row["drawn"], before["drawn"])})
     return rows
+
+
+def _of(found: pd.DataFrame, chosen: pd.Series) -> list[dict[str, Any]]:
+    return found[chosen].to_dict("records")
 
 
 def _both(row: dict[str, Any], regular: dict[str, Any]) -> dict[str, Any]:
@@ -68,8 +72,9 @@ def _both(row: dict[str, Any], regular: dict[str, Any]) -> dict[str, Any]:
     return {**own, **before, "part": part_title(row["part"]), "delta": row["value"] - regular["value"]}
 
 
-def _difference(key: ValueKey, before: ValueKey, spread: Spread) -> dict[str, float]:
-    if key not in spread or before not in spread:
+def _difference(drawn: Any, before: Any) -> dict[str, float]:
+    """Of two values with (resamples,) replicates; nothing without."""
+    if not (isinstance(drawn, np.ndarray) and isinstance(before, np.ndarray)):
         return {}
-    low, high = percentile_interval(spread[key] - spread[before])
+    low, high = percentile_interval(drawn - before)
     return {"delta_low": low, "delta_high": high}

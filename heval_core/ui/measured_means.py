@@ -10,7 +10,7 @@ import streamlit as st
 
 from heval_core import catalogue
 from heval_core.evaluation import live
-from heval_core.evaluation.regime_means import cells_and_means, means_of
+from heval_core.evaluation.means import cells_and_means, means_of
 from heval_core.figures.cells import of_measure
 from heval_core.figures.measure_table import wanted_of
 from heval_core.figures.measured_panels import Measured
@@ -91,7 +91,7 @@ def measured(results: Reader, chosen: Filter, measure: Measure, metric: str, k: 
     wanted = wanted_of(measure)
     if (limited.cuts_cells or metric != measure.metric) and takes_long(metric):
         cells = live_cells(results, limited, metric, k)
-        means = [means_of(cells, {}, *own) for own in wanted]
+        means = [means_of(cells, *own) for own in wanted]
     else:
         cells, means = query(results, cells_and_means, limited, metric, k, wanted)
     parts, regimes, overall = means

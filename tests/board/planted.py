@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 
@@ -10,12 +11,9 @@ import pandas as pd
 
 from heval_core.evaluation.board.columns import measured as measures_of_boards
 from heval_core.evaluation.board.making import board_of
-from heval_core.evaluation.board.means import Measured
 from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Board, Row
-from heval_core.evaluation.cells import ValueKey
 from heval_core.evaluation.live import COLUMNS
 from heval_core.metrics.shared.measure import Measure
-from heval_core.records import CellKey
 from heval_core.regime_keys import read_key
 
 RESAMPLES = 400
@@ -40,34 +38,25 @@ def cells_of(
     datasets: Sequence[str] = DATASETS,
     regimes: Sequence[str] = REGIMES,
     noise: float = 0.02,
-) -> dict[Measure, Measured]:
+) -> dict[Measure, pd.DataFrame]:
     """Cells of the questions' measures where these are asked. noise: standard error of a normalised value."""
     return {
         measure: _measured(measure, truth, explainers, models, datasets, regimes, noise) for measure in measures_of_boards()
     }
 
 
-def _measured(measure: Measure, truth: Truth, explainers, models, datasets, regimes, noise: float) -> Measured:
-    rows, spread = [], {}
-    for model in models:
-        for dataset in datasets:
-            for regime in regimes:
-                for explainer in explainers:
-                    if not _asked(measure, regime):
-                        continue
-                    key = ValueKey(
-                        CellKey(model, dataset, regime, "regular", explainer),
-                        measure.metric,
-                        _part(measure, regime),
-                        measure.at(5),
-                    )
-                    value = truth(explainer, measure.question, model, dataset, regime)
-                    rows.append(_row(key, value, noise))
-                    if value is not None:
-                        seed = zlib.crc32(repr(key).encode())
-                        own = np.random.default_rng(seed).normal(value, noise, RESAMPLES)
-                        spread[key] = CHANCE + (BEST - CHANCE) * own
-    return Measured(pd.DataFrame(rows, columns=COLUMNS), spread)
+def _measured(measure: Measure, truth: Truth, explainers, models, datasets, regimes, noise: float) -> pd.DataFrame:
+    rows = []
+    for place in itertools.product(models, datasets, regimes, explainers):
+        model, dataset, regime, explainer = place
+        if _asked(measure, regime):
+            key = (*place[:3], "regular", explainer, measure.metric, _part(measure, regime), measure.at(5))
+            value, drawn = truth(explainer, measure.question, model, dataset, regime), None
+            if value is not None:
+                own = np.random.default_rng(zlib.crc32(repr(key).encode())).normal(value, noise, RESAMPLES)
+                drawn = CHANCE + (BEST - CHANCE) * own
+            rows.append([*key, *_numbers(value, noise), drawn])
+    return pd.DataFrame(rows, columns=[*COLUMNS, "drawn"])
 
 
 def _asked(measure: Measure, regime: str) -> bool:
@@ -79,7 +68,7 @@ def _part(measure: Measure, regime: str) -> str:
     return {"RQ1": "c", "RQ2": "balanced", "RQ3": "balanced" if read_key(regime).dual else "C"}[measure.question]
 
 
-def _row(key: ValueKey, value: float | None, noise: float) -> list[object]:
+def _numbers(value: float | None, noise: float) -> list[object]:
     def raw(scaled: float) -> float:
         return CHANCE + (BEST - CHANCE) * scaled
 
@@ -88,7 +77,7 @@ def _row(key: ValueKey, value: float | None, noise: float) -> list[object]:
     numbers = [raw(at), raw(at - 1.96 * noise), raw(at + 1.96 * noise), CHANCE if known else None, None, None]
     numbers += [BEST if known else None, at, None]
     why = None if known else "group M has 3 of the 30 instances needed"
-    return [*key.cell, key.metric, key.part, key.k, *numbers, 100 if known else 0, '{"C": 60, "M": 40}', "{}", why]
+    return [*numbers, 100 if known else 0, '{"C": 60, "M": 40}', "{}", why]
 
 
 def planted(

@@ -205,8 +205,8 @@ def test_where_most_methods_lack_every_cell_there_is_no_column_and_a_reason():
 def test_a_number_over_other_instances_than_those_of_most_methods_is_not_compared():
     def uneven(measured):
         for own in measured.values():
-            few = (own.cells["explainer"] == "c") & (own.cells["model"] == "model-b")
-            own.cells.loc[few, "n"] = 40
+            few = (own["explainer"] == "c") & (own["model"] == "model-b")
+            own.loc[few, "n"] = 40
         return measured
 
     table = {"a": level(0.5, 0.5, 0.5), "b": level(0.4, 0.4, 0.4), "c": level(0.9, 0.9, 0.9)}

@@ -31,11 +31,9 @@ def test_a_pair_by_hand():
     table = {"a": level(0.5, 0.52, 0.5), "b": level(0.5, 0.5, 0.5)}
     measured = cells_of(truth_of(table), ["a", "b"], noise=0.01)
     (measure,) = [own for own in measured if own.question == "RQ2"]
-    p = {}
-    for key, own in measured[measure].spread.items():
-        if key.cell.explainer == "a":
-            other = measured[measure].spread[key._replace(cell=key.cell._replace(explainer="b"))]
-            p[key.cell.model, key.cell.dataset] = 2 * norm.sf(0.02 / np.std((own - other) / (BEST - CHANCE), ddof=1))
+    drawn, p = measured[measure].set_index(["explainer", "model", "dataset"])["drawn"], {}
+    for where, own in drawn["a"].items():
+        p[where] = 2 * norm.sf(0.02 / np.std((own - drawn["b"][where]) / (BEST - CHANCE), ddof=1))
     order = sorted(p, key=p.__getitem__)
     corrected, largest = {}, 0.0
     for place, where in enumerate(order):

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core.evaluation.cells import ValueKey
 from heval_core.evaluation.comparisons import comparisons
 from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED, UNDECIDED, RuleShares, effects
 from heval_core.evaluation.findings.claims import by_construction, find
@@ -295,30 +294,16 @@ def test_a_longer_first_document_is_no_bias_of_explainers_that_know_nothing(tmp_
 def made_up(spread_of, cells=12, seed=0):
     """Evidence in which every explainer has the same true value in every cell, seen with an error of its own."""
     rng = np.random.default_rng(seed)
-    rows, spread = [], {}
+    rows = []
     for series in OVERALL:
+        what = {"metric": series.metric, "part": series.parts[0], "k": series.k, "chance": 0.0, "best": 1.0, "n": 100}
         for number in range(cells):
             for name, error in spread_of.items():
-                cell = CellKey(f"m{number}", "d", series.regimes[0], TECHNIQUE, name)
-                key = ValueKey(cell, series.metric, series.parts[0], series.k)
                 value = 0.4 + rng.normal(0, error)
-                rows.append(
-                    {
-                        **cell._asdict(),
-                        "metric": key.metric,
-                        "part": key.part,
-                        "k": key.k,
-                        "value": value,
-                        "chance": 0.0,
-                        "best": 1.0,
-                        "normalised": value,
-                        "n": 100,
-                        "details": "{}",
-                        "unavailable": None,
-                    }
-                )
-                spread[key] = value + rng.normal(0, error, 400)
-    return evidence_of(pd.DataFrame(rows), spread)
+                cell = CellKey(f"m{number}", "d", series.regimes[0], TECHNIQUE, name)._asdict()
+                own = {"value": value, "normalised": value, "details": "{}", "unavailable": None}
+                rows.append(cell | what | own | {"drawn": value + rng.normal(0, error, 400)})
+    return evidence_of(pd.DataFrame(rows))
 
 
 def test_what_is_only_measured_less_well_is_not_more_variable():

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from demo import aim
 from heval_core.evaluation.board.making import board
-from heval_core.evaluation.regime_means import regime_means
+from heval_core.evaluation.means import regime_means
 from heval_core.metrics import headlines
 from heval_core.metrics.auroc import ContextAuroc, auroc, placements
 from heval_core.metrics.shared.cell import Cell, Fixed, Layout

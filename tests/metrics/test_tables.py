@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from heval_core.evaluation.regime_means import regime_means
+from heval_core.evaluation.means import regime_means
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader

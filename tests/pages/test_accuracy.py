@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from heval_core.evaluation.regime_means import regime_means
+from heval_core.evaluation.means import regime_means
 from heval_core.figures.cells import as_normalised
 from heval_core.metrics import measures
 from heval_core.store.filters import Filter

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from heval_core.evaluation import live
-from heval_core.evaluation.cells import entering
+from heval_core.evaluation.means import entering
 from heval_core.figures.accuracy import difference_figure
 from heval_core.figures.cells import of_measure
 from heval_core.figures.palette import colour

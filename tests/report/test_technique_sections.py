@@ -200,8 +200,8 @@ def test_explanations_are_compared_with_those_under_regular(explained_twice):
     values = cells[(cells["explainer"] == "fa") & (cells["part"] == "C")].set_index("technique")["value"]
     assert (own["regular"], own["value"]) == (values[TECHNIQUE], values["cad"])
     assert own["delta"] == pytest.approx(values["cad"] - values[TECHNIQUE])
-    _, spread = live.cells_and_spread(explained_twice, Filter(), "mrr", 0)
-    drawn = {key.cell.technique: one for key, one in spread.items() if key.cell.explainer == "fa" and key.part == "C"}
+    cells = live.cells_of(explained_twice, Filter(), "mrr", 0, drawn=True)
+    drawn = cells[(cells["explainer"] == "fa") & (cells["part"] == "C")].set_index("technique")["drawn"]
     expected = percentile_interval(drawn["cad"] - drawn[TECHNIQUE])
     assert (own["delta_low"], own["delta_high"]) == pytest.approx(tuple(expected), abs=1e-6)
     assert own["delta_low"] > 0

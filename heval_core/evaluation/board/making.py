@@ -13,10 +13,11 @@ import pandas as pd
 
 from heval_core.evaluation.board import columns as known
 from heval_core.evaluation.board.costs import costs_of
-from heval_core.evaluation.board.means import Measured, available, counting, replicates, values_of
+from heval_core.evaluation.board.means import counting, replicates, values_of
 from heval_core.evaluation.board.pairs import pairs_of
 from heval_core.evaluation.board.records import EVERY_SIZE, PAIRS, PLACES, QUALITY, VALUES, Board, Column, Row
-from heval_core.evaluation.regime_means import cells_and_replicates
+from heval_core.evaluation.means import available
+from heval_core.evaluation.means import values_of as cells_of
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import Measure
 from heval_core.records import TECHNIQUE
@@ -36,8 +37,11 @@ def board(reader: Reader, chosen: Filter = Filter(), measures: Sequence[str] = (
     A regime brings its options along, the decoys and lengths with which it was run: they have columns of their own.
     """
     chosen = _with_options(reader, _of_one_technique(reader, chosen))
-    measured = {measure: _measured(reader, chosen, measure) for measure in known.measured(measures)}
-    found = pd.concat([own.cells for own in measured.values()])
+    measured = {
+        measure: cells_of(reader, chosen, measure.metric, measure.at(DEFAULT_K), measure.together)
+        for measure in known.measured(measures)
+    }
+    found = pd.concat(measured.values())
     regimes = list(dict.fromkeys(found["regime"].astype(str)))
     made = board_of(measured, rows_of(reader, list(found["explainer"].unique())), costs_of(reader, chosen, regimes))
     titles = reader.catalogue("dataset").set_index("key")["title"].to_dict()
@@ -60,10 +64,6 @@ def _with_options(reader: Reader, chosen: Filter) -> Filter:
     return replace(chosen, regime=tuple(wanted) or chosen.regime)
 
 
-def _measured(reader: Reader, chosen: Filter, measure: Measure) -> Measured:
-    return Measured(*cells_and_replicates(reader, chosen, measure.metric, measure.at(DEFAULT_K), measure.together))
-
-
 def rows_of(reader: Reader, explainers: Sequence[str]) -> list[Row]:
     """A row for each explainer."""
     named = reader.catalogue("explainer").set_index("key")
@@ -73,7 +73,7 @@ def rows_of(reader: Reader, explainers: Sequence[str]) -> list[Row]:
     ]
 
 
-def board_of(measured: Mapping[Measure, Measured], rows: Sequence[Row], costs: pd.DataFrame) -> Board:
+def board_of(measured: Mapping[Measure, pd.DataFrame], rows: Sequence[Row], costs: pd.DataFrame) -> Board:
     """A board of cells that are there already: of one technique, by measure."""
     methods = [row.key for row in rows if not row.control]
     every_column = _counting(measured, methods)
@@ -85,15 +85,15 @@ def board_of(measured: Mapping[Measure, Measured], rows: Sequence[Row], costs: p
     tables = [values_of(column, measured[column.measure], own, keys) for column, own in counted.items()]
     by_model = [values_of(column, measured[column.measure], own, keys, ("model",)) for column, own in counted.items()]
     asked = {column: own for column, own in counted.items() if column.scaled and column.plain}
-    pairs = [pairs_of(column, own, measured[column.measure].spread, keys) for column, own in asked.items()]
+    pairs = [pairs_of(column, own, keys) for column, own in asked.items()]
     values = _together(tables, VALUES)
-    quality = _quality(values, asked, measured, methods, costs)
+    quality = _quality(values, asked, methods, costs)
     places = _together([own.assign(column=column.key)[PLACES].drop_duplicates() for column, own in counted.items()], PLACES)
-    every = {str(regime) for own in measured.values() for regime in own.cells["regime"]}
+    every = {str(regime) for own in measured.values() for regime in own["regime"]}
     return Board(
         _ordered(rows, quality, values),
         tuple(counted),
-        known.absent(list(counted), apart, {measure: _lacking(own.cells) for measure, own in measured.items()}, every),
+        known.absent(list(counted), apart, {measure: _lacking(own) for measure, own in measured.items()}, every),
         values,
         _together(by_model, ["model", *VALUES]),
         costs,
@@ -104,13 +104,13 @@ def board_of(measured: Mapping[Measure, Measured], rows: Sequence[Row], costs: p
     )
 
 
-def _counting(measured: Mapping[Measure, Measured], methods: Sequence[str]) -> dict[Column, pd.DataFrame]:
+def _counting(measured: Mapping[Measure, pd.DataFrame], methods: Sequence[str]) -> dict[Column, pd.DataFrame]:
     """Every column that has a number, with its cells that count: none where most methods lack them."""
     found: dict[Column, pd.DataFrame] = {}
     for measure, own in measured.items():
-        there = available(own.cells[own.cells["part"].isin(measure.together)])
+        there = available(own, measure.together)
         for column in known.columns_for(measure, there["regime"].astype(str).unique()):
-            found[column] = counting(column, own.cells, methods)
+            found[column] = counting(column, own, methods)
     return found
 
 
@@ -138,23 +138,19 @@ def _ordered(rows: Sequence[Row], quality: pd.DataFrame, values: pd.DataFrame) -
 
 
 def _quality(
-    values: pd.DataFrame,
-    asked: Mapping[Column, pd.DataFrame],
-    measured: Mapping[Measure, Measured],
-    methods: Sequence[str],
-    costs: pd.DataFrame,
+    values: pd.DataFrame, asked: Mapping[Column, pd.DataFrame], methods: Sequence[str], costs: pd.DataFrame
 ) -> pd.DataFrame:
     """`Board.quality`, of the rows that lack no cell of any question: the others' means are of other cells."""
     if not asked:
         return pd.DataFrame(columns=QUALITY)
     own = values[values["column"].isin([column.key for column in asked])]
     whole = [str(key) for key, part in own.groupby("explainer", sort=False) if (part["cells"] == part["of"]).all()]
-    drawn = [_means(counted, measured[column.measure]) for column, counted in asked.items()]
+    drawn = [replicates(counted, ["explainer"]) for counted in asked.values()]
     passes = costs[costs["size"] == EVERY_SIZE].set_index("explainer")["whole_passes"]
     rows = []
     for key in whole:
         of_columns = own[own["explainer"] == key].set_index("column").loc[[column.key for column in asked]]
-        parts = [of_column[key] for of_column in drawn if key in of_column]
+        parts = [of_column[key,].mean(axis=1) for of_column in drawn if (key,) in of_column]
         together = np.stack(parts, axis=1) if len(parts) == len(drawn) else None
         value, low, high = (of_columns[name].to_numpy(dtype=float) for name in ("value", "low", "high"))
         rows.append([key, value.mean(), *mean_interval(value, low, high, together), passes.get(key, np.nan), False])
@@ -163,11 +159,3 @@ def _quality(
     points = [(-row.whole_passes, row.value) for row in made[priced].itertuples()]
     front = dict(zip(made[priced]["explainer"], pareto_front(points), strict=True))
     return made.assign(on_front=[front.get(key, False) for key in made["explainer"]])
-
-
-def _means(counted: pd.DataFrame, measured: Measured) -> dict[str, np.ndarray]:
-    """Explainer ▶ (resamples,) replicates of its mean over all cells."""
-    by_explainer: dict[str, list[np.ndarray]] = {}
-    for (_, _, explainer), own in replicates(counted, measured.spread).items():
-        by_explainer.setdefault(explainer, []).append(own)
-    return {explainer: np.concatenate(own, axis=1).mean(axis=1) for explainer, own in by_explainer.items()}

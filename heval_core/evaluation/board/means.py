@@ -9,32 +9,18 @@ harder prompts. Replicates resample the same questions for all rows, so that dif
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from heval_core.evaluation.board.columns import takes
 from heval_core.evaluation.board.records import VALUES, Column
-from heval_core.evaluation.cells import value_key
-from heval_core.evaluation.live import Spread
-from heval_core.evaluation.regime_means import means_of
-from heval_core.statistics.values import normalised
+from heval_core.evaluation.means import available, drawn_of, means_of, scaled
 
 PLACE = ["model", "dataset", "regime", "part"]
 NOT_RUN = "not run here"
 OTHER_INSTANCES = "over other instances than most"
-
-
-class Measured(NamedTuple):
-    """Rows of `cell_metric` of one technique and one measure, and the (resamples,) replicates of their values."""
-
-    cells: pd.DataFrame
-    spread: Spread
-
-
-def available(cells: pd.DataFrame) -> pd.DataFrame:
-    return cells[cells["unavailable"].isna() & cells["value"].notna()]
 
 
 def counting(column: Column, cells: pd.DataFrame, methods: Collection[str]) -> pd.DataFrame:
@@ -54,10 +40,13 @@ def counting(column: Column, cells: pd.DataFrame, methods: Collection[str]) -> p
 
 
 def values_of(
-    column: Column, measured: Measured, counted: pd.DataFrame, rows: Sequence[str], by: tuple[str, ...] = ()
+    column: Column, measured: pd.DataFrame, counted: pd.DataFrame, rows: Sequence[str], by: tuple[str, ...] = ()
 ) -> pd.DataFrame:
-    """A column's numbers: `Board.values`, or with by=("model",) `Board.by_model`. counted: see `counting`."""
-    means = means_of(counted, measured.spread, column.measure.together, by)
+    """A column's numbers: `Board.values`, or with by=("model",) `Board.by_model`.
+
+    measured: all cells of its measure. counted: see `counting`.
+    """
+    means = means_of(counted, column.measure.together, by)
     if column.scaled:
         shown = {name: means[f"normalised{end}"] for name, end in _ENDS} | {"chance": 0.0}
     else:
@@ -68,7 +57,7 @@ def values_of(
     made = made.merge(sizes, on=[*by, "explainer"])
     places = counted.drop_duplicates(PLACE)
     wanted = [(group, len(own)) for group, own in places.groupby(list(by))] if by else [((), len(places))]
-    pieces = [_whole(made, measured.cells, rows, dict(zip(by, group, strict=True)), size) for group, size in wanted]
+    pieces = [_whole(made, measured, rows, dict(zip(by, group, strict=True)), size) for group, size in wanted]
     return pd.concat(pieces, ignore_index=True)[[*by, *VALUES]]
 
 
@@ -94,15 +83,7 @@ def _reason(cells: int, of: int, why: str) -> str:
     return f"lacks {of - cells} of {of} cells" if cells < of else ""
 
 
-def replicates(counted: pd.DataFrame, spread: Spread) -> dict[tuple[str, str, str], np.ndarray]:
-    """(model, dataset, explainer) ▶ (resamples, cells) normalised replicates; nothing where a cell has none."""
-    drawn: dict[tuple[str, str, str], list[np.ndarray]] = {}
-    without: set[tuple[str, str, str]] = set()
-    for row in counted.to_dict("records"):
-        own, place = spread.get(value_key(row)), (str(row["model"]), str(row["dataset"]), str(row["explainer"]))
-        if own is None or len(own) < 2:
-            without.add(place)
-            continue
-        ends = (np.full(len(own), float(row[name])) for name in ("chance", "best"))
-        drawn.setdefault(place, []).append(normalised(own, *ends))
-    return {place: np.stack(own, axis=1) for place, own in drawn.items() if place not in without}
+def replicates(counted: pd.DataFrame, by: Sequence[str]) -> dict[Any, np.ndarray]:
+    """Group ▶ (resamples, cells) normalised replicates; nothing of a group in which a cell has none."""
+    groups = ((names, own, drawn_of(own)) for names, own in counted.groupby(list(by)))
+    return {names: scaled(own, drawn) for names, own, drawn in groups if drawn is not None and len(drawn) > 1}

@@ -21,7 +21,6 @@ import pandas as pd
 
 from heval_core.evaluation.board.means import PLACE, replicates
 from heval_core.evaluation.board.records import PAIRS, Column
-from heval_core.evaluation.live import Spread
 from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.statistics.paired_tests import holm
 
@@ -29,9 +28,9 @@ LEVEL = 0.05
 ROUNDING = 1e-9
 
 
-def pairs_of(column: Column, counted: pd.DataFrame, spread: Spread, rows: Sequence[str]) -> pd.DataFrame:
+def pairs_of(column: Column, counted: pd.DataFrame, rows: Sequence[str]) -> pd.DataFrame:
     """All pairs of rows in every model and dataset where both have all cells that count: see `Board.pairs`."""
-    drawn = replicates(counted, spread)
+    drawn = replicates(counted, ["model", "dataset", "explainer"])
     needed = counted.drop_duplicates(PLACE).groupby(["model", "dataset"]).size()
     means = counted.groupby(["model", "dataset", "explainer"])["normalised"].mean()
     by_pair: dict[tuple[str, str], list[dict[str, Any]]] = {pair: [] for pair in combinations(rows, 2)}

@@ -31,10 +31,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from heval_core.evaluation.cells import ValueKey
 from heval_core.evaluation.findings import citations, cub, paper
 from heval_core.evaluation.findings.claims import RuleShares, find
 from heval_core.evaluation.findings.effects import CITATIONS, CONTRADICTED, EXPLAINERS, SUPPORTED, TECHNIQUES, UNDECIDED
@@ -47,11 +45,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-def findings(
-    rows: pd.DataFrame, spread: Mapping[ValueKey, np.ndarray], rule: RuleShares | None = None
-) -> list[dict[str, Any]]:
-    """All sentences about explainers. rows, spread: see `paper.evidence_of`. rule: of stores whose models were taught one."""
-    evidence = paper.evidence_of(rows, spread)
+def findings(values: pd.DataFrame, rule: RuleShares | None = None) -> list[dict[str, Any]]:
+    """All sentences about explainers. values: see `paper.evidence_of`. rule: of stores whose models were taught one."""
+    evidence = paper.evidence_of(values)
     return [find(claim, evidence, EXPLAINERS, rule) for claim in paper.CLAIMS]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from heval_core.evaluation.cells import ValueKey, value_key
 from heval_core.evaluation.findings.claims import Claim, Evidence, plainly
 from heval_core.evaluation.findings.effects import Hypothesis, Number, Statistic, deviation, mean, median, over_cells, size
+from heval_core.evaluation.means import available
 from heval_core.metrics.length_sensitivity import PER
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES, TECHNIQUE, RegimeKey
 
@@ -95,18 +95,17 @@ WANTED = frozenset(
 METRICS = frozenset(metric for metric, _, _ in WANTED)
 
 
-def evidence_of(rows: pd.DataFrame, spread: Mapping[ValueKey, np.ndarray]) -> Evidence[Place]:
+def evidence_of(values: pd.DataFrame) -> Evidence[Place]:
     """A store's values for the technique TECHNIQUE, in order.
 
-    rows: of `cell_metric`, with the same instances for all explainers of a regime. spread: (R,) replicates of each value.
+    values: see `means.means`, with the same instances for all explainers of a regime.
     """
     places: dict[tuple[RegimeKey, str, str, int], Place] = {}
-    for row in rows[rows["unavailable"].isna() & rows["value"].notna() & (rows["technique"] == TECHNIQUE)].itertuples():
-        if (row.metric, row.part, int(row.k)) in WANTED:
-            key = value_key(row._asdict())
-            regime = key.cell.of_regime
-            place = places.setdefault((regime, *key[1:]), Place(regime, *key[1:], {}))
-            place.measured[key.cell.explainer] = Measured(row, np.concatenate([[row.value], spread[key]]))
+    for row in available(values[values["technique"] == TECHNIQUE]).itertuples():
+        if (what := (row.metric, row.part, int(row.k))) in WANTED:
+            regime = RegimeKey(row.model, row.dataset, row.regime, row.technique)
+            place = places.setdefault((regime, *what), Place(regime, *what, {}))
+            place.measured[row.explainer] = Measured(row, np.concatenate([[row.value], row.drawn]))
     return Evidence(sorted(places.values(), key=lambda place: (place.key, place.part)))
 
 

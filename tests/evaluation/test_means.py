@@ -9,8 +9,7 @@ import pytest
 from scipy import stats
 
 from heval_core.evaluation import live
-from heval_core.evaluation.cells import value_key
-from heval_core.evaluation.regime_means import regime_means
+from heval_core.evaluation.means import regime_means
 from heval_core.metrics import headlines, measures
 from heval_core.metrics.shared.stored_means import SumOfMeans
 from heval_core.records import CELL, HEvalError
@@ -104,13 +103,13 @@ def test_intervals_are_those_of_scores_ranked_again(few, key):
     measure = measures()[key]
     parts = tuple(part for part in (*measure.parts, *measure.whole) if part != "swap")
     own = regime_means(few, FEW, measure.metric, parts, measure.at(5))
-    found, spread = live.cells_and_spread(few, FEW, measure.metric, measure.at(5))
+    found = live.cells_of(few, FEW, measure.metric, measure.at(5), drawn=True)
     assert len(own)
     for row in own.to_dict("records"):
         cells = found[(found["regime"] == row["regime"]) & (found["part"] == row["part"])]
         cells = cells[(cells["explainer"] == row["explainer"]) & cells["unavailable"].isna()]
         assert row["cells"] == len(cells) == len(cells.drop_duplicates(list(CELL)))
-        expected = literal([cell | {"drawn": spread[value_key(cell)]} for cell in cells.to_dict("records")])
+        expected = literal(cells.to_dict("records"))
         assert row["interval"] == "resampled"
         # Published scores are rounded so that ranks stay, values nearly.
         assert (row["low"], row["high"]) == pytest.approx(expected, rel=2e-4, abs=2e-4)
