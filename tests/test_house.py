@@ -17,13 +17,13 @@ LINES, FUNCTION_LINES = 400, 45
 PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # The ratchet. Nothing may be larger than its ceiling; what has become smaller by more than SLACK lowers it. None is raised.
 CEILINGS = {
-    "lines of the product": 50_710,
-    "files of the product": 454,
+    "lines of the product": 49_841,
+    "files of the product": 448,
     "lines of demo and benchmarks": 4_230,
-    "lines of tests": 34_202,
+    "lines of tests": 34_017,
     "files of tests": 253,
-    "lines of JS and CSS": 2_460,
-    "words of docs": 14_018,
+    "lines of JS and CSS": 2_454,
+    "words of docs": 13_988,
 }
 SLACK = 0.02
 
