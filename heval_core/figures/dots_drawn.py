@@ -204,7 +204,7 @@ def _dot(row: Row, dot: Dot, size: float) -> list[Mark]:
     marks = [Mark("circle", "dot", size=radius, hue=row.hue)]
     marks += [Mark("circle", "core", size=radius - 2.9)] if dot.hollow else []
     if dot.sign and dot.hollow:
-        return [*marks, Mark("text", "open sign", y=3.8, text=dot.sign, anchor="middle")]
+        return [*marks, Mark("text", "sign-open", y=3.8, text=dot.sign, anchor="middle")]
     ink = "#FFFFFF" if dot.sign and luminance(row.hue) < 0.2 else RIM
     return [*marks, Mark("text", "sign", y=3.8, text=dot.sign, anchor="middle", hue=ink)] if dot.sign else marks
 

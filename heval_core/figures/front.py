@@ -129,7 +129,7 @@ def _behind(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[Box]
 def _words(drawing: Drawing, kind: str, at: tuple[float, float], text: str, taken: list[Box], anchor: str = "end") -> None:
     """A text of the figure, which labels keep away from."""
     drawing.words(kind, at, text, anchor)
-    taken.append(box_of(text, *at, anchor, 2.0))
+    taken.append(box_of(text, *at, anchor, 5.0))
 
 
 def _blind_line(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[Box]) -> None:

@@ -92,7 +92,7 @@ LOOKS = {
     "link": Look(fill="accent", size=12.5),
     "number": Look(fill="ink", size=13.5, halo=True),
     "strong": Look(fill="ink", size=13.5, weight=700, halo=True),
-    "open sign": Look(fill="ink", size=10.5, weight=700),
+    "sign-open": Look(fill="ink", size=10.5, weight=700),
     "sign": Look(fill="hue", size=10.5, weight=700),
     "accent": Look(fill="accent", size=13),
     "label": Look(fill="ink", size=14, halo=True),
