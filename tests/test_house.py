@@ -20,7 +20,7 @@ CEILINGS = {
     "lines of the product": 49_841,
     "files of the product": 448,
     "lines of demo and benchmarks": 4_230,
-    "lines of tests": 34_019,
+    "lines of tests": 34_046,
     "files of tests": 253,
     "lines of JS and CSS": 2_454,
     "words of docs": 13_988,

@@ -183,7 +183,7 @@ def test_a_row_of_the_findings_opens_and_its_drawings_are_there(address, page, r
     rows.nth(1).locator("summary").focus()
     page.keyboard.press("Enter")
     assert rows.nth(1).locator(".more").is_visible()
-    assert rows.nth(1).locator("td").first.inner_text() == "MechLight − Integrated gradients, MRR"
+    assert rows.nth(1).locator("tbody th").first.inner_text() == "MechLight − Integrated gradients, MRR"
 
 
 def test_a_square_of_the_head_counts_leads_to_the_instances_it_was_chosen_in(address, page, reader):
@@ -198,7 +198,7 @@ def test_a_square_of_the_head_counts_leads_to_the_instances_it_was_chosen_in(add
     assert instances_left(page) == most["instances"]
 
 
-def test_tables_and_pictures_are_saved_and_read_back(address, page, reader):
+def test_tables_are_saved_and_read_back(address, page, reader):
     visit(page, f"{address}/accuracy?tab=token&model=demo-qwen2&dataset=world_capital")
     stored = reader.cells(Filter(("demo-qwen2",), ("world_capital",)), "mrr", 0)
     stored = stored[stored["part"].isin(["C", "balanced"])]
@@ -214,16 +214,6 @@ def test_tables_and_pictures_are_saved_and_read_back(address, page, reader):
         assert sorted(table["value"]) == pytest.approx(sorted(stored["value"]))
     assert b"\\toprule" in found["LaTeX"]
     assert reader.snapshot_id.encode() in found["LaTeX"]
-    visit(page, f"{address}/accuracy?tab=compare&model=demo-qwen2&dataset=world_capital")
-    figure = page.locator(".js-plotly-plot").first
-    figure.scroll_into_view_if_needed()
-    figure.hover()
-    with page.expect_download() as saved:
-        page.locator(".modebar-btn[data-title*='Download']").first.click()
-    with open(saved.value.path(), encoding="utf-8") as file:
-        picture = file.read()
-    assert picture.startswith("<svg")
-    assert "no difference" in picture
 
 
 def test_an_instance_saved_as_html_opens_alone_and_asks_for_nothing(address, page, reader, tmp_path):
