@@ -6,8 +6,8 @@ A template is the name of a layout, or a text of one's own with the fields `{doc
   examples  three solved examples, then documents, question and `Answer:`; where the question is a cloze, three solved clozes
   chat      documents and question are what a user says, in the tokenizer's own chat template (`heval_core.lm.chat`)
   begun     `chat`, and the assistant's turn has begun: `The answer is:`, or with the question where it is a cloze
-  auto      `examples`: what most answers are usable with on two real models, one of them a chat model, whatever explainers
-            say of these answers (docs/real-models.md)
+  auto      `examples`: with them most answers of two real models can be compared, one of them a chat model; what explainers
+            say of these answers had no part in the choice
 `chat: TEXT` is `chat` with another beginning of the assistant's turn. Examples and beginnings are never ranked.
 """
 

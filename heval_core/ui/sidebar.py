@@ -141,7 +141,7 @@ def _finish(ticket: Ticket) -> None:
 
 TEMPLATE_TITLES = {AUTO: "its own layout", "plain": "plain prompt", CHAT: "chat template"}
 TEMPLATE_NOTES = {
-    AUTO: "The layout that the model is asked in by itself; with solved examples, which are never ranked, if it has no other.",
+    AUTO: "The model's own layout. If it has none, three solved examples come first; they are never ranked.",
     "plain": "Documents and question stand in one text, and the answer continues it.",
     CHAT: "Documents and question are the user's turn, the answer is the assistant's. The template's tokens are never ranked.",
 }
