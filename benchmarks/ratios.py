@@ -51,7 +51,7 @@ def _fa_figures(name: str, lm: LanguageModel, clean: CleanPass, target: int) -> 
     engine = FeatureAblation(lambda ids: lm.model(ids).logits[:, -1, target])
 
     def captum(per_eval: int) -> torch.Tensor:
-        return engine.attribute(clean.ids, baselines=lm.baseline_id, feature_mask=mask, perturbations_per_eval=per_eval)
+        return engine.attribute(clean.ids, baselines=lm.baseline(), feature_mask=mask, perturbations_per_eval=per_eval)
 
     ours, *theirs = best(lambda: explain(clean, fa.PLUGIN), *(partial(captum, p) for p in PER_EVAL), rounds=1)
     scale = tokens / min(SAMPLED + 1, tokens)
@@ -90,7 +90,7 @@ def _ig_figures(name: str, lm: LanguageModel, clean: CleanPass, target: int) -> 
     from captum.attr import LayerIntegratedGradients
 
     engine = LayerIntegratedGradients(lambda ids: lm.model(ids).logits[:, -1, target], lm.gradients.embedding_layer)
-    baselines = torch.full_like(clean.ids, lm.baseline_id)
+    baselines = torch.full_like(clean.ids, lm.baseline())
 
     def usual() -> torch.Tensor:
         return engine.attribute(clean.ids, baselines, n_steps=10, method="riemann_right")
@@ -117,7 +117,7 @@ def short_figure(name: str, lm: LanguageModel) -> Figure:
         for row in clean.ids[:10]:
             target = int(lm.model(row[None]).logits[0, -1].argmax())
             engine = FeatureAblation(lambda ids, t=target: lm.model(ids).logits[:, -1, t])
-            engine.attribute(row[None], baselines=lm.baseline_id)
+            engine.attribute(row[None], baselines=lm.baseline())
 
     one, other = best(ours, theirs, rounds=1)
     other *= SHORT / 10

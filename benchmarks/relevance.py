@@ -76,7 +76,7 @@ def _gim(many: CleanPass) -> Callable[[], Any] | None:
     except ImportError:
         return None
     lm = many.lm
-    return lambda: [gim.explain(lm.model, row, baseline_token_id=lm.baseline_id) for row in many.ids]
+    return lambda: [gim.explain(lm.model, row, baseline_token_id=lm.baseline()) for row in many.ids]
 
 
 def _inseq(many: CleanPass) -> Callable[[], Any] | None:

@@ -1,4 +1,4 @@
-"""python -m demo train [--smoke] | examine | claims | results | keep | report | aim"""
+"""python -m demo train [--smoke] | examine | claims | results | real | keep | report"""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from demo.real import MODELS, STORE
 from heval_core.records import CONTEXT_KINDS, HEvalError
 
 DEMO = Path("cache/demo")
@@ -108,6 +109,14 @@ def _results(options: argparse.Namespace) -> int:
     return 0
 
 
+def _real(options: argparse.Namespace) -> int:
+    """Every part by itself: what fails leaves the others, and is tried again by the same command."""
+    from demo.real import runs
+    from precompute.cli import main
+
+    return max(main(arguments) for arguments in runs(options.models, options.store))
+
+
 def _run(asked: list[str], store: Path, questions: int = QUESTIONS) -> list[str]:
     how = f"--limit {questions} --shard-size {questions} --match text --device cpu --store {store}"
     return ["run", *asked, *how.split()]
@@ -180,23 +189,21 @@ def _report(options: argparse.Namespace) -> None:
     print(options.out)
 
 
-def _aim(options: argparse.Namespace) -> int:
-    """Whether origin keeps its aim, as tables in Markdown."""
-    from demo import aim
-
-    if options.fresh:
-        models = [str(DEMO / "models" / f"demo-{name}") for name in TRAINED if name != INSTRUCT]
-        if code := aim.run_fresh(models, options.store):
-            return code
-    for title, values in aim.tables(options.store).items():
-        shown = (aim.verdicts(values), aim.by_explainer(values))
-        print(f"## {title}", *(aim.as_markdown(table) for table in shown), sep="\n\n", end="\n\n")
-    return 0
-
-
 def main() -> int:
+    """Carry out one command; every error for the user is one line."""
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
+    _add_models(commands)
+    _add_results(commands)
+    options = parser.parse_args()
+    try:
+        return int(options.command(options) or 0)
+    except HEvalError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _add_models(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     training = commands.add_parser("train", help="train the demo models from a seed, with a progress bar")
     training.set_defaults(command=_train)
     training.add_argument(
@@ -220,25 +227,22 @@ def main() -> int:
     claiming.add_argument("--count", type=int, default=150)
     claiming.add_argument("--seed", type=int, default=0)
     claiming.add_argument("--out", type=Path, required=True)
+
+
+def _add_results(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     results = commands.add_parser("results", help="compute the bundled demo results")
     results.set_defaults(command=_results)
     results.add_argument("--datasets", nargs="+", default=["world_capital", "country_profiles"])
     results.add_argument("--store", type=Path, default=DEMO)
+    real = commands.add_parser("real", help="compute the bundled results of two real models; goes on where it stopped")
+    real.set_defaults(command=_real)
+    real.add_argument("--models", nargs="+", default=MODELS, choices=MODELS)
+    real.add_argument("--store", type=Path, default=STORE)
     keeping = commands.add_parser("keep", help="evaluate the bundled results again, after a change of a metric")
     keeping.set_defaults(command=lambda options: _keep_values(DEMO))
     reporting = commands.add_parser("report", help="make docs/demo-report.html again")
     reporting.set_defaults(command=_report)
     reporting.add_argument("--out", type=Path, default=Path("docs/demo-report.html"))
-    aiming = commands.add_parser("aim", help="print whether origin finds more than feature ablation and MechLight")
-    aiming.set_defaults(command=_aim)
-    aiming.add_argument("--store", type=Path, default=DEMO)
-    aiming.add_argument("--fresh", action="store_true", help="first explain other questions than any board's, into --store")
-    options = parser.parse_args()
-    try:
-        return int(options.command(options) or 0)
-    except HEvalError as error:
-        print(error, file=sys.stderr)
-        return 2
 
 
 if __name__ == "__main__":

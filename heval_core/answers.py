@@ -71,21 +71,22 @@ _CLAUSE = re.compile(
 _MOST_WORDS = 6
 
 
-def looks_like_answer(text: str, known: tuple[str, ...], closed: bool, ended: bool, template: str) -> bool:
-    """Whether what a model says without context may count as an answer.
+def looks_like_answer(text: str, known: tuple[str, ...], ended: bool, template: str, question: str) -> bool:
+    """Whether what a model says without context may count as an answer. It need not be true.
 
-    It does if it is one of the known answers of the relation, accents aside. Where these are all that there are (`closed`),
-    nothing else does. Elsewhere also a phrase of at most 6 words that has ended (with its clause or line), says nothing of the
-    layout ("A:"), and is neither a clause ("I'm a player") nor a description ("a country in Africa").
+    It does if it is one of the known answers of the relation, accents aside; also a phrase of at most 6 words that has ended
+    (with its clause or line), says nothing of the layout ("A:"), repeats more than the question ("Kenya"), is neither a clause
+    ("I'm a player") nor a description ("a country in Africa"), and is a name where all known answers are.
     """
     if _plain(text) in _plain_forms(known):
         return True
-    if closed or not ended or not normalised(text):
+    words = text.split()
+    if not ended or not normalised(text) or len(words) > _MOST_WORDS or set(_words(text)) <= set(_words(question)):
         return False
     layout = set(re.findall(r"\S*\w:", template))
     described = re.match(r"(?:a|an)\s", text) is not None
-    words = text.split()
-    return len(words) <= _MOST_WORDS and not layout & set(words) and not _CLAUSE.search(text) and not described
+    unnamed = text.lstrip("\"'“‘«")[:1].islower() and not any(answer[:1].islower() for answer in known)
+    return not layout & set(words) and not _CLAUSE.search(text) and not described and not unnamed
 
 
 @functools.lru_cache(maxsize=256)

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from heval_core.metrics.shared.measured import aopc
-from heval_core.records import HEvalError
+from heval_core.records import BASELINE, HEvalError
 from heval_core.replacements import REPLACEMENTS, drawn
 from heval_core.units import passages_of
 
@@ -69,6 +69,7 @@ def levels(tokens: int) -> tuple[int, ...]:
 class Faithfulness:
     protect_question: bool = False
     replacements: tuple[str, ...] = REPLACEMENTS
+    baseline: str = BASELINE
 
     def check(self) -> None:
         """Raises HEvalError for an unknown replacement, or none."""
@@ -107,11 +108,12 @@ class Faithfulness:
         for row, size in zip(chosen, levels(count), strict=True):
             row[best[:size]] = True
         taken = np.concatenate([chosen, free & ~chosen])
+        baseline = lm.baseline(self.baseline)
         for name in self.replacements:
             if name == "deletion":
-                yield from (ids[~out] if not out.all() else np.array([lm.baseline_id]) for out in taken)
+                yield from (ids[~out] if not out.all() else np.array([baseline]) for out in taken)
             else:
-                yield from np.where(taken, lm.baseline_id if name == "baseline" else drawn(lm, ids), ids)
+                yield from np.where(taken, baseline if name == "baseline" else drawn(lm, ids), ids)
 
     def _free(self, prompt: TokenisedPrompt) -> np.ndarray:
         """(n,) bool: the tokens that may be taken out."""

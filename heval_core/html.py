@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +34,6 @@ def render(template: str, **values: Any) -> str:
 def asset(name: str) -> str:
     """The text of a script in the folder of templates."""
     return (TEMPLATES / name).read_text(encoding="utf-8")
-
-
-def as_data(value: Any) -> str:
-    """JSON that can stand inside a script element: no "<" that could end it."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True).replace("<", "\\u003c")
 
 
 def digest(text: str) -> str:

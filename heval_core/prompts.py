@@ -3,7 +3,7 @@
 A template is the name of a layout, or a text of one's own with the fields `{documents}` and `{question}`:
   plain     `{documents} Q: {question} A:`, the paper's
   cloze     `{documents} {question}`: the model goes on with the question
-  examples  three solved examples, then documents, question and `Answer:`; where the question is a cloze, three solved clozes
+  examples  four solved examples, then documents, question and `Answer:`; where the question is a cloze, four solved clozes
   chat      documents and question are what a user says, in the tokenizer's own chat template (`heval_core.lm.chat`)
   begun     `chat`, and the assistant's turn has begun: `The answer is:`, or with the question where it is a cloze
   auto      `examples`: with them most answers of two real models can be compared, one of them a chat model; what explainers
@@ -40,23 +40,28 @@ class Layout:
     beginning: str = ""
 
 
-# Their contents are none of the data's relations. The second document contradicts what everybody knows, and is followed.
+# Their contents are none of the data's relations. Both documents contradict what everybody knows, and are followed; two have
+# none. Of the orders and numbers of examples that were tried, this had the most answers that can be compared.
 _ASKED = "{documents}\nQuestion: {question}\nAnswer:"
-_SOLVED = """Snow fell on the hills last night.
-Question: What fell on the hills?
-Answer: Snow
+_SOLVED = """The favourite fruit of the monkey is the lemon.
+Question: What is the favourite fruit of the monkey?
+Answer: Lemon
 
-The sky above the lake is green.
+The colour of the sky is green.
 Question: What is the colour of the sky?
 Answer: Green
 
 Question: How many legs does a spider have?
 Answer: Eight
 
+Question: How many days are in a week?
+Answer: Seven
+
 """
-_SOLVED_CLOZES = """Snow fell on the hills last night. The hills are covered with snow.
-The sky above the lake is green. The colour of the sky is green.
+_SOLVED_CLOZES = """The favourite fruit of the monkey is the lemon. The favourite fruit of the monkey is the lemon.
+The colour of the sky is green. The colour of the sky is green.
 The number of legs of a spider is eight.
+The number of days in a week is seven.
 """
 _CLOZE = "{documents} {question}"
 _EXAMPLES = Layout(_ASKED, lead=_SOLVED), Layout(_CLOZE, lead=_SOLVED_CLOZES)

@@ -53,9 +53,8 @@ class Plugin(Protocol):
 class Dataset(Plugin, Protocol):
     """long: whether its documents are paragraphs, for which the paper explains fewer instances.
 
-    It may have `parts`; and `closed`, where its facts have every answer that its questions can have (all capitals): what a
-    model says without context is then a memory only if it is one of them. A data set that makes its facts by rule may have
-    `listed()`, a Listing of them or None, so that a run of few questions need not make all.
+    It may have `parts`. A data set that makes its facts by rule may have `listed()`, a Listing of them or None, so that a run
+    of few questions need not make all.
     """
 
     @property

@@ -16,6 +16,7 @@ SINGLE_REGIMES = ("conflicting", "irrelevant")
 DUAL_REGIMES = ("double_conflicting", "mixed", "double_conflicting_swap", "mixed_swap")
 REGIMES = SINGLE_REGIMES + DUAL_REGIMES
 TECHNIQUE = "regular"
+BASELINE, PAD = "and", "pad"  # what replaces an ablated token, unless an option names something else; the tokenizer's pad
 # What a single document is to its question, when techniques are compared: a regime each. The first two should be followed.
 CONTEXT_KINDS = ("gold", "conflicting", "irrelevant", "off_topic")
 FOLLOWED = ("gold", "conflicting")

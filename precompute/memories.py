@@ -39,8 +39,8 @@ class Memories:
         names = pool.aliases.get(fact.relation, {}).values()
         known = (fact.answer, *fact.accepted, *pool.answers.get(fact.relation, ()), *chain.from_iterable(names))
         ended = len(ids) < MEMORY_TOKENS or not lm.decode(list(ids)).strip().endswith(memory.text)
-        closed = pool.is_closed(fact.relation)
-        return replace(memory, is_answer=looks_like_answer(memory.text, known, closed, ended, spelled(lm.template)))
+        is_answer = looks_like_answer(memory.text, known, ended, spelled(lm.template), fact.question)
+        return replace(memory, is_answer=is_answer)
 
     @classmethod
     def asked(cls, lm: LanguageModel, facts: Iterable[Fact], rule: str = "any") -> Memories:

@@ -94,7 +94,7 @@ def facts_of(lm: LanguageModel) -> dict[str, Any]:
         "bos_id": bos,
         "adds_bos": bool(encoded) and bos is not None and encoded[0] == bos,
         "pad_id": tokenizer.pad_token_id,
-        "baseline_id": lm.baseline_id,
+        "baseline_id": lm.baseline(),
         "prompt_style": lm.style,
         "float32_logits": lm.read_out.is_float32,
     }

@@ -167,7 +167,7 @@ def _made(dataset: Dataset, listing: Listing, limit: int | None, seed: int, styl
     return Questions(
         dataset.key,
         tuple([listing.make(number) for number in asked]),
-        dataclasses.replace(pool, closed=getattr(dataset, "closed", False)),
+        pool,
         (),
         listing.fingerprint,
         dataset.long,
@@ -190,7 +190,7 @@ def _all_read(
     return Questions(
         dataset.key,
         selected,
-        dataclasses.replace(reading.gathering.pool(), closed=getattr(dataset, "closed", False)),
+        reading.gathering.pool(),
         tuple(reading.bad),
         reading.fingerprint,
         dataset.long,

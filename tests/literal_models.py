@@ -121,9 +121,10 @@ class Plain:
             rows[row, place] = baseline
         return (self.logits(ids) - self.logits(rows))[:, target]
 
-    def ig(self, ids: torch.Tensor, target: int, baseline: int, steps: int = 10) -> torch.Tensor:
-        embed = self.usual.get_input_embeddings()
-        inputs, start = embed(ids).detach(), embed(torch.full_like(ids, baseline)).detach()
+    def ig(self, ids: torch.Tensor, target: int, baseline: int, ranked: range, steps: int = 10) -> torch.Tensor:
+        embed, ablated = self.usual.get_input_embeddings(), ids.clone()
+        ablated[:, ranked.start : ranked.stop] = baseline
+        inputs, start = embed(ids).detach(), embed(ablated).detach()
         gradients = torch.zeros_like(inputs)
         for k in range(1, steps + 1):
             point = (start + k / steps * (inputs - start)).requires_grad_()

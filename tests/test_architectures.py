@@ -79,7 +79,7 @@ def test_igs_method_is_captums(clean, target):
     engine = LayerIntegratedGradients(
         lambda ids: clean.lm.forward.last_logits(ids)[:, target.ids[0]], clean.lm.gradients.embedding_layer
     )
-    baselines = torch.full_like(clean.ids, clean.lm.baseline_id)
+    baselines = torch.full_like(clean.ids, clean.lm.baseline())
     expected = engine.attribute(clean.ids, baselines, n_steps=7, method="gausslegendre")[0].sum(-1).detach()
     (found,) = IntegratedGradients(steps=7, method="gausslegendre").explain(clean, [target])
     np.testing.assert_allclose(found.scores, expected.numpy(), atol=1e-5)
@@ -98,7 +98,7 @@ def test_a_folded_layer_norm_is_centred(language_models):
 
 
 def test_another_baseline_token_is_used_and_noted(clean, target, plain):
-    (found,) = FeatureAblation(baseline_id=7).explain(clean, [target])
+    (found,) = FeatureAblation(baseline="7").explain(clean, [target])
     ablated = clean.ids.clone()
     ablated[0, 4] = 7
     change = plain(clean.ids).logits[0, -1, target.ids[0]] - plain(ablated).logits[0, -1, target.ids[0]]
@@ -126,8 +126,8 @@ def test_a_tokenizer_with_neither_pad_nor_end_is_refused_by_what_needs_one(lm, c
 
     monkeypatch.setattr(lm, "tokenizer", Endless())
     with pytest.raises(HEvalError, match="neither a pad nor an end-of-text token"):
-        FeatureAblation().explain(clean, [target])
-    assert FeatureAblation(baseline_id=3).explain(clean, [target])[0].scores.shape == (clean.length,)
+        FeatureAblation(baseline="pad").explain(clean, [target])
+    assert FeatureAblation(baseline="3").explain(clean, [target])[0].scores.shape == (clean.length,)
     assert Attention().explain(clean, [target])[0].scores.shape == (clean.length,)
 
 
@@ -140,7 +140,7 @@ def test_layers_without_softmax_attention_are_refused_by_name_and_fa_still_works
     with pytest.raises(HEvalError, match=r"mamba \(mamba\) has layers without softmax attention"):
         MechLight().explain(clean, [target])
     engine = CaptumAblation(lambda ids: lm.model(ids).logits[:, -1, target.ids[0]])
-    expected = engine.attribute(clean.ids, baselines=lm.baseline_id)[0]
+    expected = engine.attribute(clean.ids, baselines=lm.baseline())[0]
     (found,) = FeatureAblation().explain(clean, [target])
     np.testing.assert_allclose(found.scores, expected.detach().numpy(), atol=1e-4)
 
@@ -190,7 +190,7 @@ def test_fa_takes_memory_linear_in_the_prompt(long_lm, length):
     # As many whole prompts' keys and values would be 512 MiB for 1,024 tokens, and 2 GiB for 2,048.
     assert grown < length / 8, f"{grown:.0f} MiB"
     ablated = clean.ids.clone()
-    ablated[0, 1000] = long_lm.baseline_id
+    ablated[0, 1000] = long_lm.baseline()
     change = clean.logits[0, target.ids[0]] - long_lm.forward.logits(ablated)[0, target.ids[0]]
     assert found.scores[1000] == pytest.approx(float(change), abs=1e-4)
 

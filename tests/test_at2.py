@@ -75,7 +75,7 @@ def test_the_fit_is_that_of_literal_numpy(lm):
         xs, ys = [], []
         for kept in explainer._kept(prompt, units):
             assert sum(kept[unit.start] for unit in units) == len(units) // 2
-            ids = [t if kept[i] or not any(u.start <= i < u.end for u in units) else lm.baseline_id
+            ids = [t if kept[i] or not any(u.start <= i < u.end for u in units) else lm.baseline()
                    for i, t in enumerate(prompt.ids)]  # fmt: skip
             xs.append(attention @ kept)
             ys.append(literal_odds(lm, ids, target))
@@ -94,7 +94,7 @@ def test_scores_are_the_weighted_rows_of_attention(lm):
     weights = np.array(fit.parameters).reshape(lm.layers, -1)
     expected = np.einsum("lhn,lh->n", literal_attention(lm, clean.prompts[0].ids), weights)
     np.testing.assert_allclose(found.scores, expected, atol=1e-4 * np.abs(expected).max())
-    assert found.settings == f"AT2(unit='word', masks=8) fit {fit.digest}"
+    assert found.settings == f"AT2(unit='word', masks=8, baseline='and') fit {fit.digest}"
 
 
 def test_a_prompt_teaches_the_same_alone_and_in_a_batch(lm):

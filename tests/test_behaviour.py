@@ -205,25 +205,31 @@ KNOWN = ("Nairobi", "Bogotá", "Washington, D.C.")
 
 
 @pytest.mark.parametrize(
-    ("said", "closed", "ended", "expected"),
+    ("said", "ended", "expected"),
     [
-        ("Bogota", True, False, True),
-        ("washington d.c.", True, True, True),
-        ("Mombasa", True, True, False),
-        ("Mombasa", False, True, True),
-        ("Mombasa", False, False, False),
-        ("A:", False, True, False),
-        ("A: I'm a professional soccer player", False, True, False),
-        ("I'm a player", False, True, False),
-        ("a country in Africa", False, True, False),
-        ("the one that is in Africa", False, True, False),
-        ("one two three four five six seven", False, True, False),
-        ("?!", False, True, False),
-        ("What Women Want", False, True, True),
+        ("Bogota", False, True),
+        ("washington d.c.", True, True),
+        ("Mombasa", True, True),
+        ("Mombasa", False, False),
+        ("Kenya", True, False),
+        ('"Kenya"', True, False),
+        ("capital city of Africa", True, False),
+        ("A:", True, False),
+        ("A: I'm a professional soccer player", True, False),
+        ("I'm a player", True, False),
+        ("a country in Africa", True, False),
+        ("the one that is in Africa", True, False),
+        ("one two three four five six seven", True, False),
+        ("?!", True, False),
+        ("What Women Want", True, True),
     ],
 )
-def test_a_memory_counts_if_it_is_known_or_in_open_data_looks_like_an_answer(said, closed, ended, expected):
-    assert looks_like_answer(said, KNOWN, closed, ended, "{documents} Q: {question} A:") is expected
+def test_a_memory_counts_if_it_is_known_or_looks_like_an_answer(said, ended, expected):
+    assert looks_like_answer(said, KNOWN, ended, "{documents} Q: {question} A:", "What is the capital of Kenya?") is expected
+
+
+def test_where_a_known_answer_is_no_name_a_memory_need_not_be_one():
+    assert looks_like_answer("soccer", ("basketball",), True, "{documents} {question}", "The sport of Pele is")
 
 
 def test_in_the_batch_a_memory_that_is_no_answer_drops_the_instance_with_that_reason(lm):

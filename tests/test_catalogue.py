@@ -15,7 +15,7 @@ from heval_core.records import HEvalError
     [
         ("fa", ("fa",)),
         ("fa,ig", ("fa", "ig")),
-        ("fa(target=prob,baseline_id=3), ig(steps=20)", ("fa(target=prob,baseline_id=3)", "ig(steps=20)")),
+        ("fa(target=prob,baseline=3), ig(steps=20)", ("fa(target=prob,baseline=3)", "ig(steps=20)")),
         ("fa,,", ("fa",)),
         ("fa(target=prob", ("fa(target=prob",)),
     ],
@@ -27,8 +27,8 @@ def test_a_comma_inside_brackets_separates_options(text, keys):
 @pytest.mark.parametrize(
     ("asked", "key", "settings"),
     [
-        ("fa(target=prob)", "fa(target=prob)", {"target": "prob", "baseline_id": None}),
-        ("fa( baseline_id = 3 ,target=prob)", "fa(target=prob,baseline_id=3)", {"target": "prob", "baseline_id": 3}),
+        ("fa(target=prob)", "fa(target=prob)", {"target": "prob", "baseline": "and"}),
+        ("fa( baseline = 3 ,target=prob)", "fa(target=prob,baseline=3)", {"target": "prob", "baseline": "3"}),
         ("mechlight(kv=true,fold=false)", "mechlight(kv=true)", {"fold": False, "kv": True}),
         ("attn(row=mean)", "attn(row=mean)", {"score": "slice", "row": "mean"}),
     ],
@@ -51,10 +51,10 @@ def test_the_settings_an_explainer_has_anyway_make_no_variant():
     [
         ("fb(target=prob)", "no explainer 'fb'; did you mean fa"),
         ("fa(target=prob", "closing bracket"),
-        ("fa(colour=red)", "fa has no option 'colour'; there are: target, baseline_id"),
+        ("fa(colour=red)", "fa has no option 'colour'; there are: target, baseline"),
         ("fa()", "no option ''"),
         ("fa(target=entropy)", "no target 'entropy'; there are: logit"),
-        ("fa(baseline_id=many)", "whole number, not 'many'"),
+        ("fa(baseline=)", "has no baseline ''; name a word, pad, or a token's number"),
         ("ig(steps=0)", "at least one step"),
         ("ig(steps=-3)", "at least one step, not -3"),
         ("ig(steps=2.5)", "ig reads steps= with a whole number, not '2.5'"),

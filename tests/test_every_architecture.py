@@ -99,10 +99,10 @@ def test_fa_and_ig_equal_the_literal_computation(both, answered):
     found = zip(FeatureAblation().explain(clean, targets), IntegratedGradients().explain(clean, targets), strict=True)
     for row, (fa, ig) in enumerate(found):
         ids, target = clean.ids[row : row + 1], targets[row].ids[0]
-        expected = plain.fa(ids, target, lm.baseline_id, list(range(clean.length))).clone()
+        expected = plain.fa(ids, target, lm.baseline(), list(range(clean.length))).clone()
         expected[: clean.prompts[row].first_ranked] = 0  # what is never ranked is left as it is
         close(fa.scores, expected, "fa")
-        close(ig.scores, plain.ig(ids, target, lm.baseline_id), "ig")
+        close(ig.scores, plain.ig(ids, target, lm.baseline(), clean.prompts[row].ranked), "ig")
 
 
 @pytest.mark.slow
@@ -119,7 +119,7 @@ def test_fa_of_several_tokens_inside_the_prompt_equals_the_literal_computation(b
     for row, found in enumerate(FeatureAblation().explain(clean, [target] * clean.size)):
         ids = clean.ids[row : row + 1]
         ablated = ids.repeat(7, 1)
-        ablated[range(7), range(7)] = lm.baseline_id
+        ablated[range(7), range(7)] = lm.baseline()
         expected = value(ids) - value(ablated)
         expected[: clean.prompts[row].first_ranked] = 0
         close(found.scores[:7], expected, "fa")
@@ -207,10 +207,10 @@ def test_prompts_of_400_tokens(both):
     # What fa makes of its prefix, at some places: all of them would take a minute.
     for place in (0, 1, 150, 398, 399):
         suffix = ids[:, place:].clone()
-        suffix[0, 0] = lm.baseline_id
+        suffix[0, 0] = lm.baseline()
         logits = lm.read_out.logits(lm.forward.suffix_states(clean.prefix, place, suffix))[:, 0]
         found = (clean.logits - logits)[:, target.ids[0]]
-        expected = plain.fa(ids, target.ids[0], lm.baseline_id, [place])
+        expected = plain.fa(ids, target.ids[0], lm.baseline(), [place])
         assert float((found - expected).abs()) <= 1e-4 * float(clean.logits.abs().max())
     for explainer in (Attention(), MechLight()):
         if kind in REFUSED:

@@ -33,7 +33,7 @@ def test_every_target_of_fa_equals_running_the_ablated_prompt(clean, target, pla
     scores = FeatureAblation(target=scale).explain(clean, (target,))[0].scores
     for place in (0, 7, clean.ids.shape[1] - 1):
         ablated = clean.ids.clone()
-        ablated[0, place] = clean.lm.baseline_id
+        ablated[0, place] = clean.lm.baseline()
         assert scores[place] == pytest.approx(float((value(clean.ids) - value(ablated)).detach()), abs=1e-4)
 
 

@@ -24,7 +24,7 @@ def literally(lm, prompt, target, scores, free, replacement, count=None):
     def without(gone):
         if replacement == "deletion":
             return [t for i, t in enumerate(prompt.ids) if i not in gone]
-        fill = [lm.baseline_id] * len(prompt.ids)
+        fill = [lm.baseline()] * len(prompt.ids)
         if replacement == "drawn":
             fill = drawn(lm, np.array(prompt.ids)).tolist()
         return [fill[i] if i in gone else t for i, t in enumerate(prompt.ids)]
@@ -101,7 +101,7 @@ def test_a_prompt_of_which_deletion_leaves_nothing_is_the_baseline_token(clean):
     prompt = dataclasses.replace(clean.prompts[0], ids=clean.prompts[0].ids[:2], first_ranked=0)
     short = CleanPass(clean.lm, [prompt])
     ((found,),) = Faithfulness(replacements=("deletion",)).measure(short, [3], [np.array([1.0, 2.0])])
-    nothing = clean.lm.forward.logits(clean.lm.ids((clean.lm.baseline_id,))).log_softmax(-1)[0, 3]
+    nothing = clean.lm.forward.logits(clean.lm.ids((clean.lm.baseline(),))).log_softmax(-1)[0, 3]
     lost = float(short.logits.log_softmax(-1)[0, 3] - nothing)
     np.testing.assert_allclose(found.masked[1:], [lost] * 4, atol=1e-4)
     np.testing.assert_allclose(found.kept[1:], [0.0] * 4, atol=1e-4)

@@ -35,7 +35,7 @@ def scored(clean):
 
 
 def test_the_key_of_plain_faithfulness_is_what_it_was():
-    plain = "Faithfulness(protect_question=False, replacements=('baseline', 'drawn', 'deletion'))"
+    plain = "Faithfulness(protect_question=False, replacements=('baseline', 'drawn', 'deletion'), baseline='and')"
     assert keyed("faithfulness", None) == plain
     assert keyed("faithfulness", 3) == f"{plain} first 3"
     assert asked_for(True, False) == {"faithfulness": None}
@@ -70,7 +70,7 @@ def test_the_context_alone_decides_how_many_tokens_are_taken_out(lm):
     ids, best = np.array(prompt.ids), ONLY_CONTEXT.best(prompt, np.arange(clean.length))
     for row, size in zip(rows[:5], levels(inside), strict=True):
         np.testing.assert_array_equal(np.delete(row, best[:size]), np.delete(ids, best[:size]))
-        assert (row[best[:size]] == lm.baseline_id).all()
+        assert (row[best[:size]] == lm.baseline()).all()
 
 
 def test_padding_is_a_part_of_the_context(lm):
@@ -103,7 +103,10 @@ def by_hand():
     spans = (Span(0, 7), Span(7, 14))
     prompt = TokenisedPrompt("", IDS, ("x",) * len(IDS), spans, Span(14, 17), ((GOLD,), (12,)), ((GOLD,), (12,)))
     lm = SimpleNamespace(
-        forward=SimpleNamespace(logits=logits), budget=SimpleNamespace(holds=lambda length: 100), device="cpu", baseline_id=0
+        forward=SimpleNamespace(logits=logits),
+        budget=SimpleNamespace(holds=lambda length: 100),
+        device="cpu",
+        baseline=lambda chosen: 0,
     )
     return SimpleNamespace(lm=lm, prompts=[prompt], size=1, logits=logits(torch.tensor([IDS])))
 

@@ -42,7 +42,7 @@ def test_fa_sums_over_the_targets_tokens_and_later_tokens_get_nothing(clean, tar
     expected = []
     for token in range(clean.length):
         ablated = clean.ids.clone()
-        ablated[0, token] = clean.lm.baseline_id
+        ablated[0, token] = clean.lm.baseline()
         expected.append(float(value(plain(clean.ids).logits, target.ids) - value(plain(ablated).logits, target.ids)))
     np.testing.assert_allclose(found.scores, expected, atol=1e-4)
     assert np.abs(found.scores[: POSITIONS[0]]).max() > 0.01
@@ -65,7 +65,7 @@ def test_the_scales_of_a_target_are_those_of_all_its_tokens_together(clean, targ
 
 def test_ig_equals_a_literal_loop_over_the_formula(clean, target, plain):
     embed = plain.get_input_embeddings()
-    inputs, baseline = (embed(ids).detach() for ids in (clean.ids, torch.full_like(clean.ids, clean.lm.baseline_id)))
+    inputs, baseline = (embed(ids).detach() for ids in (clean.ids, baseline_ids(clean)))
     total = torch.zeros_like(inputs)
     for step in range(1, 11):
         point = (baseline + step / 10 * (inputs - baseline)).requires_grad_()
@@ -79,7 +79,9 @@ def test_ig_equals_a_literal_loop_over_the_formula(clean, target, plain):
 
 
 def baseline_ids(clean):
-    return torch.full_like(clean.ids, clean.lm.baseline_id)
+    own, ids = clean.prompts[0].ranked, clean.ids.clone()
+    ids[:, own.start : own.stop] = clean.lm.baseline()
+    return ids
 
 
 def test_mechlight_sums_s_over_the_positions_and_averages_the_heads_rows(clean, target, plain):
@@ -161,11 +163,11 @@ def test_targets_of_one_pass_have_the_same_positions_and_positions_lie_in_the_pr
 
 def test_a_whole_document_can_be_taken_out_at_once(clean, plain):
     documents = clean.prompts[0].documents
-    states = clean.lm.ablation.spans(clean.ids, clean.prefix, documents, clean.lm.baseline_id)
+    states = clean.lm.ablation.spans(clean.ids, clean.prefix, documents, clean.lm.baseline())
     found = clean.lm.read_out.logits(states)[0, :, 0]
     for row, span in zip(found, documents, strict=True):
         ablated = clean.ids.clone()
-        ablated[0, span.start : span.end] = clean.lm.baseline_id
+        ablated[0, span.start : span.end] = clean.lm.baseline()
         torch.testing.assert_close(row, plain(ablated).logits[0, -1].detach(), atol=1e-4, rtol=1e-4)
     assert documents[0] == Span(documents[0].start, documents[1].start)
 

@@ -39,16 +39,6 @@ def correct_rejection(predicted: Collection[int], gold: Collection[int]) -> bool
     return not predicted and not gold
 
 
-def chance_f1(size: int, gold: int, sentences: int) -> float:
-    """The mean F1 of all sets of `size` sentences against a gold set of `gold`, out of `sentences`; 0 where it is undefined.
-
-    Raises ValueError where a set is larger than the explanation.
-    """
-    if not 0 <= size <= sentences or not 0 <= gold <= sentences:
-        raise ValueError(f"sets of {size} and {gold} sentences cannot be chosen out of {sentences}")
-    return 2 * size * gold / (sentences * (size + gold)) if size and gold else 0.0
-
-
 def transparent(f1_of_cited: Collection[float], threshold: float = TRANSPARENT) -> bool | None:
     """Whether every cited passage of an explanation has this F1 or more; None for an explanation that cites none."""
     return all(f1 >= threshold - ROUNDING for f1 in f1_of_cited) if f1_of_cited else None
@@ -63,16 +53,6 @@ class Scores:
     f1: np.ndarray
     chance: np.ndarray
     rejected: np.ndarray
-
-    @property
-    def f1_with_rejections(self) -> np.ndarray:
-        """The other reading of an omitted citation: 1 for a correct rejection."""
-        return np.where(self.rejected, 1.0, self.f1)
-
-    @property
-    def chance_with_rejections(self) -> np.ndarray:
-        """A random set of no sentences is a correct rejection too."""
-        return np.where(self.rejected, 1.0, self.chance)
 
 
 def scores(predicted: Sequence[Collection[int]], gold: Sequence[Collection[int]], sentences: Sequence[int]) -> Scores:

@@ -36,7 +36,6 @@ class CountryProfiles:
     title = "Country profiles"
     reference = "this project's own, in the manner of Fakepedia (Monea et al. 2024)"
     long = True
-    closed = True
 
     def facts(self) -> Iterator[Fact]:
         yield from (self._fact(*one) for one in self._asked())

@@ -43,7 +43,6 @@ class WorldCapital:
     title = "World Capital"
     reference = "Sun et al. 2025, arXiv 2510.02629; the table of states is this project's own"
     long = False
-    closed = True
 
     def listed(self) -> Listing | None:
         """All facts of the package's own table."""

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from heval_core.records import Attribution, Cost, HEvalError, Target, TokenisedPrompt
+from heval_core.records import BASELINE, Attribution, Cost, HEvalError, Target, TokenisedPrompt
 from heval_core.shared_passes import CLEAN, HEADS
 from heval_core.units import Unit, passages_of, units_of
 
@@ -50,6 +50,7 @@ class Observed(NamedTuple):
 class AT2:
     unit: str = "word"
     masks: int = 32
+    baseline: str = BASELINE
 
     key = "at2"
     title = "AT2"
@@ -138,7 +139,7 @@ class AT2:
         for unit in units:
             source[unit.start : unit.end] = True
         gone = torch.from_numpy(source & (kept == 0)).to(lm.device)
-        ids = torch.where(gone, lm.baseline(None), clean.ids[index])
+        ids = torch.where(gone, lm.baseline(self.baseline), clean.ids[index])
         together = max(1, lm.budget.tokens // n)
         with torch.no_grad():
             parts = [

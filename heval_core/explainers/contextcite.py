@@ -5,7 +5,7 @@ fits the log-odds of the answer's tokens on which units are there. Tokens have t
 Reference: Cohen-Wang et al. 2024 (arXiv 2409.00729). Units that are not kept are deleted, as there.
 Departure: the text that is explained is the answer's token, or the target's tokens, not a whole response. Masks are drawn by a
 seed made from the prompt. Where no documents are marked, what precedes the question's last sentence stands for them.
-Cost: up to 64 passes over prompts with half of the documents' text; the clean pass is not used.
+Cost: up to 64 passes over prompts with half of the documents' text, and the clean pass, whose first tokens are kept.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 
 from heval_core.explainers.shared.left_out import logprobs, units
 from heval_core.records import Attribution, Cost, HEvalError, Target, TokenisedPrompt
+from heval_core.shared_passes import CLEAN
 from heval_core.statistics.sparse_fit import MASKS, log_odds, masks, weights
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class ContextCite:
 
     def cost(self, tokens: float) -> Cost:
         """The documents are taken to be nearly all of the prompt."""
-        return Cost(MASKS, MASKS * tokens / 2)
+        return Cost(1 + MASKS, tokens + MASKS * tokens / 2, (CLEAN,))
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         self.check()

@@ -4,8 +4,9 @@ Formula (Sun et al. 2025, eq. 7): phi_i = z_a(x) - z_a(x with token i replaced b
 time, positions fixed, attention mask 1; z_a is the logit of the answer's first token at the last prompt position. For a target
 of several tokens, z_a is the sum of their logits.
 Reference: Sun et al., arXiv 2510.02629; Zeiler & Fergus 2014 (occlusion).
-Departure: none. Baseline token (our decision): the tokenizer's pad if defined, else its end of text; stored with the result.
-Options: `target` in logit, logprob, prob, contrast (z_a - z_b); `baseline_id`.
+Departure: none. Baseline token (our decision): the word "and", which never ends a text or a turn as a pad may
+(docs/metrics.md has what was measured); stored with the result.
+Options: `target` in logit, logprob, prob, contrast (z_a - z_b); `baseline`: a word, `pad`, or a token's number.
 Cost: n(n+1)/2 token-forwards instead of n²: tokens before i do not change, so their keys and values are kept from the
 clean pass and only the suffix is run. A block of w neighbouring positions of B prompts runs as one batch, from the
 block's first position on: this wastes B n w / 2 tokens, and takes n / w passes. The last layer's MLP runs for the last
@@ -18,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from heval_core.explainers.shared.ablated import ablation_cost, ablation_scores
-from heval_core.records import Attribution, Cost, HEvalError, Target
+from heval_core.explainers.shared.ablated import ablation_cost, ablation_scores, check_baseline
+from heval_core.records import BASELINE, Attribution, Cost, HEvalError, Target
 from heval_core.shared_passes import CLEAN
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ TARGETS = ("logit", "logprob", "prob", "contrast")  # `lm.targets` computes them
 @dataclass(frozen=True)
 class FeatureAblation:
     target: str = "logit"
-    baseline_id: int | None = None
+    baseline: str = BASELINE
 
     key = "fa"
     title = "Feature ablation"
@@ -44,9 +45,10 @@ class FeatureAblation:
     reference = "Sun et al. 2025, eq. 7 (arXiv 2510.02629)"
 
     def check(self) -> None:
-        """Raises HEvalError for an unknown target."""
+        """Raises HEvalError for an unknown target, or no baseline."""
         if self.target not in TARGETS:
             raise HEvalError(f"fa has no target {self.target!r}; there are: {', '.join(TARGETS)}.")
+        check_baseline(self.key, self.baseline)
 
     def cost(self, tokens: float) -> Cost:
         """The clean pass, and one for each token over the rest of the prompt: half of it on average."""
@@ -56,10 +58,9 @@ class FeatureAblation:
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         self.check()
         clock = clean.clock()
-        baseline = clean.lm.baseline(self.baseline_id)
-        scores = ablation_scores(clean, targets, self.target, baseline)
+        scores = ablation_scores(clean, targets, self.target, self.baseline)
         seconds = clock.stop()
-        details = (("baseline_id", float(baseline)),)
+        details = (("baseline_id", float(clean.lm.baseline(self.baseline))),)
         return [Attribution(self.key, row, seconds, repr(self), details=details) for row in scores]
 
 

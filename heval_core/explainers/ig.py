@@ -1,14 +1,15 @@
 """Integrated gradients over the input embeddings.
 
 Formula (Sun et al. 2025, eq. 8): (x - x') * mean over k = 1..m of the gradient of z_a at x' + k/m (x - x'), summed over
-the embedding's width, signed; m = 10 (right Riemann sum); x' is the sequence of baseline tokens; position embeddings
-are not interpolated. z_a: the logit of the answer's first token at the last prompt position; for a target of several tokens,
-the sum of their logits.
+the embedding's width, signed; m = 10 (right Riemann sum); x' has the baseline token (fa's) in place of every ranked token;
+position embeddings are not interpolated. z_a: the logit of the answer's first token at the last prompt position; for a
+target of several tokens, the sum of their logits.
 Reference: Sundararajan et al. 2017; Sun et al., arXiv 2510.02629. Engine: captum's LayerIntegratedGradients on the
 embedding layer, `method="riemann_right"`, with a forward that computes the last position's logits only.
-Departure: none (captum's own default is Gauss-Legendre: option `method`, any of captum's).
-Cost: m forward and backward passes over n tokens; prompts of equal length run as one batch if the budget of tokens
-allows it.
+Departure: tokens that are never ranked (a BOS, a chat template, solved examples) stay as they are, so that no share of the
+change is theirs. captum's own default is Gauss-Legendre: option `method`, any of captum's. Option `baseline`: as fa's.
+Cost: m forward and backward passes over the ranked tokens and what follows; prompts of equal length run as one batch if the
+budget of tokens allows it.
 `completeness_gap` = |sum phi - (f(x) - f(x'))| / |f(x) - f(x')| is stored with the scores.
 """
 
@@ -18,7 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from heval_core.records import Attribution, Cost, HEvalError, Target
+from heval_core.explainers.shared.ablated import check_baseline
+from heval_core.records import BASELINE, Attribution, Cost, HEvalError, Target
 from heval_core.shared_passes import CLEAN
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ METHODS = ("riemann_right", "riemann_left", "riemann_middle", "riemann_trapezoid
 class IntegratedGradients:
     steps: int = 10
     method: str = "riemann_right"
-    baseline_id: int | None = None
+    baseline: str = BASELINE
 
     key = "ig"
     title = "Integrated gradients"
@@ -45,11 +47,12 @@ class IntegratedGradients:
     reference = "Sun et al. 2025, eq. 8 (arXiv 2510.02629); Sundararajan et al. 2017"
 
     def check(self) -> None:
-        """Raises HEvalError for an unknown method, or no steps."""
+        """Raises HEvalError for an unknown method, no steps, or no baseline."""
         if self.method not in METHODS:
             raise HEvalError(f"ig has no method {self.method!r}; there are: {', '.join(METHODS)}.")
         if self.steps < 1:
             raise HEvalError(f"ig needs at least one step, not {self.steps}.")
+        check_baseline(self.key, self.baseline)
 
     def cost(self, tokens: float) -> Cost:
         """Every step goes forward and back; the prompt and its baseline go forward once more."""
@@ -64,12 +67,14 @@ class IntegratedGradients:
         self.check()
         clock = clean.clock()
         lm = clean.lm
-        baseline = lm.baseline(self.baseline_id)
-        baselines = torch.full_like(clean.ids, baseline)
-        scores = lm.gradients.integrated(clean.ids, baselines, targets, self.steps, self.method).cpu().numpy()
+        baseline, baselines = lm.baseline(self.baseline), clean.ids.clone()
+        for row, prompt in zip(baselines, clean.prompts, strict=True):
+            row[prompt.ranked.start : prompt.ranked.stop] = baseline
+        scores = lm.gradients.integrated(clean.ids, baselines, targets, self.steps, self.method, clean.prefix)
+        scores = scores.cpu().numpy()
         positions = positions_of(targets)
-        with torch.no_grad():  # all baselines are the same sequence: one forward gives f(x') for every prompt
-            at_baseline = lm.forward.checked(lm.forward.logits_at(baselines[:1], positions)).expand(clean.size, -1, -1)
+        with torch.no_grad():
+            at_baseline = lm.forward.checked(lm.forward.logits_at(baselines, positions))
         change = (values(clean.logits_at(positions), targets) - values(at_baseline, targets)).tolist()
         seconds = clock.stop()
         return [

@@ -21,6 +21,7 @@ class Ablation:
     def __init__(self, facts: ModelFacts, forward: Forward, hooked: Hooked):
         self._facts, self._forward, self._hooked = facts, forward, hooked
 
+    @torch.no_grad()
     def spans(
         self, ids: torch.Tensor, prefix: Prefix, spans: Sequence[Span], token_id: int, positions: Sequence[int] = (-1,)
     ) -> torch.Tensor:

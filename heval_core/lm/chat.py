@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from heval_core.lm.memory import first_line
-from heval_core.prompts import TURN, assemble
 from heval_core.records import HEvalError, Prompt, Span
 
 Message = Mapping[str, str]
@@ -50,18 +49,6 @@ def chat_text(tokenizer: Any, messages: Sequence[Message]) -> str:
         raise HEvalError(
             f"The chat template of {_name_of(tokenizer)} does not take these messages: {first_line(error)}"
         ) from error
-
-
-def chat_prompt(
-    tokenizer: Any,
-    texts: tuple[str, ...],
-    answers: tuple[str | None, ...],
-    question: str,
-    layout: str = TURN,
-    before: Sequence[Message] = (),
-) -> Prompt:
-    """Documents and question in the user's turn. texts, answers, layout: see `assemble`. before: see `in_chat`."""
-    return in_chat(assemble(texts, answers, question, layout), tokenizer, before)
 
 
 def in_chat(prompt: Prompt, tokenizer: Any, before: Sequence[Message] = ()) -> Prompt:

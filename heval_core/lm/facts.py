@@ -17,7 +17,7 @@ from heval_core.lm.chat import answers_bare, require_template
 from heval_core.lm.memory import Budget
 from heval_core.lm.spans import tokenise
 from heval_core.prompts import CHAT, is_chat, says_nothing
-from heval_core.records import HEvalError, Prompt, TokenisedPrompt
+from heval_core.records import BASELINE, PAD, HEvalError, Prompt, TokenisedPrompt
 
 
 class ModelFacts:
@@ -85,18 +85,29 @@ class ModelFacts:
         return str(self.tokenizer.decode(ids, skip_special_tokens=True))
 
     @property
-    def baseline_id(self) -> int:
-        """The token that replaces an ablated one: the tokenizer's pad if defined, else its end of text."""
+    def pad_id(self) -> int:
+        """The tokenizer's pad if defined, else its end of text."""
         for token_id in (self.tokenizer.pad_token_id, self.tokenizer.eos_token_id):
             if token_id is not None:
                 return int(token_id)
-        raise HEvalError(f"The tokenizer of {self.key} has neither a pad nor an end-of-text token to ablate with.")
+        raise HEvalError(f"The tokenizer of {self.key} has neither a pad nor an end-of-text token.")
 
-    def baseline(self, chosen: int | None) -> int:
-        """The token to ablate with: `chosen`, else `baseline_id`. Raises HEvalError for one outside the vocabulary."""
-        if chosen is not None and not 0 <= chosen < self.vocabulary:
-            raise HEvalError(f"{self.key} has no token {chosen}; its vocabulary ends at {self.vocabulary - 1}.")
-        return self.baseline_id if chosen is None else chosen
+    def baseline(self, chosen: str = BASELINE) -> int:
+        """The token that replaces an ablated one: of a word the first token after a space, `pad`, or a token's number.
+
+        Raises HEvalError for a number outside the vocabulary, and for a word without a token.
+        """
+        if chosen == PAD:
+            return self.pad_id
+        if chosen.isdecimal():
+            if int(chosen) >= self.vocabulary:
+                raise HEvalError(f"{self.key} has no token {chosen}; its vocabulary ends at {self.vocabulary - 1}.")
+            return int(chosen)
+        ids = self.tokenizer(f" {chosen.strip()}", add_special_tokens=False).input_ids
+        found = [token_id for token_id in ids if self.tokenizer.decode([token_id]).strip()]
+        if not found:
+            raise HEvalError(f"{chosen!r} cannot replace a token of {self.key}; name a word, {PAD}, or a token's number.")
+        return int(found[0])
 
     @functools.cached_property
     def _answers_bare(self) -> bool:

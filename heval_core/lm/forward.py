@@ -26,22 +26,20 @@ class Prefix:
     layers: tuple[tuple[torch.Tensor, torch.Tensor], ...]
     logits: torch.Tensor
 
-    def first(self, length: int, copies: int = 1) -> DynamicCache:
-        """A cache of the first `length` positions, with `copies` consecutive rows for each prompt."""
+    def first(self, length: int, prompts: Sequence[int] | None = None) -> DynamicCache:
+        """A cache of the first `length` positions: a row for each prompt, or for each of `prompts`, by their numbers."""
         cache = DynamicCache()
         if length:
             for index, layer in enumerate(self.layers):
-                keys, values = (_repeated(tensor[:, :, :length], copies) for tensor in layer)
+                keys, values = (_of(tensor[:, :, :length], prompts) for tensor in layer)
                 cache.update(keys, values, index)
         return cache
 
 
-def _repeated(tensor: torch.Tensor, copies: int) -> torch.Tensor:
-    if copies == 1:
-        return tensor
-    if tensor.shape[0] == 1:
-        return tensor.expand(copies, -1, -1, -1)  # a view: the cache concatenates later, which copies once
-    return tensor.repeat_interleave(copies, 0)
+def _of(tensor: torch.Tensor, prompts: Sequence[int] | None) -> torch.Tensor:
+    if prompts is not None and len(tensor) == 1:
+        return tensor.expand(len(prompts), -1, -1, -1)  # a view: the cache concatenates later, which copies once
+    return tensor if prompts is None else tensor[list(prompts)]
 
 
 class Forward:
@@ -93,23 +91,28 @@ class Forward:
         logits = output.logits[:, -1].float()
         return logits, Prefix(tuple((layer.keys, layer.values) for layer in cache.layers), logits)
 
-    @torch.no_grad()
     def suffix_states(
-        self, prefix: Prefix, start: int, suffixes: torch.Tensor, positions: Sequence[int] = (-1,)
+        self,
+        prefix: Prefix,
+        start: int,
+        suffixes: torch.Tensor,
+        positions: Sequence[int] = (-1,),
+        prompts: Sequence[int] | None = None,
     ) -> torch.Tensor:
         """Other endings of B kept prompts ▶ (b, P, …) states at some positions, for `ReadOut.logits`.
 
-        suffixes: (b, m) ids that follow the prompts' first `start` positions; b is a multiple of B, and the rows of one prompt
-        are consecutive, in the order of the prompts. start: 0 for an empty prefix. positions: of the whole prompt, none of
-        them before `start`.
+        suffixes: (b, m) ids that follow the first `start` positions of a prompt; prompts: which one, for each of the b;
+        without it the rows of one prompt are consecutive, as many of each. start: 0 for an empty prefix. positions: of the
+        whole prompt, none of them before `start`. Gradients flow if enabled.
         """
         batch, length = suffixes.shape
         rows = self._rows(positions, start + length, start)
         options: dict[str, Any] = {"input_ids": suffixes, "use_cache": False}
         if start:
             places = torch.arange(start, start + length, device=self._facts.device)
+            copies = batch // prefix.layers[0][0].shape[0]
             options |= {
-                "past_key_values": prefix.first(start, batch // prefix.layers[0][0].shape[0]),
+                "past_key_values": prefix.first(start, prompts or [row // copies for row in range(batch)]),
                 "position_ids": places.expand(batch, -1),
                 "use_cache": True,
             }
@@ -119,6 +122,14 @@ class Forward:
                 return self._model(**options, logits_to_keep=1 if rows is None else rows).logits
             states = self._model.base_model(**options).last_hidden_state
             return states[:, -1:] if rows is None else states[:, rows]
+
+    def suffix_logits(
+        self, prefix: Prefix, start: int, suffixes: torch.Tensor, positions: Sequence[int], prompts: Sequence[int]
+    ) -> torch.Tensor:
+        """(b, P, V) logits, float32, of what `suffix_states` gives; of the prompts themselves with a `start` of 0."""
+        if not start:
+            return self.logits_at(suffixes, positions)
+        return self._read_out.logits(self.suffix_states(prefix, start, suffixes, positions, prompts))
 
     def checked(self, logits: torch.Tensor) -> torch.Tensor:
         """The logits themselves. Raises HEvalError if they are not finite."""

@@ -51,7 +51,7 @@ class Generation:
         return out
 
     def _continue(self, prompts: list[tuple[int, ...]], width: int, tokens: int) -> list[tuple[int, ...]]:
-        pad, device = self._facts.baseline_id, self._facts.device
+        pad, device = self._facts.pad_id, self._facts.device
         ids = [[pad] * (width - len(prompt)) + list(prompt) for prompt in prompts]
         mask = [[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts]
         written = self._facts.model.generate(

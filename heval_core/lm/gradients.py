@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from heval_core.lm.facts import ModelFacts
-from heval_core.lm.forward import Forward
+from heval_core.lm.forward import Forward, Prefix
 from heval_core.lm.targets import leads, positions_of, token_ids, values
 from heval_core.records import Target
 
@@ -26,33 +26,39 @@ class Gradients:
         return self._facts.model.get_input_embeddings()
 
     def integrated(
-        self, ids: torch.Tensor, baselines: torch.Tensor, targets: Sequence[Target], steps: int, method: str
+        self, ids: torch.Tensor, baselines: torch.Tensor, targets: Sequence[Target], steps: int, method: str, prefix: Prefix
     ) -> torch.Tensor:
         """(B, n) float32: integrated gradients of each prompt's target (its logits' sum), summed over the embedding's width.
 
         baselines: (B, n) ids where the paths begin. method: one of captum's. As many points of the paths run together as the
-        budget of tokens allows.
+        budget of tokens allows. prefix: kept from the clean pass: the tokens before the first that changes are not run again.
         """
         from captum.attr import LayerIntegratedGradients
 
         positions = positions_of(targets)
+        changed = (ids != baselines).any(0).nonzero().flatten().tolist()
+        first = min((*changed[:1], *(position % ids.shape[1] for position in positions)))
+        kept = first if prefix.layers else 0
+        changing = ids[:, kept:]
 
         def value(ids: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-            """(b, n), (b, P) ▶ (b,)"""
-            return self._forward.logits_at(ids, positions).gather(-1, wanted[..., None])[..., 0].sum(-1)
+            """(b, n - kept), (b, P) ▶ (b,)"""
+            in_turn = [row % len(changing) for row in range(len(ids))]
+            logits = self._forward.suffix_logits(prefix, kept, ids, positions, in_turn)
+            return logits.gather(-1, wanted[..., None])[..., 0].sum(-1)
 
         together = max(len(ids), self._facts.budget.tokens // ids.shape[1])
         engine = LayerIntegratedGradients(value, self.embedding_layer)
         with torch.enable_grad():
             attributions = engine.attribute(
-                ids,
-                baselines,
+                changing,
+                baselines[:, kept:],
                 additional_forward_args=(token_ids(targets, ids.device),),
                 n_steps=steps,
                 method=method,
                 internal_batch_size=together,
             )
-        return attributions.detach().float().sum(-1)
+        return torch.nn.functional.pad(attributions.detach().float().sum(-1), (kept, 0))
 
     def times_input(self, ids: torch.Tensor, targets: Sequence[Target], contrast: bool = False) -> torch.Tensor:
         """(B, n) float32: each token's embedding times the gradient of its prompt's target there, summed over the width.

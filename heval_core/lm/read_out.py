@@ -114,9 +114,8 @@ class ReadOut:
             whole = self._model(input_ids=ids, use_cache=False, logits_to_keep=1).logits[:, -1]
             return torch.allclose(self.head(states), whole, rtol=1e-3, atol=1e-4)
 
-    @torch.no_grad()
     def logits(self, states: torch.Tensor) -> torch.Tensor:
-        """(…, d) states of last positions ▶ (…, V) logits, float32.
+        """(…, d) states of last positions ▶ (…, V) logits, float32; gradients flow if enabled.
 
         Separate from `Forward.suffix_states`, because the unembedding is too large a matrix to read for a few rows.
         """

@@ -19,7 +19,7 @@ DIGEST_SIZE = 12
 class Pool:
     """What a dataset's facts offer other questions: per relation, one passage for each subject, answers, and their names.
 
-    aliases: relation ▶ answer ▶ other names of it. closed: whether no question of the dataset has any other answer.
+    aliases: relation ▶ answer ▶ other names of it.
 
     A relation with more than POOLED subjects (or answers) offers those with the smallest hashes: a sample that does not
     depend on the order of the records.
@@ -28,17 +28,12 @@ class Pool:
     passages: dict[str, tuple[Passage, ...]]
     answers: dict[str, tuple[str, ...]]
     aliases: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
-    closed: bool = False
 
     @cached_property
     def every(self) -> tuple[Passage, ...]:
         """One passage for each text, of all relations, sorted by it."""
         texts = {passage.text: passage for relation in sorted(self.passages) for passage in self.passages[relation]}
         return tuple(texts[text] for text in sorted(texts))
-
-    def is_closed(self, relation: str) -> bool:
-        """Whether `answers` has all that there are."""
-        return self.closed and len(self.answers.get(relation, ())) < POOLED
 
     @cached_property
     def names_digest(self) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import fields
 from typing import Any
 
-from heval_core import catalogue
 from heval_core.explanation import Explanation, methods_of
-from heval_core.records import MATCHES, TARGETS
-from precompute.commands.options import EXPLAINERS_HELP, MATCH_HELP, TARGET_HELP, TEMPLATE_HELP
+from precompute.commands.options import add_fields
+from precompute.grid import Grid
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -20,19 +20,17 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--question", required=True)
     parser.add_argument("--memory-answer")
     parser.add_argument("--context-answer", action="append", default=[], help="one per --context, in order")
-    parser.add_argument("--explainers", type=catalogue.split, default=catalogue.default_methods(), help=EXPLAINERS_HELP)
-    parser.add_argument("--match", choices=MATCHES, default="first", help=MATCH_HELP)
-    parser.add_argument("--target", choices=TARGETS, default="answer", help=TARGET_HELP)
-    parser.add_argument("--template", help=TEMPLATE_HELP)
+    names = ("explainers", "match", "target", "template", "device", "dtype")
+    add_fields(parser, Grid, names)
+    parser.set_defaults(**{field.name: field.default for field in fields(Grid) if field.name in names})
     parser.add_argument("--format", choices=["json", "text"], default="text")
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--dtype", default="auto")
 
 
 def _explain(options: argparse.Namespace) -> int:
     from heval_core.lm.loading import load
     from heval_core.pipeline import Request, explain_request
 
+    Grid((), (), match=options.match, target=options.target, template=options.template).check()
     explainers = methods_of(options.explainers)
     request = Request(tuple(options.context), options.question, tuple(options.context_answer), options.memory_answer)
     lm = load(options.model, options.device, options.dtype)

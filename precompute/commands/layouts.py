@@ -5,21 +5,17 @@ from __future__ import annotations
 import argparse
 
 from heval_core.prompts import AUTO, LAYOUTS, is_chat
-from heval_core.records import MATCHES
-from precompute.commands.options import MATCH_HELP, all_words
-from precompute.grid import MEMORIES, Grid
+from precompute.commands.options import add_fields, all_words
+from precompute.grid import Grid
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("layouts", help="which layout of prompts gives answers that can be compared")
     parser.set_defaults(command=_layouts)
-    parser.add_argument("--models", nargs="+", required=True, help="as for run")
-    parser.add_argument("--datasets", nargs="+", required=True, help="as for run")
     parser.add_argument("--template", nargs="+", help="layouts to try; by default all that the model can be asked in")
-    parser.add_argument("--limit", type=int, default=40, help="questions per dataset; 40 by default")
-    parser.add_argument("--memory", choices=MEMORIES, default="own", help="as for run")
-    parser.add_argument("--match", choices=MATCHES, default="first", help=MATCH_HELP)
-    parser.add_argument("--seed", type=int, default=0)
+    names = ("models", "datasets", "limit", "memory", "match", "seed")
+    add_fields(parser, Grid, names, ("models", "datasets"), limit="questions per dataset; 40 by default")
+    parser.set_defaults(limit=40, memory="own", match="first", seed=0)
 
 
 def _layouts(options: argparse.Namespace) -> int:
@@ -27,7 +23,7 @@ def _layouts(options: argparse.Namespace) -> int:
     from heval_core.lm.loading import load
     from precompute.layouts import tried
 
-    Grid((), (), (), limit=options.limit).check()
+    Grid((), (), (), limit=options.limit, memory=options.memory, match=options.match).check()
     for name in all_words(options.models):
         lm = load(name)
         named = [

@@ -48,9 +48,7 @@ def helps_of(kind: type[Options]) -> dict[str, str]:
     return found
 
 
-EXPLAINERS_HELP, MATCH_HELP, TARGET_HELP, TEMPLATE_HELP = map(
-    helps_of(Grid).__getitem__, ("explainers", "match", "target", "template")
-)
+MATCH_HELP = helps_of(Grid)["match"]
 
 
 def add_fields(

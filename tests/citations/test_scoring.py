@@ -30,11 +30,10 @@ def test_f1_is_the_harmonic_mean(predicted, gold):
     assert set_scores(gold, predicted) == (recall, precision, f1)
 
 
-def test_an_omitted_citation_has_both_readings():
+def test_an_omitted_citation_scores_nothing_and_may_be_a_correct_rejection():
     found = scoring.scores([set(), {0}, set()], [set(), set(), {1}], [3, 3, 3])
     assert found.f1.tolist() == [0, 0, 0]
-    assert found.f1_with_rejections.tolist() == [1, 0, 0]
-    assert found.chance_with_rejections.tolist() == [1, 0, 0]
+    assert found.rejected.tolist() == [True, False, False]
     assert scoring.correct_rejection(set(), frozenset())
     assert not scoring.correct_rejection({1}, ())
     assert not scoring.correct_rejection((), {1})
@@ -57,12 +56,11 @@ def test_an_f1_of_exactly_the_threshold_is_not_rounded_below_it():
 @pytest.mark.parametrize(("size", "gold", "sentences"), itertools.product(range(5), range(5), (4, 6)))
 def test_chance_is_the_mean_over_all_sets_of_that_size(size, gold, sentences):
     every = [set_scores(chosen, range(gold))[2] for chosen in itertools.combinations(range(sentences), size)]
-    assert scoring.chance_f1(size, gold, sentences) == pytest.approx(statistics.mean(every))
+    found = scoring.scores([range(size)], [range(gold)], [sentences])
+    assert found.chance[0] == pytest.approx(statistics.mean(every))
 
 
 def test_sets_that_an_explanation_cannot_have_are_refused():
-    with pytest.raises(ValueError, match="out of 3"):
-        scoring.chance_f1(4, 1, 3)
     with pytest.raises(ValueError, match="larger than its explanation"):
         scoring.scores([{0, 1}], [{0}], [1])
     with pytest.raises(ValueError, match="2 numbers of sentences"):
@@ -72,8 +70,7 @@ def test_sets_that_an_explanation_cannot_have_are_refused():
 @given(st.lists(st.tuples(PLACES, PLACES, st.integers(10, 12)), max_size=20))
 def test_a_table_has_the_values_of_its_rows(rows):
     found = scoring.scores([row[0] for row in rows], [sorted(row[1]) for row in rows], [row[2] for row in rows])
-    for place, (predicted, gold, sentences) in enumerate(rows):
+    for place, (predicted, gold, _) in enumerate(rows):
         values = (found.precision[place], found.recall[place], found.f1[place])
         assert values == pytest.approx(set_scores(predicted, gold))
-        assert found.chance[place] == pytest.approx(scoring.chance_f1(len(predicted), len(gold), sentences))
         assert found.rejected[place] == scoring.correct_rejection(predicted, gold)

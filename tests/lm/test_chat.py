@@ -14,13 +14,13 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from heval_core import catalogue
 from heval_core.behaviour import name_candidates, recall
 from heval_core.faithfulness import Faithfulness
-from heval_core.lm.chat import chat_prompt, chat_text, in_chat
+from heval_core.lm.chat import chat_text, in_chat
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model, identify, in_template
 from heval_core.lm.needs import NEEDS, require
 from heval_core.lm.spans import tokenise, tokenise_all
 from heval_core.pipeline import Request, explain_request
-from heval_core.prompts import CHAT, assemble, memory_prompt
+from heval_core.prompts import CHAT, TURN, assemble, memory_prompt
 from heval_core.records import HEvalError, Prompt, Span, Target
 from heval_core.statistics.scores import tied
 from tests.conftest import DEMO_MODELS
@@ -117,7 +117,7 @@ def test_a_conversation_of_several_turns_ends_in_the_assistants_header():
     last = chat_text(tokenizer, [*turns, {"role": "user", "content": "Why?"}])
     assert last.startswith("<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nRelevant?")
     assert last.endswith("<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n")
-    prompt = chat_prompt(tokenizer, DOCUMENTS, ("Lisbon", "Oslo"), "Relevant?", before=turns)
+    prompt = in_chat(assemble(DOCUMENTS, ("Lisbon", "Oslo"), "Relevant?", TURN), tokenizer, turns)
     assert prompt.question.start > prompt.documents[1].end > prompt.text.index("Yes")
     assert prompt.text[prompt.question.start : prompt.question.end] == "Relevant?"
 

@@ -227,7 +227,7 @@ def test_the_command_line_and_the_store_give_the_same_scores(small_store, model_
         (["explain", "--model", "GPT2", *PROMPT, "--explainers", "mechlite"], "did you mean mechlight"),
         (["explain", "--model", "GPT2", *PROMPT, "--explainers", "random"], "is a control"),
         (["explain", "--model", "GPT2", *PROMPT, "--explainers", "fa(target=joy)"], "fa has no target 'joy'"),
-        (["explain", "--model", "GPT2", *PROMPT, "--explainers", "fa(baseline_id=99999)"], "has no token 99999"),
+        (["explain", "--model", "GPT2", *PROMPT, "--explainers", "fa(baseline=99999)"], "has no token 99999"),
         (["explain", "--model", "GPT2", *PROMPT, "--device", "cuda:7"], "has no device 'cuda:7'"),
         (["explain", "--model", "GPT2", *PROMPT, "--dtype", "int3"], "The dtype 'int3' is not supported"),
         (["run", "--models", "GPT2", "--datasets", "world_capitol", "--store", "TMP"], "did you mean world_capital"),

@@ -169,17 +169,17 @@ def test_what_was_asked_otherwise_is_never_published_together(other, model_folde
 
 
 def test_an_explainer_and_a_variant_of_it_stand_side_by_side(model_folders, tmp_path):
-    asked = "attn,fa(baseline_id=5,target=prob),fa( target=prob, baseline_id=5 ),attn(row=mean)"
+    asked = "attn,fa(baseline=5,target=prob),fa( target=prob, baseline=5 ),attn(row=mean)"
     options = ["--datasets", "world_capital", "--regimes", "conflicting", "--limit", "3", "--explainers", asked]
     assert main(command(model_folders, tmp_path, *options)) == 0
     reader = Reader(publish(tmp_path))
     found = reader.query("SELECT explainer, settings, count(*) AS n FROM attribution GROUP BY ALL").set_index("explainer")
-    mine = ["attn", "attn(row=mean)", "fa(target=prob,baseline_id=5)"]
+    mine = ["attn", "attn(row=mean)", "fa(target=prob,baseline=5)"]
     assert sorted(set(found.index) - {"random", "position", "lexical"}) == mine
     assert set(found["n"]) == {3}
     assert found.loc["attn(row=mean)", "settings"] == "Attention(score='slice', row='mean')"
     titles = reader.catalogue("explainer").set_index("key")["title"]
-    assert titles["fa(target=prob,baseline_id=5)"] == "Feature ablation (target=prob, baseline_id=5)"
+    assert titles["fa(target=prob,baseline=5)"] == "Feature ablation (target=prob, baseline=5)"
 
 
 def test_ones_own_ten_lines_go_from_file_to_page_with_two_commands(model_folders, tmp_path, capsys):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from heval_core.evaluation.board.records import ASKED, Column
-from heval_core.metrics import headlines, measures, measures_of
+from heval_core.metrics import headlines, measures_of
 from heval_core.metrics.shared.measure import QUESTION_PROTECTED, QUESTIONS, Measure
 from heval_core.regime_keys import DECOYS, RegimeOptions, read_key
 
@@ -19,11 +19,8 @@ NOT_ASKED = "no cell under these filters has it"
 NOT_SHARED = "no cell has a number of more than half of the methods, so nothing compares"
 
 
-def measured(keys: Sequence[str] = ()) -> tuple[Measure, ...]:
-    """The measures that a board is made of: the headlines of the questions, then faithfulness, plain and protected; or those
-    with these keys."""
-    if keys:
-        return tuple(measures()[key] for key in keys)
+def measured() -> tuple[Measure, ...]:
+    """The measures that a board is made of: the headlines of the questions, then faithfulness, plain and protected."""
     heads = headlines()
     return (*(heads[question] for question in ASKED if question in heads), *measures_of("faithfulness").values())
 

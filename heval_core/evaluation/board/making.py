@@ -29,17 +29,15 @@ from heval_core.techniques import pareto_front
 from heval_core.words import dataset_title
 
 
-def board(reader: Reader, chosen: Filter = Filter(), measures: Sequence[str] = ()) -> Board:  # noqa: B008
+def board(reader: Reader, chosen: Filter = Filter()) -> Board:  # noqa: B008
     """The board of one technique: the filter's, else Regular. A board without rows where nothing is explained.
-
-    measures: the key of one of each question, in place of the headlines and of faithfulness.
 
     A regime brings its options along, the decoys and lengths with which it was run: they have columns of their own.
     """
     chosen = _with_options(reader, _of_one_technique(reader, chosen))
     measured = {
         measure: cells_of(reader, chosen, measure.metric, measure.at(DEFAULT_K), measure.together)
-        for measure in known.measured(measures)
+        for measure in known.measured()
     }
     found = pd.concat(measured.values())
     regimes = list(dict.fromkeys(found["regime"].astype(str)))

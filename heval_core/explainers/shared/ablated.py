@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heval_core.records import Cost, Span, Target
+from heval_core.records import BASELINE, PAD, Cost, HEvalError, Span, Target
 
 if TYPE_CHECKING:
     import torch
 
     from heval_core.lm.clean_pass import CleanPass
+
 
 # The fixed cost of a pass, in tokens: a CPU reads the weights, a GPU also starts many kernels.
 PASS_OVERHEAD = {"cpu": 32, "other": 512}
@@ -24,17 +25,21 @@ LARGEST_BLOCK = 32
 READ_TOGETHER = 256
 
 
+def check_baseline(key: str, baseline: str) -> None:
+    """Raises HEvalError for a baseline that names nothing."""
+    if not baseline.strip():
+        raise HEvalError(f"{key} has no baseline ''; name a word, {PAD}, or a token's number.")
+
+
 def ablation_cost(tokens: float) -> Cost:
     """A pass for each token, over the rest of the prompt: half of it on average. The clean pass is not counted."""
     return Cost(tokens, tokens * tokens / 2)
 
 
-def ablation_scores(
-    clean: CleanPass, targets: Sequence[Target], scale: str = "logit", baseline: int | None = None
-) -> np.ndarray:
+def ablation_scores(clean: CleanPass, targets: Sequence[Target], scale: str = "logit", baseline: str = BASELINE) -> np.ndarray:
     """(B, n) float32: how much each target's value falls when a token becomes the baseline token; 0 for unranked tokens.
 
-    scale: see `lm.targets.values`. baseline: the model's own by default.
+    scale: see `lm.targets.values`. baseline: see `lm.baseline`.
     """
     import torch
 

@@ -4,7 +4,8 @@ The tokens are deleted, not masked: a prompt without its only document is the me
 white space loses it, and its first word becomes the tokens that it has at the beginning of a text. And where a token that is
 gone held the space behind it too (`.` and two line breaks are one token in many models), that space stays.
 Reference: leave-one-out of whole documents, as in RAG-E and AttriBoT; of any set of units, as in ContextCite (2409.00729).
-Cost: one forward pass for each prompt that lacks something; those of equal length run together, within the budget of tokens.
+Cost: one forward pass for each prompt that lacks something, from the first token on that changes; those of equal length run
+together, within the budget of tokens.
 """
 
 from __future__ import annotations
@@ -105,12 +106,21 @@ def logprobs(clean: CleanPass, targets: Sequence[Target], left_out: Sequence[Seq
     for (length, positions), waiting in alike.items():
         together = lm.budget.holds(length)
         for batch in (waiting[start : start + together] for start in range(0, len(waiting), together)):
+            rows = [row for row, *_ in batch]
+            start = min(length + min(positions), *(_first_changed(clean.prompts[row].ids, ids) for row, _, ids in batch))
+            start = start if clean.prefix.layers else 0
             with torch.no_grad():
-                logits = lm.forward.logits_at(torch.tensor([ids for *_, ids in batch], device=lm.device), positions)
-            values = _values(lm.forward.checked(logits), [targets[row] for row, *_ in batch])
+                suffixes = torch.tensor([ids[start:] for *_, ids in batch], device=lm.device)
+                logits = lm.forward.suffix_logits(clean.prefix, start, suffixes, positions, rows)
+            values = _values(lm.forward.checked(logits), [targets[row] for row in rows])
             for (row, number, _), value in zip(batch, values, strict=True):
                 found[row][number] = value
     return found
+
+
+def _first_changed(ids: Sequence[int], others: Sequence[int]) -> int:
+    """How many first tokens two prompts share."""
+    return next((place for place, (one, other) in enumerate(zip(ids, others, strict=False)) if one != other), len(others))
 
 
 def _values(logits: torch.Tensor, targets: Sequence[Target]) -> np.ndarray:
