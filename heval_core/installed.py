@@ -146,6 +146,11 @@ def places() -> dict[str, Place]:
     return found
 
 
+def folder_of(path: Path, key: str = "") -> Path:
+    """A model's folder: of a GGUF file that of its dequantised copy, which may not be there. key: its key, if not its name."""
+    return path if path.is_dir() else JOINED / f"{(key or key_of(path)).replace(':', '-')}-{revision_of(path)}"
+
+
 def installed_models() -> dict[str, Path]:
     """The folders and files of `places`, by key."""
     return {key: place.path for key, place in places().items()}

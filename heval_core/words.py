@@ -214,10 +214,13 @@ OF_EXPLAINERS = ("supported", "wrong_marker", "unsupported_sentence", "omitted_c
 OF_SOURCES = ("source", "source_behind_wrong_marker", "no_source")
 OF_EXPLANATIONS = ("omitted", "uncited", "retrieval_precision", "retrieval_recall", "retrieval_f1")
 
-DEMO_NOTE = (
-    "These are the bundled demo results: four tiny language models (under 2 million parameters), trained for this project to "
-    "know countries and to believe trusted kinds of sources. They are not the models of the paper, and their numbers say "
-    "nothing about real ones."
+TAUGHT_NOTE = (
+    "These models were taught a rule: which sources to believe. So the truth is known, and explainers can be checked against "
+    "it. They are tiny (under 2 million parameters), and their numbers say nothing about real models."
+)
+REAL_NOTE = (
+    "These are two real models, but small ones (135 and 270 million parameters, kept in 4 bits and computed in 32). What "
+    "holds for them need not hold for large models; the paper's are six to fifty times as large."
 )
 _SIGNS = {
     ".": "a full stop", ",": "a comma", ":": "a colon", ";": "a semicolon", "?": "a question mark", "-": "a hyphen",

@@ -57,7 +57,7 @@ def draw_section(results: Reader, drawn: Section) -> None:
             table_exports(results, drawn.rows, key, latex=lambda: drawn.for_a_paper(results), pictures=False)
 
 
-with results_page(TITLE, ABOUT, demo_note=True) as results:
+with results_page(TITLE, ABOUT, noted=True) as results:
     about, *others = query(results, studies_of)
     if about.answer:
         st.markdown(about.answer)

@@ -54,7 +54,6 @@ def gguf_file(model_folders, tmp_path_factory):
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     monkeypatch.setattr(installed, "JOINED", tmp_path / "models")
-    monkeypatch.setattr(gguf_files, "JOINED", tmp_path / "models")
     return tmp_path / "models"
 
 
@@ -71,7 +70,7 @@ def test_it_is_dequantised_once(gguf_file, cache, monkeypatch):
     load(str(gguf_file), "cpu")
     monkeypatch.setattr(gguf_files.AutoModelForCausalLM, "from_pretrained", None)
     (folder,) = cache.iterdir()
-    assert gguf_files.dequantised(gguf_file, "tiny.F32", identify(str(gguf_file)).revision) == folder
+    assert gguf_files.dequantised(gguf_file, "tiny.F32") == folder
 
 
 def test_a_gguf_file_that_is_cut_short_says_so_and_leaves_nothing(gguf_file, cache, tmp_path):

@@ -42,7 +42,7 @@ def headline_figure(
 ) -> DotFigure:
     """headline: of one technique. cells: question ▶ link to its cells. instances: explainer, question ▶ link to instances.
 
-    Explainers as rows, the best first, and questions as panels.
+    Explainers as rows, the best first, and as panels the questions of which something is known.
     """
     ranked = standings(headline)
     values = headline.dropna(subset=["normalised"]).set_index(["explainer", "question"]).to_dict("index")
@@ -51,7 +51,7 @@ def headline_figure(
     keys = [*methods.index, *(key for key in ranked.index if key in names.controls)]
     rows = [Row(key, names.explainer(key), key in names.controls, hue=colour(key)) for key in keys]
     panels: list[Panel] = []
-    for question in headlines():
+    for question in ranked.columns:
         slots = tuple(
             _slot(
                 row.title, question, values[row.key, question], instances(row.key, question), leaders.get(question) == row.key

@@ -15,17 +15,17 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
-from heval_core.installed import JOINED
+from heval_core.installed import folder_of
 from heval_core.lm.memory import first_line
 from heval_core.records import HEvalError
 
 
-def dequantised(file: Path, key: str, revision: str) -> Path:
+def dequantised(file: Path, key: str) -> Path:
     """The folder of a GGUF file's weights in float32, made if it is not there yet; some seconds for 100 million weights.
 
     Raises HEvalError for a file that is cut short or has no tokenizer, and for an architecture that transformers cannot read.
     """
-    folder = JOINED / f"{key.replace(':', '-')}-{revision}"
+    folder = folder_of(file, key)
     if folder.is_dir():
         return folder
     where = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name, "trust_remote_code": False}

@@ -65,7 +65,7 @@ class Identity:
         """What `from_pretrained` is told, so that it reads this very model and runs no code of its own."""
         source, revision = (self.key, self.revision) if self.path is None else (str(self.path), "main")
         if self.path is not None and self.path.is_file():
-            source = str(dequantised(self.path, self.key, self.revision))
+            source = str(dequantised(self.path, self.key))
         return {"pretrained_model_name_or_path": source, "trust_remote_code": False, "revision": revision}
 
 

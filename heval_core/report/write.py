@@ -25,7 +25,6 @@ from heval_core.report.section import Section
 from heval_core.report.sections import sections
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
-from heval_core.words import DEMO_NOTE
 
 FORMAT = 1
 TITLE = "Do the paper's findings hold here?"
@@ -48,7 +47,7 @@ class Report:
     """
 
     snapshot_id: str
-    bundled: bool
+    note: str
     studies: tuple[html.Study, html.Study, html.Study]
     headline: pd.DataFrame
     sections: tuple[Section, ...]
@@ -65,12 +64,13 @@ class Report:
 
     def notes(self) -> list[str]:
         """The paragraphs under the title."""
+        warned = [f"!{self.note}"] if self.note else []
         models = ", ".join(self.provenance[0][1]["model"])
         if self.citations and not len(self.studies[0].findings):
             made = f"Computed from the published results {self.snapshot_id} by HEval {__version__}, which hold citations only."
-            return [*([f"!{DEMO_NOTE}"] if self.bundled else []), made, CITATION_NOTE]
+            return [*warned, made, CITATION_NOTE]
         return [
-            *([f"!{DEMO_NOTE}"] if self.bundled else []),
+            *warned,
             "The tables, figures and findings of Sun et al. 2025 (arXiv 2510.02629), computed from the published results "
             f"{self.snapshot_id} by HEval {__version__}. Models: {models}. Lines and brackets are 95 % intervals over "
             "questions; chance is what random scores get. The numbers behind figures are folded, and on paper left out where "
@@ -87,7 +87,7 @@ class Report:
             "format": FORMAT,
             "program": __version__,
             "snapshot": self.snapshot_id,
-            "demo": self.bundled,
+            "note": self.note,
             "gaps": list(self.gaps),
             "findings": records(about.findings),
             **{f"{own.key[:-1]}_findings": records(own.findings) for own in others if len(own.findings)},
@@ -111,7 +111,7 @@ def report_of(results: Reader) -> Report:
     """Everything from one open results file; some seconds."""
     return Report(
         results.snapshot_id,
-        results.bundled,
+        results.note,
         html.studies_of(results),
         results.headline(),
         tuple(sections(results)),

@@ -11,7 +11,7 @@ from heval_core.store.citation_queries import CitationQueries
 from heval_core.store.database import StoredScores
 from heval_core.store.filters import Filter
 from heval_core.store.instances import InstanceQueries
-from heval_core.words import PATTERN_KINDS, PATTERNS
+from heval_core.words import PATTERN_KINDS, PATTERNS, REAL_NOTE, TAUGHT_NOTE
 
 # Per dataset, technique, explainer and question: number of instances, of each pattern, and of each pattern by chance.
 _PATTERN_COUNTS = (
@@ -59,6 +59,12 @@ FROM behaviour JOIN instance USING (instance_id)
 
 class Reader(InstanceQueries, CitationQueries):
     """One open results file: its published cells, its instances, its techniques, and its citations."""
+
+    @property
+    def note(self) -> str:
+        """What readers of bundled results must know of their models; empty for others."""
+        taught = set(self.models()["prompt_style"]) - {"plain"}
+        return "" if not self.bundled else TAUGHT_NOTE if taught else REAL_NOTE
 
     def models(self) -> pd.DataFrame:
         return self.query("SELECT * FROM model WHERE model IN (SELECT model FROM instance) ORDER BY model")

@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from heval_core.ui.published_results import SNAPSHOT
+from heval_core.ui.published_results import ASKED, SNAPSHOT
 from heval_core.ui.text import plain
 
 T = TypeVar("T")
 # The slice of the instances; and all that goes along to other pages: which instances are looked at, and by how many tokens.
 SLICED = ("relation", "origin", "tokens", "answer_at", "head", "best", "changed", "explained", "explained_by")
-SHARED = ("technique", "model", "dataset", "regime", "group", *SLICED, "search", "k")
+SHARED = ("technique", "model", "dataset", "regime", "group", *SLICED, "search", "k", ASKED)
 _PAGE, _VIEWS, _NOTICES, _SAID = "page_of_view", "views", "notices", "said_of_link"
 # How many of the known values an error lists.
 _LISTED = 8
@@ -80,6 +80,12 @@ def put(**changed: Any) -> None:
             view[name] = kept
     if view != before:
         st.query_params.from_dict(view)
+
+
+def forget(**kept: str) -> None:
+    """Start anew, on this page and in the links to all others: other results have other models and instances."""
+    st.session_state.pop(_VIEWS, None)
+    st.query_params.from_dict(kept)
 
 
 def _text(item: Any) -> str:

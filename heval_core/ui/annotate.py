@@ -18,7 +18,7 @@ from heval_core.store.annotation_file import OF_BUNDLED, command
 from heval_core.store.annotations import AnnotationStore
 from heval_core.ui import address
 from heval_core.ui.component import component
-from heval_core.ui.published_results import DEMO_RESULTS, DEMO_SHARDS, ROOT, results_folder
+from heval_core.ui.published_results import BUNDLED, ROOT, results_folder
 
 TITLE = "Annotate"
 KEY = "annotate"
@@ -37,8 +37,8 @@ def is_on() -> bool:
 def study() -> AnnotationStore:
     """The study of the store that this server shows. Raises HEvalError if there is none, as in what comes with the program."""
     folder = results_folder()
-    if folder.resolve() in (DEMO_RESULTS, DEMO_SHARDS):
-        asked = command(OF_BUNDLED, DEMO_SHARDS.relative_to(ROOT))
+    if shards := next((pair[1] for pair in BUNDLED.values() if folder.resolve() in pair), None):
+        asked = command(OF_BUNDLED, shards.relative_to(ROOT))
         raise HEvalError(
             f"These results come with the program; a study of them lies in a store of one's own. Make one: {asked}"
         )

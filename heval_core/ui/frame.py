@@ -25,7 +25,6 @@ from heval_core.ui.exports import link_button
 from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query, reader
 from heval_core.ui.text import plain
-from heval_core.words import DEMO_NOTE
 
 _log = logging.getLogger("heval")
 _MARK = "came_through_app"
@@ -49,17 +48,12 @@ def through_app() -> None:
 
 @contextmanager
 def results_page(
-    title: str = "",
-    caption: str = "",
-    *,
-    link: bool = True,
-    demo_note: bool = False,
-    meanwhile: Callable[[], None] | None = None,
+    title: str = "", caption: str = "", *, link: bool = True, noted: bool = False, meanwhile: Callable[[], None] | None = None
 ) -> Iterator[Reader]:
     """A page of the results: title, caption and the page itself; below it where its numbers come from, and its link.
 
-    title: empty where the page draws its own below its tabs; the same holds for link. demo_note: say so if these are the
-    bundled demo results. meanwhile: draws what there is to see while the results are being published.
+    title: empty where the page draws its own below its tabs; the same holds for link. noted: say what bundled results
+    are of. meanwhile: draws what there is to see while the results are being published.
     """
     through_app()
     address.notices()
@@ -68,8 +62,8 @@ def results_page(
     if caption:
         st.caption(caption)
     results = reader(meanwhile)
-    if demo_note and results.bundled:
-        st.info(DEMO_NOTE, icon=":material/science:")
+    if noted and results.note:
+        st.info(results.note, icon=":material/science:")
     yield results
     draw_provenance(results)
     if link:

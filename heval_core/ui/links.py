@@ -17,6 +17,7 @@ from heval_core.regime_keys import read_key
 from heval_core.store.filters import Filter
 from heval_core.ui import address
 from heval_core.ui.component import component
+from heval_core.ui.published_results import ASKED
 from heval_core.ui.text import plain
 
 INSTANCES = "pages/instances.py"
@@ -46,8 +47,8 @@ def parameters(chosen: Filter, sort: str = "", descending: bool = False) -> dict
         asked["sort"] = [sort]
     if descending:
         asked["descending"] = ["true"]
-    # The number of tokens that count goes along, as it does in the navigation.
-    return asked | ({"k": [address.value("k")]} if address.value("k") else {})
+    # The number of tokens that count, and of which results, go along, as in the navigation.
+    return asked | {name: [address.value(name)] for name in ("k", ASKED) if address.value(name)}
 
 
 def offer_cell(clicked: Sequence[object], chosen: Filter, measure: Measure, names: Names) -> None:

@@ -20,12 +20,12 @@ from heval_core.metrics import headlines
 from heval_core.store.filters import NOT_ANSWER, Filter
 from heval_core.store.reader import Reader
 from heval_core.stored import PromptDocument, StoredInstance
-from heval_core.ui import filters, links
+from heval_core.ui import address, filters, links
 from heval_core.ui.exports import link_button
 from heval_core.ui.names import names_of
-from heval_core.ui.published_results import prompt_now, query
-from heval_core.ui.reading import Row
-from heval_core.words import DEMO_NOTE, counted
+from heval_core.ui.published_results import ASKED, offered, prompt_now, query
+from heval_core.ui.reading import Row, answer_of
+from heval_core.words import counted
 
 TITLE = "Which highlight explanation can be trusted?"
 
@@ -38,15 +38,33 @@ def draw_head(results: Reader) -> Filter:
             st.title(TITLE)
             st.html(overview.lead())
         with st.container(key="overview_tools"):
-            if results.bundled:
-                models = counted(len(query(results, Reader.models)), "tiny model")
-                with st.container(key="demo_badge", width="content"):
-                    badge = st.popover(f"Demo results · {models} · what that means", help="Not the paper’s models")
-                    badge.markdown(DEMO_NOTE)
+            _which_results(results)
             with filters.row():
                 chosen = filters.filter_bar(results, ("model", "dataset"), count=False, explained=True)
                 link_button(results)
     return chosen
+
+
+# What the folders of results are called.
+_RESULTS = {"own": "Your results", "real": "Real models", "demo": "Models with a taught rule"}
+
+
+def _which_results(results: Reader) -> None:
+    """The switch between results, where there are several, and what the bundled ones are of."""
+    there = list(offered())
+    if len(there) > 1:
+        held = address.value(ASKED) if address.value(ASKED) in there else there[0]
+        st.session_state["which_results"] = held
+
+        def change() -> None:  # what the address asked of the others means nothing in these
+            address.forget(**{ASKED: st.session_state["which_results"]})
+
+        titles = {"format_func": _RESULTS.get, "label_visibility": "collapsed", "required": True}
+        st.segmented_control("Results", there, key="which_results", on_change=change, **titles)
+    if results.note:
+        with st.container(key="demo_badge", width="content"):
+            models = counted(len(query(results, Reader.models)), "model")
+            st.popover(f"{models} · what that means", help="Not the paper’s models").markdown(results.note)
 
 
 def ranking(results: Reader, chosen: Filter) -> list[str]:
@@ -118,10 +136,10 @@ def sentences(instance: StoredInstance) -> Told:
     used = instance.used_document
     if used is None:
         why = "from memory" if instance.group == MEMORY else "which is no document’s answer"
-        return Told("The model answers", instance.predicted_text.strip(), f", {why}.", key)
+        return Told("The model answers", answer_of(instance), f", {why}.", key)
     believed = _believed(instance.documents, used)
     after = f", {believed}. A good highlight must find that word."
-    return Told(f"{_opening(documents)} The model answers", instance.predicted_text.strip(), after, key)
+    return Told(f"{_opening(documents)} The model answers", answer_of(instance), after, key)
 
 
 def _opening(documents: Sequence[PromptDocument]) -> str:

@@ -66,6 +66,9 @@ def draw(results: Reader, chosen: Filter) -> None:
 
     methods = headline[~headline["explainer"].isin(names.controls)]
     foot = [in_all(results, chosen), "Whiskers: 95 % intervals. A dot opens its instances."]
+    absent = [QUESTIONS[question].title for question in headlines() if question not in standings(headline)]
+    if 0 < len(absent) < len(QUESTIONS):
+        foot.append(f"{' '.join(absent)} Not answered: no cell has 30 instances in each group.")
     if apart := sorted(names.explainer(key) for key in partial_ones(results, chosen, headline)):
         foot.append(f"{listed(apart)} ran in fewer of these cells: see the leaderboard.")
     if "lexical" in set(headline["explainer"]):

@@ -24,9 +24,10 @@ from heval_core.stored import StoredAttribution, StoredInstance
 from heval_core.ui.text import plain
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-DEMO_SHARDS = ROOT / "cache" / "demo"
-DEMO_RESULTS = ROOT / "cache" / "demo-results"
 RESULTS = ROOT / "cache" / "results"
+# The results that come with the program, by what the address calls them: what is published, and of which shards.
+BUNDLED = {name: (ROOT / "cache" / f"{name}-results", ROOT / "cache" / name) for name in ("real", "demo")}
+ASKED = "results"
 
 _log = logging.getLogger("heval")
 
@@ -36,24 +37,36 @@ T = TypeVar("T")
 Preview = tuple[StoredInstance, dict[str, StoredAttribution]]
 
 
-def results_folder() -> Path:
-    """`HEVAL_STORE` if it is set, else the batch job's own store if it has published, else the demo results."""
+def offered() -> dict[str, Path]:
+    """The folders of results that the address may ask for, the default first: `HEVAL_STORE` alone if it is set, else the batch
+    job's own store if it has published, and the bundled ones."""
     chosen = os.environ.get("HEVAL_STORE")
     if chosen:
-        return Path(chosen)
-    return RESULTS if current_file(RESULTS) else DEMO_RESULTS
+        return {"": Path(chosen)}
+    own = {"own": RESULTS} if current_file(RESULTS) else {}
+    return own | {name: target for name, (target, source) in BUNDLED.items() if (source / "manifest.jsonl").is_file()}
+
+
+def results_folder() -> Path:
+    """What the address asks for of what is `offered`, else the first."""
+    there = offered()
+    return there.get(st.query_params.get(ASKED, ""), next(iter(there.values()), BUNDLED["demo"][0]))
+
+
+def _source_of(folder: Path) -> tuple[Path, bool]:
+    """The shards behind a folder of results, and whether they come with the program."""
+    return next(((source, True) for target, source in BUNDLED.values() if target == folder), (folder, False))
 
 
 def ensure_published(meanwhile: Callable[[], None] | None = None) -> str:
-    """Publish the bundled demo results if nothing is published, and any results again that other code has evaluated.
+    """Publish bundled results where they are not, and any results again that other code has evaluated.
 
     While that takes, the page shows how far it is. meanwhile: draws what can be shown already (`prompt_now`).
-    Returns a sentence if it is not possible and older results stay, else an empty text. Raises HEvalError if the demo
-    results cannot be published, and nothing is there.
+    Returns a sentence if it is not possible and older results stay, else an empty text. Raises HEvalError if bundled results
+    cannot be published, and nothing is there.
     """
     target = results_folder()
-    bundled = target == DEMO_RESULTS
-    source = DEMO_SHARDS if bundled else target
+    source, bundled = _source_of(target)
     manifest = source / "manifest.jsonl"
     outdated = is_outdated(target)
     if not outdated and not (bundled and manifest.is_file() and not _newer(target, manifest)):
@@ -65,7 +78,7 @@ def ensure_published(meanwhile: Callable[[], None] | None = None) -> str:
         wait(job, meanwhile)
         why = job.why
     if why and bundled and current_file(target) is None:
-        raise HEvalError(f"The bundled demo results cannot be published: {why}.")
+        raise HEvalError(f"The bundled results cannot be published: {why}.")
     return not_renewed(target, why) if why and is_outdated(target) else ""
 
 
@@ -86,8 +99,7 @@ def _publishing(source: str, target: str, bundled: bool, modified: float, evalua
 
 def prompt_now() -> Preview | None:
     """One prompt of the shards, for a page to show while their results are being published; None without a readable one."""
-    folder = results_folder()
-    source = DEMO_SHARDS if folder == DEMO_RESULTS else folder
+    source, _ = _source_of(results_folder())
     if not (source / "manifest.jsonl").is_file():
         return None
     try:
@@ -260,7 +272,7 @@ def wait(job: Publishing, meanwhile: Callable[[], None] | None = None) -> None:
 
 
 _REASON = {
-    True: "HEval is computing the numbers of its demo results from the stored scores. It does this once, and again after an "
+    True: "HEval is computing the numbers of its own results from the stored scores. It does this once, and again after an "
     "update. This page goes on by itself.",
     False: "Another version of HEval computed the numbers of these results, so they are computed again from the stored "
     "scores. This page goes on by itself.",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from heval_core.answers import first_clause
 from heval_core.figures.palette import colour, in_order
 from heval_core.metrics.shared.cell import KS
 from heval_core.present.names import regime_title
@@ -47,7 +48,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Block:
-    """A run of tokens [start, end) shown together. kind: document, question or text. used: where the answer came from."""
+    """A run of tokens [start, end) shown together. kind: document, question, text, or layout: what is never ranked, folded.
+
+    used: where the answer came from.
+    """
 
     kind: str
     start: int
@@ -140,10 +144,11 @@ def answer_ranks(instance: StoredInstance, rows: Sequence[Row]) -> dict[str, flo
 
 
 def answer_of(instance: StoredInstance) -> str:
-    """The answer as a reader would say it: the whole candidate where the model went on to write it, else its first token."""
+    """The answer as a reader would say it: the candidate where the model went on to write it, else the clause that it wrote;
+    else its first token."""
     first, whole = instance.predicted_text.strip(), (instance.answer_text or "").strip()
     text = next((candidate.text for candidate in instance.candidates if candidate.group == instance.group), "")
-    return text if text and text.lower() in whole.lower() else first
+    return text if text and text.lower() in whole.lower() else first_clause(whole) or first
 
 
 def chance_rank(instance: StoredInstance) -> float | None:
@@ -160,7 +165,7 @@ def _largest(row: Row, places: range) -> float:
 
 
 def blocks_of(instance: StoredInstance) -> list[Block]:
-    """Documents, question and what lies between them, covering the prompt without gaps."""
+    """Documents, question and what lies between them, covering the prompt without gaps; first what is never ranked."""
     named = [
         Block("document", document.start, document.end, document_caption(instance, number), number == instance.used_document)
         for number, document in enumerate(instance.documents)
@@ -170,9 +175,12 @@ def blocks_of(instance: StoredInstance) -> list[Block]:
         named.append(Block("question", question.start, question.end, "question"))
     named.sort(key=lambda block: block.start)
     # The few tokens around the question (`Q:` and `A:`) belong to its block: they are no text of their own.
-    out: list[Block] = []
-    end = 0
+    end = instance.first_ranked if instance.first_ranked > 1 else 0  # a BOS alone is no text
+    out = [Block("layout", 0, end, "layout of the prompt, never ranked")] if end else []
     for block in named:
+        while out and end < block.start and instance.tokens[end].isspace():  # a line that ends belongs to what it ends
+            end += 1
+        out[-1:] = [replace(one, end=end) for one in out[-1:]]
         out.append(replace(block, start=end))
         end = block.end
     if out and end < len(instance.tokens):

@@ -14,13 +14,14 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from heval_core import catalogue
-from heval_core.installed import has_chat_template, installed_models
+from heval_core.installed import folder_of, has_chat_template, places
 from heval_core.prompt_service.client import Ticket, begin
 from heval_core.prompts import AUTO, CHAT, TEMPLATE, assemble
 from heval_core.records import MATCHES, TARGETS
 from heval_core.shared_passes import added
 from heval_core.ui import address, links, own_prompts
 from heval_core.ui.own_prompts import MATCH_TITLES, TARGET_TITLES, TEMPLATES, Asked
+from heval_core.ui.published_results import BUNDLED, results_folder
 from heval_core.ui.text import plain
 
 PAGE = "pages/your_prompt.py"
@@ -38,7 +39,7 @@ def draw(on_own_page: bool = False) -> None:
     """The form; a result is kept by the server and shown on its own page."""
     with st.sidebar:
         st.subheader("Explain a prompt")
-        models = installed_models()
+        models = _models()
         if not models:
             st.info("No model is installed. Put model folders into HEVAL_MODELS and start the explorer again.")
             return
@@ -77,6 +78,13 @@ def _below(ticket: Ticket | None) -> None:
     elif st.session_state.get(LAST):
         asked = {"result": st.session_state[LAST]}
         st.page_link(PAGE, label="Open the result", icon=":material/edit_note:", query_params=asked)
+
+
+def _models() -> dict[str, Path]:
+    """Those that are here; beside results of real models those of packages first."""
+    found, real = places(), results_folder() == BUNDLED["real"][0]
+    ordered = sorted(found, key=lambda key: real and not found[key].source.startswith("package"))
+    return {key: found[key].path for key in ordered}
 
 
 def _send(asked: Asked, models: dict[str, Path]) -> Ticket:
@@ -141,7 +149,7 @@ def _finish(ticket: Ticket) -> None:
 
 TEMPLATE_TITLES = {AUTO: "its own layout", "plain": "plain prompt", CHAT: "chat template"}
 TEMPLATE_NOTES = {
-    AUTO: "The model's own layout. If it has none, three solved examples come first; they are never ranked.",
+    AUTO: "The model's own layout. If it has none, four solved examples come first; they are never ranked.",
     "plain": "Documents and question stand in one text, and the answer continues it.",
     CHAT: "Documents and question are the user's turn, the answer is the assistant's. The template's tokens are never ranked.",
 }
@@ -321,7 +329,7 @@ def cost(asked: Asked, folder: Path) -> str:
 
 def size(asked: Asked, folder: Path) -> tuple[int | None, int | None]:
     """The tokens of the form's prompt, without a chat template's, and how many the model reads; None where no file says."""
-    template = template_of(asked, folder)
+    template, folder = template_of(asked, folder), folder_of(folder)
     return count_tokens(folder, tuple(asked["documents"]), asked["question"], template), limit_of(folder)
 
 

@@ -12,7 +12,7 @@ from heval_core.store.annotation_file import OF_BUNDLED, command
 from heval_core.store.annotations import AnnotationStore
 from heval_core.store.shards import ShardStore
 from precompute.citations.people import explanations_of, take_over
-from precompute.commands.options import DEMO, DEMO_RESULTS, STORE, existing
+from precompute.commands.options import BUNDLED, STORE, existing
 
 
 def add(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -53,5 +53,7 @@ def _study(options: argparse.Namespace) -> int:
 
 
 def _own(folder: Path) -> None:
-    if folder.resolve() in (DEMO, DEMO_RESULTS):
-        raise HEvalError(f"{folder} comes with the program; a study lies in a store of one's own: {command(OF_BUNDLED, DEMO)}")
+    if shards := BUNDLED.get(folder.resolve()):
+        raise HEvalError(
+            f"{folder} comes with the program; a study lies in a store of one's own: {command(OF_BUNDLED, shards)}"
+        )

@@ -21,9 +21,9 @@ from heval_core.store.shards import ShardStore
 from precompute.grid import Grid, Options
 
 STORE = Path("cache/results")
-# The bundled shards, which nothing but `demo` writes, and where the explorer publishes them.
+# The bundled shards, which nothing but `demo` writes; the explorer publishes each beside itself.
 DEMO = Path(__file__).resolve().parents[2] / "cache" / "demo"
-DEMO_RESULTS = DEMO.with_name("demo-results")
+BUNDLED = {DEMO.with_name(f"{name}{end}"): DEMO.with_name(name) for name in ("real", "demo") for end in ("", "-results")}
 # Fields whose values are keys of plug-ins, separated by commas.
 KEYS: Mapping[str, Callable[[], Collection[str]]] = {
     "explainers": catalogue.explainers,

@@ -196,19 +196,19 @@ def test_dots_stand_where_their_values_are_and_what_is_missing_has_an_empty_ring
     own = headline_figure(
         headline, named({"fa": "FA <b>"}, ("position",)), lambda question: f"?{question}", lambda *of: "/".join(of)
     )
-    # Of the other one question is missing.
+    # Of the others one question is missing; of a question of which nothing is known there is no panel.
     assert [row.title for row in own.rows] == ["FA <b>", "ig", "position"]
-    first, second, third = (panel.slots[0] for panel in own.panels)
+    first, second = (panel.slots[0] for panel in own.panels)
     assert (first.dots[0].value, first.dots[0].low, first.text, first.best) == (0.5, pytest.approx(0.48), ".50", True)
-    assert second.missing.title[1].startswith("not available")
-    assert third.dots[0].link == "fa/RQ3"
-    assert [panel.link for panel in own.panels] == ["?RQ1", "?RQ2", "?RQ3"]
-    assert own.panels[2].slots[1].text == ".996"
-    assert own.panels[2].slots[2].text == "−.30"
+    assert own.panels[0].slots[1].missing.title[1].startswith("not available")
+    assert second.dots[0].link == "fa/RQ3"
+    assert [panel.link for panel in own.panels] == ["?RQ1", "?RQ3"]
+    assert own.panels[1].slots[1].text == ".996"
+    assert own.panels[1].slots[2].text == "−.30"
     body = as_html(Part(own))
     assert "<b>" not in body
-    assert body.count('class="missing"') == 5
-    assert body.count('<a class="mark soft"') == 3 + 4
+    assert body.count('class="missing"') == 2
+    assert body.count('<a class="mark soft"') == 2 + 4
 
 
 def words(headline: pd.DataFrame) -> str:

@@ -81,7 +81,8 @@ def sent(monkeypatch):
 
 
 def form():
-    return AppTest.from_string(SIDEBAR, default_timeout=60).run()
+    app = AppTest.from_string(SIDEBAR, default_timeout=60).run()
+    return app.sidebar.selectbox(key="own_model").set_value("demo-gpt2").run()
 
 
 def send(app):

@@ -93,9 +93,9 @@ def test_an_answer_is_said_whole_only_where_the_model_wrote_it(shown):
     own = replace(instance.candidates[1], text="South America")
     given = replace(instance, candidates=(instance.candidates[0], own), predicted_text=" South", group="C2")
     assert answer_of(replace(given, answer_text=" South America, of course")) == "South America"
-    assert answer_of(replace(given, answer_text=" South Africa")) == "South"
+    assert answer_of(replace(given, answer_text=" South Africa. It")) == "South Africa"
     assert answer_of(replace(given, answer_text=None)) == "South"
-    assert answer_of(replace(given, answer_text=" South America", group="other")) == "South"
+    assert answer_of(replace(given, answer_text=" South\nThe", group="other")) == "South"
 
 
 def test_an_answer_from_memory_has_no_ranks(demo, plain_query):

@@ -1,9 +1,9 @@
 // Text mode: one explainer painted on the running text; or two, side by side.
 
 function blockBox(block) {
-  const box = element("div", `block ${block.kind}${block.used ? " used" : ""}`);
+  const folded = block.kind === "layout", box = element(folded ? "details" : "div", `block ${block.kind}${block.used ? " used" : ""}`);
   if (!block.caption) return box;
-  const caption = element("div", "caption", block.caption);
+  const caption = element(folded ? "summary" : "div", "caption", block.caption);
   if (block.used) caption.append(" · ", element("b", "", "used"));
   box.append(caption);
   return box;
