@@ -151,9 +151,12 @@ class Problems(Protocol):
 def pairs(grid: Grid, store: ShardStore, problems: Problems) -> Iterator[Pair]:
     """The models and datasets of a grid. A model or a dataset that cannot be read costs only itself."""
     read: dict[tuple[str, str], Questions | None] = {}
+    known: dict[str, str] = {}
     for name in grid.models:
         try:
             model = Model(name, asked_as(grid, identify(name)))
+            if known.setdefault(model.key, name) != name:
+                raise HEvalError(f"{known[model.key]} and {name} are both called {model.key}; give one another name.")
             for dataset in grid.datasets:
                 key = dataset, model.identity.style
                 if key not in read:

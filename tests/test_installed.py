@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -145,3 +147,20 @@ def test_language_models_in_the_hubs_cache_are_found_by_their_ids(model_folders,
     assert {key: place.path for key, place in found.items()} == {
         "someone/tiny": tmp_path / "models--someone--tiny" / "snapshots" / "abc"
     }
+
+
+def test_a_model_larger_than_free_memory_is_refused_with_both_numbers(model_folders, monkeypatch):
+    from heval_core.lm import loading
+
+    monkeypatch.setattr(loading.psutil, "virtual_memory", lambda: SimpleNamespace(available=1000))
+    monkeypatch.setattr(loading, "AutoModelForCausalLM", None)  # refused before weights are read
+    with pytest.raises(HEvalError, match=r"qwen2 needs 0\.\d GB of memory, and 0\.0 GB are free; end other programs, or"):
+        load(str(model_folders["qwen2"]), "cpu")
+
+
+def test_two_models_with_one_key_are_not_mixed(model_folders, tmp_path, capsys):
+    other = tmp_path / "other" / Path(model_folders["qwen2"]).name
+    shutil.copytree(model_folders["gpt2"], other)
+    asked = ["--models", str(model_folders["qwen2"]), str(other), "--datasets", "world_capital", "--limit", "2"]
+    assert main(["plan", *asked, "--no-calibrate", "--store", str(tmp_path / "store")]) == 1
+    assert f"{other} are both called {other.name}; give one another name" in capsys.readouterr().out

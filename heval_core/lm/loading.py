@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedModel
 from transformers.activations import NewGELUActivation
 from transformers.utils import logging as transformers_logging
 
-from heval_core.installed import PACKAGED, is_gguf, key_of, places, revision_of
+from heval_core.installed import PACKAGED, folder_of, is_gguf, key_of, places, revision_of
 from heval_core.lm.chat import require_template
 from heval_core.lm.gguf import dequantised
 from heval_core.lm.memory import Budget, first_line
@@ -23,6 +24,8 @@ from heval_core.records import HEvalError
 
 PLAIN = "plain"
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+# Memory that parsing a GGUF file takes, as a multiple of its size; measured on files of 4 bits.
+PARSED = 14
 
 
 def choose_device(name: str) -> torch.device:
@@ -132,19 +135,35 @@ def load(name: str, device: str = "auto", dtype: str = "auto", batch_tokens: int
     """
     identity = identify(name)
     chosen = choose_device(device)
+    kind = choose_dtype(dtype, chosen)
+    check_room(identity, chosen, kind)
     transformers_logging.disable_progress_bar()
     try:
         config = AutoConfig.from_pretrained(**identity.where)
         tokenizer = tokenizer_of(identity)
-        model = AutoModelForCausalLM.from_pretrained(
-            config=config, dtype=choose_dtype(dtype, chosen), use_safetensors=True, **identity.where
-        )
+        model = AutoModelForCausalLM.from_pretrained(config=config, dtype=kind, use_safetensors=True, **identity.where)
     except Exception as error:  # as above
         raise cannot_load(name, error) from error
     model.requires_grad_(False)
     return as_language_model(
         identity.key, model.eval().to(chosen), tokenizer, identity.style, identity.revision, identity.template, batch_tokens
     )
+
+
+def check_room(identity: Identity, device: torch.device, dtype: torch.dtype) -> None:
+    """Raises HEvalError where the weights of a local model do not fit into the memory that is free."""
+    if identity.path is None:
+        return
+    folder = folder_of(identity.path, identity.key)
+    stored = _settings(folder, "config.json").get("dtype", "float32") if folder.is_dir() else ""
+    weights = sum(file.stat().st_size for file in folder.glob("*.safetensors")) or identity.path.stat().st_size * PARSED
+    need = weights * (dtype.itemsize / DTYPES[stored].itemsize if stored in DTYPES else 1)
+    free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else psutil.virtual_memory().available
+    if need > free:
+        raise HEvalError(
+            f"{identity.key} needs {need / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free; end other programs, or "
+            "choose a smaller model."
+        )
 
 
 def cannot_load(name: str, error: Exception) -> HEvalError:
@@ -192,7 +211,7 @@ def _in_one_piece(_: torch.nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...
     return (inputs[0].contiguous(), *inputs[1:])
 
 
-def _settings(folder: Path) -> dict[str, str]:
-    """The folder's `heval.json`, which may name the model's prompt style and template."""
-    file = folder / "heval.json"
+def _settings(folder: Path, name: str = "heval.json") -> dict[str, str]:
+    """A file of the folder: its `heval.json` may name the model's prompt style and template."""
+    file = folder / name
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
