@@ -14,5 +14,4 @@ with results_page(link=False, meanwhile=overview.meanwhile) as results:
         with st.container(key="overview_scale"):
             overview_scale.draw(results, chosen)
     overview.draw_doors(results, chosen, ranking)
-    overview_scale.numbers(results, chosen)
     links.follow()

@@ -1,5 +1,8 @@
 """Means of cells' values, with intervals: what tables, figures, boards and the headline show.
 
+A cell (model, dataset, regime and part) counts if more than half of the methods have a number in it. Every mean is over these
+and no others, so that nobody gains by running where it is easy; a row that lacks some of them is not compared. A number over
+other instances than those of most methods (a part of a run failed) is none: it would be of easier or harder prompts.
 A mean's interval is made of the cells' own (`bounded.mean_interval`), everywhere by this one rule: of a single cell it is the
 cell's own, and none passes the best possible value. How far cells move together comes from questions that are resampled in all
 of them, since cells share questions. Of published cells the instances' stored values are resampled
@@ -10,7 +13,7 @@ or a value from pairs of mirrored prompts, no replicates are stored, and the end
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,14 +102,23 @@ def entering(values: pd.DataFrame) -> int:
     return total
 
 
-def regime_means(
-    results: Reader, chosen: Filter, metric: str, parts: Sequence[str], k: int, by: Sequence[str] = ("regime", "part")
-) -> pd.DataFrame:
-    """Means over the cells in which some parts of a metric are available: a row for each technique, `by` and explainer.
+PLACE = ["model", "dataset", "regime", "part"]
 
-    by: any of model, dataset, regime and part. Raises HEvalError for an unknown metric.
-    """
-    return cells_and_means(results, chosen, metric, k, ((tuple(parts), tuple(by)),))[1][0]
+
+def counting(cells: pd.DataFrame, controls: Collection[str], by: Sequence[str] = ()) -> pd.DataFrame:
+    """The rows that count, of available cells; of all explainers where there is no method. by: columns that make a group, in
+    each of which half of its methods decide."""
+    method = ~cells["explainer"].isin(list(controls))
+    judges = cells[method] if method.any() else cells
+    groups, places = (judges.groupby(["technique", *own])["explainer"] for own in (by, PLACE))
+    usual = judges[places.transform("nunique") > groups.transform("nunique") / 2].groupby(["technique", *PLACE])["n"]
+    own = cells.merge(usual.agg(lambda sizes: sizes.mode().max()).rename("usual").reset_index(), on=["technique", *PLACE])
+    return own[own["n"] == own["usual"]].drop(columns="usual").reset_index(drop=True)
+
+
+def controls_of(results: Reader) -> list[str]:
+    named = results.catalogue("explainer")
+    return list(named[named["control"].astype(bool)]["key"])
 
 
 Wanted = tuple[tuple[str, ...], tuple[str, ...]]
@@ -115,13 +127,14 @@ Wanted = tuple[tuple[str, ...], tuple[str, ...]]
 def cells_and_means(
     results: Reader, chosen: Filter, metric: str, k: int, wanted: Sequence[Wanted]
 ) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
-    """A metric's cells, those that are not available too, and their means: what `regime_means` gives, for each (parts, by).
+    """A metric's cells, those that are not available too, and for each (parts, by) the means over those that count: see
+    `means_of`. by: any of model, dataset, regime and part. Raises HEvalError for an unknown metric.
 
     The questions are resampled once for all of them.
     """
     parts = tuple(dict.fromkeys(part for own, _ in wanted for part in own))
-    values = values_of(results, chosen, metric, k, parts)
-    return values.drop(columns="drawn"), [means_of(values, *own) for own in wanted]
+    values, controls = values_of(results, chosen, metric, k, parts), controls_of(results)
+    return values.drop(columns="drawn"), [means_of(values, *own, controls) for own in wanted]
 
 
 def values_of(results: Reader, chosen: Filter, metric: str, k: int, parts: Sequence[str]) -> pd.DataFrame:
@@ -136,17 +149,20 @@ def values_of(results: Reader, chosen: Filter, metric: str, k: int, parts: Seque
     return found.assign(drawn=pd.Series(drawn, dtype=object).reindex(found.index))
 
 
-def means_of(values: pd.DataFrame, parts: Sequence[str], by: Sequence[str]) -> pd.DataFrame:
-    """What `regime_means` gives, of cells that are there already."""
-    there, keys = available(values, parts), ["technique", *by, "explainer"]
+def means_of(values: pd.DataFrame, parts: Sequence[str], by: Sequence[str], controls: Collection[str]) -> pd.DataFrame:
+    """The means of some parts over the cells that count: a row for each technique, `by` and explainer.
+
+    whole: whether it has a number in all of these cells, so that it compares with the others.
+    """
+    there, keys = counting(available(values, parts), controls, by), ["technique", *by, "explainer"]
     names = {"regime": ordered_regimes(set(there["regime"])), "part": parts}
     order = {column: {name: place for place, name in enumerate(own)} for column, own in names.items()}
-    return (
-        means(there, keys)
-        .drop(columns="drawn")
-        .sort_values(
-            keys, key=lambda own: own.map(order[str(own.name)]) if own.name in order else own, kind="stable", ignore_index=True
-        )
+    found = means(there, keys).drop(columns="drawn")
+    places = there.drop_duplicates(["technique", *PLACE]).groupby(keys[:-1]).size().rename("places")
+    sizes = there.groupby(keys).size().rename("size").reset_index().merge(places.reset_index(), on=keys[:-1])
+    found = found.merge(sizes.assign(whole=sizes["size"] == sizes["places"]).drop(columns=["size", "places"]), on=keys)
+    return found.sort_values(
+        keys, key=lambda own: own.map(order[str(own.name)]) if own.name in order else own, kind="stable", ignore_index=True
     )
 
 

@@ -198,7 +198,7 @@ def _insert_results(writer: Writer, store: ShardStore, entries: list[Entry], tel
         # Gold and off-topic documents belong to the comparison of techniques; the headline is about the paper's six regimes.
         of_paper = [row for row in whole.rows if row["regime"] in REGIMES]
         if of_paper:
-            writer.insert_frame("headline", _headline(pd.DataFrame(of_paper)))
+            writer.insert_frame("headline", _headline(pd.DataFrame(of_paper), entries))
     paired = pd.DataFrame(whole.paired_rows, columns=[*writer.columns("cell_metric"), "drawn"])
     rule = whole.rule_shares()
     stated = findings.findings(paired, rule) + findings.technique_findings(compared, rule)
@@ -210,9 +210,10 @@ def _insert_results(writer: Writer, store: ShardStore, entries: list[Entry], tel
     writer.insert_frame("timing", timings[writer.columns("timing")])
 
 
-def _headline(values: pd.DataFrame) -> pd.DataFrame:
+def _headline(values: pd.DataFrame, entries: Sequence[Entry]) -> pd.DataFrame:
     """Rows of the table `headline`. values: of `cell_metric`."""
-    found = headline(lambda measure, k: values[(values["metric"] == measure.metric) & (values["k"] == k)])
+    controls = [row["key"] for row in _plugins(entries) if row["kind"] == "explainer" and row["control"]]
+    found = headline(lambda measure, k: values[(values["metric"] == measure.metric) & (values["k"] == k)], controls)
     return found.astype(object).where(found.notna(), None)
 
 

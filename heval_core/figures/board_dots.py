@@ -21,20 +21,14 @@ _WORDS = ((0.0, "chance"), (1.0, "best possible"))
 
 def by_question(board: Board, hints: Mapping[str, str]) -> DotFigure:
     """A panel for each question, with a mark for each model. hints: explainer ▶ what it is."""
-    panels = [
-        _panel(board, QUESTIONS[own.question].title, own.measure.headline, own, board.values, EVERY_MODEL)
-        for own in board.questions
-    ]
+    panels = [_panel(board, QUESTIONS[own.question].title, own.measure.headline, own, EVERY_MODEL) for own in board.questions]
     several = len(board.methods) <= WITH_CELLS and len(board.models) > 1
     return _figure(board, "The board, by question", panels, hints, [("cell", "one model")] if several else [])
 
 
 def by_model(board: Board, column: Column, hints: Mapping[str, str]) -> DotFigure:
     """A panel for each model, of one question."""
-    panels = [
-        _panel(board, model, "", column, board.by_model[board.by_model["model"] == model], model)
-        for model in board.models_at(column)
-    ]
+    panels = [_panel(board, model, "", column, model) for model in board.models_at(column)]
     return _figure(board, f"{column.title}, by model", panels, hints, [])
 
 
@@ -47,14 +41,14 @@ def _figure(
     return DotFigure(title, rows, made, legend, "click a mark for its instances")
 
 
-def _panel(board: Board, title: str, hint: str, column: Column, values: pd.DataFrame, model: str) -> Panel:
+def _panel(board: Board, title: str, hint: str, column: Column, model: str) -> Panel:
+    values = board.values if model == EVERY_MODEL else board.by_model[board.by_model["model"] == model]
     own = values[values["column"] == column.key]
     here = {str(row["explainer"]): row for row in own.to_dict("records")}
     of_models: dict[str, list[Record]] = {}
     for row in board.by_model[board.by_model["column"] == column.key].to_dict("records") if model == EVERY_MODEL else ():
         of_models.setdefault(str(row["explainer"]), []).append(row)
-    whole = own[(own["cells"] == own["of"]) & own["explainer"].isin(list(board.methods))].dropna(subset=["value"])
-    best = str(whole.loc[whole["value"].idxmax(), "explainer"]) if len(whole) else ""
+    best = board.ranking(column, "" if model == EVERY_MODEL else model).bold
     slots = tuple(
         _slot(board, row.key, here.get(row.key), of_models.get(row.key, []), column, model, best) for row in board.rows
     )
@@ -63,7 +57,9 @@ def _panel(board: Board, title: str, hint: str, column: Column, values: pd.DataF
     return Panel(title, slots, note=note, hint=hint, chance=0.0)
 
 
-def _slot(board: Board, key: str, row: Record | None, models: Sequence[Record], column: Column, model: str, best: str) -> Slot:
+def _slot(
+    board: Board, key: str, row: Record | None, models: Sequence[Record], column: Column, model: str, best: Sequence[str]
+) -> Slot:
     title, id = board.titles[key], (key, column.key, model)
     if row is None or row["cells"] < row["of"] or pd.isna(row["value"]):
         why = "not run here" if row is None else str(row["reason"])
@@ -75,7 +71,7 @@ def _slot(board: Board, key: str, row: Record | None, models: Sequence[Record], 
         for own in models
         if len(models) > 1 and key in board.methods and not pd.isna(own["value"])
     )
-    return Slot((Dot(row["value"], about, id, row["low"], row["high"]),), single, number(row["value"]), key == best)
+    return Slot((Dot(row["value"], about, id, row["low"], row["high"]),), single, number(row["value"]), key in best)
 
 
 def _place(model: str, column: Column) -> str:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import pandas as pd
-
 from heval_core.evaluation.board.columns import column_groups
 from heval_core.evaluation.board.pairs import against, tallies
 from heval_core.evaluation.board.records import EVERY_SIZE, Board, Column
+from heval_core.evaluation.ranking import ranking
 from heval_core.figures.board_dots import counted, said
 from heval_core.metrics.shared.measure import QUESTION_PROTECTED
 from heval_core.present.numbers import COST, number, passes
-from heval_core.present.table import Cell, Head, Row, Table, number_cell
+from heval_core.present.table import IN_BOLD, Cell, Head, Row, Table, number_cell
 from heval_core.words import counted as so_many
 
 NOT_PROTECTED = "The question may be taken out too: this rewards pointing at the prompt's end, see the position control."
@@ -21,7 +20,7 @@ TIMES = "Milliseconds for one prompt of a batch, of an explainer by itself; in b
 _SCALED = (
     "Questions and their mean run from chance (0) to the best possible (1): means over the cells that most methods have, "
 )
-_INTERVALS = "with 95 % intervals, questions resampled in all cells together. Best method in bold."
+_INTERVALS = f"with 95 % intervals, questions resampled in all cells together. {IN_BOLD}"
 _MAIN = (
     " Won – tied – lost: against each other method, at each question, in each model and dataset (paired bootstrap, Holm over "
     "models and datasets, p < .05). Passes: forward passes over the whole prompt, counted, or else as a method declares them."
@@ -55,9 +54,9 @@ def by_model_table(board: Board, column: Column) -> Table:
     """One question in each model."""
     parts: list[_Part] = []
     for model in board.models_at(column):
-        head, cells = _of_column(board, column, board.by_model[board.by_model["model"] == model])
+        head, cells = _of_column(board, column, model)
         parts.append((Head(model, head.meaning), cells))
-    parts.append((Head("all models", "The mean over all cells that count"), _of_column(board, column, board.values)[1]))
+    parts.append((Head("all models", "The mean over all cells that count"), _of_column(board, column)[1]))
     note = f"From chance (0) to the best possible (1), {_INTERVALS}"
     return _table(board, f"{column.title}: explainers by model", parts, f"{column.title}, by model. {note}", "board-models")
 
@@ -68,14 +67,14 @@ def pairs_table(board: Board, column: str | None) -> Table:
     parts: list[_Part] = [
         (
             Head(other.title, f"The row against {other.title}: wins – ties – losses"),
-            {row.key: _pair(counts.get((row.key, other.key)), row is other) for row in board.rows},
+            {row.key: _pair(counts.get((row.key, other.key)), row is other, row.control) for row in board.rows},
         )
         for other in board.rows
     ]
     note = (
         f"Wins – ties – losses of the row, over models and datasets{'' if column else ' and questions'}. The difference of "
         "two means over the same cells and questions is bootstrapped; p from its standard error, Holm over the models and "
-        "datasets of a question and a pair; a win needs p < .05. Bold: every comparison is a win."
+        "datasets of a question and a pair; a win needs p < .05. Bold: a method that wins every comparison."
     )
     return _table(board, "Wins, ties and losses of rows against columns", parts, note, "board-pairs", "Row against")
 
@@ -107,38 +106,33 @@ def _protected(column: Column) -> bool:
 
 def _main(board: Board) -> list[_Part]:
     plain = [column for column in board.columns if column.plain]
-    asked, faithful = ([_of_column(board, own, board.values) for own in plain if own.scaled is kind] for kind in (True, False))
+    asked, faithful = ([_of_column(board, own) for own in plain if own.scaled is kind] for kind in (True, False))
     return [*asked, _quality(board), _wins(board), *faithful, *_costs(board)]
 
 
 def _harder(board: Board) -> list[_Part]:
     groups = column_groups([column for column in board.columns if not column.plain])
-    return [_of_column(board, column, board.values) for columns in groups.values() for column in columns]
+    return [_of_column(board, column) for columns in groups.values() for column in columns]
 
 
-def _of_column(board: Board, column: Column, values: pd.DataFrame) -> _Part:
-    """values: `Board.values`, or those of one model."""
-    own = values[values["column"] == column.key]
-    whole = own[(own["cells"] == own["of"]) & own["explainer"].isin(list(board.methods))]
-    ends = {"high": whole["value"].max(), "low": whole["value"].min()}
-    best = ends.get(column.measure.best) if len(whole) > 1 else None
+def _of_column(board: Board, column: Column, model: str = "") -> _Part:
+    """Over all models, or of one."""
+    values = board.by_model[board.by_model["model"] == model] if model else board.values
+    best = board.ranking(column, model).bold
     hint = f"{column.measure.headline or column.measure.title}: {column.measure.meaning}"
     hint += "" if column.scaled or _protected(column) else f" {NOT_PROTECTED}"
     cells = {}
-    for row in own.to_dict("records"):
+    for row in values[values["column"] == column.key].to_dict("records"):
         about = "; ".join(filter(None, (said(row, column), counted(row), row["reason"])))
-        leads = row["value"] == best and row["explainer"] in board.methods
-        marked = number_cell(row, mark="*" if row["reason"] else "", why=about, best=leads)
+        marked = number_cell(row, mark="*" if row["reason"] else "", why=about, best=row["explainer"] in best)
         cells[row["explainer"]] = Cell(why=str(row["reason"])) if marked.value is None else marked
     return Head(column.title if column.scaled else f"{column.title}, {column.measure.unit}", hint), cells
 
 
 def _quality(board: Board) -> _Part:
-    methods = board.quality[board.quality["explainer"].isin(list(board.methods))]
-    best = methods["value"].max() if len(methods) > 1 else None
+    best = ranking(board.quality, board.controls).bold
     cells = {
-        str(row["explainer"]): number_cell(row, best=row["value"] == best and row["explainer"] in board.methods)
-        for row in board.quality.to_dict("records")
+        str(row["explainer"]): number_cell(row, best=row["explainer"] in best) for row in board.quality.to_dict("records")
     }
     return Head("mean", "Of the questions in this table, from chance (0) to best (1)"), cells
 
@@ -185,9 +179,9 @@ def _costs(board: Board) -> list[_Part]:
     return parts
 
 
-def _pair(counts: Mapping[str, float] | None, same: bool) -> Cell:
+def _pair(counts: Mapping[str, float] | None, same: bool, control: bool) -> Cell:
     if counts is None:
         return Cell("") if same else _NOTHING
     mean = f"mean difference {number(counts['mean difference'])}, in {counts['compared']} comparisons"
     score = f"{counts['wins']}–{counts['ties']}–{counts['losses']}"
-    return Cell(score, why=mean, best=counts["wins"] == counts["compared"])
+    return Cell(score, why=mean, best=not control and counts["wins"] == counts["compared"])

@@ -8,9 +8,10 @@ from typing import Any
 
 import pandas as pd
 
+from heval_core.evaluation.ranking import Ranking, ranking
 from heval_core.figures.palette import annotator_colour
 from heval_core.present.names import PEOPLE, Names
-from heval_core.present.table import Cell, Head, Row, Table, counted, crossed, number_cell, reason
+from heval_core.present.table import IN_BOLD, Cell, Head, Row, Table, counted, crossed, number_cell, reason
 from heval_core.words import CITATION_MEASURES, OF_EXPLANATIONS
 
 _INTERVALS = "In brackets: 95 % intervals over claims."
@@ -22,19 +23,28 @@ def recovery_table(cells: pd.DataFrame, measure: str, masking: str, writers: Seq
     """One measure: annotators by writer, each number with its interval and its chance."""
     own = cells[(cells["measure"] == measure) & (cells["masking"] == masking) & (cells["annotator"] != "")]
     by_annotator = crossed(own, ["annotator"], "writer")
-    best = own[own["writer"].isin(writers)].groupby("writer")["value"].max()
+    best = rankings(own, names)
     rows = tuple(
         Row(
             (names.annotator(key),),
-            tuple(with_chance(by_annotator[key,].get(writer), best.get(writer)) for writer in writers),
+            tuple(with_chance(by_annotator[key,].get(writer), key in best[writer].bold) for writer in writers),
             names.control(key),
         )
         for key in names.in_order(own["annotator"])
     )
     heads = tuple(Head(writer, f"explanations written by {writer}") for writer in writers)
     title = CITATION_MEASURES[measure].title
-    note = f"{title}, {masking} masking: {CITATION_MEASURES[measure].meaning}. {_CHANCE}"
+    note = f"{title}, {masking} masking: {CITATION_MEASURES[measure].meaning}. {_CHANCE} {IN_BOLD}"
     return Table(f"{title}, annotators by writer", ("Annotator",), heads, rows, note, f"citations-{measure.replace('_', '-')}")
+
+
+def rankings(cells: pd.DataFrame, names: Names) -> dict[str, Ranking]:
+    """Which readers are best with each writer's explanations; explainers, where nobody reads. cells: of one measure."""
+    keys = list(cells.dropna(subset=["value"])["annotator"].unique())
+    apart = {key for key in keys if names.control(key)}
+    explainers = {key for key in keys if names.family(key) == "explainer"}
+    apart |= explainers if set(keys) - apart - explainers else set()
+    return {str(writer): ranking(own, apart, key="annotator") for writer, own in cells.groupby("writer", sort=False)}
 
 
 def explanations_table(cells: pd.DataFrame, writers: Sequence[str]) -> Table:
@@ -93,13 +103,13 @@ def annotator_title(key: str, names: Names) -> str:
     return f"{names.annotator(key)} (control)" if key and names.control(key) else names.annotator(key)
 
 
-def with_chance(row: Mapping[Any, Any] | None, best: float | None = None) -> Cell:
-    """A number with its interval, and its chance where it has one. best: the number that is bold."""
+def with_chance(row: Mapping[Any, Any] | None, best: bool = False) -> Cell:
+    """A number with its interval, and its chance where it has one. best: whether it is bold."""
     cell = number_cell(row)
     if row is None or cell.value is None:
         return cell
     chance = None if pd.isna(row["chance"]) else float(row["chance"])
-    return replace(cell, chance=chance, best=best is not None and row["value"] == best)
+    return replace(cell, chance=chance, best=best)
 
 
 def _alpha(pairs: Mapping[frozenset[str], Mapping[Any, Any]], key: str, other: str, names: Names) -> Cell:

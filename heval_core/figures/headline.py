@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import pandas as pd
 
-from heval_core.figures.comparable import comparable
+from heval_core.evaluation.ranking import Ranking, ranking
 from heval_core.figures.dots import Axis, Dot, DotFigure, Panel, Row, Slot
 from heval_core.figures.palette import colour, in_order
 from heval_core.metrics import headlines
@@ -17,11 +17,8 @@ from heval_core.present.names import Names
 from heval_core.present.numbers import interval, number
 
 _AXIS = Axis(Scale(-0.06, 1.0), ticks=2)
-
-
-def side_by_side(headline: pd.DataFrame) -> pd.DataFrame:
-    """The rows that are comparable at their question."""
-    return headline[headline.groupby("question")["cells"].transform(comparable).astype(bool)]
+# So many methods are above the fold.
+DRAWN = 4
 
 
 def standings(headline: pd.DataFrame) -> pd.DataFrame:
@@ -34,28 +31,30 @@ def standings(headline: pd.DataFrame) -> pd.DataFrame:
     return wide.loc[best_first]
 
 
+def rankings(headline: pd.DataFrame, controls: Collection[str]) -> dict[str, Ranking]:
+    """Who is best at each question."""
+    scaled = headline.assign(chance=0.0)
+    of = ("normalised", "normalised_low", "normalised_high")
+    return {str(question): ranking(own, controls, of=of) for question, own in scaled.groupby("question")}
+
+
 def headline_figure(
-    headline: pd.DataFrame,
-    names: Names,
-    cells: Callable[[str], str] = lambda question: "",
-    instances: Callable[[str, str], str] = lambda explainer, question: "",
+    headline: pd.DataFrame, names: Names, cells: Callable[[str], str], instances: Callable[[str, str], str]
 ) -> DotFigure:
     """headline: of one technique. cells: question ▶ link to its cells. instances: explainer, question ▶ link to instances.
 
-    Explainers as rows, the best first, and as panels the questions of which something is known.
+    As rows the first methods and all controls, and as panels the questions of which something is known.
     """
     ranked = standings(headline)
     values = headline.dropna(subset=["normalised"]).set_index(["explainer", "question"]).to_dict("index")
-    methods = ranked.loc[[key for key in ranked.index if key not in names.controls]]
-    leaders = {question: methods[question].idxmax() for question in methods if methods[question].notna().any()}
-    keys = [*methods.index, *(key for key in ranked.index if key in names.controls)]
+    best = {question: own.bold for question, own in rankings(headline, names.controls).items()}
+    methods = [key for key in ranked.index if key not in names.controls][:DRAWN]
+    keys = [*methods, *(key for key in ranked.index if key in names.controls)]
     rows = [Row(key, names.explainer(key), key in names.controls, hue=colour(key)) for key in keys]
     panels: list[Panel] = []
     for question in ranked.columns:
         slots = tuple(
-            _slot(
-                row.title, question, values[row.key, question], instances(row.key, question), leaders.get(question) == row.key
-            )
+            _slot(row.title, question, values[row.key, question], instances(row.key, question), row.key in best[question])
             if (row.key, question) in values
             else Slot(
                 missing=Dot(0.0, (row.title, "not available: no cell has enough instances in each group"), (row.key, question))
@@ -63,7 +62,7 @@ def headline_figure(
             for row in rows
         )
         title, words = QUESTIONS[question].title, () if panels else ((0.0, "chance"), (1.0, "best"))
-        panels.append(Panel(title, slots, _AXIS, "cell by cell →" if cells(question) else "", "", 0.0, words, cells(question)))
+        panels.append(Panel(title, slots, _AXIS, "cell by cell →", "", 0.0, words, cells(question)))
     return DotFigure("Three questions; 0 is chance, 1 is best", rows, panels, bars=True)
 
 

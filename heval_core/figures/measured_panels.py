@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
+from heval_core.evaluation.ranking import Ranking, ranking
 from heval_core.figures.cells import as_normalised
-from heval_core.figures.comparable import comparable, goodness, shared
 from heval_core.figures.dots import WITH_CELLS, Dot, DotFigure, Panel, Row, Slot, on_one_axis
 from heval_core.figures.palette import colour, in_order
 from heval_core.html import render
@@ -20,13 +20,15 @@ from heval_core.present.numbers import interval, number
 from heval_core.records import REGIMES
 from heval_core.regime_keys import ordered_regimes
 
+_AT = ("at", "at_low", "at_high")
 SCALED = "of the way from chance to the best possible"
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A measure under a filter. cells: of its parts, those too that are not available. parts, regimes, overall: means over
-    cells, by regime and part, by regime, and over everything. scaled: whether it is shown from chance, 0, to best, 1.
+    """A measure under a filter. cells: of its parts, those too that are not available. parts, regimes, overall: means over the
+    cells that count (`means_of`), by regime and part, by regime, and over everything. scaled: whether it is shown from chance,
+    0, to best, 1.
     """
 
     measure: Measure
@@ -45,37 +47,32 @@ class Measured:
         """Whether a cell has two parts, which are drawn side by side."""
         return bool(self.parts.groupby("regime")["part"].nunique().max() > 1) if len(self.parts) else False
 
+    @property
+    def can_be_scaled(self) -> bool:
+        """Whether there is a best possible value, so that it can be shown from chance to best."""
+        return self.measure.best != "zero" and bool(pd.notna(self.overall["normalised"]).any())
+
+    def ranking(self, means: pd.DataFrame, controls: Collection[str]) -> Ranking:
+        """Of those means that are over all cells that count. In whatever unit they are shown, it is that from chance to best,
+        where there is one, as on the board."""
+        own = in_unit(means[means["whole"].astype(bool)], self.can_be_scaled)
+        return ranking(own, controls, "high" if self.can_be_scaled else self.measure.best, _AT, chance="at_chance")
+
     def ranked(self, explainers: Sequence[str]) -> list[str]:
-        """Those that have a value, the best first; then the others.
-
-        Where some have values in fewer of the cells, the best over the cells that all of them have; if there is none, those
-        with fewer cells come last.
-        """
-        if self.few.intersection(explainers) and len(good := self.good(explainers)):
-            # Of those that are printed alike, who ran in more of the cells is drawn rather than who ran in few.
-            number = self.cells.dropna(subset=["value"]).groupby("explainer").size()
-            order = pd.DataFrame({"printed": good.round(2), "cells": number[good.index], "good": good})
-            there = list(order.sort_values(list(order), ascending=False, kind="stable").index)
-            return there + [key for key in in_order(list(explainers)) if key not in there]
-        values = in_unit(self.overall, self.scaled).set_index("explainer")["at"]
-        if self.measure.best == "zero":
-            values = self.away
-        places = values.sort_values(ascending=self.measure.best != "high", kind="stable")
-        there = sorted((key for key in places.index if key in explainers), key=self.few.__contains__)
-        return there + [key for key in in_order(list(explainers)) if key not in there]
-
-    def good(self, explainers: Collection[str], regime: str = "") -> pd.Series:
-        """By explainer, how good it is over the cells that all of these have, of one regime or of all; empty without any."""
-        drawn = cells_in_unit(self.cells, self.scaled)
-        own = drawn[drawn["explainer"].isin(list(explainers)) & (drawn["regime"].eq(regime) | (not regime))]
-        found = shared(own.assign(value=own["at"], chance=own["at_chance"]))
-        return goodness(found, self.measure.best).groupby(level="explainer").max() if len(found) else pd.Series(dtype=float)
+        """Those with a mean over all cells that count, the best first, and of those that are printed alike who ran in most
+        cells; then those that lack some; then the others."""
+        means = in_unit(self.overall, self.can_be_scaled).set_index("explainer")
+        good = -self.away if self.measure.best == "zero" else means["at"]
+        good = -good if self.measure.best == "low" and not self.can_be_scaled else good
+        ran = self.cells.dropna(subset=["value"])["explainer"].value_counts()
+        there = sorted(means.index, key=lambda key: (key in self.few, -round(good[key], 2), -ran[key], -good[key]))
+        return [key for key in dict.fromkeys([*there, *in_order(list(explainers))]) if key in explainers]
 
     @cached_property
     def few(self) -> set[str]:
-        """Explainers with values in fewer of the cells than others."""
-        known = self.cells.dropna(subset=["value"]).groupby("explainer").size()
-        return set(known.index[~comparable(known)])
+        """Explainers with values that lack some of the cells that count."""
+        whole = self.overall[self.overall["whole"].astype(bool)]["explainer"]
+        return set(self.cells.dropna(subset=["value"])["explainer"]) - set(whole)
 
     @cached_property
     def away(self) -> pd.Series:
@@ -136,13 +133,14 @@ def figure_of(measured: Measured, drawn: Sequence[str], names: Names) -> DotFigu
         means = {key: own[0] for (place, key), own in regimes.items() if place == regime}
         chances = [own["at_chance"] for (place, _), of_row in parts.items() if place == regime for own in of_row]
         chance = sum(chances) / len(chances) if chances else 0.0
-        best, slots = winner(measured, pd.DataFrame(means).T, names, regime), []
+        own_means = measured.regimes[measured.regimes["regime"] == regime]
+        best, slots = measured.ranking(own_means, names.controls).bold, []
         for row in rows:
             own, single = parts.get((regime, row.key), []), cells.get((regime, row.key), [])
             dots = tuple(_dot(mean, measured, names) for mean in own)
             marks = () if row.control else tuple(_cell(cell, measured, names) for cell in single if not pd.isna(cell["at"]))
             text = number(float(means[row.key]["at"])) if row.key in means else ""
-            slots.append(Slot(dots, marks, text, row.key == best, None if dots else _missing(row, regime, single, chance)))
+            slots.append(Slot(dots, marks, text, row.key in best, None if dots else _missing(row, regime, single, chance)))
         count, counted = (max((mean[name] for mean in means.values()), default=0) for name in ("n", "cells"))
         note = f"n = {count:,} in {counted} cell{'s' if counted != 1 else ''}"
         title, hint = regime_title(regime), regime_meaning(regime)
@@ -172,18 +170,6 @@ def by_place(frame: pd.DataFrame, panel: str = "regime") -> dict[tuple[str, str]
     for record in frame.drop(columns=["details", "group_sizes"], errors="ignore").to_dict("records"):
         found.setdefault((record[panel], record["explainer"]), []).append(record)
     return found
-
-
-def winner(measured: Measured, means: pd.DataFrame, names: Names, regime: str = "") -> str:
-    """The method with the best value, over the cells that all methods have where their numbers of cells differ; none for a
-    bias, of which a mean near chance may hide two of opposite sign. means: index explainer; at, cells."""
-    if means.empty or measured.measure.best == "zero":
-        return ""
-    own = means[~means.index.isin(list(names.controls))].dropna(subset=["at"])
-    good = own["at"].astype(float) * (1 if measured.measure.best == "high" else -1)
-    if own["cells"].nunique() > 1:
-        good = measured.good(list(own.index), regime)
-    return str(good.idxmax()) if len(good) else ""
 
 
 def _dot(mean: Record, measured: Measured, names: Names) -> Dot:

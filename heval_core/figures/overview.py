@@ -20,13 +20,6 @@ class Told(NamedTuple):
     key: str
 
 
-class Words(NamedTuple):
-    """A stretch of a sentence."""
-
-    text: str
-    strong: bool = False
-
-
 class Door(NamedTuple):
     """link: an address relative to the Overview. about: one sentence."""
 
@@ -44,9 +37,9 @@ def prompt(title: str, told: Told, cards: Sequence[tuple[Card, str]]) -> str:
     return render("cards.html", title=title, told=told, cards=cards, signs=_SIGNS)
 
 
-def leaderboard(told: Sequence[Words]) -> str:
-    """The heading of the figure of all questions, and the sentence above it."""
-    return render("headline.html", told=told)
+def leaderboard() -> str:
+    """The heading of the figure of all questions."""
+    return render("headline.html")
 
 
 def doors(ways: Sequence[Door]) -> str:

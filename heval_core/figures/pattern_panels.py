@@ -11,13 +11,15 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from heval_core.figures.comparable import comparable
 from heval_core.figures.dots import WITH_CELLS, Axis, Dot, DotFigure, Panel, Row, Slot
 from heval_core.figures.measured_panels import Record, by_place, row_of
 from heval_core.present.drawing import Scale
 from heval_core.present.names import ALL, Names
 from heval_core.present.numbers import SHARE, interval
 from heval_core.words import PATTERNS
+
+# An instance in ten may be missing, such as where a run failed in part.
+NEARLY_ALL = 0.9
 
 
 def shares_of(counts: pd.DataFrame) -> pd.DataFrame:
@@ -34,8 +36,8 @@ def shares_of(counts: pd.DataFrame) -> pd.DataFrame:
 
 
 def side_by_side(shares: pd.DataFrame) -> pd.DataFrame:
-    """The rows of explainers that ran on nearly all of the instances."""
-    return shares[comparable(shares["n"])]
+    """The rows of explainers that ran on nearly all of the instances: shares of others would compare instances."""
+    return shares[shares["n"] >= NEARLY_ALL * shares["n"].max()]
 
 
 def by_answers(shares: pd.DataFrame, explainers: Sequence[str]) -> list[str]:

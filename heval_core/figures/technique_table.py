@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
 
+from heval_core.evaluation.ranking import ranking
 from heval_core.figures.technique_differences import TOTAL, ranked
 from heval_core.present.names import SIGNED, Names, change_unit, measure_name, regime_meaning, value_unit
-from heval_core.present.table import Cell, Head, Row, Table, crossed, number_cell
+from heval_core.present.table import IN_BOLD, Cell, Head, Row, Table, crossed, number_cell
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.words import BEHAVIOURS, REGIMES
 
@@ -18,7 +19,7 @@ VALUES, CHANGES = ("value", "low", "high"), ("delta", "delta_low", "delta_high")
 
 
 class Column(NamedTuple):
-    """best: whether the highest number is in bold."""
+    """best: whether the best numbers are in bold."""
 
     regime: str
     measure: str
@@ -59,12 +60,12 @@ def technique_table(
     by_place = crossed(cells, ["regime", "measure"], "technique")
     own = [by_place[column.regime, column.measure] for column in columns]
     unit = value_unit if of == VALUES else change_unit
-    tops = [_highest(column, rows, of[0]) for column, rows in zip(columns, own, strict=True)]
+    best = [_best(column, rows, of) for column, rows in zip(columns, own, strict=True)]
     rows = []
     for key in rows_in_order(cells, measure, names):
         numbers = [
-            number_cell(row := found.get(key), unit(column.measure), of, best=row is not None and row[of[0]] == top)
-            for column, found, top in zip(columns, own, tops, strict=True)
+            number_cell(found.get(key), unit(column.measure), of, best=key in bold)
+            for column, found, bold in zip(columns, own, best, strict=True)
         ]
         cost = Cell(names.cost(key) or "–", why=names.cost_in_words(key))
         rows.append(Row((names.technique(key),), (*numbers, cost), note="on the front" if key in front else ""))
@@ -81,13 +82,12 @@ def _note(columns: list[Column], measure: str) -> str:
         f"{measure_name(measure)}: {BEHAVIOURS[measure].meaning}",
         *(f"{own.title}: {own.meaning}" for own in more.values()),
     ]
-    return ". ".join([*told, "In brackets: 95 % intervals over questions."])
+    return ". ".join([*told, "In brackets: 95 % intervals over questions", IN_BOLD])
 
 
-def _highest(column: Column, rows: Mapping[str, Mapping[Any, Any]], of: str) -> float | None:
-    """The highest number of a column; None where none is to be bold."""
-    known = [row[of] for row in rows.values() if not pd.isna(row[of])]
-    return max(known) if column.best and len(known) > 1 else None
+def _best(column: Column, rows: Mapping[str, Mapping[Any, Any]], of: Sequence[str]) -> tuple[str, ...]:
+    """The techniques in bold."""
+    return ranking(pd.DataFrame(rows.values()), of=of, key="technique", chance="").bold if column.best else ()
 
 
 def unavailable(cells: pd.DataFrame, trials: pd.DataFrame, names: Names) -> list[tuple[str, str]]:

@@ -28,6 +28,8 @@ from heval_core.present.numbers import (
     number,
 )
 
+# Which cells are bold, everywhere: see `evaluation.ranking`.
+IN_BOLD = "Bold: the best, and those whose intervals reach theirs."
 # Columns of values with their intervals beside them that a page of a paper has room for.
 BESIDE = 3
 _LATEX = {

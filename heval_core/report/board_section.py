@@ -21,4 +21,4 @@ def board_section(results: Reader, plan: Plan) -> Section:
     rows = made.values.merge(costs_shown(made), on="explainer", how="left")
     figures = () if front is None else (("Quality against cost", as_drawing(front)),)
     gaps = told.open if made.rows else ("No explainer ran.",)
-    return Section(plan, f"{told.whole} {table.note}{several}", (table,), rows, figures, gaps)
+    return Section(plan, f"{told.said} {told.harder} {table.note}{several}", (table,), rows, figures, gaps)

@@ -10,7 +10,6 @@ import pandas as pd
 
 from heval_core.figures.dots import PER_FIGURE, Dot, DotFigure, Panel, Row, Slot, on_one_axis
 from heval_core.figures.dots_drawn import as_drawing
-from heval_core.figures.headline import headline_figure
 from heval_core.figures.measured_panels import row_of
 from heval_core.figures.palette import GROUPS, in_order
 from heval_core.figures.pattern_panels import pattern_figure
@@ -94,15 +93,6 @@ def _slots(dots: pd.DataFrame, rows: Sequence[Row]) -> tuple[Slot, ...]:
 def numbered(caption: str, count: int) -> list[str]:
     """The captions of so many figures of the same thing."""
     return [caption] if count == 1 else [f"{caption} ({place} of {count})" for place in range(1, count + 1)]
-
-
-def of_headline(table: pd.DataFrame, names: Names) -> tuple[Figure, ...]:
-    """From chance to best, as on the Overview; a figure for each technique."""
-    found = []
-    for technique, own in table.groupby("technique"):
-        caption = "Means over all cells, by question" + (f", {technique}" if len(own) < len(table) else "")
-        found.append((caption, as_drawing(headline_figure(own, names))))
-    return tuple(found)
 
 
 def of_outcomes(outcomes: pd.DataFrame) -> tuple[Figure, ...]:

@@ -55,7 +55,6 @@ _OF_PAPER = (
     Plan("mrr_swap", MORE, "Documents swapped: mean reciprocal rank", "B.14", _SWAPPED),
 )
 _OTHER = (
-    Plan("headline", GLANCE, "The three questions, over all cells", "as on the Overview"),
     Plan("board", GLANCE, "The leaderboard: quality, pairs and cost", "ours"),
     Plan("datasets", MAIN, "Instances: kept, dropped, and how long their contexts are", "Table A.2"),
     Plan("patterns", MORE, "Failure patterns: what each explainer's best token is", "B.4"),
@@ -97,8 +96,8 @@ def plans() -> dict[str, Plan]:
 
 def section_plans(techniques: bool = False, citations: bool = False, explainers: bool = True) -> dict[str, Plan]:
     """All sections by key, in order. techniques, citations, explainers: with those about them."""
-    headline, board, datasets, patterns = _OTHER
+    board, datasets, patterns = _OTHER
     of_measures = list(plans().values())
     place = 1 + [plan.key for plan in of_measures].index("faithfulness")
-    own = [headline, board, datasets, *of_measures[:place], patterns, *of_measures[place:]] if explainers else []
+    own = [board, datasets, *of_measures[:place], patterns, *of_measures[place:]] if explainers else []
     return {plan.key: plan for plan in (*own, *(_TECHNIQUES if techniques else ()), *(_CITATIONS if citations else ()))}

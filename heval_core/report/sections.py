@@ -10,13 +10,12 @@ import pandas as pd
 from heval_core.evaluation.means import cells_and_means
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.cells import labelled, of_measure
-from heval_core.figures.headline import side_by_side
-from heval_core.figures.measure_table import headline_table, measure_table, wanted_of
+from heval_core.figures.measure_table import measure_table, wanted_of
 from heval_core.figures.measured_panels import Measured
 from heval_core.figures.outcomes import statistics
 from heval_core.figures.palette import in_order
-from heval_core.metrics import headlines, part_title
-from heval_core.metrics.shared.measure import QUESTIONS, Measure
+from heval_core.metrics import part_title
+from heval_core.metrics.shared.measure import Measure
 from heval_core.present.names import apart, regime_title
 from heval_core.present.numbers import EXACT, SHARE, span
 from heval_core.present.table import Cell, Head, Row, Table, counted, crossed, number_cell
@@ -30,7 +29,7 @@ from heval_core.report.section import Section
 from heval_core.report.technique_sections import TECHNIQUES, has_techniques
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.words import PATTERNS, REGIMES, listed
+from heval_core.words import PATTERNS, REGIMES
 
 
 def sections(results: Reader) -> Iterator[Section]:
@@ -48,7 +47,7 @@ def studied(results: Reader) -> dict[str, bool]:
 def section(results: Reader, key: str) -> Section:
     """One of them. key: of `section_plans`."""
     others: dict[str, Callable[[Reader, Plan], Section]] = {
-        "headline": _headline, "board": board_section, "datasets": _datasets, "patterns": _patterns, **TECHNIQUES, **CITATIONS,
+        "board": board_section, "datasets": _datasets, "patterns": _patterns, **TECHNIQUES, **CITATIONS,
     }  # fmt: skip
     return others.get(key, _cells)(results, section_plans(techniques=True, citations=True)[key])
 
@@ -134,19 +133,6 @@ def _gaps(table: pd.DataFrame, plan: Plan) -> Iterable[str]:
     for reason, rows in without.groupby("unavailable", sort=True):
         cells = rows.groupby([*CELL, "part"]).ngroups
         yield f"Not available in {cells} {'cell' if cells == 1 else 'cells'}: {reason}."
-
-
-def _headline(results: Reader, plan: Plan) -> Section:
-    every, names = results.headline(), names_of(results)
-    rows = side_by_side(every)
-    table = headline_table(rows, names)
-    few = sorted({names.explainer(key) for key in every.loc[every.index.difference(rows.index), "explainer"]})
-    missing = [QUESTIONS[question].title for question in headlines() if question not in set(rows["question"])]
-    gaps = [f"Not available in any cell: {', '.join(missing)}."] if missing else []
-    gaps += [f"{listed(few)} ran in fewer of these cells, see the leaderboard."] if few else []
-    controls = "Controls do not look into the model: lexical marks the answer's own tokens, position prefers later tokens."
-    text = f"{table.note} {controls}"
-    return Section(plan, text, (table,), rows, figures.of_headline(rows, names), tuple(gaps))
 
 
 def _datasets(results: Reader, plan: Plan) -> Section:

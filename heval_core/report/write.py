@@ -211,5 +211,5 @@ def _gaps(results: Reader) -> list[str]:
     ran = set(results.headline()["explainer"])
     lacking = [key for key in METHODS if key not in ran]
     if lacking:
-        gaps.append(f"Without a value at any of the three questions: {', '.join(lacking)}.")
+        gaps.append(f"Not compared at any of the three questions: {', '.join(lacking)}.")
     return gaps

@@ -207,7 +207,7 @@ CREATE TABLE headline (
     explainer VARCHAR,
     metric VARCHAR,
     k INTEGER,
-    value DOUBLE,             -- mean over the technique's cells in which the metric is available
+    value DOUBLE,             -- mean over the technique's cells that count: those that more than half of the methods have; only who has all of them
     low DOUBLE,               -- 95 % interval, questions resampled in all cells together
     high DOUBLE,
     chance DOUBLE,

@@ -7,12 +7,13 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from heval_core.evaluation.board.conclusion import AT, conclusion, standing
+from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.costs import costs_shown
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.board.pairs import against, counted_pairs
 from heval_core.evaluation.board.records import ASKED, Board, Column
 from heval_core.evaluation.orders import SORTED_BY
+from heval_core.evaluation.ranking import AT, clauses, sentences, who
 from heval_core.figures import board_dots, board_table, front
 from heval_core.figures.board_dots import EVERY_MODEL, by_model, by_question, said
 from heval_core.figures.board_front import ALL_QUESTIONS, front_figure
@@ -31,7 +32,7 @@ from heval_core.ui.overview_scale import MEASURED_ON
 from heval_core.ui.published_results import query
 from heval_core.ui.selection import Selection
 from heval_core.ui.text import plain
-from heval_core.words import counted, listed
+from heval_core.words import listed
 
 MARK = Selection("mark", ("explainer", "column", "model"))
 NOTHING = (
@@ -51,13 +52,13 @@ def board_of(results: Reader, chosen: Filter) -> Board | None:
 
 def tell(made: Board) -> None:
     """What the board says, and what it leaves open."""
-    told = conclusion(made, lambda name: f"**{plain(name)}**")
+    found = conclusion(made, lambda name: f"**{plain(name)}**")
     with st.container(key="answer"):
-        st.markdown(told.said)
-    if told.harder:
-        st.markdown(told.harder)
-    if told.open:
-        st.caption(f"Not answered here: {' '.join(told.open)}")
+        st.markdown(found.said)
+    if found.harder:
+        st.markdown(found.harder)
+    if found.open:
+        st.caption(f"Not answered here: {' '.join(found.open)}")
 
 
 def choose_question(made: Board) -> Column | None:
@@ -117,7 +118,7 @@ def behind(made: Board, chosen: Filter, column: Column | None, key: str, model: 
     if own.empty:
         return None
     models, datasets, regimes = (tuple(map(str, own[name].unique())) for name in ("model", "dataset", "regime"))
-    groups = () if column is None else MEASURED_ON[column.question][1]
+    groups = () if column is None else MEASURED_ON[column.question]
     return replace(chosen, model=models, dataset=datasets, regime=regimes, group=groups, explained_by=key)
 
 
@@ -186,8 +187,7 @@ def draw_models(results: Reader, chosen: Filter, made: Board) -> None:
     column = choose_question(made)
     if column is None:
         return
-    sentence = best_in_each(made, column)
-    said.markdown(sentence)
+    said.markdown(best_in_each(made, column))
     draw_figures("models_figure", by_model(made, column, _meanings(results)), on_pick=MARK.pick, picked=MARK.drawn)
     selection(made, chosen)
     st.subheader("The numbers")
@@ -197,30 +197,12 @@ def draw_models(results: Reader, chosen: Filter, made: Board) -> None:
 
 
 def best_in_each(made: Board, column: Column) -> str:
-    """Who is best at a question in which models; where intervals overlap, who they are."""
-    winners: dict[str, list[str]] = {}
-    level = []
-    for model in made.models:
-        here = standing(made, made.by_model[made.by_model["model"] == model], column)
-        if here.winner:
-            winners.setdefault(here.winner, []).append(model)
-        elif here.methods:
-            names = listed([f"**{plain(made.titles[key])}**" for key in here.best])
-            level.append(f"{names} on {plain(model)}")
-    if not winners and not level:
-        return "No method has a number for this question under these filters."
-    at = AT[column.question] + (f", {column.prompts}," if column.prompts else "")
-    if len(winners) == 1 and not level:
-        (winner,) = winners
-        models = made.models_at(column)
-        where = f"all {counted(len(models), 'model')}" if len(models) > 1 else plain(models[0])
-        return f"**{plain(made.titles[winner])}** is the best method at {at} on {where}."
-    told = [
-        f"**{plain(made.titles[key])}** on {listed([plain(model) for model in models])}" for key, models in winners.items()
-    ]
-    said = [f"Best at {at}: {', '.join(told)}."] if told else []
-    said += [f"The intervals of the best overlap: {'; '.join(level)}."] if level else []
-    return " ".join(said)
+    """Who is best at a question in which models."""
+    own = {plain(model): made.ranking(column, model) for model in made.models_at(column)}
+    at = AT[column.question] + (f", {column.prompts}" if column.prompts else "")
+    found = clauses(own, lambda key: f"**{plain(made.titles[key])}**", "on")
+    said = sentences(found) or "no method has a number under these filters."
+    return f"{at[:1].upper()}{at[1:]}: {said}"
 
 
 TOGETHER = "all"
@@ -245,34 +227,23 @@ def draw_pairs(results: Reader, chosen: Filter, made: Board) -> None:
 
 
 def unbeaten(made: Board, pairs: pd.DataFrame) -> str:
-    """Which methods win every comparison with methods, or lose none; and the controls that beat a method."""
-    methods = pairs[pairs["first"].isin(list(made.methods)) & pairs["second"].isin(list(made.methods))]
-    own = {key: against(methods, key) for key in made.methods}
-    always = [key for key, one in own.items() if len(one) and (one["better"] == key).all()]
-    never = [key for key, one in own.items() if len(one) and one["better"].isin([key, ""]).all() and key not in always]
-    if always:
-        told = f"{_names(made, always)} wins every comparison with another method."
-    elif never:
-        told = f"{_names(made, never)} {'loses' if len(never) == 1 else 'lose'} no comparison with another method."
-    elif methods.empty:
-        told = "There is no pair of methods to compare."
-    else:
-        ranked = sorted(own, key=lambda key: (own[key]["better"] == key).mean(), reverse=True)
-        best = own[ranked[0]]
-        wins, losses = (best["better"] == ranked[0]).sum(), (~best["better"].isin([ranked[0], ""])).sum()
-        told = (
-            f"{_names(made, ranked[:1])} wins most: {wins} of {len(best)} comparisons with other methods, and loses {losses}."
-        )
-    crossed = pairs[pairs["first"].isin(list(made.methods)) != pairs["second"].isin(list(made.methods))]
+    """Which methods lose no comparison with methods, and the controls that beat a method."""
+
+    def name(key: object) -> str:
+        return f"**{plain(made.titles[str(key)])}**"
+
+    first, second = (pairs[side].isin(list(made.methods)) for side in ("first", "second"))
+    own = {key: against(pairs[first & second], key) for key in made.methods}
+    never = [key for key, one in own.items() if len(one) and one["better"].isin([key, ""]).all()]
+    said = f"{who(never, name)} {'loses' if len(never) == 1 else 'lose'} no comparison with another method."
+    if not never:
+        said = "Every method loses to another." if (first & second).any() else "There is no pair of methods to compare."
+    crossed = pairs[first != second]
     wins = crossed[crossed["better"].isin(list(made.controls))]["better"].value_counts()
     if wins.empty:
-        return f"{told} No control beats a method anywhere."
-    often = [f"{_names(made, [str(key)])} in {count:,} of {len(against(crossed, str(key))):,}" for key, count in wins.items()]
-    return f"{told} Controls beat methods too: {listed(often)} comparisons."
-
-
-def _names(made: Board, keys: list[str]) -> str:
-    return listed([f"**{plain(made.titles[key])}**" for key in keys])
+        return f"{said} No control beats a method anywhere."
+    often = [f"{name(key)} in {count:,} of {len(against(crossed, str(key))):,}" for key, count in wins.items()]
+    return f"{said} Controls beat methods too: {listed(often)} comparisons."
 
 
 def exported_pairs(pairs: pd.DataFrame) -> pd.DataFrame:

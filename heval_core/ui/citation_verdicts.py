@@ -7,38 +7,36 @@ from typing import Any
 
 import pandas as pd
 
+from heval_core.evaluation.ranking import clauses, sentences
 from heval_core.figures.citation_dots import with_interval
+from heval_core.figures.citation_tables import rankings
 from heval_core.present.names import Names
 from heval_core.present.numbers import number, percent
 from heval_core.ui.text import plain
 
 
 def of_citations(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[str], names: Names) -> str:
-    """Whether the best reader tells what sentences rest on better than chance, for the best writer and for the worst.
+    """Which readers tell best what sentences rest on, by writer; with the numbers of the best and of the worst writer.
 
     cells: rows of `cell_recovery` of one source of claims and selector. measure, masking: those of the figure.
     """
     own = cells[(cells["masking"] == masking) & cells["writer"].isin(writers) & (cells["annotator"] != "")]
     known = own[own["measure"] == measure].dropna(subset=["value"])
-    known = known[[not names.control(key) for key in known["annotator"]]]
-    if known.empty:
+    ranked = {writer: one._replace(controls=(), below=()) for writer, one in rankings(known, names).items() if one.methods}
+    if not ranked:
         return "No annotator has answered here yet, so nothing can be said."
-    reads = known[[names.family(key) != "explainer" for key in known["annotator"]]]
-    asked = reads if len(reads) else known
-    means = asked.groupby("annotator", sort=False)["value"].mean()
-    best = str(means.idxmax())
-    rows = asked[asked["annotator"] == best].sort_values("value", ascending=False, kind="stable").to_dict("records")
-    transparent = own[(own["measure"] == "transparent") & (own["annotator"] == best)].dropna(subset=["value"])
-    shares = {str(row["writer"]): float(row["value"]) for row in transparent.to_dict("records")}
-    name = {"f1": "F1", "f1_of_claims": "F1", "precision": "precision", "recall": "recall"}.get(measure, "a share of")
-    who, title = "reader" if len(reads) else "explainer", f"**{plain(names.annotator(best))}**"
-    if not any(map(_above_chance, rows)):
-        number = _number(rows[0], shares, said=True)
-        return f"No {who} {_verb(measure)} better than chance: the best, {title}, has {name} {number}."
-    said = f"The best {who}, {title}, {_verb(measure)} with {name} {_number(rows[0], shares)}"
-    if len(rows) == 1:
-        return f"{said}."
-    return f"{said}; worst for **{plain(rows[-1]['writer'])}** with {_number(rows[-1], shares, False)}."
+    best = {writer: one.best[0] for writer, one in ranked.items()}
+    who = "explainer" if names.family(next(iter(best.values()))) == "explainer" else "reader"
+    rows = known[known["annotator"] == known["writer"].map(best)].sort_values("value", ascending=False, kind="stable")
+    ends = rows.to_dict("records")[:: max(len(rows) - 1, 1)]
+    clear = own[own["measure"] == "transparent"].set_index(["writer", "annotator"])["value"].dropna().to_dict()
+    if not any(_above_chance(row) for row in rows.to_dict("records")):
+        said = [f"no {who} is better than guessing at {_task(measure)}"]
+    else:
+        places = {f"**{plain(writer)}**": one for writer, one in ranked.items()}
+        said = clauses(places, lambda key: f"**{plain(names.annotator(key))}**", f"at {_task(measure)} by", who)
+    name = {"f1": "F1", "f1_of_claims": "F1", "precision": "precision", "recall": "recall"}.get(measure, "share")
+    return sentences([*said, *(f"by **{plain(row['writer'])}**: {name} {_number(row, clear)}" for row in ends)])
 
 
 def _above_chance(row: dict[str, Any]) -> bool:
@@ -46,22 +44,16 @@ def _above_chance(row: dict[str, Any]) -> bool:
     return bool(pd.isna(row["chance"]) or pd.isna(row["low"]) or row["low"] > row["chance"])
 
 
-def _verb(measure: str) -> str:
+def _task(measure: str) -> str:
     if measure == "correct_rejection":
-        return "leaves passages unmarked that no sentence cites"
-    return "finds which sentences a masked citation belongs to"
+        return "leaving passages unmarked that no sentence cites"
+    return "putting back a masked citation"
 
 
-def _number(row: dict[str, Any], shares: dict[str, float], name: bool = True, said: bool = False) -> str:
-    """`0.79 [0.75, 0.83] (chance 0.22) for **careful**, where 62 % of explanations are transparent`.
-
-    said: whether it is said already that nobody beats chance.
-    """
+def _number(row: dict[str, Any], clear: dict[tuple[str, str], float]) -> str:
+    """`0.79 [0.75, 0.83] (guessing 0.22), and 62 % of explanations are transparent`."""
     value = with_interval(row).replace("[", r"\[").replace("]", r"\]")
-    chance = "" if pd.isna(row["chance"]) else f" (chance {number(row['chance'])})"
-    if not said and not _above_chance(row):
-        chance += ", no better than chance"
-    where = f" for **{plain(row['writer'])}**" if name else ""
-    share = shares.get(str(row["writer"]))
-    clear = "" if share is None else f", where {percent(share)} of explanations are transparent"
-    return f"{value}{chance}{where}{clear}"
+    chance = "" if pd.isna(row["chance"]) else f" (guessing {number(row['chance'])})"
+    chance += "" if _above_chance(row) else ", no better than guessing"
+    share = clear.get((row["writer"], row["annotator"]))
+    return f"{value}{chance}" + ("" if share is None else f", and {percent(share)} of explanations are transparent")

@@ -1,4 +1,4 @@
-"""Which explainers the figure draws: all methods if they are few, else the best; the controls always."""
+"""Which explainers the figure draws: all methods if they are few, else the first four; the controls always."""
 
 from __future__ import annotations
 
@@ -25,12 +25,8 @@ def drawn(methods: Sequence[str], names: Names, chips: DeltaGenerator) -> list[s
             "Explainers to draw", list(methods), PARAMETER, what="explainer", titles=titles, default=default
         )
         with st.container(horizontal=True):
-            best, everything = list(methods[:_FEW]), list(methods)
-            st.button("Best four", key="draw_best", on_click=address.setter(explainers=_changed(best, default)))
-            st.button("All", key="draw_all", on_click=address.setter(explainers=_changed(everything, default)))
+            if few := len(default) < len(methods):
+                st.button(f"First {_FEW}", key="draw_first", on_click=address.setter(explainers=None))
+            st.button("All", key="draw_all", on_click=address.setter(explainers=list(methods) if few else None))
         st.caption(f"The table has all of them. With more than {WITH_CELLS}, rows are thinner and show means only.")
     return [key for key in methods if key in (chosen or default)]
-
-
-def _changed(wanted: list[str], default: list[str]) -> list[str] | None:
-    return None if wanted == default else wanted

@@ -27,7 +27,7 @@ from heval_core.ui.drawn_explainers import drawn
 from heval_core.ui.exports import download, table_exports
 from heval_core.ui.filters import choose_k, kept, slice_bar
 from heval_core.ui.marks import draw_figures
-from heval_core.ui.measured_means import can_be_scaled, choose_measure, define, measured
+from heval_core.ui.measured_means import choose_measure, define, measured
 from heval_core.ui.names import names_of
 from heval_core.ui.selection import Selection
 from heval_core.ui.text import plain
@@ -63,7 +63,7 @@ def draw(results: Reader, chosen: Filter, chips: DeltaGenerator, question: str) 
 
 def _scaled(values: Measured) -> bool:
     """Whether numbers run from chance to the best possible, where there is a best possible one."""
-    if not can_be_scaled(values):
+    if not values.can_be_scaled:
         address.known("unit", ("native",), "unit")
         return False
     titles = {"scaled": "0–1", "native": values.measure.unit}

@@ -22,6 +22,7 @@ from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address
 from heval_core.ui.filters import in_regimes
+from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
 
@@ -91,13 +92,8 @@ def measured(results: Reader, chosen: Filter, measure: Measure, metric: str, k: 
     wanted = wanted_of(measure)
     if (limited.cuts_cells or metric != measure.metric) and takes_long(metric):
         cells = live_cells(results, limited, metric, k)
-        means = [means_of(cells, *own) for own in wanted]
+        means = [means_of(cells, *own, names_of(results).controls) for own in wanted]
     else:
         cells, means = query(results, cells_and_means, limited, metric, k, wanted)
     parts, regimes, overall = means
     return Measured(measure, of_measure(cells, measure), parts, regimes, overall, scaled=False)
-
-
-def can_be_scaled(found: Measured) -> bool:
-    """Whether there is a best possible value, so that it can be shown from chance to best."""
-    return found.measure.best != "zero" and bool(pd.notna(found.overall["normalised"]).any())

@@ -12,9 +12,10 @@ from heval_core import catalogue
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures import overview
 from heval_core.figures.cards import card
-from heval_core.figures.headline import side_by_side, standings
+from heval_core.figures.headline import standings
 from heval_core.figures.overview import Door, Told
 from heval_core.figures.palette import in_order
+from heval_core.figures.pattern_panels import NEARLY_ALL
 from heval_core.groups import MEMORY
 from heval_core.metrics import headlines
 from heval_core.store.filters import NOT_ANSWER, Filter
@@ -68,12 +69,15 @@ def _which_results(results: Reader) -> None:
 
 
 def ranking(results: Reader, chosen: Filter) -> list[str]:
-    """The methods, best on average over the three questions first: over all results, whatever model or dataset is chosen."""
-    headline = side_by_side(query(results, Reader.headline, Filter(technique=chosen.technique)))
-    names = names_of(results)
-    ranked = [key for key in standings(headline).index if key not in names.controls]
+    """The methods in order of their means over the three questions, those that ran in few of the cells last: over all results,
+    whatever model or dataset is chosen."""
+    every, names = Filter(technique=chosen.technique), names_of(results)
+    of_tokens = query(results, Reader.cells, every, headlines()["RQ3"].metric, 0).dropna(subset=["value"])
+    ran = of_tokens["explainer"].value_counts()
+    ranked = [key for key in standings(query(results, Reader.headline, every)).index if key not in names.controls]
+    ranked.sort(key=lambda key: ran.get(key, 0) < NEARLY_ALL * ran.max())
     rest = [key for key in in_order(list(names.explainers)) if key not in (*names.controls, *ranked)]
-    return ranked if ranked else rest
+    return ranked or rest
 
 
 MOST = 4
@@ -81,7 +85,7 @@ STYLE = Path(__file__).parent / "components" / "overview.css"
 
 
 def draw_prompt(results: Reader, chosen: Filter, ranking: Sequence[str]) -> None:
-    """ranking: the methods, best first."""
+    """ranking: of the methods, see `ranking`."""
     keys = with_cards(explainers_with_patterns(results), ranking)
     found = query(results, Reader.telling_instance, chosen, tuple(keys), keys[0] if keys else "")
     if found is None:
@@ -165,7 +169,7 @@ _SUSPECT = "mechlight"
 
 
 def draw_doors(results: Reader, chosen: Filter, ranking: Sequence[str]) -> None:
-    """ranking: the methods, best first."""
+    """ranking: of the methods, see `ranking`."""
     doors = [_wrong(results, chosen, ranking), _own_prompt(), _compare(results, chosen, ranking)]
     st.html(overview.doors(doors))
 

@@ -18,7 +18,6 @@ from heval_core.ui.filters import in_regimes
 from heval_core.ui.measured_means import waiting
 from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
-from heval_core.ui.verdicts import of_pairs
 
 
 def compared(results: Reader, chosen: Filter, measure: Measure, metric: str, k: int) -> Compared:
@@ -36,7 +35,6 @@ def draw(results: Reader, chosen: Filter, metric: str, measure: Measure, k: int,
     if cells.empty:
         st.info("No cell has this measure for two explainers under these filters.", icon=":material/balance:")
         return
-    st.markdown(of_pairs(overall, names, measure))
     no_winner = measure.best == "zero"
     st.dataframe(
         names.readable(overall).drop(columns=["wins", "ties", "losses"] if no_winner else []).round(3), hide_index=True

@@ -6,7 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from heval_core.evaluation.ranking import Written, ranking, sentences, valued
 from heval_core.figures.technique_features import feature_title, significant
+from heval_core.figures.technique_table import CHANGES, VALUES
 from heval_core.present.names import Names, regime_title, value_unit
 from heval_core.present.numbers import POINTS, brackets, change, number
 from heval_core.records import FOLLOWED, TECHNIQUE
@@ -15,7 +17,10 @@ from heval_core.words import REGIMES, counted, listed
 
 _IGNORED = "irrelevant"
 # Kind ▶ what a technique that gains on it does, and the kind that may pay for it.
-_COUNTS = (("conflicting", "follows conflicting", _IGNORED), (_IGNORED, "ignores irrelevant", "conflicting"))
+_COUNTS = (
+    ("conflicting", "following conflicting documents", _IGNORED),
+    (_IGNORED, "ignoring irrelevant documents", "conflicting"),
+)
 # (technique, kind of context) ▶ its row of `cell_behaviour`.
 ByPlace = dict[tuple[str, str], dict[str, Any]]
 
@@ -32,13 +37,13 @@ def of_techniques(cells: pd.DataFrame, points: pd.DataFrame, names: Names) -> st
     both = [key for key in names.techniques_in_order(bcu["technique"]) if beats_regular(key, by_place)]
     said: list[str] = []
     if both:
-        parts = [f"{_bold(names.technique(key))} ({_deltas(key, by_place, ('conflicting', _IGNORED))})" for key in both[:2]]
+        parts = [f"{_bold(names.technique(key))} ({_deltas(key, by_place)})" for key in both[:2]]
         more = f" and {len(both) - 2} more" if len(both) > 2 else ""
-        said.append(f"{listed(parts)}{more} {'beats' if len(both) == 1 else 'beat'} **Regular** on both counts.")
+        said.append(f"{listed(parts)}{more} {'beats' if len(both) == 1 else 'beat'} **Regular** on both counts")
     else:
-        said.append("No technique beats **Regular** on both counts.")
-        said += _trade(by_place, names)
-    return " ".join([*said, *_discrimination(points, names), *_off_topic(cells, points, names)])
+        said.append("no technique beats **Regular** on both counts")
+        said += [clause for count in _COUNTS for clause in _gain(by_place, *count, names)]
+    return sentences([*said, *_discrimination(cells, points, names)])
 
 
 def beats_regular(key: str, by_place: ByPlace) -> bool:
@@ -52,51 +57,48 @@ def beats_regular(key: str, by_place: ByPlace) -> bool:
     return any(row["delta_low"] > 0 for row in followed) and not any(row["delta_high"] < 0 for row in followed)
 
 
-def _trade(by_place: ByPlace, names: Names) -> list[str]:
-    """Who gains most on conflicting and who on irrelevant documents, and what the other count pays."""
-    said = []
-    for kind, words, other in _COUNTS:
-        own = [row for (_, regime), row in by_place.items() if regime == kind]
-        gains = [row for row in own if row["delta_low"] > 0]
-        if gains:
-            best = max(gains, key=lambda row: row["delta"])
-            cost = by_place.get((str(best["technique"]), other))
-            against = f", at {_delta(cost)} on {REGIMES[other].title.lower()} ones" if cost is not None else ""
-            said.append(f"{_bold(names.technique(str(best['technique'])))} {words} documents most ({_delta(best)}{against}).")
-        elif own:
-            said.append(f"No technique surely {words} documents more.")
-    return said
+def _gain(by_place: ByPlace, kind: str, gain: str, other: str, names: Names) -> list[str]:
+    """Who gains most on a kind of document, and what the other kind pays."""
+    rows = {key: row for (key, regime), row in by_place.items() if regime == kind}
+    if not any(row["delta_low"] > 0 for row in rows.values()):
+        return [f"no technique is surely better than **Regular** at {gain}"] if rows else []
+    own = ranking(pd.DataFrame(rows.values()), of=CHANGES, key="technique", chance="")
+
+    def value(key: str) -> str:
+        paid = by_place.get((key, other))
+        return _delta(rows[key]) + (f", at {_delta(paid)} on {REGIMES[other].title.lower()} ones" if paid is not None else "")
+
+    return valued(own, gain, _written(names), value, lambda key: _points(rows[key]), "technique")
 
 
-def _discrimination(points: pd.DataFrame, names: Names) -> list[str]:
-    known = points.dropna(subset=["discrimination", "discrimination_low"]) if len(points) else points
-    if known.empty:
+def _telling(rows: pd.DataFrame, what: str, names: Names, of: tuple[str, str, str]) -> list[str]:
+    """Who tells documents apart best; nothing where nobody surely does. of: the columns of J and its ends."""
+    if rows.empty or not (rows[of[1]] > 0).any():
         return []
-    above = known[known["discrimination_low"] > 0].sort_values("discrimination", ascending=False)
-    if len(above):
-        best = above.iloc[0]
-        interval = brackets(best["discrimination_low"], best["discrimination_high"], value_unit("discrimination"))
-        value = number(best["discrimination"], value_unit("discrimination"))
-        name = _bold(names.technique(str(best["technique"])))
-        return [
-            f"{name} tells relevant documents from irrelevant ones best: J {value} {interval}, where 0 is blind and 1 perfect."
-        ]
-    if bool((known["discrimination_high"] >= 0).all()):
-        return ["J is 0 within its interval for every technique: none can tell irrelevant documents from relevant ones."]
-    return ["J is above 0 for no technique: none can tell irrelevant documents from relevant ones."]
+    unit, by_key = value_unit("discrimination"), rows.set_index("technique")
+    own = ranking(rows, of=of, key="technique", chance="")
+
+    def value(key: str) -> str:
+        mean, low, high = by_key.loc[key, list(of)]
+        return f"J\u00a0{number(mean, unit)} {brackets(low, high, unit)}, where 0 is blind and 1 perfect"
+
+    return valued(own, what, _written(names), value, lambda key: number(by_key.loc[key, of[0]], unit), "technique")
 
 
-def _off_topic(cells: pd.DataFrame, points: pd.DataFrame, names: Names) -> list[str]:
-    """Said only where it differs: documents about something else are told apart, those about another subject are not."""
-    if len(points) and (points["discrimination_low"] > 0).any():
-        return []
-    measure = "discrimination_off_topic"
-    above = cells[(cells["measure"] == measure) & (cells["low"] > 0)].sort_values("value", ascending=False)
-    if above.empty:
-        return []
-    best = above.iloc[0]
-    interval = f"{number(best['value'], value_unit(measure))} {brackets(best['low'], best['high'], value_unit(measure))}"
-    return [f"{_bold(names.technique(str(best['technique'])))} tells off-topic ones best: J {interval}."]
+def _discrimination(cells: pd.DataFrame, points: pd.DataFrame, names: Names) -> list[str]:
+    """Of documents about another subject; of those about something else only where nobody tells these apart."""
+    of = ("discrimination", "discrimination_low", "discrimination_high")
+    known = points.dropna(subset=list(of[:2])) if len(points) else points
+    subject = "telling relevant documents from irrelevant ones"
+    if said := _telling(known, subject, names, of):
+        return said
+    off_topic = cells[cells["measure"] == "discrimination_off_topic"].dropna(subset=["value"])
+    none = [f"no technique is surely better than guessing at {subject}"] if len(known) else []
+    return none + _telling(off_topic, "telling off-topic documents apart", names, VALUES)
+
+
+def _written(names: Names) -> Written:
+    return lambda key: _bold(names.technique(key))
 
 
 def of_features(correlations: pd.DataFrame, technique: str) -> str:
@@ -107,7 +109,7 @@ def of_features(correlations: pd.DataFrame, technique: str) -> str:
     rows = [row for row in correlations.to_dict("records") if not pd.isna(row["rho_stratified"])]
     within = sorted((row for row in rows if significant(row, "_stratified")), key=lambda row: -abs(row["rho_stratified"]))
     if within:
-        best = [f"{_bold(feature_title(row['feature']))} ({_where(row)}, rho {_rho(row)})" for row in within[:3]]
+        best = [f"{_bold(feature_title(row['feature']))} ({_where(row)})" for row in within[:3]]
         more = f"; so it does in {counted(len(within) - 3, 'more place')}" if len(within) > 3 else ""
         said = f"Under {_bold(technique)}, BCU goes with {listed(best)} within models and datasets{more}."
     else:
@@ -120,12 +122,8 @@ def of_features(correlations: pd.DataFrame, technique: str) -> str:
     return said
 
 
-def _rho(row: dict[str, Any]) -> str:
-    return change(row["rho_stratified"])
-
-
 def _where(row: dict[str, Any]) -> str:
-    return regime_title(row["regime"]).lower()
+    return f"{regime_title(row['regime']).lower()}, rho {change(row['rho_stratified'])}"
 
 
 def _bold(title: str) -> str:
@@ -133,12 +131,13 @@ def _bold(title: str) -> str:
 
 
 def _delta(row: dict[str, Any]) -> str:
-    return f"{change(row['delta'], POINTS)} points {brackets(row['delta_low'], row['delta_high'], POINTS)}".replace(
-        "[", r"\["
-    ).replace("]", r"\]")
+    return f"{_points(row)} {brackets(row['delta_low'], row['delta_high'], POINTS)}".replace("[", r"\[").replace("]", r"\]")
 
 
-def _deltas(key: str, by_place: ByPlace, kinds: tuple[str, ...]) -> str:
-    return ", ".join(
-        f"{REGIMES[kind].title.lower()} {_delta(by_place[key, kind])}" for kind in kinds if (key, kind) in by_place
-    )
+def _points(row: dict[str, Any]) -> str:
+    return f"{change(row['delta'], POINTS)} points"
+
+
+def _deltas(key: str, by_place: ByPlace) -> str:
+    there = [kind for kind, *_ in _COUNTS if (key, kind) in by_place]
+    return ", ".join(f"{REGIMES[kind].title.lower()} {_delta(by_place[key, kind])}" for kind in there)

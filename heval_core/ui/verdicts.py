@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
+from heval_core.evaluation.ranking import AT, Written, ranking, sentences, valued
 from heval_core.figures.measured_panels import Measured, in_unit, told
 from heval_core.figures.replacements import Advantage
 from heval_core.metrics.shared.measure import Measure
@@ -17,49 +18,47 @@ from heval_core.statistics.correlation import clustered_spearman
 from heval_core.ui.text import plain
 from heval_core.words import DROP_REASONS, PATTERNS
 
-# What the best explainer at a question does better than the others.
-_DOES_BEST = {
-    "RQ1": "tells context from memory best",
-    "RQ2": "tells the used document from the other best",
-    "RQ3": "finds the answer's token best",
-    "faithfulness": "is the most faithful",
-}
 _NAMED = 3
+_NOTHING = "Nothing is available under these filters; the table below says why."
 
 
 def of_measure(found: Measured, names: Names) -> str:
-    """Who leads, by how much, and who is below chance: from the numbers on screen."""
-    there = found.ranked(list(found.overall["explainer"]))
-    methods = [key for key in there if key not in names.controls]
-    if not methods:
-        return "Nothing is available under these filters; the table below says why."
-    best, means = methods[0], in_unit(found.overall, found.scaled).set_index("explainer")
-    title = f"**{plain(names.explainer(best))}**"
+    """Who is best, by how much, and who is below chance: from the numbers on screen."""
+    own = found.ranking(found.overall, names.controls)
+    means = in_unit(found.overall, found.scaled).set_index("explainer")
     if found.measure.best == "zero":
-        away = f"{number(found.away[best])} {found.measure.unit} away on average over {int(means.loc[best, 'cells'])} cells"
-        return f"{title} stays nearest to chance: {away}. Its mean is {told(means.loc[best].to_dict(), found)}."
-    does = _DOES_BEST.get(found.measure.question, "is best")
-    said = [f"{title} {does}: {told(means.loc[best].to_dict(), found)}."]
-    controls = [key for key in there if key in names.controls and key != "random"]
-    if controls:
-        rival = controls[0]
-        said.append(f"The best control, {plain(names.explainer(rival))}, gets {number(float(means.loc[rival, 'at']))}.")
-    return " ".join([*said, _wrong_side(found, methods, names)])
+        nearest = next((key for key in found.ranked(list(means.index)) if key not in names.controls), "")
+        return _of_bias(found, nearest, means.loc[nearest].to_dict(), names) if nearest else _NOTHING
+    if not own.methods:
+        return _NOTHING
+
+    def short(key: str) -> str:
+        return f"{number(means.loc[key, 'at'])}{f' {found.unit}' if key == own.best[0] else ''}"
+
+    own, below = own._replace(below=()), _wrong_side(found, own.methods, names)
+    said = valued(own, AT[found.measure.question], bold(names), lambda key: told(means.loc[key].to_dict(), found), short)
+    return f"{sentences(said)} {below}".strip()
 
 
-def _wrong_side(found: Measured, methods: list[str], names: Names) -> str:
+def bold(names: Names) -> Written:
+    """Key ▶ an explainer's name in bold."""
+    return lambda key: f"**{plain(names.explainer(key))}**"
+
+
+def _of_bias(found: Measured, nearest: str, mean: dict[str, Any], names: Names) -> str:
+    away = f"{number(found.away[nearest])} {found.measure.unit} away on average over {int(mean['cells'])} cells"
+    return f"{bold(names)(nearest)} stays nearest to chance: {away}. Its mean is {told(mean, found)}."
+
+
+def _wrong_side(found: Measured, methods: Sequence[str], names: Names) -> str:
     """Which methods' whole intervals lie on the wrong side of chance, in how many cells."""
-    side = "above" if found.measure.best == "low" else "below"
-    counted = found.wrong_side.loc[methods].query("wrong > 0").sort_values("wrong", ascending=False, kind="stable")
+    counted = found.wrong_side.loc[list(methods)].query("wrong > 0").sort_values("wrong", ascending=False, kind="stable")
     if counted.empty:
-        return f"No explainer is clearly {side} chance in any cell."
-    named: list[str] = []
-    for key, row in counted.head(_NAMED).iterrows():
-        title = f"**{plain(names.explainer(str(key)))}**"
-        of = over({"comparisons": row["numbers"], "cells": row["cells"]})
-        named.append(f"{title} in {row['wrong']}" if named else f"{title} is clearly {side} chance in {row['wrong']} of {of}")
-    more = len(counted) - _NAMED
-    return f"{', '.join(named)}{f', and {more} more in some' if more > 0 else ''}."
+        return ""
+    often = [f"{bold(names)(str(key))} in {row['wrong']}" for key, row in counted.head(_NAMED).iterrows()]
+    first = counted.iloc[0]
+    often[0] += f" of {over({'comparisons': first['numbers'], 'cells': first['cells']})}"
+    return f"Worse than guessing: {', '.join(often)}."
 
 
 def over(row: Mapping[Any, Any]) -> str:
@@ -68,33 +67,9 @@ def over(row: Mapping[Any, Any]) -> str:
     return f"{cells} cells" if comparisons == cells else f"{comparisons} comparisons in {cells} cells"
 
 
-def difference(row: Mapping[Any, Any], unit: str, sign: int = 1) -> str:
-    """`mean difference 3.1 [2.9, 3.3] ranks`, from a row of `Compared.overall`. sign: -1 for second minus first."""
-    mean, *ends = (sign * row[name] for name in ("mean difference", "low", "high"))
-    low, high = sorted(ends)
-    return f"mean difference {interval(mean, low, high)} {unit}"
-
-
-def of_pairs(counted: pd.DataFrame, names: Names, measure: Measure) -> str:
-    """The pair with the clearest winner. counted: rows of `Compared.overall`."""
-    if measure.best == "zero":
-        return "A bias has no winner; the table gives the differences."
-    leads = counted.assign(lead=counted["wins"] - counted["losses"])
-    clearest = leads.sort_values(["lead", "mean difference"], key=abs).iloc[-1]
-    both = [names.explainer(clearest[side]) for side in ("first", "second")]
-    wins, losses = int(clearest["wins"]), int(clearest["losses"])
-    sign = -1 if wins < losses else 1
-    if wins < losses:
-        both, wins, losses = both[::-1], losses, wins
-    return (
-        f"Clearest: **{plain(both[0])}** over {plain(both[1])}, better in {wins} of {over(clearest)} and "
-        f"worse in {losses} ({difference(clearest, measure.unit, sign)})."
-    )
-
-
 def of_two(row: dict[str, Any], measure: Measure, first: str, second: str) -> str:
     """Two explainers compared. row: of `Compared.overall`, signed as first minus second."""
-    mean = difference(row, measure.unit)
+    mean = f"mean difference {interval(row['mean difference'], row['low'], row['high'])} {measure.unit}"
     if measure.best == "zero":
         return f"A bias has no winner. **{plain(first)}** minus {plain(second)}: {mean} over {over(row)}."
     return (
@@ -125,28 +100,27 @@ def of_curves(changes: pd.DataFrame, names: Names) -> str:
     parts = []
     for row in methods.itertuples():
         lead, low, high = (change(value) for value in (row.change, row.low, row.high))
-        parts.append(f"**{plain(names.title('explainer', str(row.explainer)))}** {lead} [{low}, {high}]")
+        parts.append(f"{bold(names)(str(row.explainer))} {lead} [{low}, {high}]")
     return f"From the first to the last quarter the lead over chance changes by: {', '.join(parts)}."
 
 
 def of_patterns(shares: pd.DataFrame, names: Names) -> str:
-    """Who puts the answer first most and least often, and what it is instead. shares: what `shares_of` gives."""
-    methods = shares[~shares["explainer"].isin(names.controls)]
-    right = methods[methods["pattern"] == "answer"].sort_values("share", ascending=False)
-    if right.empty:
+    """Who puts the answer first most and least often, and what is first instead. shares: what `shares_of` gives."""
+    right = shares[shares["pattern"] == "answer"]
+    own, by_key = ranking(right, names.controls, of=("share", "low", "high"), chance=""), right.set_index("explainer")
+    if not own.methods:
         return "Only controls are left under these filters."
-    best, worst = right.iloc[0], right.iloc[-1]
-    wrong = methods[(methods["explainer"] == worst["explainer"]) & (methods["pattern"] != "answer")]
-    said = (
-        f"**{plain(names.explainer(best['explainer']))}** puts the answer's token first in {_share(best)} of its "
-        f"instances, **{plain(names.explainer(worst['explainer']))}** in {_share(worst)} "
-        f"(chance {percent(best['chance'])})"
-    )
-    if wrong.empty:
-        return f"{said}."
-    instead = wrong.loc[wrong["share"].idxmax()]
-    kind = PATTERNS[instead["pattern"]].title.lower()
-    return f"{said}; what it most often puts first instead is *{kind}* ({_share(instead)})."
+    own, of_best, worst = own._replace(controls=()), (lambda key: _share(by_key.loc[key])), own.methods[-1]
+    chance = f" (chance {percent(by_key.loc[worst, 'chance'])})"
+    said = valued(own, "putting the answer's token first", bold(names), of_best, lambda key: percent(by_key.loc[key, "share"]))
+    wrong = shares[(shares["explainer"] == worst) & (shares["pattern"] != "answer")]
+    if len(wrong):
+        instead = wrong.loc[wrong["share"].idxmax()]
+        kind = PATTERNS[instead["pattern"]].title.lower()
+        said += [
+            f"{bold(names)(worst)} is last, with {of_best(worst)}, and most often puts *{kind}* first ({_share(instead)})"
+        ]
+    return sentences([said[0] + chance, *said[1:]])
 
 
 def _share(row: Any) -> str:

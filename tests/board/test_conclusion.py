@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pandas as pd
 import pytest
 
-from heval_core.evaluation.board.conclusion import conclusion, standing
+from heval_core.evaluation.board.conclusion import conclusion
+from heval_core.evaluation.ranking import Ranking, clauses, ranking, sentences
 from tests.board.planted import level, planted
 
 BEST, MIDDLE, WORST = level(0.9, 0.8, 0.7), level(0.5, 0.5, 0.5), level(0.1, 0.1, 0.1)
@@ -19,73 +23,59 @@ def harder(made) -> str:
 
 
 def test_a_method_that_is_best_at_everything_everywhere():
-    text = said(planted({"a": BEST, "b": MIDDLE, "c": WORST}))
-    assert text == "A is the best method at all three questions; in every model and dataset it is better than each of them."
-
-
-def test_a_method_that_is_best_and_in_places_only_level():
-    def truth(explainer, question, model, dataset, regime):
-        return 0.5 if dataset == "data-2" else {"a": 0.9, "b": 0.2}[explainer]
-
-    assert "it is nowhere worse than another" in said(planted(truth=truth, explainers=("a", "b")))
+    told = conclusion(planted({"a": BEST, "b": MIDDLE, "c": WORST}))
+    assert told[:2] == ("A is best at all three questions.", "")
 
 
 def test_names_are_written_as_asked_for():
-    assert said(planted({"a": BEST, "b": MIDDLE}), written="<{}>".format).startswith("<A> is the best method")
+    assert said(planted({"a": BEST, "b": MIDDLE}), written="<{}>".format).startswith("<A> is best")
 
 
 def test_different_methods_are_best_at_different_questions_and_one_is_cheaper():
     table = {"fa": level(0.9, 0.9, 0.3), "lrp": level(0.2, 0.3, 0.9)}
     text = said(planted(table, passes={"fa": 500.0, "lrp": 20.0}))
     assert text == (
-        "FA is the best method at telling context from memory and telling documents apart; LRP is the best method at finding "
-        "the token; LRP takes 1/25 of the passes of FA."
+        "FA is best at telling context from memory and telling documents apart. LRP is best at finding the token. LRP takes "
+        "1/25 of the passes of FA."
     )
-
-
-def test_about_equally_cheap_is_not_worth_a_word():
-    table = {"fa": level(0.9, 0.9, 0.3), "lrp": level(0.2, 0.3, 0.9)}
+    # About equally cheap is not worth a word.
     assert "passes" not in said(planted(table, passes={"fa": 50.0, "lrp": 20.0}))
 
 
 def test_what_is_cheap_and_not_beaten_stands_next_to_the_best():
     table = {"fa": BEST, "ig": MIDDLE, "lrp": MIDDLE, "attn": WORST}
     text = said(planted(table, passes={"fa": 500.0, "ig": 400.0, "lrp": 20.0, "attn": 1.0}))
-    assert text.endswith(
-        "of the cheaper methods LRP (1/25 of the passes) and ATTN (1/500 of the passes) are on the front of quality and cost."
-    )
+    assert text.endswith("On the front of quality and cost, LRP takes 1/25 and ATTN takes 1/500 of the passes of FA.")
 
 
 def test_overlapping_intervals_have_no_winner():
     table = {"a": level(0.9, 0.50, 0.8), "b": level(0.5, 0.51, 0.3), "c": level(0.1, 0.1, 0.1)}
     text = said(planted(table))
-    assert "A is the best method at telling context from memory and finding the token" in text
-    assert "at telling documents apart the intervals of B and A overlap" in text
+    assert "A is best at telling context from memory and finding the token." in text
+    assert "B and A are level at telling documents apart." in text
 
 
 def test_many_whose_intervals_overlap_are_counted_and_not_listed():
     table = {name: level(0.5 + place / 1000, 0.9 - place / 10, 0.9 - place / 10) for place, name in enumerate("abcde")}
-    assert "at telling context from memory the intervals of five methods overlap" in said(planted(table))
+    assert "Five methods are level at telling context from memory." in said(planted(table))
 
 
 def test_the_only_method_is_not_called_the_best():
     text = said(planted({"a": BEST, "random": level(0.0, 0.0, 0.0)}, controls=("random",)))
     assert "best" not in text
-    assert "at finding the token A is the only method" in text
+    assert "A is the only method at all three questions" in text
 
 
 def test_a_control_that_no_method_beats_is_named():
     table = {"a": BEST, "b": WORST, "lexical": level(0.2, 0.1, 1.0), "random": level(0, 0, 0)}
     text = said(planted(table, controls=("lexical", "random")))
-    assert "no method beats the control LEXICAL at finding the token" in text
+    assert "No method beats the control LEXICAL at finding the token." in text
     assert "RANDOM" not in text
 
 
 def test_a_control_whose_interval_reaches_the_best_is_not_beaten():
-    table = {"a": BEST, "b": WORST, "document": level(0.89, 0.1, 0.1)}
-    assert "no method beats the control DOCUMENT at telling context from memory" in said(
-        planted(table, controls=("document",))
-    )
+    text = said(planted({"a": BEST, "b": WORST, "document": level(0.89, 0.1, 0.1)}, controls=("document",)))
+    assert "No method beats the control DOCUMENT at telling context from memory." in text
 
 
 def by_model(explainer, question, model, dataset, regime):
@@ -96,19 +86,14 @@ def by_model(explainer, question, model, dataset, regime):
 
 def test_a_model_that_alone_would_name_another_is_named():
     text = said(planted(truth=by_model, explainers=("a", "b")))
-    assert text.startswith("A is the best method at all three questions; ")
-    assert "by question, model and dataset it is worse than B in 2 of 12" in text
-    assert text.endswith("on model-b alone B would look best at finding the token.")
+    assert text == "A is best at all three questions. On model-b alone B is best at finding the token."
 
 
-def test_with_one_model_nothing_contradicts_and_that_is_said():
+def test_with_one_model_nothing_contradicts_and_that_is_said_as_of_the_only_dataset():
     made = planted({"a": BEST, "b": WORST}, models=("model-a",))
     assert "alone" not in said(made)
     assert "All numbers are from one model, model-a; another may say otherwise." in conclusion(made).open
     assert not any("one dataset" in sentence for sentence in conclusion(made).open)
-
-
-def test_the_only_dataset_is_named():
     made = planted({"a": BEST, "b": WORST}, datasets=("some_data",))
     assert "All numbers are from one dataset, some_data; another may say otherwise." in conclusion(made).open
 
@@ -126,13 +111,8 @@ def test_the_same_ones_in_another_order_are_the_same():
         return {"a": 0.5, "b": 0.501 if "." in regime else 0.499, "c": 0.1}[explainer]
 
     made = planted(truth=truth, explainers=("a", "b", "c"), regimes=DECOYED)
-    assert "the intervals of A and B overlap" in said(made)
+    assert "A and B are level at all three questions." in said(made)
     assert harder(made) == "Under decoys d1 and d2 and at 1,024 tokens the same ones are best."
-
-
-def test_without_decoys_and_lengths_there_is_no_second_sentence():
-    told = conclusion(planted({"a": BEST, "b": WORST}))
-    assert (told.harder, told.whole) == ("", told.said)
 
 
 def changing(explainer, question, model, dataset, regime):
@@ -143,11 +123,9 @@ def changing(explainer, question, model, dataset, regime):
 
 def test_decoys_that_change_who_is_best():
     text = harder(planted(truth=changing, explainers=("a", "b", "lexical"), controls=("lexical",), regimes=DECOYED))
-    assert text.startswith("At 1,024 tokens the same ones are best; ")
-    assert (
-        "under decoy d1 B is the best method at telling documents apart and B is the best method at finding the token" in text
-    )
-    assert "under decoy d2 no method beats the control LEXICAL at telling documents apart" in text
+    assert text.startswith("At 1,024 tokens the same ones are best. ")
+    assert "Under decoy d1 B is best at telling documents apart and finding the token." in text
+    assert text.endswith("and no method beats the control LEXICAL at telling documents apart and finding the token.")
 
 
 def test_a_row_that_lacks_cells_is_not_the_best_and_named():
@@ -157,9 +135,9 @@ def test_a_row_that_lacks_cells_is_not_the_best_and_named():
         return {"a": 0.5, "b": 0.3, "partial": 1.0}[explainer]
 
     made = planted(truth=truth, explainers=("a", "b", "partial"))
-    assert said(made).startswith("A is the best method at all three questions")
+    assert said(made).startswith("A is best at all three questions.")
     # Where it ran, it counts.
-    assert said(made).endswith("on model-a alone PARTIAL would look best at all three questions.")
+    assert said(made).endswith("On model-a alone PARTIAL is best at all three questions.")
     assert "PARTIAL lacks 8 of 16 cells and is not compared there (RQ1, RQ2, RQ3)." in conclusion(made).open
 
 
@@ -171,9 +149,7 @@ def test_a_board_of_controls_only_says_nothing_and_one_without_columns_neither()
 def test_a_board_without_plain_prompts_speaks_of_the_others():
     told = conclusion(planted({"a": BEST, "b": WORST}, regimes=("mixed.d0", "mixed.d1")))
     assert told.said.startswith("Of plain prompts nothing can be said: ")
-    assert told.harder.startswith(
-        "Under decoy d0 A is the best method at telling documents apart and A is the best method at "
-    )
+    assert told.harder.startswith("Under decoy d0 A is best at telling documents apart and finding the token.")
 
 
 def test_what_is_absent_is_open():
@@ -182,11 +158,11 @@ def test_what_is_absent_is_open():
     assert "At length: these results have no padded prompts." in conclusion(made).open
 
 
-@pytest.mark.parametrize(("noise", "winner"), [(0.01, "a"), (0.5, "")])
-def test_a_standing_has_a_winner_where_intervals_are_apart(noise, winner):
+@pytest.mark.parametrize(("noise", "best"), [(0.01, ("a",)), (0.5, ("a", "b"))])
+def test_one_is_best_where_intervals_are_apart(noise, best):
     made = planted({"a": level(0.6, 0.6, 0.6), "b": level(0.4, 0.4, 0.4)}, noise=noise)
-    own = standing(made, made.values, made.questions[0])
-    assert (own.methods, own.winner) == (("a", "b"), winner)
+    own = made.ranking(made.questions[0])
+    assert (own.methods, own.best, own.bold) == (("a", "b"), best, best)
 
 
 @pytest.mark.parametrize("without", ["a", "b"])
@@ -194,7 +170,7 @@ def test_where_an_interval_is_missing_nobody_is_best(without):
     made = planted({"a": BEST, "b": WORST})
     values = made.values.copy()
     values.loc[values["explainer"] == without, ["low", "high"]] = float("nan")
-    assert standing(made, values, made.questions[0]).winner == ""
+    assert set(replace(made, values=values).ranking(made.questions[0]).best) == {"a", "b"}
 
 
 def test_a_column_of_fewer_models_says_whose_it_is():
@@ -228,3 +204,16 @@ def test_one_question_of_fewer_models_is_named_by_its_title():
     told = conclusion(planted(truth=truth, explainers=("a", "b"))).open
     assert "Which token: numbers are from model-a alone." in told
     assert sum("alone" in one for one in told) == 1
+
+
+def test_low_numbers_can_be_best_and_a_bias_has_none():
+    rows = pd.DataFrame({"explainer": ["a", "b", "c", "ctrl"], "value": [1.0, 2.0, 6.0, 0.5], "low": [0.5, 1.2, 5.5, 0.4],
+                         "high": [1.3, 2.5, 6.5, 0.6], "chance": 5.0})  # fmt: skip
+    own = ranking(rows, ("ctrl",), "low")
+    assert own == (("a", "b", "c"), ("a", "b"), ("ctrl",), ("c",))
+    assert ranking(rows, (), "zero") == ranking(rows.iloc[:0]) == Ranking()
+    assert sentences(clauses({"it": own}, str.upper)) == (
+        "A and B are level at it. No method beats the control CTRL at it. C does worse than guessing at it."
+    )
+    alone = ranking(rows.iloc[:1])
+    assert (alone.best, alone.bold) == (("a",), ())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import pytest
 
 from heval_core.evaluation.leaderboard import COLUMNS, leaderboard
@@ -48,4 +47,3 @@ def test_the_interval_of_one_cell_is_its_own_moved_as_its_value(few):
 
 def test_what_the_filter_leaves_no_instance_of_has_no_row(few):
     assert leaderboard(few, Filter(relation=("none",))).empty
-    assert isinstance(leaderboard(few, QWEN), pd.DataFrame)

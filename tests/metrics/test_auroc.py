@@ -8,7 +8,6 @@ from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
 from heval_core.evaluation.board.making import board
-from heval_core.evaluation.means import regime_means
 from heval_core.metrics import headlines
 from heval_core.metrics.auroc import ContextAuroc, auroc, placements
 from heval_core.metrics.shared.cell import Cell, Fixed, Layout
@@ -16,6 +15,7 @@ from heval_core.report.plans import plans
 from heval_core.statistics.bootstrap import resample_weights
 from heval_core.statistics.values import replicates
 from heval_core.store.filters import Filter
+from tests.evaluation.test_means import regime_means
 from tests.planted import noise, plant, published
 
 METRIC = ContextAuroc()

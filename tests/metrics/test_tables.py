@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from heval_core.evaluation.means import regime_means
+from heval_core.evaluation.means import means_of, values_of
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
@@ -72,7 +72,9 @@ def normalised(demo_results):
     results = Reader(current_file(demo_results))
 
     def read(metric, part, k=5):
-        found = regime_means(results, Filter(), metric, (part,), k, by=("part",)).set_index("explainer")
+        values = values_of(results, Filter(), metric, k, (part,))
+        values = values[values["explainer"].isin([*METHODS, *CONTROLS])]
+        found = means_of(values, (part,), ("part",), CONTROLS).set_index("explainer")
         ends = found[["normalised", "normalised_low", "normalised_high"]]
         return {key: tuple(ends.loc[key]) for key in (*METHODS, *CONTROLS)}
 

@@ -7,13 +7,14 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from heval_core.evaluation.means import regime_means
 from heval_core.figures.cells import as_normalised
 from heval_core.metrics import measures
 from heval_core.store.filters import Filter
 from heval_core.ui import measured_cells, selection
 from heval_core.ui.links import groups_of
+from tests.evaluation.test_means import regime_means
 from tests.pages.opening import QWEN, open_page
+from tests.pages.test_panels import that_count
 
 MARK = ["fa", "demo-qwen2", "world_capital", "mixed_swap", "C1"]
 
@@ -39,7 +40,7 @@ def test_one_unit_is_from_chance_to_best_and_the_other_the_measures_own(demo, fi
     mean = regime_means(demo, Filter(), "instance_rank_margin", ("balanced",), 5, by=()).set_index("explainer")["value"][
         "origin"
     ]
-    assert any(f"**Origin** tells the used document from the other best: {mean:.1f} [" in m.value for m in native.markdown)
+    assert any(f"**Origin** is best at telling documents apart: {mean:.1f} [" in m.value for m in native.markdown)
     without = open_page("accuracy", tab="faithful", unit="native")
     assert not without.error  # it has no other unit
 
@@ -177,8 +178,8 @@ def test_the_latex_table_is_of_explainers_by_regimes_and_the_long_one_of_cells(d
     open_page("accuracy", tab="token", regime=["conflicting", "mixed"])
     frame, latex = exported[-1]
     cells = demo.cells(Filter(regime=("conflicting", "mixed")), "mrr", 0)
-    mean = cells.query("explainer == 'fa' and regime == 'mixed' and part == 'balanced'")["value"].mean()
-    scaled = as_normalised(cells).query("explainer == 'fa' and regime == 'mixed' and part == 'balanced'")["value"].mean()
+    counted = that_count(demo, cells.query("regime == 'mixed' and part == 'balanced'")).query("explainer == 'fa'")
+    mean, scaled = counted["value"].mean(), as_normalised(counted)["value"].mean()
     row = next(line for line in latex.splitlines() if line.startswith("Feature ablation"))
     assert f"{scaled:.3f}" in row
     assert "From chance (0) to the best possible (1), of mean reciprocal rank" in latex

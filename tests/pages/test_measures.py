@@ -13,7 +13,7 @@ from heval_core.evaluation.means import entering
 from heval_core.figures.accuracy import difference_figure
 from heval_core.figures.cells import of_measure
 from heval_core.figures.palette import colour
-from heval_core.metrics import measures, measures_of
+from heval_core.metrics import measures
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
@@ -97,16 +97,6 @@ def test_sentences_count_cells_and_not_their_parts(demo):
     assert any(toggle.label == "All 7 cells" for toggle in app.toggle)
     app = open_page("accuracy", tab="compare", model="demo-qwen2", question="document", document="Group margin")
     assert any(re.search(r"over 14 comparisons in 7 cells", m.value) for m in app.markdown)
-
-
-@pytest.mark.parametrize(("question", "name", "line"), [
-    ("RQ1", "AUROC", "RQ1"), ("RQ2", "Forced choice", "RQ2"), ("RQ3", "MRR", "RQ3"),
-])  # fmt: skip
-def test_the_instances_that_enter_a_measure_are_those_of_the_leaderboard(demo, question, name, line):
-    measure = measures_of(question)[name]
-    cells = of_measure(demo.cells(Filter(), measure.metric, measure.at(5)), measure)
-    headline = demo.headline().set_index(["question", "explainer"])
-    assert entering(cells) == headline.loc[(line, "fa"), "n"]
 
 
 def test_a_bias_over_both_ways_round_counts_no_instance_twice(demo):

@@ -53,7 +53,7 @@ def test_the_answer_names_who_is_better_on_both_counts_and_who_discriminates():
     said = text_of(open_page("techniques", model="two"))
     assert "**COIECD** (conflicting +50 points" in said
     assert "beats **Regular** on both counts" in said
-    assert "**COIECD** tells relevant documents from irrelevant ones best: J\u00a01.00" in said
+    assert "**COIECD** is best at telling relevant documents from irrelevant ones: J\u00a01.00" in said
 
 
 def test_only_the_chosen_techniques_are_shown_and_regular_with_them():

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import html
-import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from heval_core.figures.measure_table import headline_table
-from heval_core.present.names import Names
 from heval_core.records import TECHNIQUE
 from heval_core.store.filters import Filter
+from heval_core.ui import overview_scale
 from tests.pages.opening import open_page
-from tests.pages.test_overview import drawn
 from tests.planted import published
 from tests.store.test_techniques import OTHER, REGIMES, planted
 
@@ -22,8 +18,6 @@ VIEWS = [
     ("overview", ""), ("leaderboard", "board"), ("report", ""), ("instances", ""), ("data_and_methods", "data"),
     *(("accuracy", tab) for tab in ("memory", "document", "token", "length", "failures", "compare")),
 ]  # fmt: skip
-
-NO_NAMES = Names()
 
 
 @pytest.fixture(scope="module")
@@ -38,27 +32,20 @@ def own_store(both, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(both.path.parent))
 
 
-def leaderboard_shown(app) -> set[str]:
-    """The text of the table's cells."""
-    app.session_state["headline_numbers"] = True
-    app.run()
-    table = drawn(app).partition("between chance (0) and best (1)")[2]
-    return {re.sub(r"<[^>]*>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", table)}
-
-
 @pytest.mark.parametrize("technique", [None, TECHNIQUE, OTHER])
-def test_a_page_shows_the_chosen_technique_and_regular_by_default(both, technique):
+def test_a_page_shows_the_chosen_technique_and_regular_by_default(both, technique, monkeypatch):
+    figures = []
+    monkeypatch.setattr(overview_scale, "draw_figures", lambda key, figure: figures.append(figure))
     app = open_page("overview", **({} if technique is None else {"technique": technique}))
     assert not app.exception
     assert not app.error
     wanted, left = (technique, OTHER if technique != OTHER else TECHNIQUE) if technique else (TECHNIQUE, OTHER)
     assert app.selectbox(key="technique").value == wanted
-    shown = leaderboard_shown(app)
-    tables = (headline_table(both.headline(Filter(technique=(name,))), NO_NAMES) for name in (wanted, left))
-    own, other = (set(table.frame()["value"]) for table in tables)
+    shown = {dot.value for panel in figures[0].panels for slot in panel.slots for dot in slot.dots}
+    own, other = (set(both.headline(Filter(technique=(name,)))["normalised"]) for name in (wanted, left))
     assert own <= shown
     assert not other <= shown
-    links = [html.unescape(link) for link in re.findall(r'href="(instances[^"]*)"', drawn(app))]
+    links = [dot.link for panel in figures[0].panels for slot in panel.slots for dot in slot.dots]
     assert links
     assert all(parse_qs(urlsplit(link).query)["technique"] == [wanted] for link in links)
 

@@ -25,7 +25,7 @@ def drawn(report):
 
 def test_the_section_is_the_board_with_its_sentence_and_what_is_open(drawn, made):
     told = conclusion(made)
-    assert drawn.text.startswith(told.whole)
+    assert drawn.text.startswith(f"{told.said} {told.harder}")
     assert drawn.gaps == told.open
     assert drawn.rows["value"].tolist() == pytest.approx(made.values["value"].tolist())
     frame = drawn.shown[0].frame().set_index("Explainer")

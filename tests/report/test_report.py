@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from heval_core.evaluation.leaderboard import leaderboard
-from heval_core.figures.headline import side_by_side
 from heval_core.present.numbers import EXACT, interval
 from heval_core.report import html
 from heval_core.report.plans import plans, section_plans
@@ -58,7 +57,6 @@ def test_headline_patterns_instances_and_findings_are_what_their_pages_show(few,
     monkeypatch.setenv("HEVAL_STORE", str(few.path.parent))
     every = leaderboard(few, Filter())
     same(every, pd.DataFrame(told["headline"]), ("value", "low", "high", "chance", "cells", "n"))
-    same(side_by_side(every), rows_of(told, "headline"), ("value", "low", "high", "chance", "cells", "n"))
     failures = open_page("accuracy", tab="failures", numbers="true")
     shown = next(frame.value for frame in failures.dataframe if "share" in frame.value.columns)
     same(shown, rows_of(told, "patterns"), ("instances", "share"))
@@ -142,7 +140,7 @@ def test_what_a_small_store_does_not_have_is_said(plain, plain_report, tmp_path)
     text = plain_report.as_html()
     assert "These results hold one model, made-up-0" in text
     assert "These results hold one dataset, data-0" in text
-    assert "Without a value at any of the three questions: mechlight, attn." in text
+    assert "Not compared at any of the three questions: mechlight, attn." in text
     assert gaps_of(plain_report, "instance_margins") == ("Not in these results: Double conflicting, Mixed.",)
     assert gaps_of(plain_report, "group_margins") == ("Not in these results: Irrelevant.",)
     assert "--faithfulness" in gaps_of(plain_report, "faithfulness")[0]

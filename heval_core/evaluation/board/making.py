@@ -13,10 +13,10 @@ import pandas as pd
 
 from heval_core.evaluation.board import columns as known
 from heval_core.evaluation.board.costs import costs_of
-from heval_core.evaluation.board.means import counting, replicates, values_of
+from heval_core.evaluation.board.means import replicates, values_of
 from heval_core.evaluation.board.pairs import pairs_of
 from heval_core.evaluation.board.records import EVERY_SIZE, PAIRS, PLACES, QUALITY, VALUES, Board, Column, Row
-from heval_core.evaluation.means import available
+from heval_core.evaluation.means import available, counting
 from heval_core.evaluation.means import values_of as cells_of
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import Measure
@@ -74,7 +74,7 @@ def rows_of(reader: Reader, explainers: Sequence[str]) -> list[Row]:
 def board_of(measured: Mapping[Measure, pd.DataFrame], rows: Sequence[Row], costs: pd.DataFrame) -> Board:
     """A board of cells that are there already: of one technique, by measure."""
     methods = [row.key for row in rows if not row.control]
-    every_column = _counting(measured, methods)
+    every_column = _counting(measured, [row.key for row in rows if row.control])
     wanted = known.protected_first(measured, {column.measure for column, own in every_column.items() if len(own)})
     measured = {measure: measured[measure] for measure in wanted}
     counted = {column: own for column, own in every_column.items() if len(own) and column.measure in measured}
@@ -102,13 +102,13 @@ def board_of(measured: Mapping[Measure, pd.DataFrame], rows: Sequence[Row], cost
     )
 
 
-def _counting(measured: Mapping[Measure, pd.DataFrame], methods: Sequence[str]) -> dict[Column, pd.DataFrame]:
+def _counting(measured: Mapping[Measure, pd.DataFrame], controls: Sequence[str]) -> dict[Column, pd.DataFrame]:
     """Every column that has a number, with its cells that count: none where most methods lack them."""
     found: dict[Column, pd.DataFrame] = {}
     for measure, own in measured.items():
         there = available(own, measure.together)
         for column in known.columns_for(measure, there["regime"].astype(str).unique()):
-            found[column] = counting(column, own, methods)
+            found[column] = counting(there[[known.takes(column, str(regime)) for regime in there["regime"]]], controls)
     return found
 
 

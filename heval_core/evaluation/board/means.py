@@ -1,42 +1,22 @@
 """A board's numbers: means over the cells that count, with intervals, and replicates that are paired.
 
-A cell (model, dataset, regime and part) counts if more than half of the methods have a number in it. Every row's mean is over
-these and no others, so that nobody gains by running where it is easy; a row that lacks some of them says so, and is not
-compared. A number over other instances than those of most methods (a part of a run failed) is none: it would be of easier or
-harder prompts. Replicates resample the same questions for all rows, so that differences of rows are paired.
+Which cells count, `evaluation.means` says. A row that lacks some of them says so, and is not compared. Replicates resample
+the same questions for all rows, so that differences of rows are paired.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from heval_core.evaluation.board.columns import takes
 from heval_core.evaluation.board.records import VALUES, Column
-from heval_core.evaluation.means import available, drawn_of, means_of, scaled
+from heval_core.evaluation.means import PLACE, available, drawn_of, means, scaled
 
-PLACE = ["model", "dataset", "regime", "part"]
 NOT_RUN = "not run here"
 OTHER_INSTANCES = "over other instances than most"
-
-
-def counting(column: Column, cells: pd.DataFrame, methods: Collection[str]) -> pd.DataFrame:
-    """The available cells behind a column that count; of all rows where there is no method."""
-    own = available(cells)
-    taken = [regime for regime in own["regime"].unique() if takes(column, str(regime))]
-    own = own[own["part"].isin(column.measure.together) & own["regime"].isin(taken)]
-    judges = own[own["explainer"].isin(list(methods))]
-    judges = judges if len(judges) else own
-    needed = judges["explainer"].nunique() / 2
-    of_places = judges.groupby(PLACE)
-    having = of_places["explainer"].nunique()
-    usual = of_places["n"].agg(lambda sizes: sizes.mode().max()).rename("usual")
-    there = usual[having > needed].reset_index()
-    own = own.merge(there, on=PLACE)
-    return own[own["n"] == own["usual"]].drop(columns="usual").reset_index(drop=True)
 
 
 def values_of(
@@ -44,15 +24,15 @@ def values_of(
 ) -> pd.DataFrame:
     """A column's numbers: `Board.values`, or with by=("model",) `Board.by_model`.
 
-    measured: all cells of its measure. counted: see `counting`.
+    measured: all cells of its measure. counted: see `means.counting`.
     """
-    means = means_of(counted, column.measure.together, by)
+    found = means(counted, (*by, "explainer"))
     if column.scaled:
-        shown = {name: means[f"normalised{end}"] for name, end in _ENDS} | {"chance": 0.0}
+        shown = {name: found[f"normalised{end}"] for name, end in _ENDS} | {"chance": 0.0}
     else:
-        shown = {name: means[name] for name in ("value", "low", "high", "chance")}
-    native = {f"native{end}": means[name] for name, end in _ENDS} | {"native_chance": means["chance"]}
-    made = means[[*by, "explainer", "n"]].assign(column=column.key, **native, **shown)
+        shown = {name: found[name] for name in ("value", "low", "high", "chance")}
+    native = {f"native{end}": found[name] for name, end in _ENDS} | {"native_chance": found["chance"]}
+    made = found[[*by, "explainer", "n"]].assign(column=column.key, **native, **shown)
     sizes = counted.groupby([*by, "explainer"]).size().rename("cells").reset_index()
     made = made.merge(sizes, on=[*by, "explainer"])
     places = counted.drop_duplicates(PLACE)

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from heval_core.evaluation.board.means import PLACE, replicates
+from heval_core.evaluation.board.means import replicates
 from heval_core.evaluation.board.records import PAIRS, Column
+from heval_core.evaluation.means import PLACE
 from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.statistics.paired_tests import holm
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from heval_core.evaluation.ranking import Ranking, ranking
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
 
 # Of what a board compares explainers by, in their order; faithfulness has other units and stands beside.
@@ -124,6 +125,12 @@ class Board:
         """The models that have a number there."""
         there = self.by_model[(self.by_model["column"] == column.key) & (self.by_model["cells"] > 0)]["model"]
         return tuple(model for model in self.models if model in set(there))
+
+    def ranking(self, column: Column, model: str = "") -> Ranking:
+        """Who is best in a column, over all models or in one, of the rows that lack no cell."""
+        values = self.by_model[self.by_model["model"] == model] if model else self.values
+        own = values[(values["column"] == column.key) & (values["cells"] == values["of"])]
+        return ranking(own, self.controls, "high" if column.scaled else column.measure.best)
 
     @property
     def questions(self) -> tuple[Column, ...]:

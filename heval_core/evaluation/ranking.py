@@ -1,0 +1,126 @@
+"""Who is best at something, and the only sentences that say so.
+
+Best are the method with the best number and every method whose 95 % interval reaches its own: one band, in which nobody is
+ahead. Only rows over the same cells belong in a ranking. Controls are never best; those whose interval reaches that of the
+best are named beside them, for then no method beats them. Whatever names a winner, or sets one in bold, asks a `Ranking`,
+so that pages, tables and the report cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
+
+import pandas as pd
+
+from heval_core.words import counted, listed
+
+# What a method that is best at a question is best at.
+AT = {
+    "RQ1": "telling context from memory",
+    "RQ2": "telling documents apart",
+    "RQ3": "finding the token",
+    "faithfulness": "faithfulness",
+}
+# Of a band with more members than these it is said how many they are.
+NAMED = 4
+# Key ▶ a name as it is written.
+Written = Callable[[str], str]
+
+
+class Ranking(NamedTuple):
+    """methods: those with a number, the best first. best: the first of them, and those whose intervals reach its own.
+
+    controls: those whose intervals reach that of the best, or lie beyond it, the highest first. below: methods whose whole
+    interval lies on the wrong side of chance.
+    """
+
+    methods: tuple[str, ...] = ()
+    best: tuple[str, ...] = ()
+    controls: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
+
+    @property
+    def bold(self) -> tuple[str, ...]:
+        """The best, where there is anybody that they could be better than."""
+        return self.best if len(self.methods) > 1 else ()
+
+
+def ranking(
+    rows: pd.DataFrame,
+    controls: Collection[str] = (),
+    best: str = "high",
+    of: Sequence[str] = ("value", "low", "high"),
+    key: str = "explainer",
+    chance: str = "chance",
+) -> Ranking:
+    """rows: one a method, over the same cells. best: `high`, `low`, or `zero`, of which a mean near chance may hide two of
+    opposite sign, so that nobody is best. of: the columns of a number and its ends. An end that is not known reaches anywhere.
+    """
+    known = rows.dropna(subset=[of[0]])
+    if known.empty or best == "zero":
+        return Ranking()
+    sign, ends = (-1.0, (of[0], of[2], of[1])) if best == "low" else (1.0, of)
+    numbers = dict(zip(("value", "low", "high", "chance"), (*ends, chance), strict=True))
+    there = {name: sign * known[column].astype(float) for name, column in numbers.items() if column in known}
+    own = pd.DataFrame({"key": known[key].astype(str), "chance": float("nan"), **there})
+    own = own.sort_values("value", ascending=False, kind="stable")
+    methods = own[~own["key"].isin(list(controls))]
+    if methods.empty:
+        return Ranking()
+    first = methods.iloc[0]
+    reach = own[~(own["high"] < first["low"])]["key"]
+    level = [key for key in methods["key"] if key == first["key"] or key in set(reach)]
+    below = methods[methods["high"] < methods["chance"]]["key"]
+    return Ranking(tuple(methods["key"]), tuple(level), tuple(reach[reach.isin(list(controls))]), tuple(below))
+
+
+def clauses(rankings: Mapping[str, Ranking], name: Written, at: str = "at", what: str = "method") -> list[str]:
+    """Who is best at what, which controls no method beats, and who does worse than guessing: a clause for each band.
+
+    rankings: by what they are of, such as `finding the token`. name: how a key is written, such as in bold. what: the word
+    for those that are ranked.
+    """
+    ranked = {place: own for place, own in rankings.items() if own.methods}
+    bands: dict[tuple[frozenset[str], bool], list[str]] = {}
+    for place, own in ranked.items():
+        bands.setdefault((frozenset(own.best), len(own.methods) == 1), []).append(place)
+    found = []
+    for (band, alone), places in bands.items():
+        verb = f"is the only {what}" if alone else "is best" if len(band) == 1 else "are level"
+        found.append(f"{who(ranked[places[0]].best, name, what)} {verb} {at} {_listed(places)}")
+    for where, controls in _by_places({place: own.controls for place, own in ranked.items()}).items():
+        the = "" if len(controls) > NAMED else f"the {'control' if len(controls) == 1 else 'controls'} "
+        found.append(f"no {what} beats {the}{who(controls, name, 'control')} {at} {where}")
+    for where, below in _by_places({place: own.below for place, own in ranked.items()}).items():
+        found.append(f"{who(below, name, what)} {'does' if len(below) == 1 else 'do'} worse than guessing {at} {where}")
+    return found
+
+
+def _by_places(named: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The places of a key, in words ▶ the keys that are named in just these."""
+    found: dict[str, list[str]] = {}
+    for key in dict.fromkeys(key for keys in named.values() for key in keys):
+        found.setdefault(_listed([place for place, keys in named.items() if key in keys]), []).append(key)
+    return found
+
+
+def _listed(places: Sequence[str]) -> str:
+    return "all three questions" if [*places] == [AT[question] for question in ("RQ1", "RQ2", "RQ3")] else listed(places)
+
+
+def who(keys: Sequence[str], name: Written, what: str = "method") -> str:
+    """`A, B and C`, or `nine methods`."""
+    return listed([name(key) for key in keys]) if len(keys) <= NAMED else counted(len(keys), what)
+
+
+def valued(own: Ranking, at: str, name: Written, value: Written, short: Written, what: str = "method") -> list[str]:
+    """The clauses of one ranking, with the value of the best, or with the lowest and the highest of the band."""
+    said, last = clauses({at: own}, name, what=what), own.best[-1]
+    said[0] += f": {value(last) if len(own.best) == 1 else f'{short(last)} to {short(own.best[0])}'}"
+    return said
+
+
+def sentences(said: Sequence[str]) -> str:
+    """Each clause as a sentence."""
+    return " ".join(f"{clause[:1].upper()}{clause[1:]}." for clause in said)
