@@ -1,8 +1,6 @@
 """The results of two real models: `python -m demo real`. It may take hours, and goes on where it stopped.
 
-The order makes every finished part useful: the two plain regimes of each data set come first, then what techniques do, the
-other regimes, what is to be fitted, and faithfulness, all for the first questions; then the same for more questions. Of a
-public data set the store holds the prompts that were asked, and nothing else.
+The order makes every finished part useful. Of a public data set the store holds the prompts that were asked, and nothing else.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ COUNTERFACT = Path("../shared/data/counterfact/known_1000.json")
 # Of one document, and of two that both answer the question: so a small model answers from either.
 PLAIN = ("conflicting", "double_conflicting")
 FIRST, ALL = 60, 120
-FITTED, PROTECTED, CLAIMS = 60, 40, 40
+FITTED, PROTECTED = 60, 40
 # What each model is asked in; ph3 needs a model's own heads, and fine_tuning would need hours on two cores.
 TECHNIQUES = {"smollm2": "prompting,multi_agent,coiecd,acd,cad,ph3", "gemma3-270m": "coiecd,acd,cad,ph3"}
 

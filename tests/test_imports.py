@@ -65,7 +65,7 @@ MAY_IMPORT = {
         "citations",
         "protocols",
         *("catalogue", "evaluation", "figures", "groups", "installed", "metrics", "prompt_service", "prompts", "records"),
-        *("regime_keys", "report", "shared_passes", "statistics", "store", "stored", "units", "words"),
+        *("answers", "regime_keys", "report", "shared_passes", "statistics", "store", "stored", "units", "words"),
     },
     "prompt_service": {"catalogue", "explanation", "installed", "lm", "pipeline", "records", "stored"},
     "precompute": {
