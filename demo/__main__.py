@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from demo.boards import PLAIN
 from demo.real import MODELS, STORE
 from heval_core.records import CONTEXT_KINDS, HEvalError
 
@@ -41,7 +42,7 @@ ANNOTATORS = (
     *("random", "lexical", "position", "nli(model={models}/demo-nli)"),
     *(f"explainer({way},model={{models}}/demo-writer)" for way in ("loo", "contextcite", "gradient", "attention")),
 )
-# Questions whose faithfulness is measured: of long prompts it is most of the work.
+# Questions whose faithfulness is measured: of long prompts it is most of the work. Two models have fewer regimes of these.
 MEASURED = {"country_profiles": ("80",)}
 
 
@@ -110,7 +111,6 @@ def _results(options: argparse.Namespace) -> int:
 
 
 def _real(options: argparse.Namespace) -> int:
-    """Every part by itself: what fails leaves the others, and is tried again by the same command."""
     from demo.real import runs
     from precompute.cli import main
 
@@ -154,11 +154,13 @@ def _models(*architectures: str) -> list[str]:
 
 
 def _highlights(datasets: list[str]) -> Iterator[list[str]]:
-    """Of the three architectures; the model that follows instructions is compared by its answers only."""
-    models = _models(*(architecture for architecture in TRAINED if architecture != INSTRUCT))
+    """Of the three architectures, with long documents of one in all regimes; that which follows instructions only answers."""
     for dataset in datasets:
-        measured = ["--faithfulness", *MEASURED.get(dataset, ())]
-        yield [*models, "--datasets", dataset, *measured, "--keep-heads", str(KEPT_HEADS), "--target", "context"]
+        measured = ["--faithfulness", *MEASURED.get(dataset, ()), "--keep-heads", str(KEPT_HEADS), "--target", "context"]
+        fewer = dataset in MEASURED
+        yield [*_models("qwen2", *(() if fewer else ("gpt2", "gpt_neox"))), "--datasets", dataset, *measured]
+        if fewer:
+            yield [*_models("gpt2", "gpt_neox"), "--datasets", dataset, *measured, "--regimes", *PLAIN]
 
 
 def _techniques() -> Iterator[list[str]]:
@@ -177,14 +179,13 @@ def _keep_values(store: Path) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
-    """The report of the bundled results that the README links to."""
+    """The report of bundled results that the README links to."""
     from heval_core.evaluation.publishing import publish
     from heval_core.report.write import report_of
     from heval_core.store.reader import Reader
 
-    # Published anew: what lies in the cache may be of an earlier state of this program.
     with tempfile.TemporaryDirectory() as folder:
-        published = publish(DEMO, Path(folder), bundled=True)
+        published = publish(options.store, Path(folder), bundled=True)
         options.out.write_text(report_of(Reader(published)).as_html(), encoding="utf-8")
     print(options.out)
 
@@ -240,9 +241,10 @@ def _add_results(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     real.add_argument("--store", type=Path, default=STORE)
     keeping = commands.add_parser("keep", help="evaluate the bundled results again, after a change of a metric")
     keeping.set_defaults(command=lambda options: _keep_values(DEMO))
-    reporting = commands.add_parser("report", help="make docs/demo-report.html again")
+    reporting = commands.add_parser("report", help="make docs/demo-report.html again, or that of another --store")
     reporting.set_defaults(command=_report)
     reporting.add_argument("--out", type=Path, default=Path("docs/demo-report.html"))
+    reporting.add_argument("--store", type=Path, default=DEMO)
 
 
 if __name__ == "__main__":

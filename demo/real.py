@@ -17,8 +17,7 @@ MODELS = ("smollm2", "gemma3-270m")
 COUNTERFACT = Path("../shared/data/counterfact/known_1000.json")
 # Of one document, and of two that both answer the question: so a small model answers from either.
 PLAIN = ("conflicting", "double_conflicting")
-FIRST, ALL = 60, 120
-FITTED, PROTECTED = 60, 40
+FIRST, ALL, FITTED, PROTECTED = 60, 120, 60, 40
 # What each model is asked in; ph3 needs a model's own heads, and fine_tuning would need hours on two cores.
 TECHNIQUES = {"smollm2": "prompting,multi_agent,coiecd,acd,cad,ph3", "gemma3-270m": "coiecd,acd,cad,ph3"}
 
@@ -31,11 +30,10 @@ def datasets() -> list[str]:
 
 def runs(models: Sequence[str], store: Path) -> Iterator[list[str]]:
     """Arguments of `precompute`, in the order of their use."""
-    kept = ["--device", "cpu", "--store", str(store)]
     fitted = [key for key in catalogue.explainers() if getattr(catalogue.find("explainer", key), "needs_fit", False)]
     others = [key for key in catalogue.explainers() if key not in fitted]
     for count in (FIRST, ALL):
-        how = ["--limit", str(count), "--shard-size", str(FIRST), "--match", "text", *kept]
+        how = ["--limit", str(count), "--shard-size", str(FIRST), "--match", "text", "--device", "cpu", "--store", str(store)]
         every = ["run", "--models", *models, "--explainers", ",".join(others), *how, "--datasets"]
         yield [*every, "world_capital", "--regimes", *PLAIN, "--limit", str(ALL)]
         for dataset in datasets():
@@ -45,6 +43,6 @@ def runs(models: Sequence[str], store: Path) -> Iterator[list[str]]:
             yield ["run", "--models", model, *capitals, "--regimes", *CONTEXT_KINDS, "--techniques", TECHNIQUES[model], *how]
         for dataset in datasets():
             yield [*every, dataset, "--regimes", *(regime for regime in REGIMES if regime not in PLAIN)]
-        yield ["fit", "--models", *models, *capitals, "--limit", str(ALL), "--questions", str(FITTED), *kept]
+        yield ["fit", "--models", *models, *capitals, "--limit", str(ALL), "--questions", str(FITTED), *how[-4:]]
         yield ["run", "--models", *models, *capitals, "--regimes", *PLAIN, "--explainers", ",".join(fitted), *how]
         yield [*every, "world_capital", "--regimes", *PLAIN, "--faithfulness-protected", str(PROTECTED)]
