@@ -79,4 +79,3 @@ def test_prompts_of_700_tokens(both, clean):
     found = (long.logits - logits)[:, target.ids[0]]
     expected = plain.fa(ids, target.ids[0], lm.baseline(), [100])
     assert float((found - expected).abs()) <= 1e-4 * float(long.logits.abs().max())
-    compare_heads(plain, ids, target, MechLight().explain(long, [target])[0])

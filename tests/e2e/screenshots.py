@@ -1,4 +1,4 @@
-"""python -m tests.e2e.screenshots: the pages of the demo results as pictures in docs/screenshots."""
+"""python -m tests.e2e.screenshots: the pages of the bundled results as pictures in docs/screenshots."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ def main() -> None:
         reader = Reader(publish(ROOT / "cache" / "demo", Path(folder), bundled=True))
         chosen = Filter(model=("demo-qwen2",), dataset=("world_capital",), regime=("double_conflicting",), group=("C2",))
         instance = reader.instance_ids(chosen)[1]
-        pages = {
-            "overview": "",
+        real = publish(ROOT / "cache" / "real", Path(folder) / "real", bundled=True).parent
+        shown = {folder: {}, str(real): {"overview": "", "leaderboard_real": "leaderboard", "your_prompt": "your_prompt"}}
+        shown[folder] = {
             "accuracy": "accuracy?tab=document",
             "failures": "accuracy?tab=failures",
             "compare": "accuracy?tab=compare&model=demo-qwen2&first=fa&second=mechlight",
@@ -37,16 +38,16 @@ def main() -> None:
             "report": "report",
             "data": "data_and_methods",
             "methods": "data_and_methods?tab=methods",
-            "your_prompt": "your_prompt",
         }
-        with explorer(HEVAL_STORE=folder) as url:
-            for dark in (False, True):
-                with page_of(1280, 800, dark) as page:
-                    for name, path in pages.items():
-                        visit(page, f"{url}/{path}")
-                        settle(page)
-                        page.wait_for_timeout(1200)
-                        save(page.screenshot(), OUT / f"{name}-{'dark' if dark else 'light'}.png")
+        for store, pages in shown.items():
+            with explorer(HEVAL_STORE=store) as url:
+                for dark in (False, True):
+                    with page_of(1280, 800, dark) as page:
+                        for name, path in pages.items():
+                            visit(page, f"{url}/{path}")
+                            settle(page)
+                            page.wait_for_timeout(1200)
+                            save(page.screenshot(), OUT / f"{name}-{'dark' if dark else 'light'}.png")
 
 
 def save(picture: bytes, path: Path) -> None:

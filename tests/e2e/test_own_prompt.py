@@ -202,6 +202,7 @@ def test_a_chat_template_is_chosen_in_the_sidebar_and_shown_faint(page, few_cell
         page.get_by_text("chat template", exact=True).click()
         settle(page)
         explain(page)
+        page.locator(".layout > summary").first.click()
         assert "".join(page.locator(".t.unranked").all_inner_texts()) == "User:⏎Assistant:"
         assert page.locator(".faint-key").inner_text() == "Grey: the prompt’s layout, never ranked."
         assert page.get_by_text("Asked through the chat template.").count() == 1

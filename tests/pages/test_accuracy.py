@@ -16,7 +16,7 @@ from tests.evaluation.test_means import regime_means
 from tests.pages.opening import QWEN, open_page
 from tests.pages.test_panels import that_count
 
-MARK = ["fa", "demo-qwen2", "world_capital", "mixed_swap", "C1"]
+MARK = ["origin", "demo-qwen2", "world_capital", "mixed", "C1"]
 
 
 @pytest.fixture
@@ -50,12 +50,12 @@ def test_the_mark_of_a_link_says_what_it_is_and_leads_to_its_instances_worst_fir
     assert not app.exception
     assert not app.error
     figure, picked = figures[-1]
-    assert picked == '["fa","demo-qwen2","world_capital","mixed_swap","C1"]'
+    assert picked == '["origin","demo-qwen2","world_capital","mixed","C1"]'
     assert sum(dot.id == tuple(MARK) for panel in figure.panels for slot in panel.slots for dot in slot.cells) == 1
-    stored = demo.cells(Filter(("demo-qwen2",), ("world_capital",), ("mixed_swap",)), "instance_rank_margin", 5)
-    own = stored.query("explainer == 'fa' and part == 'C1'").iloc[0]
+    stored = demo.cells(Filter(("demo-qwen2",), ("world_capital",), ("mixed",)), "instance_rank_margin", 5)
+    own = stored.query("explainer == 'origin' and part == 'C1'").iloc[0]
     said = html_of(app)
-    assert "Feature ablation · demo-qwen2 · World Capital · Mixed, swapped · used document first" in said
+    assert "Origin · demo-qwen2 · World Capital · Mixed · used document first" in said
     assert f"{own['value']:.1f} [" in said
     assert f"over {own['n']} instances" in said
     (link,) = (one.proto for one in app.get("page_link") if one.proto.label.startswith("Open its instances"))

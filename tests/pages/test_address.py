@@ -108,7 +108,7 @@ def test_a_range_that_reaches_beyond_what_there_is_is_cut_to_it(demo):
     [
         Filter(("demo-gpt2",), ("world_capital",), ("mixed",), ("C1", "C2")),
         Filter(tokens=(80, 160), relation=("currency",), origin=("natural",)),
-        Filter(answer_at=(0.1, 0.35), best=("fa: answer", "ig: question"), search="a b"),
+        Filter(answer_at=(0.1, 0.35), best=("fa: answer", "attn: question"), search="a b"),
     ],
     ids=str,
 )

@@ -19,7 +19,7 @@ from heval_core.records import HEvalError
 from heval_core.store.annotation_file import FILE
 from heval_core.store.annotations import AnnotationStore
 from heval_core.ui import annotate
-from heval_core.ui.published_results import DEMO_RESULTS, DEMO_SHARDS
+from heval_core.ui.published_results import BUNDLED
 from tests.conftest import ROOT
 from tests.pages.opening import open_page
 
@@ -97,12 +97,12 @@ def test_the_command_that_the_page_prints_makes_a_study_of_the_bundled_results(t
         return done.stdout.strip().splitlines()[-1]
 
     def files():
-        return {path: path.stat().st_mtime_ns for folder in (DEMO_SHARDS, DEMO_RESULTS) for path in folder.glob("*")}
+        return {path: path.stat().st_mtime_ns for folder in BUNDLED["demo"] for path in folder.glob("*")}
 
     before = files()
     (tmp_path / "cache").mkdir()
-    (tmp_path / "cache" / "demo").symlink_to(DEMO_SHARDS)
-    monkeypatch.setenv("HEVAL_STORE", str(DEMO_RESULTS))
+    (tmp_path / "cache" / "demo").symlink_to(BUNDLED["demo"][1])
+    monkeypatch.setenv("HEVAL_STORE", str(BUNDLED["demo"][0]))
     with pytest.raises(HEvalError) as raised:
         annotate.study()
     start = typed(str(raised.value).partition("Make one: ")[2]).partition("people answer at: ")[2]

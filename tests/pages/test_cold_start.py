@@ -27,8 +27,7 @@ def cold(made_up, tmp_path, monkeypatch):
     shards = tmp_path / "shards"
     shutil.copytree(made_up, shards, ignore=shutil.ignore_patterns("results-*", "current.json"))
     monkeypatch.delenv("HEVAL_STORE", raising=False)
-    monkeypatch.setattr(published_results, "DEMO_SHARDS", shards)
-    monkeypatch.setattr(published_results, "DEMO_RESULTS", tmp_path / "results")
+    monkeypatch.setattr(published_results, "BUNDLED", {"demo": (tmp_path / "results", shards)})
     monkeypatch.setattr(published_results, "RESULTS", tmp_path / "none")
     monkeypatch.setattr(published_results, "LOOK", 0.01)
     st.cache_resource.clear()
@@ -66,14 +65,14 @@ def test_a_page_waits_for_its_results_and_then_shows_them(cold):
 
 
 def test_published_results_are_opened_without_looking_at_shards_again(cold, monkeypatch):
-    publish(published_results.DEMO_SHARDS, cold, bundled=True)
+    publish(published_results.BUNDLED["demo"][1], cold, bundled=True)
     monkeypatch.setattr(published_results, "_publishing", lambda *given: pytest.fail("published once more"))
     assert texts(opened()) == ["True 1"]
 
 
 def test_other_shards_or_a_lost_file_are_published_again(cold):
-    publish(published_results.DEMO_SHARDS, cold, bundled=True)
-    manifest = published_results.DEMO_SHARDS / "manifest.jsonl"
+    publish(published_results.BUNDLED["demo"][1], cold, bundled=True)
+    manifest = published_results.BUNDLED["demo"][1] / "manifest.jsonl"
     before = current_file(cold)
     lines = manifest.read_text().splitlines(keepends=True)
     manifest.write_text("".join(line for line in lines if json.loads(line)["explainer"] != "ig"))
@@ -126,7 +125,7 @@ def test_what_went_wrong_is_one_sentence(cold, monkeypatch, why):
     monkeypatch.setattr(published_results, "renew_apart", renew_apart)
     app = opened()
     said = why or "the process that evaluates them could not be started; the log has the details"
-    assert [error.value for error in app.error] == [plain(f"The bundled demo results cannot be published: {said}.")]
+    assert [error.value for error in app.error] == [plain(f"The bundled results cannot be published: {said}.")]
     assert not texts(app)
 
 

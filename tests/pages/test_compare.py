@@ -104,7 +104,7 @@ def test_faithfulness_stands_beside_accuracy_in_every_cell(demo, plain_session):
     ends = 3 / skewness * (np.cbrt(1 + skewness * (t.ppf([0.975, 0.025], count - 1) - skewness / 6)) - 1)
     (dot,) = fa.query("model == 'demo-qwen2' and dataset == 'world_capital' and regime == 'conflicting'").itertuples()
     assert (dot.x_low, dot.x_high) == pytest.approx(tuple(apart.mean() - apart.std(ddof=1) / np.sqrt(count) * ends), rel=1e-4)
-    assert dot.x_high - dot.x_low > 1.5 * (dot.high - dot.low)  # a mean over three replacements: its noise is the smaller part
+    assert dot.x_high - dot.x_low > 1.2 * (dot.high - dot.low)  # a mean over three replacements: its noise is the smaller part
     app = open_page("accuracy", tab="faithful", model="demo-gpt2")
     assert not app.exception
     assert any("rank correlation" in m.value for m in app.markdown)

@@ -263,7 +263,7 @@ def test_a_door_promises_as_many_instances_as_its_list_has(demo):
     body = drawn(open_page("overview", dataset="world_capital"))
     link = links(body, "o-door")[0]
     asked = asked_by(link)
-    assert asked["best"] == ["fa: answer", "mechlight: not answer"]
+    assert asked["best"] == ["ig: answer", "mechlight: not answer"]
     ids = demo.instance_ids(Filter(dataset=("world_capital",), best=tuple(asked["best"])))
     assert f"{len(ids):,} instances in which" in body
     app = open_page("instances", **asked)

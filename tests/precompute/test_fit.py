@@ -65,7 +65,7 @@ def test_no_question_that_a_board_shows_is_fitted_on():
 
 def test_a_fit_says_what_it_was_made_on_and_is_read_by_its_hash(fitted, model_folders):
     (made,) = fits.stored([fitted / "fits"])
-    assert (made.explainer, made.settings, made.model) == ("at2", "AT2(unit='word', masks=32)", "random-gpt2")
+    assert (made.explainer, made.settings, made.model) == ("at2", "AT2(unit='word', masks=32, baseline='and')", "random-gpt2")
     assert json.loads(made.about)["left_out"] == 212
     assert made.questions
     assert [file.stem for file in (fitted / "fits").iterdir()] == [f"at2-{made.digest}"]
@@ -94,7 +94,7 @@ def test_scores_and_keys_name_the_fit(fitted, model_folders):
     assert run(grid(model_folders), fitted).failed == 0
     (made,) = fits.stored([fitted / "fits"])
     (rows,) = settings_in(fitted, "at2").values()
-    assert {row["settings"] for row in rows} == {f"AT2(unit='word', masks=32) fit {made.digest}"}
+    assert {row["settings"] for row in rows} == {f"AT2(unit='word', masks=32, baseline='and') fit {made.digest}"}
     assert fit(model_folders, fitted, questions="6") == 0
     assert run(grid(model_folders), fitted).computed == 1  # at2's shard alone
     assert len(settings_in(fitted, "at2")) == 2

@@ -61,7 +61,7 @@ def ablation_scores(clean: CleanPass, targets: Sequence[Target], scale: str = "l
         tokens = [Span(token, token + 1) for token in range(start, stop)]
         waiting.append(lm.ablation.spans(clean.ids, clean.prefix, tokens, replacement, positions))
         if prompts * len(positions) * (stop - first) >= READ_TOGETHER or stop == last:
-            logits = lm.read_out.logits(torch.cat(waiting, 1))
+            logits = lm.read_out.logits(torch.cat(waiting, 1)).detach()
             scores[:, first:stop] = value - values(logits, targets, scale).cpu().numpy()
             waiting, first = [], stop
     for row, own in zip(scores, ranked, strict=True):
