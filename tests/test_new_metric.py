@@ -109,9 +109,7 @@ def test_its_question_s_page_offers_and_draws_it(asked):
     shown = shown.set_index(["regime", "explainer"])["value"]
     assert shown["Conflicting", "Feature ablation"] > shown["Conflicting", "Integrated gradients"] > 0.05
     assert any("How much of an explanation lies on the answer's tokens" in caption.value for caption in app.caption)
-    assert any(
-        "finding the token" in markdown.value for markdown in app.markdown
-    )
+    assert any("finding the token" in markdown.value for markdown in app.markdown)
 
 
 def test_compare_and_an_instance_s_page_show_it(asked):

@@ -31,8 +31,8 @@ KENYA = ("The capital of Kenya is Lisbon.",), ("Lisbon",), "What is the capital 
 def both(request):
     """The model as HEval loads it, and the plain one."""
     packaged = PACKAGED[request.param]
-    if packaged.problem():
-        pytest.skip(f"the package of {request.param} is not installed: {packaged.problem()}")
+    if why := packaged.problem():
+        pytest.skip(f"the package of {request.param} is not installed: {why}")
     return load(request.param, "cpu"), Plain(str(folder_of(packaged.path())))
 
 
@@ -45,8 +45,7 @@ def clean(both):
 def test_perturbation_and_gradients_equal_the_literal_computation(both, clean):
     lm, plain = both
     (prompt,), target, baseline = clean.prompts, runner_up(clean), lm.baseline()
-    assert lm.decode([baseline]).strip() == "and"
-    assert prompt.first_ranked > 60  # solved examples come first
+    assert (lm.decode([baseline]).strip(), prompt.first_ranked > 60) == ("and", True)  # solved examples come first
     close(clean.logits, plain.logits(clean.ids), "logits")
     places = list(prompt.ranked)[::4]
     (fa,) = FeatureAblation().explain(clean, [target])

@@ -34,7 +34,7 @@ def explain(page):
     page.get_by_role("button", name="Explain", exact=True).click()
     page.wait_for_url("**result=**", timeout=120_000)
     settle(page)
-    page.wait_for_selector(".t")
+    page.wait_for_selector(".t:not(.unranked)")
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -58,7 +58,7 @@ def test_a_result_stays_after_a_reload_and_its_link_shows_it_to_somebody_else(ad
     page.locator(".rank[data-key='fa']").click()
     page.wait_for_url("**painted=fa**")
     reload(page)
-    page.wait_for_selector(".t")
+    page.wait_for_selector(".t:not(.unranked)")
     assert page.locator(".lead").inner_text() == told
     assert page.locator(".rank[data-key='fa']").get_attribute("aria-checked") == "true"
     page.get_by_role("button", name="Link").last.click()

@@ -60,7 +60,7 @@ def test_the_mark_of_a_link_says_what_it_is_and_leads_to_its_instances_worst_fir
     assert f"over {own['n']} instances" in said
     (link,) = (one.proto for one in app.get("page_link") if one.proto.label.startswith("Open its instances"))
     asked = parse_qs(link.query_string)
-    assert asked["sort"] == ["margin of fa"]
+    assert asked["sort"] == ["margin of origin"]
     assert "descending" not in asked
     chosen = Filter(*(tuple(asked[name]) for name in ("model", "dataset", "regime", "group")))
     assert len(demo.instance_ids(chosen)) == own["n"]
@@ -72,7 +72,7 @@ def test_buttons_of_the_bar_write_the_address(demo, figures):
     app.button(key="compare_picked").click().run()
     assert not app.exception
     asked = {name: app.query_params[name] for name in ("tab", "first", "second", "question")}
-    assert asked == {"tab": "compare", "first": "fa", "second": "origin", "question": "document"}
+    assert asked == {"tab": "compare", "first": "origin", "second": "contextcite", "question": "document"}
     assert "cell" not in app.query_params
     app = open_page("accuracy", tab="document", document="Instance margin", cell=MARK)
     app.button(key="only_this").click().run()
