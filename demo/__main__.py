@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from demo.boards import PLAIN
-from demo.real import MODELS, STORE
+from demo.real import MODELS, STORE, runs
 from heval_core.records import CONTEXT_KINDS, HEvalError
 
 DEMO = Path("cache/demo")
@@ -111,7 +111,6 @@ def _results(options: argparse.Namespace) -> int:
 
 
 def _real(options: argparse.Namespace) -> int:
-    from demo.real import runs
     from precompute.cli import main
 
     return max(main(arguments) for arguments in runs(options.models, options.store))
