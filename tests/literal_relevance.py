@@ -74,11 +74,12 @@ class Norm:
 
 
 class Attention:
-    """Heads of d_h with rotated queries and keys; `heads // kv_heads` queries share a key."""
+    """Heads of d_h with rotated queries and keys; `heads // kv_heads` queries share a key. norms: of queries and of keys."""
 
-    def __init__(self, shape, rotary, theta, window):
+    def __init__(self, shape, rotary, theta, window, norms=(None, None), scale=None):
         self.heads, self.kv_heads, self.width = shape
         self.rotary, self.theta, self.window = rotary, theta, window
+        self.norms, self.scale = norms, scale or self.width**-0.5
 
     def rotated(self, x, back=False):
         """The first `rotary` dimensions of (h, n, d_h) turned by position, or turned back."""
@@ -93,13 +94,14 @@ class Attention:
     def forward(self, q, k, v):
         """(n, H, d_h), (n, KV, d_h) twice ▶ (n, H d_h)"""
         repeats = self.heads // self.kv_heads
+        q, k = (norm.forward(x) if norm else x for norm, x in zip(self.norms, (q, k), strict=True))
         self.q = self.rotated(q.swapaxes(0, 1))
         self.k = np.repeat(self.rotated(k.swapaxes(0, 1)), repeats, 0)
         self.v = np.repeat(v.swapaxes(0, 1), repeats, 0)
         n = q.shape[0]
         back = np.arange(n)[:, None] - np.arange(n)
         hidden = (back < 0) | (back >= (self.window or n))
-        self.scores = np.where(hidden, -np.inf, self.q @ self.k.swapaxes(1, 2) / np.sqrt(self.width))
+        self.scores = np.where(hidden, -np.inf, self.q @ self.k.swapaxes(1, 2) * self.scale)
         self.pattern = softmax(self.scores)
         return (self.pattern @ self.v).swapaxes(0, 1).reshape(n, -1)
 
@@ -114,11 +116,26 @@ class Attention:
             for row in range(n):  # the softmax's Jacobian, written out
                 p = flat[head, row]
                 at_scores[head, row] = (np.diag(p) - np.outer(p, p)) @ at_pattern[head, row]
-        at_scores *= rules.query_key / np.sqrt(self.width)
+        at_scores *= rules.query_key * self.scale
         at_q = self.rotated(at_scores @ self.k, back=True)
         at_k = at_scores.swapaxes(1, 2) @ self.q
         at_k, at_v = (x.reshape(self.kv_heads, -1, n, self.width).sum(1) for x in (at_k, at_v))
-        return at_q.swapaxes(0, 1), self.rotated(at_k, back=True).swapaxes(0, 1), at_v.swapaxes(0, 1)
+        at_q, at_k = at_q.swapaxes(0, 1), self.rotated(at_k, back=True).swapaxes(0, 1)
+        at_q, at_k = (norm.backward(x) if norm else x for norm, x in zip(self.norms, (at_q, at_k), strict=True))
+        return at_q, at_k, at_v.swapaxes(0, 1)
+
+
+class Normed:
+    """A part between two norms, as Gemma 3 has them."""
+
+    def __init__(self, part, norm):
+        self.part, self.norm = part, norm
+
+    def forward(self, x):
+        return self.norm.forward(self.part.forward(x))
+
+    def backward(self, g, *rules):
+        return self.part.backward(self.norm.backward(g), *rules)
 
 
 class FusedAttention:
@@ -180,13 +197,13 @@ class Mlp:
 
 
 class Model:
-    """A decoder of blocks. `parallel`: attention and MLP both read the block's input."""
+    """A decoder of blocks. chosen: the tokens whose logits it gives; by default all."""
 
-    def __init__(self, model: Any):
+    def __init__(self, model: Any, chosen: Any = slice(None)):
         self.weights = {name: own.detach().double().numpy() for name, own in model.named_parameters()}
         self.config, self.kind = model.config, model.config.model_type
-        self.head = model.get_output_embeddings().weight.detach().double().numpy()
-        build = {"gpt2": self._gpt2, "gpt_neox": self._neox}.get(self.kind, self._llama)
+        self.head = model.get_output_embeddings().weight.detach()[chosen].double().numpy()
+        build = {"gpt2": self._gpt2, "gpt_neox": self._neox, "gemma3_text": self._gemma3}.get(self.kind, self._llama)
         self.blocks = [build(layer) for layer in range(self.config.num_hidden_layers)]
 
     def _shape(self):
@@ -218,14 +235,29 @@ class Model:
         names = ("input_layernorm", "post_attention_layernorm")
         return [Norm(self.weights, f"{at}.{name}", eps, True) for name in names], attention, mlp
 
-    def _llama(self, layer):
+    def _gemma3(self, layer):
+        """As Gemma, with norms of queries and keys and behind each part, and with layers of two reaches."""
+        at, shape, local = f"model.layers.{layer}", self._shape(), self.config.layer_types[layer]
+        window = self.config.sliding_window if local == "sliding_attention" else None
+
+        def norm(name):
+            return Norm(self.weights, f"{at}.{name}", self.config.rms_norm_eps, False, 1.0)
+
+        norms, scale = [norm(f"self_attn.{name}_norm") for name in "qk"], self.config.query_pre_attn_scalar**-0.5
+        inner = Attention(shape, shape[2], self.config.rope_parameters[local]["rope_theta"], window, norms, scale)
+        _, attention, mlp = self._llama(layer, inner)
+        behind = norm("post_attention_layernorm"), norm("post_feedforward_layernorm")
+        parts = [Normed(*pair) for pair in zip((attention, mlp), behind, strict=True)]
+        return [norm("input_layernorm"), norm("pre_feedforward_layernorm")], *parts
+
+    def _llama(self, layer, inner=None):
         """Llama, Qwen2, Mistral and Gemma."""
         at, shape = f"model.layers.{layer}", self._shape()
         q, k, v, o = (Linear(self.weights, f"{at}.self_attn.{name}_proj") for name in "qkvo")
         window = self.config.sliding_window if self.kind == "mistral" else None
-        inner = Attention(shape, shape[2], self.config.rope_parameters["rope_theta"], window)
+        inner = inner or Attention(shape, shape[2], self.config.rope_parameters["rope_theta"], window)
         gate, up, down = (Linear(self.weights, f"{at}.mlp.{name}_proj") for name in ("gate", "up", "down"))
-        offset, eps = float(self.kind == "gemma"), self.config.rms_norm_eps
+        offset, eps = float(self.kind.startswith("gemma")), self.config.rms_norm_eps
         self.final = Norm(self.weights, "model.norm", eps, False, offset)
         self.table, self.added = self.weights["model.embed_tokens.weight"], None
         names = ("input_layernorm", "post_attention_layernorm")
@@ -235,7 +267,7 @@ class Model:
 
     def forward(self, ids):
         """(n,) ids ▶ (n, V) logits"""
-        self.ids, self.scale = ids, self.config.hidden_size**0.5 if self.kind == "gemma" else 1.0
+        self.ids, self.scale = ids, self.config.hidden_size**0.5 if self.kind.startswith("gemma") else 1.0
         x = self.table[ids] * self.scale
         if self.added is not None:
             x = x + self.added[: len(ids)]

@@ -10,7 +10,12 @@ import dataclasses
 import pytest
 import torch
 
+from heval_core.explainers.alti import AltiLogit
 from heval_core.explainers.attn import Attention
+from heval_core.explainers.attnlrp import AttnLRP
+from heval_core.explainers.cdla import DirectLogits
+from heval_core.explainers.cgim import ContrastiveGIM
+from heval_core.explainers.document import DocumentEffect
 from heval_core.explainers.fa import FeatureAblation
 from heval_core.explainers.gxi import GradientTimesInput
 from heval_core.explainers.ig import IntegratedGradients
@@ -19,8 +24,11 @@ from heval_core.installed import PACKAGED, folder_of
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
 from heval_core.prompts import assemble
-from tests.asked import runner_up
+from tests import literal_relevance
+from tests.asked import asked, runner_up
 from tests.literal_models import Plain
+from tests.lm.test_direct_effects import literal
+from tests.lm.test_roll_back import rolled
 from tests.test_every_architecture import close, compare_heads
 
 pytestmark = pytest.mark.slow
@@ -63,6 +71,46 @@ def test_heads_equal_the_literal_computation(both, clean):
     target = runner_up(clean)
     for explainer in (Attention(), MechLight()):
         compare_heads(both[1], clean.ids, target, explainer.explain(clean, [target])[0])
+
+
+def test_relevance_equals_the_literal_rules(both, clean):
+    """The read-out is sliced to the two tokens that count: Gemma's whole one would take gigabytes in float64."""
+    _, plain = both
+    target, ids = runner_up(clean), clean.ids[0].numpy()
+    chosen = [*target.ids, *target.foils]
+    literally = literal_relevance.Model(plain.usual, chosen)
+    close(literally.forward(ids)[-1], clean.logits[0, chosen], "logits")
+    wanted = [(-1, 0, 1), (-1, 1, -1)]
+    (attnlrp,) = AttnLRP().explain(clean, [target])
+    close(attnlrp.scores, literally.relevance(ids, wanted[:1], literal_relevance.ATTNLRP), "attnlrp")
+    (cgim,) = ContrastiveGIM().explain(clean, [target])
+    close(cgim.scores, literally.relevance(ids, wanted, literal_relevance.CGIM), "cgim")
+
+
+def test_direct_effects_equal_the_literal_computation(both, clean):
+    plain, target = both[1], runner_up(clean)
+    (cdla,) = DirectLogits().explain(clean, [target])
+    pair = target.ids[0], target.foils[0]
+    close(cdla.scores, literal(plain, clean.ids, -1, *pair).sum(0), "cdla")
+    (alti,) = AltiLogit().explain(clean, [target])
+    close(alti.scores, rolled(plain, clean.ids, -1, *pair), "alti")
+
+
+def test_a_document_left_out_is_the_prompt_that_never_had_it(both):
+    """`document` reads it, and so do `origin` and `contextcite`, by the same passes."""
+    lm, plain = both
+    kenya, peru = "The capital of Kenya is Lisbon.", "The capital of Peru is Lima."
+    whole = CleanPass(lm, [asked(lm, kenya, peru)])
+    target = runner_up(whole)
+    pair = [target.ids[0], target.foils[0]]
+    (found,) = DocumentEffect().explain(whole, [target])
+    starts, expected = [span.start for span in whole.prompts[0].documents], []
+    with_both = plain.logits(whole.ids)[0].double().log_softmax(-1)[pair]
+    for other in (peru, kenya):
+        without = plain.logits(torch.tensor([asked(lm, other).ids]))[0].double().log_softmax(-1)[pair]
+        answer, foil = (with_both - without).tolist()
+        expected.append(answer - max(0.0, foil))
+    close(found.scores[starts], expected, "document")
 
 
 def test_prompts_of_700_tokens(both, clean):
