@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from demo.boards import PLAIN
-from demo.real import MODELS, STORE, runs
+from demo.real import CLAIMS, MODELS, STORE, runs
 from heval_core.records import CONTEXT_KINDS, HEvalError
 
 DEMO = Path("cache/demo")
@@ -111,9 +111,13 @@ def _results(options: argparse.Namespace) -> int:
 
 
 def _real(options: argparse.Namespace) -> int:
+    from demo import claims
     from precompute.cli import main
 
-    return max(main(arguments) for arguments in runs(options.models, options.store))
+    with tempfile.TemporaryDirectory() as folder:
+        written = claims.write(Path(folder) / "demo-claims.jsonl", HANDS[:1], CLAIMS)
+        asked = runs(options.models, options.store, written, DEMO / "models" / "demo-nli")
+        return max(main(arguments) for arguments in asked)
 
 
 def _run(asked: list[str], store: Path, questions: int = QUESTIONS) -> list[str]:

@@ -19,6 +19,8 @@ COUNTERFACT = Path("../shared/data/counterfact/known_1000.json")
 PLAIN = ("conflicting", "double_conflicting")
 FIRST, ALL, FITTED, PROTECTED = 60, 120, 60, 40
 # What each model is asked in; ph3 needs a model's own heads, and fine_tuning would need hours on two cores.
+WRITER = "smollm2"
+CLAIMS = 40
 TECHNIQUES = {"smollm2": "prompting,multi_agent,coiecd,acd,cad,ph3", "gemma3-270m": "coiecd,acd,cad,ph3"}
 
 
@@ -28,8 +30,8 @@ def datasets() -> list[str]:
     return ["world_capital", *public, "country_profiles", "invented_states"]
 
 
-def runs(models: Sequence[str], store: Path) -> Iterator[list[str]]:
-    """Arguments of `precompute`, in the order of their use."""
+def runs(models: Sequence[str], store: Path, claims: Path, entailment: Path) -> Iterator[list[str]]:
+    """Arguments of `precompute`, in the order of their use. claims: a file. entailment: the model that reads for `nli`."""
     fitted = [key for key in catalogue.explainers() if getattr(catalogue.find("explainer", key), "needs_fit", False)]
     others = [key for key in catalogue.explainers() if key not in fitted]
     for count in (FIRST, ALL):
@@ -41,6 +43,10 @@ def runs(models: Sequence[str], store: Path) -> Iterator[list[str]]:
         capitals = ["--datasets", "world_capital"]
         for model in models:
             yield ["run", "--models", model, *capitals, "--regimes", *CONTEXT_KINDS, "--techniques", TECHNIQUES[model], *how]
+        if WRITER in models:
+            readers = f"random,lexical,position,nli(model={entailment}),explainer(loo),explainer(contextcite)"
+            asked = ["--claims", str(claims), "--limit", str(CLAIMS), "--writers", WRITER, "--selectors", "all"]
+            yield ["citations", "run", *asked, "--annotators", readers, "--masking", "full", *how[-4:], "--shard-size", "40"]
         for dataset in datasets():
             yield [*every, dataset, "--regimes", *(regime for regime in REGIMES if regime not in PLAIN)]
         yield ["fit", "--models", *models, *capitals, "--limit", str(ALL), "--questions", str(FITTED), *how[-4:]]

@@ -55,7 +55,7 @@ def test_perturbation_and_gradients_equal_the_literal_computation(both, clean):
     (prompt,), target, baseline = clean.prompts, runner_up(clean), lm.baseline()
     assert (lm.decode([baseline]).strip(), prompt.first_ranked > 60) == ("and", True)  # solved examples come first
     close(clean.logits, plain.logits(clean.ids), "logits")
-    places = list(prompt.ranked)[::4]
+    places = list(prompt.ranked)[::8]
     (fa,) = FeatureAblation().explain(clean, [target])
     close(fa.scores[places], plain.fa(clean.ids, target.ids[0], baseline, places), "fa")
     (ig,) = IntegratedGradients(steps=2).explain(clean, [target])
