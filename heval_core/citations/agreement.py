@@ -8,7 +8,7 @@ Entropy: -sum p log2 p of the sentences that a unit's annotators chose, in bits;
 Helpfulness: z = (x - mean) / standard deviation, per annotator.
 Reference: Krippendorff, Computing Krippendorff's Alpha-Reliability (2011); Xing, Baldwin and Lau (arXiv 2406.12645).
 Departure: none. A sentence's place is its label, so that place 3 of one explanation is the label of place 3 of another.
-Cost: linear in the answers, quadratic in the distinct sets among them.
+Cost: linear in the answers, quadratic in the distinct sets among them, once for each resample.
 """
 
 from __future__ import annotations
@@ -16,17 +16,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from collections.abc import Set as AbstractSet
 from itertools import combinations
+
+import numpy as np
+
+from heval_core.statistics.bootstrap import resampled_sums
 
 OTHER = -1
 NONE = -2
-
-
-def jaccard_distance(first: AbstractSet[int], second: AbstractSet[int]) -> float:
-    """0 for equal sets, two empty ones among them; 1 for sets that share nothing."""
-    either = len(first | second)
-    return 1 - len(first & second) / either if either else 0.0
+Labels = frozenset[int]
 
 
 def krippendorff_alpha(units: Iterable[Sequence[Collection[int] | None]]) -> float:
@@ -37,27 +35,44 @@ def krippendorff_alpha(units: Iterable[Sequence[Collection[int] | None]]) -> flo
     """
     given = [[frozenset(answer) for answer in unit if answer is not None] for unit in units]
     given = [unit for unit in given if len(unit) > 1]
-    counts = Counter(answer for unit in given for answer in unit)
-    answers = counts.total()
-    # Each pair is met in both orders.
-    observed = sum(2 * _distances(Counter(unit)) / (len(unit) - 1) for unit in given)
-    expected = 2 * _distances(counts)
-    return 1 - observed * (answers - 1) / expected if expected else math.nan
+    return float(alphas(given, [0] * len(given), np.ones((1, 1)))[0]) if given else math.nan
 
 
-def _distances(counts: Counter[frozenset[int]]) -> float:
-    """The sum of the distances between all pairs of answers; counts: how often each was given."""
-    return math.fsum(
-        counts[first] * counts[second] * jaccard_distance(first, second) for first, second in combinations(counts, 2)
-    )
+def alphas(units: Sequence[Sequence[Labels]], claims: Sequence[int], weights: np.ndarray) -> np.ndarray:
+    """(R,) alpha under (R, C) weights: how often each claim counts.
+
+    units: with two answers or more. claims: (N,) the claim of each unit, from 0.
+    """
+    distinct = {answer: place for place, answer in enumerate(dict.fromkeys(own for unit in units for own in unit))}
+    distances = jaccard_distances(list(distinct))
+    coded = [[distinct[answer] for answer in unit] for unit in units]
+    sums = np.zeros((weights.shape[1], len(distinct) + 1))
+    owned = list(zip(claims, coded, strict=True))
+    np.add.at(sums, tuple(zip(*((claim, code) for claim, unit in owned for code in unit), strict=True)), 1)
+    # Each pair is met in two orders.
+    pairs = [(claim, *two, 2 / (len(unit) - 1)) for claim, unit in owned for two in combinations(unit, 2)]
+    owners, first, second, weight = map(np.array, zip(*pairs, strict=True))
+    np.add.at(sums[:, -1], owners, weight * distances[first, second])
+    drawn = resampled_sums(weights, sums)
+    counts, observed = drawn[:, :-1], drawn[:, -1]
+    answers, expected = counts.sum(axis=1), ((counts @ distances) * counts).sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(1 - (observed / answers) / (expected / (answers * (answers - 1))))
 
 
-def union(people: Iterable[Collection[int]]) -> frozenset[int]:
-    """What people chose together, as an automatic annotator is compared with it."""
-    return frozenset().union(*people)
+def jaccard_distances(sets: Sequence[Labels]) -> np.ndarray:
+    """(N, N) 0 for equal sets, two empty ones among them; 1 for sets that share nothing."""
+    labels = {label: index for index, label in enumerate(sorted({label for own in sets for label in own}))}
+    members = np.zeros((len(sets), len(labels)))
+    for row, own in enumerate(sets):
+        members[row, [labels[label] for label in own]] = 1
+    both = members @ members.T
+    sizes = members.sum(axis=1)
+    either = sizes[:, None] + sizes - both
+    return np.asarray(1 - np.divide(both, either, out=np.ones_like(both), where=either > 0))
 
 
-def outside_gold_as_one(chosen: Collection[int], gold: Collection[int]) -> frozenset[int]:
+def outside_gold_as_one(chosen: Collection[int], gold: Collection[int]) -> Labels:
     """The set with one label, OTHER, for all sentences that are not gold: {7, 9} with gold {9} is {OTHER, 9}."""
     return frozenset(place if place in gold else OTHER for place in chosen)
 

@@ -34,25 +34,14 @@ def set_scores(predicted: Iterable[int], gold: Iterable[int]) -> tuple[float, fl
     )
 
 
-def correct_rejection(predicted: Collection[int], gold: Collection[int]) -> bool:
-    """Whether an annotator chose no sentence, and none had cited the passage."""
-    return not predicted and not gold
-
-
-def transparent(f1_of_cited: Collection[float], threshold: float = TRANSPARENT) -> bool | None:
-    """Whether every cited passage of an explanation has this F1 or more; None for an explanation that cites none."""
-    return all(f1 >= threshold - ROUNDING for f1 in f1_of_cited) if f1_of_cited else None
-
-
 @dataclass(frozen=True)
 class Scores:
-    """Of many answers, an array of one value each. rejected: whether the answer is a correct rejection."""
+    """Of many answers, an array of one value each."""
 
     precision: np.ndarray
     recall: np.ndarray
     f1: np.ndarray
     chance: np.ndarray
-    rejected: np.ndarray
 
 
 def scores(predicted: Sequence[Collection[int]], gold: Sequence[Collection[int]], sentences: Sequence[int]) -> Scores:
@@ -74,7 +63,6 @@ def scores(predicted: Sequence[Collection[int]], gold: Sequence[Collection[int]]
         _ratio(hits, golds),
         _ratio(2 * hits, sizes + golds),
         _ratio(2 * sizes * golds, total * (sizes + golds)),
-        (sizes + golds) == 0,
     )
 
 

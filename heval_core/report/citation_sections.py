@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.evaluation.citations.utility import utility
+from heval_core.evaluation.citations.measures import of_people
 from heval_core.figures.citation_tables import WHERE, annotator_title, titles_of, wide_table, with_chance
 from heval_core.present.names import PEOPLE, Names
 from heval_core.present.table import Table, counted, crossed, number_cell, reason
@@ -178,7 +178,7 @@ def _agreement(results: Reader, plan: Plan) -> Section:
 
 def _people(results: Reader, plan: Plan) -> Section:
     (_, names), people = _cells(results, ()), results.people()
-    table = pd.DataFrame(utility(results.people_answers(), results.explained_claims()))
+    table = pd.DataFrame(of_people(results.people_answers(), results.explained_claims()))
     text = (
         "Helpfulness: the mean of people's sliders, 0 to 100; z-scored: each person's values by that person's own mean and "
         "standard deviation. Entropy, in bits: of the sentences that the people asked one question chose; 0 where "

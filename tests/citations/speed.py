@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from heval_core.evaluation.citations import measured, tables
+from heval_core.evaluation.citations import tables
 from heval_core.evaluation.citations.answered import explanations_of, recoveries_of
+from heval_core.evaluation.citations.measures import resamples_of
 from heval_core.evaluation.citations.standing import standing
 from heval_core.evaluation.publishing import publish
 from heval_core.store.kinds import CLAIM
@@ -58,7 +59,7 @@ def evaluated(folder: Path) -> None:
     claims = ShardRows(store, found.entries, CLAIM, CLAIM.schema.names).rows
     explanations = explanations_of(store, found.entries, claims)
     recovery = recoveries_of(store, found.entries, explanations, None)
-    resamples = measured.resamples_of(explanations[["dataset", "claim_id"]].itertuples(index=False, name=None))
+    resamples = resamples_of(explanations[["dataset", "claim_id"]].itertuples(index=False, name=None))
     print(f"rows {len(recovery):,}")
     print("metrics", seconds(lambda: list(tables.cells(explanations, recovery, resamples))))
     print("agreement", seconds(lambda: list(tables.agreement(recovery, resamples)), 1))

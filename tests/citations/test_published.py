@@ -11,16 +11,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core.citations import krippendorff_alpha
 from heval_core.citations.people.items import Item
 from heval_core.citations.records import Choice, Passage
-from heval_core.evaluation.citations import agreements, measured, recovered, support
-from heval_core.evaluation.citations.agreeing import alpha, alphas, coded
+from heval_core.evaluation.citations import agreements, measures
 from heval_core.evaluation.citations.answered import Answers
+from heval_core.evaluation.citations.support import of_sentences
 from heval_core.evaluation.publishing import publish
 from heval_core.store.annotations import AnnotationStore
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
+from heval_core.words import OF_EXPLAINERS
 from tests.citations.batch_study import Chooser, known, line, published, ran
 from tests.planted import marking, plant
 
@@ -109,8 +109,10 @@ def test_a_cell_by_hand(results, annotator, measure, value, chance, n):
 
 def test_a_cited_sentence_that_rests_on_nothing_has_no_wrong_marker():
     row = {"explanation_id": "x", "claim_id": "a", "predicted": (), "gold": (0,), "source": None, "sentences": 2}
-    found = {one.measure: one.values.tolist() for one in support.support(support.sentences_of(pd.DataFrame([row])))}
-    assert found == {"supported": [0], "wrong_marker": [0], "unsupported_sentence": [1, 1], "omitted_citation": [0, 0]}
+    found = of_sentences(pd.DataFrame([row]))[list(OF_EXPLAINERS)]
+    assert {name: own.dropna().tolist() for name, own in found.items()} == {
+        "supported": [0], "wrong_marker": [0], "unsupported_sentence": [1, 1], "omitted_citation": [0, 0],
+    }  # fmt: skip
 
 
 def test_intervals_are_over_claims(results):
@@ -174,20 +176,22 @@ def people() -> pd.DataFrame:
 
 def test_people_count_together_and_against_others_with_one_common_label():
     rows = people().assign(chance=0.25)
-    resamples = measured.resamples_of([("d", "x"), ("d", "y")])["d"]
-    pairs = {(row["first"], row["second"]): row for row in agreements.rows_of({}, rows, resamples)}
+    resamples = measures.resamples_of([("d", "x"), ("d", "y")])["d"]
+    given = Answers(rows).of("sample")
+    pairs = {(row["first"], row["second"]): row for row in agreements.rows_of({}, given, resamples)}
     assert set(pairs) == {("model", "people"), ("people", "people")}
     # All people together chose {0, 2}, the model {0, 1}: both {0, other}. So they agree.
     assert pairs["model", "people"]["alpha"] == 1
     # {0} against {0, 2} is 1/2; of the four answers {0}, {0, 2}, {1}, {1} the distances are 1/2, 1, 1, 1, 1, 0.
     assert pairs["people", "people"]["alpha"] == pytest.approx(1 - (2 * 0.5 / 4) / (2 * 4.5 / (4 * 3)))
-    ((name, model), (_, own)) = Answers(rows).of("sample")
-    assert name == "model"
-    assert len(own) == 4
-    assert len(model) == 2
+    assert {name: len(own) for name, own in given.items()} == {"model": 2, "people": 4}
     # In x the people's mean F1 is 3/4: above the threshold.
-    of_people = {one.measure: one.values for one in recovered.measures(own, "full")}
-    assert of_people["transparent"].tolist() == [1, 1]
+    assert measured(given["people"])["transparent"] == [1, 1]
+
+
+def measured(rows: pd.DataFrame) -> dict[str, list[float]]:
+    """Measure ▶ what it is the mean of."""
+    return {name: own[name].tolist() for own in measures.of_answers(rows, "full")[0] for name in own}
 
 
 def test_what_people_answered_is_published_with_the_others(tmp_path, first):
@@ -215,44 +219,25 @@ def test_what_people_answered_is_published_with_the_others(tmp_path, first):
     assert cell(results, "people", "f1", "sample")["value"] == pytest.approx(expected)
 
 
-def test_alpha_is_the_one_of_the_formula_where_some_do_not_answer():
-    generator = np.random.default_rng(5)
-    sets = [frozenset(np.flatnonzero(generator.random(4) < 0.4).tolist()) for _ in range(90)]
-    codes, distances = coded(sets)
-    answers = np.where(generator.random((30, 3)) < 0.2, -1, codes.reshape(30, 3))
-    found = alpha(answers, np.arange(30) // 3, distances, np.ones((1, 10)))
-    distinct = list(dict.fromkeys(sets))
-    units = [[None if code < 0 else distinct[code] for code in row] for row in answers]
-    assert found.value == pytest.approx(krippendorff_alpha(units))
-    assert found.n == sum(len([one for one in unit if one is not None]) > 1 for unit in units)
-    # All pairs at once, where nobody is missing: the same values, and the same intervals.
-    claims, weights = np.arange(30) // 3, np.concatenate([np.ones((1, 10)), generator.multinomial(10, np.full(10, 0.1), 200)])
-    pairs = alphas(codes.reshape(30, 3), claims, distances, weights)
-    assert len(pairs) == 3
-    for (first, second), one in pairs.items():
-        assert one == pytest.approx(alpha(codes.reshape(30, 3)[:, [first, second]], claims, distances, weights))
-
-
 def test_the_chance_of_a_transparent_citation_is_what_random_choices_come_to():
     generator = np.random.default_rng(0)
     hits = [len(set(generator.permutation(5)[:2]) & {0, 1, 2}) for _ in range(4000)]
-    assert recovered._above(((2, 3, 5),)) == pytest.approx(np.mean([2 * one / 5 >= 0.6 for one in hits]), abs=0.03)
+    assert measures._above(((2, 3, 5),)) == pytest.approx(np.mean([2 * one / 5 >= 0.6 for one in hits]), abs=0.03)
 
 
 def test_the_chance_of_several_peoples_mean_is_that_of_their_mean():
     # Each finds the one gold sentence of two with 1/2; the mean is above .6 only if both do.
-    assert recovered._above(((1, 1, 2),) * 2) == pytest.approx(1 / 4)
+    assert measures._above(((1, 1, 2),) * 2) == pytest.approx(1 / 4)
     # Of three, two must: 3 · 1/4 · 1/4 · 3/4 + 1/64.
-    assert recovered._above(((1, 1, 4),) * 3) == pytest.approx(10 / 64)
+    assert measures._above(((1, 1, 4),) * 3) == pytest.approx(10 / 64)
 
 
 def test_what_several_people_answered_about_a_passage_counts_once():
     rows = people()[lambda own: own["annotator"] != "model"].assign(annotator="people", chance=0.25)
     more = pd.concat([rows, rows[rows["explanation_id"] == "x"]])
-    found = {one.measure: one for one in recovered.measures(more, "full")}
     # In x 1 and .5, each twice; in y 1, twice.
-    assert found["f1"].values.tolist() == [0.75, 1]
-    assert len(found["unreadable"].values) == 2
+    assert measured(more)["f1"] == [0.75, 1]
+    assert len(measured(more)["unreadable"]) == 2
 
 
 def test_where_no_explanation_could_be_read_explainers_say_so(tmp_path, monkeypatch):
@@ -262,7 +247,7 @@ def test_where_no_explanation_could_be_read_explainers_say_so(tmp_path, monkeypa
     where = "WHERE annotator = 'explainer' AND masking = 'full'"
     cells = published(tmp_path / "store").query(f"SELECT * FROM cell_recovery {where}")
     said = cells.set_index("measure")["unavailable"]
-    assert {said[measure] for measure in support.KINDS} == {"No explanation could be read."}
+    assert {said[measure] for measure in OF_EXPLAINERS} == {"No explanation could be read."}
 
 
 def test_the_other_study_is_published_as_before_beside_citations_and_without_them(tmp_path, first):

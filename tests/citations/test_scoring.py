@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import statistics
 
 import pytest
@@ -30,27 +29,16 @@ def test_f1_is_the_harmonic_mean(predicted, gold):
     assert set_scores(gold, predicted) == (recall, precision, f1)
 
 
-def test_an_omitted_citation_scores_nothing_and_may_be_a_correct_rejection():
+def test_an_omitted_citation_scores_nothing():
     found = scoring.scores([set(), {0}, set()], [set(), set(), {1}], [3, 3, 3])
     assert found.f1.tolist() == [0, 0, 0]
-    assert found.rejected.tolist() == [True, False, False]
-    assert scoring.correct_rejection(set(), frozenset())
-    assert not scoring.correct_rejection({1}, ())
-    assert not scoring.correct_rejection((), {1})
-
-
-def test_transparency_needs_every_cited_passage_at_the_threshold():
-    assert scoring.transparent([0.6, 1, 0.59]) is False
-    assert scoring.transparent([0.6, 1]) is True
-    assert scoring.transparent([math.nextafter(0.6, 0)]) is True  # as a mean of several people may come out
-    assert scoring.transparent([0.6, 1, 0.59], threshold=0.5) is True
-    assert scoring.transparent([]) is None
 
 
 def test_an_f1_of_exactly_the_threshold_is_not_rounded_below_it():
     for hits, size, gold in itertools.product(range(1, 30), range(1, 40), range(1, 40)):
         if hits <= min(size, gold) and 10 * 2 * hits == 6 * (size + gold):
-            assert scoring.transparent([set_scores(range(size), range(size - hits, size - hits + gold))[2]])
+            f1 = set_scores(range(size), range(size - hits, size - hits + gold))[2]
+            assert f1 >= scoring.TRANSPARENT - scoring.ROUNDING
 
 
 @pytest.mark.parametrize(("size", "gold", "sentences"), itertools.product(range(5), range(5), (4, 6)))
@@ -73,4 +61,3 @@ def test_a_table_has_the_values_of_its_rows(rows):
     for place, (predicted, gold, _) in enumerate(rows):
         values = (found.precision[place], found.recall[place], found.f1[place])
         assert values == pytest.approx(set_scores(predicted, gold))
-        assert found.rejected[place] == scoring.correct_rejection(predicted, gold)

@@ -10,7 +10,7 @@ import pytest
 
 from heval_core.citations import krippendorff_alpha
 from heval_core.citations.scoring import scores
-from heval_core.evaluation.citations import agreements, measured, recovered
+from heval_core.evaluation.citations import agreements, measures
 from heval_core.evaluation.citations.answered import Answers
 from heval_core.evaluation.findings import citation_findings, citations
 from heval_core.evaluation.findings.citations import evidence_of
@@ -66,7 +66,7 @@ def planted(rules, writers=("one", "two"), selectors=("shipped",), datasets=("d"
         frame[name] = getattr(told, name)
     frame = frame.assign(passages=SENTENCES, sentences=SENTENCES, golds=1, problem=None, sampled=frame["passage"] == 1)
     frame["chosen"] = frame["predicted"].map(len)
-    return frame, measured.resamples_of(set(zip(frame["dataset"], frame["claim_id"], strict=True)))
+    return frame, measures.resamples_of(set(zip(frame["dataset"], frame["claim_id"], strict=True)))
 
 
 def found(rules, **more):
@@ -135,16 +135,15 @@ def test_numbers_and_intervals_are_those_of_the_tables():
     frame, resamples = planted({"person:ada": often, "person:bo": turning, LLM: often, LOO: turning, "lexical": wrong})
     (cell, _) = evidence_of(frame, resamples).cells
     rows = frame[frame["writer"] == "one"]
-    answers = dict(Answers(rows).of("full"))
+    answers = Answers(rows).of("full")
     key = {"dataset": "d", "writer": "one", "selector": "shipped", "masking": "full"}
     for annotator in (LLM, "people"):
-        table = measured.rows_of(
-            {**key, "annotator": annotator}, recovered.measures(answers[annotator], "full"), resamples["d"]
-        )
+        units, _ = measures.of_answers(answers[annotator], "full")
+        table = measures.rows_of({**key, "annotator": annotator}, units, resamples["d"])
         (published,) = (row for row in table if row["measure"] == "transparent")
         number = cell.transparent(annotator)
         assert (number.value, *number.interval()) == pytest.approx(tuple(published[name] for name in ("value", "low", "high")))
-    table = {(row["first"], row["second"]): row for row in agreements.rows_of(key, rows, resamples["d"])}
+    table = {(row["first"], row["second"]): row for row in agreements.rows_of(key, answers, resamples["d"])}
     for first, second in ((LOO, LLM), (LLM, "people"), (LOO, "people")):
         pair = table.get((first, second)) or table[second, first]
         number = cell.alpha(first, second)

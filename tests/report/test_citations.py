@@ -9,8 +9,7 @@ import pytest
 
 from heval_core.citations.people.items import Item
 from heval_core.citations.records import Passage
-from heval_core.evaluation.citations import measured
-from heval_core.evaluation.citations.utility import utility
+from heval_core.evaluation.citations.measures import of_people, resamples_of
 from heval_core.figures.citation_dots import with_interval
 from heval_core.present.numbers import number as as_page
 from heval_core.report.citation_sections import CITATIONS
@@ -110,7 +109,7 @@ def test_helpfulness_z_scores_and_entropy_by_hand():
         columns=["dataset", "writer", "selector", "claim_id", "explanation_id", "passage", "annotator", "predicted",
                  "helpfulness"],
     )  # fmt: skip
-    rows = pd.DataFrame(utility(answers, [("d", "a"), ("d", "b")])).set_index(["writer", "measure"])
+    rows = pd.DataFrame(of_people(answers, [("d", "a"), ("d", "b")])).set_index(["writer", "measure"])
     assert rows["value"].to_dict() == {
         ("w", "helpfulness"): 35, ("w", "helpfulness_z"): -0.5, ("w", "entropy"): 0,
         ("v", "helpfulness"): 55, ("v", "helpfulness_z"): 0.5, ("v", "entropy"): 1,
@@ -118,10 +117,10 @@ def test_helpfulness_z_scores_and_entropy_by_hand():
     assert rows.loc[("w", "entropy"), "n"] == 1
     assert set(rows["people"]) == {2}
     one = answers[answers["annotator"] == "person:ada"]
-    told = pd.DataFrame(utility(one, [("d", "a"), ("d", "b")])).set_index(["writer", "measure"])
+    told = pd.DataFrame(of_people(one, [("d", "a"), ("d", "b")])).set_index(["writer", "measure"])
     assert told.loc[("w", "entropy"), "unavailable"] == "No question was answered by two people."
-    assert utility(answers[:0], []) == []
-    assert measured.resamples_of([]) == {}
+    assert of_people(answers[:0], []) == []
+    assert resamples_of([]) == {}
 
 
 @pytest.fixture(scope="module")

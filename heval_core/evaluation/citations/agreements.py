@@ -1,94 +1,78 @@
-"""Rows of the table `agreement`: any two annotators of the same explanations, and people among themselves."""
+"""Agreement of annotators: rows of the table `agreement`, for any two of the same explanations, and people among themselves.
+
+People are taken all together, two by two. Against another annotator a person's sentences are joined with all other people's,
+and in both sets what no sentence of the gold set is becomes one common label ({7, 9} with gold {9} becomes {other, 9}).
+Interval: claims are resampled with all their questions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from heval_core.citations.agreement import outside_gold_as_one, union
-from heval_core.evaluation.citations.agreeing import Alpha, Labels, alpha, alphas, coded, drawn
+from heval_core.citations.agreement import Labels, alphas, outside_gold_as_one
+from heval_core.evaluation.citations.answered import PEOPLE, QUESTION
 from heval_core.statistics.bootstrap import Resamples
+from heval_core.statistics.values import Questions, Value
 
-PEOPLE = "people"
-_QUESTION = ["explanation_id", "passage"]
-
-
-def rows_of(key: dict[str, str], rows: pd.DataFrame, resamples: Resamples) -> Iterator[dict[str, Any]]:
-    """key: dataset, writer, selector and masking. rows: of `recovery`, with claim_id and annotators; those of people have the
-    annotator `person:NAME`."""
-    rows = rows.assign(set=[frozenset(own) for own in rows["predicted"]])
-    people = rows["annotator"].str.startswith("person:")
-    persons, others = rows[people], rows[~people]
-    for first, second, found in _between(others, resamples):
-        yield _row(key, first, second, found)
-    if len(persons):
-        for annotator, own in others.groupby("annotator", sort=True):
-            yield _row(key, str(annotator), PEOPLE, alpha(*_pairs(own, persons, True, resamples)))
-        yield _row(key, PEOPLE, PEOPLE, _among(persons, resamples))
+# (claim, explanation, passage) ▶ the sentences that an annotator chose.
+Sets = dict[tuple[Any, ...], Labels]
 
 
-def drawn_between(first: pd.DataFrame, second: pd.DataFrame, people: bool, resamples: Resamples) -> tuple[np.ndarray, int]:
-    """((1 + R,) alpha of two annotators itself, and in each resample; questions that both answered).
-
-    first, second: their rows of `recovery`. people: whether the second ones are of people, all of them together.
-    """
-    one, other = (own.assign(set=[frozenset(chosen) for chosen in own["predicted"]]) for own in (first, second))
-    return drawn(*_pairs(one, other, people, resamples))
-
-
-def _pairs(
-    own: pd.DataFrame, others: pd.DataFrame, people: bool, resamples: Resamples
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The arguments of `alpha`. Against people's joined sets, what is not gold is one label in both."""
-    together = others.groupby(_QUESTION).agg(claim_id=("claim_id", "first"), set=("set", union), gold=("gold", "first"))
-    both = together.join(own.set_index(_QUESTION)[["set"]], rsuffix="_other", how="inner")
-    pairs: list[tuple[Labels, Labels]] = [
-        (outside_gold_as_one(chosen, gold), outside_gold_as_one(other, gold)) if people else (chosen, other)
-        for chosen, other, gold in zip(both["set"], both["set_other"], both["gold"], strict=True)
-    ]
-    codes, distances = coded([pair[place] for place in (0, 1) for pair in pairs])
-    claims, weights = _weights(both["claim_id"], resamples)
-    return codes.reshape(2, -1).T, claims, distances, weights
+def rows_of(key: dict[str, str], annotators: dict[str, pd.DataFrame], resamples: Resamples) -> Iterator[dict[str, Any]]:
+    """key: dataset, writer, selector and masking. annotators: key ▶ its rows of `recovery`, with claim_id; all people's are
+    those of PEOPLE, who have the annotator `person:NAME`."""
+    for first, second in combinations(annotators, 2):
+        yield _row(key, first, second, between(annotators, first, second, resamples))
+    if PEOPLE in annotators:
+        persons = [_sets(own) for _, own in annotators[PEOPLE].groupby("annotator")]
+        yield _row(key, PEOPLE, PEOPLE, _alpha(persons, resamples))
 
 
-def _between(rows: pd.DataFrame, resamples: Resamples) -> Iterator[tuple[str, str, Alpha]]:
-    """All pairs of annotators; their sets are compared once for all."""
-    codes, distances = coded(list(rows["set"]))
-    table = rows.assign(code=codes).pivot(index=[*_QUESTION, "claim_id"], columns="annotator", values="code")
-    table = table.fillna(-1).astype(np.int64)
-    claims, weights = _weights(table.index.get_level_values("claim_id"), resamples)
-    names, answers = list(table.columns), table.to_numpy()
-    whole = {place for place, column in enumerate(answers.T) if (column >= 0).all()}
-    together = sorted(whole)
-    found = alphas(answers[:, together], claims, distances, weights) if len(together) > 1 else {}
-    for first, second in combinations(range(len(names)), 2):
-        if {first, second} <= whole:
-            yield names[first], names[second], found[together.index(first), together.index(second)]
-        else:
-            yield names[first], names[second], alpha(answers[:, [first, second]], claims, distances, weights)
+def between(annotators: dict[str, pd.DataFrame], first: str, second: str, resamples: Resamples) -> Value | None:
+    """Krippendorff's alpha of two of them, with replicates; None where no question was answered by both."""
+    rows = annotators[first], annotators[second]
+    pair = [_sets(own) for own in rows]
+    if PEOPLE in (first, second):
+        gold = {question: own for one in rows for question, own in zip(_questions(one), one["gold"], strict=True)}
+        pair = [{question: outside_gold_as_one(chosen, gold[question]) for question, chosen in own.items()} for own in pair]
+    return _alpha(pair, resamples)
 
 
-def _among(persons: pd.DataFrame, resamples: Resamples) -> Alpha:
-    codes, distances = coded(list(persons["set"]))
-    table = persons.assign(code=codes).pivot(index=[*_QUESTION, "claim_id"], columns="annotator", values="code")
-    claims, weights = _weights(table.index.get_level_values("claim_id"), resamples)
-    return alpha(table.fillna(-1).astype(np.int64).to_numpy(), claims, distances, weights)
+def _questions(rows: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+    return zip(*(rows[name] for name in ("claim_id", *QUESTION)), strict=True)
 
 
-def _weights(owners: pd.Series | pd.Index, resamples: Resamples) -> tuple[np.ndarray, np.ndarray]:
-    """((N,) the place of each owner among the distinct ones, (1 + resamples, distinct) weights)."""
-    distinct, places = np.unique(owners.to_numpy(dtype=str), return_inverse=True)
-    drawn = resamples.of(distinct)
-    return places, np.concatenate([np.ones((1, len(distinct)), drawn.dtype), drawn])
+def _sets(rows: pd.DataFrame) -> Sets:
+    """Of several people all that they chose together."""
+    found: Sets = {}
+    for question, chosen in zip(_questions(rows), rows["predicted"], strict=True):
+        found[question] = found.get(question, frozenset()).union(chosen)
+    return found
 
 
-def _row(key: dict[str, str], first: str, second: str, found: Alpha) -> dict[str, Any]:
-    why = None
-    if found.value is None:
-        why = "All chose the same sentences everywhere." if found.n else "No question was answered by both."
-    named = {"alpha": found.value, "low": found.low, "high": found.high}
-    return {**key, "first": first, "second": second, **named, "n": found.n, "unavailable": why}
+def _alpha(annotators: Sequence[Sets], resamples: Resamples) -> Value | None:
+    asked = dict.fromkeys(question for own in annotators for question in own)
+    given = {question: [own[question] for own in annotators if question in own] for question in asked}
+    given = {question: answers for question, answers in given.items() if len(answers) > 1}
+    if not given:
+        return None
+    claims = sorted({claim for claim, *_ in given})
+    place = {claim: number for number, claim in enumerate(claims)}
+    weights = Questions(resamples, claims).weights
+    owners = [place[claim] for claim, *_ in given]
+    found = alphas(list(given.values()), owners, np.concatenate([np.ones((1, len(claims)), weights.dtype), weights]))
+    return Value("", float(found[0]), sizes=(("used", len(given)),), drawn=found[1:])
+
+
+def _row(key: dict[str, str], first: str, second: str, found: Value | None) -> dict[str, Any]:
+    row: dict[str, Any] = {**key, "first": first, "second": second, "n": found.n if found else 0}
+    if found is None or np.isnan(found.value):
+        return row | {
+            "unavailable": "All chose the same sentences everywhere." if found else "No question was answered by both."
+        }
+    return row | found.named("alpha", "low", "high")

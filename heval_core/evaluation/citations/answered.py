@@ -10,12 +10,15 @@ import pandas as pd
 
 from heval_core.citations.retrieval import retrieval
 from heval_core.citations.scoring import scores
-from heval_core.evaluation.citations.agreements import PEOPLE
-from heval_core.evaluation.citations.written import RETRIEVAL
 from heval_core.store.kinds import EXPLANATION, RECOVERY
 from heval_core.store.shards import Entry, ShardRows, ShardStore
 
 SAMPLE, FULL = "sample", "full"
+# All people together, and the beginning of one of them.
+PEOPLE, PERSON = "people", "person:"
+# Whose explanations are evaluated together, and what one answer is about.
+CELL, QUESTION = ["dataset", "writer", "selector"], ["explanation_id", "passage"]
+RETRIEVAL = ("precision", "recall", "f1")
 _OF_CLAIM = ["dataset", "claim_id", "numbers", "chains"]
 
 
@@ -45,9 +48,6 @@ def _ranks(claims: pd.DataFrame) -> dict[str, int]:
     """The writers whose explanations came with the claims, in the order that the data has them."""
     told = dict.fromkeys(own["writer"] for text in claims["written"] for own in json.loads(text))
     return {writer: place for place, writer in enumerate(told)}
-
-
-_KEY = ["dataset", "writer", "selector", "claim_id"]
 
 
 def _none(column: pd.Series) -> Iterator[object]:
@@ -80,8 +80,8 @@ def recoveries_of(
     answers = stored.assign(helpfulness=np.nan)
     if people is not None and len(people):
         answers = pd.concat([answers, people], ignore_index=True)
-    asked = _asked(explanations)
-    rows = answers.merge(asked, on=["explanation_id", "passage"], how="inner")
+    asked = asked_of(explanations[explanations["unavailable"].isna()])
+    rows = answers.merge(asked.assign(place=range(len(asked))), on=QUESTION, how="inner")
     rows["place"] = rows["place"].astype(np.int64)
     rows = rows.sort_values(["place", "annotator"], kind="stable", ignore_index=True).drop(columns="place")
     rows["chosen"] = [len(own) for own in rows["predicted"]]
@@ -93,23 +93,22 @@ def recoveries_of(
     return rows
 
 
-def _asked(explanations: pd.DataFrame) -> pd.DataFrame:
-    """One row per explanation and passage that can be asked about, in their order: place."""
-    there = explanations[explanations["unavailable"].isna()]
-    each = there[["explanation_id", *_KEY, "selected", "golds_of", "sources_of", "sampled"]].assign(
-        sentences=there["bare"].map(len), passages=there["selected"].map(len)
+def asked_of(explanations: pd.DataFrame) -> pd.DataFrame:
+    """One row per explanation and passage that can be asked about, in their order."""
+    each = explanations[["explanation_id", *CELL, "claim_id", "selected", "golds_of", "sources_of", "sampled"]].assign(
+        sentences=explanations["bare"].map(len), passages=explanations["selected"].map(len)
     )
     rows = each.explode(["selected", "golds_of", "sources_of"], ignore_index=True)
     rows = rows[rows["selected"].notna()].rename(columns={"selected": "passage", "golds_of": "gold", "sources_of": "source"})
     rows["passage"] = rows["passage"].astype(np.int32)
-    return rows.assign(sampled=rows["passage"] == rows["sampled"], place=range(len(rows)))
+    return rows.assign(sampled=rows["passage"] == rows["sampled"])
 
 
 class Answers:
     """The answers about one writer's explanations from one selector. rows: as `recoveries_of` gives them."""
 
     def __init__(self, rows: pd.DataFrame):
-        person = rows["annotator"].str.startswith("person:")
+        person = rows["annotator"].str.startswith(PERSON)
         pooled = rows["annotator"].mask(person, PEOPLE)
         answered = rows.groupby([pooled.rename("own"), "explanation_id"], observed=True)["passage"].transform("nunique")
         # Whoever was asked about the sampled passages only was not asked about all, though an explanation may have no others;
@@ -122,7 +121,7 @@ class Answers:
         there = {SAMPLE: self._rows["sampled"].any(), FULL: self._rows["whole"].any()}
         return tuple(masking for masking, any_ in there.items() if any_)
 
-    def of(self, masking: str) -> list[tuple[str, pd.DataFrame]]:
+    def of(self, masking: str) -> dict[str, pd.DataFrame]:
         """Annotators with their answers: to the sampled questions, or of the explanations of which all passages were asked."""
         rows = self._rows[self._rows["sampled" if masking == SAMPLE else "whole"]]
-        return [(str(annotator), own) for annotator, own in rows.groupby("pooled", sort=True)]
+        return {str(annotator): own for annotator, own in rows.groupby("pooled", sort=True)}

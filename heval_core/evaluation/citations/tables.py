@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from heval_core import catalogue
-from heval_core.evaluation.citations import agreements, measured, recovered, support, written
-from heval_core.evaluation.citations.answered import Answers, explanations_of, recoveries_of
+from heval_core.evaluation.citations import agreements
+from heval_core.evaluation.citations.answered import CELL, FULL, Answers, asked_of, explanations_of, recoveries_of
+from heval_core.evaluation.citations.measures import NEEDS_FULL, of_answers, of_explanations, resamples_of, rows_of
 from heval_core.evaluation.citations.standing import Asked, Standing
+from heval_core.evaluation.citations.support import of_sentences
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.kinds import CLAIM
 from heval_core.store.shards import ShardRows, ShardStore
 from heval_core.store.writer import Writer
-
-MASKINGS = ("sample", "full")
-_STUDY = ["dataset", "writer", "selector"]
-_NOT_FULL = recovered.NEEDS_FULL
+from heval_core.words import OF_EXPLAINERS
 
 
 class Studied(NamedTuple):
@@ -40,7 +39,7 @@ def insert(writer: Writer, store: ShardStore, found: Standing, people: pd.DataFr
     recovery = recoveries_of(store, found.entries, explanations, people)
     writer.insert_frame("recovery", recovery[writer.columns("recovery")])
     there = explanations[explanations["unavailable"].isna()]
-    resamples = measured.resamples_of(there[["dataset", "claim_id"]].itertuples(index=False, name=None))
+    resamples = resamples_of(there[["dataset", "claim_id"]].itertuples(index=False, name=None))
     writer.insert("cell_recovery", [*cells(there, recovery, resamples), *_unavailable(explanations, found.unavailable)])
     writer.insert("agreement", list(agreement(recovery, resamples)))
     return Studied(recovery, resamples)
@@ -48,67 +47,51 @@ def insert(writer: Writer, store: ShardStore, found: Standing, people: pd.DataFr
 
 def cells(explanations: pd.DataFrame, recovery: pd.DataFrame, resamples: Mapping[str, Resamples]) -> Iterator[dict[str, Any]]:
     """Rows of `cell_recovery`. explanations: those that there are, as `explanations_of` gives them."""
-    answers = dict(list(recovery.groupby(_STUDY, sort=False, observed=True)))
-    for names, own in explanations.groupby(_STUDY, sort=False, observed=True):
-        given = Answers(answers[names]) if names in answers else None
-        drawn = resamples[names[0]]
-        study = dict(zip(_STUDY, names, strict=True))
-        for masking in given.maskings() if given else ("full",):
-            key = {**study, "annotator": "", "masking": masking}
-            yield from measured.rows_of(key, [*written.measures(own), *_known(own, masking)], drawn)
-            for annotator, rows in given.of(masking) if given else ():
-                own_key = {**study, "annotator": annotator, "masking": masking}
-                yield from measured.rows_of(own_key, list(_measures(annotator, rows, masking)), drawn)
+    answers = {names: Answers(own) for names, own in recovery.groupby(CELL, sort=False, observed=True)}
+    for names, own in explanations.groupby(CELL, sort=False, observed=True):
+        given, drawn = answers.get(names), resamples[names[0]]
+        for masking in given.maskings() if given else (FULL,):
+            key = {**dict(zip(CELL, names, strict=True)), "masking": masking}
+            yield from rows_of({**key, "annotator": ""}, [*of_explanations(own), *_truth(own, masking)], drawn)
+            for annotator, rows in given.of(masking).items() if given else ():
+                units, missing = of_answers(rows, masking)
+                if _explains(annotator):
+                    found = _explained(rows, masking)
+                    units, missing = (
+                        ([*units, found], missing) if isinstance(found, pd.DataFrame) else (units, missing | found)
+                    )
+                yield from rows_of({**key, "annotator": annotator}, units, drawn, missing)
 
 
-def _measures(annotator: str, rows: pd.DataFrame, masking: str) -> Iterator[measured.Values]:
-    yield from recovered.measures(rows, masking)
-    if not _explains(annotator):
-        return
-    if masking != "full":
-        for name in support.KINDS:
-            yield measured.unavailable(name, _NOT_FULL)
-        return
+def _explained(rows: pd.DataFrame, masking: str) -> pd.DataFrame | dict[str, str]:
+    """What sentences rest on, by an explainer's answers; or why that is not known."""
+    if masking != FULL:
+        return dict.fromkeys(OF_EXPLAINERS, NEEDS_FULL)
     # An explanation that could not be read says nothing of what its sentences rest on.
-    unread = rows["explanation_id"][rows["problem"].notna()]
-    read = rows[~rows["explanation_id"].isin(unread)]
-    if read.empty:
-        for name in support.KINDS:
-            yield measured.unavailable(name, "No explanation could be read.")
-        return
-    sentences = support.sentences_of(read)
-    yield from support.support(sentences)
-    yield from support.sources(sentences)
+    read = rows[~rows["explanation_id"].isin(rows["explanation_id"][rows["problem"].notna()])]
+    return dict.fromkeys(OF_EXPLAINERS, "No explanation could be read.") if read.empty else of_sentences(read)
 
 
-def _known(explanations: pd.DataFrame, masking: str) -> Iterable[measured.Values]:
-    """What is known of the truth: what sentences were made from, in place of what an explainer finds."""
-    told = explanations[explanations["sources"].notna()]
-    if masking != "full" or not len(told):
-        return ()
-    rows = told[["explanation_id", "claim_id", "selected", "golds_of", "sources_of"]].explode(
-        ["selected", "golds_of", "sources_of"]
-    )
-    rows = rows[rows["selected"].notna()]
-    lengths = told.set_index("explanation_id")["bare"].map(len)
-    rows = rows.assign(predicted=rows["sources_of"], source=rows["sources_of"], gold=rows["golds_of"])
-    rows = rows.assign(sentences=lengths.loc[rows["explanation_id"]].to_numpy())
-    return support.support(support.sentences_of(rows), by_chance=False)
+def _truth(explanations: pd.DataFrame, masking: str) -> Iterator[pd.DataFrame]:
+    """What sentences were made from, where that is known, in place of what an explainer finds."""
+    asked = asked_of(explanations[explanations["sources"].notna()])
+    if masking == FULL and len(asked):
+        found = of_sentences(asked.assign(predicted=asked["source"]))
+        yield found[["claim_id", *OF_EXPLAINERS]]
 
 
 def agreement(recovery: pd.DataFrame, resamples: Mapping[str, Resamples]) -> Iterator[dict[str, Any]]:
     """Rows of the table `agreement`."""
-    for names, own in recovery.groupby(_STUDY, sort=False, observed=True):
+    for names, own in recovery.groupby(CELL, sort=False, observed=True):
         given = Answers(own)
         for masking in given.maskings():
-            key = {**dict(zip(_STUDY, names, strict=True)), "masking": masking}
-            rows = pd.concat([rows for _, rows in given.of(masking)])
-            yield from agreements.rows_of(key, rows, resamples[names[0]])
+            key = {**dict(zip(CELL, names, strict=True)), "masking": masking}
+            yield from agreements.rows_of(key, given.of(masking), resamples[names[0]])
 
 
 def _unavailable(explanations: pd.DataFrame, reasons: Mapping[Asked, str]) -> Iterator[dict[str, Any]]:
     """A row for each annotator that could not be asked about a writer's explanations."""
-    asked_of = explanations[["asked_writer", *_STUDY]].drop_duplicates().itertuples(index=False, name=None)
+    asked_of = explanations[["asked_writer", *CELL]].drop_duplicates().itertuples(index=False, name=None)
     for asked_writer, dataset, author, selector in asked_of:
         for asked, reason in reasons.items():
             if (asked.dataset, asked.writer, asked.selector) == (dataset, asked_writer, selector):

@@ -26,8 +26,9 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
-from heval_core.evaluation.citations import agreements, recovered
-from heval_core.evaluation.citations.answered import FULL, SAMPLE, Answers
+from heval_core.evaluation.citations import agreements
+from heval_core.evaluation.citations.answered import FULL, PEOPLE, QUESTION, SAMPLE, Answers
+from heval_core.evaluation.citations.measures import of_answers
 from heval_core.evaluation.findings.claims import Claim, Evidence
 from heval_core.evaluation.findings.effects import LARGEST, LEAST, Hypothesis, Number, mean_of
 from heval_core.statistics.bootstrap import Resamples
@@ -36,12 +37,10 @@ from heval_core.statistics.values import Questions, Value, total
 # What a difference of F1, or of a share, has to exceed.
 MARGIN = 0.05
 RELIABLE = 0.8
-PEOPLE = agreements.PEOPLE
 READER, EXPLAINER, CONTROL = "reader", "explainer", "control"
 HUMAN, MACHINES = "human", ("llm", "lexical")
 # The control that compares words; the others read nothing at all.
 LEXICAL = "lexical"
-_QUESTION = ["explanation_id", "passage"]
 
 
 class Cell:
@@ -54,7 +53,7 @@ class Cell:
         self.dataset, self.model, self.selector = names
         self._resamples = resamples
         given = Answers(rows)
-        self._answers = {masking: dict(given.of(masking)) for masking in given.maskings()}
+        self._answers = {masking: given.of(masking) for masking in given.maskings()}
         self.annotators = {annotator for own in self._answers.values() for annotator in own}
 
     def asked(self, masking: str, *annotators: str) -> list[pd.DataFrame] | None:
@@ -81,7 +80,7 @@ class Cell:
         found = self.answers(annotator, other)
         if not found:
             return None
-        first, second = (own.groupby(_QUESTION).agg(claim_id=("claim_id", "first"), f1=("f1", "mean")) for own in found)
+        first, second = (own.groupby(QUESTION).agg(claim_id=("claim_id", "first"), f1=("f1", "mean")) for own in found)
         both = first.join(second[["f1"]], rsuffix="_other", how="inner")
         return self.mean(both, both["f1"] - both["f1_other"])
 
@@ -90,16 +89,15 @@ class Cell:
         found = self.asked(FULL, annotator)
         if found is None:
             return None
-        (share,) = (one for one in recovered.measures(found[0], FULL) if one.measure == "transparent")
-        return self.mean(pd.DataFrame({"claim_id": share.claims}), pd.Series(share.values, dtype=float), share.ends)
+        (share,) = (own for own in of_answers(found[0], FULL)[0] if "transparent" in own)
+        return self.mean(share, share["transparent"], (0.0, 1.0))
 
     def alpha(self, first: str, second: str) -> Value | None:
         """Krippendorff's alpha of two annotators, as the table `agreement` has it. Only the second may be PEOPLE."""
         found = self.answers(first, second)
         if not found:
             return None
-        values, count = agreements.drawn_between(found[0], found[1], second == PEOPLE, self._resamples)
-        return Value("", float(values[0]), sizes=(("used", count),), drawn=values[1:]) if count else None
+        return agreements.between(dict(zip((first, second), found, strict=True)), first, second, self._resamples)
 
     def gain_over(self, other: Cell, annotators: list[str]) -> Value | None:
         """How much better its citations are recovered than another selector's: the mean over annotators asked about both."""

@@ -1,0 +1,202 @@
+"""What explanations and answers come to: each measure is a column of a frame of what it is the mean of, with its claims.
+
+Formula, of explanations: omitted, the share of the passages that a writer was given which no sentence cites; uncited, the
+share of sentences that cite none of these passages; retrieval_precision, recall and f1, of the passages that the writer was
+given against those that people selected (the best chain for each by itself), means over explanations of claims with chains.
+Of an annotator's answers: precision, recall, F1 of each (`heval_core.citations.scoring`), their means over (claim, passage)
+pairs, and the mean over claims of the claims' mean F1; what several people answered about one pair counts as its mean.
+transparent: the share of explanations all of whose cited passages have an F1 of at least .6. correct_rejection: of passages
+that no sentence cites, the share for which the annotator chose no sentence. unreadable: the share of answers that could not
+be read, which count as no sentence.
+Of people: helpfulness, the mean of the answers' sliders (0 to 100); helpfulness_z, the same of z-scores, each person's values
+less their mean, in their standard deviations, over all that the person answered; entropy, of the sentences that the people
+who were asked one question chose, in bits ("none" is one more), the mean over questions with two answers or more.
+Chance: of an answer, the mean over all sets of as many sentences; of transparent, the product over its cited passages of the
+probability that such a set, or the mean of several people's, has an F1 of at least .6 (hypergeometric); of correct_rejection,
+how often the annotator chooses no sentence at all, whatever it is asked; of retrieval, as many of the claim's passages chosen
+at random, again with the best chain for each (`heval_core.citations.retrieval`). Of people there is none: z-scores have mean
+0 over everything, and entropy depends on how many people answered.
+Interval: everything that belongs to a claim belongs together (`heval_core.statistics.bounded`; of values without ends, claims
+are resampled, with the same resamples for all cells of a source of claims).
+Reference: Xing, Baldwin and Lau (arXiv 2406.12645); they report no intervals and no chance levels.
+Departure: a passage that no sentence cites counts in the means with 0, also where it is rejected: correct_rejection is the
+other reading, and stands beside.
+Cost: linear in sentences and answers, and one matrix product of resamples x claims for each cell.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from math import comb
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from heval_core.citations.agreement import entropy, z_scores
+from heval_core.citations.retrieval import chance_retrieval
+from heval_core.citations.scoring import ROUNDING, TRANSPARENT
+from heval_core.evaluation.citations.answered import CELL, FULL, QUESTION, RETRIEVAL
+from heval_core.statistics.bootstrap import Resamples
+from heval_core.statistics.values import Column, Questions
+
+# Behind the name of a measure: the column of what is expected of a random choice.
+CHANCE = " chance"
+# Every claim counts once.
+_OF_CLAIMS = ("f1_of_claims",)
+# The least and the largest possible value where these are not 0 and 1; None where there are none.
+_ENDS = {"helpfulness": (0.0, 100.0), "helpfulness_z": None, "entropy": None}
+_SIZES = ("chosen", "golds", "sentences")
+NEEDS_FULL = "It needs the answers about every passage: --masking full."
+# Why a measure has no value, where it has none.
+_REASONS = {
+    **dict.fromkeys(("omitted", "uncited"), "There is no sentence."),
+    **dict.fromkeys((f"retrieval_{name}" for name in RETRIEVAL), "Nobody selected passages for these claims."),
+    **dict.fromkeys(("transparent", "supported", "wrong_marker"), "No sentence cites a passage."),
+    "correct_rejection": "Every passage that a writer was given is cited.",
+    "source": "Of no sentence the passage that it was made from is known.",
+    "source_behind_wrong_marker": "Of no sentence with a wrong marker the passage that it was made from is known.",
+    "no_source": "No sentence is known to be made from no passage.",
+    "entropy": "No question was answered by two people.",
+}
+
+
+def rows_of(
+    key: Mapping[str, Any], units: Sequence[pd.DataFrame], resamples: Resamples, missing: Mapping[str, str] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Rows of `cell_recovery` of one cell. key: dataset, writer, selector, annotator and masking.
+
+    units: claim_id, and a column for each measure, NaN where it is undefined. missing: measure ▶ why it was not computed.
+    """
+    questions = Questions(resamples, (claim for own in units for claim in own["claim_id"]))
+    columns: dict[str, Column] = {}
+    used: dict[str, pd.Series] = {}
+    for own in units:
+        for name in own.columns.difference(["claim_id"], sort=False):
+            measure = name.removesuffix(CHANCE)
+            used[name] = own[measure].notna()
+            ends = _ENDS.get(measure, (0.0, 1.0)) if name == measure else None
+            columns[name] = questions.column(own["claim_id"], own[name].where(used[name]), measure in _OF_CLAIMS, ends)
+    means = questions.means(columns)
+    for measure in (name for name in columns if not name.endswith(CHANCE)):
+        mean, chance = means.get(measure), means.get(f"{measure}{CHANCE}")
+        if mean is None:
+            yield {**key, "measure": measure, "n": 0, "claims": 0, "unavailable": _REASONS.get(measure, "Nothing is stored.")}
+            continue
+        counts = {"n": int(used[measure].sum()), "claims": int((columns[measure].counts > 0).sum())}
+        yield {**key, "measure": measure, **mean.named("value", "low", "high"), "chance": chance and chance.value, **counts}
+    for measure, reason in (missing or {}).items():
+        yield {**key, "measure": measure, "n": 0, "claims": 0, "unavailable": reason}
+
+
+def resamples_of(claims: Iterable[tuple[str, str]]) -> dict[str, Resamples]:
+    """Resamples by source of claims. claims: all (dataset, claim_id) that have an explanation."""
+    frame = pd.DataFrame(list(claims), columns=["dataset", "claim_id"])
+    return {str(dataset): Resamples(str(dataset), own) for dataset, own in frame.groupby("dataset")["claim_id"]}
+
+
+def of_explanations(explanations: pd.DataFrame) -> list[pd.DataFrame]:
+    """Before anybody is asked about them: by passage, by sentence, and by explanation.
+
+    explanations: with claim_id, selected, cited (JSON), precision, recall, f1, numbers and chains (JSON) of their claims.
+    """
+    omitted, uncited, expected = [], [], []
+    names = ("claim_id", "selected", "cited", "numbers", "chains")
+    for claim, selected, cited, numbers, chains in zip(*(explanations[name] for name in names), strict=True):
+        each = [set(own) for own in json.loads(cited)]
+        omitted += [(claim, float(number not in set().union(*each))) for number in selected]
+        uncited += [(claim, float(not own)) for own in each]
+        there = [set(chain) & set(numbers) for chain in json.loads(chains)]
+        expected.append(chance_retrieval(len(selected), numbers, there) or (np.nan,) * 3)
+    chances = pd.DataFrame(expected, columns=[f"{name}{CHANCE}" for name in RETRIEVAL], index=explanations.index)
+    retrieved = explanations[list(RETRIEVAL)].join(chances).add_prefix("retrieval_")
+    by_part = {"omitted": omitted, "uncited": uncited}
+    return [
+        *(pd.DataFrame(own, columns=["claim_id", name]) for name, own in by_part.items()),
+        retrieved.assign(claim_id=explanations["claim_id"]),
+    ]
+
+
+def of_answers(rows: pd.DataFrame, masking: str) -> tuple[list[pd.DataFrame], dict[str, str]]:
+    """By question and by explanation; and why measures were not computed.
+
+    rows: of `recovery` of one annotator, with claim_id, and sizes: chosen, golds, sentences.
+    """
+    chosen, golds, sentences = (rows[name].to_numpy(dtype=float) for name in ("chosen", "golds", "sentences"))
+    numbers = rows[["precision", "recall", "f1"]].assign(
+        f1_of_claims=rows["f1"],
+        unreadable=rows["problem"].notna().astype(float),
+        none=(chosen == 0).astype(float),
+        golds=golds,
+        **{
+            f"precision{CHANCE}": np.where(chosen > 0, golds / np.maximum(sentences, 1), 0.0),
+            f"recall{CHANCE}": np.where(golds > 0, chosen / np.maximum(sentences, 1), 0.0),
+            **dict.fromkeys((f"f1{CHANCE}", f"f1_of_claims{CHANCE}"), rows["chance"]),
+        },
+    )
+    # What several people answered about one question counts once, as their mean.
+    questions = numbers.groupby([rows[name] for name in QUESTION], sort=False, observed=True).mean()
+    questions["claim_id"] = rows.groupby(QUESTION, sort=False, observed=True)["claim_id"].first()
+    none, golds_of = questions.pop("none"), questions.pop("golds")
+    if masking != FULL:
+        return [questions], dict.fromkeys(("correct_rejection", "transparent"), NEEDS_FULL)
+    rejected = {"correct_rejection": none.where(golds_of == 0), f"correct_rejection{CHANCE}": none.mean()}
+    return [questions.assign(**rejected), _transparent(rows)], {}
+
+
+def _transparent(rows: pd.DataFrame) -> pd.DataFrame:
+    """By explanation that cites a passage."""
+    cited = rows[rows["golds"] > 0]
+    sizes: dict[tuple[Any, ...], list[tuple[int, ...]]] = {}
+    for explanation, passage, *of_answer in zip(*(cited[name] for name in (*QUESTION, *_SIZES)), strict=True):
+        sizes.setdefault((explanation, passage), []).append(tuple(of_answer))
+    asked = cited.groupby(QUESTION, sort=False, observed=True).agg(claim_id=("claim_id", "first"), f1=("f1", "mean"))
+    above = {"above": asked["f1"] >= TRANSPARENT - ROUNDING, "level": [_above(tuple(sorted(own))) for own in sizes.values()]}
+    whole = asked.assign(**above).groupby("explanation_id", sort=False, observed=True)
+    found = whole.agg(claim_id=("claim_id", "first"), transparent=("above", "all"), level=("level", "prod"))
+    return found.astype({"transparent": float}).rename(columns={"level": f"transparent{CHANCE}"})
+
+
+@lru_cache(maxsize=65536)
+def _above(asked: tuple[tuple[int, int, int], ...]) -> float:
+    """The probability that the mean F1 of random answers is at least TRANSPARENT. asked: chosen, golds, sentences of each."""
+    sums = {0.0: 1.0}
+    for chosen, golds, sentences in asked:
+        ways = comb(sentences, chosen)
+        drawn = [
+            (2 * hits / (chosen + golds), comb(golds, hits) * comb(sentences - golds, chosen - hits) / ways)
+            for hits in range(max(0, chosen + golds - sentences), min(chosen, golds) + 1)
+        ]
+        together: dict[float, float] = {}
+        for total, weight in sums.items():
+            for f1, chance in drawn:
+                key = round(total + f1, 9)
+                together[key] = together.get(key, 0.0) + weight * chance
+        sums = together
+    return sum(weight for total, weight in sums.items() if total >= len(asked) * (TRANSPARENT - ROUNDING))
+
+
+def of_people(answers: pd.DataFrame, claims: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+    """Rows like those of `cell_recovery`, with people: how many answered.
+
+    answers: of people (`CitationQueries.people_answers`). claims: all (dataset, claim_id) that have an explanation.
+    """
+    if not len(answers):
+        return []
+    resamples = resamples_of(claims)
+    given = answers["helpfulness"].dropna()
+    z = given.groupby(answers["annotator"]).transform(lambda own: z_scores(own.tolist()))
+    rows: list[dict[str, Any]] = []
+    for names, own in answers.assign(helpfulness_z=z).groupby(CELL, sort=False):
+        key = {**dict(zip(CELL, names, strict=True)), "annotator": "people", "masking": ""}
+        units = [own[["claim_id", "helpfulness", "helpfulness_z"]], _entropies(own)]
+        rows += rows_of({**key, "people": own["annotator"].nunique()}, units, resamples[names[0]])
+    return rows
+
+
+def _entropies(own: pd.DataFrame) -> pd.DataFrame:
+    asked = own.groupby(QUESTION, sort=False)
+    values = [entropy(map(list, chosen)) if len(chosen) > 1 else np.nan for _, chosen in asked["predicted"]]
+    return pd.DataFrame({"claim_id": asked["claim_id"].first(), "entropy": values})
