@@ -26,21 +26,32 @@ Sets = dict[tuple[Any, ...], Labels]
 def rows_of(key: dict[str, str], annotators: dict[str, pd.DataFrame], resamples: Resamples) -> Iterator[dict[str, Any]]:
     """key: dataset, writer, selector and masking. annotators: key ▶ its rows of `recovery`, with claim_id; all people's are
     those of PEOPLE, who have the annotator `person:NAME`."""
+    sets = {annotator: _sets(own) for annotator, own in annotators.items()}
     for first, second in combinations(annotators, 2):
-        yield _row(key, first, second, between(annotators, first, second, resamples))
+        pair = [sets[first], sets[second]]
+        if PEOPLE in (first, second):
+            pair = _beside_people(pair, annotators[PEOPLE])
+        yield _row(key, first, second, _alpha(pair, resamples))
     if PEOPLE in annotators:
         persons = [_sets(own) for _, own in annotators[PEOPLE].groupby("annotator")]
         yield _row(key, PEOPLE, PEOPLE, _alpha(persons, resamples))
 
 
-def between(annotators: dict[str, pd.DataFrame], first: str, second: str, resamples: Resamples) -> Value | None:
-    """Krippendorff's alpha of two of them, with replicates; None where no question was answered by both."""
-    rows = annotators[first], annotators[second]
-    pair = [_sets(own) for own in rows]
-    if PEOPLE in (first, second):
-        gold = {question: own for one in rows for question, own in zip(_questions(one), one["gold"], strict=True)}
-        pair = [{question: outside_gold_as_one(chosen, gold[question]) for question, chosen in own.items()} for own in pair]
-    return _alpha(pair, resamples)
+def between(first: pd.DataFrame, second: pd.DataFrame, people: bool, resamples: Resamples) -> Value | None:
+    """Krippendorff's alpha of two annotators, with replicates; None where no question was answered by both.
+
+    first, second: their rows of `recovery`. people: whether the second ones are of people, all of them together.
+    """
+    pair = [_sets(first), _sets(second)]
+    return _alpha(_beside_people(pair, second) if people else pair, resamples)
+
+
+def _beside_people(pair: Sequence[Sets], people: pd.DataFrame) -> list[Sets]:
+    gold = dict(zip(_questions(people), people["gold"], strict=True))
+    return [
+        {question: outside_gold_as_one(chosen, gold[question]) for question, chosen in own.items() if question in gold}
+        for own in pair
+    ]
 
 
 def _questions(rows: pd.DataFrame) -> Iterator[tuple[Any, ...]]:

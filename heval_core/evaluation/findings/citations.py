@@ -97,7 +97,7 @@ class Cell:
         found = self.answers(first, second)
         if not found:
             return None
-        return agreements.between(dict(zip((first, second), found, strict=True)), first, second, self._resamples)
+        return agreements.between(found[0], found[1], second == PEOPLE, self._resamples)
 
     def gain_over(self, other: Cell, annotators: list[str]) -> Value | None:
         """How much better its citations are recovered than another selector's: the mean over annotators asked about both."""
