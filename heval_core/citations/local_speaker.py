@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from heval_core.citations.answered import answered, storable
-from heval_core.citations.speaker import Answer
+from heval_core.citations.speaker import Answer, storable
 from heval_core.records import Prompt, Span
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class LocalSpeaker:
                 f"{self.key} reads",
             )
         # Without the end of text: only an answer that the cap cut off has as many tokens as the cap.
-        return answered(self._lm.decode(list(written)), len(written) - ended)
+        return Answer.said(self._lm.decode(list(written)), len(written) - ended)
 
     def _ids(self, prompt: str) -> tuple[int, ...]:
         """Raises HEvalError for a prompt without tokens, and for one that the chat template does not take."""

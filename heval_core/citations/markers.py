@@ -1,4 +1,4 @@
-"""Reads and deletes the markers by which a sentence cites passages.
+"""Reads and deletes the markers by which sentences cite passages; masks the citation of one passage.
 
 Formula: a marker is a pair of square brackets around passage numbers and nothing else: `[3]`, `[26, 34]`, `[1; 2 and 5]`,
 `[1-3]`. Numbers are decimal digits of any script, at most nine of them. A range cites every passage from its first to its
@@ -6,7 +6,8 @@ last number; it has to rise, by at most 200. Any other bracket (`[sic]`, `[2019 
 passage has, such as a year, is still a marker: whoever knows the passages reports it.
 Deleting a number leaves the others of its group (`[26, 34]` ▶ `[34]`, `[1-5]` ▶ `[1-2, 4-5]`), of a row (`[1][2]`) and of a
 list (`[1], [2] and [3]` ▶ `[1] and [3]`). Where a whole row goes, brackets that held nothing else go with it, and no white
-space is left before a full stop, doubled, or at either end.
+space is left before a full stop, doubled, or at either end. Masking e_k deletes the number k from the markers of every
+sentence that cites it; gold is the set of those sentences.
 Reference: the markers of Xing, Baldwin and Lau (arXiv 2406.12645) and of Gao et al. (arXiv 2305.14627).
 Departure: both read lists only, or the first number only. A range is read here as a reader reads it.
 Cost: linear in the length of the sentence.
@@ -15,7 +16,7 @@ Cost: linear in the length of the sentence.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 _WIDEST_RANGE = 200
 _NUMBER = r"\d{1,9}"
@@ -47,8 +48,11 @@ def read(sentence: str) -> tuple[str, tuple[int, ...]]:
 
     The numbers are as written: whether there are such passages is not known here.
     """
-    cited = dict.fromkeys(number for marker in markers(sentence) for number in numbers(marker))
-    return without(sentence, lambda number: True).strip(), tuple(cited)
+    return without(sentence, lambda number: True).strip(), tuple(_cited(sentence))
+
+
+def _cited(sentence: str) -> dict[int, None]:
+    return dict.fromkeys(number for marker in markers(sentence) for number in numbers(marker))
 
 
 def rest(marker: re.Match[str], dropped: Callable[[int], bool]) -> str:
@@ -74,6 +78,15 @@ def without(sentence: str, dropped: Callable[[int], bool]) -> str:
             before, after = _unwrapped(between[place], between[place + 1])
             between[place], between[place + 1] = _closed_up(before, after, first=not place)
     return "".join(text for pair in zip(between, [*written, ""], strict=True) for text in pair)
+
+
+def mask(sentences: Sequence[str], passage: int) -> tuple[list[str], set[int]]:
+    """(the sentences without the markers of a passage, the places from 0 of those that cited it).
+
+    passage: its number as the markers name it. Sentences that do not cite it come back as they were.
+    """
+    gold = {place for place, sentence in enumerate(sentences) if passage in _cited(sentence)}
+    return [without(sentence, lambda number: number == passage) for sentence in sentences], gold
 
 
 def _ends(part: re.Match[str]) -> tuple[int, int]:

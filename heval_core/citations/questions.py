@@ -9,7 +9,6 @@ import hashlib
 from collections.abc import Collection, Iterator, Sequence
 
 from heval_core.citations import markers
-from heval_core.citations.masking import mask
 from heval_core.citations.records import Claim, Explained, Question, Sentence
 from heval_core.citations.sentences import split
 
@@ -58,7 +57,7 @@ def questions(explanation: Explained) -> list[Question]:
     texts = [sentence.text for sentence in explanation.sentences]
     asked = []
     for number in explanation.selected:
-        masked, gold = mask(texts, number)
+        masked, gold = markers.mask(texts, number)
         asked.append(Question(explanation, number, tuple(masked), frozenset(gold)))
     return asked
 

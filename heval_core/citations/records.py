@@ -106,11 +106,6 @@ class Explained:
         named = {number for sentence in self.sentences for number in sentence.cited}
         return tuple(number for number in self.selected if number in named)
 
-    @property
-    def omitted(self) -> tuple[int, ...]:
-        """The numbers of the selected passages that no sentence cites."""
-        return tuple(number for number in self.selected if number not in self.cited)
-
 
 @dataclass(frozen=True)
 class Question:

@@ -17,8 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from heval_core.citations.answered import answered, storable
-from heval_core.citations.speaker import Answer
+from heval_core.citations.speaker import Answer, storable
 from heval_core.records import HEvalError
 
 KEYS = ("HEVAL_LLM_KEY", "OPENAI_API_KEY")
@@ -169,4 +168,4 @@ def _read(body: bytes, tokens: int) -> Answer:
     usage = told.get("usage")
     used = usage.get("completion_tokens") if isinstance(usage, dict) else None
     # A text that was cut off has all its tokens, whether the server counts them or not.
-    return answered(text, tokens if full else used if type(used) is int and used >= 0 else None)
+    return Answer.said(text, tokens if full else used if type(used) is int and used >= 0 else None)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import log
 
 import pytest
 
 from heval_core import catalogue
-from heval_core.citations.asking import Unreadable, asked_twice, numbers_in
 from heval_core.citations.records import Written
 from heval_core.citations.selectors.lexical import overlaps
-from heval_core.citations.speaker import Answer, Selection
+from heval_core.citations.speaker import Answer, Selection, Unreadable, asked_twice, numbers_in
 from heval_core.records import HEvalError
 from tests.citations.claims import Scripted, claim
 
@@ -120,16 +120,16 @@ READ |= {"2\n5": (2, 5), "3\n\nClaim: Another one 4": (3,), "None.": (), "-1": (
 
 @pytest.mark.parametrize(("text", "numbers"), READ.items())
 def test_numbers_are_read_where_there_is_nothing_else(text, numbers):
-    assert numbers_in(text) == numbers
+    assert numbers_in(text, "passage", range(9)) == tuple(sorted(numbers))
 
 
 @pytest.mark.parametrize("text", ["", " \n", "1-3", "I choose 2", "2 (two)", "2, -1", "²", "1" * 10, "2.5", "Sure!\n\n2"])
 def test_anything_else_is_unreadable(text):
     with pytest.raises(Unreadable, match=r"^it (says|has)"):
-        numbers_in(text)
+        numbers_in(text, "passage", range(9))
 
 
 def test_nobody_is_asked_twice_for_nothing():
     speaker = Scripted("1")
-    assert asked_twice(speaker, ["p"], 9, [numbers_in]) == [((1,), "")]
+    assert asked_twice(speaker, ["p"], 9, [partial(numbers_in, what="passage", there=(1,))]) == [((1,), "")]
     assert (len(speaker.asked), speaker.caps) == (1, [9])

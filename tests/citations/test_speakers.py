@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from heval_core.citations.answered import answered
 from heval_core.citations.local_speaker import LocalSpeaker
 from heval_core.citations.remembering import PORTION, Remembering
 from heval_core.citations.speaker import Answer
@@ -106,7 +105,7 @@ def test_no_prompts_are_no_answers(language_models):
     [("  7.\n", "7."), ("<think>a</think> b", "b"), ("unseen start</think>\nb", "b"), ("a <think> b", "a <think> b")],
 )
 def test_thoughts_and_white_space_are_no_part_of_an_answer(text, said):
-    assert answered(text, 3) == Answer(said, 3)
+    assert Answer.said(text, 3) == Answer(said, 3)
 
 
 def test_nothing_is_asked_twice_not_even_after_a_new_start(tmp_path):

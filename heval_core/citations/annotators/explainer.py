@@ -34,9 +34,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heval_core.citations.annotators.shared import weights
+from heval_core.citations.annotators.shared import read_with, weights
 from heval_core.citations.annotators.shared.choice import random_levels, resting
-from heval_core.citations.annotators.shared.naming import read_with
 from heval_core.citations.records import Choice, Explained, Question
 from heval_core.records import HEvalError
 

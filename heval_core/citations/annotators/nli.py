@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from heval_core.citations.annotators.shared.naming import read_with
+from heval_core.citations.annotators.shared import read_with
 from heval_core.citations.reading import shown
 from heval_core.citations.records import Choice, Question
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from heval_core.citations.answered import storable
 from heval_core.citations.records import BadClaim, Claim, Passage
+from heval_core.citations.speaker import storable
 from heval_core.datasets._records import Malformed, read_each, text_of
 
 # A marker has at most nine digits.

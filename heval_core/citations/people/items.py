@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 
 from heval_core.citations.records import Passage
+from heval_core.citations.speaker import storable
 from heval_core.records import HEvalError
 
 # A question of the study; a control item whose answer is plain, with one sentence or with none; an item of the practice round.
@@ -14,14 +15,9 @@ QUESTION, POSITIVE, NEGATIVE, PRACTICE = "question", "positive", "negative", "pr
 CONTROLS = (POSITIVE, NEGATIVE)
 
 
-def whole(text: str) -> str:
-    """The text without what no file can hold: half a surrogate pair is shown as a replacement character."""
-    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-
-
 def name_of(text: str) -> str:
     """A name or code as it is kept: 1 to 60 visible characters, single spaces. Raises HEvalError for another."""
-    name = " ".join(whole(text).split())
+    name = " ".join(storable(text).split())
     if not 1 <= len(name) <= 60 or not all(one.isprintable() for one in name):
         raise HEvalError("A name or code has 1 to 60 characters, none of them invisible")
     return name

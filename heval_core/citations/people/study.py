@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 
 from heval_core.citations.people import practice
-from heval_core.citations.people.items import NEGATIVE, POSITIVE, QUESTION, Item, whole
+from heval_core.citations.people.items import NEGATIVE, POSITIVE, QUESTION, Item
 from heval_core.citations.questions import questions, sampled
-from heval_core.citations.records import Explained, Passage, Question
+from heval_core.citations.records import Explained, Question
 from heval_core.records import HEvalError
 
 MASKINGS = ("sample", "full")
@@ -78,11 +78,11 @@ def _item(kind: str, name: str, question: Question, wanted: int | None, without:
     return Item(
         kind=kind,
         explanation_id=name,
-        claim=whole(explained.claim.claim),
-        verdict=whole(explained.claim.verdict),
-        passages=tuple(Passage(one.number, whole(one.text), whole(one.title)) for one in explained.passages),
+        claim=explained.claim.claim,
+        verdict=explained.claim.verdict,
+        passages=explained.passages,
         passage=question.passage,
-        sentences=tuple(whole(text) for place, text in enumerate(question.sentences) if place not in without),
+        sentences=tuple(text for place, text in enumerate(question.sentences) if place not in without),
         gold=question.gold - without,
         wanted=wanted,
     )

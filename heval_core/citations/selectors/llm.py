@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from heval_core.citations.asking import Unreadable, asked_twice, numbers_in
 from heval_core.citations.reading import asked, layout
 from heval_core.citations.records import Claim
-from heval_core.citations.speaker import Selection, Speaker
+from heval_core.citations.speaker import Selection, Speaker, asked_twice, numbers_in
 from heval_core.records import HEvalError
 
 # Every passage of a hundred could be named.
@@ -41,17 +40,9 @@ class LLM:
         if speaker is None:
             raise HEvalError("The selector llm asks a language model, and none is given.")
         prompts = [asked(claim, claim.passages, layout(self.prompt)).text for claim in claims]
-        found = asked_twice(speaker, prompts, TOKENS, [partial(_chosen, claim) for claim in claims])
-        return [_selection(numbers, problem) for numbers, problem in found]
-
-
-def _chosen(claim: Claim, text: str) -> tuple[int, ...]:
-    """Raises Unreadable for an answer that is not numbers of the claim's passages."""
-    named = numbers_in(text)
-    there = [passage.number for passage in claim.passages]
-    if unknown := [number for number in named if number not in there]:
-        raise Unreadable(f"it names passage {unknown[0]}, which is not there")
-    return tuple(number for number in there if number in named)
+        there = [[passage.number for passage in claim.passages] for claim in claims]
+        reads = [partial(numbers_in, what="passage", there=numbers) for numbers in there]
+        return [_selection(numbers, problem) for numbers, problem in asked_twice(speaker, prompts, TOKENS, reads)]
 
 
 def _selection(numbers: tuple[int, ...] | None, problem: str) -> Selection:
