@@ -44,7 +44,7 @@ class NoModel:
 
     def ready(self, loaded: Any) -> Any:
         """What the task is given. loaded: as `load` gave it."""
-        return None
+        return loaded
 
     def facts(self, loaded: Any) -> dict[str, Any]:
         """A row of the table `model`; empty if it has none."""

@@ -24,11 +24,10 @@ from heval_core.store.kinds import EXPLANATION, RECOVERY
 from heval_core.store.shards import FORMAT, Entry, ShardStore
 from precompute import journal
 from precompute.citations import sources
-from precompute.citations.explaining import ExplainTask
 from precompute.citations.readers import Reader, Unavailable, identity_of, key_of, reading_with, writing_with
-from precompute.citations.recovering import RecoverTask, Stored
 from precompute.citations.sources import Source, explained_of
 from precompute.citations.study import REGIME, SIZE, Study
+from precompute.citations.tasks import ExplainTask, RecoverTask, Stored
 from precompute.pair import Problems
 from precompute.task import Row, Shard, Task, entries_like, hashed, missing_from
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -32,47 +32,34 @@ class Speaking(Model):
 
 
 @dataclass(frozen=True)
-class Served:
+class Served(NoModel):
     """A language model behind a server. Nothing is loaded for it."""
 
-    url: str
-    key: str
-    stays = False
+    url: str = ""
+    key: str = ""
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]  # of no model it is empty
         return f"{self.key} at {self.url}"
 
     def load(self, loading: Loading) -> Speaker:
         speaker = Server(self.url, self.key)
         return Remembering(speaker, loading.answers) if loading.answers else speaker
 
-    def ready(self, loaded: Speaker) -> Speaker:
-        return loaded
-
-    def facts(self, loaded: Speaker) -> dict[str, Any]:
-        return {}
-
 
 @dataclass(frozen=True)
-class Entailing:
+class Entailing(NoModel):
     """An entailment model. name: as it is loaded."""
 
-    name: str
+    name: str = ""
     stays = True
 
     @property
-    def key(self) -> str:
+    def key(self) -> str:  # type: ignore[override]  # of no model it is empty
         return self.name
 
     def load(self, loading: Loading) -> Any:
         return entailment.load(self.name, loading.device, loading.dtype, loading.batch_tokens)
-
-    def ready(self, loaded: Any) -> Any:
-        return loaded
-
-    def facts(self, loaded: Any) -> dict[str, Any]:
-        return {}
 
 
 class Watched:
@@ -102,7 +89,7 @@ class Watched:
         return bool(problem) and any(own in str(problem) for own in self._problems)
 
 
-Reader = NoModel | Model | Served | Entailing
+Reader = NoModel | Model
 
 
 class Unavailable(Exception):
@@ -116,7 +103,8 @@ def identity_of(reader: Reader, study: Study) -> list[str]:
     if isinstance(reader, Model):
         return [type(reader).__name__, reader.key, reader.identity.revision, reader.identity.template, dtype_of(study)]
     if isinstance(reader, Entailing):
-        return ["Entailing", *_revision(reader.name), dtype_of(study)]
+        found = _identified(reader.name)
+        return ["Entailing", found.key, found.revision, dtype_of(study)]
     return []
 
 
@@ -130,12 +118,6 @@ def _identified(name: str) -> Identity:
     return identify(name)
 
 
-def _revision(name: str) -> tuple[str, str]:
-    found = _identified(name)
-    return found.key, found.revision
-
-
-@cache
 def _in_own_template(name: str) -> Identity:
     """A model that is asked for text through its chat template is read through it, too; any other reads plain text."""
     try:
@@ -161,49 +143,22 @@ def reading_with(annotator: Annotator, writer: Writer, study: Study) -> Reader:
     Raises Unavailable where it would read with the writer's own model, and that one cannot be had; HEvalError for a model that
     there is not.
     """
-    return _WAYS[annotator.reads](annotator, writer, study)
-
-
-def _with_nothing(annotator: Annotator, writer: Writer, study: Study) -> Reader:
-    return NoModel()
-
-
-def _with_speaker(annotator: Annotator, writer: Writer, study: Study) -> Reader:
-    return _speaking(annotator.model or _own(annotator, writer), study)
-
-
-def _with_entailment(annotator: Annotator, writer: Writer, study: Study) -> Reader:
-    if not annotator.model:
-        raise Unavailable(f"{annotator.key} needs an entailment model; name one: {_named(annotator)}.")
-    return Entailing(annotator.model)
-
-
-def _with_model(annotator: Annotator, writer: Writer, study: Study) -> Reader:
-    if not annotator.model and study.llm and writer.model != SHIPPED:
+    reads, shipped = annotator.reads, writer.model == SHIPPED
+    if reads == "nothing":
+        return NoModel()
+    reasons = {
+        f"{annotator.key} needs an entailment model; name one": reads == "entailment",
+        "The writer is asked through a server, where nothing can be looked into; name a model": reads == "model"
+        and bool(study.llm)
+        and not shipped,
+        "The explanations came with the claims, without their writer's model; name one": shipped,
+    }
+    if not annotator.model and (why := next((why for why, holds in reasons.items() if holds), "")):
+        head, opened, options = annotator.key.partition("(")
         raise Unavailable(
-            f"The writer is asked through a server, where nothing can be looked into; name a model: {_named(annotator)}."
+            f"{why}: {head}({options.removesuffix(')')},model=MODEL)." if opened else f"{why}: {head}(model=MODEL)."
         )
-    name = annotator.model or _own(annotator, writer)
-    return Model(name, _in_own_template(name))
-
-
-def _own(annotator: Annotator, writer: Writer) -> str:
-    if writer.model == SHIPPED:
-        raise Unavailable(
-            f"The explanations came with the claims, without their writer's model; name one: {_named(annotator)}."
-        )
-    return writer.model
-
-
-def _named(annotator: Annotator) -> str:
-    """How a model is named to an annotator."""
-    head, opened, options = annotator.key.partition("(")
-    return f"{head}({options.removesuffix(')')},model=MODEL)" if opened else f"{head}(model=MODEL)"
-
-
-_WAYS: dict[str, Callable[[Annotator, Writer, Study], Reader]] = {
-    "nothing": _with_nothing,
-    "speaker": _with_speaker,
-    "entailment": _with_entailment,
-    "model": _with_model,
-}
+    name = annotator.model or writer.model
+    if reads == "entailment":
+        return Entailing(name)
+    return _speaking(name, study) if reads == "speaker" else Model(name, _in_own_template(name))

@@ -1,0 +1,214 @@
+"""The tasks of the study: explanations of some claims are made, and an annotator is asked about some explanations.
+
+Both ask for everything together, and part by part where that fails. What a server did not answer is a failure, and is asked
+again by a later run; a model in memory would say the same again.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from heval_core import catalogue
+from heval_core.citations.questions import questions, sampled
+from heval_core.citations.records import Choice, Claim, Explained, Question
+from heval_core.citations.writing import SHIPPED, Writer, shipped, write
+from precompute.citations.readers import Served, Watched
+from precompute.citations.study import SAMPLE
+from precompute.task import Failure, Result, Row, Shard, Task, hashed, named
+
+
+class Part(NamedTuple):
+    """What is asked about: a claim, or a question. owner: what it is asked together with. claim, place: where it stands."""
+
+    owner: str
+    claim: str
+    place: str
+    about: Any
+
+
+@dataclass(frozen=True)
+class AskTask(Task):
+    """stored: rows that an earlier run has made in the same way; they are not made again."""
+
+    stored: tuple[Row, ...] = field(default=(), repr=False, kw_only=True)
+
+    @property
+    def size(self) -> int:  # type: ignore[override]  # of others it is a constant
+        return self.shards[0].stop - self.shards[0].start
+
+    @property
+    def what(self) -> str:
+        return f"{self.shards[0].start}-{self.shards[0].stop}"
+
+    @property
+    def name(self) -> str:
+        return " · ".join((self.shards[0].model, self.shards[0].dataset, self.shards[0].technique, self.what))
+
+    def asked(self, parts: Sequence[Part], reader: Any) -> Sequence[list[Row]]:
+        """The rows of each part."""
+        raise NotImplementedError
+
+    def each(self, parts: Sequence[Part], reader: Any, failures: list[Failure]) -> Iterator[list[Row]]:
+        """The rows of each part that has some, with the seconds that they took."""
+        if not parts:
+            return
+        watched = Watched(reader) if isinstance(self.model, Served) else None
+        started, annotator = time.perf_counter(), self.shards[0].explainer
+        try:
+            found = self.asked(parts, watched or reader)
+        except Exception as error:
+            owners = dict.fromkeys(part.owner for part in parts)
+            if len(owners) == 1:
+                failures.append(Failure(annotator, parts[0].claim, named(error)))
+                return
+            for owner in owners:
+                yield from self.each([part for part in parts if part.owner == owner], reader, failures)
+            return
+        seconds = (time.perf_counter() - started) / len(parts)
+        for part, rows in zip(parts, found, strict=True):
+            problem = " ".join(filter(None, (row.get("unavailable") or row.get("problem") for row in rows)))
+            if watched and watched.is_to_blame(problem):
+                failures.append(Failure(annotator, part.place, problem))
+            else:
+                yield [row | {"seconds": seconds} for row in rows]
+
+
+@dataclass(frozen=True)
+class ExplainTask(AskTask):
+    """Select passages and write explanations; one shard."""
+
+    writer: Writer
+    claims: tuple[Claim, ...]
+    seed: int
+
+    def do(self, ready: Any, questions: None, progress: Callable[[], None]) -> Result:
+        there = {row["claim_id"] for row in self.stored}
+        rows, failures = list(self.stored), list[Failure]()
+        left = [Part(claim.id, claim.id, claim.id, claim) for claim in self.claims if claim.id not in there]
+        for made in self.each(left, ready, failures):
+            rows += made
+            progress()
+        order = [claim.id for claim in self.claims]
+        rows.sort(key=lambda row: order.index(row["claim_id"]))
+        return Result({self.keys[0]: rows}, failures)
+
+    def asked(self, parts: Sequence[Part], reader: Any) -> Sequence[list[Row]]:
+        claims = [part.about for part in parts]
+        return [[self._row(one) for one in own] for own in self._explained(claims, reader)]
+
+    def _explained(self, claims: Sequence[Claim], reader: Any) -> list[list[Explained]]:
+        if self.writer.model == SHIPPED:
+            nothing = ("No explanation came with the claim.",)
+            return [shipped(claim) or [Explained(claim, SHIPPED, SHIPPED, (), (), problems=nothing)] for claim in claims]
+        selector = catalogue.find("selector", self.shards[0].technique)
+        selections = selector.select(claims, reader if selector.asks else None)
+        written = write(claims, selections, reader, self.writer.prompt, selector.key, self.writer.key)
+        return [[one] for one in written]
+
+    def _row(self, made: Explained) -> Row:
+        """An explanation without a sentence is unavailable, for its problems."""
+        dataset, claim = self.shards[0].dataset, made.claim
+        passages = [[passage.number, passage.title, passage.text] for passage in claim.passages]
+        texts = [sentence.text for sentence in made.sentences]
+        depends = [dataset, claim.id, claim.claim, claim.verdict, passages, made.writer, made.selector, made.selected, texts]
+        # Of a model that writes, the writer's key names the prompt.
+        depends += [made.prompt] if made.selector == SHIPPED and made.prompt else []
+        return {
+            "explanation_id": hashed(depends, 16),
+            "dataset": dataset,
+            "claim_id": claim.id,
+            "writer": made.writer,
+            "selector": made.selector,
+            "prompt_id": made.prompt,
+            "selected": list(made.selected),
+            "sentences": texts,
+            "bare": [sentence.bare for sentence in made.sentences],
+            "cited": json.dumps([sentence.cited for sentence in made.sentences]),
+            "sources": None if made.sources is None else json.dumps(made.sources),
+            "sampled": sampled(made, self.seed),
+            "problems": list(made.problems) if made.sentences else [],
+            "unavailable": None if made.sentences else " ".join(made.problems) or "The explanation is empty.",
+        }
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An explanation with its id and the passage that *sample* masks; None if there is none."""
+
+    id: str
+    explained: Explained
+    sampled: int | None
+
+    def passages(self, part: str) -> tuple[int, ...]:
+        """Whose citations a part of the questions masks: the sampled one, or all the others."""
+        return tuple(number for number in self.explained.selected if (number == self.sampled) == (part == SAMPLE))
+
+
+@dataclass(frozen=True)
+class RecoverTask(AskTask):
+    """Ask an annotator; a shard for each part of the questions.
+
+    *sample* and *rest* are shards of their own: whoever asks for the sample first and for everything later asks nothing twice.
+    Where both are missing one task makes both, so that an explainer shares its passes among all passages of an explanation.
+    parts: of each shard.
+    """
+
+    explanations: tuple[Stored, ...]
+    parts: tuple[str, ...]
+
+    @property
+    def annotator(self) -> str:
+        return self.shards[0].explainer
+
+    @property
+    def what(self) -> str:
+        return f"{self.annotator} · {' and '.join(self.parts)} of {super().what}"
+
+    @property
+    def wanted(self) -> dict[tuple[str, int], str]:
+        """The key of the shard of each question: explanation, passage."""
+        parts = list(zip(self.parts, self.keys, strict=True))
+        return {(one.id, number): key for part, key in parts for one in self.explanations for number in one.passages(part)}
+
+    def do(self, ready: Any, _: None, progress: Callable[[], None]) -> Result:
+        known = {(row["explanation_id"], row["passage"]): row for row in self.stored}
+        wanted, failures = self.wanted, list[Failure]()
+        left = [
+            Part(one.id, one.explained.claim.id, f"{one.explained.claim.id} [{question.passage}]", question)
+            for one in self.explanations
+            for question in questions(one.explained)
+            if (one.id, question.passage) in wanted.keys() - known.keys()
+        ]
+        for rows in self.each(left, ready, failures):
+            known |= {(row["explanation_id"], row["passage"]): row for row in rows}
+        for _one in self.explanations:
+            progress()
+        found = {key: [known[asked] for asked, own in wanted.items() if own == key and asked in known] for key in self.keys}
+        return Result(found, failures)
+
+    def asked(self, parts: Sequence[Part], reader: Any) -> Sequence[list[Row]]:
+        choices = catalogue.find("annotator", self.annotator).annotate([part.about for part in parts], reader)
+        return [[self._row(choice, part.owner, part.about)] for choice, part in zip(choices, parts, strict=True)]
+
+    def _row(self, choice: Choice, explanation_id: str, question: Question) -> Row:
+        """Raises ValueError for a choice that does not fit the explanation."""
+        count = len(question.sentences)
+        if not all(0 <= place < count for place in choice.chosen):
+            raise ValueError(f"{self.annotator} chose sentence {max(choice.chosen)} of {count}, counted from 0")
+        if choice.scores is not None and len(choice.scores) != count:
+            raise ValueError(f"{self.annotator} gave {len(choice.scores)} scores for {count} sentences")
+        return {
+            "explanation_id": explanation_id,
+            "passage": question.passage,
+            "annotator": self.annotator,
+            "predicted": sorted(choice.chosen),
+            "scores": None if choice.scores is None else list(choice.scores),
+            "problem": choice.problem or None,
+        }
+
+    def failed(self, shard: Shard, result: Result) -> int:
+        return list(self.wanted.values()).count(shard.key) - len(result.rows[shard.key])
