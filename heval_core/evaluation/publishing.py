@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +22,6 @@ import pandas as pd
 
 from heval_core import __version__, catalogue
 from heval_core.evaluation import evaluator, findings, patterns
-from heval_core.evaluation.citations import people
 from heval_core.evaluation.citations import tables as citation_tables
 from heval_core.evaluation.citations.standing import standing
 from heval_core.evaluation.leaderboard import headline
@@ -109,10 +109,8 @@ def publish(
     target.mkdir(parents=True, exist_ok=True)
     published.remove_unfinished(target)
     # Read once: people may be answering.
-    answered = answers(source) if citations.entries else Answers()
-    everybody = people.persons(answered)
-    of_people = people.lines_of(answered.questions, everybody)
-    beside = [*("|".join([*asked, why]) for asked, why in citations.unavailable.items()), *of_people]
+    people = answers(source) if citations.entries else Answers([], [])
+    beside = [*("|".join([*asked, why]) for asked, why in citations.unavailable.items()), *map(str, chain(*people))]
     snapshot_id = _snapshot_id(entries, bundled, beside)
     final = target / f"results-{snapshot_id}.duckdb"
     if not final.is_file():
@@ -120,9 +118,9 @@ def publish(
             _insert_provenance(writer, store, entries, snapshot_id, bundled)
             if of_regimes:
                 _insert_results(writer, store, of_regimes, tell, not bundled if keep is None else keep)
-            studied = citation_tables.insert(writer, store, citations, people.rows_of(answered.questions))
+            studied = citation_tables.insert(writer, store, citations, people.rows)
             if studied:
-                writer.insert("person", everybody)
+                writer.insert("person", people.people)
                 _insert_findings(writer, findings.citation_findings(*studied))
     published.point_to(target, final, evaluator.evaluator_id())
     published.remove_old(target, final)

@@ -9,17 +9,27 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from heval_core.citations.people.items import CONTROLS, PRACTICE, QUESTION, Given, Item, name_of
+from heval_core.citations.people.items import CONTROLS, PRACTICE, QUESTION, Item, name_of
 from heval_core.citations.people.turns import Quality, Standing, Turn, next_item, qualities
 from heval_core.records import HEvalError
 from heval_core.store.annotation_file import FILE, WAIT, make, transaction
 
 # How long an item is kept for somebody who has it before them.
 LEASE = timedelta(minutes=15)
+
+
+class Given(NamedTuple):
+    """An answer of a person. predicted: places of the sentences chosen. helpfulness: 0 to 100."""
+
+    item_id: str
+    predicted: tuple[int, ...]
+    helpfulness: float
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -65,14 +75,26 @@ class AnnotationStore:
         Returns how many were added, too. No answer is ever removed.
         """
         make(folder)
-        store = cls(folder)
+        rows = [
+            (one.item_id, one.kind, one.explanation_id, one.wanted, json.dumps(sorted(one.gold)), one.as_json())
+            for one in items
+        ]
         with transaction(folder, writing=True) as db:
-            return store, add_items(db, items)
+            before = _count(db)
+            # One that is there keeps its answers; more people are asked if more are wanted now.
+            db.executemany(
+                "INSERT INTO item (item_id, kind, explanation_id, wanted, gold, body) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT "
+                "(item_id) DO UPDATE SET wanted = excluded.wanted, body = excluded.body WHERE excluded.wanted > wanted",
+                rows,
+            )
+            return cls(folder), _count(db) - before
 
     def sign_in(self, name: str) -> str:
         """The person of this name, without regard to case; a new one if there is none. Raises HEvalError for no name."""
+        kept = name_of(name)
         with transaction(self.folder, writing=True, wait=self.wait) as db:
-            return add_person(db, name, self._time())
+            db.execute("INSERT OR IGNORE INTO person VALUES (?, ?, ?)", [kept, kept.casefold(), self._time()])
+        return self.person(kept) or kept
 
     def person(self, name: str) -> str | None:
         """As the name was first written; None if nobody of this name was here."""
@@ -105,14 +127,21 @@ class AnnotationStore:
 
         Raises HEvalError for an unknown item or person, a sentence that the item does not have, and numbers out of range.
         """
+        places = sorted(set(chosen))
+        if not (0 <= helpfulness <= 100 and 0 <= seconds < float("inf")):
+            raise HEvalError(f"The helpfulness is {helpfulness:g}; it should be from 0 to 100, and the seconds not negative.")
         with transaction(self.folder, writing=True, wait=self.wait) as db:
-            places = sorted(set(chosen))
-            last = db.execute("SELECT max(at) FROM answer WHERE annotator = ? AND item_id = ?", [person, item_id]).fetchone()[
-                0
-            ]
+            last = len(item_of(db, item_id).sentences) - 1
+            if wrong := set(places) - set(range(last + 1)):
+                raise HEvalError(f"The answer names sentence {min(wrong)}; the item {item_id} has the sentences 0 to {last}.")
+            if db.execute("SELECT 1 FROM person WHERE annotator = ?", [person]).fetchone() is None:
+                raise HEvalError(f"Nobody is called {person!r} in this study; sign in first.")
+            before = "SELECT max(at) FROM answer WHERE annotator = ? AND item_id = ?"
+            (changed,) = db.execute(before, [person, item_id]).fetchone()
             # After what it changes, whatever the clock says.
-            at = max(self._time(), _after(last)) if last else self._time()
-            add_answer(db, Given(answer_id, item_id, person, tuple(places), float(helpfulness), float(seconds), at))
+            at = max(self._time(), _after(changed)) if changed else self._time()
+            answer = [answer_id, item_id, person, json.dumps(places), float(helpfulness), float(seconds), at]
+            db.execute("INSERT OR IGNORE INTO answer VALUES (?, ?, ?, ?, ?, ?, ?)", answer)
             db.execute("DELETE FROM lease WHERE annotator = ? AND item_id = ?", [person, item_id])
 
     def item(self, item_id: str) -> Item:
@@ -130,11 +159,11 @@ class AnnotationStore:
         """The last answer of a person to each item but those of the practice round, in the order in which they came."""
         with transaction(self.folder, writing=False, wait=self.wait) as db:
             rows = db.execute(
-                "SELECT latest.* FROM latest JOIN item USING (item_id) WHERE annotator = ? AND kind <> ? "
-                "ORDER BY first, answer_id",
+                "SELECT item_id, predicted, helpfulness, seconds FROM latest JOIN item USING (item_id) "
+                "WHERE annotator = ? AND kind <> ? ORDER BY first, answer_id",
                 [person, PRACTICE],
             )
-            return [given(row) for row in rows]
+            return [Given(item_id, tuple(json.loads(predicted)), *numbers) for item_id, predicted, *numbers in rows]
 
     def progress(self) -> Progress:
         """How far the study is."""
@@ -184,46 +213,8 @@ def quality_of(db: sqlite3.Connection) -> dict[str, Quality]:
     return qualities((name, set(json.loads(chosen)), gold[item_id]) for (name, item_id), chosen in last.items())
 
 
-def add_items(db: sqlite3.Connection, items: Iterable[Item]) -> int:
-    """How many were not there yet. One that is there keeps its answers; more people are asked if more are wanted now."""
-    before = _count(db)
-    rows = (
-        (one.item_id, one.kind, one.explanation_id, one.wanted, json.dumps(sorted(one.gold)), one.as_json()) for one in items
-    )
-    db.executemany(
-        "INSERT INTO item (item_id, kind, explanation_id, wanted, gold, body) VALUES (?, ?, ?, ?, ?, ?) "
-        "ON CONFLICT (item_id) DO UPDATE SET wanted = excluded.wanted, body = excluded.body WHERE excluded.wanted > wanted",
-        rows,
-    )
-    return _count(db) - before
-
-
 def _count(db: sqlite3.Connection) -> int:
     return int(db.execute("SELECT count(*) FROM item").fetchone()[0])
-
-
-def add_person(db: sqlite3.Connection, name: str, since: str) -> str:
-    """The person of this name, new or not."""
-    kept = name_of(name)
-    db.execute("INSERT OR IGNORE INTO person VALUES (?, ?, ?)", [kept, kept.casefold(), since])
-    return str(db.execute("SELECT annotator FROM person WHERE folded = ?", [kept.casefold()]).fetchone()["annotator"])
-
-
-def add_answer(db: sqlite3.Connection, answer: Given) -> bool:
-    """Whether it was new. Raises HEvalError for an answer that cannot be to this study's items."""
-    item = item_of(db, answer.item_id)
-    if wrong := set(answer.predicted) - set(range(len(item.sentences))):
-        last = len(item.sentences) - 1
-        raise HEvalError(f"The answer names sentence {min(wrong)}; the item {answer.item_id} has the sentences 0 to {last}.")
-    if not (0 <= answer.helpfulness <= 100 and 0 <= answer.seconds < float("inf")):
-        raise HEvalError(
-            f"The helpfulness is {answer.helpfulness:g}; it should be from 0 to 100, and the seconds not negative."
-        )
-    if db.execute("SELECT 1 FROM person WHERE annotator = ?", [answer.annotator]).fetchone() is None:
-        raise HEvalError(f"Nobody is called {answer.annotator!r} in this study; sign in first.")
-    values = [*vars(answer).values()]
-    values[3] = json.dumps(answer.predicted)
-    return db.execute("INSERT OR IGNORE INTO answer VALUES (?, ?, ?, ?, ?, ?, ?)", values).rowcount > 0
 
 
 def item_of(db: sqlite3.Connection, item_id: str) -> Item:
@@ -234,68 +225,35 @@ def item_of(db: sqlite3.Connection, item_id: str) -> Item:
     return Item.of_json(row["body"])
 
 
-def given(row: sqlite3.Row) -> Given:
-    """An answer as it is kept."""
-    values = {name: row[name] for name in ("answer_id", "item_id", "annotator", "helpfulness", "seconds", "at")}
-    return Given(**values, predicted=tuple(json.loads(row["predicted"])))
+class Answers(NamedTuple):
+    """What people answered. rows: of `recovery` without what follows from gold, of people whose answers count; seconds: all
+    that the person spent on it. people: rows of `person`, of everybody who answered."""
 
-
-@dataclass(frozen=True)
-class PersonAnswer:
-    """One person's answer. annotator: `person:NAME`. predicted, gold: places of sentences, of the item's own ones.
-
-    seconds: all that the person spent on it. when: of the answer that counts, UTC, in ISO form.
-    """
-
-    explanation_id: str
-    passage: int
-    annotator: str
-    predicted: tuple[int, ...]
-    helpfulness: float
-    seconds: float
-    when: str
-    kind: str
-    gold: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Answers:
-    """What people answered. questions: of those whose answers count. controls: of all. left_out: people under 70 % on control
-    items, whose answers are not among the questions; dropped: how many answers these are."""
-
-    questions: tuple[PersonAnswer, ...] = ()
-    controls: tuple[PersonAnswer, ...] = ()
-    left_out: dict[str, Quality] = field(default_factory=dict)
-    dropped: int = 0
+    rows: list[dict[str, Any]]
+    people: list[dict[str, Any]]
 
 
 def answers(folder: Path) -> Answers:
     """What people answered in a store's study; nothing where there is none."""
     if not (folder / FILE).exists():
-        return Answers()
+        return Answers([], [])
     with transaction(folder, writing=False) as db:
-        left_out = {name: one for name, one in quality_of(db).items() if not one.counts}
-        rows = db.execute(
-            "SELECT latest.*, kind, explanation_id, json_extract(body, '$.passage') AS passage, "
-            "gold FROM latest JOIN item USING (item_id) WHERE kind <> ? "
-            "ORDER BY place, first, annotator",
-            [PRACTICE],
-        )
-        all_of_them = [
-            PersonAnswer(
-                explanation_id=row["explanation_id"],
-                passage=row["passage"],
-                annotator=f"person:{row['annotator']}",
-                predicted=tuple(json.loads(row["predicted"])),
-                helpfulness=row["helpfulness"],
-                seconds=row["total"],
-                when=row["at"],
-                kind=row["kind"],
-                gold=tuple(json.loads(row["gold"])),
-            )
-            for row in rows
-        ]
-    questions = [one for one in all_of_them if one.kind == QUESTION]
-    kept = [one for one in questions if one.annotator.removeprefix("person:") not in left_out]
-    controls = tuple(one for one in all_of_them if one.kind in CONTROLS)
-    return Answers(tuple(kept), controls, left_out, len(questions) - len(kept))
+        qualities_of = quality_of(db)
+        given = db.execute(
+            "SELECT explanation_id, json_extract(body, '$.passage') AS passage, annotator, predicted, helpfulness, "
+            "total AS seconds FROM latest JOIN item USING (item_id) WHERE kind = ? ORDER BY place, first, annotator",
+            [QUESTION],
+        ).fetchall()
+    qualities_of |= {row["annotator"]: qualities_of.get(row["annotator"], Quality(0, 0)) for row in given}
+    rows = [
+        {**row, "annotator": f"person:{row['annotator']}", "predicted": json.loads(row["predicted"])}
+        | {"scores": None, "problem": None}
+        for row in map(dict, given)
+        if qualities_of[row["annotator"]].counts
+    ]
+    each = Counter(row["annotator"] for row in rows)
+    people = [
+        {"annotator": name, "answers": each[name], "controls": own.asked, "correct": own.right, "counts": own.counts}
+        for name, own in sorted((f"person:{name}", own) for name, own in qualities_of.items())
+    ]
+    return Answers(rows, people)

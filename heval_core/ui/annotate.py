@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from heval_core.citations.people.items import PRACTICE, Given
+from heval_core.citations.people.items import PRACTICE
 from heval_core.figures.citation_claim import masked
 from heval_core.records import HEvalError
 from heval_core.store.annotation_file import OF_BUNDLED, command
@@ -163,7 +163,7 @@ def _save(store: AnnotationStore, message: Mapping[str, Any]) -> None:
 def _back(store: AnnotationStore, message: Mapping[str, Any]) -> None:
     """To the item before the one on screen, of those that the person has answered."""
     person = address.value("person")
-    given: list[Given] = store.answers_of(store.person(person) or person)
+    given = store.answers_of(store.person(person) or person)
     names = [one.item_id for one in given]
     here = names.index(message["item"]) if message.get("item") in names else len(names)
     if here > 0:

@@ -105,7 +105,7 @@ def test_two_annotate_at_once_one_server_is_killed_and_nothing_acknowledged_is_l
             page.locator(".finished").wait_for()
             assert not page.evaluate("() => window.__pwn")
     found = answers(store.folder)
-    assert Counter(one.explanation_id for one in found.questions) == {f"e{number}": WANTED for number in range(QUESTIONS)}
+    assert Counter(one["explanation_id"] for one in found.rows) == {f"e{number}": WANTED for number in range(QUESTIONS)}
 
 
 def test_keys_alone_go_through_practice_and_items_back_and_again(addresses, store):

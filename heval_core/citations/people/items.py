@@ -65,17 +65,3 @@ class Item:
         return cls(
             **values | {"passages": passages, "sentences": tuple(values["sentences"]), "gold": frozenset(values["gold"])}
         )
-
-
-@dataclass(frozen=True)
-class Given:
-    """One answer of a person. answer_id: unique everywhere. predicted: places of the sentences chosen. helpfulness: 0 to 100.
-    at: when, UTC, in ISO form; of several to one item the last counts."""
-
-    answer_id: str
-    item_id: str
-    annotator: str
-    predicted: tuple[int, ...]
-    helpfulness: float
-    seconds: float
-    at: str

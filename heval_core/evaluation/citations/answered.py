@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -71,15 +72,15 @@ def _per_passage(selected: Iterable[Sequence[int]], told: Iterable[str | None]) 
 
 
 def recoveries_of(
-    store: ShardStore, entries: Iterable[Entry], explanations: pd.DataFrame, people: pd.DataFrame | None
+    store: ShardStore, entries: Iterable[Entry], explanations: pd.DataFrame, people: Sequence[Mapping[str, Any]] | None
 ) -> pd.DataFrame:
     """Columns of `recovery`, and of each answer passages (how many the writer was given), dataset, writer, selector,
     claim_id, source (see `sentences_of`), and the sizes chosen, golds, sentences. Answers about an explanation or a passage
     that there is not are left out."""
     stored = ShardRows(store, entries, RECOVERY, RECOVERY.schema.names).rows.drop(columns=["row", "shard"])
     answers = stored.assign(helpfulness=np.nan)
-    if people is not None and len(people):
-        answers = pd.concat([answers, people], ignore_index=True)
+    if people:
+        answers = pd.concat([answers, pd.DataFrame(people)], ignore_index=True)
     asked = asked_of(explanations[explanations["unavailable"].isna()])
     rows = answers.merge(asked.assign(place=range(len(asked))), on=QUESTION, how="inner")
     rows["place"] = rows["place"].astype(np.int64)

@@ -27,7 +27,7 @@ class Studied(NamedTuple):
     resamples: Mapping[str, Resamples]
 
 
-def insert(writer: Writer, store: ShardStore, found: Standing, people: pd.DataFrame | None = None) -> Studied | None:
+def insert(writer: Writer, store: ShardStore, found: Standing, people: list[dict[str, Any]] | None = None) -> Studied | None:
     """Write all rows; nothing where no citations were studied. people: answers of people as rows of `recovery` without
     gold. Returns what findings are made from."""
     claims = ShardRows(store, found.entries, CLAIM, CLAIM.schema.names).rows
