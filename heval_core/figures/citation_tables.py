@@ -47,17 +47,11 @@ def rankings(cells: pd.DataFrame, names: Names) -> dict[str, Ranking]:
     return {str(writer): ranking(own, apart, key="annotator") for writer, own in cells.groupby("writer", sort=False)}
 
 
-def explanations_table(cells: pd.DataFrame, writers: Sequence[str]) -> Table:
+def explanations_table(cells: pd.DataFrame, writers: Sequence[str], names: Names) -> Table:
     """What explanations cite: a row for each writer, a column for each measure that has a row."""
-    own = cells[(cells["annotator"] == "") & cells["measure"].isin(OF_EXPLANATIONS)].drop_duplicates(["writer", "measure"])
-    by_writer = crossed(own, ["writer"], "measure")
-    there = [measure for measure in OF_EXPLANATIONS if measure in set(own["measure"])]
-    rows = tuple(
-        Row((writer,), tuple(with_chance(by_writer.get((writer,), {}).get(measure)) for measure in there))
-        for writer in writers
-    )
-    heads = tuple(Head(CITATION_MEASURES[measure].title, CITATION_MEASURES[measure].meaning) for measure in there)
-    return Table("What explanations cite", ("Writer",), heads, rows, _CHANCE, "citations-explanations")
+    own = cells[(cells["annotator"] == "") & cells["measure"].isin(OF_EXPLANATIONS) & cells["writer"].isin(writers)]
+    table = wide_table(own.drop_duplicates(["writer", "measure"]), OF_EXPLANATIONS, names, ["writer"], counts=False)
+    return replace(table, title="What explanations cite", keys=("Writer",), note=_CHANCE, label="citations-explanations")
 
 
 def alphas_table(agreements: pd.DataFrame, writer: str, names: Names) -> Table:
@@ -77,17 +71,19 @@ def alphas_table(agreements: pd.DataFrame, writer: str, names: Names) -> Table:
     return Table(f"Agreement between annotators of explanations by {writer}", ("",), heads, rows)
 
 
-def wide_table(cells: pd.DataFrame, measures: Sequence[str], names: Names, by: Sequence[str]) -> Table:
-    """A row for each combination of the columns `by`, a column for each measure. n: citations, sentences or explanations."""
+def wide_table(cells: pd.DataFrame, measures: Sequence[str], names: Names, by: Sequence[str], *, counts: bool = True) -> Table:
+    """A row for each combination of the columns `by`, a column for each measure. counts: with n, the number of citations,
+    sentences or explanations."""
     there = [measure for measure in measures if measure in set(cells["measure"])]
     rows = []
     for place, row in crossed(cells, by, "measure").items():
-        counts = [own["n"] for own in row.values() if not pd.isna(own["n"])]
-        numbers = (with_chance(row.get(measure)) for measure in there)
-        rows.append(Row(titles_of(dict(zip(by, place, strict=True)), names), (*numbers, counted(max(counts, default=0)))))
-    heads = tuple(Head(CITATION_MEASURES[measure].title, CITATION_MEASURES[measure].meaning) for measure in there)
+        sizes = [own["n"] for own in row.values() if not pd.isna(own["n"])]
+        numbers = [with_chance(row.get(measure)) for measure in there]
+        numbers += [counted(max(sizes, default=0))] if counts else []
+        rows.append(Row(titles_of(dict(zip(by, place, strict=True)), names), tuple(numbers)))
+    heads = [Head(CITATION_MEASURES[measure].title, CITATION_MEASURES[measure].meaning) for measure in there]
     keys = tuple("claims" if name == "dataset" else name for name in by)
-    return Table("", keys, (*heads, Head("n")), tuple(rows))
+    return Table("", keys, (*heads, *([Head("n")] if counts else [])), tuple(rows))
 
 
 def titles_of(place: Mapping[str, str], names: Names) -> tuple[str, ...]:
@@ -105,11 +101,8 @@ def annotator_title(key: str, names: Names) -> str:
 
 def with_chance(row: Mapping[Any, Any] | None, best: bool = False) -> Cell:
     """A number with its interval, and its chance where it has one. best: whether it is bold."""
-    cell = number_cell(row)
-    if row is None or cell.value is None:
-        return cell
-    chance = None if pd.isna(row["chance"]) else float(row["chance"])
-    return replace(cell, chance=chance, best=best)
+    chance = None if row is None or pd.isna(row["chance"]) else float(row["chance"])
+    return number_cell(row, chance=chance, best=best)
 
 
 def _alpha(pairs: Mapping[frozenset[str], Mapping[Any, Any]], key: str, other: str, names: Names) -> Cell:

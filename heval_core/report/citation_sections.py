@@ -53,12 +53,6 @@ def _cells(results: Reader, measures: Sequence[str]) -> tuple[pd.DataFrame, Name
     return cells.loc[ranks].reset_index(drop=True), names
 
 
-def _asked(results: Reader, measures: Sequence[str]) -> tuple[pd.DataFrame, Names]:
-    """The same of annotators alone."""
-    cells, names = _cells(results, measures)
-    return cells[cells["annotator"] != ""].reset_index(drop=True), names
-
-
 def _meanings(measures: Iterable[str]) -> str:
     return "; ".join(f"{CITATION_MEASURES[own].title}: {CITATION_MEASURES[own].meaning}" for own in measures)
 
@@ -103,12 +97,19 @@ def _claims(results: Reader, plan: Plan) -> Section:
     return _section(plan, text, pd.DataFrame(rows), table, gaps=_reasons(cells, names))
 
 
-def _recovery(results: Reader, plan: Plan) -> Section:
-    cells, names = _asked(results, _RECOVERED)
-    text = f"{_meanings(_RECOVERED)}. Chance (upright bars): as many sentences at random. {_INTERVALS} n: masked citations."
-    figures = charts.of_measure(cells[cells["masking"] == _whole(cells)], "f1", names)
-    table = wide_table(cells, _RECOVERED, names, (*WHERE, "annotator", "masking"))
-    return _section(plan, text, table, cells, figures=figures, gaps=_reasons(cells[cells["measure"] == "f1"], names))
+def _of_answers(measures: Sequence[str], about: str, drawn: str = "", full: bool = False) -> Callable[[Reader, Plan], Section]:
+    """A section about annotators. about: how to read it. drawn: the measure of its figure. full: of full masking only."""
+
+    def section(results: Reader, plan: Plan) -> Section:
+        cells, names = _cells(results, measures)
+        asked = (cells["annotator"] != "") & ((cells["masking"] == "full") | (not full))
+        cells = cells[asked].reset_index(drop=True)
+        figures = charts.of_measure(cells[cells["masking"] == _whole(cells)], drawn, names) if drawn else ()
+        table = wide_table(cells, measures, names, (*WHERE, "annotator", "masking"))
+        gaps = _reasons(cells[cells["measure"] == (drawn or measures[0])], names)
+        return _section(plan, f"{_meanings(measures)}. {about}", table, cells, figures=figures, gaps=gaps)
+
+    return section
 
 
 def _whole(cells: pd.DataFrame) -> str:
@@ -116,24 +117,8 @@ def _whole(cells: pd.DataFrame) -> str:
     return "full" if (cells["masking"] == "full").any() else "sample"
 
 
-def _transparent(results: Reader, plan: Plan) -> Section:
-    """Only full masking says something."""
-    cells, names = _asked(results, ("transparent",))
-    cells = cells[cells["masking"] == "full"].reset_index(drop=True)
-    text = f"{_meanings(['transparent'])}. {_INTERVALS} Chance: as many sentences at random for each passage. n: explanations."
-    figures = charts.of_measure(cells, "transparent", names)
-    table = wide_table(cells, ("transparent",), names, (*WHERE, "annotator", "masking"))
-    return _section(plan, text, table, cells, figures=figures, gaps=_reasons(cells, names))
-
-
-def _unreadable(results: Reader, plan: Plan) -> Section:
-    cells, names = _asked(results, ("unreadable",))
-    table = wide_table(cells, ("unreadable",), names, (*WHERE, "annotator", "masking"))
-    return _section(plan, f"{_meanings(['unreadable'])}. {_INTERVALS}", table, cells, gaps=_reasons(cells, names))
-
-
 def _masking(results: Reader, plan: Plan) -> Section:
-    cells, names = _asked(results, ("f1",))
+    cells, names = _cells(results, ("f1",))
     both = {"full", "sample"} <= set(cells["masking"])
     text = (
         f"{CITATION_MEASURES['f1'].title}, when one citation of each explanation is masked (sample), and when every "
@@ -225,11 +210,18 @@ def _explainers(results: Reader, plan: Plan) -> Section:
 
 CITATIONS: dict[str, Callable[[Reader, Plan], Section]] = {
     "citations_claims": _claims,
-    "citations_recovery": _recovery,
-    "citations_transparent": _transparent,
+    "citations_recovery": _of_answers(
+        _RECOVERED, f"Chance (upright bars): as many sentences at random. {_INTERVALS} n: masked citations.", "f1"
+    ),
+    "citations_transparent": _of_answers(
+        ("transparent",),
+        f"{_INTERVALS} Chance: as many sentences at random for each passage. n: explanations.",
+        "transparent",
+        full=True,
+    ),
     "citations_masking": _masking,
     "citations_agreement": _agreement,
     "citations_people": _people,
     "citations_explainers": _explainers,
-    "citations_unreadable": _unreadable,
+    "citations_unreadable": _of_answers(("unreadable",), _INTERVALS),
 }

@@ -8,10 +8,9 @@ from typing import Any
 import pandas as pd
 
 from heval_core.evaluation.ranking import clauses, sentences
-from heval_core.figures.citation_dots import with_interval
 from heval_core.figures.citation_tables import rankings
 from heval_core.present.names import Names
-from heval_core.present.numbers import number, percent
+from heval_core.present.numbers import interval, number, percent
 from heval_core.ui.text import plain
 
 
@@ -52,7 +51,7 @@ def _task(measure: str) -> str:
 
 def _number(row: dict[str, Any], clear: dict[tuple[str, str], float]) -> str:
     """`0.79 [0.75, 0.83] (guessing 0.22), and 62 % of explanations are transparent`."""
-    value = with_interval(row).replace("[", r"\[").replace("]", r"\]")
+    value = interval(row["value"], row["low"], row["high"]).replace("[", r"\[").replace("]", r"\]")
     chance = "" if pd.isna(row["chance"]) else f" (guessing {number(row['chance'])})"
     chance += "" if _above_chance(row) else ", no better than guessing"
     share = clear.get((row["writer"], row["annotator"]))

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.citations.scoring import ROUNDING
-from heval_core.figures.citation_dots import explainers_figure, has, not_available, recovery_figure, told
+from heval_core.figures.citation_dots import explainers_figure, not_available, recovery_figure, told
 from heval_core.figures.citation_tables import alphas_table, explanations_table, recovery_table
 from heval_core.present.names import Names
 from heval_core.present.table import reason
@@ -109,10 +109,6 @@ def choose_measure(shown: Shown) -> tuple[str, str]:
 
 
 PUBLISHED_AT = 60
-_COLUMNS = [
-    *("dataset", "writer", "selector", "annotator", "masking", "measure", "value", "low", "high", "chance", "n", "claims"),
-    "unavailable",
-]
 
 
 def transparent(results: Reader, cells: pd.DataFrame, dataset: str, selector: str, threshold: int) -> pd.DataFrame:
@@ -131,21 +127,13 @@ def transparent(results: Reader, cells: pd.DataFrame, dataset: str, selector: st
 def computed(results: Reader, dataset: str, selector: str, threshold: int) -> pd.DataFrame:
     """The same from every explanation's citation that was found worst; 95 % intervals over claims."""
     least = results.least_f1(dataset, selector)
-    # A writer explains a claim once: one row a claim, one column for each writer and annotator.
-    table = least.pivot(index="claim_id", columns=["writer", "annotator"], values="least")
-    used = table.notna().to_numpy()
-    clear = (table.to_numpy() >= threshold / 100 - ROUNDING).astype(float)
-    rows = []
-    for place, (writer, annotator) in enumerate(table.columns):
-        own = used[:, place]
-        value = float(clear[own, place].mean())
-        low, high = share_interval(value, float(own.sum()))
-        rows.append({
-            "dataset": dataset, "writer": writer, "selector": selector, "annotator": annotator, "masking": "full",
-            "measure": "transparent", "value": value, "low": low, "high": high, "chance": math.nan,
-            "n": int(own.sum()), "claims": int(own.sum()), "unavailable": None,
-        })  # fmt: skip
-    return pd.DataFrame(rows, columns=_COLUMNS)
+    clear = least.assign(value=(least["least"] >= threshold / 100 - ROUNDING).astype(float))
+    # A writer explains a claim once.
+    found = clear.groupby(["writer", "annotator"], sort=False).agg(value=("value", "mean"), n=("value", "size")).reset_index()
+    ends = [share_interval(value, float(n)) for value, n in zip(found["value"], found["n"], strict=True)]
+    found[["low", "high"]] = pd.DataFrame(ends, columns=["low", "high"])
+    where = {"dataset": dataset, "selector": selector, "masking": "full", "measure": "transparent"}
+    return found.assign(claims=found["n"], chance=math.nan, unavailable=None, **where)
 
 
 TITLE = "Can a reader tell what each sentence rests on?"
@@ -227,7 +215,7 @@ def _transparency(results: Reader, shown: Shown) -> None:
 
 
 def _explainers(shown: Shown) -> None:
-    if not has(shown.cells, OF_EXPLAINERS):
+    if not shown.cells["measure"].isin(OF_EXPLAINERS).any():
         return
     st.subheader("What did the model itself use?")
     st.caption(f"By explainers, which need no judge. {_meanings(OF_EXPLAINERS)}.")
@@ -289,10 +277,10 @@ def _claims_button(label: str, only: str) -> None:
 
 
 def _explanations(shown: Shown) -> None:
-    if not has(shown.cells, OF_EXPLANATIONS):
+    if not shown.cells["measure"].isin(OF_EXPLANATIONS).any():
         return
     st.subheader("What do explanations cite?")
-    table = explanations_table(shown.cells, shown.writers)
+    table = explanations_table(shown.cells, shown.writers, shown.names)
     st.html(table.html())
     st.caption(table.note)
 

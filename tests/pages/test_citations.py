@@ -165,7 +165,7 @@ def test_tables_hold_the_tables_numbers(store, cells):
     for row in agreements.dropna(subset=["alpha"]).to_dict("records"):
         assert f"{number(row['alpha'])} [{number(row['low'])}, {number(row['high'])}]" in written
     assert all(cell.tint is None for place, row in enumerate(table.rows) for cell in row.cells[place + 1 :])
-    assert "0.40 [0.30, 0.60]" in explanations_table(cells, tuple(WRITERS)).text()
+    assert "0.40 [0.30, 0.60]" in explanations_table(cells, tuple(WRITERS), NAMES).text()
 
 
 def test_transparency_is_as_published_at_its_threshold_and_computed_at_others(store, cells):

@@ -10,7 +10,7 @@ import pytest
 from heval_core.citations.people.items import Item
 from heval_core.citations.records import Passage
 from heval_core.evaluation.citations.measures import of_people, resamples_of
-from heval_core.figures.citation_dots import with_interval
+from heval_core.present.numbers import interval
 from heval_core.present.numbers import number as as_page
 from heval_core.report.citation_sections import CITATIONS
 from heval_core.report.html import studies_of
@@ -67,7 +67,7 @@ def test_a_number_stands_beside_its_interval_and_its_chance(store):
     (row,) = cells[wanted & (cells["masking"] == "full")].to_dict("records")
     written = shown.loc[("sloppy", "Entailment model", "full"), "F1 of recovered citations"]
     assert written == "{value:.3f} [{low:.3f}, {high:.3f}] chance {chance:.3f}".format(**row)
-    assert with_interval(row).startswith(as_page(float(written.split()[0])))
+    assert interval(row["value"], row["low"], row["high"]).startswith(as_page(float(written.split()[0])))
     assert shown.loc[("sloppy", "Entailment model", "full"), "n"] == row["n"]
 
 
