@@ -107,14 +107,14 @@ def _line(passage: Passage, layout: Layout) -> str:
     return shown(passage).join(part.replace("{number}", str(passage.number)) for part in (before, after))
 
 
-def reading(explained: Explained, left_out: Collection[int] = (), prompt_id: str | None = None) -> Reading:
+def reading(explained: Explained, left_out: Collection[int] = ()) -> Reading:
     """An explanation without any marker, after the prompt it was written to, less some passages.
 
     No marker is there, so that none can tell where a sentence comes from. The numbers of the passages that remain stay.
-    left_out: numbers of passages. prompt_id: another layout than the one it was written with. Raises HEvalError as `layout`.
+    left_out: numbers of passages. Raises HEvalError as `layout`.
     """
     kept = tuple(passage for passage in explained.passages if passage.number not in left_out)
-    found = layout(explained.prompt if prompt_id is None else prompt_id)
+    found = layout(explained.prompt)
     text, spans = "", []
     for sentence in explained.sentences:
         bare = sentence.bare.strip()

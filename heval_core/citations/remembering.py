@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from heval_core.citations.speaker import Answer, Speaker
@@ -41,6 +41,11 @@ class Remembering:
     @property
     def identity(self) -> str:
         return self._speaker.identity
+
+    @property
+    def problems(self) -> Collection[str]:
+        """Of the other one, where it has any; see `Server`."""
+        return getattr(self._speaker, "problems", ())
 
     def answer(self, prompts: Sequence[str], tokens: int) -> list[Answer]:
         """See `Speaker.answer`. A prompt that occurs several times is asked once."""

@@ -42,7 +42,8 @@ class Server:
 
     url: the interface's address; `/v1` is added where it has no path. model: as the server calls it; it is the speaker's key.
     at_once: requests under way at a time. seconds: how long the server may be silent. retries: how often a request that
-    failed for lack of time, connection or capacity is sent again, after the client's own growing waits.
+    failed for lack of time, connection or capacity is sent again, after the client's own growing waits. problems: why there
+    was no answer, of all that was asked.
     Raises HEvalError for an address or a key that is none, and where the library is not installed.
     """
 
@@ -59,6 +60,7 @@ class Server:
         self._openai = openai
         limit = openai.Timeout(seconds, connect=min(seconds, TO_CONNECT))
         self._client = openai.OpenAI(api_key=self._secret, base_url=self._address, timeout=limit, max_retries=retries)
+        self.problems: set[str] = set()
         self._failures = 0
         self._counting = threading.Lock()
 
@@ -86,6 +88,7 @@ class Server:
             pool.shutdown(wait=False, cancel_futures=True)  # who interrupts a run does not wait for what is not asked yet
             raise
         pool.shutdown()
+        self.problems |= {answer.problem for answer in answers if answer.problem}
         return answers
 
     def _answer(self, prompt: str, tokens: int) -> Answer:

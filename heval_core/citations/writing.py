@@ -22,7 +22,7 @@ from pathlib import Path
 
 from heval_core.citations import questions
 from heval_core.citations.reading import DEFAULT, FOLDER, Layout, asked, layout
-from heval_core.citations.records import Claim, Explained
+from heval_core.citations.records import Claim, Explained, Written
 from heval_core.citations.speaker import Answer, Selection, Speaker
 from heval_core.records import HEvalError
 
@@ -79,14 +79,9 @@ def writer_of(text: str) -> Writer:
 
 
 def prompts() -> dict[str, Layout]:
-    """The prompts that a writer can be given, by id."""
-    found = {}
-    for file in sorted(FOLDER.glob("*.txt")):
-        try:
-            found[file.stem] = layout(file.stem)
-        except HEvalError:
-            continue  # it asks for something else
-    return {name: prompt for name, prompt in found.items() if not name.startswith("selecting-")}
+    """The prompts that a writer can be given, by id; the others ask for something else."""
+    names = sorted(file.stem for file in FOLDER.glob("*.txt"))
+    return {name: layout(name) for name in names if not name.startswith(("selecting-", "recovery-"))}
 
 
 def write(
@@ -133,31 +128,23 @@ def _explained(blank: Explained, answer: Answer, tokens: int) -> Explained:
     return read
 
 
-def shipped(claim: Claim, writer: str = "") -> list[Explained]:
+def shipped(claim: Claim) -> list[Explained]:
     """The explanations that came with a claim, one for each writer, in their order; [] where none did.
 
-    writer: only those of this one; "" for all. Their writers are the data's own, SHIPPED where it names none; their selector
-    is SHIPPED. Of several by one writer the first is taken, and its problems say that there are more.
+    Their writers are the data's own, SHIPPED where it names none; their selector is SHIPPED. Of several by one writer the
+    first is taken, and its problems say that there are more.
     """
-    found: dict[str, Explained] = {}
-    more: dict[str, int] = {}
+    by_writer: dict[str, list[Written]] = {}
     for own in claim.written:
-        name = own.writer or SHIPPED
-        if writer not in ("", name):
-            continue
-        more[name] = more.get(name, -1) + 1
-        if name not in found:
-            text = own.sentences or own.text
-            found[name] = questions.explained(claim, name, SHIPPED, own.selected, text, own.prompt, own.sources)
-    return [
-        dataclasses.replace(own, problems=(*own.problems, _left_out(more[name]))) if more[name] else own
-        for name, own in found.items()
-    ]
-
-
-def _left_out(more: int) -> str:
-    others = "another explanation" if more == 1 else f"{more} more explanations"
-    return f"The claim came with {others} by this writer; the first one is used."
+        by_writer.setdefault(own.writer or SHIPPED, []).append(own)
+    found = []
+    for name, (first, *more) in by_writer.items():
+        text = first.sentences or first.text
+        read = questions.explained(claim, name, SHIPPED, first.selected, text, first.prompt, first.sources)
+        others = "another explanation" if len(more) == 1 else f"{len(more)} more explanations"
+        told = f"The claim came with {others} by this writer; the first one is used."
+        found.append(dataclasses.replace(read, problems=(*read.problems, told)) if more else read)
+    return found
 
 
 def _in_order(claim: Claim, numbers: Sequence[int]) -> tuple[int, ...]:

@@ -34,18 +34,14 @@ def tone(verdict: str) -> str:
     return "bad" if any(word in said for word in _REFUTES) else "good" if any(word in said for word in _SUPPORTS) else ""
 
 
-def asked_passages(explanation: Record) -> list[int]:
-    """The passages that can be masked: those that the writer was given, in the claim's order."""
-    given = set(explanation["selected"] or [])
-    return [number for number in explanation["numbers"] or [] if number in given]
-
-
 def first_passage(explanation: Record) -> int | None:
     """The one to begin with: the sampled one, else one that is cited, else the first one."""
-    there = asked_passages(explanation)
-    sampled = explanation["sampled"]
-    cited = {number for own in explanation["cited"] or [] for number in own}
-    return next((n for n in (sampled, *(n for n in there if n in cited), *there) if n in there), None)
+    given, cited = explanation["selected"], _cited(explanation)
+    return next((n for n in (explanation["sampled"], *(n for n in given if n in cited), *given) if n in given), None)
+
+
+def _cited(explanation: Record) -> set[int]:
+    return {number for own in explanation["cited"] for number in own}
 
 
 def masked(sentence: str, passage: int, cited: Sequence[int]) -> Pieces:
@@ -73,18 +69,14 @@ def claim_drawing(
 ) -> dict[str, Any]:
     """What the browser draws. recoveries: all rows of `recovery` of the explanation. passage: whose citation is masked; None
     where there is none. every: the annotators that have a column, asked or not."""
-    sentences, cited = explanation["sentences"] or [], explanation["cited"] or []
-    gold = {place for place, own in enumerate(cited) if passage in own}
-    rows = [row for row in recoveries if row["passage"] == passage]
-    heaviest = _heaviest(recoveries)
-    columns = [
-        _column(key, [row for row in rows if _of(row) == key], sorted(gold), len(sentences), names, heaviest)
-        for key in names.in_order({PEOPLE if key.startswith(PERSON) else key for key in every} | {_of(row) for row in rows})
-    ]
-    lines = [
-        {"pieces": masked(text, passage or 0, own) if passage is not None else [("", text)], "gold": place in gold}
-        for place, (text, own) in enumerate(zip(sentences, [*cited, *[[]] * len(sentences)], strict=False))
-    ]
+    sentences = list(zip(explanation["sentences"], explanation["cited"], strict=True))
+    gold = {place for place, (_, own) in enumerate(sentences) if passage in own}
+    answers: dict[str, list[Record]] = {}
+    for row in recoveries:
+        if row["passage"] == passage:
+            answers.setdefault(_of(row["annotator"]), []).append(row)
+    keys, heaviest = names.in_order({_of(key) for key in every} | answers.keys()), _heaviest(recoveries)
+    columns = [_column(key, answers.get(key, []), gold, len(sentences), names, heaviest.get(key)) for key in keys]
     return {
         "id": explanation["explanation_id"],
         "claim": explanation["claim"],
@@ -92,8 +84,11 @@ def claim_drawing(
         "tone": tone(explanation["verdict"] or ""),
         "lead": lead(explanation, columns, passage, gold),
         "passage": passage,
-        "passages": _passages(explanation, {row["passage"] for row in recoveries}),
-        "sentences": lines,
+        "passages": _passages(explanation),
+        "sentences": [
+            {"pieces": [("", text)] if passage is None else masked(text, passage, own), "gold": place in gold}
+            for place, (text, own) in enumerate(sentences)
+        ],
         "annotators": columns,
         "notes": _notes(explanation, columns),
     }
@@ -151,53 +146,39 @@ def _where(column: Record, gold: set[int], several: bool = False) -> str:
     return base + (f", and {'mark' if several else 'marks'} {counted(more, 'sentence')} wrongly" if more else "")
 
 
-def _of(row: Record) -> str:
-    return PEOPLE if str(row["annotator"]).startswith(PERSON) else str(row["annotator"])
+def _of(annotator: str) -> str:
+    return PEOPLE if annotator.startswith(PERSON) else annotator
 
 
 def _heaviest(recoveries: Sequence[Record]) -> dict[str, list[tuple[float, int]]]:
     """Annotator ▶ per sentence its highest score for any passage, and which passage that is."""
-    found: dict[str, list[tuple[float, int]]] = {}
+    scores: dict[str, list[list[tuple[float, int]]]] = {}
     for row in recoveries:
-        own = [(float(score), int(row["passage"])) for score in row["scores"] or []]
-        best = found.get(row["annotator"])
-        found[row["annotator"]] = (
-            own if best is None else [max(pair, key=lambda one: one[0]) for pair in zip(best, own, strict=False)]
-        )
-    return found
+        own = [(float(score), -row["passage"]) for score in row["scores"] or []]
+        scores.setdefault(row["annotator"], []).append(own)
+    best = {key: [max(of_sentence) for of_sentence in zip(*own, strict=False)] for key, own in scores.items()}
+    return {key: [(score, -passage) for score, passage in own] for key, own in best.items()}
 
 
-def _passages(explanation: Record, asked: set[int]) -> list[dict[str, Any]]:
+def _passages(explanation: Record) -> list[dict[str, Any]]:
     """The evidence. cited: whether some sentence does; given: whether the writer was given it, so that it can be masked."""
-    given = set(asked_passages(explanation))
-    cited = {number for own in explanation["cited"] or [] for number in own}
-    titles = [*(explanation["titles"] or []), *[""] * len(explanation["numbers"] or [])]
+    given, cited = explanation["selected"], _cited(explanation)
     return [
-        {
-            "number": number,
-            "title": title or "",
-            "text": text or "",
-            "given": number in given,
-            "cited": number in cited,
-            "asked": number in asked,
-        }
-        for number, text, title in zip(explanation["numbers"] or [], explanation["passages"] or [], titles, strict=False)
+        {"number": number, "title": title, "text": text, "given": number in given, "cited": number in cited}
+        for number, title, text in zip(*(explanation[name] for name in ("numbers", "titles", "passages")), strict=True)
     ]
 
 
 def _column(
-    key: str,
-    rows: Sequence[Record],
-    gold: Sequence[int],
-    count: int,
-    names: Names,
-    heaviest: Mapping[str, list[tuple[float, int]]],
+    key: str, rows: Sequence[Record], gold: set[int], count: int, names: Names, heaviest: Sequence[tuple[float, int]] | None
 ) -> dict[str, Any]:
     """One annotator's: a mark for each sentence, and how it did here. Of people, all of them together."""
+    name, problems = names.annotator(key), [str(row["problem"]) for row in rows if row["problem"]]
+    chosen = {place for row in rows for place in row["predicted"] or []}
     made: dict[str, Any] = {
         "key": key,
-        "name": names.annotator(key),
-        "title": names.annotator(key) + (f" ({len(rows)})" if key == PEOPLE and len(rows) > 1 else ""),
+        "name": name,
+        "title": name + (f" ({len(rows)})" if key == PEOPLE and len(rows) > 1 else ""),
         "color": annotator_colour(key, names),
         "family": names.family(key),
         "control": names.control(key),
@@ -205,21 +186,18 @@ def _column(
         "problem": "",
         "f1": None,
         "score": [],
-        "chosen": set(),
+        "chosen": chosen,
     }
-    if not rows:
-        why = "not asked about this passage"
-        return made | {"cells": [{"state": UNKNOWN, "about": [why]}] * count, "score": [why], "missing": why}
-    problems = [str(row["problem"]) for row in rows if row["problem"]]
-    chosen = {place for row in rows for place in row["predicted"] or []}
-    mean = {name: float(np.mean([row[name] for row in rows])) for name in ("precision", "recall", "f1", "chance")}
-    made |= {"f1": mean["f1"], "text": number(mean["f1"]), "chance": number(mean["chance"]), "chosen": chosen}
-    made["score"] = _score(mean, len(gold), bool(chosen))
+    why = "" if rows else "not asked about this passage"
+    if rows:
+        mean = {one: float(np.mean([row[one] for row in rows])) for one in ("precision", "recall", "f1", "chance")}
+        made |= {"f1": mean["f1"], "text": number(mean["f1"]), "chance": number(mean["chance"])}
+        made["score"] = _score(mean, len(gold), bool(chosen))
     if problems and len(problems) == len(rows):
-        why = f"its answer could not be read: {problems[0]}"
-        cells = [{"state": UNKNOWN, "about": [why]}] * count
-        return made | {"problem": problems[0], "cells": cells, "score": [why, *made["score"]]}
-    return made | {"cells": [_cell(place, rows, set(gold), made, heaviest.get(key)) for place in range(count)]}
+        made["problem"], why = problems[0], f"its answer could not be read: {problems[0]}"
+    if why:
+        return made | {"cells": [{"state": UNKNOWN, "about": [why]}] * count, "score": [why, *made["score"]]}
+    return made | {"cells": [_cell(place, rows, gold, made, heaviest) for place in range(count)]}
 
 
 def _score(mean: Mapping[str, float], gold: int, marked: bool) -> list[str]:

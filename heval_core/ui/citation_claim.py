@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from heval_core.figures.citation_claim import asked_passages, claim_drawing, first_passage
+from heval_core.figures.citation_claim import claim_drawing, first_passage
 from heval_core.figures.citation_dots import recovery_figure
 from heval_core.store.citation_queries import ONLY, CitationFilter
 from heval_core.store.reader import Reader
@@ -100,7 +100,7 @@ def _show(id: str | None) -> None:
 
 def _passage(explanation: dict[str, Any]) -> int | None:
     """The passage whose citation is masked: the link's, else the one to begin with."""
-    asked = address.known("passage", asked_passages(explanation), "passage")
+    asked = address.known("passage", explanation["selected"], "passage")
     return asked[-1] if asked else first_passage(explanation)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from heval_core.citations.local_speaker import LocalSpeaker
 from heval_core.citations.remembering import Remembering
 from heval_core.citations.server import Server
-from heval_core.citations.speaker import Answer, Speaker
+from heval_core.citations.speaker import Speaker
 from heval_core.citations.writing import SHIPPED, Writer
 from heval_core.lm import entailment
 from heval_core.lm.loading import Identity, identify, in_template
@@ -60,33 +59,6 @@ class Entailing(NoModel):
 
     def load(self, loading: Loading) -> Any:
         return entailment.load(self.name, loading.device, loading.dtype, loading.batch_tokens)
-
-
-class Watched:
-    """A server's speaker that remembers why it gave no answer: what was not answered is asked again by a later run.
-
-    An answer that cannot be read, or says nothing, is none of these. It is stored, and counts.
-    """
-
-    def __init__(self, speaker: Speaker):
-        self._speaker = speaker
-        self._problems: set[str] = set()
-
-    @property
-    def key(self) -> str:
-        return self._speaker.key
-
-    @property
-    def identity(self) -> str:
-        return self._speaker.identity
-
-    def answer(self, prompts: Sequence[str], tokens: int) -> list[Answer]:
-        answers = self._speaker.answer(prompts, tokens)
-        self._problems |= {answer.problem for answer in answers if answer.problem}
-        return answers
-
-    def is_to_blame(self, problem: str | None) -> bool:
-        return bool(problem) and any(own in str(problem) for own in self._problems)
 
 
 Reader = NoModel | Model

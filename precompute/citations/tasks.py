@@ -16,7 +16,6 @@ from heval_core import catalogue
 from heval_core.citations.questions import questions, sampled
 from heval_core.citations.records import Choice, Claim, Explained, Question
 from heval_core.citations.writing import SHIPPED, Writer, shipped, write
-from precompute.citations.readers import Served, Watched
 from precompute.citations.study import SAMPLE
 from precompute.task import Failure, Result, Row, Shard, Task, hashed, named
 
@@ -56,10 +55,9 @@ class AskTask(Task):
         """The rows of each part that has some, with the seconds that they took."""
         if not parts:
             return
-        watched = Watched(reader) if isinstance(self.model, Served) else None
         started, annotator = time.perf_counter(), self.shards[0].explainer
         try:
-            found = self.asked(parts, watched or reader)
+            found = self.asked(parts, reader)
         except Exception as error:
             owners = dict.fromkeys(part.owner for part in parts)
             if len(owners) == 1:
@@ -71,7 +69,7 @@ class AskTask(Task):
         seconds = (time.perf_counter() - started) / len(parts)
         for part, rows in zip(parts, found, strict=True):
             problem = " ".join(filter(None, (row.get("unavailable") or row.get("problem") for row in rows)))
-            if watched and watched.is_to_blame(problem):
+            if any(own in problem for own in getattr(reader, "problems", ())):
                 failures.append(Failure(annotator, part.place, problem))
             else:
                 yield [row | {"seconds": seconds} for row in rows]

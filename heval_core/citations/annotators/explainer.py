@@ -29,13 +29,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from heval_core.citations.annotators.shared import read_with, weights
-from heval_core.citations.annotators.shared.choice import random_levels, resting
+from heval_core.citations.annotators.shared.choice import Weights, choices
 from heval_core.citations.records import Choice, Explained, Question
 from heval_core.records import HEvalError
 
@@ -83,39 +82,14 @@ class Explainer:
     def annotate(self, questions: Sequence[Question], reader: LanguageModel) -> list[Choice]:
         """Questions about one explanation share its passes. Raises HEvalError for an unknown way."""
         self.check()
-        choices: list[Choice] = []
-        for explained, own in groupby(questions, lambda question: question.explained):
-            passages = [question.passage for question in own]
-            try:
-                found = self._weighed(explained, reader)
-            except HEvalError as error:
-                choices += [Choice(frozenset(), problem=str(error))] * len(passages)
-            else:
-                choices += [found[passage] for passage in passages]
-        return choices
 
-    def _weighed(self, explained: Explained, reader: LanguageModel) -> dict[int, Choice]:
-        """A choice for each selected passage."""
-        written = [place for place, sentence in enumerate(explained.sentences) if sentence.bare.strip()]
-        if not written:
-            return dict.fromkeys(explained.selected, Choice(frozenset(), (0.0,) * len(explained.sentences)))
-        found = WAYS[self.way][1](reader, explained)
-        if not np.isfinite(found.phi).all():
-            raise HEvalError(f"{reader.key} gave weights that are not finite; try another dtype.")
-        comparable = found.comparable[:, written]
-        levels = random_levels(comparable)
-        if np.isinf(found.least) and np.isnan(levels).all():
-            raise HEvalError(
-                f"There is no random level for {self.key}: {len(explained.selected)} passages and {len(written)} sentences "
-                "have too few weights that are not a sentence's best. explainer(loo) can tell."
-            )
-        rests = resting(comparable, np.fmax(levels, found.least))
-        return {
-            number: Choice(
-                frozenset(written[place] for place in np.flatnonzero(rests == row)), tuple(map(float, found.phi[row]))
-            )
-            for row, number in enumerate(explained.selected)
-        }
+        def weigh(explained: Explained) -> Weights:
+            found = WAYS[self.way][1](reader, explained)
+            if not np.isfinite(found.phi).all():
+                raise HEvalError(f"{reader.key} gave weights that are not finite; try another dtype.")
+            return found
+
+        return choices(self.key, questions, weigh)
 
 
 PLUGIN = Explainer()

@@ -15,13 +15,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from math import log
 from typing import Any
 
 import numpy as np
 
-from heval_core.citations.annotators.shared.choice import random_levels, resting
+from heval_core.citations.annotators.shared.choice import Weights, choices
 from heval_core.citations.reading import shown
 from heval_core.citations.records import Choice, Explained, Question
 
@@ -38,13 +37,7 @@ class Lexical:
     reference = "control"
 
     def annotate(self, questions: Sequence[Question], reader: Any) -> list[Choice]:
-        choices: list[Choice] = []
-        for explained, own in groupby(questions, lambda question: question.explained):
-            overlap, rests = _rests(explained)
-            for question in own:
-                row = explained.selected.index(question.passage)
-                choices.append(Choice(frozenset(map(int, np.flatnonzero(rests == row))), tuple(map(float, overlap[row]))))
-        return choices
+        return choices(self.key, questions, _weighed)
 
 
 def _words(text: str) -> set[str]:
@@ -65,13 +58,9 @@ def overlaps(passages: Sequence[str], sentences: Sequence[str]) -> tuple[np.ndar
     return np.array(shared).reshape(len(passages), len(sentences)), np.array([weight(own) for own in of_sentences])
 
 
-def _rests(explained: Explained) -> tuple[np.ndarray, np.ndarray]:
-    """(K, S) overlaps, and (S,) the passage that each sentence rests on; -1 for none."""
+def _weighed(explained: Explained) -> Weights:
     shared, whole = overlaps([shown(own) for own in explained.passages], [own.bare for own in explained.sentences])
-    if not shared.size:
-        return shared, np.full(len(explained.sentences), -1)
-    shares = shared / np.maximum(whole, 1e-9)
-    return shared, resting(shares, np.fmax(random_levels(shares), 1 / (len(shares) + 1)))
+    return Weights(shared, shared / np.maximum(whole, 1e-9), 1 / (len(shared) + 1))
 
 
 PLUGIN = Lexical()

@@ -16,9 +16,60 @@ Of the sentences that it copied, loo and contextcite find 90 to 100 of 100, atte
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
 import numpy as np
 
+from heval_core.citations.records import Choice, Explained, Question
+from heval_core.records import HEvalError
+
 FEWEST, CONFIDENCE, NORMAL = 3, 0.95, 1.4826
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """phi: (K, S) as the method defines them. comparable: the same on a scale on which sentences compare.
+
+    least: what `comparable` must exceed beside the random level; -inf for none.
+    """
+
+    phi: np.ndarray
+    comparable: np.ndarray
+    least: float = -np.inf
+
+
+def choices(key: str, questions: Sequence[Question], weigh: Callable[[Explained], Weights]) -> list[Choice]:
+    """One for each question, by the weights of its passage. key: the annotator's. weigh: it may raise HEvalError, which is
+    told; questions about one explanation share what it gives. A sentence without words is never chosen."""
+    found: list[Choice] = []
+    for explained, own in groupby(questions, lambda question: question.explained):
+        try:
+            of_passage = _chosen(key, explained, weigh)
+        except HEvalError as error:
+            of_passage = dict.fromkeys(explained.selected, Choice(frozenset(), problem=str(error)))
+        found += [of_passage[question.passage] for question in own]
+    return found
+
+
+def _chosen(key: str, explained: Explained, weigh: Callable[[Explained], Weights]) -> dict[int, Choice]:
+    """A choice for each selected passage."""
+    written = [place for place, sentence in enumerate(explained.sentences) if sentence.bare.strip()]
+    if not written:
+        return dict.fromkeys(explained.selected, Choice(frozenset(), (0.0,) * len(explained.sentences)))
+    found = weigh(explained)
+    comparable = found.comparable[:, written]
+    levels = random_levels(comparable)
+    if np.isinf(found.least) and np.isnan(levels).all():
+        raise HEvalError(
+            f"There is no random level for {key}: {len(explained.selected)} passages and {len(written)} sentences have too "
+            "few weights that are not a sentence's best. explainer(loo) can tell."
+        )
+    rests = resting(comparable, np.fmax(levels, found.least))
+    places = [frozenset(written[place] for place in np.flatnonzero(rests == row)) for row in range(len(found.phi))]
+    scores = [tuple(map(float, row)) for row in found.phi]
+    return {number: Choice(*own) for number, own in zip(explained.selected, zip(places, scores, strict=True), strict=True)}
 
 
 def random_levels(weights: np.ndarray) -> np.ndarray:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from heval_core.citations.annotators.shared.choice import Weights
 from heval_core.citations.annotators.shared.tokens import Tokens, sentence_logprobs, tokens_of
 from heval_core.citations.reading import reading
 from heval_core.citations.records import Explained
@@ -21,18 +21,6 @@ if TYPE_CHECKING:
 # A surprise of less than a bit counts as one: of a sentence that is certain anyway, shares would be shares of rounding.
 BIT = float(np.log(2))
 TINY = 1e-9
-
-
-@dataclass(frozen=True, eq=False)
-class Weights:
-    """phi: (K, S) as the method defines them. comparable: the same on a scale on which sentences compare.
-
-    least: what `comparable` must exceed beside the random level; -inf for none.
-    """
-
-    phi: np.ndarray
-    comparable: np.ndarray
-    least: float = -np.inf
 
 
 def left_one_out(lm: LanguageModel, explained: Explained, together: int | None = None) -> Weights:
