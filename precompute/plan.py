@@ -59,7 +59,7 @@ class Plan:
     lines: list[Line] = field(default_factory=list)
     tasks: list[Task] = field(default_factory=list)
     searches: int = 0
-    sources: list[Source] = field(default_factory=list)
+    sources: dict[str, Source] = field(default_factory=dict)
     left_out: list[tuple[str, str]] = field(default_factory=list)
     # Seconds per token, by model.
     paces: dict[str, float] = field(default_factory=dict)
@@ -137,7 +137,7 @@ def _explaining(pair: Pair, tokens: float) -> Iterator[Cost]:
 
 
 def _of_study(part: Citations, planned: Plan) -> list[Line]:
-    planned.sources = part.read
+    planned.sources |= {part.source.dataset: part.source}
     lines: dict[tuple[str, ...], Line] = {}
 
     def line_of(*where: str) -> Line:
@@ -163,10 +163,8 @@ def _of_study(part: Citations, planned: Plan) -> list[Line]:
                 line.shards += len(left[annotator].shards)
                 line.count += len(left[annotator].wanted) - len(left[annotator].stored)
             line.done += len(shards) - len(left[annotator].shards) if annotator in left else len(shards) * there
-    for writing in part.writings:
-        for source in part.read:
-            for annotator, reason in writing.unavailable:
-                line_of(source.dataset, writing.writer.key, writing.selector, annotator).unavailable = reason
+    for annotator, reason in part.writing.unavailable:
+        line_of(part.source.dataset, part.writing.writer.key, part.writing.selector, annotator).unavailable = str(reason)
     return list(lines.values())
 
 
@@ -178,7 +176,7 @@ def _most(claim: Claim, study: Study) -> int:
 
 def as_lines(planned: Plan, with_jobs: bool = False) -> Iterator[str]:
     """What is printed."""
-    for source in planned.sources:
+    for source in planned.sources.values():
         problems = [claim for claim in source.claims if claim.problems]
         yield (
             f"{source.dataset}: {len(source.claims):,} claims, {len(problems):,} of them with problems; "

@@ -21,7 +21,7 @@ Asked = Grid | Study
 def parts_of(asked: Asked, store: ShardStore, problems: Problems) -> Iterator[Highlights | Citations]:
     """What is planned together. problems: is told what cannot be read or had."""
     if isinstance(asked, Study):
-        yield citations_of(asked, store, problems)
+        yield from citations_of(asked, store, problems)
     else:
         yield from (Highlights(pair, store) for pair in pairs(asked, store, problems))
 

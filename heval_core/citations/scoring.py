@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,18 +33,10 @@ def set_scores(predicted: Iterable[int], gold: Iterable[int]) -> tuple[float, fl
     )
 
 
-@dataclass(frozen=True)
-class Scores:
-    """Of many answers, an array of one value each."""
-
-    precision: np.ndarray
-    recall: np.ndarray
-    f1: np.ndarray
-    chance: np.ndarray
-
-
-def scores(predicted: Sequence[Collection[int]], gold: Sequence[Collection[int]], sentences: Sequence[int]) -> Scores:
-    """Of rows (claim, passage, annotator). sentences: how many each explanation has.
+def scores(
+    predicted: Sequence[Collection[int]], gold: Sequence[Collection[int]], sentences: Sequence[int]
+) -> dict[str, np.ndarray]:
+    """Of rows (claim, passage, annotator): precision, recall, f1 and its chance. sentences: how many each explanation has.
 
     Raises ValueError where the three differ in length, or a set is larger than its explanation.
     """
@@ -58,12 +49,12 @@ def scores(predicted: Sequence[Collection[int]], gold: Sequence[Collection[int]]
         raise ValueError(f"there are {len(sizes)} answers, but {total.size} numbers of sentences")
     if ((sizes > total) | (golds > total)).any():
         raise ValueError("a set of sentences is larger than its explanation")
-    return Scores(
-        _ratio(hits, sizes),
-        _ratio(hits, golds),
-        _ratio(2 * hits, sizes + golds),
-        _ratio(2 * sizes * golds, total * (sizes + golds)),
-    )
+    return {
+        "precision": _ratio(hits, sizes),
+        "recall": _ratio(hits, golds),
+        "f1": _ratio(2 * hits, sizes + golds),
+        "chance": _ratio(2 * sizes * golds, total * (sizes + golds)),
+    }
 
 
 def _sets(rows: Sequence[Collection[int]]) -> Iterable[AbstractSet[int]]:

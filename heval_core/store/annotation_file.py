@@ -50,15 +50,11 @@ def make(folder: Path) -> None:
     except OSError as error:
         raise HEvalError(f"The folder {folder} cannot be made: {error.strerror or error}.") from error
     with _connected(file, "rwc", WAIT) as db:
-        if _version(db) == 0:
+        if _is_empty(db):
             db.execute("PRAGMA journal_mode = WAL")
-            db.execute("BEGIN IMMEDIATE")
-            # Another process may have made it meanwhile.
-            if _is_empty(db):
-                for statement in _statements():
-                    db.execute(statement)
-                db.execute(f"PRAGMA user_version = {_VERSION}")
-            db.execute("COMMIT")
+            # Another process may have made it meanwhile: nothing is made that is there.
+            schema = _SCHEMA.read_text(encoding="utf-8")
+            db.executescript(f"BEGIN IMMEDIATE;\n{schema}\nPRAGMA user_version = {_VERSION};\nCOMMIT;")
         _check(db, file)
 
 
@@ -74,16 +70,6 @@ def command(folder: Path, source: Path | None = None) -> str:
 
 def _is_empty(db: sqlite3.Connection) -> bool:
     return _version(db) == 0 and db.execute("SELECT 1 FROM sqlite_master").fetchone() is None
-
-
-def _statements() -> Iterator[str]:
-    """One by one: to run a whole script at once would end the transaction."""
-    held = ""
-    for line in _SCHEMA.read_text(encoding="utf-8").splitlines(keepends=True):
-        held += line
-        if sqlite3.complete_statement(held):
-            yield held
-            held = ""
 
 
 def _version(db: sqlite3.Connection) -> int:

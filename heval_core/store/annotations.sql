@@ -1,5 +1,5 @@
 -- annotations.sqlite: what people are asked, and what they answered. The only file of a store that a page writes.
-CREATE TABLE item (
+CREATE TABLE IF NOT EXISTS item (
     place INTEGER PRIMARY KEY,      -- order of the study
     item_id TEXT NOT NULL UNIQUE,
     kind TEXT NOT NULL,             -- question, positive, negative or practice
@@ -10,15 +10,15 @@ CREATE TABLE item (
 ) STRICT;
 
 -- All but the body, which is most of the file: who is asked what is found without reading it.
-CREATE INDEX standing ON item (place, item_id, kind, explanation_id, wanted, gold);
+CREATE INDEX IF NOT EXISTS standing ON item (place, item_id, kind, explanation_id, wanted, gold);
 
-CREATE TABLE person (
+CREATE TABLE IF NOT EXISTS person (
     annotator TEXT PRIMARY KEY,     -- name or code, as it was first written
     folded TEXT NOT NULL UNIQUE,    -- the same without regard to case
     since TEXT NOT NULL             -- UTC, as all times
 ) STRICT;
 
-CREATE TABLE answer (               -- rows are only ever added: a changed answer is another row
+CREATE TABLE IF NOT EXISTS answer (               -- rows are only ever added: a changed answer is another row
     answer_id TEXT PRIMARY KEY,     -- made by the browser, so that an answer sent twice is one
     item_id TEXT NOT NULL REFERENCES item (item_id),
     annotator TEXT NOT NULL REFERENCES person (annotator),
@@ -27,17 +27,17 @@ CREATE TABLE answer (               -- rows are only ever added: a changed answe
     seconds REAL NOT NULL,
     at TEXT NOT NULL
 ) STRICT;
-CREATE INDEX answers_of_person ON answer (annotator, item_id);
-CREATE INDEX answers_to_item ON answer (item_id, annotator);
+CREATE INDEX IF NOT EXISTS answers_of_person ON answer (annotator, item_id);
+CREATE INDEX IF NOT EXISTS answers_to_item ON answer (item_id, annotator);
 
-CREATE TABLE lease (                -- who has which item before them now
+CREATE TABLE IF NOT EXISTS lease (                -- who has which item before them now
     annotator TEXT PRIMARY KEY,
     item_id TEXT NOT NULL,
     until TEXT NOT NULL
 ) STRICT;
 
 -- Of several answers of a person to an item the last one; `first` is when the first was given, `total` what all took.
-CREATE VIEW latest AS SELECT * FROM (
+CREATE VIEW IF NOT EXISTS latest AS SELECT * FROM (
     SELECT *,
         row_number() OVER (PARTITION BY annotator, item_id ORDER BY at DESC, answer_id DESC) AS nth,
         min(at) OVER (PARTITION BY annotator, item_id) AS first,

@@ -42,12 +42,18 @@ class Reading:
     reader: Reader
     settings: str
 
+    def shard(self, explained: Shard, part: str) -> Shard:
+        """Of its answers to a part of the questions about some explanations."""
+        key = hashed([FORMAT, RECOVERY.name, explained.key, part, self.settings])
+        named = dataclasses.replace(explained, kind=RECOVERY.name, key=key, explainer=self.key)
+        return dataclasses.replace(named, revision=_revision(self.reader), settings=self.settings)
+
 
 @dataclass(frozen=True)
 class Writing:
     """A writer with a selector. settings: see `Entry`. readings: the annotators that can be asked about the explanations.
 
-    unavailable: why others cannot, by key. missing: those of them whose model there is not.
+    unavailable: why others cannot, by key; an HEvalError for those whose model there is not.
     """
 
     writer: Writer
@@ -55,18 +61,13 @@ class Writing:
     reader: Reader
     settings: str
     readings: tuple[Reading, ...]
-    unavailable: tuple[tuple[str, str], ...]
-    missing: tuple[str, ...]
+    unavailable: tuple[tuple[str, Exception], ...]
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some claims of a source, explained by one writer from the passages of one selector.
+    """Some claims, explained. shard: of the explanations. answers: by annotator, the shard of each part of the questions."""
 
-    shard: of the explanations. answers: by annotator, the shard of each part of the questions.
-    """
-
-    writing: Writing
     claims: tuple[Claim, ...]
     shard: Shard
     answers: dict[str, tuple[Shard, ...]]
@@ -79,16 +80,15 @@ def writing_of(study: Study, writer: Writer, selector: str) -> Writing:
     chosen = catalogue.find("selector", selector)
     of_selector = [repr(chosen), prompt_text(chosen.prompt) if hasattr(chosen, "prompt") else ""]
     settings = hashed([FORMAT, EXPLANATION.name, writer.key, identity_of(reader, study), prompt, of_selector, study.seed], 12)
-    readings, unavailable, missing = dict[str, Reading](), [], []
+    readings, unavailable = dict[str, Reading](), list[tuple[str, Exception]]()
     for annotator in dict.fromkeys(catalogue.find("annotator", key).key for key in study.annotators):
         try:
             own = _reading(study, annotator, writer)
         except (Unavailable, HEvalError) as reason:
-            unavailable.append((annotator, str(reason)))
-            missing += [annotator] if isinstance(reason, HEvalError) else []
+            unavailable.append((annotator, reason))
         else:
             readings[own.key] = own
-    return Writing(writer, selector, reader, settings, tuple(readings.values()), tuple(unavailable), tuple(missing))
+    return Writing(writer, selector, reader, settings, tuple(readings.values()), tuple(unavailable))
 
 
 def _reading(study: Study, key: str, writer: Writer) -> Reading:
@@ -123,55 +123,45 @@ def check_names(source: Source, writing: Writing) -> None:
         )
 
 
-def chunks_of(study: Study, source: Source, writing: Writing) -> Iterator[Chunk]:
-    """In an order that depends on the seed alone; see `Source.chunks`."""
-    for start, claims in source.chunks(study.limit, study.seed, study.shard_size or SIZE):
-        depends = [FORMAT, EXPLANATION.name, source.dataset, source.fingerprint, writing.settings, [own.id for own in claims]]
-        explained = Shard(
-            EXPLANATION.name,
-            hashed(depends),
-            writing.writer.key,
-            _revision(writing.reader),
-            source.dataset,
-            source.fingerprint,
-            writing.settings,
-            REGIME,
-            writing.selector,
-            start=start,
-            stop=start + len(claims),
-        )
-        answers = {
-            one.key: tuple(
-                dataclasses.replace(
-                    explained,
-                    kind=RECOVERY.name,
-                    key=hashed([FORMAT, RECOVERY.name, explained.key, part, one.settings]),
-                    revision=_revision(one.reader),
-                    explainer=one.key,
-                    settings=one.settings,
-                )
-                for part in study.parts
-            )
-            for one in writing.readings
-        }
-        yield Chunk(writing, claims, explained, answers)
-
-
 class Citations:
-    """What is left to do of a study: explanations first, then the questions about them.
-
-    read: the sources of claims. writings: each writer with a selector.
-    """
+    """What is left to do about a source of claims, explained by a writer from the passages of a selector: explanations first,
+    then the questions about them."""
 
     questions = None
 
-    def __init__(self, study: Study, store: ShardStore, read: list[Source], writings: list[Writing]):
-        self.study, self.store, self.read, self.writings = study, store, read, writings
-        self.chunks = {
-            chunk.shard.key: chunk for writing in writings for source in read for chunk in chunks_of(study, source, writing)
-        }
+    def __init__(self, study: Study, store: ShardStore, source: Source, writing: Writing):
+        self.study, self.store, self.source, self.writing = study, store, source, writing
+        self.chunks = {chunk.shard.key: chunk for chunk in self._chunks()}
         # Keys of chunks whose explanations are there, so that all about them can begin.
         self._explained: set[str] = set()
+
+    def _chunks(self) -> Iterator[Chunk]:
+        """In an order that depends on the seed alone; see `Source.chunks`."""
+        source, writing, study = self.source, self.writing, self.study
+        for start, claims in source.chunks(study.limit, study.seed, study.shard_size or SIZE):
+            depends = [
+                FORMAT,
+                EXPLANATION.name,
+                source.dataset,
+                source.fingerprint,
+                writing.settings,
+                [own.id for own in claims],
+            ]
+            explained = Shard(
+                EXPLANATION.name,
+                hashed(depends),
+                writing.writer.key,
+                _revision(writing.reader),
+                source.dataset,
+                source.fingerprint,
+                writing.settings,
+                REGIME,
+                writing.selector,
+                start=start,
+                stop=start + len(claims),
+            )
+            answers = {one.key: tuple(one.shard(explained, part) for part in study.parts) for one in writing.readings}
+            yield Chunk(claims, explained, answers)
 
     def shards(self) -> Iterator[Shard]:
         for chunk in self.chunks.values():
@@ -191,7 +181,7 @@ class Citations:
         return found
 
     def explain_task(self, chunk: Chunk) -> ExplainTask:
-        return ExplainTask(chunk.writing.reader, (chunk.shard,), chunk.writing.writer, chunk.claims, self.study.seed)
+        return ExplainTask(self.writing.reader, (chunk.shard,), self.writing.writer, chunk.claims, self.study.seed)
 
     def equipped(self, task: Any) -> Any:
         """Explanations with those of the same claims that there are."""
@@ -202,7 +192,7 @@ class Citations:
     def about(self, chunk: Chunk, entries: dict[str, Entry]) -> Iterator[RecoverTask]:
         """What is left to ask about a chunk's explanations, which are there. entries: of the store."""
         explanations = stored_of(chunk, self.store.read(entries[chunk.shard.key]).to_pylist())
-        for reading in chunk.writing.readings:
+        for reading in self.writing.readings:
             whole = RecoverTask(reading.reader, chunk.answers[reading.key], explanations, self.study.parts)
             if (left := self._left(whole, entries)) is not None:
                 yield left
@@ -239,27 +229,26 @@ class Citations:
 
     def note(self, noted: set[str]) -> int:
         """The claims, and what is asked for, which stands from now on: publishing takes the newest."""
-        for source in self.read:
+        source, writing, bad = self.source, self.writing, 0
+        if source.dataset not in noted:
+            noted.add(source.dataset)
             journal.note_bad(self.store, source.dataset, source.bad)
-            entry = self.store.entries().get(source.shard.key)
+            entry, bad = self.store.entries().get(source.shard.key), len(source.bad)
             if entry is None or not self.store.intact(entry):
                 self.store.write(asdict(source.shard), source.rows())
-            self._note_asked(Asked(source.dataset, "", "", ""), source, source.shard.key)
-            for writing in self.writings:
-                self._note_writing(source, writing)
-        return sum(len(source.bad) for source in self.read)
-
-    def _note_writing(self, source: Source, writing: Writing) -> None:
+            self._note_asked(Asked(source.dataset, "", "", ""), source.shard.key)
         asked = Asked(source.dataset, writing.writer.key, writing.selector, "")
-        self._note_asked(asked, source, writing.settings)
+        self._note_asked(asked, writing.settings)
         for reading in writing.readings:
-            self._note_asked(asked._replace(annotator=reading.key), source, reading.settings)
+            self._note_asked(asked._replace(annotator=reading.key), reading.settings)
         for annotator, reason in writing.unavailable:
-            self._note_asked(asked._replace(annotator=annotator), source, "", reason)
+            self._note_asked(asked._replace(annotator=annotator), "", str(reason))
             journal.say(f"{writing.writer.key} · {source.dataset} · {annotator}: {reason}")
+        return bad
 
-    def _note_asked(self, asked: Asked, source: Source, settings: str, unavailable: str = "") -> None:
-        journal.note_new(self.store, ASKED, line_of(asked, source.fingerprint, settings, unavailable), Asked._fields)
+    def _note_asked(self, asked: Asked, settings: str, unavailable: str = "") -> None:
+        line = line_of(asked, self.source.fingerprint, settings, unavailable)
+        journal.note_new(self.store, ASKED, line, Asked._fields)
 
     def note_end(self) -> None:
         """Nothing: all is known before."""
@@ -272,7 +261,7 @@ def stored_of(chunk: Chunk, rows: list[Row]) -> tuple[Stored, ...]:
     return tuple(Stored(row["explanation_id"], explained_of(row, claims[row["claim_id"]]), row["sampled"]) for row in there)
 
 
-def citations_of(study: Study, store: ShardStore, problems: Problems) -> Citations:
+def citations_of(study: Study, store: ShardStore, problems: Problems) -> list[Citations]:
     """A source that cannot be read, and a model that there is not, cost only themselves.
 
     Raises HEvalError where two writers would have one name.
@@ -288,10 +277,10 @@ def citations_of(study: Study, store: ShardStore, problems: Problems) -> Citatio
             writings.append(writing_of(study, writer, selector))
         except HEvalError as error:
             problems.failed(error, model=writer.key, at_loading=True)
-    missing = {key: why for writing in writings for key, why in writing.unavailable if key in writing.missing}
-    for annotator, reason in missing.items():
-        problems.failed(HEvalError(reason), model=annotator, at_loading=True)
-    for writing in writings:
-        for source in read:
-            check_names(source, writing)
-    return Citations(study, store, read, writings)
+    for annotator, reason in {key: why for writing in writings for key, why in writing.unavailable}.items():
+        if isinstance(reason, HEvalError):
+            problems.failed(reason, model=annotator, at_loading=True)
+    pairs = [(source, writing) for writing in writings for source in read]
+    for pair in pairs:
+        check_names(*pair)
+    return [Citations(study, store, *pair) for pair in pairs]

@@ -1,13 +1,21 @@
-"""`citations`: plan, run, status and verify of the study of citations; what people are asked, `annotating` has."""
+"""`citations`: plan, run, status and verify of the study of citations; and what people are asked on the page Annotate."""
 
 from __future__ import annotations
 
 import argparse
+import shlex
+from pathlib import Path
 
 from heval_core import catalogue
+from heval_core.citations.people.study import MASKINGS, make_study
+from heval_core.records import HEvalError
+from heval_core.store.annotation_file import OF_BUNDLED, command
+from heval_core.store.annotations import AnnotationStore
+from heval_core.store.shards import ShardStore
+from precompute.citations.people import explanations_of, take_over
 from precompute.citations.study import Study
-from precompute.commands import annotating, grid, store
-from precompute.commands.options import add_fields, given, helps_of
+from precompute.commands import grid, store
+from precompute.commands.options import BUNDLED, STORE, add_fields, existing, given, helps_of
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -21,4 +29,40 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         asked = action.add_argument_group("what is asked", argument_default=argparse.SUPPRESS)
         add_fields(asked, Study, required=("claims", "writers"), claims=claims)
     store.add_checks(actions)
-    annotating.add(actions)
+    study = actions.add_parser("study", help="ask people about the explanations of a store, or show how far they are")
+    study.set_defaults(command=_study)
+    study.add_argument("--store", type=Path, default=STORE, help="your own, in which the study is kept")
+    study.add_argument(
+        "--from", dest="source", type=Path, help="another store whose explanations are taken over into it first"
+    )
+    study.add_argument("--per-item", type=int, default=3, help="people who are to answer each question (3)")
+    study.add_argument("--controls", type=float, default=0.1, help="share of explanations that become control items (.1)")
+    study.add_argument(
+        "--masking", choices=MASKINGS, default=MASKINGS[0], help="one cited passage of each explanation, or each"
+    )
+    study.add_argument("--seed", type=int, default=0, help="draws the passages and the control items; that of `run`")
+
+
+def _study(options: argparse.Namespace) -> int:
+    if shards := BUNDLED.get(options.store.resolve()):
+        raise HEvalError(
+            f"{options.store} comes with the program; a study lies in a store of one's own: {command(OF_BUNDLED, shards)}"
+        )
+    if options.source is not None:
+        take_over(existing(options.source), ShardStore(options.store))
+    explanations = explanations_of(existing(options.store))
+    if not explanations:
+        raise HEvalError(
+            f"The store {options.store} has no explanations; run: python -m precompute citations run --store {options.store} …"
+        )
+    items = make_study(explanations, options.per_item, options.controls, options.seed, options.masking)
+    store, added = AnnotationStore.make(options.store, items)
+    state = store.progress()
+    print(
+        f"{added:,} items added; now {state.questions:,} questions and {state.controls:,} control items; "
+        f"{state.answers:,} of {state.wanted:,} answers, by {state.people:,} people"
+    )
+    for name, quality in state.left_out.items():
+        print(f"{name}: left out, {quality.right} of {quality.asked} control items right")
+    print(f"people answer at: HEVAL_ANNOTATE=1 HEVAL_STORE={shlex.quote(str(options.store))} streamlit run app.py")
+    return 0

@@ -31,7 +31,7 @@ def test_f1_is_the_harmonic_mean(predicted, gold):
 
 def test_an_omitted_citation_scores_nothing():
     found = scoring.scores([set(), {0}, set()], [set(), set(), {1}], [3, 3, 3])
-    assert found.f1.tolist() == [0, 0, 0]
+    assert found["f1"].tolist() == [0, 0, 0]
 
 
 def test_an_f1_of_exactly_the_threshold_is_not_rounded_below_it():
@@ -45,7 +45,7 @@ def test_an_f1_of_exactly_the_threshold_is_not_rounded_below_it():
 def test_chance_is_the_mean_over_all_sets_of_that_size(size, gold, sentences):
     every = [set_scores(chosen, range(gold))[2] for chosen in itertools.combinations(range(sentences), size)]
     found = scoring.scores([range(size)], [range(gold)], [sentences])
-    assert found.chance[0] == pytest.approx(statistics.mean(every))
+    assert found["chance"][0] == pytest.approx(statistics.mean(every))
 
 
 def test_sets_that_an_explanation_cannot_have_are_refused():
@@ -59,5 +59,5 @@ def test_sets_that_an_explanation_cannot_have_are_refused():
 def test_a_table_has_the_values_of_its_rows(rows):
     found = scoring.scores([row[0] for row in rows], [sorted(row[1]) for row in rows], [row[2] for row in rows])
     for place, (predicted, gold, _) in enumerate(rows):
-        values = (found.precision[place], found.recall[place], found.f1[place])
+        values = tuple(found[name][place] for name in ("precision", "recall", "f1"))
         assert values == pytest.approx(set_scores(predicted, gold))

@@ -61,9 +61,7 @@ def planted(rules, writers=("one", "two"), selectors=("shipped",), datasets=("d"
     columns = ["dataset", "writer", "selector", "claim_id", "explanation_id", "passage", "annotator", "predicted"]
     frame = pd.DataFrame(rows, columns=columns)
     frame["gold"] = [(passage - 1,) for passage in frame["passage"]]
-    told = scores(list(frame["predicted"]), list(frame["gold"]), np.full(len(frame), SENTENCES))
-    for name in ("precision", "recall", "f1", "chance"):
-        frame[name] = getattr(told, name)
+    frame = frame.assign(**scores(list(frame["predicted"]), list(frame["gold"]), np.full(len(frame), SENTENCES)))
     frame = frame.assign(passages=SENTENCES, sentences=SENTENCES, golds=1, problem=None, sampled=frame["passage"] == 1)
     frame["chosen"] = frame["predicted"].map(len)
     return frame, measures.resamples_of(set(zip(frame["dataset"], frame["claim_id"], strict=True)))

@@ -88,10 +88,7 @@ def recoveries_of(
     rows["chosen"] = [len(own) for own in rows["predicted"]]
     rows["golds"] = [len(own) for own in rows["gold"]]
     rows["predicted"] = [tuple(int(place) for place in own) for own in rows["predicted"]]
-    told = scores(list(rows["predicted"]), list(rows["gold"]), rows["sentences"].to_numpy(dtype=np.int64))
-    for name in ("precision", "recall", "f1", "chance"):
-        rows[name] = getattr(told, name)
-    return rows
+    return rows.assign(**scores(list(rows["predicted"]), list(rows["gold"]), rows["sentences"].to_numpy(dtype=np.int64)))
 
 
 def asked_of(explanations: pd.DataFrame) -> pd.DataFrame:
