@@ -7,6 +7,7 @@ of the file is where the explanation begins; line breaks there are no part of th
 
 from __future__ import annotations
 
+import difflib
 import functools
 import re
 from collections.abc import Collection, Sequence
@@ -46,11 +47,13 @@ class Reading:
 
 
 def prompt_text(prompt_id: str) -> str:
-    """The file of a prompt. Raises HEvalError for an id that has none."""
-    known = {path.stem: path for path in FOLDER.glob("*.txt")}
-    if prompt_id not in known:
-        raise HEvalError(f"There is no prompt {prompt_id!r}; there are: {', '.join(sorted(known))}.")
-    return known[prompt_id].read_text(encoding="utf-8")
+    """The file of a prompt. Raises HEvalError for an id that has none, with the nearest ones."""
+    known = {path.stem: path for path in sorted(FOLDER.glob("*.txt"))}
+    if prompt_id in known:
+        return known[prompt_id].read_text(encoding="utf-8")
+    near = difflib.get_close_matches(prompt_id, known, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}."
+    raise HEvalError(f"There is no prompt {prompt_id!r}; {hint}")
 
 
 @functools.cache

@@ -15,13 +15,12 @@ Cost: one request a claim.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from heval_core.citations import questions
-from heval_core.citations.reading import DEFAULT, FOLDER, Layout, asked, layout
+from heval_core.citations.reading import DEFAULT, Layout, asked, layout
 from heval_core.citations.records import Claim, Explained, Written
 from heval_core.citations.speaker import Answer, Selection, Speaker
 from heval_core.records import HEvalError
@@ -76,12 +75,6 @@ def writer_of(text: str) -> Writer:
     if model.strip() == SHIPPED:
         raise HEvalError(f"{SHIPPED} stands for explanations that came with the claims; they have no prompt.")
     return Writer(model.strip(), _layout(prompt).id)
-
-
-def prompts() -> dict[str, Layout]:
-    """The prompts that a writer can be given, by id; the others ask for something else."""
-    names = sorted(file.stem for file in FOLDER.glob("*.txt"))
-    return {name: layout(name) for name in names if not name.startswith(("selecting-", "recovery-"))}
 
 
 def write(
@@ -152,10 +145,7 @@ def _in_order(claim: Claim, numbers: Sequence[int]) -> tuple[int, ...]:
 
 
 def _layout(prompt_id: str) -> Layout:
-    """Raises HEvalError for an unknown id, with the nearest known ones."""
-    known = prompts()
-    if (prompt_id or DEFAULT) in known:
-        return known[prompt_id or DEFAULT]
-    near = difflib.get_close_matches(prompt_id, known, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}."
-    raise HEvalError(f"There is no prompt {prompt_id!r} for writers; {hint}")
+    """Raises HEvalError for an unknown id, and for one that does not ask for an explanation."""
+    if prompt_id.startswith("selecting-"):
+        raise HEvalError(f"The prompt {prompt_id!r} asks for passages; a writer needs one that asks for an explanation.")
+    return layout(prompt_id)

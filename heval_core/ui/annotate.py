@@ -6,7 +6,7 @@ Who annotates stands in the address, so that a page loaded again goes on. What i
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -112,34 +112,19 @@ def _item(store: AnnotationStore, item_id: str) -> dict[str, Any]:
 
 def act(store: AnnotationStore, message: Mapping[str, Any]) -> None:
     """Do what the component asks for. What goes wrong is told in a line, and the answer stays where it was."""
-    actions: dict[str, Callable[[AnnotationStore, Mapping[str, Any]], None]] = {
-        "sign_in": _sign_in,
-        "save": _save,
-        "back": _back,
-        "onward": _onward,
-        "leave": _leave,
-    }
-    action = actions.get(str(message.get("op")))
+    op = message.get("op")
     try:
-        if action is not None:
-            action(store, message)
-            st.session_state[_DONE] = str(message.get("token"))
+        if op == "save":
+            _save(store, message)
+        elif op == "back":
+            _back(store, message)
+        elif op in ("sign_in", "leave", "onward"):
+            _forget()
+            if op != "onward":
+                address.put(person=store.sign_in(str(message.get("name", ""))) if op == "sign_in" else None)
+        st.session_state[_DONE] = str(message.get("token"))
     except HEvalError as error:
         st.session_state[_ERROR] = str(error)
-
-
-def _sign_in(store: AnnotationStore, message: Mapping[str, Any]) -> None:
-    _forget()
-    address.put(person=store.sign_in(str(message.get("name", ""))))
-
-
-def _leave(store: AnnotationStore, message: Mapping[str, Any]) -> None:
-    _forget()
-    address.put(person=None)
-
-
-def _onward(store: AnnotationStore, message: Mapping[str, Any]) -> None:
-    _forget()
 
 
 def _forget() -> None:

@@ -18,7 +18,6 @@ from heval_core.citations.records import Claim
 from heval_core.citations.writing import SHIPPED, Writer
 from heval_core.evaluation.citations.standing import ASKED, Asked, line_of
 from heval_core.lm.loading import Identity
-from heval_core.protocols import Annotator
 from heval_core.records import HEvalError
 from heval_core.store.kinds import EXPLANATION, RECOVERY
 from heval_core.store.shards import FORMAT, Entry, ShardStore
@@ -94,18 +93,12 @@ def writing_of(study: Study, writer: Writer, selector: str) -> Writing:
 def _reading(study: Study, key: str, writer: Writer) -> Reading:
     annotator = catalogue.find("annotator", key)
     reader = reading_with(annotator, writer, study)
-    annotator = _by_model(annotator, reader)
-    prompt = getattr(annotator, "prompt", "")
+    if annotator.model:
+        # Its key names its model as results do: a folder by its name, wherever it lies.
+        named = annotator.key.replace(f"model={annotator.model}", f"model={key_of(reader)}")
+        annotator = catalogue.find("annotator", named)
     depends = [FORMAT, RECOVERY.name, annotator.key, repr(annotator), identity_of(reader, study)]
-    depends += [prompt_text(prompt)] if prompt else []
     return Reading(annotator.key, reader, hashed(depends, 12))
-
-
-def _by_model(annotator: Annotator, reader: Reader) -> Annotator:
-    """The annotator whose key names its model as results do: a folder by its name, wherever it lies."""
-    key = annotator.key.replace(f"model={annotator.model}", f"model={key_of(reader)}") if annotator.model else annotator.key
-    named: Annotator = catalogue.find("annotator", key)
-    return named
 
 
 def _revision(reader: Reader) -> str:

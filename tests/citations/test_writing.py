@@ -10,7 +10,7 @@ from heval_core.citations.local_speaker import LocalSpeaker
 from heval_core.citations.reading import FOLDER
 from heval_core.citations.records import Written
 from heval_core.citations.speaker import Answer, Selection
-from heval_core.citations.writing import SHIPPED, Writer, prompts, shipped, write, writer_of
+from heval_core.citations.writing import SHIPPED, Writer, shipped, write, writer_of
 from heval_core.records import HEvalError
 from tests.citations.claims import Scripted, claim
 
@@ -135,21 +135,13 @@ def test_a_folder_is_called_by_its_name(tmp_path):
         ("gpt2(writing-1)", "A writer's only option is its prompt, as in gpt2"),
         ("gpt2(prompt=)", "A writer's only option is its prompt"),
         ("gpt2(temperature=1)", "A writer's only option is its prompt"),
-        ("gpt2(prompt=writing1)", "There is no prompt 'writing1' for writers; did you mean writing-"),
-        ("gpt2(prompt=zzz)", "There is no prompt 'zzz' for writers; there are: .*writing-1, writing-2"),
-        ("gpt2(prompt=selecting-1)", "There is no prompt 'selecting-1' for writers"),
-        ("gpt2(prompt=../writing-1)", "There is no prompt '../writing-1' for writers"),
+        ("gpt2(prompt=writing1)", "There is no prompt 'writing1'; did you mean writing-"),
+        ("gpt2(prompt=zzz)", "There is no prompt 'zzz'; there are: .*writing-1, writing-2"),
+        ("gpt2(prompt=selecting-1)", "The prompt 'selecting-1' asks for passages"),
+        ("gpt2(prompt=../writing-1)", "There is no prompt '../writing-1'; did you mean writing-"),
         ("shipped(prompt=writing-1)", "they have no prompt"),
     ],
 )
 def test_what_is_no_writer_is_told_in_one_line(text, told):
     with pytest.raises(HEvalError, match=told):
         writer_of(text)
-
-
-def test_prompts_are_listed_with_their_ids():
-    assert {"writing-1", "writing-2"} <= set(prompts())
-    assert "selecting-1" not in prompts()
-    assert all(name == prompt.id for name, prompt in prompts().items())
-    with pytest.raises(HEvalError, match="did you mean writing-"):
-        write([], [], Scripted(), "writing-3")

@@ -24,9 +24,8 @@ _OF_CLAIM = ["dataset", "claim_id", "numbers", "chains"]
 
 
 def explanations_of(store: ShardStore, entries: Sequence[Entry], claims: pd.DataFrame) -> pd.DataFrame:
-    """Columns of `explanation`, numbers and chains of the claim, asked_writer (as the run named the writer), and per selected
-    passage: golds_of, sources_of, the places of the sentences that cite it, or were made from it. Writers whose explanations
-    came with the claims come first, in the data's order."""
+    """Columns of `explanation`, numbers and chains of the claim, and asked_writer (as the run named the writer). Writers whose
+    explanations came with the claims come first, in the data's order."""
     kept = [entry for entry in entries if entry.kind == EXPLANATION.name]
     stored = ShardRows(store, kept, EXPLANATION, EXPLANATION.schema.names)
     rows = stored.rows.assign(asked_writer=[kept[shard].model for shard in stored.rows["shard"]])
@@ -40,8 +39,6 @@ def explanations_of(store: ShardStore, entries: Sequence[Entry], claims: pd.Data
         for selected, chains, unavailable in zip(rows["selected"], rows["chains"], _none(rows["unavailable"]), strict=True)
     ]
     rows[list(RETRIEVAL)] = pd.DataFrame(found, columns=list(RETRIEVAL), index=rows.index, dtype=float)
-    rows["golds_of"] = _per_passage(rows["selected"], rows["cited"])
-    rows["sources_of"] = _per_passage(rows["selected"], rows["sources"])
     return rows
 
 
@@ -53,22 +50,6 @@ def _ranks(claims: pd.DataFrame) -> dict[str, int]:
 
 def _none(column: pd.Series) -> Iterator[object]:
     return (None if pd.isna(value) else value for value in column)
-
-
-def _per_passage(selected: Iterable[Sequence[int]], told: Iterable[str | None]) -> list[list[tuple[int, ...] | None]]:
-    """Per explanation and selected passage the places of the sentences that name it. told: JSON, per sentence its passages."""
-    found: list[list[tuple[int, ...] | None]] = []
-    for numbers, text in zip(selected, told, strict=True):
-        if not isinstance(text, str):
-            found.append([None] * len(numbers))
-            continue
-        places: dict[int, list[int]] = {int(number): [] for number in numbers}
-        for place, named in enumerate(json.loads(text)):
-            for number in dict.fromkeys(named):
-                if number in places:
-                    places[number].append(place)
-        found.append([tuple(own) for own in places.values()])
-    return found
 
 
 def recoveries_of(
@@ -92,14 +73,18 @@ def recoveries_of(
 
 
 def asked_of(explanations: pd.DataFrame) -> pd.DataFrame:
-    """One row per explanation and passage that can be asked about, in their order."""
-    each = explanations[["explanation_id", *CELL, "claim_id", "selected", "golds_of", "sources_of", "sampled"]].assign(
-        sentences=explanations["bare"].map(len), passages=explanations["selected"].map(len)
-    )
-    rows = each.explode(["selected", "golds_of", "sources_of"], ignore_index=True)
-    rows = rows[rows["selected"].notna()].rename(columns={"selected": "passage", "golds_of": "gold", "sources_of": "source"})
-    rows["passage"] = rows["passage"].astype(np.int32)
-    return rows.assign(sampled=rows["passage"] == rows["sampled"])
+    """One row per explanation and passage that can be asked about, in their order: with gold and source, the places of the
+    sentences that cite the passage, or were made from it; source is None where that is not known."""
+    key, told = ["explanation_id", *CELL, "claim_id"], ["selected", "sampled", "bare", "cited", "sources"]
+    rows = []
+    for *whose, selected, sampled, bare, cited, sources in explanations[[*key, *told]].itertuples(index=False, name=None):
+        gold = json.loads(cited)
+        source = json.loads(sources) if isinstance(sources, str) else None
+        for number in selected:
+            places = [None if own is None else tuple(at for at, n in enumerate(own) if number in n) for own in (gold, source)]
+            rows.append((*whose, int(number), number == sampled, *places, len(bare), len(selected)))
+    found = pd.DataFrame(rows, columns=[*key, "passage", "sampled", "gold", "source", "sentences", "passages"])
+    return found.astype({"passage": np.int32, "sampled": bool, "sentences": np.int64, "passages": np.int64})
 
 
 class Answers:
