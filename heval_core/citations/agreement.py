@@ -84,13 +84,10 @@ def entropy(answers: Iterable[Collection[int]]) -> float:
     return math.fsum(count / total * math.log2(total / count) for count in labels.values())
 
 
-def z_scores(values: Sequence[float]) -> list[float]:
+def z_scores(values: Sequence[float]) -> np.ndarray:
     """One annotator's values as distances from their mean in standard deviations (of the population).
 
     All 0 where the values are equal: they tell nothing apart.
     """
-    if not values:
-        return []
-    mean = math.fsum(values) / len(values)
-    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
-    return [(value - mean) / deviation if max(values) > min(values) else 0.0 for value in values]
+    own = np.asarray(values, dtype=float)
+    return (own - own.mean()) / own.std() if len(set(own)) > 1 else np.zeros(len(own))

@@ -90,6 +90,6 @@ def test_entropy_by_hand():
 
 def test_z_scores_by_hand():
     assert agreement.z_scores([10, 20, 30]) == pytest.approx([-math.sqrt(1.5), 0, math.sqrt(1.5)])
-    assert agreement.z_scores([50, 50]) == [0, 0]
-    assert agreement.z_scores([0.1] * 3) == [0, 0, 0]
-    assert agreement.z_scores([]) == []
+    assert agreement.z_scores([50, 50]).tolist() == [0, 0]
+    assert agreement.z_scores([0.1] * 3).tolist() == [0, 0, 0]
+    assert agreement.z_scores([]).tolist() == []

@@ -51,7 +51,7 @@ def test_politihop_names_what_it_cannot_use(tmp_path):
         ("p.tsv, record 3", "'ruling' should be a JSON list of sentences"),
         ("p.tsv, record 4", "'statement' is empty"),
         ("p.tsv, record 5", "'annotated_evidence' should list sentence numbers"),
-        ("p.tsv, record 7", "the id '5' is already used at p.tsv, record 6"),
+        ("p.tsv, record 7", "the id '5' is already used at p.tsv, record 6, with the same claim"),
     ]
     with pytest.raises(HEvalError, match="it lacks ruling"):
         read(Politihop(), samples.write_hops(tmp_path / "q.tsv", [], ("article_id", "statement")))
@@ -84,7 +84,7 @@ def test_transexp_reads_the_file_of_any_writer_and_joins_them_by_claim(tmp_path)
     assert [(one.writer, one.selected) for one in claim.written] == [("gpt-3.5", (2, 1)), ("gpt-4", (1,))]
     assert (second.id, [one.writer for one in second.written], claim.problems) == ("a2", ["gpt-4"], ())
     assert bad.place == "llama2-70b_full_data.json, a1"
-    assert bad.reason == "the id 'a1' is already used at gpt35_full_data.json, a1"
+    assert bad.reason == "the id 'a1' is already used at gpt35_full_data.json, a1, with another claim or other passages"
     # One by its path; its gold sentences are those of the file.
     alone, bad = read(TransExp(), folder / "gpt4_full_data.json")
     assert (len(alone), bad, alone[0].problems, [one.writer for one in alone[0].written]) == (2, [], (), ["gpt-4"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -14,17 +15,38 @@ _LARGEST = 999_999_999
 
 
 def read_claims(records: Iterable[tuple[str, Any]], convert: Callable[[dict[str, Any]], Claim]) -> Iterator[Claim | BadClaim]:
-    """Convert (place, raw record) pairs one by one. What is malformed, or has the id of another, is a BadClaim."""
-    places: dict[str, str] = {}
+    """Convert (place, raw record) pairs one by one; records of one claim with explanations by several writers are one claim.
+
+    What is malformed, or has the id of another claim, is a BadClaim. All is read first: the same claim may come back.
+    """
+    found: dict[str, tuple[str, Claim]] = {}
+    bad: list[BadClaim] = []
     for place, raw in records:
-        for found in read_each("", [(place, _storable(raw))], convert):
-            if not isinstance(found, Claim):
-                yield BadClaim(found.place, found.reason)
-            elif found.id in places:
-                yield BadClaim(place, f"the id {found.id!r} is already used at {places[found.id]}")
-            else:
-                places[found.id] = place
-                yield found
+        for own in read_each("", [(place, _storable(raw))], convert):
+            if not isinstance(own, Claim):
+                bad.append(BadClaim(own.place, own.reason))
+                continue
+            first, claim = found.setdefault(own.id, (place, own))
+            if claim is own:
+                continue
+            if problem := _apart(claim, own):
+                bad.append(BadClaim(place, f"the id {own.id!r} is already used at {first}, {problem}"))
+                continue
+            problems = tuple(dict.fromkeys(claim.problems + own.problems))
+            found[own.id] = first, dataclasses.replace(claim, written=claim.written + own.written, problems=problems)
+    yield from (claim for _, claim in found.values())
+    yield from bad
+
+
+def _apart(first: Claim, other: Claim) -> str:
+    """Why a record is no further explanation of the claim of another one; "" if it is one."""
+    if dataclasses.replace(first, written=(), problems=()) != dataclasses.replace(other, written=(), problems=()):
+        return "with another claim or other passages"
+    if {written.writer for written in first.written} & {written.writer for written in other.written}:
+        return "with the same writer"
+    if first.written and other.written:
+        return ""
+    return "and one of the two has no explanation" if first.written or other.written else "with the same claim"
 
 
 def _storable(value: Any) -> Any:

@@ -14,7 +14,6 @@ BadClaim; the others are used.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,32 +43,8 @@ class JsonLines:
         return Path(self.path).stem if self.path else "jsonl"
 
     def claims(self) -> Iterator[Claim | BadClaim]:
-        """Raises HEvalError if the file is missing or empty. It is read whole: the same claim may come back."""
-        together: dict[str, tuple[str, Claim]] = {}
-        bad: list[BadClaim] = []
-        for place, raw in json_lines(locate("jsonl", self.path, _ORIGIN)):
-            for found in read_claims([(place, raw)], _claim):
-                if isinstance(found, BadClaim):
-                    bad.append(found)
-                    continue
-                first, claim = together.setdefault(found.id, (place, found))
-                if claim is found:
-                    continue
-                if problem := _apart(claim, found):
-                    bad.append(BadClaim(place, f"the id {found.id!r} is already used at {first}, {problem}"))
-                else:
-                    together[found.id] = first, dataclasses.replace(claim, written=claim.written + found.written)
-        yield from (claim for _, claim in together.values())
-        yield from bad
-
-
-def _apart(first: Claim, other: Claim) -> str:
-    """Why a line is no further explanation of the claim of another line; "" if it is one."""
-    if dataclasses.replace(first, written=()) != dataclasses.replace(other, written=()):
-        return "with another claim or other passages"
-    if {written.writer for written in first.written} & {written.writer for written in other.written}:
-        return "with the same writer"
-    return "" if first.written and other.written else "and one of the two has no explanation"
+        """Raises HEvalError if the file is missing or empty."""
+        return read_claims(json_lines(locate("jsonl", self.path, _ORIGIN)), _claim)
 
 
 def _claim(record: dict[str, Any]) -> Claim:

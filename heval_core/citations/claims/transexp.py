@@ -31,8 +31,6 @@ _FILES = "*_full_data.json"
 _ORIGIN = Origin(_FILE, "github.com/ruixing76/Transparent-FCExp", option="--claims")
 # What the file calls its writers, where that is not their name.
 _NAMES = {"gpt35": "gpt-3.5", "gpt4": "gpt-4", "llama2-70b": "llama-2-70b", "llama2-7b": "llama-2-7b"}
-# What a record has by writer.
-_BY_WRITER = ("explanation", "gen_cit", "masked_cit", "ans_sens", "chain_of")
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class TransExp:
         files = (sorted(folder.glob(_FILES)) or [folder / _FILE]) if several else [path]
         chains = _object(folder / _CHAINS) if files[0].is_file() else {}
         records = ((file.name, key, record) for file in files for key, record in _object(file).items())
-        return read_claims(_joined((f"{name}, {key}", _with(record, key, chains)) for name, key, record in records), _claim)
+        return read_claims(((f"{name}, {key}", _with(record, key, chains)) for name, key, record in records), _claim)
 
 
 def _object(path: Path) -> dict[str, Any]:
@@ -71,26 +69,7 @@ def _with(record: Any, key: str, chains: dict[str, Any]) -> Any:
         return record
     claim = record.get("claim")
     people = chains.get(claim) if isinstance(claim, str) else None
-    writers = record.get("explanation")
-    chain_of = dict.fromkeys(writers, record.get("chain")) if isinstance(writers, dict) else {}
-    return {**record, "id": key, "people": people.get("chain") if isinstance(people, dict) else None, "chain_of": chain_of}
-
-
-def _joined(places: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Records of one claim as one, where they are about the same text; else each, so that the second is refused."""
-    found: dict[str, tuple[str, Any]] = {}
-    others = []
-    for place, record in places:
-        if not isinstance(record, dict) or record["id"] not in found:
-            found[record["id"] if isinstance(record, dict) else place] = place, record
-            continue
-        first = found[record["id"]][1]
-        alike = all(first.get(name) == record.get(name) for name in ("claim", "label", "passage"))
-        if alike and all(isinstance(one.get(name), dict) for one in (first, record) for name in _BY_WRITER):
-            found[record["id"]] = found[record["id"]][0], first | {name: first[name] | record[name] for name in _BY_WRITER}
-        else:
-            others.append((place, record))
-    return iter([*found.values(), *others])
+    return {**record, "id": key, "people": people.get("chain") if isinstance(people, dict) else None}
 
 
 def _claim(record: dict[str, Any]) -> Claim:
@@ -107,7 +86,7 @@ def _claim(record: dict[str, Any]) -> Claim:
         problems.append(f"{_CHAINS} does not have the claim.")
     written = []
     for writer, sentences in explanations.items():
-        written.append(_written(writer, sentences, _selected(record["chain_of"][writer], passages)))
+        written.append(_written(writer, sentences, selected))
         problems += inconsistencies(record, writer)
     return Claim(
         id=record["id"],
