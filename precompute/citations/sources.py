@@ -1,4 +1,4 @@
-"""Sources of claims, read once: the claims in a fixed random order, what cannot be used, and the fingerprint."""
+"""Sources of claims, which are read once; and the claims and explanations that a store has of them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from typing import Any
 
 from heval_core import catalogue
 from heval_core.citations.records import BadClaim, Claim, Explained, Passage, Sentence
+from heval_core.evaluation.citations.standing import ASKED, standing
 from heval_core.protocols import ClaimData
-from heval_core.store.kinds import CLAIM
-from heval_core.store.shards import FORMAT
+from heval_core.store.kinds import CLAIM, EXPLANATION
+from heval_core.store.lock import only_writer
+from heval_core.store.shards import FORMAT, ShardStore
 from precompute.task import Shard, hashed
 
 
@@ -44,14 +46,14 @@ class Source:
 
     def rows(self) -> list[dict[str, Any]]:
         """Of the shard of its claims."""
-        names = {claim.id for claim in self.claims}
+        names, empty = {claim.id for claim in self.claims}, {"dataset": self.dataset, "chains": "[]", "written": "[]"}
         rows = [_row(self.dataset, claim) for claim in self.claims]
         for bad in self.bad:
             name = bad.place
             while name in names:  # the row of a claim that can be used is never replaced
                 name += "′"
             names.add(name)
-            rows.append(_unusable(self.dataset, name, bad.reason))
+            rows.append({**empty, "claim_id": name, "unusable": bad.reason})
         return rows
 
 
@@ -102,10 +104,6 @@ def _row(dataset: str, claim: Claim) -> dict[str, Any]:
     }
 
 
-def _unusable(dataset: str, name: str, reason: str) -> dict[str, Any]:
-    return {"dataset": dataset, "claim_id": name, "chains": "[]", "written": "[]", "unusable": reason}
-
-
 def claim_of(row: dict[str, Any]) -> Claim:
     """The claim that a row has stored, without the explanations that came with it."""
     passages = zip(row["numbers"], row["passages"], row["titles"], strict=True)
@@ -129,3 +127,26 @@ def explained_of(row: dict[str, Any], claim: Claim) -> Explained:
         sources,
         tuple(row["problems"]),
     )
+
+
+def take_over(source: ShardStore, store: ShardStore) -> None:
+    """What another store would publish of the study of citations, for a store of one's own; what is there stays."""
+    store.create()
+    with only_writer(store.folder):
+        there, noted = store.entries(), store.journal(ASKED)
+        for entry in standing(source).entries:
+            if entry.key not in there:
+                store.copy(entry, source)
+        store.note(ASKED, *(line for line in source.journal(ASKED) if line not in noted))
+
+
+def explanations_of(store: ShardStore) -> dict[str, Explained]:
+    """By their ids, all that would be published and have a sentence."""
+    entries = standing(store).entries
+    claims, explanations = (
+        [row for entry in entries if entry.kind == kind.name for row in store.read(entry).to_pylist()]
+        for kind in (CLAIM, EXPLANATION)
+    )
+    by_id = {(row["dataset"], row["claim_id"]): claim_of(row) for row in claims if not row["unusable"]}
+    there = (row for row in explanations if not row["unavailable"])
+    return {row["explanation_id"]: explained_of(row, by_id[row["dataset"], row["claim_id"]]) for row in there}

@@ -7,7 +7,7 @@ import statistics
 
 import pytest
 
-from heval_core.citations.retrieval import chance_retrieval, retrieval
+from heval_core.citations.scoring import chance_retrieval, retrieval
 
 CHAINS = [[1, 2], [2, 3, 4], [0, 5]]
 

@@ -62,7 +62,7 @@ def test_hostile_texts_take_no_longer(hostile):
 
 def test_importing_the_study_loads_neither_spacy_nor_torch():
     code = (
-        "import sys, heval_core.citations.questions, heval_core.citations.retrieval;"
+        "import sys, heval_core.citations.questions, heval_core.citations.scoring;"
         "print([name for name in ('spacy', 'torch', 'pandas') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

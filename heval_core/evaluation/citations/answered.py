@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from heval_core.citations.retrieval import retrieval
-from heval_core.citations.scoring import scores
+from heval_core.citations.scoring import retrieval, scores
 from heval_core.store.kinds import EXPLANATION, RECOVERY
 from heval_core.store.shards import Entry, ShardRows, ShardStore
 

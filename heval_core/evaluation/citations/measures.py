@@ -14,8 +14,8 @@ who were asked one question chose, in bits ("none" is one more), the mean over q
 Chance: of an answer, the mean over all sets of as many sentences; of transparent, the product over its cited passages of the
 probability that such a set, or the mean of several people's, has an F1 of at least .6 (hypergeometric); of correct_rejection,
 how often the annotator chooses no sentence at all, whatever it is asked; of retrieval, as many of the claim's passages chosen
-at random, again with the best chain for each (`heval_core.citations.retrieval`). Of people there is none: z-scores have mean
-0 over everything, and entropy depends on how many people answered.
+at random, again with the best chain for each. Of people there is none: z-scores have mean 0 over everything, and entropy
+depends on how many people answered.
 Interval: everything that belongs to a claim belongs together (`heval_core.statistics.bounded`; of values without ends, claims
 are resampled, with the same resamples for all cells of a source of claims).
 Reference: Xing, Baldwin and Lau (arXiv 2406.12645); they report no intervals and no chance levels.
@@ -36,8 +36,7 @@ import numpy as np
 import pandas as pd
 
 from heval_core.citations.agreement import entropy, z_scores
-from heval_core.citations.retrieval import chance_retrieval
-from heval_core.citations.scoring import ROUNDING, TRANSPARENT
+from heval_core.citations.scoring import ROUNDING, TRANSPARENT, chance_retrieval
 from heval_core.evaluation.citations.answered import CELL, FULL, QUESTION, RETRIEVAL
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.statistics.values import Column, Questions
