@@ -30,7 +30,7 @@ def explained(
     they are known, which are kept as they are. prompt: the id of the prompt. sources: see `Written`.
     """
     parts = [part.strip() for part in (split(text) if isinstance(text, str) else text)]
-    given = tuple(passage.number for passage in claim.passages if passage.number in set(selected))
+    given = claim.in_order(set(selected))
     read = [(part, *markers.read(part)) for part in parts]
     sentences = tuple(Sentence(part, bare, tuple(n for n in cited if n in given)) for part, bare, cited in read)
     named = dict.fromkeys(number for _, _, cited in read for number in cited)

@@ -5,6 +5,7 @@ Passages are named by the number that they have in the text (`[3]`), sentences b
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 
@@ -55,6 +56,10 @@ class Claim:
     def passage(self, number: int) -> Passage:
         """Raises KeyError for a number that no passage has."""
         return next(passage for passage in self.passages if passage.number == number)
+
+    def in_order(self, numbers: Collection[int]) -> tuple[int, ...]:
+        """Those of some numbers that a passage has, in the claim's order."""
+        return tuple(passage.number for passage in self.passages if passage.number in numbers)
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ def write(
     """
     prompt = _layout(prompt_id)
     key = writer or key_of(speaker.key, prompt.id)
-    given = [() if own.problem else _in_order(claim, own.passages) for claim, own in zip(claims, selections, strict=True)]
+    given = [() if own.problem else claim.in_order(own.passages) for claim, own in zip(claims, selections, strict=True)]
     to_write = [place for place, numbers in enumerate(given) if numbers]
     texts = [asked(claims[place], [claims[place].passage(n) for n in given[place]], prompt).text for place in to_write]
     answers = dict(zip(to_write, speaker.answer(texts, tokens) if texts else [], strict=True))
@@ -138,10 +138,6 @@ def shipped(claim: Claim) -> list[Explained]:
         told = f"The claim came with {others} by this writer; the first one is used."
         found.append(dataclasses.replace(read, problems=(*read.problems, told)) if more else read)
     return found
-
-
-def _in_order(claim: Claim, numbers: Sequence[int]) -> tuple[int, ...]:
-    return tuple(passage.number for passage in claim.passages if passage.number in numbers)
 
 
 def _layout(prompt_id: str) -> Layout:

@@ -72,18 +72,21 @@ def _reasons(cells: pd.DataFrame, names: Names) -> Iterator[str]:
         yield f"Not available for {', '.join(dict.fromkeys(whom))}: {why}."
 
 
+_COUNTED = {
+    "claims read": "claims_claims", "unusable": "claims_unusable", "with problems": "claims_problems",
+    "explanations": "explanations", "missing": "missing", "explanations with problems": "problems",
+}  # fmt: skip
+
+
 def _claims(results: Reader, plan: Plan) -> Section:
     cells, names = _cells(results, OF_EXPLANATIONS)
-    counts = results.citation_counts().set_index("dataset")
     # What explanations cite does not depend on which citation is masked.
     cells = cells.drop_duplicates([*WHERE, "measure"])
     found, written, rows = crossed(cells, WHERE, "measure"), results.citation_written(), []
     for row in written.to_dict("records"):
-        of_claims, own = counts.loc[row["dataset"]], found.get(tuple(row[name] for name in WHERE), {})
+        own = found.get(tuple(row[name] for name in WHERE), {})
         rows.append({
-            **_place(row, names), "claims read": int(of_claims["claims"]), "unusable": int(of_claims["unusable"]),
-            "with problems": int(of_claims["problems"]), "explanations": int(row["explanations"]),
-            "missing": int(row["missing"]), "explanations with problems": int(row["problems"]),
+            **_place(row, names), **{title: int(row[name]) for title, name in _COUNTED.items()},
             **{name: None if pd.isna(row[key]) else f"{row[key]:.1f}"
                for name, key in (("sentences", "sentences"), ("passages given", "passages"))},
             **{CITATION_MEASURES[measure].title: with_chance(own.get(measure)) for measure in OF_EXPLANATIONS},
@@ -93,7 +96,6 @@ def _claims(results: Reader, plan: Plan) -> Section:
         f"explanations. {_meanings(OF_EXPLANATIONS)}. Chance: as many of the claim's passages at random. {_INTERVALS}"
     )
     table = written.merge(cells.drop(columns=["annotator", "masking"]), on=list(WHERE), how="left")
-    table = table.merge(counts.add_prefix("claims_").reset_index(), on="dataset")
     return _section(plan, text, pd.DataFrame(rows), table, gaps=_reasons(cells, names))
 
 

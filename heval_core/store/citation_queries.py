@@ -90,22 +90,19 @@ class CitationQueries(Database):
         where = "dataset = ? AND selector = ? AND masking = ?"
         return self.query(f"SELECT * FROM agreement WHERE {where} ORDER BY rowid", [dataset, selector, masking])
 
-    def citation_counts(self) -> pd.DataFrame:
-        """By dataset: claims, unusable ones, claims with problems, passages of a claim (mean)."""
-        return self.query(
-            "SELECT dataset, count(*) AS claims, count(unusable) AS unusable, "
-            "count(*) FILTER (len(problems) > 0) AS problems, "
-            "avg(len(passages)) FILTER (unusable IS NULL) AS passages FROM claim GROUP BY dataset ORDER BY min(rowid)"
-        )
-
     def citation_written(self) -> pd.DataFrame:
-        """By dataset, writer and selector: explanations, missing ones, those with problems, sentences and passages (means)."""
+        """By dataset, writer and selector: explanations, missing ones, those with problems, sentences and passages (means); of
+        the dataset's claims with `claims_` the same: claims, unusable, problems, passages (mean)."""
         there = "FILTER (unavailable IS NULL)"
         return self.query(
+            "WITH read AS (SELECT dataset, count(*) AS claims_claims, count(unusable) AS claims_unusable, "
+            "count(*) FILTER (len(problems) > 0) AS claims_problems, "
+            "avg(len(passages)) FILTER (unusable IS NULL) AS claims_passages FROM claim GROUP BY dataset) "
             f"SELECT dataset, writer, selector, count(*) {there} AS explanations, count(unavailable) AS missing, "
             "count(*) FILTER (unavailable IS NULL AND len(problems) > 0) AS problems, "
-            f"avg(len(sentences)) {there} AS sentences, avg(len(selected)) {there} AS passages "
-            "FROM explanation GROUP BY ALL ORDER BY min(rowid)"
+            f"avg(len(sentences)) {there} AS sentences, avg(len(selected)) {there} AS passages, "
+            "any_value(COLUMNS('claims_.*')) "
+            "FROM explanation JOIN read USING (dataset) GROUP BY dataset, writer, selector ORDER BY min(explanation.rowid)"
         )
 
     def explained_claims(self) -> list[tuple[str, str]]:

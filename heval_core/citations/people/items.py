@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from heval_core.citations.records import Passage
 from heval_core.citations.speaker import storable
@@ -47,21 +47,18 @@ class Item:
     @property
     def item_id(self) -> str:
         """Of all that a person sees and of the answer, so that the same item is the same in every study."""
-        passages = [[passage.number, passage.text, passage.title] for passage in self.passages]
+        passages = list(map(astuple, self.passages))
         seen = [self.kind, self.explanation_id, self.claim, self.verdict, passages, self.passage, self.sentences]
         return hashlib.sha256(json.dumps([*seen, sorted(self.gold)]).encode()).hexdigest()[:16]
 
     def as_json(self) -> str:
         """As it is kept."""
-        passages = [[one.number, one.text, one.title] for one in self.passages]
-        return json.dumps(vars(self) | {"passages": passages, "gold": sorted(self.gold)}, ensure_ascii=False)
+        own = {"passages": list(map(astuple, self.passages)), "gold": sorted(self.gold)}
+        return json.dumps(vars(self) | own, ensure_ascii=False)
 
     @classmethod
     def of_json(cls, text: str) -> Item:
         """As it was kept."""
         kept = json.loads(text)
-        values = {name: kept[name] for name in cls.__dataclass_fields__}
-        passages = tuple(Passage(*one) for one in values["passages"])
-        return cls(
-            **values | {"passages": passages, "sentences": tuple(values["sentences"]), "gold": frozenset(values["gold"])}
-        )
+        passages = tuple(Passage(*one) for one in kept["passages"])
+        return cls(**kept | {"passages": passages, "sentences": tuple(kept["sentences"]), "gold": frozenset(kept["gold"])})

@@ -42,7 +42,7 @@ class Human:
             count = f"{len(claim.chains)} chains" if len(claim.chains) > 1 else "one chain"
             return Selection((), f"people selected {count}, counted from 0, so there is no chain {self.chain}")
         chain = claim.chains[self.chain]
-        numbers = tuple(passage.number for passage in claim.passages if passage.number in chain)
+        numbers = claim.in_order(chain)
         return Selection(numbers, "" if numbers else f"the claim has none of the passages of chain {self.chain}")
 
 

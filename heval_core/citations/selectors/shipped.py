@@ -32,7 +32,7 @@ class Shipped:
         if written is None:
             by = f" by {self.writer!r}" if self.writer else ""
             return Selection((), f"no explanation{by} came with the claim")
-        numbers = tuple(passage.number for passage in claim.passages if passage.number in written.selected)
+        numbers = claim.in_order(written.selected)
         return Selection(numbers, "" if numbers else "the explanation that came with the claim names none of its passages")
 
 
