@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from heval_core.evaluation.citations import tables
-from heval_core.evaluation.citations.answered import explanations_of, recoveries_of
+from heval_core.evaluation.citations.answered import CELL, answers_of, explanations_of, recoveries_of
 from heval_core.evaluation.citations.measures import resamples_of
 from heval_core.evaluation.citations.standing import standing
 from heval_core.evaluation.publishing import publish
@@ -59,10 +59,11 @@ def evaluated(folder: Path) -> None:
     claims = ShardRows(store, found.entries, CLAIM, CLAIM.schema.names).rows
     explanations = explanations_of(store, found.entries, claims)
     recovery = recoveries_of(store, found.entries, explanations, None)
+    answers = {names: answers_of(own) for names, own in recovery.groupby(CELL, sort=False)}
     resamples = resamples_of(explanations[["dataset", "claim_id"]].itertuples(index=False, name=None))
     print(f"rows {len(recovery):,}")
-    print("metrics", seconds(lambda: list(tables.cells(explanations, recovery, resamples))))
-    print("agreement", seconds(lambda: list(tables.agreement(recovery, resamples)), 1))
+    print("metrics", seconds(lambda: list(tables.cells(explanations, answers, resamples))))
+    print("agreement", seconds(lambda: list(tables.agreement(answers, resamples)), 1))
     print("publish", seconds(lambda: publish(folder), 1))
 
 

@@ -11,7 +11,7 @@ import pytest
 from heval_core.citations import krippendorff_alpha
 from heval_core.citations.scoring import scores
 from heval_core.evaluation.citations import agreements, measures
-from heval_core.evaluation.citations.answered import Answers
+from heval_core.evaluation.citations.answered import CELL, answers_of
 from heval_core.evaluation.findings import citation_findings, citations
 from heval_core.evaluation.findings.citations import evidence_of
 
@@ -67,8 +67,12 @@ def planted(rules, writers=("one", "two"), selectors=("shipped",), datasets=("d"
     return frame, measures.resamples_of(set(zip(frame["dataset"], frame["claim_id"], strict=True)))
 
 
+def answered(frame, resamples):
+    return {names: answers_of(rows) for names, rows in frame.groupby(CELL)}, resamples
+
+
 def found(rules, **more):
-    rows = citation_findings(*planted(rules, **more))
+    rows = citation_findings(*answered(*planted(rules, **more)))
     assert [row["key"] for row in rows] == [claim.key for claim in citations.CLAIMS]
     assert {row["study"] for row in rows} == {"citations"}
     return {row["key"]: {**row, "effects": json.loads(row["effects"])} for row in rows}
@@ -113,7 +117,7 @@ def test_people_s_passages_are_compared_on_the_same_claims():
     assert same["human_better"]["verdict"] == "not enough data"
     frame, resamples = planted({LLM: better_by_people}, selectors=("human", "lexical"))
     odd = frame["claim_id"].str[1:].astype(int) % 2 == 1
-    few = evidence_of(frame[(frame["selector"] == "lexical") | odd], resamples)
+    few = evidence_of(*answered(frame[(frame["selector"] == "lexical") | odd], resamples))
     assert citations.selector_gains(few)["lexical"].drawn[0] == pytest.approx(2 / 3)
 
 
@@ -131,9 +135,9 @@ def test_a_language_model_that_chooses_as_people_do_agrees_with_them():
 
 def test_numbers_and_intervals_are_those_of_the_tables():
     frame, resamples = planted({"person:ada": often, "person:bo": turning, LLM: often, LOO: turning, "lexical": wrong})
-    (cell, _) = evidence_of(frame, resamples).cells
+    (cell, _) = evidence_of(*answered(frame, resamples)).cells
     rows = frame[frame["writer"] == "one"]
-    answers = Answers(rows).of("full")
+    answers = answers_of(rows)["full"]
     key = {"dataset": "d", "writer": "one", "selector": "shipped", "masking": "full"}
     for annotator in (LLM, "people"):
         units, _ = measures.of_answers(answers[annotator], "full")
@@ -156,7 +160,7 @@ def test_numbers_and_intervals_are_those_of_the_tables():
 def test_who_was_asked_about_one_passage_is_compared_with_others_on_that_one():
     frame, resamples = planted({LLM: often, "random": turning})
     asked = frame[(frame["annotator"] != LLM) | frame["sampled"]]
-    (cell, _) = evidence_of(asked, resamples).cells
+    (cell, _) = evidence_of(*answered(asked, resamples)).cells
     assert cell.transparent(LLM) is None
     assert cell.lead(LLM, "random").n == CLAIMS
     assert cell.above_chance(LLM).value == pytest.approx(2 / 3 - 1 / 3)
@@ -166,4 +170,4 @@ def test_what_is_not_there_is_said():
     own = found({"random": turning}, sampled=True)
     assert {row["verdict"] for key, row in own.items() if key != "controls_at_chance"} == {"not enough data"}
     assert own["best_still_wrong"]["reason"].endswith("(--masking full).")
-    assert citation_findings(planted({LLM: right})[0][:0], {}) == []
+    assert citation_findings({}, {}) == []

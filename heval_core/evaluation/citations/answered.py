@@ -86,24 +86,23 @@ def asked_of(explanations: pd.DataFrame) -> pd.DataFrame:
     return found.astype({"passage": np.int32, "sampled": bool, "sentences": np.int64, "passages": np.int64})
 
 
-class Answers:
-    """The answers about one writer's explanations from one selector. rows: as `recoveries_of` gives them."""
+# Masking ▶ annotator, people together ▶ its rows.
+Answers = dict[str, dict[str, pd.DataFrame]]
 
-    def __init__(self, rows: pd.DataFrame):
-        person = rows["annotator"].str.startswith(PERSON)
-        pooled = rows["annotator"].mask(person, PEOPLE)
-        answered = rows.groupby([pooled.rename("own"), "explanation_id"], observed=True)["passage"].transform("nunique")
-        # Whoever was asked about the sampled passages only was not asked about all, though an explanation may have no others;
-        # but where no explanation has any, the two are the same questions.
-        beyond = (~rows["sampled"]).groupby(pooled).transform("any") | (rows["passages"] == 1).all()
-        self._rows = rows.assign(pooled=pooled, whole=(answered == rows["passages"]) & beyond)
 
-    def maskings(self) -> tuple[str, ...]:
-        """Those for which there is an answer."""
-        there = {SAMPLE: self._rows["sampled"].any(), FULL: self._rows["whole"].any()}
-        return tuple(masking for masking, any_ in there.items() if any_)
+def answers_of(rows: pd.DataFrame) -> Answers:
+    """To the sampled questions, and of the explanations of which all passages were asked, where there are any.
 
-    def of(self, masking: str) -> dict[str, pd.DataFrame]:
-        """Annotators with their answers: to the sampled questions, or of the explanations of which all passages were asked."""
-        rows = self._rows[self._rows["sampled" if masking == SAMPLE else "whole"]]
-        return {str(annotator): own for annotator, own in rows.groupby("pooled", sort=True)}
+    rows: about one writer's explanations from one selector, as `recoveries_of` gives them.
+    """
+    pooled = rows["annotator"].mask(rows["annotator"].str.startswith(PERSON), PEOPLE)
+    answered = rows.groupby([pooled.rename("own"), "explanation_id"], observed=True)["passage"].transform("nunique")
+    # Whoever was asked about the sampled passages only was not asked about all, though an explanation may have no others;
+    # but where no explanation has any, the two are the same questions.
+    beyond = (~rows["sampled"]).groupby(pooled).transform("any") | (rows["passages"] == 1).all()
+    parts = {SAMPLE: rows["sampled"].astype(bool), FULL: (answered == rows["passages"]) & beyond}
+    return {
+        masking: {str(annotator): own for annotator, own in rows[part].groupby(pooled[part], sort=True)}
+        for masking, part in parts.items()
+        if part.any()
+    }

@@ -9,7 +9,7 @@ import pandas as pd
 
 from heval_core import catalogue
 from heval_core.evaluation.citations import agreements
-from heval_core.evaluation.citations.answered import CELL, FULL, Answers, asked_of, explanations_of, recoveries_of
+from heval_core.evaluation.citations.answered import CELL, FULL, Answers, answers_of, asked_of, explanations_of, recoveries_of
 from heval_core.evaluation.citations.measures import NEEDS_FULL, of_answers, of_explanations, resamples_of, rows_of
 from heval_core.evaluation.citations.standing import Asked, Standing
 from heval_core.evaluation.citations.support import of_sentences
@@ -19,11 +19,13 @@ from heval_core.store.shards import ShardRows, ShardStore
 from heval_core.store.writer import Writer
 from heval_core.words import OF_EXPLAINERS
 
+Cell = tuple[str, str, str]
+
 
 class Studied(NamedTuple):
-    """recovery: as `recoveries_of` gives it. resamples: by source of claims."""
+    """answers: by source of claims, writer and selector. resamples: by source of claims."""
 
-    recovery: pd.DataFrame
+    answers: Mapping[Cell, Answers]
     resamples: Mapping[str, Resamples]
 
 
@@ -40,36 +42,38 @@ def insert(writer: Writer, store: ShardStore, found: Standing, people: list[dict
     writer.insert_frame("recovery", recovery[writer.columns("recovery")])
     there = explanations[explanations["unavailable"].isna()]
     resamples = resamples_of(there[["dataset", "claim_id"]].itertuples(index=False, name=None))
-    writer.insert("cell_recovery", [*cells(there, recovery, resamples), *_unavailable(explanations, found.unavailable)])
-    writer.insert("agreement", list(agreement(recovery, resamples)))
-    return Studied(recovery, resamples)
+    answers = {names: answers_of(own) for names, own in recovery.groupby(CELL, sort=False, observed=True)}
+    writer.insert("cell_recovery", [*cells(there, answers, resamples), *_unavailable(explanations, found.unavailable)])
+    writer.insert("agreement", list(agreement(answers, resamples)))
+    return Studied(answers, resamples)
 
 
-def cells(explanations: pd.DataFrame, recovery: pd.DataFrame, resamples: Mapping[str, Resamples]) -> Iterator[dict[str, Any]]:
+def cells(
+    explanations: pd.DataFrame, answers: Mapping[Cell, Answers], resamples: Mapping[str, Resamples]
+) -> Iterator[dict[str, Any]]:
     """Rows of `cell_recovery`. explanations: those that there are, as `explanations_of` gives them."""
-    answers = {names: Answers(own) for names, own in recovery.groupby(CELL, sort=False, observed=True)}
     for names, own in explanations.groupby(CELL, sort=False, observed=True):
-        given, drawn = answers.get(names), resamples[names[0]]
-        for masking in given.maskings() if given else (FULL,):
+        drawn = resamples[names[0]]
+        for masking, given in answers.get(names, {FULL: {}}).items():
             key = {**dict(zip(CELL, names, strict=True)), "masking": masking}
             yield from rows_of({**key, "annotator": ""}, [*of_explanations(own), *_truth(own, masking)], drawn)
-            for annotator, rows in given.of(masking).items() if given else ():
+            for annotator, rows in given.items():
                 units, missing = of_answers(rows, masking)
                 if _explains(annotator):
-                    found = _explained(rows, masking)
-                    units, missing = (
-                        ([*units, found], missing) if isinstance(found, pd.DataFrame) else (units, missing | found)
-                    )
+                    further, reasons = _explained(rows, masking)
+                    units, missing = units + further, missing | reasons
                 yield from rows_of({**key, "annotator": annotator}, units, drawn, missing)
 
 
-def _explained(rows: pd.DataFrame, masking: str) -> pd.DataFrame | dict[str, str]:
+def _explained(rows: pd.DataFrame, masking: str) -> tuple[list[pd.DataFrame], dict[str, str]]:
     """What sentences rest on, by an explainer's answers; or why that is not known."""
     if masking != FULL:
-        return dict.fromkeys(OF_EXPLAINERS, NEEDS_FULL)
+        return [], dict.fromkeys(OF_EXPLAINERS, NEEDS_FULL)
     # An explanation that could not be read says nothing of what its sentences rest on.
     read = rows[~rows["explanation_id"].isin(rows["explanation_id"][rows["problem"].notna()])]
-    return dict.fromkeys(OF_EXPLAINERS, "No explanation could be read.") if read.empty else of_sentences(read)
+    if read.empty:
+        return [], dict.fromkeys(OF_EXPLAINERS, "No explanation could be read.")
+    return [of_sentences(read)], {}
 
 
 def _truth(explanations: pd.DataFrame, masking: str) -> Iterator[pd.DataFrame]:
@@ -80,13 +84,12 @@ def _truth(explanations: pd.DataFrame, masking: str) -> Iterator[pd.DataFrame]:
         yield found[["claim_id", *OF_EXPLAINERS]]
 
 
-def agreement(recovery: pd.DataFrame, resamples: Mapping[str, Resamples]) -> Iterator[dict[str, Any]]:
+def agreement(answers: Mapping[Cell, Answers], resamples: Mapping[str, Resamples]) -> Iterator[dict[str, Any]]:
     """Rows of the table `agreement`."""
-    for names, own in recovery.groupby(CELL, sort=False, observed=True):
-        given = Answers(own)
-        for masking in given.maskings():
+    for names, by_masking in answers.items():
+        for masking, given in by_masking.items():
             key = {**dict(zip(CELL, names, strict=True)), "masking": masking}
-            yield from agreements.rows_of(key, given.of(masking), resamples[names[0]])
+            yield from agreements.rows_of(key, given, resamples[names[0]])
 
 
 def _unavailable(explanations: pd.DataFrame, reasons: Mapping[Asked, str]) -> Iterator[dict[str, Any]]:

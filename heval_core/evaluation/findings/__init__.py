@@ -33,6 +33,7 @@ from typing import Any
 
 import pandas as pd
 
+from heval_core.evaluation.citations.answered import Answers
 from heval_core.evaluation.findings import citations, cub, paper
 from heval_core.evaluation.findings.claims import RuleShares, find
 from heval_core.evaluation.findings.effects import CITATIONS, CONTRADICTED, EXPLAINERS, SUPPORTED, TECHNIQUES, UNDECIDED
@@ -57,7 +58,9 @@ def technique_findings(cells: Sequence[cub.Cell], rule: RuleShares | None = None
     return [find(claim, evidence, TECHNIQUES, rule) for claim in cub.CLAIMS] if cells else []
 
 
-def citation_findings(recovery: pd.DataFrame, resamples: Mapping[str, Resamples]) -> list[dict[str, Any]]:
-    """All sentences about citations; none where nobody was asked. recovery, resamples: see `citations.evidence_of`."""
-    evidence = citations.evidence_of(recovery, resamples)
+def citation_findings(
+    answers: Mapping[tuple[str, str, str], Answers], resamples: Mapping[str, Resamples]
+) -> list[dict[str, Any]]:
+    """All sentences about citations; none where nobody was asked. answers, resamples: see `citations.evidence_of`."""
+    evidence = citations.evidence_of(answers, resamples)
     return [find(claim, evidence, CITATIONS) for claim in citations.CLAIMS] if evidence.cells else []

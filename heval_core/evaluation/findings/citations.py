@@ -46,15 +46,13 @@ LEXICAL = "lexical"
 class Cell:
     """What annotators answered about one writer's explanations of one source of claims, from one selector's passages.
 
-    names: source of claims, writer, selector. rows: of `recovery`, as `answered.recoveries_of` gives them.
+    names: source of claims, writer, selector.
     """
 
-    def __init__(self, names: tuple[str, str, str], rows: pd.DataFrame, resamples: Resamples):
+    def __init__(self, names: tuple[str, str, str], answers: Answers, resamples: Resamples):
         self.dataset, self.model, self.selector = names
-        self._resamples = resamples
-        given = Answers(rows)
-        self._answers = {masking: given.of(masking) for masking in given.maskings()}
-        self.annotators = {annotator for own in self._answers.values() for annotator in own}
+        self._resamples, self._answers = resamples, answers
+        self.annotators = {annotator for own in answers.values() for annotator in own}
 
     def asked(self, masking: str, *annotators: str) -> list[pd.DataFrame] | None:
         """The answers of each of these annotators; None if one has none."""
@@ -117,10 +115,9 @@ class Cell:
         return None
 
 
-def evidence_of(recovery: pd.DataFrame, resamples: Mapping[str, Resamples]) -> Evidence[Cell]:
-    """recovery: as `answered.recoveries_of` gives it. resamples: by source of claims."""
-    groups = recovery.groupby(["dataset", "writer", "selector"], sort=True, observed=True)
-    cells = [Cell(names, rows, resamples[names[0]]) for names, rows in groups]
+def evidence_of(answers: Mapping[tuple[str, str, str], Answers], resamples: Mapping[str, Resamples]) -> Evidence[Cell]:
+    """answers: by source of claims, writer and selector. resamples: by source of claims."""
+    cells = [Cell(names, answers[names], resamples[names[0]]) for names in sorted(answers)]
     return Evidence(cells, "annotator", (annotator for cell in cells for annotator in cell.annotators))
 
 
