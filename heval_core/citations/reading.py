@@ -36,12 +36,11 @@ class Layout:
 class Reading:
     """An explanation after the prompt that it answers.
 
-    prompt: its `documents` are the lines of the passages, its `question` is the claim. numbers: whose lines these are.
-    explanation: the bare sentences, in one line. sentences: where each stands in it; an empty one has an empty span.
+    prompt: its `documents` are the lines of the passages, its `question` is the claim. explanation:
+    the bare sentences, in one line. sentences: where each stands in it; an empty one has an empty span.
     """
 
     prompt: Prompt
-    numbers: tuple[int, ...]
     explanation: str
     sentences: tuple[Span, ...]
 
@@ -124,5 +123,4 @@ def reading(explained: Explained, left_out: Collection[int] = ()) -> Reading:
         text += " " if text and bare else ""
         spans.append(Span(len(text), len(text) + len(bare)))
         text += bare
-    numbers = tuple(passage.number for passage in kept)
-    return Reading(asked(explained.claim, kept, found), numbers, text, tuple(spans))
+    return Reading(asked(explained.claim, kept, found), text, tuple(spans))

@@ -48,9 +48,9 @@ def _cells(results: Reader, measures: Sequence[str]) -> tuple[pd.DataFrame, Name
     names = names_of(results)
     cells = every[every["measure"].isin(measures)]
     order = {key: place for place, key in enumerate([*names.in_order(key for key in cells["annotator"] if key), ""])}
-    places = [cells.groupby(list(WHERE), sort=False).ngroup(), cells["annotator"].map(order)]
-    ranks = pd.DataFrame(dict(enumerate(places))).sort_values([0, 1], kind="stable").index
-    return cells.loc[ranks].reset_index(drop=True), names
+    ranks = {"group": cells.groupby(list(WHERE), sort=False).ngroup(), "place": cells["annotator"].map(order)}
+    ranked = cells.assign(**ranks).sort_values(list(ranks), kind="stable", ignore_index=True)
+    return ranked.drop(columns=list(ranks)), names
 
 
 def _meanings(measures: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from heval_core.citations.people.items import CONTROLS, PRACTICE, QUESTION, Item, name_of
-from heval_core.citations.people.turns import Quality, Standing, Turn, next_item, qualities
+from heval_core.citations.people.turns import Quality, Standing, Turn, next_item
 from heval_core.records import HEvalError
 from heval_core.store.annotation_file import FILE, WAIT, make, transaction
 
@@ -201,16 +201,15 @@ def _standings(db: sqlite3.Connection, person: str, *, leased: bool = True) -> l
 
 
 def quality_of(db: sqlite3.Connection) -> dict[str, Quality]:
-    """Person ▶ quality, for all who answered a control item."""
-    controls = db.execute("SELECT item_id, gold FROM item WHERE kind IN (?, ?)", CONTROLS)
-    gold = {row["item_id"]: set(json.loads(row["gold"])) for row in controls}
-    # Not from `latest`, which would put the answers to all items in order for the sake of these few.
-    asked = "SELECT item_id FROM item WHERE kind IN (?, ?)"
-    rows = db.execute(
-        f"SELECT annotator, item_id, predicted FROM answer WHERE item_id IN ({asked}) ORDER BY at, answer_id", CONTROLS
+    """Person ▶ quality, for all who answered a control item; of several answers to one the last."""
+    # Not from `latest`, which would put the answers to all items in order for the sake of these few. Beside max(at) stands
+    # what its row has.
+    controls = "SELECT item_id FROM item WHERE kind IN (?, ?)"
+    last = (
+        f"SELECT annotator, item_id, predicted, max(at) FROM answer WHERE item_id IN ({controls}) GROUP BY annotator, item_id"
     )
-    last = {(row["annotator"], row["item_id"]): row["predicted"] for row in rows}
-    return qualities((name, set(json.loads(chosen)), gold[item_id]) for (name, item_id), chosen in last.items())
+    right = f"SELECT annotator, sum(predicted = gold), count(*) FROM ({last}) JOIN item USING (item_id) GROUP BY annotator"
+    return {name: Quality(*counts) for name, *counts in db.execute(right, CONTROLS)}
 
 
 def _count(db: sqlite3.Connection) -> int:

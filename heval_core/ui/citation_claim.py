@@ -61,13 +61,7 @@ def draw(results: Reader, shown: Shown, chosen: CitationFilter, bar: DeltaGenera
 def _one(results: Reader, shown: Shown, position: listing.Position, id: str) -> None:
     """The claim with its evidence, and the explanation with everybody's marks."""
     explanation, recoveries = query(results, Reader.explanation, id), query(results, Reader.recoveries, id)
-    data = claim_drawing(
-        explanation,
-        recoveries,
-        _passage(explanation),
-        shown.names,
-        list(dict.fromkeys(key for key in shown.cells["annotator"] if key)),
-    )
+    data = claim_drawing(explanation, recoveries, _passage(explanation), shown.names, shown.annotators)
     for column in data["annotators"]:
         del column["chosen"]
     data["facts"] = [f"explained by {explanation['writer']}", f"passages: {shown.names.title('selector', shown.selector)}"]

@@ -17,7 +17,7 @@ from heval_core.present.table import reason
 from heval_core.statistics.bounded import share_interval
 from heval_core.store.citation_queries import CitationFilter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, citation_verdicts
+from heval_core.ui import address, citation_verdicts, filters
 from heval_core.ui.exports import draw_table
 from heval_core.ui.marks import draw_figures
 from heval_core.ui.names import names_of
@@ -85,11 +85,8 @@ def _writers(there: tuple[str, ...]) -> tuple[str, ...]:
     if len(there) == 1:
         address.known("writer", there, "writer")
         return there
-    asked = [writer for writer in there if writer in address.values("writer")]
-    said = plain(asked[0]) if len(asked) == 1 else f"{len(asked) or 'all'} of {len(there)}" if asked else f"all {len(there)}"
-    with st.popover(f"Writers **{said}**"):
-        about = "Who wrote the explanations."
-        chosen = address.some_of("Writers", there, "writer", what="writer", help=about)
+    about = "Who wrote the explanations."
+    chosen = filters.menu("Writers", there, "writer", {}, len(there), what="writer", help=about)
     return tuple(writer for writer in there if writer in chosen) or there
 
 

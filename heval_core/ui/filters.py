@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -113,8 +114,7 @@ def filter_bar(
         options = _options(choices, column)
         titles = names_of(results).titles(column, options)
         shown = len(set(without_options[column]))
-        with st.popover(_chip(_LABELS[column], address.values(column), options, titles, shown)):
-            chosen[column] = address.some_of(_LABELS[column], options, column, titles=titles, help=_HELP.get(column))
+        chosen[column] = menu(_LABELS[column], options, column, titles, shown, help=_HELP.get(column))
     technique = _technique(results, sorted(set(choices["technique"]), key=_regular_first))
     if technique:
         choices = choices[choices["technique"].isin(technique)]
@@ -128,7 +128,13 @@ def filter_bar(
     return Filter(model, dataset, regime, group, technique=technique, explained=explained and _partly_explained(results))
 
 
-def _chip(label: str, asked: list[str], options: list[str], titles: dict[str, str], shown: int) -> str:
+def menu(label: str, options: Sequence[str], name: str, titles: dict[str, str], shown: int, **more: Any) -> tuple[str, ...]:
+    """A chip, and its menu, of which several may be chosen. name: of the parameter. shown: see `_chip`. more: what, help."""
+    with st.popover(_chip(label, address.values(name), options, titles, shown)):
+        return address.some_of(label, list(options), name, titles=titles, **more)
+
+
+def _chip(label: str, asked: list[str], options: Sequence[str], titles: dict[str, str], shown: int) -> str:
     """What a closed menu says: `Models all 3`, `Datasets World Capital`, or `Regimes 2 of 6`.
 
     shown: how many there are as long as none is chosen; fewer than can be chosen are those without decoys and lengths.

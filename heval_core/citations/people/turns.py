@@ -15,8 +15,7 @@ right; here it is not.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence, Set
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from heval_core.citations.people.items import CONTROLS, PRACTICE, QUESTION
@@ -90,13 +89,3 @@ class Quality(NamedTuple):
     def counts(self) -> bool:
         """Whether this person's answers count."""
         return 100 * self.right >= LEAST_PERCENT * self.asked
-
-
-def qualities(answers: Iterable[tuple[str, Set[int], Set[int]]]) -> dict[str, Quality]:
-    """Person ▶ quality. answers: to control items, each as person, sentences chosen, and sentences that are right."""
-    right: Counter[str] = Counter()
-    asked: Counter[str] = Counter()
-    for person, chosen, gold in answers:
-        asked[person] += 1
-        right[person] += chosen == gold
-    return {person: Quality(right[person], asked[person]) for person in asked}

@@ -27,31 +27,23 @@ def of_sentences(rows: pd.DataFrame) -> pd.DataFrame:
     rows: one per explanation and passage, all passages that the writer was given: explanation_id, claim_id, predicted,
     gold, source (places of the sentences made from the passage; None where that is not known), sentences.
     """
-    names = ("explanation_id", "claim_id", "predicted", "gold", "source", "sentences")
-    each = pd.DataFrame(
-        [
-            (explanation, place, claim, place in chosen, place in gold, place in (source or ()), source is not None, missed)
-            for explanation, claim, chosen, gold, source, count in zip(*(rows[name] for name in names), strict=True)
-            for missed in [1 - len(chosen) / max(count, 1)]
-            for place in range(count)
-        ],
-        columns=["explanation_id", "place", "claim_id", "chosen", "cited", "source", "known", "missed"],
-    )
-    of_sentence = each.groupby(["explanation_id", "place"], sort=False)
+    each = _pairs(rows)
+    sentence = each.groupby(["explanation_id", "place"], sort=False).ngroup()
 
     def some(which: pd.Series) -> pd.Series:
         """Whether there is such a passage."""
-        return which.groupby([each["explanation_id"], each["place"]], sort=False).any()
+        return which.groupby(sentence).any()
 
     def none(which: pd.Series) -> pd.Series:
         """The probability that no such passage is chosen at random."""
-        return each["missed"].where(which, 1.0).groupby([each["explanation_id"], each["place"]], sort=False).prod()
+        return each["missed"].where(which, 1.0).groupby(sentence).prod()
 
     chosen, cited, source = each["chosen"], each["cited"], each["source"]
     cites, rests, supported, sourced = some(cited), some(chosen), some(chosen & cited), some(source)
     none_cited, none_other, none_source = none(cited), none(~cited), none(source)
     wrong = cites & rests & ~supported
-    known = of_sentence["known"].first()
+    first = each.groupby(sentence)[["claim_id", "known"]].first()
+    known = first["known"].astype(bool)
     made, behind = known & sourced, cites & ~some(cited & source)
     any_beyond = (1 - none_other) * (1 - none_cited).where(cites, 1.0)
     # Measure ▶ among which sentences, in which it holds, and in which it would by chance.
@@ -70,4 +62,18 @@ def of_sentences(rows: pd.DataFrame) -> pd.DataFrame:
         }
     measured = {name: holds.astype(float).where(among) for name, (among, holds, _) in shares.items()}
     chances = {f"{name}{CHANCE}": chance for name, (_, _, chance) in shares.items()}
-    return pd.DataFrame({"claim_id": of_sentence["claim_id"].first(), **measured, **chances})
+    return pd.DataFrame({"claim_id": first["claim_id"], **measured, **chances})
+
+
+def _pairs(rows: pd.DataFrame) -> pd.DataFrame:
+    """A row for each passage and sentence. missed: the probability that the sentence is not chosen at random."""
+    names = ("explanation_id", "claim_id", "predicted", "gold", "source", "sentences")
+    return pd.DataFrame(
+        [
+            (explanation, place, claim, place in chosen, place in gold, place in (source or ()), source is not None, missed)
+            for explanation, claim, chosen, gold, source, count in zip(*(rows[name] for name in names), strict=True)
+            for missed in [1 - len(chosen) / max(count, 1)]
+            for place in range(count)
+        ],
+        columns=["explanation_id", "place", "claim_id", "chosen", "cited", "source", "known", "missed"],
+    )
