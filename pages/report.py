@@ -54,7 +54,7 @@ def draw_section(results: Reader, drawn: Section) -> None:
                 st.caption(plain(table.title))
                 st.dataframe(table.frame(), hide_index=True)
         with st.container(horizontal=True):
-            table_exports(results, drawn.rows, key, latex=lambda: drawn.for_a_paper(results), pictures=False)
+            table_exports(results, drawn.rows, key, latex=lambda: drawn.for_a_paper)
 
 
 with results_page(TITLE, ABOUT, noted=True) as results:

@@ -65,7 +65,7 @@ MAY_IMPORT = {
         "citations",
         "protocols",
         *("catalogue", "evaluation", "figures", "groups", "installed", "metrics", "prompt_service", "prompts", "records"),
-        *("answers", "regime_keys", "report", "shared_passes", "statistics", "store", "stored", "units", "words"),
+        *("answers", "regime_keys", "shared_passes", "statistics", "store", "stored", "units", "words"),
     },
     "prompt_service": {"catalogue", "explanation", "installed", "lm", "pipeline", "records", "stored"},
     "precompute": {
@@ -108,10 +108,7 @@ MAY_IMPORT = {
         "statistics",
     },
     "own_candidates": {"behaviour", "groups", "lm", "records"},
-    "report": {
-        "present",
-        *("regime_keys", "evaluation", "figures", "html", "metrics", "records", "statistics", "store", "words"),
-    },
+    "report": {"present", *("evaluation", "figures", "html", "metrics", "records", "statistics", "store", "words")},
     "figures": {
         "present",
         *("regime_keys", "catalogue", "citations", "evaluation", "protocols", "html", "metrics", "records"),
@@ -167,7 +164,6 @@ LIBRARIES = {
     **dict.fromkeys(HEAVY, RUN_A_MODEL),
     **dict.fromkeys(("duckdb", "sqlite3"), {"store"}),
     "streamlit": {"app", "pages", "ui"},
-    "plotly": {"figures"},
     "jinja2": {"html"},
     "pandas": {"evaluation", "explanation", "figures", "precompute", "report", "store", "ui", "present"},
     "sklearn": {"metrics", "statistics"},

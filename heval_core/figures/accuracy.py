@@ -1,73 +1,71 @@
-"""Figures with two axes: curves, faithfulness beside accuracy, and differences of two explainers, with 95 % whiskers."""
+"""Figures with two axes: curves, faithfulness beside accuracy, and differences of two explainers, with 95 % intervals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from heval_core.figures.dots import Dot, DotFigure, Panel, Row, Slot, on_one_axis
-from heval_core.figures.layout import CHANCE_COLOUR, CHANCE_LINE, lay_out, whiskers
-from heval_core.figures.palette import RIM, colour, escape, in_order, look
-from heval_core.present.numbers import interval, p_value
+from heval_core.figures.front import Front, Point, Ticks, as_drawing, ends
+from heval_core.figures.palette import colour, in_order
+from heval_core.present.drawing import Drawing, Scale
+from heval_core.present.names import Names
+from heval_core.present.numbers import interval, number, p_value
 
-RIMMED = {"width": 1, "color": RIM}
-
-
-def _by_explainer(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Each explainer's rows, in the explainers' order."""
-    by_explainer = dict(iter(frame.groupby("explainer", sort=False)))
-    return ((explainer, by_explainer[explainer]) for explainer in in_order(list(by_explainer)))
+_SIZE = (680.0, 420.0)
+_GREY = "#808080"
 
 
-def quarter_lines(points: pd.DataFrame, titles: dict[str, str], axis_title: str, along: str) -> go.Figure:
+def quarter_lines(points: pd.DataFrame, names: Names, axis_title: str, along: str) -> Drawing:
     """A line per explainer against what instances are binned by, and chance.
 
-    points: columns explainer and bin (the custom data), mean, value, low, high, chance. along: title of the horizontal axis.
+    points: columns explainer and bin (a point's id), mean, value, low, high, chance. along: title of the horizontal axis.
     """
-    figure = go.Figure()
-    for explainer, line in _by_explainer(points):
-        figure.add_scatter(
-            x=line["mean"],
-            y=line["value"],
-            mode="lines+markers",
-            name=escape(titles.get(explainer, explainer)),
-            line={"color": colour(explainer), "width": 2, "dash": look(explainer).dash},
-            marker={"size": 9, "symbol": look(explainer).symbol, "line": RIMMED},
-            error_y=whiskers(line["value"], line["low"], line["high"], 1, 3),
-            customdata=line[["explainer", "bin"]],
-            hovertemplate="%{fullData.name}: %{y:.3f} at %{x:.0f}<extra></extra>",
-        )
+    lines, dots = [], list[Point]()
+    for key in in_order(list(points["explainer"].unique())):
+        own = points[points["explainer"] == key].sort_values("bin")
+        lines.append(("curve", colour(key), list(zip(own["mean"], own["value"], strict=True))))
+        last = own["bin"].max()
+        for row in own.itertuples():
+            title = names.explainer(key) if row.bin == last else ""
+            about = (names.explainer(key), f"{interval(row.value, row.low, row.high)} at {row.mean:,.0f}")
+            across, upright = (row.mean, row.mean), ends(row.value, row.low, row.high)
+            dots.append(Point((key, str(row.bin)), title, about, row.mean, row.value, across, upright, colour(key)))
     chance = points.groupby("bin")[["mean", "chance"]].mean()
-    figure.add_scatter(x=chance["mean"], y=chance["chance"], mode="lines", name="chance", line=CHANCE_LINE, hoverinfo="skip")
-    lay_out(figure, 420, along, axis_title)
-    return figure
+    lines.append(("chance", "", list(zip(chance["mean"], chance["chance"], strict=True))))
+    values = points[["value", "low", "high", "chance"]].to_numpy(dtype=float).ravel()
+    least, most = points["mean"].min(), points["mean"].max()
+    # With room for the names behind the last points.
+    x, y = Scale.around([least, most + 0.2 * (most - least)]), Scale.around(values)
+    axes = Ticks.over(along, x), Ticks.over(axis_title, y)
+    return as_drawing(Front(f"{axis_title} by {along}; dashed: chance", dots, *axes, lines=lines), *_SIZE)
 
 
-def scatter(points: pd.DataFrame, titles: dict[str, str], x_title: str, y_title: str) -> go.Figure:
-    """A dot per cell and explainer, whiskers both ways.
+def scatter(points: pd.DataFrame, names: Names, x_title: str, y_title: str) -> Drawing:
+    """A dot per cell and explainer, with intervals both ways; dashed lines: chance.
 
-    points: explainer, label, x, x_low, x_high, y, y_low, y_high, n, and the cell's model, dataset, regime, part (custom data).
+    points: label, x, x_low, x_high, y, y_low, y_high, n, and model, dataset, regime, part, explainer, which are a dot's id.
     """
-    figure = go.Figure()
-    for explainer, dots in _by_explainer(points):
-        figure.add_scatter(
-            x=dots["x"],
-            y=dots["y"],
-            mode="markers",
-            name=escape(titles.get(explainer, explainer)),
-            marker={"color": colour(explainer), "symbol": look(explainer).symbol, "size": 9, "line": RIMMED},
-            error_x=whiskers(dots["x"], dots["x_low"], dots["x_high"], 0.7, 0),
-            error_y=whiskers(dots["y"], dots["y_low"], dots["y_high"], 0.7, 0),
-            customdata=dots[["model", "dataset", "regime", "part", "label", "n"]],
-            hovertemplate="%{fullData.name}<br>%{customdata[4]}<br>%{x:.3f}, %{y:.3f} · n = %{customdata[5]}<extra></extra>",
+    keys = in_order(list(points["explainer"].unique()))
+    dots = [
+        Point(
+            (row.model, row.dataset, row.regime, row.part, row.explainer),
+            "",
+            (names.explainer(row.explainer), row.label, f"{number(row.x)}, {number(row.y)}", f"n = {row.n:,}"),
+            row.x,
+            row.y,
+            ends(row.x, row.x_low, row.x_high),
+            ends(row.y, row.y_low, row.y_high),
+            colour(row.explainer),
         )
-    lay_out(figure, 460, x_title, y_title)
-    figure.add_hline(y=0, line=CHANCE_LINE, annotation_text="chance")
-    figure.add_vline(x=0, line=CHANCE_LINE)
-    return figure
+        for row in points.itertuples()
+    ]
+    x, y = (Scale.around([0.0, *points[[name, f"{name}_low", f"{name}_high"]].to_numpy(dtype=float).ravel()]) for name in "xy")
+    lines = [("chance", "", [(x.least, 0.0), (x.most, 0.0)]), ("chance", "", [(0.0, y.least), (0.0, y.most)])]
+    legend = [(colour(key), names.explainer(key)) for key in keys]
+    axes = Ticks.over(x_title, x), Ticks.over(y_title, y)
+    return as_drawing(Front(f"{y_title} by {x_title}", dots, *axes, lines=lines, legend=legend), *_SIZE)
 
 
 def _ahead(row: Any, lower: bool) -> str:
@@ -83,7 +81,7 @@ def difference_figure(pairs: pd.DataFrame, title: str, best: str = "high") -> Do
     """
     rows, slots = [], []
     for row in pairs.itertuples():
-        hue = CHANCE_COLOUR if best == "zero" else colour(_ahead(row, best == "low"))
+        hue = _GREY if best == "zero" else colour(_ahead(row, best == "low"))
         about = (row.label, f"{interval(row.difference, row.low, row.high)}, p (Holm) {p_value(row.p_holm)}", f"n = {row.n:,}")
         id = (row.model, row.dataset, row.regime, row.part)
         rows.append(Row(row.label, row.label, hue=hue))

@@ -12,10 +12,10 @@ from typing import Any
 import pandas as pd
 
 from heval_core.evaluation.board.records import Board
-from heval_core.figures.front import Front, Point, Ticks
+from heval_core.figures.front import Front, Point, Ticks, ends
 from heval_core.figures.palette import colour
 from heval_core.present.drawing import Scale
-from heval_core.present.numbers import COST, interval, number, passes, short
+from heval_core.present.numbers import COST, interval, number, passes
 
 # Stands for the three questions together in the id of a point.
 ALL_QUESTIONS = "quality"
@@ -38,9 +38,9 @@ def front_figure(board: Board) -> Front | None:
     return Front(
         summary(own, board),
         [_point(row, board, cost) for row in own.to_dict("records")],
-        [(cost.at(row.whole_passes), row.value) for row in front.itertuples()],
         Ticks("Forward passes over the prompt, fewer →", 0, 100, cost.ticks()),
-        Ticks(_axis_of(board), quality.least, quality.most, [(value, short(value)) for value in quality.ticks()]),
+        Ticks.over(_axis_of(board), quality),
+        [(cost.at(row.whole_passes), row.value) for row in front.itertuples()],
         levels=[] if level is None else [(float(level["value"]), f"control: {board.titles[level['explainer']]}")],
     )
 
@@ -78,9 +78,8 @@ def _point(row: dict[str, Any], board: Board, cost: _Cost) -> Point:
         f"{passes(row['whole_passes'])} over the prompt",
     ]
     about += ["on the front: no other method is as good and as cheap"] if row["on_front"] else []
-    low, high = (value if pd.isna(row[end]) else float(row[end]) for end in ("low", "high"))
-    id = (key, ALL_QUESTIONS, "*")
-    return Point(id, board.titles[key], tuple(about), x, value, (x, x), (low, high), bool(row["on_front"]), colour(key))
+    id, around = (key, ALL_QUESTIONS, "*"), ends(value, row["low"], row["high"])
+    return Point(id, board.titles[key], tuple(about), x, value, (x, x), around, colour(key), bool(row["on_front"]))
 
 
 def summary(own: pd.DataFrame, board: Board) -> str:

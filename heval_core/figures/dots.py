@@ -16,7 +16,7 @@ from heval_core.present.numbers import short
 # With up to so many methods each model and dataset has a mark; with more, rows are thinner.
 WITH_CELLS = 6
 TALL, BARRED, THIN, CONTROL, GAP, FOOT = 44.0, 32.0, 26.0, 20.0, 10.0, 36.0
-PER_FIGURE = 6
+PER_LINE = 6
 # How far an interval far wider than most may stretch an axis, in spans of its values; it is cut there, with an arrow.
 _FURTHEST = 0.5
 

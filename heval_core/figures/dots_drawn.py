@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from heval_core.figures.dots import FOOT, GAP, Dot, DotFigure, Panel, Row, Slot
+from heval_core.figures.dots import FOOT, GAP, PER_LINE, Dot, DotFigure, Panel, Row, Slot
 from heval_core.figures.palette import RIM, luminance
 from heval_core.present.drawing import Drawing, Mark, Scale, as_svg, wrapped
 from heval_core.present.numbers import number
@@ -20,20 +20,23 @@ _RIGHT = 82.0
 
 
 def as_drawing(figure: DotFigure) -> Drawing:
-    """All panels in a line."""
-    side, count = figure.side + 8, len(figure.panels)
+    """The panels, a few to a line."""
+    side, count = figure.side + 8, math.ceil(len(figure.panels) / math.ceil(max(len(figure.panels), 1) / PER_LINE))
     between = 12.0 if figure.above else BETWEEN
     wide = min(90.0 if figure.above else WIDEST, (WIDTH - side) / max(count, 1) - between)
     drawing = Drawing(side + count * (wide + between), 0, figure.title)
     top = _legend_lines(drawing, figure)
-    inner = Drawing(drawing.width, 0, "")
-    _ground(inner, figure, 0, drawing.width)
-    _names(inner, figure)
-    for place, panel in enumerate(figure.panels):
-        left = side + place * (wide + between)
-        _panel(inner, figure, panel, Scale(0, 100, left, left + wide))
-    drawing.place(inner, 0, top)
-    drawing.height = top + figure.head + figure.tops[-1] + FOOT
+    for start in range(0, len(figure.panels), count or 1):
+        line = replace(figure, panels=figure.panels[start : start + count])
+        inner = Drawing(drawing.width, 0, "")
+        _ground(inner, line, 0, drawing.width)
+        _names(inner, line)
+        for place, panel in enumerate(line.panels):
+            left = side + place * (wide + between)
+            _panel(inner, line, panel, Scale(0, 100, left, left + wide))
+        drawing.place(inner, 0, top)
+        top += line.head + line.tops[-1] + FOOT
+    drawing.height = top
     return drawing
 
 

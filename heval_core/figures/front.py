@@ -1,6 +1,4 @@
-"""Points with intervals both ways, and the front of those that none beats in both: quality against cost, following against
-ignoring.
-"""
+"""Points with intervals both ways: the front of those that none beats in both, curves, and clouds of points."""
 
 from __future__ import annotations
 
@@ -12,6 +10,7 @@ from typing import NamedTuple
 
 from heval_core.figures.dots_drawn import shaped
 from heval_core.present.drawing import Drawing, Mark, Scale
+from heval_core.present.numbers import short
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 14.0, 10.0, 46.0
 WIDTH, HEIGHT = 590.0, 424.0
@@ -19,7 +18,8 @@ WIDTH, HEIGHT = 590.0, 424.0
 
 @dataclass(frozen=True)
 class Point:
-    """title: beside it. about: lines of its title. hue or shape: of an explainer or of a technique's family."""
+    """title: beside it, if any. about: lines of its title. look: the hue of an explainer, or the shape of a technique's
+    family."""
 
     id: tuple[str, ...]
     title: str
@@ -28,9 +28,8 @@ class Point:
     y: float
     x_ends: tuple[float, float]
     y_ends: tuple[float, float]
-    on_front: bool
-    hue: str = ""
-    shape: str = ""
+    look: str
+    on_front: bool = False
 
 
 class Ticks(NamedTuple):
@@ -41,20 +40,31 @@ class Ticks(NamedTuple):
     high: float
     at: Sequence[tuple[float, str]]
 
+    @classmethod
+    def over(cls, title: str, scale: Scale) -> Ticks:
+        return cls(title, scale.least, scale.most, [(value, short(value)) for value in scale.ticks()])
+
+
+def ends(value: float, low: float, high: float) -> tuple[float, float]:
+    """Of an interval; the value itself where there is none."""
+    return (value, value) if math.isnan(low) or math.isnan(high) else (low, high)
+
 
 @dataclass(frozen=True)
 class Front:
-    """about: the figure in words, for those who do not see it. line: the front's points, from left to right.
+    """about: the figure in words, for those who do not see it. line: the front's points, from left to right. lines: others,
+    each of a kind, with a hue or none.
 
     base: what the others are compared with; right of it and above is better. better: what is said there. levels: (y, text) of
-    what points are to be above. blind: both ends of the line of those that chance gives. legend: (shape, text).
+    what points are to be above. blind: both ends of the line of those that chance gives. legend: (look, text).
     """
 
     about: str
     points: Sequence[Point]
-    line: Sequence[tuple[float, float]]
     x: Ticks
     y: Ticks
+    line: Sequence[tuple[float, float]] = ()
+    lines: Sequence[tuple[str, str, Sequence[tuple[float, float]]]] = ()
     base: tuple[float, float] | None = None
     better: str = ""
     levels: Sequence[tuple[float, str]] = ()
@@ -64,33 +74,38 @@ class Front:
 
 def as_drawing(front: Front, width: float = WIDTH, height: float = HEIGHT) -> Drawing:
     """Every point with its name; Regular on top of those that coincide with it."""
-    drawing = Drawing(width, height + (24 if front.legend else 0), front.about)
+    drawing = Drawing(width, height, front.about)
     x = Scale(front.x.low, front.x.high, _LEFT, width - _RIGHT)
     y = Scale(front.y.low, front.y.high, height - _BOTTOM, _TOP)
     taken = [box for point in front.points for box in _boxes(point, x, y)]
     _axes(drawing, front, x, y)
     _behind(drawing, front, x, y, taken)
     _front_line(drawing, front, x, y, taken)
+    for kind, hue, places in front.lines:
+        drawing.lines(kind, [(x.at(one), y.at(other)) for one, other in places], hue)
     for point in front.points:
         at = x.at(point.x), y.at(point.y)
         drawing.line("thin", (x.at(point.x_ends[0]), at[1]), (x.at(point.x_ends[1]), at[1]))
         drawing.line("thin", (at[0], y.at(point.y_ends[0])), (at[0], y.at(point.y_ends[1])))
-    labels = [Label(x.at(one.x), y.at(one.y), one.title, one.on_front or one.shape == "regular") for one in front.points]
+    named = [one for one in front.points if one.title]
+    labels = [Label(x.at(one.x), y.at(one.y), one.title, one.on_front or one.look == "regular") for one in named]
     room = Box(x.left + 2, _TOP - 4, x.right + 8, y.left - 1)
-    places = place_labels(drawing, labels, room, taken)
-    for point, label, place in reversed(list(zip(front.points, labels, places, strict=True))):
-        text = Mark(
-            "text", "label strong" if label.strong else "label", place[0] - label.x, place[1] - label.y, text=label.text
-        )
-        drawing.spot((label.x, label.y), (_sign(point), text), point.about, id=point.id, reach=12.0)
-    _legend(drawing, front.legend, height)
+    texts = {
+        one.id: Mark("text", "label strong" if label.strong else "label", left - label.x, top - label.y, text=label.text)
+        for one, label, (left, top) in zip(named, labels, place_labels(drawing, labels, room, taken), strict=True)
+    }
+    for point in reversed(front.points):
+        marks = (_sign(point.look, point.on_front, 8.5), *([texts[point.id]] if point.id in texts else []))
+        drawing.spot((x.at(point.x), y.at(point.y)), marks, point.about, id=point.id, reach=12.0)
+    if front.legend:
+        drawing.height = 14 + drawing.legend([(_sign(look, False, 6.5), text) for look, text in front.legend], height + 10)
     return drawing
 
 
-def _sign(point: Point) -> Mark:
-    if point.hue:
-        return Mark("circle", "dot", size=7.5 if point.on_front else 6.0, hue=point.hue)
-    return shaped(point.shape, point.on_front, 8.5)
+def _sign(look: str, strong: bool, size: float) -> Mark:
+    if look.startswith("#"):
+        return Mark("circle", "dot", size=7.5 if strong else 6.0, hue=look)
+    return shaped(look, strong, size)
 
 
 def _boxes(point: Point, x: Scale, y: Scale) -> list[Box]:
@@ -173,13 +188,6 @@ def _front_line(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[
     # Above the line where there is room.
     top = ends[0][1] + (-6 if ends[0][1] > y.right + 20 else 15)
     _words(drawing, "quiet", (x.left + 6, top), "Pareto front", taken, "start")
-
-
-def _legend(drawing: Drawing, legend: Sequence[tuple[str, str]], top: float) -> None:
-    x = 8.0
-    for shape, text in legend:
-        drawing.spot((x, top + 10), [shaped(shape, False, 6.5), Mark("text", "faint", 13, 4.5, text=text)])
-        x += 34 + 6.3 * len(text)
 
 
 # Where labels find room: each takes the nearest place that lies on nothing.

@@ -1,10 +1,10 @@
-"""Numbers of explainers: a measure's by regime, and the three questions over all cells; on pages, in the report, in papers."""
+"""Numbers of explainers: a measure's by regime, and in every cell; on pages, in the report, in papers."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -15,8 +15,8 @@ from heval_core.metrics import part_title
 from heval_core.metrics.shared.measure import Measure
 from heval_core.present.names import Names, regime_meaning, regime_title
 from heval_core.present.numbers import COUNT, EXACT, span
-from heval_core.present.table import IN_BOLD, Cell, Head, Row, Table, number_cell
-from heval_core.records import REGIMES
+from heval_core.present.table import IN_BOLD, Cell, Head, Row, Table, counted, crossed, number_cell
+from heval_core.records import CELL, REGIMES
 from heval_core.regime_keys import ordered_regimes
 
 _OVERALL = "mean of the"
@@ -86,8 +86,8 @@ def _columns(found: Measured, names: Names, parts: bool) -> list[_Column]:
 def _wrong_side(found: Measured, key: str) -> Cell:
     if key not in found.wrong_side.index:
         return Cell()
-    counted = found.wrong_side.loc[key]
-    return Cell(f"{counted['wrong']} of {counted['numbers']}")
+    own = found.wrong_side.loc[key]
+    return Cell(f"{own['wrong']} of {own['numbers']}")
 
 
 def _note(found: Measured, columns: Sequence[_Column], names: Names) -> str:
@@ -111,3 +111,30 @@ def _note(found: Measured, columns: Sequence[_Column], names: Names) -> str:
     parts += [] if found.scaled else [f"Chance: {chance}."]
     parts += [IN_BOLD] if any(c.best for c in columns) else []
     return " ".join(parts)
+
+
+def cells_table(cells: pd.DataFrame) -> Table:
+    """Every cell: one row for each with its part, measure and k; n, the chance level(s), and a number for each explainer."""
+    if cells.empty:
+        return Table("", (), (), ())
+    explainers, titled = in_order(list(cells["explainer"].unique())), {"regime": regime_title, "part": part_title}
+    names = ("measure", "k", *CELL, "part")
+    keys = [key for key in names if key not in ("measure", "k", "part", "technique") or cells[key].nunique() > 1]
+    grouped = any("," in sizes for sizes in cells["group_sizes"])
+    rows = []
+    for place, own in crossed(cells, names, "explainer").items():
+        n = max(int(row["n"]) for row in own.values())
+        sizes = next(iter(own.values()))["group_sizes"].strip("{}").replace('"', "")
+        # One group has the size n.
+        about = [counted(n), *([Cell(sizes if "," in sizes else "")] if grouped else [])]
+        about.append(Cell(span([row["chance"] for row in own.values()], EXACT)))
+        titles = tuple(titled.get(key, str)(value) for key, value in zip(names, place, strict=True) if key in keys)
+        rows.append(Row(titles, (*about, *(_with_n(own.get(key), n) for key in explainers))))
+    heads = ["n", *(["groups"] if grouped else []), "chance", *explainers]
+    return Table("Every cell", tuple(keys), tuple(Head(head, left=head == "groups") for head in heads), tuple(rows))
+
+
+def _with_n(row: Mapping[Any, Any] | None, n: int) -> Cell:
+    """n: of the cell; an explainer with fewer instances shows its own."""
+    fewer = row is not None and not pd.isna(row["value"]) and int(row["n"]) != n
+    return number_cell(row, beside=f"n = {int(row['n'])}" if row is not None and fewer else "")

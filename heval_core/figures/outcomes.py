@@ -1,57 +1,63 @@
-"""The outcomes of the questions, as stacked bars: the answers' groups, and what was dropped."""
+"""The outcomes of the questions, as stacked bars and as a table: the answers' groups, and what was dropped."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import pandas as pd
-import plotly.graph_objects as go
 
-from heval_core.figures.layout import lay_out
-from heval_core.figures.palette import DROPPED, GROUPS, RIM, escape
+from heval_core.figures.palette import DROPPED, GROUPS
+from heval_core.figures.shares import Share, SharePanel, share_panels
+from heval_core.present.drawing import Drawing, numbered
+from heval_core.present.names import regime_title
 from heval_core.records import CELL
 from heval_core.regime_keys import ordered_regimes
 from heval_core.words import DROP_REASONS
 from heval_core.words import GROUPS as GROUP_WORDS
 
+# Panels of a figure.
+_ACROSS = 3
+# In place of the group in the id of a piece that was dropped.
+LEFT_OUT = "dropped"
 
-def outcome_bars(outcomes: pd.DataFrame, titles: dict[str, str]) -> go.Figure:
-    """One bar per label: shares of all that was asked: the groups, then each reason for dropping with a hatch of its own.
 
-    outcomes: columns `label`, `dataset`, `regime`, `outcome`, `dropped`, `instances`. titles: what an outcome is called in the
-    legend. Custom data: instances, dataset, regime, and the group; that is empty for what was dropped.
+def outcome_shares(outcomes: pd.DataFrame) -> tuple[tuple[str, Drawing], ...]:
+    """For each model and technique, a few to a figure: (caption, drawing)."""
+    titles = outcomes["model"] + (" · " + outcomes["technique"] if outcomes["technique"].nunique() > 1 else "")
+    bars = outcomes["dataset"] + " · " + outcomes["regime"].map(regime_title)
+    own = in_regime_order(outcomes.assign(panel=titles, label=bars))
+    panels = sorted(set(own["panel"]))
+    parts = [panels[start : start + _ACROSS] for start in range(0, len(panels), _ACROSS)]
+    captions = numbered("Outcomes of the questions asked, in %", len(parts))
+    return tuple((name, share_figure(own, name, part)) for name, part in zip(captions, parts, strict=True))
+
+
+def share_figure(outcomes: pd.DataFrame, title: str, panels: Sequence[str]) -> Drawing:
+    """Shares of all that was asked: the groups, then each reason for dropping; a bar for each label, in each of the panels.
+
+    outcomes: columns `panel`, `label`, `dataset`, `regime`, `outcome`, `instances`. Ids of pieces: dataset, regime, and
+    the group or LEFT_OUT.
     """
-    figure = go.Figure()
-    labels = list(dict.fromkeys(outcomes["label"]))
-    counts = outcomes.groupby(["label", "outcome"])["instances"].sum()
-    asked = outcomes.groupby("label")["instances"].sum()
-    places = outcomes.drop_duplicates("label").set_index("label")[["dataset", "regime"]]
     present = set(outcomes["outcome"])
-    dropped = list(dict.fromkeys(outcomes[outcomes["dropped"]]["outcome"]))
-    for outcome in [*(group for group in GROUP_WORDS if group in present), *sorted(dropped)]:
-        shade, texture = DROPPED.get(outcome) or (GROUPS.get(outcome, "#BDBDBD"), "")
-        of_labels = [int(counts.get((label, outcome), 0)) for label in labels]
-        figure.add_bar(
-            y=[escape(label) for label in labels],
-            x=[count / asked[label] for count, label in zip(of_labels, labels, strict=True)],
-            customdata=[
-                [count, *places.loc[label], "" if outcome in dropped else outcome]
-                for count, label in zip(of_labels, labels, strict=True)
-            ],
-            orientation="h",
-            name=escape(titles.get(outcome, outcome)),
-            marker={
-                "color": shade,
-                "line": {"width": 0.5, "color": RIM},
-                # The shade lies under the hatch in both themes; by default the page would.
-                "pattern": {"shape": texture, "fgcolor": RIM, "bgcolor": shade, "size": 6},
-            },
-            hovertemplate="%{y}<br>%{fullData.name}: %{customdata[0]:,} (%{x:.1%})<extra></extra>",
-        )
-    lay_out(figure, 90 + 30 * len(labels), "share of the questions asked", left=10, barmode="stack", bargap=0.3)
-    figure.update_xaxes(tickformat=".0%", range=[0, 1])
-    figure.update_yaxes(autorange="reversed", automargin=True)
-    return figure
+    hues = {group: hue for group, hue in GROUPS.items() if group in present}
+    reasons = [*(key for key in DROP_REASONS if key in present), *sorted(present - set(DROP_REASONS) - set(hues))]
+    hues |= {reason: DROPPED[place % len(DROPPED)] for place, reason in enumerate(reasons)}
+    legend = {key: GROUP_WORDS[key].title if key in GROUP_WORDS else f"dropped: {key}" for key in hues}
+    counts = outcomes.groupby(["panel", "label", "outcome"])["instances"].sum().to_dict()
+    asked = outcomes.groupby(["panel", "label"])["instances"].sum().to_dict()
+    bars = outcomes.drop_duplicates("label")[["label", "dataset", "regime"]].to_records(index=False).tolist()
+
+    def pieces(panel: str, label: str, place: Sequence[str]) -> list[Share]:
+        total = asked.get((panel, label), 0)
+        found = [(key, counts.get((panel, label, key), 0)) for key in hues] if total else []
+        return [
+            Share(key, count / total, f"{legend[key]}: {count:,} of {total:,}", (*place, LEFT_OUT if key in reasons else key))
+            for key, count in found
+        ]
+
+    drawn = [SharePanel(panel, [(label, pieces(panel, label, place)) for label, *place in bars]) for panel in panels]
+    return share_panels(title, drawn, hues, legend)
 
 
 def in_regime_order(frame: pd.DataFrame) -> pd.DataFrame:

@@ -11,11 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from heval_core.figures.dots import WITH_CELLS, Axis, Dot, DotFigure, Panel, Row, Slot
+from heval_core.figures import dots
+from heval_core.figures.dots import WITH_CELLS, Axis, Dot, DotFigure, Panel, Slot
 from heval_core.figures.measured_panels import Record, by_place, row_of
 from heval_core.present.drawing import Scale
 from heval_core.present.names import ALL, Names
 from heval_core.present.numbers import SHARE, interval
+from heval_core.present.table import Cell, Head, Row, Table, counted, crossed, number_cell
 from heval_core.words import PATTERNS
 
 # An instance in ten may be missing, such as where a run failed in part.
@@ -65,13 +67,13 @@ def pattern_figure(counts: pd.DataFrame, drawn: Sequence[str], names: Names) -> 
     return DotFigure("What ranks first, by kind", rows, panels, legend, "click a mark for its instances")
 
 
-def _slot(row: Row, means: Sequence[Record], single: Sequence[Record], names: Names) -> Slot:
+def _slot(row: dots.Row, means: Sequence[Record], single: Sequence[Record], names: Names) -> Slot:
     dots = tuple(_dot(mean, ALL, row, names) for mean in means)
     cells = () if row.control else tuple(_dot(cell, cell["dataset"], row, names) for cell in single)
     return Slot(dots, cells, f"{100 * means[0]['share']:.0f} %" if means else "")
 
 
-def _dot(own: Record, dataset: str, row: Row, names: Names) -> Dot:
+def _dot(own: Record, dataset: str, row: dots.Row, names: Names) -> Dot:
     place = f"mean over {own['datasets']} datasets" if dataset == ALL else names.dataset(dataset)
     about = (
         f"{row.title} · {PATTERNS[own['pattern']].title} · {place}",
@@ -79,3 +81,20 @@ def _dot(own: Record, dataset: str, row: Row, names: Names) -> Dot:
         f"{own['instances']:,} of {own['n']:,} instances",
     )
     return Dot(own["share"], about, (row.key, own["pattern"], dataset), own["low"], own["high"])
+
+
+def pattern_table(counts: pd.DataFrame) -> Table:
+    """A row for each explainer of a dataset and technique, after them one for chance where most instances are."""
+    there = [pattern for pattern in PATTERNS if pattern in set(counts["pattern"])]
+    keys = ["dataset", *(["technique"] if counts["technique"].nunique() > 1 else [])]
+    rows = []
+    for names, of_dataset in counts.groupby(keys, sort=True):
+        for (explainer,), own in crossed(of_dataset, ["explainer"], "pattern").items():
+            shares = (number_cell(own.get(pattern), SHARE, ("share", "low", "high")) for pattern in there)
+            rows.append(Row((*names, explainer), (counted(next(iter(own.values()))["n"]), *shares)))
+        # Explainers that ran on fewer instances have another chance level.
+        chance = of_dataset[of_dataset["n"] == of_dataset["n"].max()].groupby("pattern")["chance"].mean()
+        levels = (Cell(value=float(chance[name]), unit=SHARE) if name in chance else Cell() for name in there)
+        rows.append(Row((*names, "chance"), (Cell(), *levels)))
+    heads = [Head("n"), *(Head(name.replace("_", " "), PATTERNS[name].meaning) for name in there)]
+    return Table("", (*keys, "explainer"), tuple(heads), tuple(rows))

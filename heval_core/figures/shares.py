@@ -13,11 +13,12 @@ BAR, LABELS = 19.0, 290.0
 
 
 class Share(NamedTuple):
-    """A piece of a bar. key: what it is of, with a colour."""
+    """A piece of a bar. key: what it is of, with a colour. id: what a click on it is of."""
 
     key: str
     share: float
     title: str
+    id: tuple[str, ...] = ()
 
 
 class SharePanel(NamedTuple):
@@ -35,12 +36,14 @@ def share_panels(title: str, panels: Sequence[SharePanel], hues: Mapping[str, st
     width = min(420.0, (WIDTH - LABELS) / len(panels) - BETWEEN)
     labels = [label for label, _ in panels[0].bars]
     drawing = Drawing(LABELS + len(panels) * (width + BETWEEN), 0, title)
-    top = _legend(drawing, hues, legend) + 24
+    signs = ((Mark("box", "piece", -3, -6, 11, 11, hue=hues[key]), name) for key, name in legend.items())
+    top = drawing.legend(signs, 10) + (34 if any(panel.title for panel in panels) else 14)
     for line, label in enumerate(labels):
         drawing.words("plain", (0, top + BAR * line + 13), wrapped(label, 44, 1)[0])
     for number, panel in enumerate(panels):
         left = LABELS + number * (width + BETWEEN)
-        drawing.words("title", (left, top - 7), wrapped(panel.title, int(width / 7.5), 1)[0])
+        for heading in wrapped(panel.title, int(width / 7.5), 1):
+            drawing.words("title", (left, top - 7), heading)
         scale = Scale(0, 1, left, left + width)
         for line, (_, pieces) in enumerate(panel.bars):
             _bar(drawing, scale, top + BAR * line, pieces, hues)
@@ -50,27 +53,15 @@ def share_panels(title: str, panels: Sequence[SharePanel], hues: Mapping[str, st
     return drawing
 
 
-def _legend(drawing: Drawing, hues: Mapping[str, str], legend: Mapping[str, str]) -> float:
-    """One line or several; returns where it ends."""
-    x, y = 0.0, 4.0
-    for key, name in legend.items():
-        needed = 30 + 6.8 * len(name)
-        if x and x + needed > drawing.width:
-            x, y = 0.0, y + 18
-        drawing.spot((x, y), [Mark("box", "piece", 0, 0, 11, 11, hue=hues[key]), Mark("text", "plain", 16, 10, text=name)])
-        x += needed
-    return y + 14
-
-
 def _bar(drawing: Drawing, scale: Scale, top: float, pieces: Sequence[Share], hues: Mapping[str, str]) -> None:
-    start = 0.0
+    start, middle = 0.0, BAR / 2 - 2
     for piece in pieces:
         left, right = scale.at(start), scale.at(start + piece.share)
-        marks = [Mark("box", "piece", 0, 0, max(right - left - 0.6, 0.3), BAR - 4, hue=hues[piece.key])]
+        half = (right - left) / 2
+        marks = [Mark("box", "piece", -half, -middle, max(2 * half - 0.6, 0.3), 2 * middle, hue=hues[piece.key])]
         if piece.share >= 0.07:
             ink = "#000000" if luminance(hues[piece.key]) > 0.18 else "#FFFFFF"
-            text = f"{100 * piece.share:.0f}"
-            marks.append(Mark("text", "inside", (right - left) / 2, BAR - 8, text=text, anchor="middle", hue=ink))
+            marks.append(Mark("text", "inside", 0, 4, text=f"{100 * piece.share:.0f}", anchor="middle", hue=ink))
         if piece.share > 0:
-            drawing.spot((left, top), marks, (piece.title,))
+            drawing.spot((left + half, top + middle), marks, (piece.title,), id=piece.id, reach=min(half, middle))
         start += piece.share

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.figures.front import Front, Point, Ticks
+from heval_core.figures.front import Front, Point, Ticks, ends
 from heval_core.figures.palette import SHAPES
 from heval_core.present.names import Names
 from heval_core.present.numbers import SHARE, brackets, interval, with_unit
@@ -39,11 +39,11 @@ def front_figure(points: pd.DataFrame, names: Names, knew: float = 0.0, every: p
     return Front(
         summary(there, names),
         [_point(row, names) for row in rows],
-        _percents(front_of(there if every is None else every)),
         _axis(_X, there[["context_faithfulness", "faithfulness_low"]].to_numpy().ravel()),
         _axis(_Y, there[["robustness", "robustness_low"]].to_numpy().ravel()),
-        None if regular is None else (100 * regular["context_faithfulness"], 100 * regular["robustness"]),
-        f"better than Regular on both: {listed([names.technique(key) for key in better]) or 'nobody'}",
+        _percents(front_of(there if every is None else every)),
+        base=None if regular is None else (100 * regular["context_faithfulness"], 100 * regular["robustness"]),
+        better=f"better than Regular on both: {listed([names.technique(key) for key in better]) or 'nobody'}",
         blind=_percents(blind_line(knew)),
         legend=legend([row["technique"] for row in rows], names),
     )
@@ -124,15 +124,11 @@ def _point(row: dict[str, Any], names: Names) -> Point:
         tuple(filter(None, about)),
         100 * x,
         100 * y,
-        _ends(x, *x_ends),
-        _ends(y, *y_ends),
+        ends(100 * x, *(100 * end for end in x_ends)),
+        ends(100 * y, *(100 * end for end in y_ends)),
+        SHAPES[names.technique_family(key)],
         bool(row["on_front"]),
-        shape=SHAPES[names.technique_family(key)],
     )
-
-
-def _ends(value: float, low: float, high: float) -> tuple[float, float]:
-    return (100 * value, 100 * value) if pd.isna(low) else (100 * low, 100 * high)
 
 
 def _axis(title: str, values: Sequence[float]) -> Ticks:

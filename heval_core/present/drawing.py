@@ -66,6 +66,7 @@ LOOKS = {
     "whisker": Look(stroke="ink", width=1.4),
     "thin": Look(stroke="faint", width=1.1),
     "stem": Look(stroke="hue", width=3, opacity=0.55),
+    "curve": Look(stroke="hue", width=2),
     "tick": Look(stroke="faint", width=1.6),
     "dot": Look(fill="hue", stroke="rim"),
     "core": Look(fill="page", stroke="rim", width=0.6),
@@ -161,9 +162,9 @@ class Drawing:
     def line(self, kind: str, start: tuple[float, float], end: tuple[float, float], hue: str = "") -> None:
         self.marks.append(Mark("line", kind, *start, *end, hue=hue))
 
-    def lines(self, kind: str, points: Sequence[tuple[float, float]]) -> None:
+    def lines(self, kind: str, points: Sequence[tuple[float, float]], hue: str = "") -> None:
         for start, end in pairwise(points):
-            self.line(kind, start, end)
+            self.line(kind, start, end, hue)
 
     def box(self, kind: str, corner: tuple[float, float], size: tuple[float, float]) -> None:
         self.marks.append(Mark("box", kind, *corner, *size))
@@ -176,6 +177,17 @@ class Drawing:
     def spot(self, at: tuple[float, float], marks: Iterable[Mark], title: Sequence[str] = (), **more: Any) -> None:
         """more: id, link, reach."""
         self.marks.append(Spot(*at, tuple(marks), tuple(title), **more))
+
+    def legend(self, items: Iterable[tuple[Mark, str]], top: float) -> float:
+        """Signs with their texts, as many in a line as fit; returns where they end."""
+        x, y = 8.0, top
+        for sign, text in items:
+            needed = 34 + 6.3 * len(text)
+            if x > 8 and x + needed > self.width:
+                x, y = 8.0, y + 20
+            self.spot((x, y), [sign, Mark("text", "faint", 13, 4.5, text=text)])
+            x += needed
+        return y
 
     def place(self, other: Drawing, x: float, y: float) -> None:
         """The marks of another drawing, with its corner at a place of this one; both in pixels."""
@@ -345,6 +357,11 @@ class Scale(NamedTuple):
         first = math.ceil(self.least / step - 1e-9)
         values = [round((first + number) * step, 10) + 0.0 for number in range(most + 2)]
         return [value for value in values if not self.beyond(value)]
+
+
+def numbered(caption: str, count: int) -> list[str]:
+    """The captions of so many drawings of the same thing."""
+    return [caption] if count == 1 else [f"{caption} ({place} of {count})" for place in range(1, count + 1)]
 
 
 def wrapped(text: str, width: int, most: int = 3) -> list[str]:

@@ -198,6 +198,11 @@ class Names:
         return self._own("annotator", key, name) or offered or self._own("annotator", annotator_name(key), name)
 
 
+def names_of(results: Any) -> Names:
+    """What results call what they hold. results: a `Reader`."""
+    return Names.of(results.catalogue(), results.annotators())
+
+
 def annotator_name(key: str) -> str:
     """Without its options; people for one of them."""
     return PEOPLE if key.startswith(PERSON) else key.partition("(")[0]

@@ -12,10 +12,9 @@ import pandas as pd
 
 from heval_core.evaluation.citations.measures import of_people
 from heval_core.figures.citation_tables import WHERE, annotator_title, titles_of, wide_table, with_chance
-from heval_core.present.names import PEOPLE, Names
+from heval_core.present.names import PEOPLE, Names, names_of
 from heval_core.present.table import Table, counted, crossed, number_cell, reason
 from heval_core.report import charts
-from heval_core.report.figures import names_of
 from heval_core.report.plans import Plan
 from heval_core.report.section import Section
 from heval_core.store.reader import Reader

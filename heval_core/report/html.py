@@ -15,10 +15,10 @@ import pandas as pd
 from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED
 from heval_core.html import asset, digest, render
 from heval_core.present.drawing import DARK, LIGHT, Drawing, Theme, as_svg, stylesheet
+from heval_core.present.names import names_of
 from heval_core.present.numbers import EXACT, number
 from heval_core.present.table import Table, number_cell
 from heval_core.report import forest
-from heval_core.report.figures import names_of
 from heval_core.report.section import Section
 from heval_core.store.reader import Reader
 

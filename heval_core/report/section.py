@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import pandas as pd
@@ -11,34 +10,35 @@ from heval_core.present.drawing import Drawing
 from heval_core.present.numbers import EXACT
 from heval_core.present.table import Table
 from heval_core.report.plans import Plan
-from heval_core.store.reader import Reader
+
+Figure = tuple[str, Drawing]
 
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """text: how to read it. figures: (caption, drawing). rows: all its numbers, for `results.json` and exports. gaps: what it
-    needs and the store does not have. papers: makes the tables of a paper, where these are others than those shown.
+    """text: how to read it. figures: (caption, drawing). tables: as in a paper too; behind: those that only a screen has room
+    for. rows: all its numbers, for `results.json` and exports. gaps: what it needs and the store does not have.
     """
 
     plan: Plan
     text: str
     tables: tuple[Table, ...]
     rows: pd.DataFrame
-    figures: tuple[tuple[str, Drawing], ...] = ()
+    figures: tuple[Figure, ...] = ()
     gaps: tuple[str, ...] = ()
-    papers: Callable[[Plan, Reader], tuple[Table, ...]] | None = None
+    behind: tuple[Table, ...] = ()
 
     @property
     def shown(self) -> tuple[Table, ...]:
         """The tables that have rows, with three decimals."""
-        return tuple(table.exact(EXACT) for table in self.tables if table.rows)
+        return tuple(table.exact(EXACT) for table in (*self.tables, *self.behind) if table.rows)
 
-    def for_a_paper(self, results: Reader) -> tuple[Table, ...]:
-        return tuple(own.exact() for own in (self.papers(self.plan, results) if self.papers else self.tables) if own.rows)
+    @property
+    def for_a_paper(self) -> tuple[Table, ...]:
+        return tuple(table.exact() for table in self.tables if table.rows)
 
-    def latex(self, results: Reader) -> str:
+    def latex(self, snapshot_id: str) -> str:
         """Its tables for a paper, its gaps as comments; empty where it has no numbers."""
-        tables = self.for_a_paper(results)
-        notes = (f"{self.plan.title} ({self.plan.paper})", *self.gaps)
+        tables, notes = self.for_a_paper, (f"{self.plan.title} ({self.plan.paper})", *self.gaps)
         comments = "".join(f"% {' '.join(note.split())}\n" for note in notes)
-        return comments + "\n".join(table.latex(results.snapshot_id) for table in tables) if tables else ""
+        return comments + "\n".join(table.latex(snapshot_id) for table in tables) if tables else ""

@@ -1,31 +1,34 @@
-"""The sections of a report: each a table or figure of the papers as the store's own; its numbers are those of the pages."""
+"""The sections of a report: each a table or figure of the papers as the store's own, by the functions that pages draw with."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pandas as pd
 
+from heval_core.evaluation.board.conclusion import conclusion
+from heval_core.evaluation.board.costs import costs_shown
+from heval_core.evaluation.board.making import board
 from heval_core.evaluation.means import cells_and_means
 from heval_core.evaluation.patterns import patterns_under
-from heval_core.figures.cells import labelled, of_measure
-from heval_core.figures.measure_table import measure_table, wanted_of
-from heval_core.figures.measured_panels import Measured
-from heval_core.figures.outcomes import statistics
+from heval_core.figures import front
+from heval_core.figures.board_front import front_figure
+from heval_core.figures.board_table import whole_table
+from heval_core.figures.cells import of_measure
+from heval_core.figures.dots_drawn import as_drawing
+from heval_core.figures.measure_table import cells_table, measure_table, wanted_of
+from heval_core.figures.measured_panels import Measured, figure_of
+from heval_core.figures.outcomes import outcome_shares, statistics
 from heval_core.figures.palette import in_order
-from heval_core.metrics import part_title
+from heval_core.figures.pattern_panels import pattern_figure, pattern_table
 from heval_core.metrics.shared.measure import Measure
-from heval_core.present.names import apart, regime_title
-from heval_core.present.numbers import EXACT, SHARE, span
-from heval_core.present.table import Cell, Head, Row, Table, counted, crossed, number_cell
+from heval_core.present.names import Names, apart, names_of, regime_title
+from heval_core.present.table import Table, number_cell
 from heval_core.records import CELL, TECHNIQUE
-from heval_core.report import figures
-from heval_core.report.board_section import board_section
 from heval_core.report.citation_sections import CITATIONS, has_citations
-from heval_core.report.figures import names_of
 from heval_core.report.plans import Plan, section_plans
-from heval_core.report.section import Section
+from heval_core.report.section import Figure, Section
 from heval_core.report.technique_sections import TECHNIQUES, has_techniques
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -47,81 +50,63 @@ def studied(results: Reader) -> dict[str, bool]:
 def section(results: Reader, key: str) -> Section:
     """One of them. key: of `section_plans`."""
     others: dict[str, Callable[[Reader, Plan], Section]] = {
-        "board": board_section, "datasets": _datasets, "patterns": _patterns, **TECHNIQUES, **CITATIONS,
+        "board": _board, "datasets": _datasets, "patterns": _patterns, **TECHNIQUES, **CITATIONS,
     }  # fmt: skip
-    return others.get(key, _cells)(results, section_plans(techniques=True, citations=True)[key])
+    return others.get(key, _measures)(results, section_plans(techniques=True, citations=True)[key])
 
 
-def _cells(results: Reader, plan: Plan) -> Section:
-    """Figures of each measure and k; a row per cell and part."""
-    names = names_of(results)
-    drawn, frames, texts = [], list[pd.DataFrame](), list[str]()
+def _board(results: Reader, plan: Plan) -> Section:
+    """The board of everything that is explained under Regular, and quality against cost."""
+    made = board(results)
+    told, drawn, table = conclusion(made), front_figure(made), whole_table(made)
+    several = " Answers are those under Regular." if results.choices()["technique"].nunique() > 1 else ""
+    rows = made.values.merge(costs_shown(made), on="explainer", how="left")
+    figures = () if drawn is None else (("Quality against cost", front.as_drawing(drawn)),)
+    gaps = told.open if made.rows else ("No explainer ran.",)
+    return Section(plan, f"{told.said} {told.harder} {table.note}{several}", (table,), rows, figures, gaps)
+
+
+def _measures(results: Reader, plan: Plan) -> Section:
+    """Figure, means and cells of each measure, k, and technique under which it was asked."""
+    names, figures, frames, texts, tables = names_of(results), list[Figure](), list[pd.DataFrame](), list[str](), list[Table]()
     for measure in plan.measures:
-        before = len(frames)
-        for k in plan.ks if measure.uses_k else (0,):
-            cells = labelled(of_measure(results.cells(Filter(), measure.metric, k), measure), names.explainers)
-            frames.append(cells.drop(columns=["label", "title"]).assign(measure=measure.title))
-            caption = f"{measure.title}, k = {k}" if measure.uses_k else measure.title
-            drawn += figures.of_cells(caption, cells, measure, names)
+        asked = [of_measure(results.cells(Filter(), measure.metric, k), measure) for k in _ks(plan, measure)]
+        frames += [own.assign(measure=measure.title) for own in asked]
         # Not every store has the variants of a measure.
-        if not measure.variant_of or any(len(own) for own in frames[before:]):
+        if not measure.variant_of or any(map(len, asked)):
             texts.append(f"{measure.title} ({measure.unit}): {measure.meaning}")
+        for k, cells in zip(_ks(plan, measure), asked, strict=True):
+            for technique, found in _measured(results, measure, k, tuple(cells["regime"].unique())):
+                several = f", {names.technique(technique)}" if cells["technique"].nunique() > 1 else ""
+                table = measure_table(found, names, k, parts=True)
+                tables.append(replace(table, title=f"{table.title}{several}"))
+                figures.append((tables[-1].title, as_drawing(figure_of(found, _drawn(found, names), names))))
     rows = pd.concat(frames, ignore_index=True)
-    texts += [figures.lanes_in_words(rows)] if drawn else []
-
-    return Section(plan, " ".join(texts), (_by_cell(rows),), rows, tuple(drawn), tuple(_gaps(rows, plan)), _papers)
-
-
-def _papers(plan: Plan, results: Reader) -> tuple[Table, ...]:
-    """Means over cells, explainers by regimes."""
-    return tuple(own for m in plan.measures for k in (plan.ks if m.uses_k else (0,)) for own in _means(results, m, k))
+    gaps = tuple(_gaps(rows, plan))
+    return Section(plan, " ".join(texts), tuple(tables), rows, tuple(figures), gaps, (cells_table(rows),))
 
 
-def _means(results: Reader, measure: Measure, k: int) -> Iterator[Table]:
-    """A table of a measure's means for each technique under which it has any."""
-    asked = of_measure(results.cells(Filter(), measure.metric, k), measure)["regime"].unique()
-    if len(asked):
-        chosen, names = Filter(regime=tuple(asked)), names_of(results)
-        cells, means = cells_and_means(results, chosen, measure.metric, k, wanted_of(measure))
+def _ks(plan: Plan, measure: Measure) -> tuple[int, ...]:
+    return plan.ks if measure.uses_k else (0,)
+
+
+def _measured(results: Reader, measure: Measure, k: int, regimes: tuple[str, ...]) -> Iterator[tuple[str, Measured]]:
+    """A measure under each technique, with means where there are any."""
+    if regimes:
+        cells, means = cells_and_means(results, Filter(regime=regimes), measure.metric, k, wanted_of(measure))
         for technique in dict.fromkeys(means[0]["technique"]):
             own = [frame[frame["technique"] == technique] for frame in (of_measure(cells, measure), *means)]
-            yield measure_table(Measured(measure, own[0], own[1], own[2], own[3], scaled=False), names, k, parts=True)
+            yield technique, Measured(measure, own[0], own[1], own[2], own[3], scaled=False)
 
 
-def _by_cell(table: pd.DataFrame) -> Table:
-    """One row per cell, part, measure and k: n, the chance level(s), and a number for each explainer."""
-    if table.empty:
-        return Table("", (), (), ())
-    explainers = in_order(list(table["explainer"].unique()))
-    titled = {"regime": regime_title, "part": part_title}
-    names = ("measure", "k", *CELL, "part")
-    keys = [key for key in names if key not in ("measure", "k", "part", "technique") or table[key].nunique() > 1]
-    groups = {row["group_sizes"]: _groups(row["group_sizes"]) for row in table.to_dict("records")}
-    rows = []
-    for place, own in crossed(table, names, "explainer").items():
-        n = max(int(row["n"]) for row in own.values())
-        sizes = groups[next(iter(own.values()))["group_sizes"]]
-        about = [counted(n), *([Cell(sizes)] if any(groups.values()) else [])]
-        about.append(Cell(span([row["chance"] for row in own.values()], EXACT)))
-        titles = tuple(titled.get(key, str)(value) for key, value in zip(names, place, strict=True) if key in keys)
-        rows.append(Row(titles, (*about, *(_with_n(own.get(key), n) for key in explainers))))
-    heads = ["n", *(["groups"] if any(groups.values()) else []), "chance", *explainers]
-    return Table("", tuple(keys), tuple(Head(head, left=head == "groups") for head in heads), tuple(rows))
+def _drawn(found: Measured, names: Names) -> list[str]:
+    """All explainers: methods best first, then controls."""
+    there = list(found.cells["explainer"].unique())
+    methods = found.ranked([key for key in there if key not in names.controls])
+    return [*methods, *in_order([key for key in there if key in names.controls])]
 
 
-def _groups(group_sizes: str) -> str:
-    """Sizes of the groups that are compared; empty for one group, whose size is n."""
-    sizes = group_sizes.strip("{}").replace('"', "")
-    return sizes if "," in sizes else ""
-
-
-def _with_n(row: Mapping[Any, Any] | None, n: int) -> Cell:
-    """n: of the cell; an explainer with fewer instances shows its own."""
-    fewer = row is not None and not pd.isna(row["value"]) and int(row["n"]) != n
-    return number_cell(row, beside=f"n = {int(row['n'])}" if row is not None and fewer else "")
-
-
-def _gaps(table: pd.DataFrame, plan: Plan) -> Iterable[str]:
+def _gaps(table: pd.DataFrame, plan: Plan) -> Iterator[str]:
     """Why values are not there: each reason with the number of cells it holds for; and regimes that were not run."""
     missing = [regime for regime in plan.regimes if regime not in set(table["regime"])]
     if missing:
@@ -150,30 +135,21 @@ def _datasets(results: Reader, plan: Plan) -> Section:
         "Fakepedia and 1,343 of ConflictQA."
     )
     gaps = () if rows["kept"].sum() else ("No instance was kept.",)
-    return Section(plan, text, (Table.of(shown),), rows, figures.of_outcomes(outcomes), gaps)
+    return Section(plan, text, (Table.of(shown),), rows, outcome_shares(outcomes), gaps)
 
 
 def _patterns(results: Reader, plan: Plan) -> Section:
-    counts = patterns_under(results, Filter())
+    """What each explainer's best token is, in shares of its instances: a figure for each dataset."""
+    counts, names = patterns_under(results, Filter()), names_of(results)
     text = " ".join(f"{key.replace('_', ' ').capitalize()}: {word.meaning}" for key, word in PATTERNS.items())
     text = f"Share of the instances answered from a document, by the first pattern that holds; % [95 % interval]. {text}"
     gaps = () if len(counts) else ("No instance was answered from a document.",)
-    drawn = figures.of_patterns(counts, names_of(results))
-    return Section(plan, text, (_pattern_table(counts),), counts, drawn, gaps)
-
-
-def _pattern_table(counts: pd.DataFrame) -> Table:
-    """A row for each explainer of a dataset and technique, after them one for chance where most instances are."""
-    there = [pattern for pattern in PATTERNS if pattern in set(counts["pattern"])]
-    keys = ["dataset", *(["technique"] if counts["technique"].nunique() > 1 else [])]
-    rows = []
-    for names, of_dataset in counts.groupby(keys, sort=True):
-        for (explainer,), own in crossed(of_dataset, ["explainer"], "pattern").items():
-            shares = (number_cell(own.get(pattern), SHARE, ("share", "low", "high")) for pattern in there)
-            rows.append(Row((*names, explainer), (counted(next(iter(own.values()))["n"]), *shares)))
-        # Explainers that ran on fewer instances have another chance level.
-        chance = of_dataset[of_dataset["n"] == of_dataset["n"].max()].groupby("pattern")["chance"].mean()
-        levels = (Cell(value=float(chance[name]), unit=SHARE) if name in chance else Cell() for name in there)
-        rows.append(Row((*names, "chance"), (Cell(), *levels)))
-    heads = [Head("n"), *(Head(name.replace("_", " "), PATTERNS[name].meaning) for name in there)]
-    return Table("", (*keys, "explainer"), tuple(heads), tuple(rows))
+    several = counts["technique"].nunique() > 1
+    drawn = [
+        (
+            f"What ranks first, {dataset}" + (f", {technique}" if several else ""),
+            as_drawing(pattern_figure(own, in_order(list(own["explainer"].unique())), names)),
+        )
+        for (dataset, technique), own in counts.groupby(["dataset", "technique"])
+    ]
+    return Section(plan, text, (pattern_table(counts),), counts, tuple(drawn), gaps)

@@ -12,22 +12,26 @@ from typing import Any
 
 import pandas as pd
 
+from heval_core.figures import dots_drawn, front
+from heval_core.figures.technique_differences import differences_figure
 from heval_core.figures.technique_features import correlation_table
+from heval_core.figures.technique_front import front_figure, share_known
 from heval_core.figures.technique_table import CHANGES, VALUES, columns_of, technique_table, unavailable
 from heval_core.figures.technique_trials import searches
-from heval_core.present.names import Names, measure_name, regime_title
+from heval_core.present.drawing import Drawing, numbered
+from heval_core.present.names import Names, measure_name, names_of, regime_title
 from heval_core.present.numbers import EXACT, number
 from heval_core.present.table import Table, number_cell
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
-from heval_core.report import charts
-from heval_core.report.figures import names_of
 from heval_core.report.plans import Plan
-from heval_core.report.section import Section
+from heval_core.report.section import Figure, Section
 from heval_core.report.technique_explained import explained, explained_text
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.words import BEHAVIOURS, REGIMES
 
+# Fronts side by side in a figure.
+_ACROSS = 2
 _KINDS = " ".join(f"{REGIMES[kind].title}: {REGIMES[kind].meaning}." for kind in CONTEXT_KINDS)
 
 
@@ -43,7 +47,7 @@ def _section(plan: Plan, text: str, tables: tuple[Table, ...], rows: pd.DataFram
 
 def _front(results: Reader, plan: Plan) -> Section:
     points, names = results.technique_points(Filter()), names_of(results)
-    figures = charts.of_front(points, results.technique_cells(Filter()), names)
+    figures = _fronts(points, results.technique_cells(Filter()), names)
     numbers = {"context faithfulness": ("context_faithfulness", "faithfulness"), "robustness": ("robustness", "robustness"),
                "J": ("discrimination", "discrimination")}  # fmt: skip
     rows = [
@@ -67,6 +71,25 @@ def _front(results: Reader, plan: Plan) -> Section:
     return _section(plan, text, (Table.of(pd.DataFrame(rows)),), points, figures=figures)
 
 
+def _fronts(points: pd.DataFrame, cells: pd.DataFrame, names: Names) -> tuple[Figure, ...]:
+    """A figure for each dataset, with a panel for each model. points: rows of `pareto`. cells: of `cell_behaviour`."""
+    figures, wide = [], front.WIDTH + 36
+    for dataset, own in points.groupby("dataset"):
+        panels, known = list(own.groupby("model")), cells[cells["dataset"] == dataset]
+        parts = [panels[start : start + _ACROSS] for start in range(0, len(panels), _ACROSS)]
+        captions = numbered(f"Following against ignoring, {names.dataset(str(dataset))}", len(parts))
+        for caption, part in zip(captions, parts, strict=True):
+            drawing = Drawing(len(part) * wide - 36, 0, caption)
+            for place, (model, rows) in enumerate(part):
+                knew = share_known(known[known["model"] == model])
+                drawn = front.as_drawing(front_figure(rows, names, knew))
+                drawing.words("title", (place * wide, 16), str(model))
+                drawing.place(drawn, place * wide, 26)
+                drawing.height = max(drawing.height, drawn.height + 26)
+            figures.append((caption, drawing))
+    return tuple(figures)
+
+
 def _values(measure: str, results: Reader, plan: Plan) -> Section:
     """A measure by kind of context and in total, and what holds for all kinds together."""
     cells, names = results.technique_cells(Filter()), names_of(results)
@@ -83,8 +106,14 @@ def _gains(measure: str, results: Reader, plan: Plan) -> Section:
         f"{measure_name(measure)} of each technique less Regular's, over the instances that both answered; chance is 0. "
         "Filled: the interval leaves out 0. In brackets: 95 % intervals over questions."
     )
-    figures = charts.of_differences(cells, measure, names)
-    return _section(plan, text, tuple(_tables(results, own, measure, CHANGES, names)), _behind(own, measure), figures=figures)
+    drawn = [(place, differences_figure(rows, measure, names)) for place, rows in cells.groupby(["model", "dataset"])]
+    figures = [
+        (f"{measure_name(measure)}: difference to Regular, {model} on {dataset}", dots_drawn.as_drawing(figure))
+        for (model, dataset), figure in drawn
+        if figure is not None
+    ]
+    tables = tuple(_tables(results, own, measure, CHANGES, names))
+    return _section(plan, text, tables, _behind(own, measure), figures=tuple(figures))
 
 
 def _behind(cells: pd.DataFrame, measure: str) -> pd.DataFrame:

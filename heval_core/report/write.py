@@ -131,7 +131,7 @@ def write(store: Path, folder: Path, say: Callable[[str], None] = lambda _: None
         (folder / "tables").mkdir(parents=True, exist_ok=True)
         _put(folder / "report.html", report.as_html(), say)
         _put(folder / "results.json", report.as_json(), say)
-        tables = {section.plan.key: section.latex(results) for section in report.sections}
+        tables = {section.plan.key: section.latex(results.snapshot_id) for section in report.sections}
         for key, text in tables.items():
             if text:
                 _put(folder / "tables" / f"{key}.tex", text, say)

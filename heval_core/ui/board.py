@@ -20,12 +20,11 @@ from heval_core.figures.board_front import ALL_QUESTIONS, front_figure
 from heval_core.figures.measured_panels import picked_html
 from heval_core.figures.page import Part
 from heval_core.metrics.shared.measure import QUESTIONS
-from heval_core.present.drawing import as_svg
 from heval_core.present.numbers import interval, passes
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links
-from heval_core.ui.exports import download, draw_table
+from heval_core.ui.exports import draw_table, picture
 from heval_core.ui.marks import draw_figures
 from heval_core.ui.names import names_of
 from heval_core.ui.overview_scale import MEASURED_ON
@@ -152,8 +151,7 @@ def draw_whole(results: Reader, chosen: Filter, made: Board) -> None:
         st.caption(harder.note)
     quality = front_figure(made)
     if quality is not None:
-        name = f"heval-front-{results.snapshot_id[:8]}.svg"
-        download("SVG", lambda: as_svg(front.as_drawing(quality)), name, "svg_front", "Quality against cost")
+        picture(results, front.as_drawing(quality), "front", "Quality against cost")
 
 
 def _figures(results: Reader, made: Board) -> None:
@@ -164,7 +162,7 @@ def _figures(results: Reader, made: Board) -> None:
             draw_figures("board_figure", figure, on_pick=MARK.pick, picked=MARK.drawn)
         if quality is not None:
             with st.container(key="board_front"):
-                part = Part(quality, "Quality against cost", size=(400, 340))
+                part = Part(front.as_drawing(quality, 400, 340), "Quality against cost")
                 draw_figures("front_figure", part, on_pick=MARK.pick, picked=MARK.drawn)
 
 

@@ -1,4 +1,4 @@
-"""A page's table, and its downloads: CSV, Parquet and LaTeX, figures as pictures; and a link to its exact view."""
+"""A page's table, and its downloads: CSV, Parquet and LaTeX, figures as SVG; and a link to its exact view."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from heval_core.present.drawing import Drawing, as_svg
 from heval_core.present.table import Table
 from heval_core.store.export import as_csv, long_table
 from heval_core.store.reader import Reader
@@ -17,7 +18,6 @@ from heval_core.ui.component import component
 from heval_core.ui.published_results import SNAPSHOT
 from heval_core.ui.text import plain
 
-PICTURE = "picture"
 _MIME = {
     "csv": "text/csv",
     "html": "text/html",
@@ -40,7 +40,7 @@ def draw_table(results: Reader, table: Table, frame: pd.DataFrame, name: str, ab
     """A table with how to read it, and its downloads. frame: its numbers as they are stored."""
     st.html(table.html())
     st.caption(with_terms(table.note))
-    table_exports(results, frame, name, about, latex=lambda: (table.exact(),), pictures=False)
+    table_exports(results, frame, name, about, latex=lambda: (table.exact(),))
 
 
 def with_terms(note: str) -> str:
@@ -56,12 +56,11 @@ def table_exports(
     about: Mapping[str, str] | None = None,
     *,
     latex: Callable[[], Sequence[Table]] | None = None,
-    pictures: bool = True,
 ) -> None:
     """Download buttons for a table; the file's name has the snapshot it was made from. Files are made when asked for.
 
     about: what the table is of, such as its measure and filter: columns of CSV and Parquet, sentences of LaTeX. latex: makes
-    the tables of a paper; by default the frame is one. pictures: whether there are figures with a camera.
+    the tables of a paper; by default the frame is one.
     """
     notes = {key: text for key, text in (about or {}).items() if text}
     stem = "-".join(["heval", name, *(["filtered"] if "filter" in notes else []), results.snapshot_id[:8]])
@@ -82,9 +81,13 @@ def table_exports(
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for label, (made, kind) in files.items():
             download(label, made, f"{stem}.{kind}", f"{label.lower()}_{name}")
-        if pictures:
-            label, kinds = "The camera above a figure saves", ["svg", "png"]
-            st.segmented_control(label, kinds, default="svg", key=PICTURE, required=True, format_func=str.upper)
+
+
+def picture(results: Reader, drawing: Drawing | Callable[[], Drawing], name: str, about: str = "The figure") -> None:
+    """A figure as SVG. drawing: it, or a function that draws it when it is asked for."""
+    stem = f"heval-{name}-{results.snapshot_id[:8]}"
+    made = (lambda: as_svg(drawing)) if isinstance(drawing, Drawing) else (lambda: as_svg(drawing()))
+    download("SVG", made, f"{stem}.svg", f"svg_{name}", about)
 
 
 def as_parquet(frame: pd.DataFrame) -> bytes:

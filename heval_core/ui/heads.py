@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,9 @@ from heval_core.records import HEvalError, head_name
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
-from heval_core.ui import address, picked
+from heval_core.ui import address
+from heval_core.ui.exports import picture
+from heval_core.ui.marks import draw_figures
 from heval_core.ui.published_results import query
 from heval_core.ui.reading import Pieces, Row, answer_of, answer_ranks
 from heval_core.ui.text import plain
@@ -229,9 +232,11 @@ def draw_counts(results: Reader, chosen: Filter, model: str) -> None:
         f"**{head_name(most['layer'], most['head'])}** was chosen in {percent(most['instances'] / table.sum())}; "
         f"{int((table > 0).sum())} of {table.size} heads were chosen at all."
     )
-    head, *_ = picked.figure(head_counts(table), "head_counts", "content") or [""]
-    if head:
-        label = f"Show the instances of {plain(model)} in which {head} was chosen"
-        st.button(label, key="of_head", on_click=address.setter(model=model, head=str(head), instance=None, more=None))
-    else:
-        st.caption("Click a square to get to the instances in which that head was chosen.")
+
+    def pick(id: Sequence[str]) -> None:
+        address.put(model=model, head=id[0], instance=None, more=None)
+
+    drawn = head_counts(table)
+    draw_figures("head_counts", drawn, on_pick=pick)
+    picture(results, drawn, "heads")
+    st.caption("Click a square to get to the instances in which that head was chosen.")

@@ -104,7 +104,7 @@ def token_table(results: Reader | None, instance: StoredInstance, rows: Sequence
     table = tokens_of(instance, rows)
     st.dataframe(table, hide_index=True)
     if results is not None:
-        table_exports(results, table, "tokens", pictures=False)
+        table_exports(results, table, "tokens")
 
 
 def logits_table(instance: StoredInstance) -> None:

@@ -17,14 +17,13 @@ from heval_core.figures.measure_table import measure_table
 from heval_core.figures.measured_panels import Measured, cells_in_unit, figure_of, in_unit, picked_html, told
 from heval_core.figures.palette import in_order
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
-from heval_core.present.drawing import as_svg
 from heval_core.present.names import ALL, Names, regime_title
 from heval_core.present.numbers import interval, number
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links, pair_table, verdicts
 from heval_core.ui.drawn_explainers import drawn
-from heval_core.ui.exports import download, table_exports
+from heval_core.ui.exports import picture, table_exports
 from heval_core.ui.filters import choose_k, kept, slice_bar
 from heval_core.ui.marks import draw_figures
 from heval_core.ui.measured_means import choose_measure, define, measured
@@ -101,10 +100,9 @@ def _numbers(results: Reader, values: Measured, chosen: Filter, names: Names, me
         scaled = as_normalised(cells)
         cells = cells.assign(normalised_low=scaled["low"], normalised_high=scaled["high"])
     with st.container(horizontal=True):
-        table_exports(results, cells, values.measure.key, about, latex=lambda: (table.exact(),), pictures=False)
+        table_exports(results, cells, values.measure.key, about, latex=lambda: (table.exact(),))
         if values.parts["explainer"].isin(drawn).any():
-            name = f"heval-{values.measure.key}-{results.snapshot_id[:8]}.svg"
-            download("SVG", lambda: as_svg(as_drawing(figure_of(values, drawn, names))), name, "svg_figure", "The figure")
+            picture(results, lambda: as_drawing(figure_of(values, drawn, names)), values.measure.key)
     count = len(cells.drop_duplicates(["model", "dataset", "regime", "technique"]))
     with st.container(horizontal=True):
         every, pairs = address.switch(f"All {count} cells", "cells"), address.switch("Explainer against explainer", "pairs")

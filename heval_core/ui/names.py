@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from heval_core.present import names
 from heval_core.present.names import Names
-from heval_core.report import figures
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredInstance
 from heval_core.ui.published_results import query
 
 
 def names_of(results: Reader) -> Names:
-    return query(results, figures.names_of)
+    return query(results, names.names_of)
 
 
 def document_caption(instance: StoredInstance, index: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from heval_core.present.drawing import id_of
+from heval_core.present.drawing import Drawing, id_of
 from heval_core.ui import address
 
 
@@ -33,6 +33,13 @@ class Selection:
         """A second click on the same mark lets go of it."""
         held = list(id[: len(self.parts)])
         address.put(**{self.parameter: None if tuple(held) == self.id else held})
+
+    def on(self, drawing: Drawing) -> bool:
+        """Whether a mark of a drawing is picked; an error where the link's mark is none of it."""
+        there = self.id in {spot.id for spot in drawing.spots if spot.id}
+        if self.id and not there:
+            self.refuse()
+        return there
 
     def refuse(self) -> None:
         """Say that the link's mark is none."""

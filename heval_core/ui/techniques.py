@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from heval_core.figures.front import as_drawing
 from heval_core.figures.page import Part
 from heval_core.figures.technique_differences import differences_figure, told
 from heval_core.figures.technique_features import correlation_table, features_figure
@@ -133,7 +134,7 @@ def draw_compare(results: Reader, shown: Shown) -> None:
     parts = []
     if len(shown.points):
         front = front_figure(shown.points, shown.names, share_known(shown.every), shown.every_point)
-        parts.append(Part(front, "Following against ignoring"))
+        parts.append(Part(as_drawing(front), "Following against ignoring"))
     differences = differences_figure(shown.cells, shown.measure, shown.names, shown.front)
     unit = change_unit(shown.measure).sign.strip()
     title = f"{measure_name(shown.measure)}: difference to Regular" + (f", in {unit}" if unit else "")
@@ -251,7 +252,7 @@ def draw_features(results: Reader, chosen: Filter | None) -> None:
     )
     st.subheader("The numbers")
     st.dataframe(correlation_table(own), hide_index=True)
-    table_exports(results, own, "features", pictures=False)
+    table_exports(results, own, "features")
 
 
 SEARCH = "Which settings were chosen, and how clearly?"
@@ -280,7 +281,7 @@ def draw_search(results: Reader, shown: Shown) -> None:
         "So all ties are stored and counted."
     )
     if len(shown.trials):
-        table_exports(results, shown.trials, "search", pictures=False)
+        table_exports(results, shown.trials, "search")
 
 
 def _answer(found: list[Search], shown: Shown) -> str:

@@ -67,7 +67,7 @@ BETTER = cells_of(cell("multi_agent", "conflicting", 0.7, 0.2), cell("multi_agen
 def test_points_stand_where_they_are_with_regular_first_and_a_shape_for_each_family():
     drawn = front_figure(POINTS, NAMES)
     assert [point.id for point in drawn.points] == [("regular", "*"), ("acd", "*"), ("ph3", "*")]
-    assert [point.shape for point in drawn.points] == ["regular", "circle", "diamond"]
+    assert [point.look for point in drawn.points] == ["regular", "circle", "diamond"]
     assert (drawn.points[1].x, drawn.points[1].y_ends[0]) == (pytest.approx(60), pytest.approx(65))
     assert drawn.base == (75, 50)
     assert drawn.better.endswith("nobody")

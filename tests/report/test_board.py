@@ -37,7 +37,7 @@ def test_the_section_is_the_board_with_its_sentence_and_what_is_open(drawn, made
 
 
 def test_its_latex_is_the_papers_table(few, drawn):
-    text = drawn.latex(few)
+    text = drawn.latex(few.snapshot_id)
     assert text.startswith("% The leaderboard")
     assert r"\label{tab:heval-board}" in text
     assert text.count(r"\midrule") == 2

@@ -105,7 +105,7 @@ def test_pieces_of_a_bar_follow_one_another_and_add_up():
     hues = {"C": "#0072B2", "M": "#FFFFFF"}
     drawing = share_panels("t", [SharePanel("gpt2", [("capital", pieces)])], hues, {"C": "C", "M": "M"})
     first, second = (own for own in drawing.spots if own.title)
-    assert (first.x, second.x) == (LABELS, LABELS + 126)
+    assert (first.x, second.x) == (LABELS + 126 / 2, LABELS + 126 + 294 / 2)
     assert [own.marks[0].x2 for own in (first, second)] == pytest.approx([126 - 0.6, 294 - 0.6])
     assert first.marks[0].y2 == BAR - 4
     assert [(own.marks[1].text, own.marks[1].hue) for own in (first, second)] == [("30", "#FFFFFF"), ("70", "#000000")]

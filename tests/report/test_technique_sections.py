@@ -12,9 +12,9 @@ from heval_core.evaluation import live
 from heval_core.figures.technique_front import front_figure
 from heval_core.figures.technique_table import technique_table
 from heval_core.figures.technique_trials import searches
+from heval_core.present.names import names_of
 from heval_core.present.numbers import EXACT
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
-from heval_core.report.figures import names_of
 from heval_core.report.html import studies_of
 from heval_core.report.plans import section_plans
 from heval_core.report.sections import section

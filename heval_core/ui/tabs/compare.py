@@ -66,7 +66,7 @@ def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:
     if address.switch("The numbers", "numbers"):
         st.dataframe(names.readable(pairs.drop(columns=["label"])).round(4), hide_index=True)
     about = {"measure": measure.metric, "unit": measure.unit, "filter": str(chosen)}
-    table_exports(results, pairs.drop(columns=["label"]), "comparison", about, pictures=False)
+    table_exports(results, pairs.drop(columns=["label"]), "comparison", about)
     most_different(results, chosen, measure, k, {first: one, second: other})
 
 

@@ -116,4 +116,4 @@ def _behind(results: Reader, chosen: Filter, counts: pd.DataFrame, names: Names)
     if address.switch("The numbers", "numbers"):
         shown = counts.assign(pattern=counts["pattern"].map(words.titles(words.PATTERNS)))
         st.dataframe(names.readable(shown).round(3), hide_index=True)
-    table_exports(results, counts, "patterns", {"filter": str(chosen)}, pictures=False)
+    table_exports(results, counts, "patterns", {"filter": str(chosen)})

@@ -15,9 +15,12 @@ from heval_core.present.names import regime_title
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, links, measured_cells, picked, verdicts
+from heval_core.ui import address, links, measured_cells, verdicts
+from heval_core.ui.exports import picture
+from heval_core.ui.marks import draw_figures
 from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
+from heval_core.ui.selection import Selection
 
 
 def accuracies() -> dict[str, Measure]:
@@ -71,6 +74,9 @@ def replacements(results: Reader, chosen: Filter, protected: bool) -> None:
     st.caption(f"Nats, means over the cells. {which} Bars and dots on this page are of the mean over the three.")
 
 
+DOT = Selection("dot", ("model", "dataset", "regime", "part", "explainer"))
+
+
 def faithful_or_right(results: Reader, chosen: Filter, k: int, protected: bool) -> None:
     """The scatter, its rank correlation, and a way to the instances of a dot."""
     st.subheader("Does faithful mean right?")
@@ -86,8 +92,11 @@ def faithful_or_right(results: Reader, chosen: Filter, k: int, protected: bool) 
         return
     st.markdown(verdicts.of_faithfulness(points, names.controls))
     x_title = f"{faithfulness.title.lower()} above the random control, {faithfulness.unit}"
-    dots = scatter(points, names.known("explainer"), x_title, f"{accuracy}, normalised: 0 is chance")
-    links.offer_cell(picked.figure(dots, "faithful_and_right"), chosen, accuracies()[accuracy], names)
+    dots = scatter(points, names, x_title, f"{accuracy}, normalised: 0 is chance")
+    draw_figures("faithful_and_right", dots, on_pick=DOT.pick, picked=DOT.drawn)
+    if DOT.on(dots):
+        links.offer_cell(DOT.id, chosen, accuracies()[accuracy], names)
+    picture(results, dots, "faithful-and-right")
 
 
 def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:

@@ -12,12 +12,14 @@ from heval_core.metrics.shared.measure import Measure
 from heval_core.present.names import Names
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, links, picked, verdicts
-from heval_core.ui.exports import table_exports
+from heval_core.ui import address, links, verdicts
+from heval_core.ui.exports import picture, table_exports
 from heval_core.ui.filters import choose_k, in_regimes
+from heval_core.ui.marks import draw_figures
 from heval_core.ui.measured_means import choose_measure, choose_question, define, waiting
 from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
+from heval_core.ui.selection import Selection
 
 TITLE = "Do length and position matter?"
 
@@ -25,6 +27,9 @@ ALONG = {
     "Length of the prompt": ("tokens", "tokens of the prompt"),
     "Place of the answer": ("answer_at", "position of the answer, % of the prompt"),
 }
+
+
+POINT = Selection("quarter", ("explainer", "quarter"))
 
 
 def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:
@@ -56,9 +61,10 @@ def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:
         st.markdown(verdicts.of_curves(changes, names))
     define(measure)
     st.caption(verdicts.cells_covered(points, ends, asked, axis, names))
-    clicked = picked.figure(quarter_lines(points, names.known("explainer"), measure.unit, axis), "curves")
-    if clicked:
-        offer_quarter(list(ends[ends["bin"] == int(clicked[1])].itertuples()), wanted, by, measure, names)
+    drawn = quarter_lines(points, names, measure.unit, axis)
+    draw_figures("curves", drawn, on_pick=POINT.pick, picked=POINT.drawn)
+    if POINT.on(drawn):
+        offer_quarter(list(ends[ends["bin"] == int(POINT.id[1])].itertuples()), wanted, by, measure, names)
     st.caption(
         "A point is the mean over those cells. Whiskers: 95 % intervals of that mean, questions resampled. "
         "Dashed: chance. Click a point to get to its instances."
@@ -66,7 +72,9 @@ def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:
     if address.switch("The numbers", "numbers"):
         st.dataframe(names.readable(points).round(3), hide_index=True)
     about = {"measure": measure.metric, "unit": measure.unit, "along": axis, "filter": str(wanted)}
-    table_exports(results, points, "curve", about)
+    with st.container(horizontal=True):
+        table_exports(results, points, "curve", about)
+        picture(results, drawn, "curves")
 
 
 def offer_quarter(cells: list[Any], chosen: Filter, by: str, measure: Measure, titled: Names) -> None:
