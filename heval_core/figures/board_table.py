@@ -8,7 +8,7 @@ from heval_core.evaluation.board.columns import column_groups
 from heval_core.evaluation.board.pairs import against, tallies
 from heval_core.evaluation.board.records import EVERY_SIZE, Board, Column
 from heval_core.evaluation.ranking import ranking
-from heval_core.figures.board_dots import counted, said
+from heval_core.figures.questions import counted, said
 from heval_core.metrics.shared.measure import QUESTION_PROTECTED
 from heval_core.present.numbers import COST, number, passes
 from heval_core.present.table import IN_BOLD, Cell, Head, Row, Table, number_cell
@@ -123,7 +123,7 @@ def _of_column(board: Board, column: Column, model: str = "") -> _Part:
     hint += "" if column.scaled or _protected(column) else f" {NOT_PROTECTED}"
     cells = {}
     for row in values[values["column"] == column.key].to_dict("records"):
-        about = "; ".join(filter(None, (said(row, column), counted(row), row["reason"])))
+        about = "; ".join(filter(None, (said(row, column.measure, scaled=column.scaled), counted(row), row["reason"])))
         marked = number_cell(row, mark="*" if row["reason"] else "", why=about, best=row["explainer"] in best)
         cells[row["explainer"]] = Cell(why=str(row["reason"])) if marked.value is None else marked
     return Head(column.title if column.scaled else f"{column.title}, {column.measure.unit}", hint), cells

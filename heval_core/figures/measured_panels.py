@@ -16,7 +16,7 @@ from heval_core.figures.palette import colour, in_order
 from heval_core.html import render
 from heval_core.metrics.shared.measure import Measure
 from heval_core.present.names import ALL, Names, part_words, regime_meaning, regime_title
-from heval_core.present.numbers import interval, number
+from heval_core.present.numbers import interval, number, of_cells
 from heval_core.records import REGIMES
 from heval_core.regime_keys import ordered_regimes
 
@@ -142,7 +142,7 @@ def figure_of(measured: Measured, drawn: Sequence[str], names: Names) -> DotFigu
             text = number(float(means[row.key]["at"])) if row.key in means else ""
             slots.append(Slot(dots, marks, text, row.key in best, None if dots else _missing(row, regime, single, chance)))
         count, counted = (max((mean[name] for mean in means.values()), default=0) for name in ("n", "cells"))
-        note = f"n = {count:,} in {counted} cell{'s' if counted != 1 else ''}"
+        note = f"n = {count:,} in {of_cells(counted)}"
         title, hint = regime_title(regime), regime_meaning(regime)
         panels.append(Panel(title, tuple(slots), note=note, hint=hint, chance=chance))
     words = ((0.0, "chance"), (1.0, "best possible")) if measured.scaled else ()

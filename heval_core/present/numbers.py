@@ -139,6 +139,11 @@ def passes(count: float) -> str:
     return f"{text} pass" if text == "1" else f"{text} passes"
 
 
+def of_cells(count: float) -> str:
+    """`1 cell`, `12 cells`."""
+    return f"{int(count)} cell{'' if count == 1 else 's'}"
+
+
 def ordinal(rank: float) -> str:
     """`2nd`, `33rd`; `about 12th` for a rank that is an average over a tie."""
     whole = round(rank)

@@ -24,6 +24,7 @@ from heval_core.figures.palette import in_order
 from heval_core.figures.pattern_panels import pattern_figure, pattern_table
 from heval_core.metrics.shared.measure import Measure
 from heval_core.present.names import Names, apart, names_of, regime_title
+from heval_core.present.numbers import of_cells
 from heval_core.present.table import Table, number_cell
 from heval_core.records import CELL, TECHNIQUE
 from heval_core.report.citation_sections import CITATIONS, has_citations
@@ -116,8 +117,7 @@ def _gaps(table: pd.DataFrame, plan: Plan) -> Iterator[str]:
         yield "Not in these results" + "".join(f"; run the batch job with {option}" for option in sorted(needed)) + "."
     without = table[table["unavailable"].notna()]
     for reason, rows in without.groupby("unavailable", sort=True):
-        cells = rows.groupby([*CELL, "part"]).ngroups
-        yield f"Not available in {cells} {'cell' if cells == 1 else 'cells'}: {reason}."
+        yield f"Not available in {of_cells(rows.groupby([*CELL, 'part']).ngroups)}: {reason}."
 
 
 def _datasets(results: Reader, plan: Plan) -> Section:

@@ -14,12 +14,13 @@ from heval_core.evaluation.board.pairs import against, counted_pairs
 from heval_core.evaluation.board.records import ASKED, Board, Column
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.evaluation.ranking import AT, clauses, sentences, who
-from heval_core.figures import board_dots, board_table, front
-from heval_core.figures.board_dots import EVERY_MODEL, by_model, by_question, said
+from heval_core.figures import board_table, front, questions
 from heval_core.figures.board_front import ALL_QUESTIONS, front_figure
 from heval_core.figures.measured_panels import picked_html
 from heval_core.figures.page import Part
+from heval_core.figures.questions import by_model, by_question, said
 from heval_core.metrics.shared.measure import QUESTIONS
+from heval_core.present.names import ALL
 from heval_core.present.numbers import interval, passes
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -78,25 +79,25 @@ def selection(made: Board, chosen: Filter) -> None:
         return
     columns = {column.key: column for column in made.columns}
     known = len(id) == 3 and id[0] in made.titles and (id[1] in columns or id[1] == ALL_QUESTIONS)
-    if not known or id[2] not in (EVERY_MODEL, *made.models):
+    if not known or id[2] not in (ALL, *made.models):
         MARK.refuse()
         return
     key, name, model = id
     column = columns.get(name)
     place = "quality" if column is None else column.title
-    title = " · ".join([made.titles[key], *([] if model == EVERY_MODEL else [model]), place])
+    title = " · ".join([made.titles[key], *([] if model == ALL else [model]), place])
     with MARK.bar():
         st.html(picked_html(key, title, _of_quality(made, key) if column is None else _of_column(made, column, key, model)))
         _ways_on(made, chosen, column, key, model)
 
 
 def _of_column(made: Board, column: Column, key: str, model: str) -> str:
-    values = made.values if model == EVERY_MODEL else made.by_model[made.by_model["model"] == model]
+    values = made.values if model == ALL else made.by_model[made.by_model["model"] == model]
     rows = values[(values["column"] == column.key) & (values["explainer"] == key)].to_dict("records")
     if not rows or pd.isna(rows[0]["value"]):
         return f"not available: {rows[0]['reason'] if rows else 'not run here'}"
     lacking = f"; {rows[0]['reason']}" if rows[0]["reason"] else ""
-    return f"{said(rows[0], column)}; {board_dots.counted(rows[0])}{lacking}"
+    return f"{said(rows[0], column.measure, scaled=column.scaled)}; {questions.counted(rows[0])}{lacking}"
 
 
 def _of_quality(made: Board, key: str) -> str:
@@ -113,7 +114,7 @@ def behind(made: Board, chosen: Filter, column: Column | None, key: str, model: 
     """Exactly the instances that a mark counts; None where there are none. column: None for all three questions."""
     columns = [own.key for own in (made.questions if column is None else (column,))]
     own = made.places[made.places["column"].isin(columns) & (made.places["explainer"] == key)]
-    own = own if model == EVERY_MODEL else own[own["model"] == model]
+    own = own if model == ALL else own[own["model"] == model]
     if own.empty:
         return None
     models, datasets, regimes = (tuple(map(str, own[name].unique())) for name in ("model", "dataset", "regime"))
@@ -158,17 +159,12 @@ def _figures(results: Reader, made: Board) -> None:
     quality = front_figure(made)
     with st.container(key="board_figures"):
         with st.container(key="board_dots"):
-            figure = by_question(made, _meanings(results))
+            figure = by_question(made, names_of(results))
             draw_figures("board_figure", figure, on_pick=MARK.pick, picked=MARK.drawn)
         if quality is not None:
             with st.container(key="board_front"):
                 part = Part(front.as_drawing(quality, 400, 340), "Quality against cost")
                 draw_figures("front_figure", part, on_pick=MARK.pick, picked=MARK.drawn)
-
-
-def _meanings(results: Reader) -> dict[str, str]:
-    names = names_of(results)
-    return {key: names.meaning("explainer", key) for key in names.explainers}
 
 
 def exported_board(made: Board) -> pd.DataFrame:
@@ -186,7 +182,7 @@ def draw_models(results: Reader, chosen: Filter, made: Board) -> None:
     if column is None:
         return
     said.markdown(best_in_each(made, column))
-    draw_figures("models_figure", by_model(made, column, _meanings(results)), on_pick=MARK.pick, picked=MARK.drawn)
+    draw_figures("models_figure", by_model(made, column, names_of(results)), on_pick=MARK.pick, picked=MARK.drawn)
     selection(made, chosen)
     st.subheader("The numbers")
     own = made.by_model[made.by_model["column"] == column.key]

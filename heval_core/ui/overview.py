@@ -12,10 +12,10 @@ from heval_core import catalogue
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures import overview
 from heval_core.figures.cards import card
-from heval_core.figures.headline import standings
 from heval_core.figures.overview import Door, Told
 from heval_core.figures.palette import in_order
 from heval_core.figures.pattern_panels import NEARLY_ALL
+from heval_core.figures.questions import standings
 from heval_core.groups import MEMORY
 from heval_core.metrics import headlines
 from heval_core.store.filters import NOT_ANSWER, Filter

@@ -11,7 +11,7 @@ from heval_core.evaluation.leaderboard import leaderboard, places
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.evaluation.ranking import AT, clauses, sentences
 from heval_core.figures import overview
-from heval_core.figures.headline import DRAWN, headline_figure, rankings
+from heval_core.figures.questions import DRAWN, headline_figure, rankings
 from heval_core.groups import compared_groups, context_groups
 from heval_core.metrics import headlines
 from heval_core.metrics.shared.measure import QUESTIONS

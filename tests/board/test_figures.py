@@ -11,8 +11,9 @@ from heval_core.evaluation.board.costs import costs_shown
 from heval_core.evaluation.board.making import board_of
 from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Board, Row
 from heval_core.figures import board_table
-from heval_core.figures.board_dots import by_model, by_question
 from heval_core.figures.board_front import front_figure
+from heval_core.figures.questions import by_model, by_question
+from heval_core.present.names import Names
 from heval_core.present.numbers import COST, number, passes
 from tests.board.planted import cells_of, level, planted, truth_of
 
@@ -43,7 +44,7 @@ def with_gaps():
 
 
 def test_dots_stand_where_their_values_are_and_the_best_is_bold(made):
-    drawn = by_question(made, {"fa": "what it is"})
+    drawn = by_question(made, Names({("explainer", "fa"): {"docstring": "What it is."}}))
     assert [panel.title for panel in drawn.panels] == ["Context or memory?", "Which document?", "Which token?"]
     assert [row.title for row in drawn.rows] == ["FA", "LRP", "ATTN", "LEXICAL", "RANDOM"]
     assert [row.control for row in drawn.rows] == [False, False, False, True, True]
@@ -54,11 +55,11 @@ def test_dots_stand_where_their_values_are_and_the_best_is_bold(made):
     assert [slot.best for slot in drawn.panels[1].slots] == [True, False, False, False, False]
     assert [slot.best for slot in drawn.panels[2].slots][:2] == [False, True]
     assert [dot.id[2] for dot in drawn.panels[0].slots[0].cells] == ["model-a", "model-b"]
-    assert drawn.rows[0].hint == "what it is"
+    assert drawn.rows[0].hint == "What it is."
 
 
 def test_a_row_that_lacks_cells_has_no_dot_but_a_ring_with_its_reason(with_gaps):
-    drawn = by_question(with_gaps, {})
+    drawn = by_question(with_gaps, Names())
     slot = drawn.panels[0].slots[2]
     assert slot.dots == ()
     assert slot.missing.title[-1] == "lacks 2 of 4 cells"
@@ -67,10 +68,10 @@ def test_a_row_that_lacks_cells_has_no_dot_but_a_ring_with_its_reason(with_gaps)
 
 
 def test_each_model_has_its_panel(made, with_gaps):
-    drawn = by_model(made, made.questions[1], {})
+    drawn = by_model(made, made.questions[1], Names())
     assert [panel.title for panel in drawn.panels] == ["model-a", "model-b"]
     assert drawn.panels[0].slots[0].dots[0].id == ("fa", "RQ2", "model-a")
-    other = by_model(with_gaps, with_gaps.questions[0], {}).panels[1].slots[2]
+    other = by_model(with_gaps, with_gaps.questions[0], Names()).panels[1].slots[2]
     assert other.missing.title[-1].startswith("group M has 3")
 
 

@@ -11,9 +11,10 @@ import pytest
 
 from heval_core.evaluation.board.making import board
 from heval_core.figures import board_table
-from heval_core.figures.board_dots import EVERY_MODEL, by_model, by_question
 from heval_core.figures.measure_table import measure_table
+from heval_core.figures.questions import by_model, by_question
 from heval_core.metrics.shared.measure import QUESTIONS
+from heval_core.present.names import ALL, Names
 from heval_core.present.table import Table
 from heval_core.report.sections import section
 from heval_core.store.filters import Filter
@@ -53,20 +54,20 @@ def test_a_marks_list_has_exactly_the_instances_that_the_mark_counts(tmp_path):
     plant(tmp_path, noise, models=2, datasets=2, regimes=regimes, count=100, **how)
     reader = published(tmp_path)
     made, counts = board(reader, Filter()), set()
-    drawn = [by_question(made, {}), *(by_model(made, column, {}) for column in made.questions)]
+    drawn = [by_question(made, Names()), *(by_model(made, column, Names()) for column in made.questions)]
     slots = [slot for figure in drawn for panel in figure.panels for slot in panel.slots]
     marks = {dot.id for slot in slots for dot in (*slot.dots, *slot.cells, *([slot.missing] if slot.missing else []))}
     titles = {column.key: column for column in made.columns}
-    assert {model for _, _, model in marks} == {EVERY_MODEL, *made.models}
+    assert {model for _, _, model in marks} == {ALL, *made.models}
     for key, name, model in marks:
-        values = made.values if model == EVERY_MODEL else made.by_model[made.by_model["model"] == model]
+        values = made.values if model == ALL else made.by_model[made.by_model["model"] == model]
         (row,) = values[(values["column"] == name) & (values["explainer"] == key)].to_dict("records")
         own = behind(made, Filter(), titles[name], key, model)
         assert (0 if own is None else len(reader.instance_ids(own))) == row["n"], (key, name, model)
         counts.add((key, name, row["n"]))
     assert len(counts) > len(made.rows) * len(made.questions)
     # The figure of quality against cost has no counts: its list is of all three questions.
-    every = behind(made, Filter(), None, "fa", EVERY_MODEL)
+    every = behind(made, Filter(), None, "fa", ALL)
     assert (every.model, every.dataset, every.regime) == (made.models, ("data-0", "data-1"), regimes)
 
 

@@ -14,8 +14,8 @@ import pytest
 from heval_core.evaluation.leaderboard import leaderboard, places
 from heval_core.figures import overview
 from heval_core.figures.cards import NEAR, RIGHT, UNKNOWN, WRONG, card
-from heval_core.figures.headline import headline_figure, standings
 from heval_core.figures.page import Part, as_html
+from heval_core.figures.questions import headline_figure, standings
 from heval_core.records import Candidate, Span
 from heval_core.store.filters import Filter
 from heval_core.stored import PromptDocument, StoredInstance
@@ -199,12 +199,12 @@ def test_dots_stand_where_their_values_are_and_what_is_missing_has_an_empty_ring
     # Of the others one question is missing; of a question of which nothing is known there is no panel.
     assert [row.title for row in own.rows] == ["FA <b>", "ig", "position"]
     first, second = (panel.slots[0] for panel in own.panels)
-    assert (first.dots[0].value, first.dots[0].low, first.text, first.best) == (0.5, pytest.approx(0.48), ".50", False)
+    assert (first.dots[0].value, first.dots[0].low, first.text, first.best) == (0.5, pytest.approx(0.48), "0.50", False)
     assert own.panels[0].slots[1].missing.title[1].startswith("not available")
     assert second.dots[0].link == "fa/RQ3"
     assert [panel.link for panel in own.panels] == ["?RQ1", "?RQ3"]
-    assert own.panels[1].slots[1].text == ".996"
-    assert own.panels[1].slots[2].text == "−.30"
+    assert own.panels[1].slots[1].text == "1.00"
+    assert own.panels[1].slots[2].text == "−0.30"
     body = as_html(Part(own))
     assert "<b>" not in body
     assert body.count('class="missing"') == 2
