@@ -83,6 +83,12 @@ def scaled(values: pd.DataFrame, drawn: np.ndarray) -> np.ndarray:
     return np.asarray(normalised(drawn, *np.broadcast_arrays(chance, best, drawn)[:2]))
 
 
+def replicates(counted: pd.DataFrame, by: Sequence[str]) -> dict[Any, np.ndarray]:
+    """Group ▶ (resamples, cells) normalised replicates; nothing of a group in which a cell has none."""
+    groups = ((names, own, drawn_of(own)) for names, own in counted.groupby(list(by)))
+    return {names: scaled(own, drawn) for names, own, drawn in groups if drawn is not None and len(drawn) > 1}
+
+
 def available(values: pd.DataFrame, parts: Sequence[str] = ()) -> pd.DataFrame:
     """Rows with a value; of some parts, if any are named."""
     there = values[values["unavailable"].isna() & values["value"].notna()]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from heval_core.evaluation.board.columns import column_groups
-from heval_core.evaluation.board.pairs import against, tallies
-from heval_core.evaluation.board.records import EVERY_SIZE, Board, Column
+from heval_core.evaluation.board.records import EVERY_SIZE, Board, Column, column_groups
+from heval_core.evaluation.comparisons import against, tally
 from heval_core.evaluation.ranking import ranking
 from heval_core.figures.questions import counted, said
 from heval_core.metrics.shared.measure import QUESTION_PROTECTED
@@ -63,7 +62,9 @@ def by_model_table(board: Board, column: Column) -> Table:
 
 def pairs_table(board: Board, column: str | None) -> Table:
     """Wins, ties and losses of the row against the head. column: the key of a question; None for all of them together."""
-    counts = tallies(board.pairs if column is None else board.pairs[board.pairs["column"] == column])
+    pairs = board.pairs if column is None else board.pairs[board.pairs["column"] == column]
+    facing = {row.key: against(pairs, row.key) for row in board.rows}
+    counts = {(key, str(other)): tally(own) for key, both in facing.items() for other, own in both.groupby("second")}
     parts: list[_Part] = [
         (
             Head(other.title, f"The row against {other.title}: wins – ties – losses"),
@@ -145,8 +146,9 @@ def _wins(board: Board) -> _Part:
         both = against(board.pairs, row.key)
         both = both[both["second"].isin(methods)]
         if len(both):
-            wins, ties = (int((both["better"] == own).sum()) for own in (row.key, ""))
-            cells[row.key] = Cell(f"{wins}–{ties}–{len(both) - wins - ties}", why=f"of {len(both)} comparisons with methods")
+            own, count = tally(both), len(both)
+            lost = count - own["wins"] - own["ties"]
+            cells[row.key] = Cell(f"{own['wins']}–{own['ties']}–{lost}", why=f"of {count} comparisons with methods")
     about = "Against each other method, at each question, in each model and dataset: wins – ties – losses (Holm, p < .05)"
     return Head("won – tied – lost", about), cells
 

@@ -10,8 +10,8 @@ import streamlit as st
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.costs import costs_shown
 from heval_core.evaluation.board.making import board
-from heval_core.evaluation.board.pairs import against, counted_pairs
 from heval_core.evaluation.board.records import ASKED, Board, Column
+from heval_core.evaluation.comparisons import against, tally
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.evaluation.ranking import AT, clauses, sentences, who
 from heval_core.figures import board_table, front, questions
@@ -242,5 +242,6 @@ def unbeaten(made: Board, pairs: pd.DataFrame) -> str:
 
 def exported_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
     """Every difference, with how often its pair is won, tied and lost at its question."""
-    counts = counted_pairs(pairs).drop(columns=["mean difference"])
-    return pairs.merge(counts, on=["column", "first", "second"])
+    names = ["column", "first", "second"]
+    counts = [dict(zip(names, key, strict=True)) | tally(own) for key, own in pairs.groupby(names, sort=False)]
+    return pairs.merge(pd.DataFrame(counts).drop(columns=["mean difference"]), on=names)

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from heval_core.evaluation.comparisons import Compared, comparisons
+from heval_core.evaluation.comparisons import Compared, against, comparisons
 from heval_core.metrics.shared.measure import Measure
 from heval_core.present.names import Names
 from heval_core.records import CELL
@@ -55,18 +55,8 @@ def compared_pair(
     cells, overall = compared(results, chosen, measure, measure.metric, k)
     if cells.empty:
         return cells, {}
-    both = _turned(cells, first, second).sort_values([*CELL, "part"], kind="stable")
+    both = against(cells, first, second).sort_values([*CELL, "part"], kind="stable")
     names = names_of(results)
     labels = [names.place(row.model, row.dataset, row.regime, row.part) for row in both.itertuples()]
-    rows = _turned(overall, first, second).to_dict("records")
+    rows = against(overall, first, second).to_dict("records")
     return both.assign(label=labels), {str(key): value for key, value in rows[0].items()} if rows else {}
-
-
-def _turned(rows: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
-    """The rows of two explainers, in whichever order the results hold them."""
-    same = rows[(rows["first"] == first) & (rows["second"] == second)]
-    other = rows[(rows["first"] == second) & (rows["second"] == first)]
-    swapped = {"first": "second", "second": "first", "low": "high", "high": "low", "wins": "losses", "losses": "wins"}
-    other = other.rename(columns=swapped)[list(rows.columns)]
-    signed = [name for name in ("difference", "mean difference", "low", "high") if name in rows.columns]
-    return pd.concat([same, other.assign(**{name: -other[name] for name in signed})], ignore_index=True)

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from heval_core.evaluation.board.columns import measured as measures_of_boards
-from heval_core.evaluation.board.making import board_of
+from heval_core.evaluation.board.making import board_of, measures_of_boards
 from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Board, Row
 from heval_core.evaluation.live import COLUMNS
 from heval_core.metrics.shared.measure import Measure

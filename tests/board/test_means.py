@@ -6,10 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core.evaluation.board import columns, making
-from heval_core.evaluation.board.columns import NO_DECOYS, NO_LENGTHS, NOT_ASKED, NOT_SHARED
-from heval_core.evaluation.board.making import _with_options, board, board_of
-from heval_core.evaluation.board.means import OTHER_INSTANCES
+from heval_core.evaluation.board.making import (
+    NO_DECOYS,
+    NO_LENGTHS,
+    NOT_ASKED,
+    NOT_SHARED,
+    OTHER_INSTANCES,
+    _absent,
+    _with_options,
+    board,
+    board_of,
+    measures_of_boards,
+)  # fmt: skip
 from heval_core.evaluation.board.records import COSTS, Row
 from heval_core.evaluation.leaderboard import leaderboard
 from heval_core.store.filters import Filter
@@ -95,10 +103,9 @@ def test_under_a_filter_that_leaves_nothing_a_board_has_no_rows_and_says_why(few
 def test_a_question_without_numbers_says_what_its_cells_lack():
     few = "group C has 12 of the 30 instances needed"
     cells = pd.DataFrame({"unavailable": [few, None, few, "group M has 2 of the 30 instances needed"]})
-    reason = making._lacking(cells)
-    told = dict(columns.absent((), (), dict.fromkeys(columns.measured(), reason), ()))
-    assert told["Context or memory?"] == f"in no cell, since {few}"
-    assert not making._lacking(cells.iloc[[1]])
+    cells = cells.assign(regime="mixed")
+    assert dict(_absent({}, dict.fromkeys(measures_of_boards(), cells)))["Context or memory?"] == f"in no cell, since {few}"
+    assert dict(_absent({}, dict.fromkeys(measures_of_boards(), cells.iloc[[1]])))["Context or memory?"] == NOT_ASKED
 
 
 def test_options_have_columns_of_their_own_and_of_the_lengths_only_the_longest():

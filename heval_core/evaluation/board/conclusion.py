@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from heval_core.evaluation.board.columns import column_groups
-from heval_core.evaluation.board.records import Board, Column
+from heval_core.evaluation.board.records import Board, Column, column_groups
 from heval_core.evaluation.ranking import AT, Ranking, Written, clauses, sentences
 from heval_core.words import listed
 

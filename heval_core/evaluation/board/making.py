@@ -1,32 +1,40 @@
 """Makes a board of what a results file has under a filter: no scores are read where no filter cuts cells.
 
+The three questions are those of the headline measures, each once. Decoys and lengths stand in columns of their own: their
+prompts are of other questions, and ranks do not compare across lengths. A length column is over prompts without a decoy.
+Numbers are means over the cells that count (`evaluation.means`); a row that lacks some of them says so, and is not compared.
 Cost: two seconds for the demo results with four methods; under a filter that cuts cells everything is computed anew (`live`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from heval_core.evaluation.board import columns as known
 from heval_core.evaluation.board.costs import costs_of
-from heval_core.evaluation.board.means import replicates, values_of
-from heval_core.evaluation.board.pairs import pairs_of
-from heval_core.evaluation.board.records import EVERY_SIZE, PAIRS, PLACES, QUALITY, VALUES, Board, Column, Row
-from heval_core.evaluation.means import available, counting
-from heval_core.evaluation.means import values_of as cells_of
+from heval_core.evaluation.board.records import ASKED, EVERY_SIZE, PAIRS, PLACES, QUALITY, VALUES, Board, Column, Row
+from heval_core.evaluation.comparisons import pairs_of
+from heval_core.evaluation.means import PLACE, available, counting, means, replicates, values_of
+from heval_core.metrics import headlines, measures_of
 from heval_core.metrics.shared.cell import DEFAULT_K
-from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.measure import QUESTION_PROTECTED, Measure
 from heval_core.records import TECHNIQUE
-from heval_core.regime_keys import read_key
+from heval_core.regime_keys import DECOYS, read_key
 from heval_core.statistics.bounded import mean_interval
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.techniques import pareto_front
 from heval_core.words import dataset_title
+
+NO_DECOYS = "these results have no prompts with decoys"
+NO_LENGTHS = "these results have no padded prompts"
+NOT_ASKED = "no cell under these filters has it"
+NOT_SHARED = "no cell has a number of more than half of the methods, so nothing compares"
+NOT_RUN = "not run here"
+OTHER_INSTANCES = "over other instances than most"
 
 
 def board(reader: Reader, chosen: Filter = Filter()) -> Board:  # noqa: B008
@@ -35,15 +43,18 @@ def board(reader: Reader, chosen: Filter = Filter()) -> Board:  # noqa: B008
     A regime brings its options along, the decoys and lengths with which it was run: they have columns of their own.
     """
     chosen = _with_options(reader, _of_one_technique(reader, chosen))
-    measured = {
-        measure: cells_of(reader, chosen, measure.metric, measure.at(DEFAULT_K), measure.together)
-        for measure in known.measured()
-    }
+    measured = {own: values_of(reader, chosen, own.metric, own.at(DEFAULT_K), own.together) for own in measures_of_boards()}
     found = pd.concat(measured.values())
     regimes = list(dict.fromkeys(found["regime"].astype(str)))
     made = board_of(measured, rows_of(reader, list(found["explainer"].unique())), costs_of(reader, chosen, regimes))
     titles = reader.catalogue("dataset").set_index("key")["title"].to_dict()
     return replace(made, datasets=tuple(dataset_title(key, titles) for key in made.datasets))
+
+
+def measures_of_boards() -> tuple[Measure, ...]:
+    """The headlines of the questions, then faithfulness, plain and protected."""
+    heads = headlines()
+    return (*(heads[question] for question in ASKED if question in heads), *measures_of("faithfulness").values())
 
 
 def _of_one_technique(reader: Reader, chosen: Filter) -> Filter:
@@ -73,25 +84,34 @@ def rows_of(reader: Reader, explainers: Sequence[str]) -> list[Row]:
 
 def board_of(measured: Mapping[Measure, pd.DataFrame], rows: Sequence[Row], costs: pd.DataFrame) -> Board:
     """A board of cells that are there already: of one technique, by measure."""
-    methods = [row.key for row in rows if not row.control]
+    keys, methods = [row.key for row in rows], [row.key for row in rows if not row.control]
     every_column = _counting(measured, [row.key for row in rows if row.control])
-    wanted = known.protected_first(measured, {column.measure for column, own in every_column.items() if len(own)})
-    measured = {measure: measured[measure] for measure in wanted}
-    counted = {column: own for column, own in every_column.items() if len(own) and column.measure in measured}
-    apart = [column for column, own in every_column.items() if own.empty and column.measure in measured]
-    keys = [row.key for row in rows]
-    tables = [values_of(column, measured[column.measure], own, keys) for column, own in counted.items()]
-    by_model = [values_of(column, measured[column.measure], own, keys, ("model",)) for column, own in counted.items()]
+    # Faithfulness has the question protected where that has numbers.
+    protected = {
+        c.measure.variant_of for c, own in every_column.items() if len(own) and c.measure.switch == QUESTION_PROTECTED
+    }
+    wanted = [
+        own
+        for own in measured
+        if (
+            own.variant_of in protected
+            if own.switch == QUESTION_PROTECTED
+            else own.title not in protected or own.question in ASKED
+        )
+    ]
+    every_column = {column: own for column, own in every_column.items() if column.measure in wanted}
+    counted = {column: own for column, own in every_column.items() if len(own)}
+    tables = [_values(column, measured[column.measure], own, keys) for column, own in counted.items()]
+    by_model = [_values(column, measured[column.measure], own, keys, "model") for column, own in counted.items()]
     asked = {column: own for column, own in counted.items() if column.scaled and column.plain}
-    pairs = [pairs_of(column, own, keys) for column, own in asked.items()]
+    pairs = [pairs_of(own, keys).assign(column=column.key) for column, own in asked.items()]
     values = _together(tables, VALUES)
     quality = _quality(values, asked, methods, costs)
     places = _together([own.assign(column=column.key)[PLACES].drop_duplicates() for column, own in counted.items()], PLACES)
-    every = {str(regime) for own in measured.values() for regime in own["regime"]}
     return Board(
         _ordered(rows, quality, values),
         tuple(counted),
-        known.absent(list(counted), apart, {measure: _lacking(own) for measure, own in measured.items()}, every),
+        _absent(every_column, {measure: measured[measure] for measure in wanted}),
         values,
         _together(by_model, ["model", *VALUES]),
         costs,
@@ -107,9 +127,62 @@ def _counting(measured: Mapping[Measure, pd.DataFrame], controls: Sequence[str])
     found: dict[Column, pd.DataFrame] = {}
     for measure, own in measured.items():
         there = available(own, measure.together)
-        for column in known.columns_for(measure, there["regime"].astype(str).unique()):
-            found[column] = counting(there[[known.takes(column, str(regime)) for regime in there["regime"]]], controls)
+        for column in columns_for(measure, there["regime"].astype(str).unique()):
+            found[column] = counting(there[[column.takes(str(regime)) for regime in there["regime"]]], controls)
     return found
+
+
+def columns_for(measure: Measure, regimes: Iterable[str]) -> list[Column]:
+    """A measure's columns, in their order; of lengths only the longest. regimes: in which the measure is available."""
+    options = {(one.decoy, one.length) for one in map(read_key, regimes)}
+    longest = max((length for decoy, length in options if length and not decoy), default=None)
+    wanted = (
+        [(None, None), *((decoy, None) for decoy in DECOYS), (None, longest)]
+        if measure.question in ASKED
+        else [(None, None)]
+    )
+    return [Column(measure, *own) for own in dict.fromkeys(wanted) if own in options]
+
+
+def _values(column: Column, measured: pd.DataFrame, counted: pd.DataFrame, rows: Sequence[str], *by: str) -> pd.DataFrame:
+    """A column's numbers, a line for every row of the board with what it lacks: `Board.values`, or by="model"
+    `Board.by_model`. measured: all cells of its measure. counted: see `means.counting`."""
+    keys, ends = [*by, "explainer"], ("value", "low", "high", "chance")
+    found, places = means(counted, keys).set_index(keys), counted.drop_duplicates(PLACE)
+    shown = {"value": "normalised", "low": "normalised_low", "high": "normalised_high"} if column.scaled else {}
+    native = {f"native{'' if name == 'value' else f'_{name}'}": found[name] for name in ends}
+    scaled = {name: found[shown.get(name, name)] for name in ends} | ({"chance": 0.0} if column.scaled else {})
+    found = found[["cells", "n"]].assign(**native, **scaled)
+    index = [*(sorted(places[name].unique()) for name in by), list(rows)]
+    made = found.reindex(
+        pd.MultiIndex.from_product(index, names=keys) if by else pd.Index(rows, name="explainer")
+    ).reset_index()
+    made = made.assign(column=column.key, of=made[by[0]].map(places.groupby(by[0]).size()) if by else len(places))
+    made = made.astype({"of": int}).assign(**{name: made[name].fillna(0).astype(int) for name in ("cells", "n")})
+    told = pd.concat([measured.dropna(subset=["unavailable"]), available(measured).assign(unavailable=OTHER_INSTANCES)])
+    made = made.join(told.drop_duplicates(keys).set_index(keys)["unavailable"], on=keys)
+    return made.assign(reason=[_reason(row.cells, row.of, row.unavailable) for row in made.itertuples()])[[*by, *VALUES]]
+
+
+def _reason(cells: int, of: int, why: str) -> str:
+    if not cells:
+        return NOT_RUN if pd.isna(why) else str(why)
+    return f"lacks {of - cells} of {of} cells" if cells < of else ""
+
+
+def _absent(columns: Mapping[Column, pd.DataFrame], measured: Mapping[Measure, pd.DataFrame]) -> tuple[tuple[str, str], ...]:
+    """(title, reason) of what a board could have and has not. columns: with the cells of each that count."""
+    there = {column.key for column in columns}
+    missing = [(column.title, NOT_SHARED) for column, own in columns.items() if own.empty]
+    for measure, own in measured.items():
+        if Column(measure).key not in there:
+            needed = f"the batch job measures it with {measure.needs}"
+            missing.append((Column(measure).title, _lacking(own) or NOT_ASKED if measure.question in ASKED else needed))
+    regimes = [read_key(regime) for regime in {str(regime) for own in measured.values() for regime in own["regime"]}]
+    for name, title, none in (("decoy", "Under decoys", NO_DECOYS), ("length", "At length", NO_LENGTHS)):
+        if not any(getattr(column, name) for column in columns):
+            missing.append((title, NOT_ASKED if any(getattr(one, name) for one in regimes) else none))
+    return tuple(missing)
 
 
 def _lacking(cells: pd.DataFrame) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from heval_core.evaluation.ranking import Ranking, ranking
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
+from heval_core.regime_keys import read_key
 
 # Of what a board compares explainers by, in their order; faithfulness has other units and stands beside.
 ASKED = ("RQ1", "RQ2", "RQ3")
@@ -15,8 +17,8 @@ VALUES = [
     *("column", "explainer", "value", "low", "high", "chance", "native", "native_low", "native_high", "native_chance"),
     *("cells", "of", "n", "reason"),
 ]
-PAIRS = ["column", "first", "second", "model", "dataset", "difference", "low", "high", "p", "p_holm", "better", "cells"]
 COSTS = ["explainer", "size", "tokens", "passes", "whole_passes", "n", "seconds", "ratio"]
+PAIRS = ["column", "first", "second"]
 PLACES = ["column", "explainer", "model", "dataset", "regime"]
 QUALITY = ["explainer", "value", "low", "high", "whole_passes", "on_front"]
 # The size of a prompt in `costs` that stands for prompts of every size.
@@ -62,6 +64,11 @@ class Column:
         """Whether it is over prompts as their datasets have them."""
         return self.decoy is None and self.length is None
 
+    def takes(self, regime: str) -> bool:
+        """Whether a regime's cells are behind its numbers."""
+        options = read_key(regime)
+        return options.decoy == self.decoy and options.length == self.length
+
     @property
     def prompts(self) -> str:
         """What prompts it is over: `decoy d1`, `256 tokens`; "" where it is plain."""
@@ -71,6 +78,14 @@ class Column:
     def title(self) -> str:
         own = QUESTIONS[self.question].title if self.scaled else self.measure.title
         return f"{own.rstrip('?')}, {self.prompts}" if self.prompts else own
+
+
+def column_groups(columns: Sequence[Column]) -> dict[str, list[Column]]:
+    """Columns by their prompts (`Column.prompts`), in the order of the questions: plain, each decoy, each length."""
+    groups: dict[str, list[Column]] = {}
+    for column in sorted(columns, key=lambda own: list(QUESTIONS).index(own.question)):
+        groups.setdefault(column.prompts, []).append(column)
+    return groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +101,7 @@ class Board:
     declared), n, seconds (of the explainer by itself for one prompt; NaN where it was not timed), ratio (of these to the
     yardstick's). quality: value, the mean of the plain columns of the questions, low, high;
     whole_passes over all prompts; on_front: whether no method is as good and as cheap, and better in one.
-    pairs: two rows in a model and dataset: difference (first minus second, scaled) in a plain column, low, high (95 %), p,
-    p_holm (over the models and datasets of the pair and column), better ("" where p_holm is .05 or more), cells.
+    pairs: two rows in a model and dataset, in each plain column: see `comparisons.pairs_of`.
     datasets: their titles. places: what each number is over: column, explainer, model, dataset and regime.
     """
 
