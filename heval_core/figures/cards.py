@@ -1,15 +1,16 @@
-"""What each explainer says about one prompt, as cards that are read at a glance: what the template `cards.html` draws."""
+"""The Overview: what each explainer says about one prompt, as cards that are read at a glance, and the ways on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from heval_core.figures.highlights import Scored
 from heval_core.figures.palette import colour
-from heval_core.html import visible
+from heval_core.html import render, visible
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.present.numbers import ordinal
 from heval_core.statistics.scores import average_ranks
@@ -23,6 +24,7 @@ _LONGEST = 24
 # Below this share of the strongest score a token has no tint.
 _FAINT = 0.05
 RIGHT, NEAR, WRONG, UNKNOWN = "right", "near", "wrong", "unknown"
+_SIGNS = {RIGHT: "✓ ", NEAR: "≈ ", WRONG: "✗ ", UNKNOWN: ""}
 
 
 @dataclass(frozen=True)
@@ -156,3 +158,38 @@ def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
         yield piece
     if text:
         yield Piece(text)
+
+
+class Told(NamedTuple):
+    """The sentences above the cards: before the model's answer, the answer, after it, and what the marks mean."""
+
+    before: str
+    answer: str
+    after: str
+    key: str
+
+
+class Door(NamedTuple):
+    """link: an address relative to the Overview. about: one sentence."""
+
+    title: str
+    about: str
+    link: str
+
+
+def lead() -> str:
+    return render("lead.html")
+
+
+def prompt(title: str, told: Told, cards: Sequence[tuple[Card, str]]) -> str:
+    """cards: each with its link, to the prompt's own page."""
+    return render("cards.html", title=title, told=told, cards=cards, signs=_SIGNS)
+
+
+def leaderboard() -> str:
+    """The heading of the figure of all questions."""
+    return render("headline.html")
+
+
+def doors(ways: Sequence[Door]) -> str:
+    return render("doors.html", doors=ways)

@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 
 from heval_core.evaluation.ranking import Ranking, ranking
-from heval_core.figures.cells import as_normalised
 from heval_core.figures.dots import WITH_CELLS, Dot, DotFigure, Panel, Row, Slot, on_one_axis
 from heval_core.figures.palette import colour, in_order
 from heval_core.html import render
@@ -19,6 +18,7 @@ from heval_core.present.names import ALL, Names, part_words, regime_meaning, reg
 from heval_core.present.numbers import interval, number, of_cells
 from heval_core.records import REGIMES
 from heval_core.regime_keys import ordered_regimes
+from heval_core.statistics.values import normalised
 
 _AT = ("at", "at_low", "at_high")
 SCALED = "of the way from chance to the best possible"
@@ -91,6 +91,26 @@ class Measured:
         regimes = known["model"] + "\n" + known["dataset"] + "\n" + known["regime"]
         counted = known.assign(wrong=wrong, cell=regimes).groupby("explainer")
         return counted.agg(wrong=("wrong", "sum"), numbers=("wrong", "size"), cells=("cell", "nunique"))
+
+
+def of_measure(cells: pd.DataFrame, measure: Measure) -> pd.DataFrame:
+    """The rows of a metric that a measure reads: its parts, in its regimes."""
+    cells = cells[cells["part"].isin(measure.parts)]
+    return cells[cells["regime"].map(measure.asks).astype(bool)]  # a bare list would name columns where no cell is left
+
+
+def as_normalised(cells: pd.DataFrame) -> pd.DataFrame:
+    """The same with 0 for chance and 1 for the best possible value; intervals are moved with their values."""
+    numbers = {name: cells[name].astype(float).to_numpy() for name in ("value", "low", "high", "chance", "best")}
+    ends = [normalised(numbers[name], numbers["chance"], numbers["best"]) for name in ("low", "high")]
+    turned = numbers["best"] < numbers["chance"]
+    low, high = (pd.Series(end, index=cells.index) for end in ends)
+    return cells.assign(
+        value=normalised(numbers["value"], numbers["chance"], numbers["best"]),
+        low=low.where(~turned, high),
+        high=high.where(~turned, low),
+        chance=cells["chance"].astype(float) * 0,
+    )
 
 
 def in_unit(frame: pd.DataFrame, scaled: bool) -> pd.DataFrame:

@@ -12,7 +12,8 @@ from heval_core.figures.dots import Axis, Dot, DotFigure, Panel, Row, Slot
 from heval_core.figures.palette import SHAPES
 from heval_core.present.drawing import Scale
 from heval_core.present.names import SIGNED, Names, change_unit, regime_meaning, regime_title, value_unit
-from heval_core.present.numbers import MINUS, brackets, change, with_unit
+from heval_core.present.numbers import change, interval, tick, with_unit
+from heval_core.present.table import reason
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 
 TOTAL = "total"
@@ -41,17 +42,13 @@ def differences_figure(cells: pd.DataFrame, measure: str, names: Names, front: C
     dots = [dot for of_kind in slots.values() for slot in of_kind for dot in slot.dots]
     ends = [end for dot in dots for end in (dot.value, dot.low, dot.high) if not pd.isna(end)]
     unit = _scaled(0.05, measure)
-    axis = Axis(Scale.around([*ends, -unit, unit]), text=_signed, ticks=4)
+    axis = Axis(Scale.around([*ends, -unit, unit]), text=tick, ticks=4)
     panels = [
         Panel(regime_title(kind), slots[kind], axis, _note(found.get((TECHNIQUE, kind)), measure), regime_meaning(kind), 0.0)
         for kind in kinds
     ]
     title = "Differences to Regular by kind of context, best total first"
     return DotFigure(title, rows, panels, bars=True, above=True, zero="zero") if rows else None
-
-
-def _signed(value: float) -> str:
-    return f"{value:+g}".replace("-", MINUS) if value else "0"
 
 
 def ranked(cells: pd.DataFrame, names: Names) -> list[str]:
@@ -78,31 +75,26 @@ def _note(regular: dict[str, Any] | None, measure: str) -> str:
 def _slot(row: dict[str, Any] | None, key: str, kind: str, measure: str, names: Names) -> Slot:
     head = f"{names.technique(key)}, {regime_title(kind).lower()}"
     if row is None or pd.isna(row["delta"]):
-        why = row.get("unavailable") if row is not None else None
-        reason = "not measured here" if why is None or pd.isna(why) else str(why)
-        return Slot(missing=Dot(0.0, (head, "not available", reason), (key, kind)))
-    value, low, high = row["delta"], row["delta_low"], row["delta_high"]
-    points = change_unit(measure).sign
-    about = (
-        head,
-        f"{change(value, change_unit(measure))}{points} {brackets(low, high, change_unit(measure))} against Regular",
-        f"{with_unit(row['value'], value_unit(measure))} {brackets(row['low'], row['high'], value_unit(measure))}",
-        *([] if pd.isna(row["n"]) else [f"{int(row['n']):,} questions; click for the instances"]),
-    )
-    at, left, right = (_scaled(one, measure) for one in (value, low, high))
-    sure, text = differs(row), change(value, change_unit(measure))
-    return Slot((Dot(at, about, (key, kind), left, right, hollow=not sure, text=text, strong=sure),))
+        return Slot(missing=Dot(0.0, (head, "not available", reason(row)), (key, kind)))
+    counts = [] if pd.isna(row["n"]) else [f"{int(row['n']):,} questions; click for the instances"]
+    about = (head, f"{_change(row, measure)} against Regular", _value(row, measure), *counts)
+    at, low, high = (_scaled(row[name], measure) for name in ("delta", "delta_low", "delta_high"))
+    sure, text = differs(row), change(row["delta"], change_unit(measure))
+    return Slot((Dot(at, about, (key, kind), low, high, hollow=not sure, text=text, strong=sure),))
 
 
 def told(row: dict[str, Any], measure: str) -> str:
     """A cell in words: `72 % [66, 78], +22 points [14, 30] against Regular`."""
-    value = f"{with_unit(row['value'], value_unit(measure))} {brackets(row['low'], row['high'], value_unit(measure))}"
-    if row["technique"] == TECHNIQUE or pd.isna(row["delta"]):
-        return value
-    points = change_unit(measure).sign
-    ends = brackets(row["delta_low"], row["delta_high"], change_unit(measure))
-    delta = f"{change(row['delta'], change_unit(measure))}{points} {ends}"
-    return f"{value}, {delta} against Regular"
+    alone = row["technique"] == TECHNIQUE or pd.isna(row["delta"])
+    return _value(row, measure) + ("" if alone else f", {_change(row, measure)} against Regular")
+
+
+def _value(row: dict[str, Any], measure: str) -> str:
+    return interval(row["value"], row["low"], row["high"], value_unit(measure))
+
+
+def _change(row: dict[str, Any], measure: str) -> str:
+    return interval(row["delta"], row["delta_low"], row["delta_high"], change_unit(measure), signed=True)
 
 
 def _scaled(value: float, measure: str) -> float:

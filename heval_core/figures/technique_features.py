@@ -9,12 +9,13 @@ import pandas as pd
 from heval_core.figures.dots import Axis, Dot, DotFigure, Panel, Row, Slot
 from heval_core.present.drawing import Scale
 from heval_core.present.names import regime_meaning, regime_title
-from heval_core.present.numbers import MINUS, change, p_value
+from heval_core.present.numbers import change, p_value, tick
+from heval_core.present.table import reason
 from heval_core.records import CONTEXT_KINDS
 from heval_core.words import FEATURES
 
 ALPHA = 0.05
-_AXIS = Axis(Scale(-1.18, 1.18), text=lambda value: f"{value:+g}".replace("-", MINUS) if value else "0", ticks=3)
+_AXIS = Axis(Scale(-1.18, 1.18), text=tick, ticks=3)
 # Pooled above, within models and datasets below.
 _WAYS = (("", "pooled over models and datasets"), ("_stratified", "within each model and dataset"))
 
@@ -89,9 +90,7 @@ def _of_model(correlations: pd.DataFrame, feature: str) -> bool:
 def _slot(row: dict[str, Any] | None, feature: str, kind: str) -> Slot:
     head = f"{feature_title(feature)}, {regime_title(kind).lower()}"
     if row is None or pd.isna(row["rho"]):
-        why = None if row is None else row["unavailable"]
-        reason = "not measured here" if pd.isna(why) else str(why)
-        return Slot(missing=Dot(0.0, (head, "not available", reason), (feature, kind)))
+        return Slot(missing=Dot(0.0, (head, "not available", reason(row)), (feature, kind)))
     dots = []
     for lane, (way, words) in enumerate(_WAYS):
         rho = row[f"rho{way}"]

@@ -14,7 +14,7 @@ import pandas as pd
 from heval_core.figures.front import Front, Point, Ticks, ends
 from heval_core.figures.palette import SHAPES
 from heval_core.present.names import Names
-from heval_core.present.numbers import SHARE, brackets, interval, with_unit
+from heval_core.present.numbers import SHARE, interval, with_unit
 from heval_core.protocols import TECHNIQUE_FAMILIES
 from heval_core.records import TECHNIQUE
 from heval_core.words import listed
@@ -113,7 +113,7 @@ def _point(row: dict[str, Any], names: Names) -> Point:
     share = row["share_on_front"]
     about = [
         names.technique(key),
-        f"follows {with_unit(x, SHARE)} {brackets(*x_ends, SHARE)}, ignores {with_unit(y, SHARE)} {brackets(*y_ends, SHARE)}",
+        f"follows {interval(x, *x_ends, SHARE)}, ignores {interval(y, *y_ends, SHARE)}",
         f"J {interval(*(row[f'discrimination{end}'] for end in ('', '_low', '_high')))}; 0 is blind to relevance",
         "" if pd.isna(share) else f"on the front in {with_unit(share, SHARE)} of the resamples",
         names.cost_in_words(key),

@@ -107,9 +107,10 @@ def brackets(low: float | None, high: float | None, unit: Unit = SCORE) -> str:
     return "" if low is None or pd.isna(low) else f"[{number(low, unit)}, {number(high, unit)}]"
 
 
-def interval(value: float | None, low: float | None, high: float | None, unit: Unit = SCORE) -> str:
-    """A value with its interval, if it has one: `0.42 [0.40, 0.44]`, `72 % [66, 78]`; a dash for a missing value."""
-    text = with_unit(value, unit)
+def interval(value: float | None, low: float | None, high: float | None, unit: Unit = SCORE, *, signed: bool = False) -> str:
+    """A value with its interval, if it has one: `0.42 [0.40, 0.44]`, `72 % [66, 78]`; a dash for a missing value. signed: as
+    `change` writes it."""
+    text = change(value, unit) + unit.sign if signed and not pd.isna(value) else with_unit(value, unit)
     return text if text == MISSING else f"{text} {brackets(low, high, unit)}".rstrip()
 
 
@@ -118,6 +119,11 @@ def span(values: Iterable[float], unit: Unit = SCORE) -> str:
     known = [value for value in values if not pd.isna(value)]
     ends = [number(end, unit) for end in (min(known), max(known))] if known else [MISSING]
     return ends[0] if ends[0] == ends[-1] else " to ".join(ends)
+
+
+def tick(value: float) -> str:
+    """For an axis of differences: `+0.5`, `0`, `−20`."""
+    return f"{value:+g}".replace("-", MINUS) if value else "0"
 
 
 def short(value: float) -> str:

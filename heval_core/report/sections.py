@@ -15,10 +15,9 @@ from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures import front
 from heval_core.figures.board_front import front_figure
 from heval_core.figures.board_table import whole_table
-from heval_core.figures.cells import of_measure
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.measure_table import cells_table, measure_table, wanted_of
-from heval_core.figures.measured_panels import Measured, figure_of
+from heval_core.figures.measured_panels import Measured, figure_of, of_measure
 from heval_core.figures.outcomes import outcome_shares, statistics
 from heval_core.figures.palette import in_order
 from heval_core.figures.pattern_panels import pattern_figure, pattern_table

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from heval_core.evaluation.means import values_of
-from heval_core.figures.cells import of_measure
+from heval_core.figures.measured_panels import of_measure
 from heval_core.metrics import measures, part_title
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import Measure
@@ -24,6 +24,7 @@ from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 
+_PLACE = ["model", "dataset", "regime", "explainer", "part"]
 _COLUMNS = [
     *("model", "dataset", "regime", "technique", "explainer", "measure", "part", "k", "regular", "regular_low"),
     *("regular_high", "regular_n", "value", "low", "high", "n", "chance", "delta", "delta_low", "delta_high"),
@@ -41,40 +42,29 @@ def explained_text() -> str:
 
 def explained(results: Reader) -> pd.DataFrame:
     """A row for each cell under a technique that Regular has too, measure and part; empty where there is none."""
-    rows: list[dict[str, Any]] = []
-    if set(results.choices()["technique"]) - {TECHNIQUE}:
-        for measure in measures().values():
-            if measure.question and not measure.variant_of:
-                rows += _of_measure(results, measure)
-    return pd.DataFrame(rows, columns=_COLUMNS)
+    several = set(results.choices()["technique"]) - {TECHNIQUE}
+    asked = [measure for measure in measures().values() if measure.question and not measure.variant_of] if several else []
+    found = [own for measure in asked if len(own := _of_measure(results, measure))]
+    return pd.concat(found, ignore_index=True)[_COLUMNS] if found else pd.DataFrame(columns=_COLUMNS)
 
 
-def _of_measure(results: Reader, measure: Measure) -> list[dict[str, Any]]:
-    k = DEFAULT_K if measure.uses_k else 0
-    found = of_measure(values_of(results, Filter(), measure.metric, k, measure.parts), measure).dropna(subset=["value"])
-    place = ["model", "dataset", "regime", "explainer", "part"]
-    regular = {tuple(row[name] for name in place): row for row in _of(found, found["technique"] == TECHNIQUE)}
-    rows = []
-    for row in _of(found, found["technique"] != TECHNIQUE):
-        before = regular.get(tuple(row[name] for name in place))
-        if before is not None:
-            rows.append({**_both(row, before), "measure": measure.title, **_difference(row["drawn"], before["drawn"])})
-    return rows
+def _of_measure(results: Reader, measure: Measure) -> pd.DataFrame:
+    values = values_of(results, Filter(), measure.metric, measure.at(DEFAULT_K), measure.parts)
+    found = of_measure(values, measure).dropna(subset=["value"])
+    regular = found["technique"] == TECHNIQUE
+    before = found[regular].rename(columns={"value": "regular"} | {name: f"regular_{name}" for name in ("low", "high", "n")})
+    before = before[[*_PLACE, "regular", "regular_low", "regular_high", "regular_n", "drawn"]]
+    both = found[~regular].merge(before, on=_PLACE, suffixes=("", "_before"))
+    ends = [_interval(*own) for own in zip(both["drawn"], both["drawn_before"], strict=True)]
+    return both.assign(
+        measure=measure.title,
+        part=both["part"].map(part_title),
+        delta=both["value"] - both["regular"],
+        **{f"delta_{end}": [own[place] for own in ends] for place, end in enumerate(("low", "high"))},
+    )
 
 
-def _of(found: pd.DataFrame, chosen: pd.Series) -> list[dict[str, Any]]:
-    return found[chosen].to_dict("records")
-
-
-def _both(row: dict[str, Any], regular: dict[str, Any]) -> dict[str, Any]:
-    before = {"regular" if name == "value" else f"regular_{name}": regular[name] for name in ("value", "low", "high", "n")}
-    own = {name: row[name] for name in _COLUMNS if name in row}
-    return {**own, **before, "part": part_title(row["part"]), "delta": row["value"] - regular["value"]}
-
-
-def _difference(drawn: Any, before: Any) -> dict[str, float]:
-    """Of two values with (resamples,) replicates; nothing without."""
-    if not (isinstance(drawn, np.ndarray) and isinstance(before, np.ndarray)):
-        return {}
-    low, high = percentile_interval(drawn - before)
-    return {"delta_low": low, "delta_high": high}
+def _interval(drawn: Any, before: Any) -> tuple[float, float]:
+    """Of the difference of two values with (resamples,) replicates; NaN without."""
+    there = isinstance(drawn, np.ndarray) and isinstance(before, np.ndarray)
+    return percentile_interval(drawn - before) if there else (np.nan, np.nan)

@@ -11,10 +11,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.evaluation.orders import SORTED_BY
-from heval_core.figures.cells import as_normalised
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.measure_table import measure_table
-from heval_core.figures.measured_panels import Measured, cells_in_unit, figure_of, in_unit, picked_html, told
+from heval_core.figures.measured_panels import Measured, as_normalised, cells_in_unit, figure_of, in_unit, picked_html, told
 from heval_core.figures.palette import in_order
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.present.names import ALL, Names, regime_title

@@ -11,9 +11,8 @@ import streamlit as st
 from heval_core import catalogue
 from heval_core.evaluation import live
 from heval_core.evaluation.means import cells_and_means, means_of
-from heval_core.figures.cells import of_measure
 from heval_core.figures.measure_table import wanted_of
-from heval_core.figures.measured_panels import Measured
+from heval_core.figures.measured_panels import Measured, of_measure
 from heval_core.metrics import measures_of
 from heval_core.metrics._features import LearnedMetric
 from heval_core.metrics.shared.measure import QUESTIONS, Measure

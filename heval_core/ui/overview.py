@@ -10,9 +10,8 @@ import streamlit as st
 
 from heval_core import catalogue
 from heval_core.evaluation.orders import SORTED_BY
-from heval_core.figures import overview
-from heval_core.figures.cards import card
-from heval_core.figures.overview import Door, Told
+from heval_core.figures import cards
+from heval_core.figures.cards import Door, Told, card
 from heval_core.figures.palette import in_order
 from heval_core.figures.pattern_panels import NEARLY_ALL
 from heval_core.figures.questions import standings
@@ -37,7 +36,7 @@ def draw_head(results: Reader) -> Filter:
     with st.container(key="overview_head", horizontal=True):
         with st.container(key="overview_words"):
             st.title(TITLE)
-            st.html(overview.lead())
+            st.html(cards.lead())
         with st.container(key="overview_tools"):
             _which_results(results)
             with filters.row():
@@ -98,9 +97,9 @@ def draw_prompt(results: Reader, chosen: Filter, ranking: Sequence[str]) -> None
     )
     rows = [Row(key, names.title("explainer", key), attributions[key].signed, attributions[key].scores) for key in keys]
     asked = links.parameters(chosen) | {"instance": found}
-    cards = [(card(instance, row), links.href("instances", asked | {"painted": row.explainer})) for row in rows]
+    shown = [(card(instance, row), links.href("instances", asked | {"painted": row.explainer})) for row in rows]
     title = f"One prompt, {counted(len(rows), 'explanation')}"
-    st.html(overview.prompt(title, sentences(instance), cards))
+    st.html(cards.prompt(title, sentences(instance), shown))
 
 
 def meanwhile() -> None:
@@ -114,7 +113,7 @@ def meanwhile() -> None:
     rows = [Row(key, known[key].title, attributions[key].signed, attributions[key].scores) for key in keys]
     title = f"One prompt, {counted(len(rows), 'explanation')}"
     st.html(STYLE)
-    st.html(overview.prompt(title, sentences(instance), [(card(instance, row), "") for row in rows]))
+    st.html(cards.prompt(title, sentences(instance), [(card(instance, row), "") for row in rows]))
 
 
 def explainers_with_patterns(results: Reader) -> list[str]:
@@ -171,7 +170,7 @@ _SUSPECT = "mechlight"
 def draw_doors(results: Reader, chosen: Filter, ranking: Sequence[str]) -> None:
     """ranking: of the methods, see `ranking`."""
     doors = [_wrong(results, chosen, ranking), _own_prompt(), _compare(results, chosen, ranking)]
-    st.html(overview.doors(doors))
+    st.html(cards.doors(doors))
 
 
 def pair(ranking: Sequence[str]) -> tuple[str, str] | None:

@@ -10,7 +10,7 @@ import streamlit as st
 from heval_core.evaluation.leaderboard import leaderboard, places
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.evaluation.ranking import AT, clauses, sentences
-from heval_core.figures import overview
+from heval_core.figures import cards
 from heval_core.figures.questions import DRAWN, headline_figure, rankings
 from heval_core.groups import compared_groups, context_groups
 from heval_core.metrics import headlines
@@ -52,7 +52,7 @@ def draw(results: Reader, chosen: Filter) -> None:
     if (count := headline[~headline["explainer"].isin(names.controls)]["explainer"].nunique()) > DRAWN:
         foot.append(f"Here are the first {DRAWN} of {count} methods; the leaderboard has all.")
     with st.container(key="overview_said", gap=None):
-        st.html(overview.leaderboard())
+        st.html(cards.leaderboard())
         st.markdown(sentence(headline, names))
     draw_figures("overview_marks", headline_figure(headline, names, cells, instances))
     st.caption(plain(" ".join(foot)))

@@ -10,7 +10,7 @@ from heval_core.evaluation.ranking import Written, ranking, sentences, valued
 from heval_core.figures.technique_features import feature_title, significant
 from heval_core.figures.technique_table import CHANGES, VALUES
 from heval_core.present.names import Names, regime_title, value_unit
-from heval_core.present.numbers import POINTS, brackets, change, number
+from heval_core.present.numbers import POINTS, brackets, change, interval, number
 from heval_core.records import FOLLOWED, TECHNIQUE
 from heval_core.ui.text import plain
 from heval_core.words import REGIMES, counted, listed
@@ -131,7 +131,8 @@ def _bold(title: str) -> str:
 
 
 def _delta(row: dict[str, Any]) -> str:
-    return f"{_points(row)} {brackets(row['delta_low'], row['delta_high'], POINTS)}".replace("[", r"\[").replace("]", r"\]")
+    said = interval(row["delta"], row["delta_low"], row["delta_high"], POINTS, signed=True)
+    return said.replace("[", r"\[").replace("]", r"\]")
 
 
 def _points(row: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from heval_core.figures.technique_front import EVERY_KIND, front_figure, share_k
 from heval_core.figures.technique_table import technique_table, unavailable
 from heval_core.figures.technique_trials import Search, searches
 from heval_core.present.names import Names, change_unit, measure_name
-from heval_core.present.numbers import SHARE, brackets, interval, with_unit
+from heval_core.present.numbers import SHARE, interval
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -181,7 +181,7 @@ def _said(shown: Shown, key: str, kind: str) -> str:
 def _of_point(row: Mapping[Any, Any]) -> str:
     return (
         f"follows {interval(row['context_faithfulness'], row['faithfulness_low'], row['faithfulness_high'], SHARE)}, "
-        f"ignores {with_unit(row['robustness'], SHARE)} {brackets(row['robustness_low'], row['robustness_high'], SHARE)}"
+        f"ignores {interval(row['robustness'], row['robustness_low'], row['robustness_high'], SHARE)}"
     )
 
 

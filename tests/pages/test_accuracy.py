@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from heval_core.figures.cells import as_normalised
+from heval_core.figures.measured_panels import as_normalised
 from heval_core.metrics import measures
 from heval_core.store.filters import Filter
 from heval_core.ui import measured_cells, selection
@@ -170,7 +170,7 @@ def test_a_link_to_a_value_that_is_not_there_says_so(demo, figures, tab, paramet
 def test_the_latex_table_is_of_explainers_by_regimes_and_the_long_one_of_cells(demo, figures, monkeypatch):
     exported = []
 
-    def exports(results, frame, name, about, *, latex, pictures):
+    def exports(results, frame, name, about, *, latex):
         (table,) = latex()
         exported.append((frame, table.latex("s")))
 

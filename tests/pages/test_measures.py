@@ -11,7 +11,7 @@ import pytest
 from heval_core.evaluation import live
 from heval_core.evaluation.means import entering
 from heval_core.figures.accuracy import difference_figure
-from heval_core.figures.cells import of_measure
+from heval_core.figures.measured_panels import of_measure
 from heval_core.figures.palette import colour
 from heval_core.metrics import measures
 from heval_core.store.filters import Filter

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from heval_core.evaluation.leaderboard import leaderboard, places
-from heval_core.figures import overview
+from heval_core.figures import cards
 from heval_core.figures.cards import NEAR, RIGHT, UNKNOWN, WRONG, card
 from heval_core.figures.page import Part, as_html
 from heval_core.figures.questions import headline_figure, standings
@@ -165,7 +165,7 @@ def test_hostile_text_is_text(demo):
     instance = a_hostile_instance()
     own = card(instance, Row("fa", "FA <i>", True, [0.1 * i for i in range(10)]))
     told = page.sentences(replace(instance, group="C"))
-    body = overview.prompt("t", told, [(own, "x")])
+    body = cards.prompt("t", told, [(own, "x")])
     for forbidden in ("<script", "<img", "<iframe", "<s>", "<style"):
         assert forbidden not in body
     shown = html.unescape(re.sub("<[^>]*>", "", body))

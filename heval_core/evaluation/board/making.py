@@ -137,9 +137,7 @@ def columns_for(measure: Measure, regimes: Iterable[str]) -> list[Column]:
     options = {(one.decoy, one.length) for one in map(read_key, regimes)}
     longest = max((length for decoy, length in options if length and not decoy), default=None)
     wanted = (
-        [(None, None), *((decoy, None) for decoy in DECOYS), (None, longest)]
-        if measure.question in ASKED
-        else [(None, None)]
+        [(None, None), *((decoy, None) for decoy in DECOYS), (None, longest)] if measure.question in ASKED else [(None, None)]
     )
     return [Column(measure, *own) for own in dict.fromkeys(wanted) if own in options]
 

@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.figures.accuracy import scatter
-from heval_core.figures.cells import as_normalised
+from heval_core.figures.measured_panels import as_normalised
 from heval_core.figures.replacements import advantage, parts_of, table_of
 from heval_core.metrics import best_of, headlines, measures_of
 from heval_core.metrics.shared.measure import QUESTION_PROTECTED, Measure
