@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from heval_core.figures.instance_page import instance_page
+from heval_core.figures.highlights import instance_page
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.ui import address, frame, heads, own_prompts, reading, sidebar, surface
 from heval_core.ui.component import component

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from heval_core.evaluation.means import means
 from heval_core.evaluation.regime import Regime
 from heval_core.groups import context_groups
 from heval_core.metrics.shared.measured import MeasuredMetric
-from heval_core.records import CELL, RegimeKey
+from heval_core.records import CELL
 from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -47,23 +46,10 @@ BINNED = {"tokens": _lengths, "answer_at": _places}
 def binned(reader: Reader, chosen: Filter, metric: str, k: int, by: str = "tokens", bins: int = BINS) -> pd.DataFrame:
     """`live.cells_of` within bins of equally many instances by length of the prompt or by place of the answer (BINNED).
 
-    Over instances that all explainers have scores of. Adds bin (from 0), least, most and mean of it. Instances of one length
-    stay together.
+    Over instances that all explainers have scores of. Adds drawn, bin (from 0), least, most and mean of it. Instances of one
+    length stay together.
     """
-    frames = [
-        pd.DataFrame(evaluated.rows, columns=COLUMNS).assign(
-            bin=place, least=values.min(), most=values.max(), mean=float(values.mean())
-        )
-        for place, values, _, evaluated in _bins(reader, chosen, metric, k, by, bins)
-    ]
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
-
-
-def _bins(
-    reader: Reader, chosen: Filter, metric: str, k: int, by: str, bins: int
-) -> Iterator[tuple[int, np.ndarray, Regime, cells.Evaluated]]:
-    """(bin, values by which its instances were binned, its instances, the metric) for every model, dataset and regime."""
-    plugin = catalogue.find("metric", metric)
+    plugin, rows = catalogue.find("metric", metric), list[dict[str, Any]]()
     for one in stored(reader, chosen):
         regime = one.common()
         if not len(regime.ids):
@@ -73,9 +59,11 @@ def _bins(
         places = np.searchsorted(edges, values, side="left")
         for number, place in enumerate(np.unique(places)):
             inside = places == place
-            part = regime.rows(inside)
-            own = one.scored.cells(part, one.scored.explainers)
-            yield number, values[inside], part, cells.evaluate(part, own, [plugin], (k,))
+            part, own = regime.rows(inside), values[inside]
+            about = {"bin": number, "least": float(own.min()), "most": float(own.max()), "mean": float(own.mean())}
+            evaluated = cells.evaluate(part, one.scored.cells(part, one.scored.explainers), [plugin], (k,))
+            rows += [row | about for row in evaluated.rows]
+    return pd.DataFrame(rows, columns=[*COLUMNS, "drawn", "bin", "least", "most", "mean"])
 
 
 class Curve(NamedTuple):
@@ -100,8 +88,10 @@ def curve(
     Only cells in which every bin is available for every explainer are used, so that all points average the same cells. Their
     replicates are averaged, as for the headline: one resample draws the same questions in all cells of a dataset.
     """
-    rows, asked = _along(reader, chosen, metric, parts, k, by, bins)
-    whole = pd.DataFrame(rows, columns=[*COLUMNS, "drawn", "bin", "least", "most", "mean"])
+    every = binned(reader, chosen, metric, k, by, bins)
+    of_cells = every[every["part"].isin(list(parts))].groupby([*CELL, "part"], sort=False)
+    # Whether every bin is available for every explainer.
+    whole = of_cells.filter(lambda own: own["bin"].nunique() == bins and own["unavailable"].isna().all())
     points = means(whole, [*_CURVE, "bin"])
     middles = whole.groupby([*_CURVE, "bin"])["mean"].mean()
     intervals = [percentile_interval(drawn) for drawn in points["drawn"]]
@@ -113,7 +103,7 @@ def curve(
     ]
     points = points[[*_CURVE, "bin", "mean", "value", "low", "high", "chance", "n", "cells"]]
     ends = whole[[*CELL, "part", "bin", "least", "most"]].drop_duplicates(ignore_index=True)
-    return Curve(points, pd.DataFrame(changes, columns=[*_CURVE, "change", "low", "high"]), ends, asked)
+    return Curve(points, pd.DataFrame(changes, columns=[*_CURVE, "change", "low", "high"]), ends, of_cells.ngroups)
 
 
 def _change(own: pd.DataFrame, controls: pd.DataFrame) -> dict[str, float]:
@@ -124,20 +114,3 @@ def _change(own: pd.DataFrame, controls: pd.DataFrame) -> dict[str, float]:
     by_chance = random["drawn"].iloc[-1] - random["drawn"].iloc[0] if len(random) else last["chance"] - first["chance"]
     change = (last["value"] - last["chance"]) - (first["value"] - first["chance"])
     return {"change": change, **percentile_interval(last["drawn"] - first["drawn"] - by_chance)._asdict()}
-
-
-def _along(
-    reader: Reader, chosen: Filter, metric: str, parts: Collection[str], k: int, by: str, bins: int
-) -> tuple[list[dict[str, Any]], int]:
-    """The rows of all bins, for cells in which every bin is available for every explainer; and the number of all cells."""
-    rows: dict[tuple[RegimeKey, str], list[dict[str, Any]]] = defaultdict(list)
-    for place, values, regime, evaluated in _bins(reader, chosen, metric, k, by, bins):
-        for row in evaluated.rows:
-            if row["part"] in parts:
-                ends = {"least": float(values.min()), "most": float(values.max()), "mean": float(values.mean())}
-                rows[regime.key, row["part"]].append(row | {"bin": place, **ends})
-    return [row for own in rows.values() if _complete(own, bins) for row in own], len({key for key, _ in rows})
-
-
-def _complete(rows: list[dict[str, Any]], bins: int) -> bool:
-    return {row["bin"] for row in rows} == set(range(bins)) and all(row["unavailable"] is None for row in rows)

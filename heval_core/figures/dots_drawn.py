@@ -1,15 +1,18 @@
-"""Dot figures as drawings: of all panels one for the report; one of each for a page, where as many as fit stand in a line."""
+"""Figures for the report and for pages, whose component `ui/marks.py` shows them: dot figures as one drawing, or as one of
+each panel, of which a page has as many in a line as fit.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from heval_core.figures.dots import FOOT, GAP, PER_LINE, Dot, DotFigure, Panel, Row, Slot
 from heval_core.figures.palette import RIM, luminance
-from heval_core.present.drawing import Drawing, Mark, Scale, as_svg, wrapped
+from heval_core.html import render
+from heval_core.present.drawing import Drawing, Mark, Scale, as_svg, stylesheet, wrapped
 from heval_core.present.numbers import number
 
 WIDTH, WIDEST, BETWEEN = 1216.0, 232.0, 30.0
@@ -40,8 +43,23 @@ def as_drawing(figure: DotFigure) -> Drawing:
     return drawing
 
 
-def as_page(figure: DotFigure) -> dict[str, Any]:
-    """What the template `figure.html` draws: as SVG the legend, the rows' names, and each panel."""
+class Part(NamedTuple):
+    """One of the figures that stand side by side where there is room. note: under its title."""
+
+    figure: DotFigure | Drawing
+    title: str = ""
+    note: str = ""
+
+
+def as_html(*parts: Part) -> str:
+    drawn = [{"title": part.title, "note": part.note, **_as_page(part.figure)} for part in parts]
+    return render("figure.html", parts=drawn, style=stylesheet())
+
+
+def _as_page(figure: DotFigure | Drawing) -> dict[str, Any]:
+    """What the template draws: of dots as SVG the legend, the rows' names, and each panel."""
+    if isinstance(figure, Drawing):
+        return {"plot": as_svg(figure, None, active=True)}
     names = Drawing(figure.side, figure.head + figure.tops[-1] + FOOT, "rows")
     _ground(names, figure, 0, figure.side + 14)
     _names(names, figure)

@@ -7,17 +7,18 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from heval_core.figures.palette import DROPPED, GROUPS
-from heval_core.figures.shares import Share, SharePanel, share_panels
-from heval_core.present.drawing import Drawing, numbered
+from heval_core.figures.dots_drawn import BETWEEN, WIDTH
+from heval_core.figures.palette import DROPPED, GROUPS, luminance
+from heval_core.present.drawing import Drawing, Mark, Scale, numbered, wrapped
 from heval_core.present.names import regime_title
 from heval_core.records import CELL
 from heval_core.regime_keys import ordered_regimes
 from heval_core.words import DROP_REASONS
 from heval_core.words import GROUPS as GROUP_WORDS
 
-# Panels of a figure.
+# Panels of a figure; the height of a bar and its gap, and the width of its label, in pixels.
 _ACROSS = 3
+BAR, LABELS = 19.0, 290.0
 # In place of the group in the id of a piece that was dropped.
 LEFT_OUT = "dropped"
 
@@ -36,28 +37,50 @@ def outcome_shares(outcomes: pd.DataFrame) -> tuple[tuple[str, Drawing], ...]:
 def share_figure(outcomes: pd.DataFrame, title: str, panels: Sequence[str]) -> Drawing:
     """Shares of all that was asked: the groups, then each reason for dropping; a bar for each label, in each of the panels.
 
-    outcomes: columns `panel`, `label`, `dataset`, `regime`, `outcome`, `instances`. Ids of pieces: dataset, regime, and
-    the group or LEFT_OUT.
+    outcomes: columns `panel`, `label`, `dataset`, `regime`, `outcome`, `instances`. Ids of pieces: dataset, regime, and the
+    group or LEFT_OUT. A piece of 7 % or more has its number.
     """
     present = set(outcomes["outcome"])
     hues = {group: hue for group, hue in GROUPS.items() if group in present}
     reasons = [*(key for key in DROP_REASONS if key in present), *sorted(present - set(DROP_REASONS) - set(hues))]
     hues |= {reason: DROPPED[place % len(DROPPED)] for place, reason in enumerate(reasons)}
     legend = {key: GROUP_WORDS[key].title if key in GROUP_WORDS else f"dropped: {key}" for key in hues}
-    counts = outcomes.groupby(["panel", "label", "outcome"])["instances"].sum().to_dict()
-    asked = outcomes.groupby(["panel", "label"])["instances"].sum().to_dict()
+    counts = outcomes.pivot_table("instances", ["panel", "label"], "outcome", "sum", fill_value=0)
     bars = outcomes.drop_duplicates("label")[["label", "dataset", "regime"]].to_records(index=False).tolist()
+    width = min(420.0, (WIDTH - LABELS) / len(panels) - BETWEEN)
+    drawing = Drawing(LABELS + len(panels) * (width + BETWEEN), 0, title)
+    signs = ((Mark("box", "piece", -3, -6, 11, 11, hue=hues[key]), name) for key, name in legend.items())
+    top = drawing.legend(signs, 10) + (34 if any(panels) else 14)
+    foot = top + BAR * len(bars)
+    for number, panel in enumerate(panels):
+        scale = Scale(0, 1, left := LABELS + number * (width + BETWEEN), left + width)
+        for heading in wrapped(panel, int(width / 7.5), 1):
+            drawing.words("title", (left, top - 7), heading)
+        for line, (label, *place) in enumerate(bars):
+            own = counts.loc[panel, label] if (panel, label) in counts.index else counts.iloc[0] * 0
+            start, total = 0, int(own.sum())
+            for key in (key for key in hues if own[key]):
+                about, id = f"{legend[key]}: {own[key]:,} of {total:,}", (*place, LEFT_OUT if key in reasons else key)
+                ends = scale.at(start / total), scale.at((start + own[key]) / total)
+                _piece(drawing, ends, top + BAR * line, own[key] / total, hues[key], about, id)
+                start += own[key]
+        for tick, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
+            drawing.words("faint", (scale.at(tick), foot + 12), f"{100 * tick:.0f} %", anchor)
+    for line, (label, *_) in enumerate(bars):
+        drawing.words("plain", (0, top + BAR * line + 13), wrapped(label, 44, 1)[0])
+    drawing.height = foot + 20
+    return drawing
 
-    def pieces(panel: str, label: str, place: Sequence[str]) -> list[Share]:
-        total = asked.get((panel, label), 0)
-        found = [(key, counts.get((panel, label, key), 0)) for key in hues] if total else []
-        return [
-            Share(key, count / total, f"{legend[key]}: {count:,} of {total:,}", (*place, LEFT_OUT if key in reasons else key))
-            for key, count in found
-        ]
 
-    drawn = [SharePanel(panel, [(label, pieces(panel, label, place)) for label, *place in bars]) for panel in panels]
-    return share_panels(title, drawn, hues, legend)
+def _piece(
+    drawing: Drawing, ends: tuple[float, float], top: float, share: float, hue: str, about: str, id: tuple[str, ...]
+) -> None:
+    half, middle = (ends[1] - ends[0]) / 2, BAR / 2 - 2
+    marks = [Mark("box", "piece", -half, -middle, max(2 * half - 0.6, 0.3), 2 * middle, hue=hue)]
+    if share >= 0.07:
+        ink = "#000000" if luminance(hue) > 0.18 else "#FFFFFF"
+        marks.append(Mark("text", "inside", 0, 4, text=f"{100 * share:.0f}", anchor="middle", hue=ink))
+    drawing.spot((ends[0] + half, top + middle), marks, (about,), id=id, reach=min(half, middle))
 
 
 def in_regime_order(frame: pd.DataFrame) -> pd.DataFrame:

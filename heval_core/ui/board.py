@@ -16,8 +16,8 @@ from heval_core.evaluation.orders import SORTED_BY
 from heval_core.evaluation.ranking import AT, clauses, sentences, who
 from heval_core.figures import board_table, front, questions
 from heval_core.figures.board_front import ALL_QUESTIONS, front_figure
+from heval_core.figures.dots_drawn import Part
 from heval_core.figures.measured_panels import picked_html
-from heval_core.figures.page import Part
 from heval_core.figures.questions import by_model, by_question, said
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.present.names import ALL

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from heval_core.figures.instance_page import instance_page
+from heval_core.figures.highlights import instance_page
 from heval_core.figures.palette import in_order
 from heval_core.groups import document_of
 from heval_core.metrics import measures

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from heval_core.figures.dots import DotFigure
-from heval_core.figures.page import Part, as_html
+from heval_core.figures.dots_drawn import Part, as_html
 from heval_core.present.drawing import Drawing
 from heval_core.ui.component import component
 

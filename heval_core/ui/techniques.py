@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from heval_core.figures.dots_drawn import Part
 from heval_core.figures.front import as_drawing
-from heval_core.figures.page import Part
 from heval_core.figures.technique_differences import differences_figure, told
 from heval_core.figures.technique_features import correlation_table, features_figure
 from heval_core.figures.technique_front import EVERY_KIND, front_figure, share_known

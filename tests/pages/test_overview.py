@@ -14,7 +14,7 @@ import pytest
 from heval_core.evaluation.leaderboard import leaderboard, places
 from heval_core.figures import cards
 from heval_core.figures.cards import NEAR, RIGHT, UNKNOWN, WRONG, card
-from heval_core.figures.page import Part, as_html
+from heval_core.figures.dots_drawn import Part, as_html
 from heval_core.figures.questions import headline_figure, standings
 from heval_core.records import Candidate, Span
 from heval_core.store.filters import Filter

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core.figures.instance_page import instance_page
+from heval_core.figures.highlights import instance_page
 from heval_core.records import Candidate, Span
 from heval_core.store.filters import Filter
 from heval_core.stored import PromptDocument, StoredInstance

@@ -11,7 +11,7 @@ import pytest
 
 from heval_core.evaluation.publishing import publish
 from heval_core.figures.cards import card
-from heval_core.figures.instance_page import instance_page
+from heval_core.figures.highlights import instance_page
 from heval_core.prompt_service import child
 from heval_core.prompt_service.messages import asked_as_stored
 from heval_core.statistics.scores import average_ranks, tied

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
+import pandas as pd
 import pytest
 
 from heval_core.figures.dots import Dot, DotFigure, Panel, Row, Slot, axis_over
-from heval_core.figures.dots_drawn import as_drawing
+from heval_core.figures.dots_drawn import Part, as_drawing, as_html
 from heval_core.figures.front import Box, Label, place_labels
-from heval_core.figures.page import Part, as_html
-from heval_core.figures.shares import BAR, LABELS, Share, SharePanel, share_panels
+from heval_core.figures.outcomes import BAR, LABELS, share_figure
 from heval_core.present.drawing import DARK, LOOKS, Drawing, Mark, Scale, as_svg, stylesheet, wrapped
 from heval_core.present.numbers import short
 
@@ -101,14 +101,15 @@ def test_a_page_draws_the_same_as_percent_of_each_panel():
 
 def test_pieces_of_a_bar_follow_one_another_and_add_up():
     """By hand: a panel is 420 wide, so that 30 % end 126 right of its start."""
-    pieces = [Share("C", 0.3, "30 of 100"), Share("M", 0.7, "70 of 100")]
-    hues = {"C": "#0072B2", "M": "#FFFFFF"}
-    drawing = share_panels("t", [SharePanel("gpt2", [("capital", pieces)])], hues, {"C": "C", "M": "M"})
+    counts = pd.DataFrame({"outcome": ["C2", "M"], "instances": [30, 70]})
+    drawing = share_figure(counts.assign(panel="gpt2", label="capital", dataset="d", regime="mixed"), "t", ["gpt2"])
     first, second = (own for own in drawing.spots if own.title)
     assert (first.x, second.x) == (LABELS + 126 / 2, LABELS + 126 + 294 / 2)
     assert [own.marks[0].x2 for own in (first, second)] == pytest.approx([126 - 0.6, 294 - 0.6])
     assert first.marks[0].y2 == BAR - 4
-    assert [(own.marks[1].text, own.marks[1].hue) for own in (first, second)] == [("30", "#FFFFFF"), ("70", "#000000")]
+    assert [(own.marks[1].text, own.marks[1].hue, own.id) for own in (first, second)] == [
+        ("30", "#000000", ("d", "mixed", "C2")), ("70", "#000000", ("d", "mixed", "M")),
+    ]  # fmt: skip
 
 
 def test_labels_lie_on_nothing_and_a_line_leads_to_a_point_that_is_not_the_nearest():
