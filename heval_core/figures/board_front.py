@@ -27,9 +27,8 @@ def front_figure(board: Board) -> Front | None:
     own = board.quality[board.quality["explainer"].isin(list(board.methods)) & board.quality["whole_passes"].notna()]
     if len(own) < 2:
         return None
-    least, most = (math.log10(end) for end in (own["whole_passes"].min(), own["whole_passes"].max()))
-    room = max(_ROOM * (most - least), 0.15)
-    cost = _Cost(most + room, least - room)
+    cheap, dear = (math.log10(end) for end in (own["whole_passes"].min(), own["whole_passes"].max()))
+    room = max(_ROOM * (dear - cheap), 0.15)
     controls = board.quality[board.quality["explainer"].isin(list(board.controls))]
     level = controls.loc[controls["value"].idxmax()] if len(controls) else None
     values = [*own["value"], *own["low"].dropna(), *own["high"].dropna(), *([] if level is None else [level["value"]])]
@@ -37,32 +36,25 @@ def front_figure(board: Board) -> Front | None:
     front = own[own["on_front"].astype(bool)].sort_values("whole_passes", ascending=False)
     return Front(
         summary(own, board),
-        [_point(row, board, cost) for row in own.to_dict("records")],
-        Ticks("Forward passes over the prompt, fewer →", 0, 100, cost.ticks()),
+        [_point(row, board) for row in own.to_dict("records")],
+        _costs(cheap - room, dear + room),
         Ticks.over(_axis_of(board), quality),
-        [(cost.at(row.whole_passes), row.value) for row in front.itertuples()],
+        [(-math.log10(row.whole_passes), row.value) for row in front.itertuples()],
         levels=[] if level is None else [(float(level["value"]), f"control: {board.titles[level['explainer']]}")],
     )
 
 
-class _Cost:
-    """The axis of cost, in percent from dear to cheap."""
-
-    def __init__(self, dear: float, cheap: float):
-        self.dear, self.cheap = dear, cheap
-
-    def at(self, passes: float) -> float:
-        return round(100 * (self.dear - math.log10(passes)) / (self.dear - self.cheap), 2)
-
-    def ticks(self) -> list[tuple[float, str]]:
-        """At whole powers of ten; where there is only one of them, also at 2 and 5 times these."""
-        powers = range(math.floor(self.cheap) - 1, math.ceil(self.dear) + 1)
-        for factors in ((1,), (1, 2, 5)):
-            values = [factor * 10.0**power for power in powers for factor in factors]
-            inside = [value for value in values if self.cheap <= math.log10(value) <= self.dear]
-            if len(inside) > 1:
-                break
-        return [(self.at(value), number(value, COST)) for value in inside]
+def _costs(cheap: float, dear: float) -> Ticks:
+    """From dear to cheap, both logarithms. At whole powers of ten; where there is only one of them, also at 2 and 5 times
+    these."""
+    powers = range(math.floor(cheap) - 1, math.ceil(dear) + 1)
+    for factors in ((1,), (1, 2, 5)):
+        values = [factor * 10.0**power for power in powers for factor in factors]
+        inside = [value for value in values if cheap <= math.log10(value) <= dear]
+        if len(inside) > 1:
+            break
+    ticks = [(-math.log10(value), number(value, COST)) for value in inside]
+    return Ticks("Forward passes over the prompt, fewer →", -dear, -cheap, ticks)
 
 
 def _axis_of(board: Board) -> str:
@@ -70,8 +62,8 @@ def _axis_of(board: Board) -> str:
     return "Quality: mean of the three questions →" if count == 3 else f"Quality: mean of {count} of the three questions →"
 
 
-def _point(row: dict[str, Any], board: Board, cost: _Cost) -> Point:
-    key, value, x = str(row["explainer"]), float(row["value"]), cost.at(row["whole_passes"])
+def _point(row: dict[str, Any], board: Board) -> Point:
+    key, value, x = str(row["explainer"]), float(row["value"]), -math.log10(row["whole_passes"])
     about = [
         board.titles[key],
         f"quality {interval(value, row['low'], row['high'])}",

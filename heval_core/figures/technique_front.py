@@ -1,7 +1,4 @@
-"""Following against ignoring: every technique as a point, with the Pareto front and the line of those blind to relevance.
-
-Everything is in percent.
-"""
+"""Following against ignoring: every technique as a point, with the Pareto front and the line of those blind to relevance."""
 
 from __future__ import annotations
 
@@ -41,16 +38,12 @@ def front_figure(points: pd.DataFrame, names: Names, knew: float = 0.0, every: p
         [_point(row, names) for row in rows],
         _axis(_X, there[["context_faithfulness", "faithfulness_low"]].to_numpy().ravel()),
         _axis(_Y, there[["robustness", "robustness_low"]].to_numpy().ravel()),
-        _percents(front_of(there if every is None else every)),
-        base=None if regular is None else (100 * regular["context_faithfulness"], 100 * regular["robustness"]),
+        front_of(there if every is None else every),
+        base=None if regular is None else (regular["context_faithfulness"], regular["robustness"]),
         better=f"better than Regular on both: {listed([names.technique(key) for key in better]) or 'nobody'}",
-        blind=_percents(blind_line(knew)),
+        blind=blind_line(knew),
         legend=legend([row["technique"] for row in rows], names),
     )
-
-
-def _percents(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    return [(100 * x, 100 * y) for x, y in places]
 
 
 def better_on_both(points: pd.DataFrame) -> list[str]:
@@ -122,18 +115,18 @@ def _point(row: dict[str, Any], names: Names) -> Point:
         (key, EVERY_KIND),
         names.label(key),
         tuple(filter(None, about)),
-        100 * x,
-        100 * y,
-        ends(100 * x, *(100 * end for end in x_ends)),
-        ends(100 * y, *(100 * end for end in y_ends)),
+        x,
+        y,
+        ends(x, *x_ends),
+        ends(y, *y_ends),
         SHAPES[names.technique_family(key)],
         bool(row["on_front"]),
     )
 
 
 def _axis(title: str, values: Sequence[float]) -> Ticks:
-    """From the ten below the least value, with some room, to 100; wide enough to be read."""
+    """In percent, from the ten below the least value, with some room, to 100; wide enough to be read."""
     least = min((float(value) for value in values if not pd.isna(value)), default=0.0)
     low = min(max(0, math.floor((100 * least - 3) / _STEP) * _STEP), 60)
     step = _STEP if low >= 40 else 2 * _STEP
-    return Ticks(title, low, 100, [(at, str(at)) for at in range(math.ceil(low / step) * step, 101, step)])
+    return Ticks(title, low / 100, 1.0, [(at / 100, str(at)) for at in range(math.ceil(low / step) * step, 101, step)])

@@ -12,13 +12,14 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED
 from heval_core.present.drawing import Drawing, Mark, Scale
-from heval_core.present.numbers import short
+from heval_core.present.numbers import EXACT, number, short
+from heval_core.present.table import Table, number_cell
 
 AXIS = (
     "The axis shows how far the deciding effect is from the limit that its sentence names, in the effect's own unit; all "
@@ -47,9 +48,21 @@ class ForestRow:
     reported: str
     drawing: Drawing
 
+    @property
+    def tables(self) -> list[Table]:
+        """Its effects and levels, where there are any."""
+        return [own for own in (effects_of(self.finding), levels_of(self.finding)) if own.rows]
 
-def forest(findings: pd.DataFrame, titles: Mapping[str, str]) -> tuple[list[ForestRow], Drawing]:
-    """The rows, and the axis that stands below them. titles: explainer ▶ what it is called."""
+
+class Forest(NamedTuple):
+    """axis: stands above the rows' drawings."""
+
+    rows: list[ForestRow]
+    axis: Drawing
+
+
+def forest(findings: pd.DataFrame, titles: Mapping[str, str]) -> Forest:
+    """titles: explainer ▶ what it is called."""
     records = findings.to_dict("records")
     every = [effect for record in records for effect in json.loads(record["effects"])]
     decisive = [deciding(json.loads(record["effects"])) for record in records]
@@ -61,7 +74,7 @@ def forest(findings: pd.DataFrame, titles: Mapping[str, str]) -> tuple[list[Fore
     rows = [
         _row(record, effect, value, scale, titles) for record, effect, value in zip(records, decisive, reported, strict=True)
     ]
-    return rows, _axis(scale)
+    return Forest(rows, _axis(scale))
 
 
 def toward(effect: Mapping[str, Any], value: float) -> float:
@@ -160,3 +173,33 @@ def _axis(scale: Scale) -> Drawing:
         drawing.line("axis", (scale.at(tick), 27), (scale.at(tick), 31))
         drawing.words("faint", (scale.at(tick), 24), short(tick), "middle")
     return drawing
+
+
+def effects_of(row: Mapping[str, Any]) -> Table:
+    """The effects of a finding as readers see them: value, interval, expected range, and how many cells agree."""
+    rows = [
+        {
+            "effect": effect["label"],
+            row["unit"]: number_cell(effect, EXACT),
+            "expected": f"below {effect['most']:g}" if effect["least"] is None else f"above {effect['least']:g}",
+            "holds in": None if effect["agree"] is None else f"{effect['agree']} of {effect['places']}",
+            "cells": effect["cells"],
+            "n": effect["n"],
+        }
+        for effect in json.loads(row["effects"])
+    ]
+    return Table.of(pd.DataFrame(rows))
+
+
+def levels_of(row: Mapping[str, Any]) -> Table:
+    """A finding's values beside the paper's own; empty where the paper reports none."""
+    rows = [
+        {
+            "explainer": level["label"],
+            "here": number_cell(level, EXACT),
+            "chance": number(level["chance"], EXACT),
+            "published": number(level["published"], EXACT),
+        }
+        for level in json.loads(row["levels"])
+    ]
+    return Table.of(pd.DataFrame(rows))

@@ -68,8 +68,8 @@ def test_points_stand_where_they_are_with_regular_first_and_a_shape_for_each_fam
     drawn = front_figure(POINTS, NAMES)
     assert [point.id for point in drawn.points] == [("regular", "*"), ("acd", "*"), ("ph3", "*")]
     assert [point.look for point in drawn.points] == ["regular", "circle", "diamond"]
-    assert (drawn.points[1].x, drawn.points[1].y_ends[0]) == (pytest.approx(60), pytest.approx(65))
-    assert drawn.base == (75, 50)
+    assert (drawn.points[1].x, drawn.points[1].y_ends[0]) == (pytest.approx(0.6), pytest.approx(0.65))
+    assert drawn.base == (0.75, 0.5)
     assert drawn.better.endswith("nobody")
     assert [shape for shape, _ in drawn.legend] == ["regular", "circle", "diamond"]
     assert "on the front in 75 % of the resamples" in drawn.points[0].about
@@ -78,7 +78,7 @@ def test_points_stand_where_they_are_with_regular_first_and_a_shape_for_each_fam
 def test_the_front_is_a_step_line_from_left_to_right_and_that_of_all_techniques():
     assert front_of(POINTS) == [(0.6, 0.7), (0.75, 0.5), (0.9, 0.1)]
     some = POINTS[POINTS["technique"] != "acd"]
-    assert front_figure(some, NAMES, every=POINTS).line[0] == (60, 70)
+    assert front_figure(some, NAMES, every=POINTS).line[0] == (0.6, 0.7)
     assert front_of(POINTS.assign(on_front=[False, True, False])) == [(0.6, 0.7)]
 
 

@@ -106,7 +106,7 @@ def test_the_front_is_that_of_the_page(store, told):
         own = rows[(rows["model"] == model) & (rows["dataset"] == dataset)].set_index("technique")
         assert set(own.index) == set(page)
         for key, point in page.items():
-            assert (100 * own.loc[key, "context_faithfulness"], 100 * own.loc[key, "robustness"]) == (point.x, point.y)
+            assert (own.loc[key, "context_faithfulness"], own.loc[key, "robustness"]) == (point.x, point.y)
             assert own.loc[key, "on_front"] == point.on_front
     said = " ".join("; ".join(spot.title) for _, drawing in figures for spot in drawing.spots)
     assert "COIECD; follows 100 % [90, 100], ignores 100 % [86, 100]; J 1.00 [" in said
