@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,35 +125,26 @@ def write(store: Path, folder: Path, say: Callable[[str], None] = lambda _: None
 
     Raises HEvalError where nothing is published, or the folder cannot be written.
     """
-    results = Reader(published_file(store))
-    report = report_of(results)
+    report = report_of(Reader(published_file(store)))
+    files = {"report.html": report.as_html(), "results.json": report.as_json()}
+    for one in report.sections:
+        drawn = {f"figures/{one.plan.key}-{place}.svg": own for place, (_, own) in enumerate(one.figures, start=1)}
+        files |= {name: as_svg(drawing) + "\n" for name, drawing in drawn.items()}
+        files |= {f"tables/{one.plan.key}.tex": text} if (text := one.latex(report.snapshot_id)) else {}
     try:
-        (folder / "tables").mkdir(parents=True, exist_ok=True)
-        _put(folder / "report.html", report.as_html(), say)
-        _put(folder / "results.json", report.as_json(), say)
-        tables = {section.plan.key: section.latex(results.snapshot_id) for section in report.sections}
-        for key, text in tables.items():
-            if text:
-                _put(folder / "tables" / f"{key}.tex", text, say)
-        (folder / "figures").mkdir(exist_ok=True)
-        for section in report.sections:
-            for number, (_, drawing) in enumerate(section.figures, start=1):
-                _put(folder / "figures" / f"{section.plan.key}-{number}.svg", as_svg(drawing) + "\n", say)
-        _clear(folder, report.sections, tables)
+        for name, text in files.items():
+            _put(folder / name, text, say)
+        # What an earlier report of these sections had, and this one has not.
+        patterns = [own for one in report.sections for own in (f"figures/{one.plan.key}-*.svg", f"tables/{one.plan.key}.tex")]
+        for path in [path for pattern in patterns for path in folder.glob(pattern)]:
+            if path.relative_to(folder).as_posix() not in files:
+                path.unlink()
     except OSError as error:
         raise HEvalError(f"The folder {folder} cannot be written: {error.strerror or error}.") from error
 
 
-def _clear(folder: Path, drawn: Sequence[Section], tables: Mapping[str, str]) -> None:
-    """Remove tables and figures of an earlier report that this one does not have."""
-    for section in drawn:
-        names = {f"{section.plan.key}-{number}.svg" for number, _ in enumerate(section.figures, start=1)}
-        old = [path for path in (folder / "figures").glob(f"{section.plan.key}-*.svg") if path.name not in names]
-        for path in [*old, *([] if tables[section.plan.key] else [folder / "tables" / f"{section.plan.key}.tex"])]:
-            path.unlink(missing_ok=True)
-
-
 def _put(path: Path, text: str, say: Callable[[str], None]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.tmp")
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(path)
