@@ -121,6 +121,11 @@ def cells_table(cells: pd.DataFrame) -> Table:
     names = ("measure", "k", *CELL, "part")
     keys = [key for key in names if key not in ("measure", "k", "part", "technique") or cells[key].nunique() > 1]
     grouped = any("," in sizes for sizes in cells["group_sizes"])
+    places = {regime: place for place, regime in enumerate(ordered_regimes(set(cells["regime"])))}
+    order = cells[list(CELL)].assign(
+        regime=cells["regime"].map(places), asked=cells.groupby(["measure", "k"], sort=False).ngroup()
+    )
+    cells = cells.loc[order.sort_values(["asked", *CELL], kind="stable").index]
     rows = []
     for place, own in crossed(cells, names, "explainer").items():
         n = max(int(row["n"]) for row in own.values())

@@ -24,7 +24,7 @@ from heval_core.figures.pattern_panels import pattern_figure, pattern_table
 from heval_core.metrics.shared.measure import Measure
 from heval_core.present.names import Names, apart, names_of, regime_title
 from heval_core.present.numbers import of_cells
-from heval_core.present.table import Table, number_cell
+from heval_core.present.table import IN_BOLD, Table, number_cell
 from heval_core.records import CELL, TECHNIQUE
 from heval_core.report.citation_sections import CITATIONS, has_citations
 from heval_core.report.plans import Plan, section_plans
@@ -33,6 +33,9 @@ from heval_core.report.technique_sections import TECHNIQUES, has_techniques
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.words import PATTERNS, REGIMES
+
+# How to read the figures and tables of a measure.
+_READ = f"Means are over cells, each a model on a dataset, with 95 % intervals over questions; every cell follows. {IN_BOLD}"
 
 
 def sections(results: Reader) -> Iterator[Section]:
@@ -82,6 +85,7 @@ def _measures(results: Reader, plan: Plan) -> Section:
                 tables.append(replace(table, title=f"{table.title}{several}"))
                 figures.append((tables[-1].title, as_drawing(figure_of(found, _drawn(found, names), names))))
     rows = pd.concat(frames, ignore_index=True)
+    texts += [_READ] if figures else []
     gaps = tuple(_gaps(rows, plan))
     return Section(plan, " ".join(texts), tuple(tables), rows, tuple(figures), gaps, (cells_table(rows),))
 
