@@ -11,12 +11,14 @@ from typing import Any
 import pandas as pd
 
 from heval_core.evaluation.citations.measures import of_people
+from heval_core.figures.citation_dots import explainers_figure, recovery_figure
 from heval_core.figures.citation_tables import WHERE, annotator_title, titles_of, wide_table, with_chance
+from heval_core.figures.dots import DotFigure
+from heval_core.figures.dots_drawn import as_drawing
 from heval_core.present.names import PEOPLE, Names, names_of
 from heval_core.present.table import Table, counted, crossed, number_cell, reason
-from heval_core.report import charts
 from heval_core.report.plans import Plan
-from heval_core.report.section import Section
+from heval_core.report.section import Figure, Section
 from heval_core.store.reader import Reader
 from heval_core.words import CITATION_MEASURES, OF_EXPLAINERS, OF_EXPLANATIONS, OF_SOURCES
 
@@ -105,7 +107,7 @@ def _of_answers(measures: Sequence[str], about: str, drawn: str = "", full: bool
         cells, names = _cells(results, measures)
         asked = (cells["annotator"] != "") & ((cells["masking"] == "full") | (not full))
         cells = cells[asked].reset_index(drop=True)
-        figures = charts.of_measure(cells[cells["masking"] == _whole(cells)], drawn, names) if drawn else ()
+        figures = _of_measure(cells[cells["masking"] == _whole(cells)], drawn, names) if drawn else ()
         table = wide_table(cells, measures, names, (*WHERE, "annotator", "masking"))
         gaps = _reasons(cells[cells["measure"] == (drawn or measures[0])], names)
         return _section(plan, f"{_meanings(measures)}. {about}", table, cells, figures=figures, gaps=gaps)
@@ -131,7 +133,7 @@ def _masking(results: Reader, plan: Plan) -> Section:
         numbers = {masking: with_chance(own.get(masking)) for masking in ("sample", "full")}
         counts = {f"n, {masking}": counted(own.get(masking, {}).get("n", 0)) for masking in numbers}
         rows.append({**dict(zip((*_KEYS, "annotator"), titles, strict=True)), **numbers, **counts})
-    figures = charts.of_measure(cells, "f1", names) if both else ()
+    figures = _of_measure(cells, "f1", names) if both else ()
     gaps = () if both else (f"Only {_whole(cells)} masking is in these results.",)
     return _section(plan, text, pd.DataFrame(rows), cells, figures=figures, gaps=gaps)
 
@@ -205,8 +207,34 @@ def _explainers(results: Reader, plan: Plan) -> Section:
     if cells.empty:
         gaps = ["No explainer was asked about every passage: --annotators explainer(loo) --masking full."]
         return _section(plan, text, cells, cells, gaps=gaps)
-    figures, table = charts.of_explainers(cells, names), wide_table(cells, measures, names, (*WHERE, "annotator"))
+    figures, table = _of_explainers(cells, names), wide_table(cells, measures, names, (*WHERE, "annotator"))
     return _section(plan, text, table, cells, figures=figures, gaps=_reasons(cells, names))
+
+
+def _of_measure(cells: pd.DataFrame, measure: str, names: Names) -> tuple[Figure, ...]:
+    """Annotators by writers. cells: rows of `cell_recovery`; where they are of two maskings, those of sample are hollow."""
+
+    def drawn(own: pd.DataFrame, writers: list[str]) -> DotFigure:
+        maskings = [kind for kind in ("full", "sample") if kind in set(own["masking"])]
+        return recovery_figure(own, measure, writers, names, *maskings)
+
+    return _each(CITATION_MEASURES[measure].title, cells[(cells["measure"] == measure) & (cells["annotator"] != "")], drawn)
+
+
+def _of_explainers(cells: pd.DataFrame, names: Names) -> tuple[Figure, ...]:
+    """What explainers say of sentences; the truth, where it is known, is one of them."""
+    own = cells[cells["measure"].isin(OF_EXPLAINERS) & (cells["masking"] == "full")]
+    title = "What explainers say of sentences"
+    return _each(title, own, lambda own, writers: explainers_figure(own, OF_EXPLAINERS, writers, names))
+
+
+def _each(title: str, cells: pd.DataFrame, drawn: Callable[[pd.DataFrame, list[str]], DotFigure]) -> tuple[Figure, ...]:
+    if cells["value"].isna().all():
+        return ()
+    places = cells.groupby(["dataset", "selector"], sort=False)
+    captions = [f"{title}, {dataset}, {selector}" if places.ngroups > 1 else title for dataset, selector in places.groups]
+    figures = [as_drawing(drawn(own, list(dict.fromkeys(own["writer"])))) for _, own in places]
+    return tuple(zip(captions, figures, strict=True))
 
 
 CITATIONS: dict[str, Callable[[Reader, Plan], Section]] = {
