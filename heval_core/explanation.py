@@ -29,6 +29,7 @@ from heval_core.words import group_title
 if TYPE_CHECKING:  # importing this costs no torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+    from heval_core.explained_answer import ExplainedAnswer
     from heval_core.lm.model import LanguageModel
     from heval_core.pipeline import Explained
 
@@ -48,9 +49,11 @@ def explain(
     target: str = "answer",
     match: str = "first",
     template: str | None = None,
+    generate: int | None = None,
+    answer: str | None = None,
     device: str = "auto",
     dtype: str = "auto",
-) -> Explanation:
+) -> Explanation | ExplainedAnswer:
     """Explain which tokens of a prompt a model's answer came from.
 
     model: a Hugging Face id, a local folder, a model in memory with its `tokenizer`, or the result of
@@ -63,16 +66,20 @@ def explain(
     target: `answer` explains the answer given, `context` the first document's. match: the group is decided by the answer's
         first token (`first`) or by its text (`text`). template: `chat` asks through the tokenizer's chat template; or a layout
         with {documents} and {question}; by default the model's own. device, dtype: for a model that is loaded here.
+    generate, answer: explain every word of an answer of at most so many tokens, or of one given; an `ExplainedAnswer`.
     An explainer that this model does not allow is left out, and its reason stands in `refused`.
     Raises HEvalError, with one sentence, if the prompt cannot be explained, or if no explainer can.
     """
+    from heval_core.explained_answer import explained_answer
+    from heval_core.generated import WRITTEN, Wanted
     from heval_core.pipeline import Request, explain_request
 
     chosen = methods_of(catalogue.split(explainers) if isinstance(explainers, str) else explainers)
-    documents, answers = _several(context), _several(context_answer)
     lm = _language_model(model, tokenizer, device, dtype)
-    request = Request(documents, question, answers, memory_answer)
+    request = Request(_several(context), question, _several(context_answer), memory_answer)
     with lm.asked_in(template):
+        if generate is not None or answer is not None:
+            return explained_answer(lm, request, chosen, Wanted(WRITTEN if generate is None else generate, answer))
         return Explanation(explain_request(lm, request, chosen, match=match, target=target))
 
 

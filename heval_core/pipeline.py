@@ -236,7 +236,7 @@ def explain_request(
     contain, candidates that cannot be told apart, or an unknown target.
     """
     answers = _answers_of(request)
-    able, refused = _able(lm, explainers)
+    able, refused = able_of(lm, explainers)
     prompt = lm.tokenise(assemble(request.documents, answers, request.question, lm.template))
     names, memory_answer = candidates_of(lm, request.question, answers, request.memory_answer, match)
     answered: Said | None = None
@@ -257,7 +257,7 @@ def explain_request(
             refused[explainer.key] = str(error)
         progress(explainer.key)
     if refused and not attributions:
-        raise _all_refused(refused)
+        raise HEvalError(" ".join(dict.fromkeys(refused.values())))
     foil = f"{lm.decode(list(explained.foils)).strip()} ({explained.foil_kind})"
     target_text = lm.decode(list(explained.ids))
     return Explained(
@@ -265,8 +265,8 @@ def explain_request(
     )
 
 
-def _able(lm: LanguageModel, explainers: Iterable[Method]) -> tuple[list[Method], dict[str, str]]:
-    """The explainers whose needs the model meets, and key ▶ reason of the others. Raises HEvalError if all are others."""
+def able_of(lm: LanguageModel, explainers: Iterable[Method]) -> tuple[list[Method], dict[str, str]]:
+    """The explainers whose needs the model meets, and key ▶ reason of the others."""
     able, refused = [], dict[str, str]()
     for explainer in explainers:
         try:
@@ -274,13 +274,7 @@ def _able(lm: LanguageModel, explainers: Iterable[Method]) -> tuple[list[Method]
             able.append(explainer)
         except HEvalError as error:
             refused[explainer.key] = str(error)
-    if refused and not able:
-        raise _all_refused(refused)
     return able, refused
-
-
-def _all_refused(refused: dict[str, str]) -> HEvalError:
-    return HEvalError(" ".join(dict.fromkeys(refused.values())))
 
 
 def _answers_of(request: Request) -> tuple[str | None, ...]:

@@ -99,6 +99,18 @@ def layout_of(template: str, question: str) -> Layout:
     return Layout(template)
 
 
+def stops_of(template: str, question: str) -> tuple[str, ...]:
+    """What ends an answer in a layout, beside the end of text: the words before the next question, or the next solved example.
+
+    >>> stops_of("plain", "Who?"), stops_of("examples", "Who?"), stops_of("chat", "Who?")
+    (('Q:',), ('Question:', '\\n\\n'), ())
+    """
+    layout = layout_of(template, question)
+    before = re.split(r"\{documents\}|\{question\}", layout.text)[1].strip()
+    apart = ("\n\n" if "\n\n" in layout.lead else "\n") if layout.lead else ""
+    return tuple(stop for stop in (before, apart) if stop)
+
+
 def is_chat(template: str) -> bool:
     """Whether a template is put into the tokenizer's chat template."""
     return template in (CHAT, BEGUN) or template.startswith(f"{CHAT}:")

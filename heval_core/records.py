@@ -274,6 +274,11 @@ class Target:
         """The tokens [start, end) of a sequence with these ids, such as a sentence that the model wrote. start: from 1."""
         return cls(tuple(range(start - 1, end - 1)), ids[start:end])
 
+    def part(self, places: range) -> Target:
+        """Some of the tokens, by their places among these."""
+        own = slice(places.start, places.stop)
+        return Target(self.positions[own], self.ids[own], self.foils[own], self.foil_kind)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attribution:

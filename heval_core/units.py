@@ -24,6 +24,34 @@ class Unit:
     end: int
     part: str
 
+    @property
+    def indices(self) -> range:
+        return range(self.start, self.end)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matrix:
+    """What each of U units of a prompt gives each of m tokens of an answer, or each of its sentences.
+
+    level: one of LEVELS. values: (U, columns) float32. changed: (U, m) bool, whether the model would write another token
+    without the unit; None where nothing was left out. said_before: (columns,) what the answer's earlier tokens give; None
+    where an explainer says nothing of them.
+    """
+
+    level: str
+    units: tuple[Unit, ...]
+    values: np.ndarray
+    changed: np.ndarray | None = None
+    said_before: np.ndarray | None = None
+
+    @classmethod
+    def of_tokens(cls, prompt: TokenisedPrompt, scores: np.ndarray, answer: int | None = None) -> Matrix:
+        """scores: (n, columns), of a prompt that an answer follows. answer: where it begins, if its scores mean anything."""
+        own = prompt.ranked
+        units = tuple(Unit(index, index + 1, "") for index in own)
+        before = None if answer is None else scores[answer:].sum(0)
+        return cls("token", units, scores[own.start : own.stop].astype(np.float32), said_before=before)
+
 
 def units_of(tokens: Sequence[str], parts: Sequence[str], level: str = "token") -> tuple[Unit, ...]:
     """The units of a prompt, in order, without gaps; none reaches from one part into the next.

@@ -77,8 +77,10 @@ MAY_IMPORT = {
             "citations",
             "datasets",
             "evaluation",
+            "explained_answer",
             "explanation",
             "faithfulness",
+            "generated",
             "figures",
             "lm",
             "pipeline",
@@ -101,8 +103,17 @@ MAY_IMPORT = {
     "heval_core": {"explanation"},
     "explanation": {
         *("catalogue", "protocols", "figures", "groups", "html", "lm", "pipeline", "records", "statistics", "stored", "units"),
-        "words",
+        *("explained_answer", "generated", "words"),
     },
+    "explained_answer": {
+        *("citations", "generated", "lm", "pipeline", "prompts", "protocols", "records", "sources", "writing")
+    },
+    "generated": {
+        *("catalogue", "explainers", "lm", "pipeline", "prompts", "protocols", "records", "sources", "statistics", "units"),
+        "writing",
+    },
+    "writing": {"citations", "lm", "prompts", "records", "units"},
+    "sources": {"citations", "records", "units"},
     "pipeline": {
         *("behaviour", "protocols", "groups", "lengths", "lm", "own_candidates", "prompts", "records", "regime_keys"),
         "statistics",
@@ -165,7 +176,7 @@ LIBRARIES = {
     **dict.fromkeys(("duckdb", "sqlite3"), {"store"}),
     "streamlit": {"app", "pages", "ui"},
     "jinja2": {"html"},
-    "pandas": {"evaluation", "explanation", "figures", "precompute", "report", "store", "ui", "present"},
+    "pandas": {"evaluation", "explained_answer", "explanation", "figures", "precompute", "report", "store", "ui", "present"},
     "sklearn": {"metrics", "statistics"},
     "ray": {"precompute"},
     "peft": {"lm"},

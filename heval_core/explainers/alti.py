@@ -30,6 +30,7 @@ class AltiLogit:
     control = False
     default = False
     needs = ("softmax attention", "heads")
+    answers = "sentence"
     order = 9
     reference = "Ferrando et al. 2023 (arXiv 2305.12535)"
 

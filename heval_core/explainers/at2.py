@@ -59,6 +59,7 @@ class AT2:
     control = False
     default = False
     needs = ("softmax attention", "heads")
+    answers = "token"
     needs_fit = True
     order = 12
     reference = "Cohen-Wang et al. 2025 (arXiv 2504.13752)"

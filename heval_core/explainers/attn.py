@@ -43,6 +43,7 @@ class Attention:
     control = False
     default = True
     needs = ("softmax attention", "heads")
+    answers = "token"
     order = 4
     reference = "Sun et al. 2025, eq. 9-10 (arXiv 2510.02629)"
 

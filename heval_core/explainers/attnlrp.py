@@ -34,6 +34,7 @@ class AttnLRP:
     control = False
     default = False
     needs = ("gradients", "softmax attention")
+    answers = "sentence"
     order = 6
     reference = "Achtibat et al. 2024 (arXiv 2402.05602)"
 

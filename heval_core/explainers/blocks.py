@@ -35,6 +35,7 @@ class Blocks:
     control = False
     default = False
     needs = ("gradients", "softmax attention")
+    answers = "sentence"
     order = 15
     reference = "control"
 

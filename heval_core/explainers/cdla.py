@@ -30,6 +30,7 @@ class DirectLogits:
     control = False
     default = False
     needs = ("softmax attention", "heads")
+    answers = "token"
     order = 8
     reference = "ours; cf. Ferrando et al. 2023 (arXiv 2305.12535)"
 

@@ -31,6 +31,7 @@ class ContrastiveGIM:
     control = False
     default = False
     needs = ("gradients", "softmax attention")
+    answers = "sentence"
     order = 7
     reference = "ours, after Edin et al. 2025 (GIM, arXiv 2505.17630)"
 

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heval_core.explainers.shared.left_out import logprobs, units
-from heval_core.records import Attribution, Cost, HEvalError, Target, TokenisedPrompt
+from heval_core.explainers.shared.left_out import logprobs, said, units
+from heval_core.records import Attribution, Cost, HEvalError, Target
 from heval_core.shared_passes import CLEAN
 from heval_core.statistics.sparse_fit import MASKS, log_odds, masks, weights
+from heval_core.units import Matrix
 
 if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
@@ -55,7 +56,7 @@ class ContextCite:
         self.check()
         clock = clean.clock()
         sources = [units(prompt, self.unit, target) for prompt, target in zip(clean.prompts, targets, strict=True)]
-        kept = [masks(len(own), _seed(prompt)) for own, prompt in zip(sources, clean.prompts, strict=True)]
+        kept = [masks(len(own), _seed(prompt.ids)) for own, prompt in zip(sources, clean.prompts, strict=True)]
         left_out = [
             [tuple(unit for unit, there in zip(own, row, strict=True) if not there) for row in rows]
             for own, rows in zip(sources, kept, strict=True)
@@ -69,9 +70,20 @@ class ContextCite:
         seconds = clock.stop()
         return [Attribution(self.key, row, seconds, repr(self)) for row in scores]
 
+    def matrix(self, clean: CleanPass, target: Target, sentences: Sequence[range]) -> Matrix:
+        """A fit for each token of the answer, in its log-odds, all from the same passes."""
+        self.check()
+        (prompt,) = clean.prompts
+        own = units(prompt, self.unit, target)
+        rows = masks(len(own), _seed(prompt.ids[: target.positions[0] + 1]))
+        gone = [tuple(unit for unit, there in zip(own, row, strict=True) if not there) for row in rows]
+        (found,) = said(clean, [target], [gone])
+        fits = [weights(rows, log_odds(values)) for values in found.logprobs[:, 0].T] if own else []
+        return Matrix(self.unit, own, np.array(fits, dtype=np.float32).reshape(len(target.ids), len(own)).T)
 
-def _seed(prompt: TokenisedPrompt) -> int:
-    return zlib.crc32(np.array(prompt.ids).astype("<i8").tobytes())
+
+def _seed(ids: Sequence[int]) -> int:
+    return zlib.crc32(np.array(ids).astype("<i8").tobytes())
 
 
 PLUGIN = ContextCite()

@@ -5,7 +5,8 @@ x - d the prompt from which d is deleted: what d gives the answer, less what it 
 E_d = D_a; log-probabilities of several tokens are summed. Where no documents are marked, sentences stand for documents.
 Reference: ours. It shows what an explainer gets that only knows where documents begin.
 Departure: as a method it asks the model, unlike the other controls.
-Cost: the clean pass, and one pass without each document; HEval's prompts have one or two.
+Option `unit`: what is left out: a document, or each sentence, word or token of it.
+Cost: the clean pass, and one pass without each unit; HEval's prompts have one or two documents.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heval_core.explainers.shared.left_out import effects, units
-from heval_core.records import Attribution, Cost, Target
+from heval_core.explainers.shared.left_out import effects, lost, units
+from heval_core.records import Attribution, Cost, HEvalError, Target
 from heval_core.shared_passes import CLEAN
+from heval_core.units import LEVELS, Matrix
 
 if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DocumentEffect:
+    unit: str = "document"
+
     key = "document"
     title = "Document alone (control)"
     signed = True
@@ -36,19 +40,32 @@ class DocumentEffect:
     order = 14
     reference = "control"
 
+    def check(self) -> None:
+        """Raises HEvalError for an unknown unit."""
+        if self.unit not in LEVELS:
+            raise HEvalError(f"document has no unit {self.unit!r}; there are: {', '.join(LEVELS)}.")
+
     def cost(self, tokens: float) -> Cost:
-        """Of two documents: each pass without one of them runs half of the prompt."""
-        return Cost(3, 2 * tokens, (CLEAN,))
+        """Of two documents, or ten sentences: each pass without one of them runs half of the prompt on average."""
+        passes = {"document": 2, "sentence": 10, "word": tokens * 0.7, "token": tokens}[self.unit]
+        return Cost(1 + passes, (1 + passes / 2) * tokens, (CLEAN,))
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
+        self.check()
         clock = clean.clock()
-        documents = [units(prompt, target=target) for prompt, target in zip(clean.prompts, targets, strict=True)]
+        documents = [units(prompt, self.unit, target) for prompt, target in zip(clean.prompts, targets, strict=True)]
         scores = np.zeros((clean.size, clean.length), dtype=np.float32)
         for row, own, found in zip(scores, documents, effects(clean, targets, documents), strict=True):
             for document, effect in zip(own, found.lead, strict=True):
                 row[document.start : document.end] = effect
         seconds = clock.stop()
         return [Attribution(self.key, row, seconds, repr(self)) for row in scores]
+
+    def matrix(self, clean: CleanPass, target: Target, sentences: Sequence[range]) -> Matrix:
+        """D_a of each token of the answer: the nats that it loses without each unit."""
+        self.check()
+        own = units(clean.prompts[0], self.unit, target)
+        return lost(clean, target, own, self.unit if clean.prompts[0].documents else "sentence")
 
 
 PLUGIN = DocumentEffect()

@@ -17,11 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from heval_core.explainers.shared.ablated import ablation_cost, ablation_scores, check_baseline
+from heval_core.explainers.shared.ablated import ablation_cost, ablation_scores, check_baseline, falls
 from heval_core.records import BASELINE, Attribution, Cost, HEvalError, Target
 from heval_core.shared_passes import CLEAN
+from heval_core.units import Matrix
 
 if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
@@ -62,6 +64,15 @@ class FeatureAblation:
         seconds = clock.stop()
         details = (("baseline_id", float(clean.lm.baseline(self.baseline))),)
         return [Attribution(self.key, row, seconds, repr(self), details=details) for row in scores]
+
+    def matrix(self, clean: CleanPass, target: Target, sentences: Sequence[range]) -> Matrix:
+        """In nats (`logprob`) whatever the target option: all tokens of the answer are read from the same passes."""
+        from heval_core.lm.targets import values_of_each
+
+        self.check()
+        measure = partial(values_of_each, targets=[target], scale="logprob")
+        (scores,) = falls(clean, [target], measure, self.baseline)
+        return Matrix.of_tokens(clean.prompts[0], scores)
 
 
 PLUGIN = FeatureAblation()

@@ -34,6 +34,7 @@ class FusionOfThree:
     control = False
     default = False
     needs = ("gradients", "softmax attention", "heads")
+    answers = "sentence"
     order = 10
     reference = "ours, of cgim, alti and cdla"
 

@@ -28,6 +28,7 @@ class GradientTimesInput:
     control = False
     default = False
     needs = ("gradients",)
+    answers = "sentence"
     order = 5
     reference = "Shrikumar et al. 2017 (arXiv 1605.01713)"
 

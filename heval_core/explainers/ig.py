@@ -43,6 +43,7 @@ class IntegratedGradients:
     control = False
     default = True
     needs = ("gradients",)
+    answers = "sentence"
     order = 3
     reference = "Sun et al. 2025, eq. 8 (arXiv 2510.02629); Sundararajan et al. 2017"
 

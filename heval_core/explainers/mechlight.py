@@ -45,6 +45,7 @@ class MechLight:
     control = False
     default = True
     needs = ("softmax attention", "heads")
+    answers = "token"
     order = 1
     reference = "Sun et al. 2025, eq. 11-17 (arXiv 2510.02629)"
 

@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heval_core.explainers.shared.left_out import effects, units
+from heval_core.explainers.shared.left_out import effects, lost, units
 from heval_core.explainers.shared.token_parts import PARTS, cost_of, token_part
 from heval_core.records import Attribution, Cost, HEvalError, Target
 from heval_core.shared_passes import CLEAN
+from heval_core.units import Matrix
 
 if TYPE_CHECKING:
     from heval_core.explainers.shared.left_out import Units
@@ -76,6 +77,21 @@ class Origin:
                     scores[row, start:end] = effect * share * shares(relevance[start:end])
         seconds = clock.stop()
         return [Attribution(self.key, row, seconds, repr(self)) for row in scores]
+
+    def matrix(self, clean: CleanPass, target: Target, sentences: Sequence[range]) -> Matrix:
+        """What each document gives each token of the answer, shared out by the relevance of that token's sentence."""
+        if self.sentences:
+            raise HEvalError("origin(sentences) explains a single token; origin explains an answer.")
+        self.check()
+        scores_of, (prompt,) = token_part(self.tokens, clean.lm), clean.prompts
+        given = lost(clean, target, units(prompt, target=target), "document")
+        scores = np.zeros((clean.length, len(target.ids)), dtype=np.float32)
+        for columns in sentences:
+            (relevance,) = scores_of(clean, [target.part(columns)])
+            for document, effect in zip(given.units, given.values, strict=True):
+                span = slice(document.start, document.end)
+                scores[span, columns.start : columns.stop] = np.outer(shares(relevance[span]), effect[columns])
+        return Matrix.of_tokens(prompt, scores)
 
     def _sentences(
         self, clean: CleanPass, targets: Sequence[Target], documents: Sequence[Units]

@@ -23,12 +23,19 @@ class CleanPass:
     prompts: B prompts of n tokens each; B = 1 for a prompt explained by itself.
     """
 
-    def __init__(self, lm: LanguageModel, prompts: Sequence[TokenisedPrompt], now: Callable[[], float] = time.perf_counter):
-        """now: the time in seconds."""
+    def __init__(
+        self,
+        lm: LanguageModel,
+        prompts: Sequence[TokenisedPrompt],
+        now: Callable[[], float] = time.perf_counter,
+        before: CleanPass | None = None,
+    ):
+        """now: the time in seconds. before: a pass over the beginnings of these prompts, which is gone on with."""
         if len({len(prompt.ids) for prompt in prompts}) != 1:
             raise HEvalError("The prompts of one pass must have the same number of tokens.")
         self.lm, self.prompts = lm, tuple(prompts)
-        self._shared = SharedWork(now)
+        self._shared, self._before = SharedWork(now), before
+        self._read_together: list[range] = []
 
     def clock(self) -> Clock:
         """Begins to time an explainer; see `shared_work`."""
@@ -52,7 +59,7 @@ class CleanPass:
     @property
     def _passed(self) -> tuple[torch.Tensor, Prefix]:
         def work() -> tuple[torch.Tensor, Prefix]:
-            logits, prefix = self.lm.forward.clean(self.ids)
+            logits, prefix = self.lm.forward.clean(self.ids, self._before and self._before.prefix)
             return self.lm.forward.checked(logits), prefix
 
         return self._shared.once("passed", work)
@@ -73,15 +80,25 @@ class CleanPass:
             return self.logits[:, None]
 
         def work() -> torch.Tensor:
+            start = min(position % self.length for position in positions) if self.prefix.layers else 0
+            rows, ends = range(self.size), self.ids[:, start:]
             with torch.no_grad():
-                return self.lm.forward.checked(self.lm.forward.logits_at(self.ids, positions))
+                logits = self.lm.forward.suffix_logits(self.prefix, start, ends, positions, rows)
+            return self.lm.forward.checked(logits)
 
         return self._shared.once(f"logits at {positions}", work)
 
     def heads_at(self, position: int) -> HeadReading:
         """The heads' attention and outputs at one position."""
         position %= self.length
-        return self._shared.once(f"heads at {position}", lambda: self.lm.heads.read(self.ids, self.prefix, position))
+        found = next((own for own in self._read_together if position in own), range(position, position + 1))
+        readings = self._shared.once(f"heads at {found}", lambda: self.lm.heads.read_all(self.ids, self.prefix, found))
+        return readings[position - found.start]
+
+    def read_together(self, positions: Sequence[int]) -> None:
+        """From now on the heads at all of these positions, and between them, are read in one pass when one is asked for."""
+        places = [position % self.length for position in positions]
+        self._read_together.append(range(min(places), max(places) + 1))
 
     @property
     def heads(self) -> HeadReading:

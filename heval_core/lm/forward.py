@@ -26,6 +26,11 @@ class Prefix:
     layers: tuple[tuple[torch.Tensor, torch.Tensor], ...]
     logits: torch.Tensor
 
+    @property
+    def length(self) -> int:
+        """n; 0 for an empty prefix."""
+        return self.layers[0][0].shape[2] if self.layers else 0
+
     def first(self, length: int, prompts: Sequence[int] | None = None) -> DynamicCache:
         """A cache of the first `length` positions: a row for each prompt, or for each of `prompts`, by their numbers."""
         cache = DynamicCache()
@@ -77,19 +82,37 @@ class Forward:
         return self.checked(self.last_logits(ids))
 
     @torch.no_grad()
-    def clean(self, ids: torch.Tensor) -> tuple[torch.Tensor, Prefix]:
+    def clean(self, ids: torch.Tensor, before: Prefix | None = None) -> tuple[torch.Tensor, Prefix]:
         """One pass over (B, n) ids ▶ (B, V) logits of the last position, float32, and its keys and values.
 
-        A model whose layers keep no keys and values gives an empty prefix.
+        before: of a pass over the first of these ids, which are not run again. A model whose layers keep no keys and values
+        gives an empty prefix.
         """
         if not self._facts.keeps_prefix:
             logits = self.last_logits(ids)
             return logits, Prefix((), logits)
-        cache = DynamicCache()
+        cache = before.first(before.length) if before else DynamicCache()
+        logits = self._next(ids[:, before.length if before else 0 :], cache)
+        return logits, Prefix(tuple((layer.keys, layer.values) for layer in cache.layers), logits)
+
+    def _next(self, ids: torch.Tensor, cache: DynamicCache) -> torch.Tensor:
+        """(b, m) ids after those in a cache, which then has them too ▶ (b, V) logits of the last one, float32."""
         with self._reading():
             output = self._model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1)
-        logits = output.logits[:, -1].float()
-        return logits, Prefix(tuple((layer.keys, layer.values) for layer in cache.layers), logits)
+        return output.logits[:, -1].float()
+
+    def greedy(self, ids: torch.Tensor, prefix: Prefix) -> Iterator[tuple[int, float]]:
+        """The tokens with which the model goes on after (1, n) ids, without end, each with its probability.
+
+        prefix: of the clean pass over these ids. A pass is run when the next token is asked for.
+        """
+        logits, cache = prefix.logits, prefix.first(ids.shape[1])
+        while True:
+            token = logits[0].argmax()
+            yield int(token), float(logits[0].softmax(-1)[token])
+            ids = torch.cat([ids, token.view(1, 1)], 1)
+            with torch.no_grad():
+                logits = self.checked(self._next(ids[:, -1:], cache) if prefix.layers else self.last_logits(ids))
 
     def suffix_states(
         self,

@@ -1,7 +1,7 @@
 """Attention heads: their patterns, value vectors, outputs and output matrices, at any position of a prompt.
 
 A head adds s z W_O to the residual stream, with z = sum over positions j of A[query, j] v_j. `Heads.read` gives A, z and s at
-one query position, `Heads.values` v, `Heads.output_matrix` W_O, and `Heads.logits` how much s z W_O adds to a token's logit.
+one query position, `read_all` at several, `values` v, `output_matrix` W_O, and `logits` how much s z W_O adds to a logit.
 Query heads that share keys and values each have their own row; an output bias belongs to no head.
 
 Where a norm stands behind attention (Gemma 2 and 3, OLMo 2), it divides what all heads write together by its RMS or std at
@@ -65,28 +65,36 @@ class Heads:
     def __init__(self, facts: ModelFacts, read_out: ReadOut, forward: Forward, hooked: Hooked):
         self._facts, self._read_out, self._forward, self._hooked = facts, read_out, forward, hooked
 
-    @torch.no_grad()
     def read(self, ids: torch.Tensor, prefix: Prefix, position: int = -1) -> HeadReading:
-        """The heads of (B, n) ids at one query position, by default the last. prefix: of the clean pass over these ids.
-
-        Only the query's token is run again, over the kept keys and values of the tokens before it. So only one row of the
-        attention pattern is formed, and memory grows with n, not n².
-        """
-        batch, n = ids.shape
+        """The heads of (B, n) ids at one query position, by default the last; see `read_all`."""
+        n = ids.shape[1]
         if not -n <= position < n:
             raise HEvalError(f"A prompt of {n} tokens has no position {position}.")
-        position %= n
-        hooked, query = self._hooked, ids[:, position : position + 1]
+        return self.read_all(ids, prefix, range(position % n, position % n + 1))[0]
+
+    @torch.no_grad()
+    def read_all(self, ids: torch.Tensor, prefix: Prefix, positions: range) -> list[HeadReading]:
+        """The heads of (B, n) ids at neighbouring query positions, from one pass. prefix: of the clean pass over these ids.
+
+        Only the queries' tokens are run again, over the kept keys and values of the tokens before them. So only their rows of
+        the attention pattern are formed, and memory grows with n, not n².
+        """
+        hooked, start, stop = self._hooked, positions.start, positions.stop
+        queries, shape = ids[:, start:stop], (len(ids), len(positions), -1)
         names = (*hooked.pattern_names, *hooked.output_names, *hooked.written_names, hooked.last_name)
-        seen, logits = hooked.seen(query, prefix.first(position), position, names)
-        hooked.check_same(logits, prefix.logits if position == n - 1 else self._plainly(prefix, position, query))
-        attention = torch.stack([seen[name][:, :, -1] for name in hooked.pattern_names], 1).float()
+        seen, logits = hooked.seen(queries, prefix.first(start), start, names)
+        hooked.check_same(logits, prefix.logits if stop == ids.shape[1] else self._plainly(prefix, start, queries))
+        attention = torch.stack([seen[name] for name in hooked.pattern_names], 1).float()
         if not torch.allclose(attention.sum(-1), torch.ones((), device=attention.device), atol=1e-2):
             raise lacks(self._facts, "softmax attention", "has attention rows that do not sum to one")
-        outputs = torch.stack([seen[name][:, -1].reshape(batch, -1) for name in hooked.output_names], 1).float()
-        outputs = outputs.view(batch, self._facts.layers, self._facts.heads_per_layer, -1)
-        written = torch.stack([seen[name].reshape(batch, -1) for name in hooked.written_names], 1).float()
-        return HeadReading(attention, outputs, written, seen[hooked.last_name].reshape(batch, -1).float())
+        outputs = torch.stack([seen[name].reshape(shape) for name in hooked.output_names], 2).float()
+        outputs = outputs.unflatten(-1, (self._facts.heads_per_layer, -1))
+        written = torch.stack([seen[name].reshape(shape) for name in hooked.written_names], 2).float()
+        last = seen[hooked.last_name].reshape(shape).float()
+        return [
+            HeadReading(attention[:, :, :, row, : query + 1], outputs[:, row], written[:, row], last[:, row])
+            for row, query in enumerate(positions)
+        ]
 
     @torch.no_grad()
     def mean_attention(self, ids: torch.Tensor, prefix: Prefix, start: int) -> torch.Tensor:
@@ -106,9 +114,9 @@ class Heads:
         hooked.check_same(logits, prefix.logits)
         return total / self._facts.layers
 
-    def _plainly(self, prefix: Prefix, position: int, query: torch.Tensor) -> torch.Tensor:
-        """(B, V) logits of the plain model at a position."""
-        return self._read_out.logits(self._forward.suffix_states(prefix, position, query))[:, 0]
+    def _plainly(self, prefix: Prefix, start: int, queries: torch.Tensor) -> torch.Tensor:
+        """(B, V) logits of the plain model at the last of some positions from `start` on."""
+        return self._read_out.logits(self._forward.suffix_states(prefix, start, queries))[:, 0]
 
     def values(self, prefix: Prefix, layer: int) -> torch.Tensor:
         """(B, H, n, d_h) float32: the value vectors of one layer's query heads at every position of the clean pass."""

@@ -35,13 +35,17 @@ def values(logits: torch.Tensor, targets: Sequence[Target], scale: str = "logit"
 
     scale: one of SCALES. `prob` is the probability of all tokens together, `contrast` the logit's lead over the foil's.
     """
+    total = values_of_each(logits, targets, "logprob" if scale == "prob" else scale).sum(-1)
+    return total.exp() if scale == "prob" else total
+
+
+def values_of_each(logits: torch.Tensor, targets: Sequence[Target], scale: str) -> torch.Tensor:
+    """(B, …, P, V) logits ▶ (B, …, P): the parts at each position of the targets' values. scale: `logit`, `logprob` or
+    `contrast`."""
     value = _chosen(logits, token_ids(targets, logits.device))
     if scale == "contrast":
-        value = value - _chosen(logits, foil_ids(targets, logits.device))
-    elif scale != "logit":
-        value = value - logits.logsumexp(-1)
-    total = value.sum(-1)
-    return total.exp() if scale == "prob" else total
+        return value - _chosen(logits, foil_ids(targets, logits.device))
+    return value if scale == "logit" else value - logits.logsumexp(-1)
 
 
 def leads(logits: torch.Tensor, targets: Sequence[Target]) -> torch.Tensor:

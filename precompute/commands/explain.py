@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from heval_core.explanation import Explanation, methods_of
+from heval_core.records import HEvalError
 from precompute.commands.options import add_fields
 from precompute.grid import Grid
 
@@ -23,25 +24,60 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     names = ("explainers", "match", "target", "template", "device", "dtype")
     add_fields(parser, Grid, names)
     parser.set_defaults(**{field.name: field.default for field in fields(Grid) if field.name in names})
+    parser.add_argument("--generate", type=int, metavar="N", help="explain a whole answer, of at most N tokens, word by word")
+    parser.add_argument("--answer-text", metavar="TEXT", help="explain this answer, word by word")
+    parser.add_argument(
+        "--select", metavar="WORDS", help="of a whole answer: these words, as it says them, or a word's number"
+    )
     parser.add_argument("--format", choices=["json", "text"], default="text")
 
 
 def _explain(options: argparse.Namespace) -> int:
+    from heval_core.explained_answer import explained_answer
+    from heval_core.generated import WRITTEN, Wanted
     from heval_core.lm.loading import load
     from heval_core.pipeline import Request, explain_request
 
+    whole = options.generate is not None or options.answer_text is not None
+    if options.select and not whole:
+        raise HEvalError("--select chooses words of a whole answer: give --generate N, or --answer-text TEXT.")
     Grid((), (), match=options.match, target=options.target, template=options.template).check()
     explainers = methods_of(options.explainers)
     request = Request(tuple(options.context), options.question, tuple(options.context_answer), options.memory_answer)
     lm = load(options.model, options.device, options.dtype)
     with lm.asked_in(options.template):
-        explained = explain_request(lm, request, explainers, match=options.match, target=options.target)
-    result = Explanation(explained).to_json()
+        explained = explain_request(lm, request, [] if whole else explainers, match=options.match, target=options.target)
+        result, selected = Explanation(explained).to_json(), None
+        if whole:
+            most = WRITTEN if options.generate is None else options.generate
+            answer = explained_answer(lm, request, explainers, Wanted(most, options.answer_text))
+            result["generated"] = answer.generated.to_json()
+        if options.select:
+            words = int(options.select) if options.select.isdecimal() else options.select
+            result["selection"] = selected = answer.select(words).to_json()
     if options.format == "json":
         print(json.dumps(result, ensure_ascii=False))
+    elif whole:
+        _print_answer(result["generated"], selected)
     else:
         _print_text(result)
     return 0
+
+
+def _print_answer(answer: dict[str, Any], selected: dict[str, Any] | None) -> None:
+    print(f"{answer['text'].strip()} ({answer['stopped']})")
+    for note in [*answer["notes"], *(f"{key} is left out: {why}" for key, why in answer["refused"].items())]:
+        print(note)
+    for sentence in answer["sentences"]:
+        cited = ", ".join(f"document {own['document']} ({own['nats']:.1f} nats)" for own in sentence["citations"])
+        print(f"\n{sentence['text'].strip()} [{cited or 'no source'}]")
+        for word in answer["words"]:
+            if sentence["start"] <= word["start"] < sentence["end"]:
+                print(f"  {word['text'].strip():24}{word['source']:14}{word['nats']:8.2f} nats")
+    if selected:
+        print(f"\nselected: {selected['text'].strip()}: {selected['source']}, {selected['nats']:.2f} nats")
+        for check, found in selected["verdict"].items():
+            print(f"  {check}: {found and ', '.join(f'{name} {value}' for name, value in found.items())}")
 
 
 def _print_text(result: dict[str, Any]) -> None:

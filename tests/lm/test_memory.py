@@ -100,7 +100,7 @@ def test_generation_that_memory_refuses_is_done_again_in_halves(lm, monkeypatch)
 
 
 def test_a_prompt_of_ones_own_that_does_not_fit_is_refused_in_one_line(lm, monkeypatch):
-    monkeypatch.setattr(Heads, "read", no_memory)
+    monkeypatch.setattr(Heads, "read_all", no_memory)
     monkeypatch.setattr(lm.budget, "tokens", 4096)
     request = Request(("The capital of Kenya is Lisbon.",), "Which capital?", ("Lisbon",), "Oslo")
     with pytest.raises(HEvalError, match="cpu does not have enough memory for a prompt of"):

@@ -76,7 +76,7 @@ def test_an_explainers_seconds_do_not_depend_on_who_ran_before(lm, clean):
     """Of every explainer: the forward pass and each reading of heads take their time, whoever asks for them first."""
     target = Target.next_token(*clean.logits[0].topk(2).indices.tolist())
     time = Time()
-    plain = {lm.forward: "clean", lm.heads: "read"}
+    plain = {lm.forward: "clean", lm.heads: "read_all"}
 
     def timed(seconds, done):
         def do(*given):

@@ -93,7 +93,7 @@ def test_prompts_of_equal_length_are_answered_in_one_pass(work, lm, monkeypatch)
     ("of", "step", "too_much"),
     [
         (Forward, "suffix_states", lambda prefix, start, suffixes, *_: suffixes.numel() > 40),
-        (Heads, "read", lambda ids, prefix, *_: len(ids) > 1),  # an explainer is done again in parts
+        (Heads, "read_all", lambda ids, prefix, *_: len(ids) > 1),  # an explainer is done again in parts
     ],
     ids=["suffixes", "heads"],
 )

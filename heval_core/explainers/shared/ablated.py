@@ -5,7 +5,8 @@ Blocks of tokens are replaced together, each in a row of its own; `lm.ablation` 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     import torch
 
     from heval_core.lm.clean_pass import CleanPass
+
+    Measure = Callable[[torch.Tensor], torch.Tensor]
 
 
 # The fixed cost of a pass, in tokens: a CPU reads the weights, a GPU also starts many kernels.
@@ -41,19 +44,30 @@ def ablation_scores(clean: CleanPass, targets: Sequence[Target], scale: str = "l
 
     scale: see `lm.targets.values`. baseline: see `lm.baseline`.
     """
+    from heval_core.lm.targets import values
+
+    return falls(clean, targets, partial(values, targets=targets, scale=scale), baseline)
+
+
+def falls(clean: CleanPass, targets: Sequence[Target], measure: Measure, baseline: str = BASELINE) -> np.ndarray:
+    """(B, n, …) float32: how much a measure of logits falls when a token becomes the baseline token; 0 for unranked tokens.
+
+    measure: (B, …, P, V) logits at the targets' positions ▶ (B, …), or (B, …, P).
+    """
     import torch
 
-    from heval_core.lm.targets import positions_of, values
+    from heval_core.lm.targets import positions_of
 
     lm, positions = clean.lm, positions_of(targets)
     replacement = lm.baseline(baseline)
-    value = values(clean.logits_at(positions), targets, scale)[:, None].cpu().numpy()
+    value = measure(clean.logits_at(positions))[:, None].cpu().numpy()
     prompts, n = clean.ids.shape
     ranked = [prompt.ranked for prompt in clean.prompts]
     # No later token can matter.
     last = min(max(own.stop for own in ranked), max(position % n for position in positions) + 1)
-    scores = np.zeros((prompts, n), dtype=np.float32)
+    scores = np.zeros((prompts, n, *value.shape[2:]), dtype=np.float32)
     width = block_size(prompts, n, lm.budget.tokens, lm.device.type)
+    width = max(1, min(width, READ_TOGETHER // (prompts * len(positions)))) if len(positions) > 1 else width
     waiting: list[torch.Tensor] = []
     first = min(own.start for own in ranked)
     for start in range(first, last, width):
@@ -62,7 +76,7 @@ def ablation_scores(clean: CleanPass, targets: Sequence[Target], scale: str = "l
         waiting.append(lm.ablation.spans(clean.ids, clean.prefix, tokens, replacement, positions))
         if prompts * len(positions) * (stop - first) >= READ_TOGETHER or stop == last:
             logits = lm.read_out.logits(torch.cat(waiting, 1)).detach()
-            scores[:, first:stop] = value - values(logits, targets, scale).cpu().numpy()
+            scores[:, first:stop] = value - measure(logits).cpu().numpy()
             waiting, first = [], stop
     for row, own in zip(scores, ranked, strict=True):
         row[: own.start], row[own.stop :] = 0, 0

@@ -14,12 +14,12 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from heval_core.records import HEvalError, Span, Target, TokenisedPrompt
-from heval_core.units import Unit, passages_of, units_of
+from heval_core.units import Matrix, Unit, passages_of, units_of
 
 if TYPE_CHECKING:
     import torch
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from heval_core.lm.model import LanguageModel
 
 Units = Sequence[Unit]
+Variant = tuple[tuple[int, ...], tuple[int, ...]]
+# Logits in one pass: 256 MB of them.
+MOST_LOGITS = 2**26
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,44 +80,106 @@ def _before_the_question(prompt: TokenisedPrompt) -> list[Span]:
 def effects(clean: CleanPass, targets: Sequence[Target], units: Sequence[Units]) -> list[Effects]:
     """What each prompt's units give the answer and its competitor, each being left out by itself.
 
-    units: of each prompt. Raises HEvalError as `logprobs`.
+    units: of each prompt. Raises HEvalError as `said`.
     """
     from heval_core.lm.targets import positions_of
 
-    with_all = _values(clean.logits_at(positions_of(targets)), targets)
+    with_all = _said(clean.logits_at(positions_of(targets)), targets)
     without = logprobs(clean, targets, [[(unit,) for unit in own] for own in units])
-    gives = [whole - own for whole, own in zip(with_all, without, strict=True)]
+    gives = [whole.logprobs.sum(-1) - own for whole, own in zip(with_all, without, strict=True)]
     return [Effects(own[:, 0], own[:, 1]) for own in gives]
 
 
 def logprobs(clean: CleanPass, targets: Sequence[Target], left_out: Sequence[Sequence[Units]]) -> list[np.ndarray]:
-    """(V, 2) float64 for each prompt: log p of its target's tokens, and of the foils, in each of V variants of the prompt.
+    """(V, 2) float64 for each prompt: log p of its target's tokens together, and of the foils, in each of V variants."""
+    return [own.logprobs.sum(-1) for own in said(clean, targets, left_out)]
 
-    left_out: for each prompt and variant the units that it lacks. Log-probabilities of several tokens are summed; of foils
-    that a target does not have, they are 0. The positions of a target stay with their tokens.
+
+class Said(NamedTuple):
+    """What a model says at the P positions of a target, in V variants of a prompt.
+
+    logprobs: (V, 2, P) float64, log p of the target's tokens and of its foils; 0 for foils that it does not have. likeliest:
+    (V, P) the token that the model expects most.
+    """
+
+    logprobs: np.ndarray
+    likeliest: np.ndarray
+
+
+def said(clean: CleanPass, targets: Sequence[Target], left_out: Sequence[Sequence[Units]]) -> list[Said]:
+    """What is said of each prompt's target in variants of the prompt.
+
+    left_out: for each prompt and variant the units that it lacks. The positions of a target stay with their tokens.
     Raises HEvalError where a unit holds such a position, and where logits are not finite.
+    """
+    return said_in(
+        clean,
+        targets,
+        [
+            [without(clean.lm, prompt, gone, target.positions) for gone in own]
+            for prompt, target, own in zip(clean.prompts, targets, left_out, strict=True)
+        ],
+    )
+
+
+def lost(clean: CleanPass, target: Target, units: Units, level: str) -> Matrix:
+    """The nats that each token of an answer loses without each of some units. clean: of one prompt."""
+    (whole,), (without,) = (said(clean, [target], [variants]) for variants in ([()], [(unit,) for unit in units]))
+    changed = without.likeliest != whole.likeliest
+    return Matrix(level, tuple(units), (whole.logprobs - without.logprobs)[:, 0].astype(np.float32), changed)
+
+
+def without_earlier(clean: CleanPass, target: Target, words: Units) -> np.ndarray:
+    """(m,) float64: log p of each token of an answer without the answer's words before its own; of all these words together.
+
+    A word then follows the prompt directly, so that all of them cost little more than one pass over the answer.
     """
     import torch
 
+    from heval_core.lm.targets import values_of_each
+
+    lm, last, found = clean.lm, target.positions[0], np.zeros(len(target.ids))
+    start = last if clean.prefix.layers else 0
+    for length in sorted({word.end - word.start for word in words}):
+        alike = [range(word.start, word.end) for word in words if word.end - word.start == length]
+        prompt = clean.prompts[0].ids[start : last + 1]
+        ids = torch.tensor([prompt + target.ids[own.start : own.stop - 1] for own in alike], device=lm.device)
+        with torch.no_grad():
+            logits = lm.forward.suffix_logits(clean.prefix, start, ids, range(last, last + length), [0] * len(alike))
+        parts = [target.part(own) for own in alike]
+        for own, values in zip(alike, values_of_each(lm.forward.checked(logits).double(), parts, "logprob"), strict=True):
+            found[own.start : own.stop] = values.cpu().numpy()
+    return found
+
+
+def said_in(clean: CleanPass, targets: Sequence[Target], variants: Sequence[Sequence[Variant]]) -> list[Said]:
+    """What is said of each prompt's target in other prompts: their ids, and where the target is read in them."""
+    import torch
+
     lm = clean.lm
-    found = [np.zeros((len(own), 2)) for own in left_out]
+    found = [
+        Said(np.zeros((len(own), 2, len(target.ids))), np.zeros((len(own), len(target.ids)), dtype=int))
+        for own, target in zip(variants, targets, strict=True)
+    ]
     alike: dict[tuple[int, tuple[int, ...]], list[tuple[int, int, tuple[int, ...]]]] = {}
-    for row, own in enumerate(left_out):
-        for number, gone in enumerate(own):
-            ids, positions = without(lm, clean.prompts[row], gone, targets[row].positions)
+    for row, own in enumerate(variants):
+        for number, (ids, positions) in enumerate(own):
             alike.setdefault((len(ids), positions), []).append((row, number, ids))
     for (length, positions), waiting in alike.items():
-        together = lm.budget.holds(length)
+        together = max(1, min(lm.budget.holds(length), MOST_LOGITS // (lm.vocabulary * len(positions))))
         for batch in (waiting[start : start + together] for start in range(0, len(waiting), together)):
             rows = [row for row, *_ in batch]
-            start = min(length + min(positions), *(_first_changed(clean.prompts[row].ids, ids) for row, _, ids in batch))
+            start = min(
+                *(position % length for position in positions),
+                *(_first_changed(clean.prompts[row].ids, ids) for row, _, ids in batch),
+            )
             start = start if clean.prefix.layers else 0
             with torch.no_grad():
                 suffixes = torch.tensor([ids[start:] for *_, ids in batch], device=lm.device)
                 logits = lm.forward.suffix_logits(clean.prefix, start, suffixes, positions, rows)
-            values = _values(lm.forward.checked(logits), [targets[row] for row in rows])
+            values = _said(lm.forward.checked(logits), [targets[row] for row in rows])
             for (row, number, _), value in zip(batch, values, strict=True):
-                found[row][number] = value
+                found[row].logprobs[number], found[row].likeliest[number] = value
     return found
 
 
@@ -123,14 +188,17 @@ def _first_changed(ids: Sequence[int], others: Sequence[int]) -> int:
     return next((place for place, (one, other) in enumerate(zip(ids, others, strict=False)) if one != other), len(others))
 
 
-def _values(logits: torch.Tensor, targets: Sequence[Target]) -> np.ndarray:
-    """(b, P, V) logits ▶ (b, 2) float64: log p of each target's tokens, and of its foils."""
-    from heval_core.lm.targets import values
+def _said(logits: torch.Tensor, targets: Sequence[Target]) -> list[Said]:
+    """(b, P, V) logits ▶ for each of the b prompts log p (2, P) of its target's tokens and foils, and the likeliest (P,)."""
+    from heval_core.lm.targets import values_of_each
 
-    logits = logits.double()
-    foils = [dataclasses.replace(target, ids=target.foils or target.ids) for target in targets]
-    found = np.stack([values(logits, each, "logprob").cpu().numpy() for each in (targets, foils)], 1)
-    found[[not target.foils for target in targets], 1] = 0
+    found = []
+    for row, target in zip(logits, targets, strict=True):  # one by one: in float64 they are large
+        exact = row.double()[None]
+        foils = dataclasses.replace(target, ids=target.foils or target.ids)
+        values = np.concatenate([values_of_each(exact, [own], "logprob").cpu().numpy() for own in (target, foils)])
+        values[1] *= bool(target.foils)
+        found.append(Said(values, row.argmax(-1).cpu().numpy()))
     return found
 
 

@@ -77,11 +77,12 @@ def random_levels(weights: np.ndarray) -> np.ndarray:
     sentences = weights.shape[1]
     others = np.ones(weights.shape, dtype=bool)
     others[weights.argmax(0), np.arange(sentences)] = False
-    of_all = _level(weights[others], len(weights))
-    return np.array([np.fmax(of_all, _level(weights[others[:, own], own], len(weights))) for own in range(sentences)])
+    of_all = level_of(weights[others], len(weights))
+    return np.array([np.fmax(of_all, level_of(weights[others[:, own], own], len(weights))) for own in range(sentences)])
 
 
-def _level(null: np.ndarray, passages: int) -> float:
+def level_of(null: np.ndarray, passages: int) -> float:
+    """(n,) what chance gives ▶ what the best of some passages stays below in 95 of 100 cases; NaN where n is too small."""
     from scipy.stats import t
 
     if len(null) < FEWEST:

@@ -1,0 +1,198 @@
+"""A whole answer explained: what a notebook and the command line ask of it. `explanation.explain` makes it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from heval_core import protocols
+from heval_core.citations.sentences import split
+from heval_core.generated import Generated, Wanted, explain_answer
+from heval_core.lm.clean_pass import CleanPass
+from heval_core.lm.model import LanguageModel
+from heval_core.pipeline import Request
+from heval_core.prompts import assemble
+from heval_core.records import HEvalError
+from heval_core.sources import Citation
+from heval_core.writing import write
+
+
+def explained_answer(
+    lm: LanguageModel, request: Request, explainers: Iterable[protocols.Method], wanted: Wanted
+) -> ExplainedAnswer:
+    """A whole answer, with all steps of `explain_answer` done."""
+    *_, (_, generated) = explain_answer(lm, request, explainers, wanted)
+    return ExplainedAnswer(generated, lm.template)
+
+
+@dataclass(frozen=True, eq=False)
+class ExplainedAnswer:
+    """A whole answer and where its words came from. template: in which the model was asked."""
+
+    generated: Generated
+    template: str
+
+    def __repr__(self) -> str:
+        sources = Counter(self.sources()["source"])
+        told = ", ".join(f"{count} from {source}" for source, count in sources.items())
+        model, text = self.generated.clean.lm.key, self.generated.written.text.strip()
+        return f"<ExplainedAnswer: {model} answers {text!r}; words: {told}>"
+
+    def select(self, words: str | int | tuple[int, int]) -> Selection:
+        """Some words of the answer: as it says them, one by its number, or from one number up to another, counted from 0.
+
+        Raises HEvalError, with what there is, for words that the answer does not have.
+        """
+        written = self.generated.written
+        starts = np.cumsum([0, *(len(token) for token in written.tokens)])
+        if isinstance(words, str):
+            place = written.text.lower().find(words.strip().lower())
+            first, last = np.searchsorted(starts, (place, place + len(words.strip()) - 1), "right") - 1
+            chosen = [
+                word for word in written.words if word.start <= last and first < word.end and place >= 0 and words.strip()
+            ]
+        else:
+            start, end = (words, words + 1) if isinstance(words, int) else words
+            chosen = list(written.words[start:end]) if start >= 0 else []
+        if not chosen:
+            raise HEvalError(
+                f"The answer has no words {words!r}; it has {len(written.words)} words, from 0: {written.text.strip()}"
+            )
+        return Selection(self.generated, range(chosen[0].start, chosen[-1].end))
+
+    def without(self, document: int, sentence: int | None = None) -> WrittenAgain:
+        """The answer that the model writes without a document, or without one of its sentences, both counted from 1."""
+        prompt, lm = self.generated.written.prompt, self.generated.clean.lm
+        texts = ["".join(prompt.tokens[own.start : own.end]).strip() for own in prompt.documents]
+        if not 1 <= document <= len(texts):
+            raise HEvalError(f"There is no document {document}; there are {len(texts)}, from 1.")
+        own = split(texts[document - 1])
+        if sentence is not None and not 1 <= sentence <= len(own):
+            raise HEvalError(f"Document {document} has no sentence {sentence}; it has {len(own)}, from 1.")
+        rest = "" if sentence is None else "".join(own[: sentence - 1] + own[sentence:]).strip()
+        kept = [*texts[: document - 1], *([rest] if rest else []), *texts[document:]]
+        question = "".join(prompt.tokens[prompt.question.start : prompt.question.end]).strip()
+        with lm.asked_in(self.template):
+            return written_again(self.generated, Request(tuple(kept), question), document)
+
+    def sources(self) -> pd.DataFrame:
+        """One row per word: where it came from, the nats that it loses without each document, and without all."""
+        return pd.DataFrame([_source_row(self.select(place)) for place in range(len(self.generated.written.words))])
+
+    def citations(self) -> pd.DataFrame:
+        """One row per sentence and document that it cites, strongest first, beside the random level."""
+        sentences = [Selection(self.generated, own.indices) for own in self.generated.written.sentences]
+        rows = [
+            {"sentence": number, "text": own.text.strip(), **cited._asdict()}
+            for number, own in enumerate(sentences)
+            for cited in own.citations()
+        ]
+        return pd.DataFrame(rows, columns=["sentence", "text", "document", "nats", "level"])
+
+    def to_frame(self, raw: bool = False, level: str = "document") -> pd.DataFrame:
+        """One row per unit of the prompt that an explainer knows, with its score for each word of the answer.
+
+        level: an explainer's key. raw: a column for each token, or sentence, as the explainer has it.
+        """
+        generated = self.generated
+        if level not in generated.matrices:
+            raise HEvalError(f"{level} has no scores here; there are: {', '.join(generated.matrices)}.")
+        matrix, tokens = generated.matrices[level], self.generated.written.prompt.tokens
+        frame = pd.DataFrame({"unit": ["".join(tokens[own.start : own.end]) for own in matrix.units]})
+        parts = generated.written.sentences if generated.by_sentence(level) else generated.written.words
+        each = [Selection(generated, own.indices) for own in parts]
+        scores = matrix.values if raw else np.stack([own.scores(level) for own in each], 1)
+        names = range(scores.shape[1]) if raw else [own.text for own in each]
+        return pd.concat([frame, pd.DataFrame(scores, columns=list(names))], axis=1)
+
+    def to_json(self) -> dict[str, Any]:
+        """The prompt, and as `generated` all that is known of the answer: see `Generated.to_json`."""
+        prompt = self.generated.written.prompt
+        return {
+            "model": self.generated.clean.lm.key,
+            "prompt": prompt.text,
+            "tokens": list(prompt.tokens),
+            "token_ids": list(prompt.ids),
+            "first_ranked": prompt.first_ranked,
+            "ranked_end": prompt.ranked.stop,
+            "documents": [{"start": own.start, "end": own.end} for own in prompt.documents],
+            "question": {"start": prompt.question.start, "end": prompt.question.end},
+            "generated": self.generated.to_json(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Some words of an answer. columns: their tokens."""
+
+    generated: Generated
+    columns: range
+
+    @property
+    def text(self) -> str:
+        return "".join(self.generated.written.tokens[self.columns.start : self.columns.stop])
+
+    def scores(self, explainer: str) -> np.ndarray:
+        """(U,) an explainer's scores for these words: sums of its columns. One of sentences is asked now for anything else."""
+        found = self.generated.scores(explainer, self.columns)
+        return self.generated.asked_now(explainer, self.columns) if found is None else found
+
+    def sources(self) -> pd.DataFrame:
+        """One row per document: the nats lost without it; and where the words came from."""
+        return pd.DataFrame([_source_row(self)])
+
+    def citations(self) -> list[Citation]:
+        """The documents that these words cite, strongest first."""
+        return self.generated.citations(self.columns) or []
+
+    def verdict(self) -> dict[str, Any]:
+        """Is it true? See `heval_core.sources.verdict`."""
+        return self.generated.verdict(self.columns)
+
+    def to_json(self) -> dict[str, Any]:
+        """What `precompute explain --select` prints."""
+        cited = [own._asdict() for own in self.citations()]
+        own = {"start": self.columns.start, "end": self.columns.stop, **_source_row(self), "citations": cited}
+        return own | {"said_before": self.generated.said_before(self.columns), "verdict": self.verdict()}
+
+
+class WrittenAgain(NamedTuple):
+    """before, after: (word, whether it is only there). said_so: the share of the words that went which were said to come from
+    the document that was changed; None where none went."""
+
+    text: str
+    stopped: str
+    before: list[tuple[str, bool]]
+    after: list[tuple[str, bool]]
+    said_so: float | None
+
+
+def written_again(found: Generated, request: Request, document: int) -> WrittenAgain:
+    """The model's answer to a changed request, compared word by word. document: which one was changed, from 1."""
+    lm, answers = found.clean.lm, (None,) * len(request.documents)
+    clean = CleanPass(lm, [lm.tokenise(assemble(request.documents, answers, request.question, lm.template))])
+    *_, again = write(clean, found.wanted.generate, request.question)
+    texts = [["".join(one.tokens[own.start : own.end]) for own in one.words] for one in (found.written, again)]
+    old, new = ([text.strip() for text in words] for words in texts)
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    same = [
+        {getattr(own, side) + place for own in matcher.get_matching_blocks() for place in range(own.size)} for side in "ab"
+    ]
+    before, after = ([(text, at not in kept) for at, text in enumerate(own)] for own, kept in zip(texts, same, strict=True))
+    sources = [found.source(own.indices) for own, (_, gone) in zip(found.written.words, before, strict=True) if gone]
+    said_so = [own is not None and own.source == f"document {document}" for own in sources]
+    return WrittenAgain(again.text, again.stopped, before, after, sum(said_so) / len(said_so) if said_so else None)
+
+
+def _source_row(selection: Selection) -> dict[str, Any]:
+    generated, columns = selection.generated, selection.columns
+    source = generated.source(columns)
+    assert source is not None
+    nats = {f"document {number}": float(own) for number, own in enumerate(generated.by_document(columns), start=1)}
+    return {"text": selection.text, "source": source.source, "nats": source.nats, **nats}

@@ -1,0 +1,368 @@
+"""Explains a whole answer, word by word: what it was written from, by every explainer, step by step.
+
+`explain_answer` gives the answer as it is written, then what leaving out documents says of all its words, then sentences and
+random levels, then one explainer after the other: each time all that is known so far, so that it can be shown at once, and
+left at any time. What an explainer says of a selection of words is the sum of its columns (`sources` has the rules).
+*What it had already said*: S(w) = log p(w | x, answer before w) - log p(w | x), the nats that a word loses where it follows
+the prompt directly; its share is S / (S + nats lost without any document), of what is above 0. An explainer that scores the
+answer's earlier tokens too has a share of its own: the size of these scores among all of its sizes.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from itertools import cycle, islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from heval_core import catalogue
+from heval_core.explainers.shared.left_out import said, said_in, units, without_earlier
+from heval_core.lm.clean_pass import CleanPass
+from heval_core.pipeline import Request, able_of
+from heval_core.prompts import assemble
+from heval_core.records import HEvalError, Span, Target
+from heval_core.sources import (
+    Bounds,
+    Choice,
+    Citation,
+    Source,
+    citations_of,
+    first_choice,
+    neutral_sentences,
+    places_in,
+    random_level,
+    source_of,
+    verdict,
+)
+from heval_core.statistics.scores import check
+from heval_core.units import Matrix, Unit
+from heval_core.writing import Written, given, write
+
+if TYPE_CHECKING:
+    from heval_core.lm.model import LanguageModel
+    from heval_core.protocols import Method
+
+# The explainers whose matrices the rules read: each document, and each sentence of the documents, left out.
+DOCUMENT, SENTENCE = "document", "document(unit=sentence)"
+COLUMNS = ("token", "sentence")
+WRITTEN = 60  # tokens of an answer, unless another number is asked for
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """generate: at most so many tokens. answer: given word for word; nothing is written then.
+
+    draws: how many texts take a document's place for random levels. texts: which, such as documents of other questions; by
+    default sentences about nothing that is asked.
+    """
+
+    generate: int = WRITTEN
+    answer: str | None = None
+    draws: int = 20
+    texts: tuple[str, ...] = ()
+    bounds: Bounds = Bounds()
+
+
+@dataclass(frozen=True, eq=False)
+class Generated:
+    """All that is known so far of an answer of m tokens; (m,) arrays are in nats and float64, None until they are known.
+
+    clean: the pass over the prompt with the answer. logprobs: of its tokens. together, before: what they lose without any
+    document, and without the answer's words before. drawn: (draws, m), what other texts give in place of documents.
+    matrices: of explainers, by key. costs: the seconds that each would take alone, and the passes that were run for it beyond
+    what others had run. refused: why others have none.
+    """
+
+    written: Written
+    wanted: Wanted
+    clean: CleanPass = field(repr=False)
+    logprobs: np.ndarray
+    together: np.ndarray | None = None
+    before: np.ndarray | None = None
+    drawn: np.ndarray | None = None
+    matrices: dict[str, Matrix] = field(default_factory=dict)
+    costs: dict[str, tuple[float, float]] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def documents(self) -> tuple[Span, ...]:
+        return self.written.prompt.documents
+
+    def with_matrix(self, key: str, matrix: Matrix, cost: tuple[float, float]) -> Generated:
+        return replace(self, matrices=self.matrices | {key: matrix}, costs=self.costs | {key: cost})
+
+    def scores(self, key: str, columns: range) -> np.ndarray | None:
+        """(U,) an explainer's scores for some tokens; None for an explainer of sentences, unless whole ones are asked for."""
+        matrix = self.matrices[key]
+        if matrix.values.shape[1] == len(self.written.ids) and not self.by_sentence(key):
+            return matrix.values[:, columns.start : columns.stop].sum(1)
+        whole = [place for place, own in enumerate(self.written.sentences) if own.start in columns and own.end - 1 in columns]
+        covered = sum(self.written.sentences[place].end - self.written.sentences[place].start for place in whole)
+        return matrix.values[:, whole].sum(1) if whole and covered == len(columns) else None
+
+    def asked_now(self, key: str, columns: range) -> np.ndarray:
+        """(U,) the scores of an explainer that explains sentences, for any other tokens: a pass of their own."""
+        target = _with_foils(self.clean, self.written.target).part(columns)
+        (found,) = catalogue.method(key).explain(self.clean, [target])
+        return Matrix.of_tokens(self.clean.prompts[0], found.scores[:, None]).values[:, 0]
+
+    def by_sentence(self, key: str) -> bool:
+        """Whether an explainer's columns are sentences of the answer."""
+        return columns_of(catalogue.method(key)) == "sentence"
+
+    def choices(self, columns: range) -> dict[str, Choice]:
+        """Explainer ▶ its first choice for some tokens, where it has one. Not of leaving out sentences, which judges them."""
+        if SENTENCE not in self.matrices:
+            return {}
+        found = {}
+        sentences = self.matrices[SENTENCE].units
+        for key in self.matrices:
+            scores = None if key == SENTENCE else self.scores(key, columns)
+            choice = None if scores is None else first_choice(scores, self.matrices[key], self.documents, sentences)
+            if choice is not None:
+                found[key] = choice
+        return found
+
+    def verdict(self, columns: range) -> dict[str, Any]:
+        """Is it true? See `sources.verdict`; empty before sentences are known."""
+        return verdict(self.choices(columns), columns, self.matrices[SENTENCE]) if SENTENCE in self.matrices else {}
+
+    def said_before(self, columns: range) -> float | None:
+        """The share of what the answer had already said."""
+        if self.before is None or self.together is None:
+            return None
+        own, documents = (max(0.0, float(part[columns.start : columns.stop].sum())) for part in (self.before, self.together))
+        return own / (own + documents) if own + documents else 0.0
+
+    def source(self, columns: range) -> Source | None:
+        """Where a word came from; None before documents are known."""
+        if self.together is None:
+            return None
+        own = slice(columns.start, columns.stop)
+        together = float(self.together[own].sum())
+        alone = float(self.logprobs[own].sum()) - together
+        return source_of(self.by_document(columns), self.level(columns), together, alone, self.wanted.bounds)
+
+    def level(self, columns: range) -> float:
+        """The random level of some tokens; 0 before it is known, and where chance gives less."""
+        if self.drawn is None:
+            return 0.0
+        return random_level(self.drawn[:, columns.start : columns.stop].sum(1), len(self.documents))
+
+    def by_document(self, columns: range) -> np.ndarray:
+        """(D,) the nats that some tokens lose without each document."""
+        found = np.zeros(len(self.documents))
+        if DOCUMENT in self.matrices:
+            matrix = self.matrices[DOCUMENT]
+            found[places_in(matrix.units, self.documents)] = matrix.values[:, columns.start : columns.stop].sum(1)
+        return found
+
+    def citations(self, columns: range) -> list[Citation] | None:
+        """What some tokens cite; None before random levels are known."""
+        if self.drawn is None:
+            return [] if self.together is not None and not self.documents else None
+        return citations_of(self.by_document(columns), self.level(columns), self.wanted.bounds)
+
+    def to_json(self) -> dict[str, Any]:
+        """What is known so far: `generated` of `precompute explain --format json`. What is not known yet is None."""
+        written = self.written
+        words = [self._word(unit) for unit in written.words]
+        return {
+            "text": written.text,
+            "token_ids": list(written.ids),
+            "tokens": list(written.tokens),
+            "probabilities": [_short(value) for value in written.probabilities],
+            "given": written.given,
+            "stopped": written.stopped,
+            "notes": written.notes,
+            "words": words,
+            "sentences": [self._sentence(unit, words) for unit in written.sentences],
+            "bounds": asdict(self.wanted.bounds),
+            "matrix": {key: self._matrix(key) for key in self.matrices},
+            "refused": self.refused,
+        } | {"verdicts": {name: [self.verdict(own.indices) for own in parts] for name, parts in self._parts.items()}}
+
+    @property
+    def _parts(self) -> dict[str, tuple[Unit, ...]]:
+        return {"words": self.written.words, "sentences": self.written.sentences}
+
+    def _text(self, unit: Unit) -> dict[str, Any]:
+        return {"start": unit.start, "end": unit.end, "text": "".join(self.written.tokens[unit.start : unit.end])}
+
+    def _word(self, unit: Unit) -> dict[str, Any]:
+        columns = unit.indices
+        source = self.source(columns)
+        return self._text(unit) | {
+            "source": source and source.source,
+            "nats": source and _short(source.nats),
+            "by_document": None if source is None else [_short(nats) for nats in self.by_document(columns)],
+            "together": None if self.together is None else _short(self.together[unit.start : unit.end].sum()),
+            "said_before": self.said_before(columns),
+        }
+
+    def _sentence(self, unit: Unit, words: list[dict[str, Any]]) -> dict[str, Any]:
+        cited = self.citations(unit.indices)
+        sources = Counter(word["source"] for word in words if unit.start <= word["start"] < unit.end)
+        return self._text(unit) | {
+            "citations": None if cited is None else [_cited(own) for own in cited],
+            "by_document": [_short(nats) for nats in self.by_document(unit.indices)],
+            "said_before": self.said_before(unit.indices),
+            "shares": {source: count / sources.total() for source, count in sources.items() if source},
+        }
+
+    def _matrix(self, key: str) -> dict[str, Any]:
+        matrix, tokens = self.matrices[key], self.written.prompt.tokens
+        documents = places_in(matrix.units, self.documents) + 1
+        seconds, passes = self.costs[key]
+        sizes = np.abs(matrix.values).sum(0)
+        before = None if matrix.said_before is None else np.abs(matrix.said_before)
+        return {
+            "unit": matrix.level,
+            "units": [
+                {
+                    "start": own.start,
+                    "end": own.end,
+                    "document": int(number) or None,
+                    "text": "".join(tokens[own.start : own.end]),
+                }
+                for own, number in zip(matrix.units, documents, strict=True)
+            ],
+            "columns": "sentence" if self.by_sentence(key) else "token",
+            "values": [[_short(value) for value in row] for row in matrix.values],
+            "changed": None if matrix.changed is None else matrix.changed.astype(int).tolist(),
+            "said_before": None
+            if before is None
+            else [_short(own / (own + size or 1)) for own, size in zip(before, sizes, strict=True)],
+            "title": catalogue.method(key).title,
+            "seconds": seconds,
+            "passes": passes,
+        }
+
+
+def _cited(citation: Citation) -> dict[str, float]:
+    return {"document": citation.document, "nats": _short(citation.nats), "level": _short(citation.level)}
+
+
+def _short(value: float) -> float:
+    """A number of four digits."""
+    return float(f"{value:.4g}")
+
+
+def columns_of(explainer: Method) -> str:
+    """`token` or `sentence`: what the columns of an explainer's matrix belong to. Raises HEvalError for one that has none."""
+    if hasattr(explainer, "matrix"):
+        return "token"
+    columns = str(getattr(explainer, "answers", "") or "it scores the first token of an answer only.")
+    if columns not in COLUMNS:
+        raise HEvalError(f"{explainer.title} does not explain a whole answer: {columns}")
+    return columns
+
+
+def matrix_of(explainer: Method, clean: CleanPass, target: Target, sentences: Sequence[range]) -> Matrix:
+    """An explainer's scores for all of an answer. Raises HEvalError where it has none, or scores that are not finite."""
+    columns = columns_of(explainer)
+    own: Callable[..., Matrix] | None = getattr(explainer, "matrix", None)
+    if own is not None:
+        found = own(clean, target, sentences)
+    else:
+        each = [range(place, place + 1) for place in range(len(target.ids))] if columns == "token" else sentences
+        scores = [explainer.explain(clean, [target.part(places)])[0].scores for places in each]
+        found = Matrix.of_tokens(clean.prompts[0], np.stack(scores, 1), target.positions[0] + 1)
+    check(found.values, f"The answer, explainer {explainer.key}")
+    return found
+
+
+def explain_answer(
+    lm: LanguageModel, request: Request, explainers: Iterable[Method], wanted: Wanted
+) -> Iterator[tuple[str, Generated]]:
+    """(step, all that is known), in this order: `token` for each token as it is written, `document`, `sentence`, `level`, and
+    each explainer's key.
+
+    Whoever asks for no more ends it: nothing is computed ahead. An explainer that cannot explain it is named in `refused`.
+    Raises HEvalError for an empty or too long prompt, and where there is no answer (`writing`).
+    """
+    able, refused = able_of(lm, explainers)
+    prompt = lm.tokenise(assemble(request.documents, (None,) * len(request.documents), request.question, lm.template))
+    first = CleanPass(lm, [prompt])
+    growing = write(first, wanted.generate, request.question) if wanted.answer is None else [given(first, wanted.answer)]
+    for written in growing:
+        found = Generated(written, wanted, first, np.log(written.probabilities), refused=refused)
+        yield "token", found
+    clean = CleanPass(lm, [written.whole], before=first) if len(written.ids) > 1 else first
+    target = _with_foils(clean, written.target)
+    values = clean.logits_at(target.positions)[0].double().log_softmax(-1)
+    logprobs = np.array([float(row[token_id]) for row, token_id in zip(values, target.ids, strict=True)])
+    found = replace(found, logprobs=logprobs, clean=clean, before=logprobs - without_earlier(clean, target, written.words))
+    for step in _left_out(found, target):
+        found = step[1]
+        yield step
+    if prompt.documents:
+        found = replace(found, drawn=_drawn(found, target, wanted))
+        yield "level", found
+    for explainer in able:
+        if explainer.key not in found.matrices:
+            found = _explained(found, explainer, target)
+            yield explainer.key, found
+
+
+def _with_foils(clean: CleanPass, target: Target) -> Target:
+    """The target against the likeliest other token at each of its positions."""
+    best = clean.logits_at(target.positions)[0].topk(2).indices.tolist()
+    foils = tuple(next(own for own in pair if own != token_id) for pair, token_id in zip(best, target.ids, strict=True))
+    return Target(target.positions, target.ids, foils, "runner-up token")
+
+
+def _explained(found: Generated, explainer: Method, target: Target) -> Generated:
+    """With one explainer's matrix more, or with the reason why there is none."""
+    from heval_core.lm.passes import counting
+
+    clean, clock = found.clean, found.clean.clock()
+    sentences = [own.indices for own in found.written.sentences]
+    clean.read_together(target.positions)
+    try:
+        with counting(clean.lm) as counted:
+            work = partial(matrix_of, explainer, clean, target, sentences)
+            matrix = clean.lm.budget.within(clean.length, work)
+    except HEvalError as error:
+        return replace(found, refused=found.refused | {explainer.key: str(error)})
+    return found.with_matrix(explainer.key, matrix, (clock.stop(), counted.passes(1, clean.length)))
+
+
+def _left_out(found: Generated, target: Target) -> Iterator[tuple[str, Generated]]:
+    """Each document left out, and all of them together; then each sentence."""
+    if not found.documents:
+        yield "document", replace(found, together=np.zeros(len(target.ids)))
+        return
+    found = _explained(found, catalogue.method(DOCUMENT), target)
+    whole = units(found.clean.prompts[0], "document", target)
+    (alone,) = said(found.clean, [target], [[whole]])
+    found = replace(found, together=found.logprobs - alone.logprobs[0, 0])
+    yield "document", found
+    yield "sentence", _explained(found, catalogue.method(SENTENCE), target)
+
+
+def _drawn(found: Generated, target: Target, wanted: Wanted) -> np.ndarray:
+    """(draws, m) the nats that texts about something else give in a document's place: so much better they are than no text.
+
+    The documents take turns; a text is repeated and cut to the length of the one that it replaces.
+    """
+    clean, documents = found.clean, found.matrices[DOCUMENT]
+    (prompt,) = clean.prompts
+    texts, turns = wanted.texts or neutral_sentences(), np.arange(wanted.draws) % max(1, len(documents.units))
+    rng = np.random.default_rng(zlib.crc32(np.array(prompt.ids).tobytes()))
+    positions = tuple(position - len(prompt.ids) for position in target.positions)
+    variants = []
+    for turn in turns if documents.units else []:
+        span = documents.units[turn]
+        text = " ".join(texts[place] for place in rng.permutation(len(texts)))
+        space = " " * prompt.tokens[span.start][:1].isspace()
+        ids = clean.lm.tokenizer(space + text, add_special_tokens=False, verbose=False).input_ids
+        drawn = tuple(islice(cycle(ids), span.end - span.start))
+        variants.append((prompt.ids[: span.start] + drawn + prompt.ids[span.end :], positions))
+    (said_instead,) = said_in(clean, [target], [variants])
+    return said_instead.logprobs[:, 0] - (found.logprobs - documents.values[turns[: len(variants)]])

@@ -1,0 +1,160 @@
+"""Where each word of an answer came from: a document, memory, or not to be told; and whether that is true.
+
+Formula: E_d(t) = log p(y_t | x, y before t) - log p(y_t | x - d, y before t), the nats that token t loses without document d;
+of several tokens the sum. Its *random level*: the same quantity of 20 texts about something else, of equal length in the
+documents' places; the highest of them, or what the best of all documents stays below by chance in 95 of 100 cases
+(`citations/annotators/shared/choice.py`), if that is more. A word comes from *document d* if
+E_d is the largest, above `document` nats and its random level, and at least `lead` times the next document's; from *memory* if
+it loses less than `memory` nats without any document, and is then still expected with a probability of `known`, or if there is
+no document; else it is *unclear*: two documents say the same, say. A sentence's *citations* are the documents with E_d above
+`document` nats and its random level, strongest first.
+A method's *first choice* for a selection is the sentence of the documents with the highest sum of its scores.
+Reference: ours; leave-one-out as in RAG-E, citations as in ContextCite (arXiv 2409.00729).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from heval_core.citations.annotators.shared.choice import level_of
+from heval_core.records import Span
+from heval_core.units import Matrix, Unit
+
+MEMORY, UNCLEAR = "memory", "unclear"
+# Sentences nearly as long as a first choice that are left out beside it, at most.
+OTHERS = 5
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """See above; nats, a factor, nats, a probability."""
+
+    document: float = 0.3
+    lead: float = 2.0
+    memory: float = 0.3
+    known: float = 0.5
+
+
+class Source(NamedTuple):
+    """source: `document 1` …, `memory` or `unclear`. nats: of the strongest document; without documents: of all together."""
+
+    source: str
+    nats: float
+
+
+class Citation(NamedTuple):
+    """document: from 1. level: the random level, in nats as well."""
+
+    document: int
+    nats: float
+    level: float
+
+
+def source_of(by_document: np.ndarray, level: float, together: float, alone: float, bounds: Bounds) -> Source:
+    """by_document: (D,) E of each. together: the nats lost without all. alone: the log-probability without any document."""
+    if not len(by_document):
+        return Source(MEMORY, together)
+    best, *rest = np.sort(by_document)[::-1]
+    if best > max(bounds.document, level) and best >= bounds.lead * max(rest, default=0.0):
+        return Source(f"document {int(by_document.argmax()) + 1}", float(best))
+    if abs(together) < bounds.memory and alone >= np.log(bounds.known):
+        return Source(MEMORY, together)
+    return Source(UNCLEAR, float(best))
+
+
+def citations_of(by_document: np.ndarray, level: float, bounds: Bounds) -> list[Citation]:
+    """by_document: (D,) E of each for a sentence."""
+    order = np.argsort(-by_document, kind="stable")
+    cited = [int(number) for number in order if by_document[number] > max(level, bounds.document)]
+    return [Citation(number + 1, float(by_document[number]), level) for number in cited]
+
+
+def random_level(drawn: np.ndarray, documents: int) -> float:
+    """drawn: (draws,) what texts about something else give; 0 for none, and where chance gives less."""
+    return float(np.fmax(drawn.max(initial=0.0), level_of(drawn, documents))) if len(drawn) else 0.0
+
+
+class Choice(NamedTuple):
+    """A method's first choice for a selection. document: from 1. sentence: its number in that document, from 1; None for a
+    method that knows documents only. unit: its number among all sentences."""
+
+    document: int
+    sentence: int | None
+    unit: int | None
+
+
+def first_choice(scores: np.ndarray, matrix: Matrix, documents: Sequence[Span], sentences: Sequence[Unit]) -> Choice | None:
+    """scores: (U,) of a selection. None where nothing is above 0. A document is chosen where units are no smaller."""
+    spans = documents if matrix.level == "document" else sentences
+    places = places_in(matrix.units, spans)
+    sums = np.bincount(places[places >= 0], scores[places >= 0], len(spans))
+    if not len(sums) or sums.max() <= 0:
+        return None
+    best = int(sums.argmax())
+    return Choice(best + 1, None, None) if matrix.level == "document" else choice_of(best, documents, sentences)
+
+
+def places_in(units: Sequence[Unit], spans: Sequence[Span | Unit]) -> np.ndarray:
+    """(U,) the number of the span in which each unit begins, -1 for none. spans: in the order of the text."""
+    starts = np.array([unit.start for unit in units], dtype=int)
+    found = np.searchsorted([span.start for span in spans], starts, "right") - 1
+    ends = np.array([*(span.end for span in spans), 0])
+    return np.where(starts < ends[found], found, -1)
+
+
+def choice_of(unit: int, documents: Sequence[Span], sentences: Sequence[Unit]) -> Choice:
+    """A sentence, by its number among all, as a choice."""
+    document = int(places_in([sentences[unit]], documents)[0])
+    before = places_in(sentences[: unit + 1], documents)
+    return Choice(document + 1, int((before == document).sum()), unit)
+
+
+def verdict(choices: Mapping[str, Choice], columns: Sequence[int], left_out: Matrix) -> dict[str, object]:
+    """Is it true? choices: of each method. columns: the tokens selected. left_out: each sentence of the documents left out.
+
+    points: how many methods (agree, of) have the same first choice, as far as they tell sentences. stands: whether tokens of
+    the answer change without that sentence (changed: their share), and less than half as many without others, the nearest in
+    length, at most OTHERS. beats: whether its loss is larger than that of each other sentence of its document. holds: None
+    where nothing is there to compare with.
+    """
+    named = Counter((own.document, own.unit) for own in choices.values() if own.unit is not None)
+    if not named:
+        return {"points": None, "stands": None, "beats": None}
+    (document, unit), agree = named.most_common(1)[0]
+    assert unit is not None
+    assert left_out.changed is not None
+    changed = left_out.changed[:, list(columns)].mean(1)
+    nats = left_out.values[:, list(columns)].sum(1)
+    sizes = np.array([own.end - own.start for own in left_out.units])
+    others = [int(own) for own in np.argsort(abs(sizes - sizes[unit]), kind="stable") if own != unit][:OTHERS]
+    beside = [own for own, each in enumerate(left_out.units) if each.part == left_out.units[unit].part and own != unit]
+    chosen = next(own for own in choices.values() if own.unit == unit)
+    return {
+        "points": {"agree": agree, "of": sum(named.values()), "document": document, "sentence": chosen.sentence, "unit": unit},
+        "stands": {
+            "holds": bool(changed[unit] > 2 * changed[others].mean()) if others else None,
+            "changed": float(changed[unit]),
+            "nats": float(nats[unit]),
+            "others": len(others),
+            "others_changed": float(changed[others].mean()) if others else None,
+            "others_nats": float(nats[others].mean()) if others else None,
+        },
+        "beats": {
+            "holds": bool(nats[unit] > nats[beside].max()) if beside else None,
+            "nats": float(nats[unit]),
+            "next": float(nats[beside].max()) if beside else None,
+        },
+    }
+
+
+@functools.cache
+def neutral_sentences() -> tuple[str, ...]:
+    """Sentences about nothing that is asked, for random levels."""
+    return tuple((Path(__file__).parent / "templates" / "neutral.txt").read_text(encoding="utf-8").splitlines())

@@ -1,0 +1,220 @@
+"""An answer after its prompt, as the model's own tokens: written greedily, one by one, or given word for word.
+
+The ids are never decoded and encoded again: text is made of them only to be read. Writing stops at the end of text, where the
+layout's next question or example would begin, and where the text only repeats itself; what was written beyond that is cut off.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING
+
+from heval_core.citations.sentences import split
+from heval_core.lm.clean_pass import CleanPass
+from heval_core.prompts import is_chat, stops_of
+from heval_core.records import HEvalError, Target, TokenisedPrompt
+from heval_core.units import Unit, units_of
+
+if TYPE_CHECKING:
+    from heval_core.lm.model import LanguageModel
+
+# A loop: the same tokens so many times in a row, which are at least so many tokens.
+TIMES, LOOP = 3, 12
+# A token of less probability is named: the model would never write it.
+IMPROBABLE = 1e-12
+# So many of the prompt's last tokens are decoded with an answer, because a tokenizer may drop the space at a text's beginning.
+_BEFORE = 8
+_PART = "\ufffd"  # stands for a part of a character
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """An answer of m tokens. tokens: their texts, which together spell it; of a character in several tokens the first has all
+    of it. probabilities: each given all before it. stopped: why no more was written; empty while it is being written. given:
+    whether somebody else wrote it."""
+
+    prompt: TokenisedPrompt
+    ids: tuple[int, ...]
+    tokens: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    stopped: str = ""
+    given: bool = False
+
+    @functools.cached_property
+    def text(self) -> str:
+        return "".join(self.tokens)
+
+    @functools.cached_property
+    def words(self) -> tuple[Unit, ...]:
+        """Spans of tokens, without gaps. White space alone belongs to the word behind it."""
+        return _joined(self.tokens, units_of(self.tokens, [""] * len(self.tokens), "word"))
+
+    @functools.cached_property
+    def sentences(self) -> tuple[Unit, ...]:
+        """Spans of tokens, without gaps; a token belongs to the sentence in which its first letter stands."""
+        ends = list(accumulate(len(sentence) for sentence in split(self.text)))
+        starts = [0, *accumulate(map(len, self.tokens))]
+        letters = [start + len(own) - len(own.lstrip()) for start, own in zip(starts, self.tokens, strict=False)]
+        numbers = [sum(end <= letter for end in ends) for letter in letters]
+        firsts = [place for place, number in enumerate(numbers) if place == 0 or number > max(numbers[:place])]
+        spans = zip(firsts, [*firsts[1:], len(self.ids)], strict=True)
+        return _joined(self.tokens, [Unit(start, end, "") for start, end in spans])
+
+    @property
+    def whole(self) -> TokenisedPrompt:
+        """The prompt with the answer, as far as it is read: the last token is only expected. The answer is never ranked."""
+        return dataclasses.replace(
+            self.prompt,
+            text=self.prompt.text + "".join(self.tokens[:-1]),
+            ids=self.prompt.ids + self.ids[:-1],
+            tokens=self.prompt.tokens + self.tokens[:-1],
+            ranked_end=self.prompt.ranked.stop,
+        )
+
+    @property
+    def target(self) -> Target:
+        """All tokens of the answer, each at its own position."""
+        start = len(self.prompt.ids)
+        return Target(tuple(range(start - 1, start - 1 + len(self.ids))), self.ids)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader should know: tokens that the model would never write, and a character that is not whole."""
+        named = zip(self.tokens, self.probabilities, strict=True)
+        notes = [
+            f"{token.strip()!r} has a probability of {own:.0e}: the model would never write it."
+            for token, own in named
+            if own < IMPROBABLE
+        ]
+        if self.stopped and self.text.endswith(_PART):
+            notes.append("The answer ends within a character: its other bytes were not written.")
+        return notes
+
+
+def _joined(tokens: Sequence[str], units: Sequence[Unit]) -> tuple[Unit, ...]:
+    """Units without those of white space alone, which go to the one behind, and without text, which go to the one before."""
+    found: list[Unit] = []
+    for unit in units:
+        text, last = ("".join(tokens[own.start : own.end]) for own in (unit, found[-1] if found else unit))
+        if found and (not last.strip() or not text or (not text.strip() and unit.end == len(tokens))):
+            unit = Unit(found.pop().start, unit.end, unit.part)
+        found.append(unit)
+    return tuple(found)
+
+
+def write(clean: CleanPass, most: int, question: str) -> Iterator[Written]:
+    """The model's greedy answer to the prompt of a pass: as it grows, token by token, and at last the finished one.
+
+    most: tokens. Raises HEvalError where nothing can be written, or where nothing is: no token, or none that is a word.
+    """
+    lm, (prompt,) = clean.lm, clean.prompts
+    room = min(most, lm.positions - len(prompt.ids))
+    if room < 1:
+        raise HEvalError(
+            f"There is no room for an answer of {most} tokens: {lm.key} reads at most {lm.positions}, and the prompt has "
+            f"{len(prompt.ids)}."
+        )
+    stops, spell = stops_of(lm.template, question), speller(lm, prompt)
+    ids, probabilities = list[int](), list[float]()
+    stopped = f"{room} tokens were written" if room == most else f"{lm.key} reads no more than {lm.positions} tokens"
+    for token_id, probability in islice(lm.forward.greedy(clean.ids, clean.prefix), room + 1):
+        if token_id in lm.generation.end_ids:
+            stopped = "the model ended it"
+            break
+        if len(ids) == room:
+            break
+        ids.append(token_id)
+        probabilities.append(probability)
+        tokens = spell(ids)
+        kept = _up_to_stop(tokens, stops)
+        if kept is None and (looped := _loop(ids)):
+            kept, stopped = len(ids) - looped, "the text only repeated itself from there on"
+        elif kept is not None:
+            stopped = "the next question would begin there"
+        if kept is not None:
+            del ids[kept:], probabilities[kept:]
+            break
+        yield Written(prompt, tuple(ids), tokens, tuple(probabilities))
+    yield _checked(lm, Written(prompt, tuple(ids), spell(ids), tuple(probabilities), stopped))
+
+
+def _checked(lm: LanguageModel, written: Written) -> Written:
+    if not written.text.strip():
+        what = "only special tokens or white space" if written.ids else "nothing"
+        raise HEvalError(
+            f"{lm.key} writes {what} in answer to this prompt; ask otherwise, try another layout (--template), or give an "
+            "answer (--answer-text)."
+        )
+    return written
+
+
+def given(clean: CleanPass, text: str) -> Written:
+    """An answer that somebody else wrote, after the prompt of a pass. Raises HEvalError where it is empty or too long."""
+    from heval_core.lm.chat import answers_bare
+
+    lm, (prompt,) = clean.lm, clean.prompts
+    if not text.strip():
+        raise HEvalError("The answer is empty; write one, or leave it out and let the model write (--generate).")
+    bare = answers_bare(lm.tokenizer) if is_chat(lm.template) else prompt.text[-1:].isspace()
+    said = ("" if bare else " ") + text.strip()
+
+    def encoded(text: str) -> tuple[int, ...]:
+        return tuple(lm.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
+
+    before, whole = encoded(prompt.text), encoded(prompt.text + said)
+    ids = whole[len(before) :] if whole[: len(before)] == before else encoded(said)
+    if len(prompt.ids) + len(ids) - 1 > lm.positions:
+        raise HEvalError(
+            f"The prompt and its answer have {len(prompt.ids) + len(ids)} tokens; {lm.key} reads at most {lm.positions}."
+        )
+    written = Written(prompt, ids, speller(lm, prompt)(ids), (), "it was given", True)
+    longer = CleanPass(lm, [written.whole], before=clean) if len(ids) > 1 else clean
+    logprobs = longer.logits_at(written.target.positions)[0].double().log_softmax(-1)
+    own = [float(row[token_id].exp()) for row, token_id in zip(logprobs, ids, strict=True)]
+    return dataclasses.replace(written, probabilities=tuple(own))
+
+
+def speller(lm: LanguageModel, prompt: TokenisedPrompt) -> Callable[[Sequence[int]], tuple[str, ...]]:
+    """A function: the ids of an answer to this prompt ▶ the text of each."""
+
+    @functools.cache
+    def decoded(ids: tuple[int, ...]) -> str:
+        before = [*prompt.ids[-_BEFORE:], *ids]
+        return str(lm.tokenizer.decode(before, skip_special_tokens=True, clean_up_tokenization_spaces=False))
+
+    start = decoded(())
+
+    def spell(ids: Sequence[int]) -> tuple[str, ...]:
+        texts, begun, end = [""] * len(ids), 0, len(start)
+        for place in range(len(ids)):
+            text = decoded(tuple(ids[: place + 1]))
+            if not text.endswith(_PART) or place == len(ids) - 1:
+                texts[begun], begun, end = text[end:], place + 1, len(text)
+        return tuple(texts)
+
+    return spell
+
+
+def _up_to_stop(tokens: Sequence[str], stops: Sequence[str]) -> int | None:
+    """How many tokens stand before the first of some stops; None where there is none. One that says more than it stays."""
+    text = "".join(tokens)
+    places = [text.find(stop) for stop in stops if stop in text]
+    if not places:
+        return None
+    ends = list(accumulate(map(len, tokens)))
+    kept = next(place for place, end in enumerate(ends) if end > min(places))
+    begun = ends[kept] - len(tokens[kept])
+    return kept + bool(text[begun : min(places)].strip())
+
+
+def _loop(ids: Sequence[int]) -> int:
+    """How many tokens at the end only say again what is before them; 0 where the text does not go round."""
+    for length in range(1, len(ids) // TIMES + 1):
+        times = max(TIMES, -(-LOOP // length))
+        if list(ids[-times * length :]) == list(ids[-length:]) * times:
+            return (times - 1) * length
+    return 0

@@ -1,0 +1,284 @@
+"""A whole answer explained: against runs of single tokens, on a model made by hand that copies, and what is said of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from heval_core import catalogue, explain
+from heval_core.explained_answer import ExplainedAnswer, explained_answer
+from heval_core.generated import DOCUMENT, SENTENCE, Wanted, _with_foils, explain_answer, matrix_of
+from heval_core.lm.clean_pass import CleanPass
+from heval_core.lm.loading import load
+from heval_core.pipeline import Request
+from heval_core.records import HEvalError, Target
+from heval_core.units import Matrix, Unit
+from heval_core.writing import given
+from precompute.cli import main
+from tests.asked import KENYA, PERU, QUESTION, asked
+from tests.citations.copier import copier
+from tests.fitted import fit_all
+
+TEXTS = (f"{KENYA} It is far.", PERU)
+ANSWER = "It is Lisbon. Peru has Lima."
+PERTURBING = {
+    "fa": "fa(target=logprob)",
+    "document": "document",
+    SENTENCE: SENTENCE,
+    "document(unit=word)": "document(unit=word)",
+}
+
+
+@pytest.fixture(scope="module", params=["gpt2", "qwen2"])
+def tiny(request, language_models):
+    lm = language_models[request.param]
+    fit_all(lm, [asked(lm, KENYA)])
+    return lm
+
+
+def answered(lm, *texts, answer=ANSWER):
+    """The pass over a prompt and its answer, its target without foils, and the answer."""
+    first = CleanPass(lm, [asked(lm, *texts)])
+    written = given(first, answer)
+    return CleanPass(lm, [written.whole], before=first), written.target, written
+
+
+def ranges(written):
+    return [own.indices for own in written.sentences]
+
+
+@pytest.mark.parametrize("key", PERTURBING)
+def test_the_matrix_of_all_tokens_equals_a_run_for_each(tiny, key):
+    clean, target, written = answered(tiny, *TEXTS)
+    found = matrix_of(catalogue.method(key), clean, target, ranges(written))
+    single = catalogue.method(PERTURBING[key])
+    for place, token_id in enumerate(written.ids):
+        prompt = written.prompt
+        own = dataclasses.replace(
+            prompt,
+            ids=prompt.ids + written.ids[:place],
+            tokens=prompt.tokens + written.tokens[:place],
+            ranked_end=prompt.ranked.stop,
+        )
+        (scores,) = single.explain(CleanPass(tiny, [own]), [Target.next_token(token_id)])
+        expected = [scores.scores[unit.start] for unit in found.units]
+        np.testing.assert_allclose(found.values[:, place], expected, atol=1e-5)
+        assert not scores.scores[len(prompt.ids) :].any()  # the answer's own tokens are never ranked
+
+
+@pytest.mark.parametrize("key", catalogue.explainers())
+def test_a_words_first_token_alone_has_todays_scores(tiny, key):
+    explainer = catalogue.method(key)
+    first = CleanPass(tiny, [asked(tiny, *TEXTS)])
+    target = _with_foils(first, Target.next_token(int(first.logits.argmax())))
+    found = matrix_of(explainer, first, target, [range(1)])
+    # What is left out has no competitor here, and fa is in nats.
+    usual = dataclasses.replace(target, foils=()) if key in ("document", "origin") else target
+    (today,) = catalogue.method(PERTURBING.get(key, key)).explain(first, [usual])
+    np.testing.assert_allclose(found.values[:, 0], [today.scores[unit.start] for unit in found.units], atol=1e-5)
+
+
+@pytest.mark.parametrize("key", ["attn", "mechlight", "cdla", "attnlrp", "cgim", "gxi"])
+def test_columns_are_the_explainers_own_scores_and_later_tokens_are_not_seen(tiny, key):
+    clean, target, written = answered(tiny, *TEXTS)
+    found = matrix_of(catalogue.method(key), clean, target, ranges(written))
+    whole = catalogue.method(key).answers == "sentence"
+    for column, places in enumerate(ranges(written) if whole else [range(p, p + 1) for p in range(len(written.ids))]):
+        prompt = dataclasses.replace(written.whole, ids=written.whole.ids[: len(written.prompt.ids) + places.stop - 1])
+        prompt = dataclasses.replace(prompt, tokens=prompt.tokens[: len(prompt.ids)])
+        (alone,) = catalogue.method(key).explain(CleanPass(tiny, [prompt]), [target.part(places)])
+        np.testing.assert_allclose(found.values[:, column], alone.scores[: len(found.units)], atol=1e-4)
+        before = alone.scores[len(written.prompt.ids) :].sum()
+        assert found.said_before[column] == pytest.approx(before, abs=1e-4)
+
+
+def test_origins_scores_of_a_document_sum_to_what_the_document_gives_each_token(tiny):
+    clean, target, written = answered(tiny, *TEXTS)
+    scores, documents = (matrix_of(catalogue.method(key), clean, target, ranges(written)) for key in ("origin", "document"))
+    for document, effect in zip(documents.units, documents.values, strict=True):
+        inside = [own.start in document.indices for own in scores.units]
+        np.testing.assert_allclose(scores.values[inside].sum(0), effect, atol=1e-4)
+    with pytest.raises(HEvalError, match=r"origin\(sentences\) explains a single token"):
+        matrix_of(catalogue.method("origin(sentences=true)"), clean, target, ranges(written))
+
+
+@pytest.fixture(scope="module")
+def explained(language_models):
+    keys = "fa,origin,contextcite,attn,mechlight,attnlrp"
+    return explain(language_models["gpt2"], question=QUESTION, context=TEXTS, answer=ANSWER, explainers=keys)
+
+
+def test_a_sentences_scores_are_the_sums_of_its_words(explained):
+    for sentence in explained.generated.written.sentences:
+        words = [own for own in explained.generated.written.words if own.start in sentence.indices]
+        for key in explained.generated.matrices:
+            if not explained.generated.by_sentence(key):
+                sums = sum(explained.generated.scores(key, own.indices) for own in words)
+                np.testing.assert_allclose(explained.generated.scores(key, sentence.indices), sums, atol=1e-5)
+    assert explained.generated.scores("attnlrp", range(1)) is None
+    one, two = (own.indices for own in explained.generated.written.sentences)
+    matrix = explained.generated.matrices["attnlrp"]
+    np.testing.assert_allclose(
+        explained.generated.scores("attnlrp", range(one.start, two.stop)), matrix.values.sum(1), atol=1e-5
+    )
+
+
+def test_a_selection_is_found_by_its_words_or_their_numbers(explained):
+    assert explained.select("is lisbon").text == explained.select((1, 3)).text == " is Lisbon"
+    assert explained.select("isb").text == explained.select(2).text == " Lisbon"
+    selection = explained.select("Lisbon")
+    assert selection.scores("attnlrp").shape == selection.scores("attn").shape
+    assert np.abs(selection.scores("attnlrp")).max() > 0
+    for words in ("Oslo", "", 99, -1, (7, 3)):
+        with pytest.raises(HEvalError, match="The answer has no words .*; it has 8 words, from 0: It is Lisbon"):
+            explained.select(words)
+    for key in ("fa", "attnlrp"):
+        assert list(explained.to_frame(level=key)["unit"])[: len(TEXTS)]
+        assert explained.to_frame(level=key).shape[1] == 1 + {"fa": 8, "attnlrp": 2}[key]
+    with pytest.raises(HEvalError, match="token has no scores here; there are: document, "):
+        explained.to_frame(level="token")
+    assert list(explained.sources()["text"]) == [" It", " is", " Lisbon", ".", " Peru", " has", " Lima", "."]
+    assert repr(explained).startswith("<ExplainedAnswer: random-gpt2 answers 'It is Lisbon. Peru has Lima.'; words: ")
+
+
+def test_the_json_object_has_what_was_agreed_and_is_json(explained):
+    told = json.loads(json.dumps(explained.to_json()))
+    answer = told["generated"]
+    assert "".join(answer["tokens"]) == answer["text"] == f" {ANSWER}"
+    assert {"start", "end", "text", "source", "nats", "by_document", "said_before"} <= set(answer["words"][0])
+    assert {"start", "end", "text", "citations", "said_before", "shares"} <= set(answer["sentences"][0])
+    assert sum(answer["sentences"][0]["shares"].values()) == pytest.approx(1)
+    assert list(answer["matrix"]) == [DOCUMENT, SENTENCE, "fa", "origin", "contextcite", "attn", "mechlight", "attnlrp"]
+    for matrix in answer["matrix"].values():
+        columns = {"token": len(answer["token_ids"]), "sentence": 2}[matrix["columns"]]
+        assert np.shape(matrix["values"]) == (len(matrix["units"]), columns)
+        assert "".join(told["tokens"][matrix["units"][0]["start"] : matrix["units"][0]["end"]]) == matrix["units"][0]["text"]
+        assert matrix["seconds"] > 0
+    assert [own["document"] for own in answer["matrix"][SENTENCE]["units"]] == [1, 1, 2]
+    assert [len(own) for own in answer["verdicts"].values()] == [8, 2]
+
+
+@pytest.fixture(scope="module")
+def copying(tmp_path_factory):
+    return load(copier(tmp_path_factory.mktemp("copier"), noise=0.003), "cpu")
+
+
+def told(number):
+    return f"thing{number} Value{number} ."
+
+
+def of_copier(lm, lines, answer):
+    others = tuple(told(number) for number in range(40, 60) if number != 50)
+    methods = [catalogue.method(key) for key in ("fa", "attn")]
+    with lm.asked_in("{documents} {question}"):
+        return explained_answer(lm, Request(tuple(lines), "the is"), methods, Wanted(answer=answer, texts=others))
+
+
+def test_a_planted_copier_names_its_source_for_each_word_and_cites_no_document_for_what_is_from_none(copying):
+    lines = [told(number) for number in (3, 14, 25, 36)]
+    answer = f"{told(25)} {told(3)} {told(50)} {told(36)}"
+    found = of_copier(copying, lines, answer)
+    for number, source in ((25, "document 3"), (3, "document 1"), (36, "document 4")):
+        assert explained_source(found, f"Value{number}") == source
+        verdict = found.select(f"Value{number}").verdict()
+        assert verdict["points"]["agree"] == verdict["points"]["of"] == 2
+        assert f"document {verdict['points']['document']}" == source
+        assert verdict["stands"]["holds"]
+    assert explained_source(found, "Value50") == "unclear"
+    cited = found.citations().groupby("sentence")["document"].first()
+    assert dict(cited) == {0: 3, 1: 1, 3: 4}
+    assert (found.citations()["nats"] > found.citations()["level"]).all()
+
+
+def explained_source(found, words):
+    return found.select(words).sources()["source"].item()
+
+
+def test_two_documents_that_say_the_same_leave_it_unclear(copying):
+    lines = [told(3), told(3), told(14)]
+    found = of_copier(copying, lines, told(3))
+    assert explained_source(found, "Value3") == "unclear"
+    assert found.generated.together[1] > 1
+
+
+def test_the_answer_is_written_again_without_what_is_said_to_be_its_source(language_models):
+    found = explain(language_models["gpt2"], question=QUESTION, context=TEXTS, generate=8, explainers="attn")
+    again = found.without(1)
+    plain = explain(language_models["gpt2"], question=QUESTION, context=TEXTS[1], generate=8, explainers="attn")
+    assert again.text == plain.generated.written.text
+    assert "".join(word for word, _ in again.before) == found.generated.written.text
+    assert "".join(word for word, _ in again.after) == again.text
+    kept = [[word.strip() for word, changed in words if not changed] for words in (again.before, again.after)]
+    assert kept[0] == kept[1]
+    assert found.without(1, sentence=2).text
+    with pytest.raises(HEvalError, match="no document 3; there are 2, from 1"):
+        found.without(3)
+    with pytest.raises(HEvalError, match="Document 1 has no sentence 3; it has 2, from 1"):
+        found.without(1, 3)
+
+
+def test_an_answer_without_documents_is_all_memory(language_models):
+    found = explain(language_models["gpt2"], question=QUESTION, generate=6, explainers="fa,attn")
+    assert set(found.sources()["source"]) == {"memory"}
+    assert found.citations().empty
+    assert list(found.generated.matrices) == ["fa", "attn"]
+    assert found.to_json()["generated"]["sentences"][0]["citations"] == []
+
+
+def test_parts_come_in_order_and_nothing_is_computed_ahead(language_models, monkeypatch):
+    lm = language_models["gpt2"]
+    methods = [catalogue.method(key) for key in ("attn", "fa")]
+    steps = explain_answer(lm, Request(TEXTS, QUESTION), methods, Wanted(3))
+    seen = []
+    for step, found in steps:
+        seen.append(step)
+        json.dumps(found.to_json())
+        if step == "sentence":
+            break
+    assert seen == ["token", "token", "token", "token", "document", "sentence"] or seen[-2:] == ["document", "sentence"]
+    monkeypatch.setattr(lm, "_ablation", None, raising=False)
+    steps.close()
+    assert list(steps) == []
+
+
+def test_an_explainer_that_cannot_says_why_in_one_sentence(language_models):
+    lm = language_models["gpt2"]
+
+    class Single:
+        key, title, needs = "single", "Single", ()
+
+    *_, (_, found) = explain_answer(lm, Request(TEXTS, QUESTION), [Single()], Wanted(answer=ANSWER))
+    assert found.refused == {"single": "Single does not explain a whole answer: it scores the first token of an answer only."}
+
+
+def test_the_command_line_prints_words_with_their_sources_and_the_same_object(language_models, model_folders, capsys):
+    command = [
+        "explain",
+        "--model",
+        str(model_folders["gpt2"]),
+        "--question",
+        QUESTION,
+        "--device",
+        "cpu",
+        "--explainers",
+        "attn",
+    ]
+    command += [part for text in TEXTS for part in ("--context", text)]
+    assert main([*command, "--answer-text", ANSWER, "--select", "Lisbon"]) == 0
+    told = capsys.readouterr().out
+    assert "It is Lisbon. Peru has Lima. (it was given)" in told
+    assert "selected: Lisbon: " in told
+    assert main([*command, "--answer-text", ANSWER, "--select", "2", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["selection"]["text"] == " Lisbon"
+    assert found["selection"]["source"] == found["generated"]["words"][2]["source"]
+    assert main([*command, "--select", "Lisbon"]) == 2
+    assert "give --generate N, or --answer-text TEXT" in capsys.readouterr().err
+
+
+def test_an_answer_is_an_explanation_of_its_own(explained):
+    assert isinstance(explained, ExplainedAnswer)
+    assert Matrix("token", (Unit(0, 1, ""),), np.zeros((1, 1))).said_before is None
