@@ -105,7 +105,7 @@ class ExplainedAnswer:
             raise HEvalError(f"{level} has no scores here; there are: {', '.join(generated.matrices)}.")
         matrix, tokens = generated.matrices[level], self.generated.written.prompt.tokens
         frame = pd.DataFrame({"unit": ["".join(tokens[own.start : own.end]) for own in matrix.units]})
-        parts = generated.written.sentences if generated.by_sentence(level) else generated.written.words
+        parts = generated.written.sentences if matrix.columns == "sentence" else generated.written.words
         each = [Selection(generated, own.indices) for own in parts]
         scores = matrix.values if raw else np.stack([own.scores(level) for own in each], 1)
         names = range(scores.shape[1]) if raw else [own.text for own in each]

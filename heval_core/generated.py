@@ -28,7 +28,6 @@ from heval_core.prompts import assemble
 from heval_core.records import HEvalError, Span, Target
 from heval_core.sources import (
     Bounds,
-    Choice,
     Citation,
     Source,
     citations_of,
@@ -93,17 +92,13 @@ class Generated:
     def documents(self) -> tuple[Span, ...]:
         return self.written.prompt.documents
 
-    def with_matrix(self, key: str, matrix: Matrix, cost: tuple[float, float]) -> Generated:
-        return replace(self, matrices=self.matrices | {key: matrix}, costs=self.costs | {key: cost})
-
     def scores(self, key: str, columns: range) -> np.ndarray | None:
         """(U,) an explainer's scores for some tokens; None for an explainer of sentences, unless whole ones are asked for."""
-        matrix = self.matrices[key]
-        if matrix.values.shape[1] == len(self.written.ids) and not self.by_sentence(key):
+        matrix, sentences = self.matrices[key], [own.indices for own in self.written.sentences]
+        if matrix.columns == "token":
             return matrix.values[:, columns.start : columns.stop].sum(1)
-        whole = [place for place, own in enumerate(self.written.sentences) if own.start in columns and own.end - 1 in columns]
-        covered = sum(self.written.sentences[place].end - self.written.sentences[place].start for place in whole)
-        return matrix.values[:, whole].sum(1) if whole and covered == len(columns) else None
+        whole = [place for place, own in enumerate(sentences) if set(own) <= set(columns)]
+        return matrix.values[:, whole].sum(1) if sum(len(sentences[place]) for place in whole) == len(columns) else None
 
     def asked_now(self, key: str, columns: range) -> np.ndarray:
         """(U,) the scores of an explainer that explains sentences, for any other tokens: a pass of their own."""
@@ -111,26 +106,21 @@ class Generated:
         (found,) = catalogue.method(key).explain(self.clean, [target])
         return Matrix.of_tokens(self.clean.prompts[0], found.scores[:, None]).values[:, 0]
 
-    def by_sentence(self, key: str) -> bool:
-        """Whether an explainer's columns are sentences of the answer."""
-        return columns_of(catalogue.method(key)) == "sentence"
-
-    def choices(self, columns: range) -> dict[str, Choice]:
-        """Explainer ▶ its first choice for some tokens, where it has one. Not of leaving out sentences, which judges them."""
-        if SENTENCE not in self.matrices:
-            return {}
-        found = {}
-        sentences = self.matrices[SENTENCE].units
-        for key in self.matrices:
-            scores = None if key == SENTENCE else self.scores(key, columns)
-            choice = None if scores is None else first_choice(scores, self.matrices[key], self.documents, sentences)
+    def choices(self, columns: range) -> dict[str, int]:
+        """Explainer ▶ its first choice for some tokens, of those that tell sentences and are not asked to judge them."""
+        sentences, found = self.matrices[SENTENCE].units, {}
+        for key, matrix in self.matrices.items():
+            scores = None if key == SENTENCE or matrix.level == "document" else self.scores(key, columns)
+            choice = None if scores is None else first_choice(scores, matrix.units, sentences)
             if choice is not None:
                 found[key] = choice
         return found
 
     def verdict(self, columns: range) -> dict[str, Any]:
         """Is it true? See `sources.verdict`; empty before sentences are known."""
-        return verdict(self.choices(columns), columns, self.matrices[SENTENCE]) if SENTENCE in self.matrices else {}
+        if SENTENCE not in self.matrices:
+            return {}
+        return verdict(list(self.choices(columns).values()), columns, self.matrices[SENTENCE])
 
     def said_before(self, columns: range) -> float | None:
         """The share of what the answer had already said."""
@@ -184,12 +174,12 @@ class Generated:
             "sentences": [self._sentence(unit, words) for unit in written.sentences],
             "bounds": asdict(self.wanted.bounds),
             "matrix": {key: self._matrix(key) for key in self.matrices},
+            "verdicts": {
+                "words": [self.verdict(own.indices) for own in written.words],
+                "sentences": [self.verdict(own.indices) for own in written.sentences],
+            },
             "refused": self.refused,
-        } | {"verdicts": {name: [self.verdict(own.indices) for own in parts] for name, parts in self._parts.items()}}
-
-    @property
-    def _parts(self) -> dict[str, tuple[Unit, ...]]:
-        return {"words": self.written.words, "sentences": self.written.sentences}
+        }
 
     def _text(self, unit: Unit) -> dict[str, Any]:
         return {"start": unit.start, "end": unit.end, "text": "".join(self.written.tokens[unit.start : unit.end])}
@@ -232,7 +222,7 @@ class Generated:
                 }
                 for own, number in zip(matrix.units, documents, strict=True)
             ],
-            "columns": "sentence" if self.by_sentence(key) else "token",
+            "columns": matrix.columns,
             "values": [[_short(value) for value in row] for row in matrix.values],
             "changed": None if matrix.changed is None else matrix.changed.astype(int).tolist(),
             "said_before": None
@@ -273,6 +263,7 @@ def matrix_of(explainer: Method, clean: CleanPass, target: Target, sentences: Se
         each = [range(place, place + 1) for place in range(len(target.ids))] if columns == "token" else sentences
         scores = [explainer.explain(clean, [target.part(places)])[0].scores for places in each]
         found = Matrix.of_tokens(clean.prompts[0], np.stack(scores, 1), target.positions[0] + 1)
+        found = replace(found, columns=columns)
     check(found.values, f"The answer, explainer {explainer.key}")
     return found
 
@@ -330,7 +321,8 @@ def _explained(found: Generated, explainer: Method, target: Target) -> Generated
             matrix = clean.lm.budget.within(clean.length, work)
     except HEvalError as error:
         return replace(found, refused=found.refused | {explainer.key: str(error)})
-    return found.with_matrix(explainer.key, matrix, (clock.stop(), counted.passes(1, clean.length)))
+    cost = {explainer.key: (clock.stop(), counted.passes(1, clean.length))}
+    return replace(found, matrices=found.matrices | {explainer.key: matrix}, costs=found.costs | cost)
 
 
 def _left_out(found: Generated, target: Target) -> Iterator[tuple[str, Generated]]:

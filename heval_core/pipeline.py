@@ -237,6 +237,8 @@ def explain_request(
     """
     answers = _answers_of(request)
     able, refused = able_of(lm, explainers)
+    if refused and not able:
+        raise _all_refused(refused)
     prompt = lm.tokenise(assemble(request.documents, answers, request.question, lm.template))
     names, memory_answer = candidates_of(lm, request.question, answers, request.memory_answer, match)
     answered: Said | None = None
@@ -257,12 +259,13 @@ def explain_request(
             refused[explainer.key] = str(error)
         progress(explainer.key)
     if refused and not attributions:
-        raise HEvalError(" ".join(dict.fromkeys(refused.values())))
-    foil = f"{lm.decode(list(explained.foils)).strip()} ({explained.foil_kind})"
-    target_text = lm.decode(list(explained.ids))
-    return Explained(
-        lm.key, prompt, behaviour, answers, target, target_text, foil, tuple(attributions), tuple(refused.items())
-    )
+        raise _all_refused(refused)
+    text, foil = lm.decode(list(explained.ids)), f"{lm.decode(list(explained.foils)).strip()} ({explained.foil_kind})"
+    return Explained(lm.key, prompt, behaviour, answers, target, text, foil, tuple(attributions), tuple(refused.items()))
+
+
+def _all_refused(refused: dict[str, str]) -> HEvalError:
+    return HEvalError(" ".join(dict.fromkeys(refused.values())))
 
 
 def able_of(lm: LanguageModel, explainers: Iterable[Method]) -> tuple[list[Method], dict[str, str]]:

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -81,24 +81,11 @@ def random_level(drawn: np.ndarray, documents: int) -> float:
     return float(np.fmax(drawn.max(initial=0.0), level_of(drawn, documents))) if len(drawn) else 0.0
 
 
-class Choice(NamedTuple):
-    """A method's first choice for a selection. document: from 1. sentence: its number in that document, from 1; None for a
-    method that knows documents only. unit: its number among all sentences."""
-
-    document: int
-    sentence: int | None
-    unit: int | None
-
-
-def first_choice(scores: np.ndarray, matrix: Matrix, documents: Sequence[Span], sentences: Sequence[Unit]) -> Choice | None:
-    """scores: (U,) of a selection. None where nothing is above 0. A document is chosen where units are no smaller."""
-    spans = documents if matrix.level == "document" else sentences
-    places = places_in(matrix.units, spans)
-    sums = np.bincount(places[places >= 0], scores[places >= 0], len(spans))
-    if not len(sums) or sums.max() <= 0:
-        return None
-    best = int(sums.argmax())
-    return Choice(best + 1, None, None) if matrix.level == "document" else choice_of(best, documents, sentences)
+def first_choice(scores: np.ndarray, units: Sequence[Unit], sentences: Sequence[Unit]) -> int | None:
+    """(U,) scores of a selection ▶ the number of the sentence with the highest sum of them; None where none is above 0."""
+    places = places_in(units, sentences)
+    sums = np.bincount(places[places >= 0], scores[places >= 0], len(sentences))
+    return int(sums.argmax()) if sums.max(initial=0.0) > 0 else None
 
 
 def places_in(units: Sequence[Unit], spans: Sequence[Span | Unit]) -> np.ndarray:
@@ -109,35 +96,25 @@ def places_in(units: Sequence[Unit], spans: Sequence[Span | Unit]) -> np.ndarray
     return np.where(starts < ends[found], found, -1)
 
 
-def choice_of(unit: int, documents: Sequence[Span], sentences: Sequence[Unit]) -> Choice:
-    """A sentence, by its number among all, as a choice."""
-    document = int(places_in([sentences[unit]], documents)[0])
-    before = places_in(sentences[: unit + 1], documents)
-    return Choice(document + 1, int((before == document).sum()), unit)
+def verdict(choices: Sequence[int], columns: range, left_out: Matrix) -> dict[str, Any]:
+    """Is it true? choices: the first choice of each method. columns: the tokens selected. left_out: each sentence left out.
 
-
-def verdict(choices: Mapping[str, Choice], columns: Sequence[int], left_out: Matrix) -> dict[str, object]:
-    """Is it true? choices: of each method. columns: the tokens selected. left_out: each sentence of the documents left out.
-
-    points: how many methods (agree, of) have the same first choice, as far as they tell sentences. stands: whether tokens of
-    the answer change without that sentence (changed: their share), and less than half as many without others, the nearest in
-    length, at most OTHERS. beats: whether its loss is larger than that of each other sentence of its document. holds: None
-    where nothing is there to compare with.
+    points: how many methods (agree, of) have the same first choice. stands: whether tokens of the answer change without that
+    sentence (changed: their share), and less than half as many without others, the nearest in length, at most OTHERS. beats:
+    whether its loss is larger than that of each other sentence of its document. holds: None where nothing is there to compare
+    with.
     """
-    named = Counter((own.document, own.unit) for own in choices.values() if own.unit is not None)
-    if not named:
+    if not choices or left_out.changed is None:
         return {"points": None, "stands": None, "beats": None}
-    (document, unit), agree = named.most_common(1)[0]
-    assert unit is not None
-    assert left_out.changed is not None
-    changed = left_out.changed[:, list(columns)].mean(1)
-    nats = left_out.values[:, list(columns)].sum(1)
-    sizes = np.array([own.end - own.start for own in left_out.units])
-    others = [int(own) for own in np.argsort(abs(sizes - sizes[unit]), kind="stable") if own != unit][:OTHERS]
-    beside = [own for own, each in enumerate(left_out.units) if each.part == left_out.units[unit].part and own != unit]
-    chosen = next(own for own in choices.values() if own.unit == unit)
+    (unit, agree), own = Counter(choices).most_common(1)[0], slice(columns.start, columns.stop)
+    changed, nats = left_out.changed[:, own].mean(1), left_out.values[:, own].sum(1)
+    sizes = np.array([len(each.indices) for each in left_out.units])
+    others = [place for place in np.argsort(abs(sizes - sizes[unit]), kind="stable").tolist() if place != unit][:OTHERS]
+    inside = [place for place, each in enumerate(left_out.units) if each.part == left_out.units[unit].part]
+    beside = nats[[place for place in inside if place != unit]]
+    document, sentence = int(left_out.units[unit].part.rpartition(" ")[2]), inside.index(unit) + 1
     return {
-        "points": {"agree": agree, "of": sum(named.values()), "document": document, "sentence": chosen.sentence, "unit": unit},
+        "points": {"agree": agree, "of": len(choices), "document": document, "sentence": sentence, "unit": unit},
         "stands": {
             "holds": bool(changed[unit] > 2 * changed[others].mean()) if others else None,
             "changed": float(changed[unit]),
@@ -147,9 +124,9 @@ def verdict(choices: Mapping[str, Choice], columns: Sequence[int], left_out: Mat
             "others_nats": float(nats[others].mean()) if others else None,
         },
         "beats": {
-            "holds": bool(nats[unit] > nats[beside].max()) if beside else None,
+            "holds": bool(nats[unit] > beside.max()) if len(beside) else None,
             "nats": float(nats[unit]),
-            "next": float(nats[beside].max()) if beside else None,
+            "next": float(beside.max()) if len(beside) else None,
         },
     }
 

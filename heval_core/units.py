@@ -33,9 +33,9 @@ class Unit:
 class Matrix:
     """What each of U units of a prompt gives each of m tokens of an answer, or each of its sentences.
 
-    level: one of LEVELS. values: (U, columns) float32. changed: (U, m) bool, whether the model would write another token
-    without the unit; None where nothing was left out. said_before: (columns,) what the answer's earlier tokens give; None
-    where an explainer says nothing of them.
+    level: one of LEVELS. columns: `token` or `sentence`. values: (U, columns) float32. changed: (U, m) bool, whether the model
+    would write another token without the unit; None where nothing was left out. said_before: (columns,) what the answer's
+    earlier tokens give; None where an explainer says nothing of them.
     """
 
     level: str
@@ -43,6 +43,7 @@ class Matrix:
     values: np.ndarray
     changed: np.ndarray | None = None
     said_before: np.ndarray | None = None
+    columns: str = "token"
 
     @classmethod
     def of_tokens(cls, prompt: TokenisedPrompt, scores: np.ndarray, answer: int | None = None) -> Matrix:

@@ -43,10 +43,12 @@ def same_scores(result, told):
 
 def test_the_readmes_lines_give_the_command_lines_scores(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
-    code, _ = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    code, answer, _ = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
     assert len(code.splitlines()) <= 5
     names: dict = {}
     exec(code, names)
+    exec(answer, names)
+    assert list(names["answer"].sources()["source"]) == ["document 1"]
     asked = ["--context", names["context"], "--question", "What is the capital of Kenya?", "--format", "json"]
     assert main(["explain", "--model", "cache/demo/models/demo-qwen2", *asked]) == 0
     same_scores(names["result"], json.loads(capsys.readouterr().out))

@@ -14,6 +14,7 @@ from heval_core.generated import DOCUMENT, SENTENCE, Wanted, _with_foils, explai
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
 from heval_core.pipeline import Request
+from heval_core.prompt_service import child
 from heval_core.records import HEvalError, Target
 from heval_core.units import Matrix, Unit
 from heval_core.writing import given
@@ -115,7 +116,7 @@ def test_a_sentences_scores_are_the_sums_of_its_words(explained):
     for sentence in explained.generated.written.sentences:
         words = [own for own in explained.generated.written.words if own.start in sentence.indices]
         for key in explained.generated.matrices:
-            if not explained.generated.by_sentence(key):
+            if explained.generated.matrices[key].columns == "token":
                 sums = sum(explained.generated.scores(key, own.indices) for own in words)
                 np.testing.assert_allclose(explained.generated.scores(key, sentence.indices), sums, atol=1e-5)
     assert explained.generated.scores("attnlrp", range(1)) is None
@@ -242,6 +243,19 @@ def test_parts_come_in_order_and_nothing_is_computed_ahead(language_models, monk
     monkeypatch.setattr(lm, "_ablation", None, raising=False)
     steps.close()
     assert list(steps) == []
+
+
+def test_the_worker_tells_each_step_and_no_matrix_twice(language_models, model_folders):
+    folder, told = str(model_folders["gpt2"]), []
+    request = {"op": "answer", "model": folder, "documents": list(TEXTS), "question": QUESTION, "explainers": ["attn"]}
+    request |= {"template": "plain", "generate": 3, "answer": None}
+    result = child._answer(request, {folder: language_models["gpt2"]}, told.append)
+    steps = [part["step"] for part in told]
+    assert steps[-4:] == ["document", "sentence", "level", "attn"]
+    assert [part["text"] for part in told if part["step"] == "token"][-1] == result["generated"]["text"]
+    matrices = [key for part in told[-4:] for key in part["generated"]["matrix"]]
+    assert matrices == list(result["generated"]["matrix"]) == [DOCUMENT, SENTENCE, "attn"]
+    assert {"part": told[0]} == child._message(told[0])
 
 
 def test_an_explainer_that_cannot_says_why_in_one_sentence(language_models):

@@ -67,7 +67,9 @@ MAY_IMPORT = {
         *("catalogue", "evaluation", "figures", "groups", "installed", "metrics", "prompt_service", "prompts", "records"),
         *("answers", "regime_keys", "shared_passes", "statistics", "store", "stored", "units", "words"),
     },
-    "prompt_service": {"catalogue", "explanation", "installed", "lm", "pipeline", "records", "stored"},
+    "prompt_service": {
+        *("catalogue", "explained_answer", "explanation", "generated", "installed", "lm", "pipeline", "records", "stored")
+    },
     "precompute": {
         "protocols",
         *(
@@ -149,7 +151,7 @@ MAY_IMPORT = {
     "replacements": {"catalogue", "lm", "records"},
     "citations": {"datasets", "lm", "prompts", "records", "statistics", "store"},
     "catalogue": {"protocols", "records"},
-    "protocols": {"citations", "datasets", "lm", "metrics", "records", "statistics", "techniques"},
+    "protocols": {"citations", "datasets", "lm", "metrics", "records", "statistics", "techniques", "units"},
     "behaviour": {"answers", "groups", "lm", "prompts", "records", "regime_keys"},
     "lm": {"installed", "prompts", "records"},
     "prompt_styles": {"records", "regimes", "source_trust"},

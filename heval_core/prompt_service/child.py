@@ -23,7 +23,7 @@ def main() -> None:
         # Whatever ends this process from here on, it was this request: it must not be sent again.
         say({"progress": "starting"})
         try:
-            say({"result": _answer(json.loads(line), loaded, lambda text: say({"progress": text}))})
+            say({"result": _answer(json.loads(line), loaded, lambda told: say(_message(told)))})
         except HEvalError as error:
             say({"error": str(error)})
         except Exception as error:  # the explorer shows one line; the trace is in its log
@@ -31,6 +31,10 @@ def main() -> None:
 
             traceback.print_exc()
             say({"error": f"The worker failed ({type(error).__name__}); the log has the details."})
+
+
+def _message(told: str | dict[str, Any]) -> dict[str, Any]:
+    return {"progress": told} if isinstance(told, str) else {"part": told}
 
 
 def _answer(request: dict[str, Any], loaded: dict[str, Any], progress: Any) -> Any:
@@ -41,7 +45,30 @@ def _answer(request: dict[str, Any], loaded: dict[str, Any], progress: Any) -> A
         return _heads(lm, _stored_prompt(lm, request))
     if request["op"] == "ablate":
         return _ablate(lm, _stored_prompt(lm, request), request["answer"], request["foil"], progress)
-    return _explain(lm, request, progress)
+    return (_explain_answer if request["op"] == "answer" else _explain)(lm, request, progress)
+
+
+def _explain_answer(lm: Any, request: dict[str, Any], progress: Any) -> Any:
+    """A whole answer. Each step is told when it is done, with all that is known but the matrices that were told before."""
+    from heval_core import catalogue
+    from heval_core.explained_answer import ExplainedAnswer
+    from heval_core.generated import Wanted, explain_answer
+    from heval_core.pipeline import Request
+
+    told, result = set[str](), None
+    asked = Request(tuple(request["documents"]), request["question"])
+    explainers = [catalogue.method(key) for key in request["explainers"]]
+    with lm.asked_in(request["template"]):
+        for step, found in explain_answer(lm, asked, explainers, Wanted(request["generate"], request["answer"])):
+            if step == "token":
+                progress({"step": step, "text": found.written.text})
+                continue
+            result = ExplainedAnswer(found, lm.template).to_json()
+            matrix = result["generated"]["matrix"]
+            new = {key: own for key, own in matrix.items() if key not in told}
+            told |= matrix.keys()
+            progress({"step": step, **result, "generated": result["generated"] | {"matrix": new}})
+    return result
 
 
 def _explain(lm: Any, request: dict[str, Any], progress: Any) -> Any:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heval_core.installed import ROOT
-from heval_core.prompt_service.messages import Explain, Request
+from heval_core.prompt_service.messages import Answer, Explain, Request
 from heval_core.records import HEvalError
 
 # Processes that are kept: each holds a model in memory.
@@ -28,11 +28,13 @@ PATIENCE = 300
 
 @dataclass
 class Ticket:
-    """One request under way. progress: what has been said so far. result, error: one of them, when it is over."""
+    """One request under way. progress: what has been said so far. parts: what is known of an answer so far, see `messages`.
+    result, error: one of them, when it is over."""
 
-    request: Explain
+    request: Explain | Answer
     worker: Worker
     progress: list[str] = field(default_factory=list)
+    parts: list[dict[str, Any]] = field(default_factory=list)
     result: Any = None
     error: str = ""
     cancelled: bool = False
@@ -91,7 +93,7 @@ class Worker:
             process = self._running()
             if ticket is not None and ticket.cancelled:  # before there was a process that could be stopped
                 break
-            answer = self._answer(process, request, hear)
+            answer = self._answer(process, request, hear, ticket)
             if answer is not None:
                 return answer["result"]
             self.stop()
@@ -100,7 +102,7 @@ class Worker:
         raise HEvalError("The worker process ended before it answered; it starts afresh with the next request.")
 
     def _answer(
-        self, process: subprocess.Popen[str], request: Request, progress: Callable[[str], None]
+        self, process: subprocess.Popen[str], request: Request, progress: Callable[[str], None], ticket: Ticket | None
     ) -> dict[str, Any] | None:
         """What the process says; None if it ended instead. Raises HEvalError with its message."""
         assert process.stdin is not None
@@ -112,6 +114,9 @@ class Worker:
                 answer: dict[str, Any] = json.loads(line)
                 if "progress" in answer:
                     progress(answer["progress"])
+                elif "part" in answer:
+                    if ticket is not None:
+                        ticket.parts.append(answer["part"])
                 elif "error" in answer:
                     raise HEvalError(answer["error"])
                 else:
@@ -137,7 +142,7 @@ class Worker:
             )
         return self.process
 
-    def begin(self, request: Explain, over: Callable[[], None] = lambda: None) -> Ticket:
+    def begin(self, request: Explain | Answer, over: Callable[[], None] = lambda: None) -> Ticket:
         """Send one request from a thread of its own. over: called when it is over."""
         ticket = Ticket(request, self)
 
@@ -210,7 +215,7 @@ def ask(request: Request) -> Any:
         _release(worker)
 
 
-def begin(request: Explain) -> Ticket:
+def begin(request: Explain | Answer) -> Ticket:
     """Ask the worker of the request's model from a thread of its own."""
     worker = _claim(request["model"])
     return worker.begin(request, over=lambda: _release(worker))

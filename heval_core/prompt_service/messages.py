@@ -1,6 +1,7 @@
 """What the explorer and a child process say to each other: one JSON object a line.
 
-A request is answered by {"progress": text} any number of times, then by {"result": …} or {"error": text}.
+A request is answered by {"progress": text} any number of times, then by {"result": …} or {"error": text}. `answer` also says
+{"part": {"step": …, …}} for each step that is done: what is new of its result, for a page that draws it at once.
 """
 
 from __future__ import annotations
@@ -36,6 +37,19 @@ class Explain(TypedDict):
     template: str
 
 
+class Answer(TypedDict):
+    """Explain a whole answer; the result is `ExplainedAnswer.to_json`. generate, answer: see `heval_core.generated.Wanted`."""
+
+    op: Literal["answer"]
+    model: str
+    documents: list[str]
+    question: str
+    explainers: list[str]
+    template: str
+    generate: int
+    answer: str | None
+
+
 class Heads(TypedDict):
     """Every head's attention from the last position. Refused where the model does not say of the prompt what is expected.
 
@@ -61,7 +75,7 @@ class Ablate(TypedDict):
     expected: NotRequired[Stored]
 
 
-Request = Explain | Heads | Ablate
+Request = Explain | Answer | Heads | Ablate
 
 
 def asked_as_stored(instance: StoredInstance) -> Stored:

@@ -56,7 +56,7 @@ def test_a_process_that_died_unheard_is_replaced_and_one_that_dies_of_a_request_
     """Unheard: killed while it was idle, and not known to be gone when the next request came."""
     own, asked = Worker(), []
 
-    def answer(process, request, progress):
+    def answer(process, request, progress, ticket):
         asked.append(request)
         if request == "deadly":
             progress("starting")

@@ -79,9 +79,9 @@ def test_prompts_of_equal_length_are_answered_in_one_pass(work, lm, monkeypatch)
     passes = []
     whole = Forward.clean
 
-    def noting(self, ids):
+    def noting(self, ids, *before):
         passes.append(tuple(ids.shape))
-        return whole(self, ids)
+        return whole(self, ids, *before)
 
     monkeypatch.setattr(Forward, "clean", noting)
     rows_of(lm, work)
@@ -119,10 +119,10 @@ def test_a_prompt_for_which_no_budget_is_small_enough_fails_alone(work, lm, expe
     lengths = sorted({len(row["tokens"]) for row in expected["instance"]})
     whole = Forward.clean
 
-    def refusing_the_longest(self, ids):
+    def refusing_the_longest(self, ids, *before):
         if ids.shape[1] == lengths[-1]:
             raise RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory")
-        return whole(self, ids)
+        return whole(self, ids, *before)
 
     monkeypatch.setattr(Forward, "clean", refusing_the_longest)
     monkeypatch.setattr(lm.budget, "tokens", 4096)
@@ -149,8 +149,8 @@ def test_logits_that_are_not_finite_cost_only_their_own_instance(work, lm, expec
     bad = expected["instance"][3]
     whole = Forward.clean
 
-    def with_a_hole(self, ids):
-        logits, prefix = whole(self, ids)
+    def with_a_hole(self, ids, *before):
+        logits, prefix = whole(self, ids, *before)
         for row, prompt in zip(logits, ids, strict=True):
             if lm.decode(prompt.tolist()) == bad["prompt"]:
                 row[5] = float("nan")
