@@ -252,18 +252,11 @@ def _up_to_answer(
         return prompt, names, Said(ends[-1], group)
     first = next(count for count in range(len(ids)) if len(ends[count + 1]) > place)
     pieces = tuple(ends[count + 1][len(ends[count]) :] for count in range(first))
-    longer = replace(
-        prompt,
-        text=prompt.text + ends[first],
-        ids=prompt.ids + ids[:first],
-        tokens=prompt.tokens + pieces,
-        ranked_end=prompt.ranked.stop,
-    )
     begun = tuple(
         replace(name, first_tokens=_unique((*name.first_tokens, ids[first]))) if name.group == group else name
         for name in names
     )
-    return longer if first else prompt, begun, Said(ends[-1], group)
+    return prompt.followed_by(ids[:first], pieces) if first else prompt, begun, Said(ends[-1], group)
 
 
 def _answers(names: tuple[Names, ...]) -> list[tuple[str, str]]:

@@ -13,11 +13,10 @@ import pandas as pd
 
 from heval_core import protocols
 from heval_core.citations.sentences import split
-from heval_core.generated import Generated, Wanted, explain_answer
+from heval_core.generated import Generated, Wanted, explain_answer, tokenised
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Request
-from heval_core.prompts import assemble
 from heval_core.records import HEvalError
 from heval_core.sources import Citation
 from heval_core.writing import write
@@ -29,6 +28,17 @@ def explained_answer(
     """A whole answer, with all steps of `explain_answer` done."""
     *_, (_, generated) = explain_answer(lm, request, explainers, wanted)
     return ExplainedAnswer(generated, lm.template)
+
+
+class WrittenAgain(NamedTuple):
+    """before, after: (word, whether it is only there). said_so: the share of the words that went which were said to come from
+    the document that was changed; None where none went."""
+
+    text: str
+    stopped: str
+    before: list[tuple[str, bool]]
+    after: list[tuple[str, bool]]
+    said_so: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +78,7 @@ class ExplainedAnswer:
 
     def without(self, document: int, sentence: int | None = None) -> WrittenAgain:
         """The answer that the model writes without a document, or without one of its sentences, both counted from 1."""
-        prompt, lm = self.generated.written.prompt, self.generated.clean.lm
+        prompt = self.generated.written.prompt
         texts = ["".join(prompt.tokens[own.start : own.end]).strip() for own in prompt.documents]
         if not 1 <= document <= len(texts):
             raise HEvalError(f"There is no document {document}; there are {len(texts)}, from 1.")
@@ -78,8 +88,24 @@ class ExplainedAnswer:
         rest = "" if sentence is None else "".join(own[: sentence - 1] + own[sentence:]).strip()
         kept = [*texts[: document - 1], *([rest] if rest else []), *texts[document:]]
         question = "".join(prompt.tokens[prompt.question.start : prompt.question.end]).strip()
+        return self.again(Request(tuple(kept), question), document)
+
+    def again(self, request: Request, document: int) -> WrittenAgain:
+        """The model's answer to a changed request, compared word by word. document: which one was changed, from 1."""
+        found, lm = self.generated, self.generated.clean.lm
         with lm.asked_in(self.template):
-            return written_again(self.generated, Request(tuple(kept), question), document)
+            clean = CleanPass(lm, [tokenised(lm, request)])
+            *_, written = write(clean, found.wanted.generate, request.question)
+        texts = [["".join(one.tokens[own.start : own.end]) for own in one.words] for one in (found.written, written)]
+        old, new = ([text.strip() for text in words] for words in texts)
+        blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+        same = [{block[side] + place for block in blocks for place in range(block.size)} for side in (0, 1)]
+        before, after = (
+            [(text, at not in kept) for at, text in enumerate(own)] for own, kept in zip(texts, same, strict=True)
+        )
+        gone = [found.source(own.indices) for own, (_, changed) in zip(found.written.words, before, strict=True) if changed]
+        said_so = [own is not None and own.source == f"document {document}" for own in gone]
+        return WrittenAgain(written.text, written.stopped, before, after, sum(said_so) / len(said_so) if said_so else None)
 
     def sources(self) -> pd.DataFrame:
         """One row per word: where it came from, the nats that it loses without each document, and without all."""
@@ -160,34 +186,6 @@ class Selection:
         cited = [own._asdict() for own in self.citations()]
         own = {"start": self.columns.start, "end": self.columns.stop, **_source_row(self), "citations": cited}
         return own | {"said_before": self.generated.said_before(self.columns), "verdict": self.verdict()}
-
-
-class WrittenAgain(NamedTuple):
-    """before, after: (word, whether it is only there). said_so: the share of the words that went which were said to come from
-    the document that was changed; None where none went."""
-
-    text: str
-    stopped: str
-    before: list[tuple[str, bool]]
-    after: list[tuple[str, bool]]
-    said_so: float | None
-
-
-def written_again(found: Generated, request: Request, document: int) -> WrittenAgain:
-    """The model's answer to a changed request, compared word by word. document: which one was changed, from 1."""
-    lm, answers = found.clean.lm, (None,) * len(request.documents)
-    clean = CleanPass(lm, [lm.tokenise(assemble(request.documents, answers, request.question, lm.template))])
-    *_, again = write(clean, found.wanted.generate, request.question)
-    texts = [["".join(one.tokens[own.start : own.end]) for own in one.words] for one in (found.written, again)]
-    old, new = ([text.strip() for text in words] for words in texts)
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
-    same = [
-        {getattr(own, side) + place for own in matcher.get_matching_blocks() for place in range(own.size)} for side in "ab"
-    ]
-    before, after = ([(text, at not in kept) for at, text in enumerate(own)] for own, kept in zip(texts, same, strict=True))
-    sources = [found.source(own.indices) for own, (_, gone) in zip(found.written.words, before, strict=True) if gone]
-    said_so = [own is not None and own.source == f"document {document}" for own in sources]
-    return WrittenAgain(again.text, again.stopped, before, after, sum(said_so) / len(said_so) if said_so else None)
 
 
 def _source_row(selection: Selection) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from heval_core.explainers.shared.left_out import said, said_in, units, without_
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.pipeline import Request, able_of
 from heval_core.prompts import assemble
-from heval_core.records import HEvalError, Span, Target
+from heval_core.records import HEvalError, Span, Target, TokenisedPrompt
 from heval_core.sources import (
     Bounds,
     Citation,
@@ -278,7 +278,7 @@ def explain_answer(
     Raises HEvalError for an empty or too long prompt, and where there is no answer (`writing`).
     """
     able, refused = able_of(lm, explainers)
-    prompt = lm.tokenise(assemble(request.documents, (None,) * len(request.documents), request.question, lm.template))
+    prompt = tokenised(lm, request)
     first = CleanPass(lm, [prompt])
     growing = write(first, wanted.generate, request.question) if wanted.answer is None else [given(first, wanted.answer)]
     for written in growing:
@@ -299,6 +299,11 @@ def explain_answer(
         if explainer.key not in found.matrices:
             found = _explained(found, explainer, target)
             yield explainer.key, found
+
+
+def tokenised(lm: LanguageModel, request: Request) -> TokenisedPrompt:
+    """The prompt of a request, in the model's layout. Raises HEvalError for one that is empty or too long."""
+    return lm.tokenise(assemble(request.documents, (None,) * len(request.documents), request.question, lm.template))
 
 
 def _with_foils(clean: CleanPass, target: Target) -> Target:

@@ -5,7 +5,7 @@ fact ─▶ instance ─▶ prompt (characters) ─▶ tokenised prompt (tokens)
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -211,6 +211,11 @@ class TokenisedPrompt:
     def ranked(self) -> range:
         """The tokens that are ranked."""
         return range(self.first_ranked, len(self.ids) if self.ranked_end is None else self.ranked_end)
+
+    def followed_by(self, ids: tuple[int, ...], tokens: tuple[str, ...]) -> TokenisedPrompt:
+        """The prompt with what the model said behind it, which is never ranked."""
+        text, end = self.text + "".join(tokens), self.ranked.stop
+        return replace(self, text=text, ids=self.ids + ids, tokens=self.tokens + tokens, ranked_end=end)
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,13 +67,7 @@ class Written:
     @property
     def whole(self) -> TokenisedPrompt:
         """The prompt with the answer, as far as it is read: the last token is only expected. The answer is never ranked."""
-        return dataclasses.replace(
-            self.prompt,
-            text=self.prompt.text + "".join(self.tokens[:-1]),
-            ids=self.prompt.ids + self.ids[:-1],
-            tokens=self.prompt.tokens + self.tokens[:-1],
-            ranked_end=self.prompt.ranked.stop,
-        )
+        return self.prompt.followed_by(self.ids[:-1], self.tokens[:-1])
 
     @property
     def target(self) -> Target:

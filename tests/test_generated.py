@@ -57,17 +57,11 @@ def test_the_matrix_of_all_tokens_equals_a_run_for_each(tiny, key):
     found = matrix_of(catalogue.method(key), clean, target, ranges(written))
     single = catalogue.method(PERTURBING[key])
     for place, token_id in enumerate(written.ids):
-        prompt = written.prompt
-        own = dataclasses.replace(
-            prompt,
-            ids=prompt.ids + written.ids[:place],
-            tokens=prompt.tokens + written.tokens[:place],
-            ranked_end=prompt.ranked.stop,
-        )
+        own = written.prompt.followed_by(written.ids[:place], written.tokens[:place])
         (scores,) = single.explain(CleanPass(tiny, [own]), [Target.next_token(token_id)])
         expected = [scores.scores[unit.start] for unit in found.units]
         np.testing.assert_allclose(found.values[:, place], expected, atol=1e-5)
-        assert not scores.scores[len(prompt.ids) :].any()  # the answer's own tokens are never ranked
+        assert not scores.scores[len(written.prompt.ids) :].any()  # the answer's own tokens are never ranked
 
 
 @pytest.mark.parametrize("key", catalogue.explainers())
@@ -88,8 +82,7 @@ def test_columns_are_the_explainers_own_scores_and_later_tokens_are_not_seen(tin
     found = matrix_of(catalogue.method(key), clean, target, ranges(written))
     whole = catalogue.method(key).answers == "sentence"
     for column, places in enumerate(ranges(written) if whole else [range(p, p + 1) for p in range(len(written.ids))]):
-        prompt = dataclasses.replace(written.whole, ids=written.whole.ids[: len(written.prompt.ids) + places.stop - 1])
-        prompt = dataclasses.replace(prompt, tokens=prompt.tokens[: len(prompt.ids)])
+        prompt = written.prompt.followed_by(written.ids[: places.stop - 1], written.tokens[: places.stop - 1])
         (alone,) = catalogue.method(key).explain(CleanPass(tiny, [prompt]), [target.part(places)])
         np.testing.assert_allclose(found.values[:, column], alone.scores[: len(found.units)], atol=1e-4)
         before = alone.scores[len(written.prompt.ids) :].sum()
@@ -256,6 +249,16 @@ def test_the_worker_tells_each_step_and_no_matrix_twice(language_models, model_f
     matrices = [key for part in told[-4:] for key in part["generated"]["matrix"]]
     assert matrices == list(result["generated"]["matrix"]) == [DOCUMENT, SENTENCE, "attn"]
     assert {"part": told[0]} == child._message(told[0])
+    with pytest.raises(HEvalError, match="not known here any more"):
+        child._answer({"op": "words", "model": folder, "explainer": "attn", "start": 0, "end": 1}, {folder: None}, told.append)
+    kept = {folder: language_models["gpt2"]}
+    child._answer(request | {"explainers": ["gxi"]}, kept, told.append)
+    scores = child._answer({"op": "words", "model": folder, "explainer": "gxi", "start": 0, "end": 2}, kept, told.append)
+    assert np.shape(scores) == (len(told[-1]["generated"]["matrix"]["gxi"]["units"]),)
+    again = child._answer(
+        {"op": "again", "model": folder, "documents": [PERU], "question": QUESTION, "changed": 1}, kept, told.append
+    )
+    assert set(again) == {"text", "stopped", "before", "after", "said_so"}
 
 
 def test_an_explainer_that_cannot_says_why_in_one_sentence(language_models):

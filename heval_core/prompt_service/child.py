@@ -45,7 +45,24 @@ def _answer(request: dict[str, Any], loaded: dict[str, Any], progress: Any) -> A
         return _heads(lm, _stored_prompt(lm, request))
     if request["op"] == "ablate":
         return _ablate(lm, _stored_prompt(lm, request), request["answer"], request["foil"], progress)
-    return (_explain_answer if request["op"] == "answer" else _explain)(lm, request, progress)
+    if request["op"] == "answer":
+        loaded[LAST] = answer = _explain_answer(lm, request, progress)
+        return answer.to_json()
+    if request["op"] in ("words", "again"):
+        return _of_last(loaded.get(LAST), request)
+    return _explain(lm, request, progress)
+
+
+def _of_last(answer: Any, request: dict[str, Any]) -> Any:
+    """What is asked of the last answer. Raises HEvalError where there is none: the process may have been started afresh."""
+    from heval_core.explained_answer import Selection
+    from heval_core.pipeline import Request
+
+    if answer is None:
+        raise HEvalError("The answer is not known here any more; explain it again.")
+    if request["op"] == "words":
+        return Selection(answer.generated, range(request["start"], request["end"])).scores(request["explainer"]).tolist()
+    return answer.again(Request(tuple(request["documents"]), request["question"]), request["changed"])._asdict()
 
 
 def _explain_answer(lm: Any, request: dict[str, Any], progress: Any) -> Any:
@@ -55,7 +72,7 @@ def _explain_answer(lm: Any, request: dict[str, Any], progress: Any) -> Any:
     from heval_core.generated import Wanted, explain_answer
     from heval_core.pipeline import Request
 
-    told, result = set[str](), None
+    told = set[str]()
     asked = Request(tuple(request["documents"]), request["question"])
     explainers = [catalogue.method(key) for key in request["explainers"]]
     with lm.asked_in(request["template"]):
@@ -63,12 +80,13 @@ def _explain_answer(lm: Any, request: dict[str, Any], progress: Any) -> Any:
             if step == "token":
                 progress({"step": step, "text": found.written.text})
                 continue
-            result = ExplainedAnswer(found, lm.template).to_json()
+            answer = ExplainedAnswer(found, lm.template)
+            result = answer.to_json()
             matrix = result["generated"]["matrix"]
             new = {key: own for key, own in matrix.items() if key not in told}
             told |= matrix.keys()
             progress({"step": step, **result, "generated": result["generated"] | {"matrix": new}})
-    return result
+    return answer
 
 
 def _explain(lm: Any, request: dict[str, Any], progress: Any) -> Any:
@@ -95,6 +113,8 @@ def _stored_prompt(lm: Any, request: dict[str, Any]) -> Any:
     return lm.tokenise(Prompt(text, (), Span(0, 0), (), adds_special=not request.get("in_chat")))
 
 
+# The key under which the last answer is kept, beside its model.
+LAST = "the last answer"
 # Logits of one model in another precision differ by less than this, those of another model by more.
 TOLERANCE = 0.5
 

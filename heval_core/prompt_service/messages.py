@@ -50,6 +50,26 @@ class Answer(TypedDict):
     answer: str | None
 
 
+class Words(TypedDict):
+    """Some tokens of the last answer of this model by an explainer of sentences: a score for each unit of its matrix."""
+
+    op: Literal["words"]
+    model: str
+    explainer: str
+    start: int
+    end: int
+
+
+class Again(TypedDict):
+    """The last answer of this model written again for other documents: `WrittenAgain`. changed: the changed one, from 1."""
+
+    op: Literal["again"]
+    model: str
+    documents: list[str]
+    question: str
+    changed: int
+
+
 class Heads(TypedDict):
     """Every head's attention from the last position. Refused where the model does not say of the prompt what is expected.
 
@@ -75,7 +95,7 @@ class Ablate(TypedDict):
     expected: NotRequired[Stored]
 
 
-Request = Explain | Answer | Heads | Ablate
+Request = Explain | Answer | Words | Again | Heads | Ablate
 
 
 def asked_as_stored(instance: StoredInstance) -> Stored:
