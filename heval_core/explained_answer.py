@@ -108,7 +108,7 @@ class ExplainedAnswer:
         return WrittenAgain(written.text, written.stopped, before, after, sum(said_so) / len(said_so) if said_so else None)
 
     def sources(self) -> pd.DataFrame:
-        """One row per word: where it came from, the nats that it loses without each document, and without all."""
+        """One row per word: where it came from, and the nats that it loses without each document."""
         return pd.DataFrame([_source_row(self.select(place)) for place in range(len(self.generated.written.words))])
 
     def citations(self) -> pd.DataFrame:
@@ -121,21 +121,20 @@ class ExplainedAnswer:
         ]
         return pd.DataFrame(rows, columns=["sentence", "text", "document", "nats", "level"])
 
-    def to_frame(self, raw: bool = False, level: str = "document") -> pd.DataFrame:
-        """One row per unit of the prompt that an explainer knows, with its score for each word of the answer.
+    def to_frame(self, explainer: str = "document") -> pd.DataFrame:
+        """One row per unit of the prompt that an explainer knows, with its score for each word of the answer, or sentence.
 
-        level: an explainer's key. raw: a column for each token, or sentence, as the explainer has it.
+        Raises HEvalError for an explainer that was not asked.
         """
         generated = self.generated
-        if level not in generated.matrices:
-            raise HEvalError(f"{level} has no scores here; there are: {', '.join(generated.matrices)}.")
-        matrix, tokens = generated.matrices[level], self.generated.written.prompt.tokens
-        frame = pd.DataFrame({"unit": ["".join(tokens[own.start : own.end]) for own in matrix.units]})
+        if explainer not in generated.matrices:
+            raise HEvalError(f"{explainer} has no scores here; there are: {', '.join(generated.matrices)}.")
+        matrix, tokens = generated.matrices[explainer], generated.written.prompt.tokens
         parts = generated.written.sentences if matrix.columns == "sentence" else generated.written.words
         each = [Selection(generated, own.indices) for own in parts]
-        scores = matrix.values if raw else np.stack([own.scores(level) for own in each], 1)
-        names = range(scores.shape[1]) if raw else [own.text for own in each]
-        return pd.concat([frame, pd.DataFrame(scores, columns=list(names))], axis=1)
+        scores = np.stack([own.scores(explainer) for own in each], 1)
+        units = ["".join(tokens[own.start : own.end]) for own in matrix.units]
+        return pd.DataFrame(scores, pd.Index(units, name="unit"), [own.text for own in each]).reset_index()
 
     def to_json(self) -> dict[str, Any]:
         """The prompt, and as `generated` all that is known of the answer: see `Generated.to_json`."""
@@ -170,7 +169,7 @@ class Selection:
         return self.generated.asked_now(explainer, self.columns) if found is None else found
 
     def sources(self) -> pd.DataFrame:
-        """One row per document: the nats lost without it; and where the words came from."""
+        """One row: where these words came from, and the nats that they lose without each document."""
         return pd.DataFrame([_source_row(self)])
 
     def citations(self) -> list[Citation]:

@@ -256,6 +256,7 @@ def columns_of(explainer: Method) -> str:
 def matrix_of(explainer: Method, clean: CleanPass, target: Target, sentences: Sequence[range]) -> Matrix:
     """An explainer's scores for all of an answer. Raises HEvalError where it has none, or scores that are not finite."""
     columns = columns_of(explainer)
+    clean.read_together(target.positions)
     own: Callable[..., Matrix] | None = getattr(explainer, "matrix", None)
     if own is not None:
         found = own(clean, target, sentences)
@@ -292,8 +293,8 @@ def explain_answer(
     for step in _left_out(found, target):
         found = step[1]
         yield step
-    if prompt.documents:
-        found = replace(found, drawn=_drawn(found, target, wanted))
+    if DOCUMENT in found.matrices:
+        found = replace(found, drawn=lm.budget.within(clean.length, partial(_drawn, found, target, wanted)))
         yield "level", found
     for explainer in able:
         if explainer.key not in found.matrices:
@@ -319,7 +320,6 @@ def _explained(found: Generated, explainer: Method, target: Target) -> Generated
 
     clean, clock = found.clean, found.clean.clock()
     sentences = [own.indices for own in found.written.sentences]
-    clean.read_together(target.positions)
     try:
         with counting(clean.lm) as counted:
             work = partial(matrix_of, explainer, clean, target, sentences)

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from heval_core import catalogue, explain
-from heval_core.explained_answer import ExplainedAnswer, explained_answer
+from heval_core.explained_answer import explained_answer
 from heval_core.generated import DOCUMENT, SENTENCE, Wanted, _with_foils, explain_answer, matrix_of
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
 from heval_core.pipeline import Request
 from heval_core.prompt_service import child
 from heval_core.records import HEvalError, Target
-from heval_core.units import Matrix, Unit
+from heval_core.sources import Bounds, source_of
 from heval_core.writing import given
 from precompute.cli import main
 from tests.asked import KENYA, PERU, QUESTION, asked
@@ -130,10 +130,10 @@ def test_a_selection_is_found_by_its_words_or_their_numbers(explained):
         with pytest.raises(HEvalError, match="The answer has no words .*; it has 8 words, from 0: It is Lisbon"):
             explained.select(words)
     for key in ("fa", "attnlrp"):
-        assert list(explained.to_frame(level=key)["unit"])[: len(TEXTS)]
-        assert explained.to_frame(level=key).shape[1] == 1 + {"fa": 8, "attnlrp": 2}[key]
+        assert list(explained.to_frame(key)["unit"])[: len(TEXTS)]
+        assert explained.to_frame(key).shape[1] == 1 + {"fa": 8, "attnlrp": 2}[key]
     with pytest.raises(HEvalError, match="token has no scores here; there are: document, "):
-        explained.to_frame(level="token")
+        explained.to_frame("token")
     assert list(explained.sources()["text"]) == [" It", " is", " Lisbon", ".", " Peru", " has", " Lima", "."]
     assert repr(explained).startswith("<ExplainedAnswer: random-gpt2 answers 'It is Lisbon. Peru has Lima.'; words: ")
 
@@ -212,6 +212,19 @@ def test_the_answer_is_written_again_without_what_is_said_to_be_its_source(langu
         found.without(3)
     with pytest.raises(HEvalError, match="Document 1 has no sentence 3; it has 2, from 1"):
         found.without(1, 3)
+
+
+def test_a_source_by_hand():
+    def of(*by_document, level=0.0, together=5.0, alone=-3.0):
+        return source_of(np.array(by_document), level, together, alone, Bounds())
+
+    assert of(0.1, 4.0) == ("document 2", 4.0)
+    assert of(2.5, 4.0) == ("unclear", 4.0)  # not twice the next one
+    assert of(0.1, 4.0, level=4.5) == ("unclear", 4.0)
+    assert of(0.1, 0.2, together=0.2, alone=-0.6) == ("memory", 0.2)
+    assert of(0.1, 0.2, together=0.2, alone=-0.8) == ("unclear", 0.2)  # expected with less than a half
+    assert of(0.1, 0.2, together=0.4, alone=-0.6) == ("unclear", 0.2)
+    assert of(together=0.0) == ("memory", 0.0)
 
 
 def test_an_answer_without_documents_is_all_memory(language_models):
@@ -294,8 +307,3 @@ def test_the_command_line_prints_words_with_their_sources_and_the_same_object(la
     assert found["selection"]["source"] == found["generated"]["words"][2]["source"]
     assert main([*command, "--select", "Lisbon"]) == 2
     assert "give --generate N, or --answer-text TEXT" in capsys.readouterr().err
-
-
-def test_an_answer_is_an_explanation_of_its_own(explained):
-    assert isinstance(explained, ExplainedAnswer)
-    assert Matrix("token", (Unit(0, 1, ""),), np.zeros((1, 1))).said_before is None

@@ -57,6 +57,8 @@ def test_writing_goes_on_over_the_kept_prefix_and_reads_what_a_pass_of_its_own_r
     *_, written = write(first, 5, QUESTION)
     longer, alone = CleanPass(lm, [written.whole], before=first), CleanPass(lm, [written.whole])
     positions = written.target.positions
+    for own, other in zip(longer.prefix.layers, alone.prefix.layers, strict=True):
+        assert own[0].numpy() == pytest.approx(other[0].numpy(), abs=1e-4)
     assert longer.logits_at(positions).numpy() == pytest.approx(alone.logits_at(positions).numpy(), abs=1e-4)
 
 
