@@ -139,17 +139,7 @@ class ExplainedAnswer:
     def to_json(self) -> dict[str, Any]:
         """The prompt, and as `generated` all that is known of the answer: see `Generated.to_json`."""
         prompt = self.generated.written.prompt
-        return {
-            "model": self.generated.clean.lm.key,
-            "prompt": prompt.text,
-            "tokens": list(prompt.tokens),
-            "token_ids": list(prompt.ids),
-            "first_ranked": prompt.first_ranked,
-            "ranked_end": prompt.ranked.stop,
-            "documents": [{"start": own.start, "end": own.end} for own in prompt.documents],
-            "question": {"start": prompt.question.start, "end": prompt.question.end},
-            "generated": self.generated.to_json(),
-        }
+        return {"model": self.generated.clean.lm.key, **prompt.to_json(), "generated": self.generated.to_json()}
 
 
 @dataclass(frozen=True, eq=False)

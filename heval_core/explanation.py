@@ -210,16 +210,11 @@ class Explanation:
         prompt, behaviour = explained.prompt, explained.behaviour
         return {
             "model": explained.model,
-            "prompt": prompt.text,
-            "tokens": list(prompt.tokens),
-            "token_ids": list(prompt.ids),
-            "first_ranked": prompt.first_ranked,
-            "ranked_end": prompt.ranked.stop,
+            **prompt.to_json(),
             "documents": [
                 {"start": span.start, "end": span.end, "answer": answer, "answer_tokens": list(tokens)}
                 for span, answer, tokens in zip(prompt.documents, explained.answers, prompt.answer_tokens, strict=True)
             ],
-            "question": {"start": prompt.question.start, "end": prompt.question.end},
             "answer": {
                 "text": behaviour.text,
                 "token_id": behaviour.token_id,

@@ -80,7 +80,7 @@ class Generated:
     written: Written
     wanted: Wanted
     clean: CleanPass = field(repr=False)
-    logprobs: np.ndarray
+    logprobs: np.ndarray | None = None
     together: np.ndarray | None = None
     before: np.ndarray | None = None
     drawn: np.ndarray | None = None
@@ -131,7 +131,7 @@ class Generated:
 
     def source(self, columns: range) -> Source | None:
         """Where a word came from; None before documents are known."""
-        if self.together is None:
+        if self.together is None or self.logprobs is None:
             return None
         own = slice(columns.start, columns.stop)
         together = float(self.together[own].sum())
@@ -199,7 +199,7 @@ class Generated:
         cited = self.citations(unit.indices)
         sources = Counter(word["source"] for word in words if unit.start <= word["start"] < unit.end)
         return self._text(unit) | {
-            "citations": None if cited is None else [_cited(own) for own in cited],
+            "citations": None if cited is None else [own._asdict() for own in cited],
             "by_document": [_short(nats) for nats in self.by_document(unit.indices)],
             "said_before": self.said_before(unit.indices),
             "shares": {source: count / sources.total() for source, count in sources.items() if source},
@@ -232,10 +232,6 @@ class Generated:
             "seconds": seconds,
             "passes": passes,
         }
-
-
-def _cited(citation: Citation) -> dict[str, float]:
-    return {"document": citation.document, "nats": _short(citation.nats), "level": _short(citation.level)}
 
 
 def _short(value: float) -> float:
@@ -283,7 +279,7 @@ def explain_answer(
     first = CleanPass(lm, [prompt])
     growing = write(first, wanted.generate, request.question) if wanted.answer is None else [given(first, wanted.answer)]
     for written in growing:
-        found = Generated(written, wanted, first, np.log(written.probabilities), refused=refused)
+        found = Generated(written, wanted, first, refused=refused)
         yield "token", found
     clean = CleanPass(lm, [written.whole], before=first) if len(written.ids) > 1 else first
     target = _with_foils(clean, written.target)

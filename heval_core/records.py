@@ -6,7 +6,7 @@ fact ─▶ instance ─▶ prompt (characters) ─▶ tokenised prompt (tokens)
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -211,6 +211,19 @@ class TokenisedPrompt:
     def ranked(self) -> range:
         """The tokens that are ranked."""
         return range(self.first_ranked, len(self.ids) if self.ranked_end is None else self.ranked_end)
+
+    def to_json(self) -> dict[str, Any]:
+        """What JSON says of a prompt. Token indices count from 0, ends are exclusive."""
+        spans = [{"start": own.start, "end": own.end} for own in (*self.documents, self.question)]
+        return {
+            "prompt": self.text,
+            "tokens": list(self.tokens),
+            "token_ids": list(self.ids),
+            "first_ranked": self.first_ranked,
+            "ranked_end": self.ranked.stop,
+            "documents": spans[:-1],
+            "question": spans[-1],
+        }
 
     def followed_by(self, ids: tuple[int, ...], tokens: tuple[str, ...]) -> TokenisedPrompt:
         """The prompt with what the model said behind it, which is never ranked."""

@@ -69,7 +69,7 @@ def _print_answer(answer: dict[str, Any], selected: dict[str, Any] | None) -> No
     for note in [*answer["notes"], *(f"{key} is left out: {why}" for key, why in answer["refused"].items())]:
         print(note)
     for sentence in answer["sentences"]:
-        cited = ", ".join(f"document {own['document']} ({own['nats']:.1f} nats)" for own in sentence["citations"])
+        cited = ", ".join(f"document {own['document']} ({own['nats']:.1f} nats)" for own in sentence["citations"] or ())
         print(f"\n{sentence['text'].strip()} [{cited or 'no source'}]")
         for word in answer["words"]:
             if sentence["start"] <= word["start"] < sentence["end"]:
