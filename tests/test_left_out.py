@@ -10,6 +10,7 @@ import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
+from heval_core import catalogue
 from heval_core.explainers.document import DocumentEffect
 from heval_core.explainers.shared.left_out import Effects, effects, logprobs, units, without
 from heval_core.lm.clean_pass import CleanPass
@@ -178,3 +179,14 @@ def test_words_and_sentences_stay_within_their_document(language_models):
 def test_what_a_document_gives_the_competitor_counts_against_it_and_what_it_takes_does_not_count():
     found = Effects(np.array([2.0, 2.0, -1.0]), np.array([3.0, -3.0, 0.0]))
     assert found.lead.tolist() == [-1.0, 2.0, -1.0]
+
+
+def test_other_units_are_variants_and_the_results_of_documents_keep_their_name(lm):
+    sentences = catalogue.method("document(unit=sentence)")
+    assert repr(catalogue.method("document")) == "DocumentEffect()"
+    assert repr(sentences) == "DocumentEffect(unit='sentence')"
+    clean = CleanPass(lm, [asked(lm, FIRST, SECOND)])
+    (found,) = sentences.explain(clean, (runner_up(clean),))
+    assert len(set(found.scores[found.scores != 0])) == 3
+    with pytest.raises(HEvalError, match="document has no unit 'page'; there are: token, word, sentence, document"):
+        DocumentEffect(unit="page").explain(clean, (runner_up(clean),))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DocumentEffect:
     unit: str = "document"
 
@@ -39,6 +39,10 @@ class DocumentEffect:
     needs = ()
     order = 14
     reference = "control"
+
+    def __repr__(self) -> str:
+        """As it was before there were units: stored results are known by it."""
+        return "DocumentEffect()" if self.unit == "document" else f"DocumentEffect(unit={self.unit!r})"
 
     def check(self) -> None:
         """Raises HEvalError for an unknown unit."""
