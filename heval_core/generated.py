@@ -127,7 +127,7 @@ class Generated:
         if self.before is None or self.together is None:
             return None
         own, documents = (max(0.0, float(part[columns.start : columns.stop].sum())) for part in (self.before, self.together))
-        return own / (own + documents) if own + documents else 0.0
+        return round(own / (own + documents), 4) if own + documents else 0.0
 
     def source(self, columns: range) -> Source | None:
         """Where a word came from; None before documents are known."""
